@@ -1,0 +1,282 @@
+/*
+ * The configuration: everything an operator may choose, as one plain struct.
+ *
+ * Every setting is one row of the table in setting_table.c, which gives its name, type, bounds,
+ * default and help; the loader, the printer and docs/CONFIGURATION.md all follow from that table.
+ * The struct below mirrors the names: `gateway.listen` in the YAML file is `config.gateway.listen`.
+ * Only times differ: they are written in seconds with decimals (`_seconds`) and kept in
+ * milliseconds (`_ms`).
+ *
+ * Invariants after config_load() returned true: every value lies in its row's bounds, the values
+ * agree with each other (config_check.c), no string is NULL (an unset one is ""), no list item is.
+ *
+ * Threading: written by config_load() only, before the workers start; then read-only and shared by
+ * all threads as `const struct config *`. Ownership: the struct owns its strings and lists until
+ * config_free(); readers borrow.
+ */
+#ifndef ROLLCALL_CONFIG_CONFIG_H
+#define ROLLCALL_CONFIG_CONFIG_H
+
+#include "base/log.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+    CONFIG_SETTINGS_MAX = 160, /* room for the table's rows */
+    CONFIG_ERROR_TEXT_MAX = 1024,
+    CONFIG_FILE_BYTES_MAX = 1 << 20,
+    CONFIG_LIST_ITEMS_MAX = 1024,
+    CONFIG_WARNINGS_MAX = 16,
+};
+
+/* Where a value came from, in rising precedence. */
+enum config_source {
+    CONFIG_FROM_DEFAULT, /* the table's, or what another setting makes of it (see config_derive.h)
+                          */
+    CONFIG_FROM_FILE,
+    CONFIG_FROM_ENVIRONMENT,
+    CONFIG_FROM_SET,
+    CONFIG_FROM_FLAG,
+};
+
+struct config_origin {
+    enum config_source source;
+    unsigned line; /* in the file, from 1; 0 elsewhere */
+};
+
+struct config_list {
+    const char **items;
+    size_t count;
+};
+
+enum timing_profile { TIMING_REALTIME, TIMING_STANDARD, TIMING_RELAXED };
+enum kafka_acks { KAFKA_ACKS_ALL, KAFKA_ACKS_LEADER, KAFKA_ACKS_NONE };
+
+/* Attempts of an operation that is retried, and how long it waits between them. */
+struct config_retry {
+    uint32_t max_attempts;
+    int64_t initial_backoff_ms;
+    int64_t max_backoff_ms;
+};
+
+struct config_inbound {
+    uint32_t rate_limit_per_second; /* send_message only */
+    uint32_t rate_limit_burst;
+    uint32_t max_queue_depth;         /* requests in flight */
+    size_t max_message_size_bytes;    /* of a message's body */
+    uint32_t command_rate_per_second; /* all commands together */
+    uint32_t command_rate_burst;
+};
+
+struct config_outbound {
+    uint32_t max_buffer_messages;
+    size_t max_buffer_bytes;
+    uint32_t warning_threshold_percent;
+    uint32_t critical_threshold_percent;
+    int64_t grace_period_ms;
+};
+
+struct config_circuit_breaker {
+    uint32_t failure_threshold;
+    int64_t failure_window_ms;
+    int64_t open_duration_ms;
+    uint32_t half_open_probe_count;
+};
+
+struct config_gateway {
+    const char *listen;       /* HOST:PORT or [V6]:PORT; see config/address.h */
+    const char *node_id;      /* never empty */
+    uint32_t workers;         /* 0: one per core */
+    uint32_t max_connections; /* of the process; 0: as many as file descriptors allow */
+    size_t max_frame_bytes;
+    int64_t max_lifetime_ms; /* 0: no bound */
+    uint32_t max_lifetime_jitter_percent;
+    struct config_list allowed_origins; /* empty: any */
+    size_t memory_limit_bytes;          /* 0: off */
+    uint32_t handshakes_per_turn;
+    uint32_t pending_handshakes_max;
+    uint32_t listen_backlog;
+    size_t socket_unsent_bytes_max;
+    int64_t close_timeout_ms;
+    struct {
+        const char *certificate_file; /* empty: no TLS; set together with key_file */
+        const char *key_file;
+    } tls;
+    struct {
+        int64_t header_timeout_ms;
+        int64_t idle_timeout_ms;
+        size_t max_body_bytes;
+    } http;
+    struct {
+        struct config_inbound inbound;
+        struct config_outbound outbound;
+    } backpressure;
+    struct config_circuit_breaker circuit_breaker;
+    struct {
+        int64_t durability_rpc_ms;
+        int64_t heartbeat_interval_ms; /* how often clients are asked to speak */
+        int64_t heartbeat_timeout_ms;  /* silent for so long: unhealthy */
+    } timeouts;
+    struct {
+        int64_t drain_timeout_ms;
+    } shutdown;
+};
+
+struct config_presence {
+    int64_t expiry_window_ms; /* a lease's length */
+    int64_t idle_ms;
+    int64_t offline_grace_ms;
+    uint32_t max_subscriptions;
+    uint32_t max_query_users;
+    uint32_t offline_records_max;
+    int64_t reap_interval_ms;
+    uint32_t reap_batch_max;
+};
+
+struct config_typing {
+    int64_t ttl_ms;
+    uint32_t rate_per_second; /* per user and chat */
+};
+
+struct config_call {
+    int64_t ring_timeout_ms;
+    int64_t reconnect_grace_ms;
+    uint32_t history_max;
+};
+
+struct config_auth {
+    const char *keys_file; /* empty only where `dev` is true */
+    const char *issuer;    /* empty: not checked */
+    const char *audience;  /* empty: not checked */
+    bool dev;              /* a generated key pair and POST /dev/token */
+};
+
+struct config_peer {
+    const char *listen; /* empty: none */
+    struct config_list peers;
+    const char *secret; /* empty: peer links are off */
+};
+
+struct config_socketio {
+    int64_t ping_interval_ms;
+    int64_t ping_timeout_ms;
+    size_t max_payload_bytes;
+    int64_t connect_timeout_ms;
+};
+
+struct config_durability {
+    struct {
+        struct config_retry retry;
+        struct {
+            uint32_t max_attempts;
+            int64_t jitter_ms;
+        } transaction_conflict;
+    } dynamodb;
+    struct {
+        struct {
+            enum kafka_acks acks;
+            int64_t timeout_ms;
+            uint32_t retries;
+            int64_t retry_backoff_ms;
+        } producer;
+    } kafka;
+};
+
+struct config_fanout {
+    struct {
+        struct {
+            const char *group_id;
+            uint32_t max_poll_records;
+            bool enable_auto_commit;
+        } consumer;
+    } kafka;
+    struct config_retry retry;
+    struct {
+        const char *topic;
+        uint32_t alert_threshold_per_hour;
+    } dlq;
+};
+
+struct config {
+    bool dev; /* a laptop: loopback only, auth.dev unless that is set alone */
+    const char *data_dir;
+    struct {
+        enum timing_profile profile;
+    } timing;
+    struct config_gateway gateway;
+    struct config_presence presence;
+    struct config_typing typing;
+    struct config_call call;
+    struct config_auth auth;
+    struct {
+        const char *url; /* memory, redis://…, redis-cluster://… */
+    } state;
+    struct {
+        const char *url; /* sqlite:…, remote://…, dynamodb://…; empty: SQLite in data_dir */
+    } ledger;
+    struct {
+        const char *url; /* local, kafka://… */
+    } feed;
+    struct config_peer peer;
+    struct config_socketio socketio;
+    struct config_durability durability;
+    struct config_fanout fanout;
+    struct {
+        bool echo;
+    } debug;
+    struct {
+        enum log_level level;
+    } log;
+
+    struct config_origin origins[CONFIG_SETTINGS_MAX]; /* by row of the table */
+};
+
+/* A flag of the command line that stands for a setting. */
+struct config_flag {
+    const char *flag; /* as the user typed it, "--listen" */
+    const char *setting;
+    const char *value;
+};
+
+/* All that a configuration is made of; borrowed for the length of config_load(). */
+struct config_inputs {
+    const char *file;               /* NULL: none */
+    char *const *environment;       /* as environ, NULL-terminated; NULL: none */
+    const char *const *assignments; /* each KEY=VALUE of a --set, in order */
+    size_t assignment_count;
+    const struct config_flag *flags;
+    size_t flag_count;
+    const char *default_node_id; /* for gateway.node_id where nobody sets it; NULL: "rollcall" */
+};
+
+/* One sentence for the operator: where, what was found, what was expected. Never holds a secret. */
+struct config_error {
+    char text[CONFIG_ERROR_TEXT_MAX];
+};
+
+/*
+ * Fills *config from the inputs. A source later in the list above overrides an earlier one, yet
+ * every source is checked in full: a wrong value in the file is an error even if a flag overrides
+ * it. On failure says why in *error and leaves *config zeroed, with nothing to free.
+ */
+bool config_load(struct config *config, const struct config_inputs *inputs,
+                 struct config_error *error);
+
+/* Frees what the struct owns and zeroes it. Harmless on a zeroed struct. */
+void config_free(struct config *config);
+
+/* Writes up to CONFIG_WARNINGS_MAX sentences about legal values that are probably not meant;
+ * returns how many. */
+size_t config_warnings(const struct config *config, struct config_error out[CONFIG_WARNINGS_MAX]);
+
+/* The effective configuration as YAML, each value with its source in a comment. Loads back to the
+ * same values, but for secrets, which stand there as a comment without their value. */
+void config_print(const struct config *config, FILE *out);
+
+/* docs/CONFIGURATION.md. */
+void config_write_reference(FILE *out);
+
+#endif
