@@ -1,0 +1,16 @@
+#include "base/clock.h"
+
+#include <time.h>
+
+static int64_t read_ms(clockid_t id)
+{
+    struct timespec ts;
+    clock_gettime(id, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+void clock_advance(struct clock *clock)
+{
+    clock->now_ms = read_ms(CLOCK_MONOTONIC);
+    clock->wall_ms = read_ms(CLOCK_REALTIME);
+}

@@ -1,0 +1,121 @@
+/*
+ * JSON (RFC 8259), strict: a pull parser over bytes in memory and an append-only writer.
+ *
+ * The parser neither allocates nor copies. It works on memory the caller may write to: strings are
+ * unescaped in place, so that a slice it returns points into the input and stays valid as long as
+ * that does. Invalid UTF-8, lone surrogates, control characters in strings, leading zeros, trailing
+ * commas, NaN and bytes after the end are errors. Nesting is bounded by JSON_DEPTH_MAX.
+ *
+ * Errors are sticky: after the first one every read returns false and `error` says what was expected
+ * at `error_at`. Reading an object looks like this:
+ *
+ *     struct json json;
+ *     json_init(&json, data, len);
+ *     struct slice key;
+ *     json_object(&json);
+ *     while (json_member(&json, &key)) {
+ *         if (slice_is(key, "type"))
+ *             json_string(&json, &type);
+ *         else
+ *             json_skip(&json);
+ *     }
+ *     if (!json_done(&json)) ... bad input
+ *
+ * A member's value must be read or skipped before the next json_member() call. A read that meets a
+ * value of another type is an error (use json_peek() to choose).
+ */
+#ifndef ROLLCALL_BASE_JSON_H
+#define ROLLCALL_BASE_JSON_H
+
+#include "base/buffer.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { JSON_DEPTH_MAX = 32 };
+
+enum json_type {
+    JSON_INVALID,
+    JSON_OBJECT,
+    JSON_ARRAY,
+    JSON_STRING,
+    JSON_NUMBER,
+    JSON_TRUE,
+    JSON_FALSE,
+    JSON_NULL,
+};
+
+struct json {
+    char *at;
+    char *end;
+    char *start;
+    const char *error; /* NULL while all is well; else what was expected, static text */
+    size_t error_at;   /* offset of the first error */
+    uint8_t depth;
+    bool first; /* the container just entered has had no item yet */
+    uint32_t arrays; /* bit per open level: set where that container is an array */
+};
+
+void json_init(struct json *json, char *data, size_t len);
+
+/* The type of the value that comes next, without reading it. */
+enum json_type json_peek(struct json *json);
+
+/* Enters an object or an array. */
+bool json_object(struct json *json);
+bool json_array(struct json *json);
+
+/* Steps to the next member (and reads its key) or element; false at the end of the container, which
+ * is then left, or on an error. */
+bool json_member(struct json *json, struct slice *key);
+bool json_element(struct json *json);
+
+bool json_string(struct json *json, struct slice *out);
+bool json_int(struct json *json, int64_t *out); /* an integer that fits; 1.0 and 1e3 are errors */
+bool json_double(struct json *json, double *out);
+bool json_bool(struct json *json, bool *out);
+bool json_null(struct json *json);
+bool json_skip(struct json *json);
+
+/* The next value's bytes as they stand, checked but not unescaped. */
+bool json_raw(struct json *json, struct slice *out);
+
+/* True when no error was met and nothing but white space is left. */
+bool json_done(struct json *json);
+
+/*
+ * The writer appends to a buffer and puts commas where they belong by looking at the last byte
+ * written, so it has no state of its own; check buffer->failed once at the end.
+ */
+void json_write_object(struct buffer *out);
+void json_write_object_end(struct buffer *out);
+void json_write_array(struct buffer *out);
+void json_write_array_end(struct buffer *out);
+void json_write_key(struct buffer *out, struct slice key);
+void json_write_string(struct buffer *out, struct slice value); /* invalid UTF-8 becomes U+FFFD */
+void json_write_int(struct buffer *out, int64_t value);
+void json_write_bool(struct buffer *out, bool value);
+void json_write_null(struct buffer *out);
+void json_write_raw(struct buffer *out, struct slice json); /* a value that is valid already */
+
+static inline void json_write_key_string(struct buffer *out, struct slice key, struct slice value)
+{
+    json_write_key(out, key);
+    json_write_string(out, value);
+}
+
+static inline void json_write_key_int(struct buffer *out, struct slice key, int64_t value)
+{
+    json_write_key(out, key);
+    json_write_int(out, value);
+}
+
+static inline void json_write_key_bool(struct buffer *out, struct slice key, bool value)
+{
+    json_write_key(out, key);
+    json_write_bool(out, value);
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* ULIDs: 48 bits of time in milliseconds, 80 of chance; their text (26 characters of Crockford's
+ * base 32) sorts by time. Kept in memory as 16 bytes, big-endian. */
+#ifndef ROLLCALL_BASE_ULID_H
+#define ROLLCALL_BASE_ULID_H
+
+#include "base/random.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ULID_TEXT_LEN = 26 };
+
+struct ulid {
+    uint8_t bytes[16];
+};
+
+struct ulid ulid_make(int64_t wall_ms, struct random *random);
+void ulid_write(char out[ULID_TEXT_LEN], const struct ulid *ulid); /* not terminated */
+
+/* Accepts upper and lower case; false for anything that is not exactly one ULID. */
+bool ulid_parse(struct slice text, struct ulid *out);
+
+static inline bool ulid_equal(const struct ulid *a, const struct ulid *b)
+{
+    return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
+#endif
