@@ -6,8 +6,8 @@
  * that does. Invalid UTF-8, lone surrogates, control characters in strings, leading zeros, trailing
  * commas, NaN and bytes after the end are errors. Nesting is bounded by JSON_DEPTH_MAX.
  *
- * Errors are sticky: after the first one every read returns false and `error` says what was expected
- * at `error_at`. Reading an object looks like this:
+ * Errors are sticky: after the first one every read returns false and `error` says what was
+ * expected at `error_at`. Reading an object looks like this:
  *
  *     struct json json;
  *     json_init(&json, data, len);
@@ -34,7 +34,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { JSON_DEPTH_MAX = 32 };
+/* json_double() refuses numbers with more characters than JSON_DOUBLE_TEXT_MAX. */
+enum { JSON_DEPTH_MAX = 32, JSON_DOUBLE_TEXT_MAX = 128 };
 
 enum json_type {
     JSON_INVALID,
@@ -47,15 +48,22 @@ enum json_type {
     JSON_NULL,
 };
 
+/* What the input must hold next; kept so that no item is passed over unread and none read twice. */
+enum json_next {
+    JSON_NEXT_VALUE, /* a value: at the start, after a key, or after json_element() */
+    JSON_NEXT_FIRST, /* a first item or the end of the container just entered */
+    JSON_NEXT_MORE,  /* a comma or the container's end; outside of all, the end of the input */
+};
+
 struct json {
     char *at;
     char *end;
     char *start;
     const char *error; /* NULL while all is well; else what was expected, static text */
     size_t error_at;   /* offset of the first error */
+    uint32_t arrays;   /* bit per open level: set where that container is an array */
     uint8_t depth;
-    bool first; /* the container just entered has had no item yet */
-    uint32_t arrays; /* bit per open level: set where that container is an array */
+    uint8_t next; /* enum json_next */
 };
 
 void json_init(struct json *json, char *data, size_t len);
