@@ -1,0 +1,2 @@
+#include "base/slice.h"
+#include "config/config.h" /* wrong */

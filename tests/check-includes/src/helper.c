@@ -1,0 +1,1 @@
+#include "base/slice.h" /* wrong */

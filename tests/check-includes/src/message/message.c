@@ -1,0 +1,2 @@
+#include "frame/websocket.h"
+#include "connection/connection.h" /* wrong */
