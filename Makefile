@@ -1,0 +1,63 @@
+# A thin front: Meson builds (tools/build knows the variants), tools/ does the rest.
+
+LISTEN ?= 127.0.0.1:8080
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+export PREFIX
+
+.DEFAULT_GOAL := build
+SUITES := includes unit fault fuzz e2e tsan
+
+.PHONY: build
+build: ## build the release into build/rollcall
+	@tools/install-deps build
+	@tools/build release
+
+.PHONY: run
+run: build ## build and serve in dev mode (LISTEN=127.0.0.1:8080)
+	@exec build/rollcall serve --dev --listen $(LISTEN)
+
+# Whatever stops the tests from running is a failure, and is counted as one.
+.PHONY: test
+test: ## run every test; ends with "N passed, N failed"
+	@tools/install-deps test fuzz || { echo "0 passed, 1 failed"; exit 1; }
+	@tools/run-tests
+
+.PHONY: $(SUITES:%=test-%)
+$(SUITES:%=test-%): test-%: ## run one suite: includes unit fault fuzz e2e tsan
+	@tools/install-deps test fuzz || { echo "0 passed, 1 failed"; exit 1; }
+	@tools/run-tests $*
+
+.PHONY: bench
+bench: build ## measure against the floor server and the peers
+	@tools/install-deps bench
+	@bench/run
+
+.PHONY: fuzz
+fuzz: ## fuzz every target for FUZZ_SECONDS=60
+	@tools/install-deps fuzz
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/run-tests fuzz
+
+.PHONY: lint
+lint: build ## clang-tidy, layout, include directions, shellcheck
+	@tools/install-deps lint
+	@tools/lint
+
+.PHONY: format
+format: ## lay the C sources out with clang-format
+	@tools/install-deps lint
+	@tools/format
+
+.PHONY: install
+install: build ## install under PREFIX=/usr/local, below DESTDIR if given
+	@meson install -C build --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+
+.PHONY: clean
+clean: ## remove everything that was built
+	rm -rf build build-asan build-tsan build-fuzz
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z]*\|\$$(SUITES:%=test-%)\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | \
+	    sed 's/^\$$(SUITES:%=test-%)/test-SUITE/' | while IFS='	' read -r goal what; do \
+	    printf '  make %-11s %s\n' "$$goal" "$$what"; done
