@@ -1,0 +1,57 @@
+#include "cost.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define NANOSECONDS_PER_SECOND 1000000000ull
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec time;
+    if (clock_gettime(clock, &time) != 0)
+        cost_fail("cannot read the clock of the server; has it ended?");
+    return (uint64_t)time.tv_sec * NANOSECONDS_PER_SECOND + (uint64_t)time.tv_nsec;
+}
+
+uint64_t cost_cpu_ns(pid_t process)
+{
+    clockid_t clock;
+    if (clock_getcpuclockid(process, &clock) != 0)
+        cost_fail("there is no process %d", (int)process);
+    return clock_ns(clock);
+}
+
+uint64_t cost_now_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t cost_resident_bytes(pid_t process)
+{
+    char path[64];
+    char line[256];
+    uint64_t kilobytes = 0;
+    snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)process);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        cost_fail("cannot read %s", path);
+    while (fgets(line, sizeof(line), file) != NULL)
+        if (sscanf(line, "Rss: %" SCNu64, &kilobytes) == 1)
+            break;
+    fclose(file);
+    return kilobytes * 1024;
+}
+
+void cost_fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("load: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    exit(1);
+}
