@@ -6,27 +6,33 @@
 
 enum { BUFFER_CAP_MIN = 64 };
 
+static bool fail(struct buffer *buffer)
+{
+    buffer->failed = true;
+    return false;
+}
+
+static bool grow(struct buffer *buffer, size_t cap_min)
+{
+    size_t cap = buffer->cap ? buffer->cap : BUFFER_CAP_MIN;
+    while (cap < cap_min)
+        cap *= 2;
+    char *data = realloc(buffer->data, cap);
+    if (!data)
+        return fail(buffer);
+    buffer->data = data;
+    buffer->cap = cap;
+    return true;
+}
+
 bool buffer_reserve(struct buffer *buffer, size_t extra)
 {
     if (buffer->failed)
         return false;
-    if (extra <= buffer->cap - buffer->len)
-        return true;
-    if (extra > SIZE_MAX / 2 - buffer->len || (buffer->max && buffer->len + extra > buffer->max)) {
-        buffer->failed = true;
-        return false;
-    }
-    size_t cap = buffer->cap ? buffer->cap : BUFFER_CAP_MIN;
-    while (cap < buffer->len + extra)
-        cap *= 2;
-    char *data = realloc(buffer->data, cap);
-    if (!data) {
-        buffer->failed = true;
-        return false;
-    }
-    buffer->data = data;
-    buffer->cap = cap;
-    return true;
+    size_t len_max = buffer->max ? buffer->max : SIZE_MAX / 4;
+    if (buffer->len > len_max || extra > len_max - buffer->len)
+        return fail(buffer);
+    return buffer->len + extra <= buffer->cap || grow(buffer, buffer->len + extra);
 }
 
 void buffer_append(struct buffer *buffer, const void *data, size_t len)
@@ -67,11 +73,15 @@ void buffer_printf(struct buffer *buffer, const char *format, ...)
     va_start(args, format);
     va_list measured;
     va_copy(measured, args);
-    int len = vsnprintf(NULL, 0, format, measured);
+    int measure = vsnprintf(NULL, 0, format, measured);
     va_end(measured);
-    if (len >= 0 && buffer_reserve(buffer, (size_t)len + 1)) {
-        vsnprintf(buffer->data + buffer->len, (size_t)len + 1, format, args);
-        buffer->len += (size_t)len;
+    size_t len = measure < 0 ? SIZE_MAX : (size_t)measure;
+    /* The terminator needs memory but is no part of the text, so it does not count for the bound.
+     */
+    if (buffer_reserve(buffer, len) &&
+        (buffer->len + len < buffer->cap || grow(buffer, buffer->len + len + 1))) {
+        vsnprintf(buffer->data + buffer->len, len + 1, format, args);
+        buffer->len += len;
     }
     va_end(args);
 }
