@@ -67,7 +67,7 @@ bool base64url_decode(struct slice text, unsigned char *out, size_t *out_len)
 void base64url_encode(struct buffer *out, const void *data, size_t len)
 {
     size_t text_len = len / 3 * 4 + (len % 3 ? len % 3 + 1 : 0);
-    if (!buffer_reserve(out, text_len))
+    if (len == 0 || !buffer_reserve(out, text_len))
         return;
     const unsigned char *at = data;
     char *to = out->data + out->len;
