@@ -297,20 +297,56 @@ static enum websocket_event next_frame(struct decoding *d)
     return partial_start_frame(d, &frame);
 }
 
+/* Nearly all that a server ever receives: a short, whole, masked text while nothing is unfinished.
+ * next_frame() would do the same in twice the instructions; it is left all other frames, and
+ * the reporting of a bad text, which masking again (its own inverse) turns back to what came. */
+static bool take_short_text(const struct websocket_limits *limits, char **data, size_t *len,
+                            struct websocket_message *out)
+{
+    const size_t header_bytes = 6;
+    const uint8_t *header = (const uint8_t *)*data;
+    if (*len < header_bytes || header[0] != (WEBSOCKET_FRAME_FINAL | WEBSOCKET_OPCODE_TEXT))
+        return false;
+    size_t payload_len = header[1] ^ WEBSOCKET_FRAME_MASKED; /* unmasked: above all short lengths */
+    if (payload_len >= WEBSOCKET_FRAME_LENGTH_IN_2_BYTES || payload_len > *len - header_bytes ||
+        payload_len > limits->message_bytes_max || !limits->peer_masks)
+        return false;
+    struct websocket_mask mask = websocket_mask_of(header + 2);
+    char *payload = *data + header_bytes;
+    if (!websocket_unmask(payload, payload_len, mask) &&
+        !utf8_valid((struct slice){payload, payload_len})) {
+        websocket_unmask(payload, payload_len, mask);
+        return false;
+    }
+    *out = (struct websocket_message){.data = payload, .len = payload_len};
+    *data = payload + payload_len;
+    *len -= header_bytes + payload_len;
+    return true;
+}
+
+static enum websocket_event decode_any(struct decoding *d)
+{
+    const struct websocket_decoder *decoder = d->decoder;
+    enum websocket_event event = WEBSOCKET_NEED_MORE;
+    while (event == WEBSOCKET_NEED_MORE && d->len > 0) {
+        if (decoder->partial && decoder->partial->state == PAYLOAD)
+            event = partial_take_payload(d);
+        else
+            event = next_frame(d);
+    }
+    return event;
+}
+
 enum websocket_event websocket_decode(struct websocket_decoder *decoder,
                                       const struct websocket_limits *limits, char **data,
                                       size_t *len, struct websocket_message *out)
 {
-    struct decoding d = {decoder, limits, *data, *len, out};
     if (decoder->partial && decoder->partial->state == DELIVERED)
         websocket_decoder_free(decoder);
-    enum websocket_event event = WEBSOCKET_NEED_MORE;
-    while (event == WEBSOCKET_NEED_MORE && d.len > 0) {
-        if (decoder->partial && decoder->partial->state == PAYLOAD)
-            event = partial_take_payload(&d);
-        else
-            event = next_frame(&d);
-    }
+    if (!decoder->partial && take_short_text(limits, data, len, out))
+        return WEBSOCKET_TEXT;
+    struct decoding d = {decoder, limits, *data, *len, out};
+    enum websocket_event event = decode_any(&d);
     *data = d.data;
     *len = d.len;
     return event;
