@@ -1,0 +1,28 @@
+/*
+ * A network address as an operator writes it: HOST:PORT, or [V6]:PORT. Parsing needs no name
+ * service; whoever listens or connects resolves the host. Pure functions, safe from any thread.
+ */
+#ifndef ROLLCALL_CONFIG_ADDRESS_H
+#define ROLLCALL_CONFIG_ADDRESS_H
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ADDRESS_HOST_MAX = 253 };
+
+struct address {
+    struct slice host; /* without brackets; points into the parsed text */
+    uint16_t port;     /* 0: any free one, where listening */
+    bool is_ipv6;      /* it was written in brackets */
+};
+
+/* False for anything but one host of at most ADDRESS_HOST_MAX bytes and one port. */
+bool address_parse(struct slice text, struct address *out);
+
+/* Whether the host is "localhost", in 127.0.0.0/8, or ::1. A name that merely resolves there is
+ * not. */
+bool address_is_loopback(const struct address *address);
+
+#endif
