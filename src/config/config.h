@@ -268,6 +268,9 @@ bool config_load(struct config *config, const struct config_inputs *inputs,
 /* Frees what the struct owns and zeroes it. Harmless on a zeroed struct. */
 void config_free(struct config *config);
 
+/* "default", "file", "env", "set" or "flag". */
+const char *config_source_name(enum config_source source);
+
 /* Writes up to CONFIG_WARNINGS_MAX sentences about legal values that are probably not meant;
  * returns how many. */
 size_t config_warnings(const struct config *config, struct config_error out[CONFIG_WARNINGS_MAX]);

@@ -1,0 +1,162 @@
+#include "config/config_assign.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+
+/* A longer value is cut where it is shown. */
+enum { SHOWN_VALUE_MAX = 80 };
+
+static void write_place(struct buffer *out, const struct config_place *place)
+{
+    buffer_append_text(out, place->label);
+    if (place->line > 0)
+        buffer_printf(out, ":%u", place->line);
+    buffer_append_text(out, ": ");
+}
+
+/* Moves the text into the error, cut to what fits. */
+static bool finish(struct config_error *error, struct buffer *text)
+{
+    snprintf(error->text, sizeof(error->text), "%.*s", (int)text->len,
+             text->data ? text->data : "");
+    buffer_free(text);
+    return false;
+}
+
+bool config_fail(struct config_error *error, const struct config_place *place, const char *format,
+                 ...)
+{
+    struct buffer text = BUFFER_INIT;
+    char message[CONFIG_ERROR_TEXT_MAX];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    write_place(&text, place);
+    buffer_append_text(&text, message);
+    return finish(error, &text);
+}
+
+/* A value comes from outside: what a terminal could take for a command is shown as \xNN. */
+static void write_shown(struct buffer *out, struct slice value)
+{
+    struct slice shown = slice_first(value, SHOWN_VALUE_MAX);
+    buffer_append_byte(out, '"');
+    for (size_t i = 0; i < shown.len; i++) {
+        unsigned char c = (unsigned char)shown.data[i];
+        if (c < 0x20 || c == 0x7f)
+            buffer_printf(out, "\\x%02x", c);
+        else
+            buffer_append_byte(out, (char)c);
+    }
+    buffer_append_text(out, shown.len < value.len ? "…\"" : "\"");
+}
+
+/* Users know a setting in an environment variable by another name. */
+static void write_name_at(struct buffer *out, const struct config_place *place, struct slice name)
+{
+    if (place->source == CONFIG_FROM_ENVIRONMENT)
+        config_write_variable(out, name);
+    else
+        buffer_append_slice(out, name);
+}
+
+bool config_fail_unknown(struct config_error *error, const struct config_place *place,
+                         struct slice name)
+{
+    struct buffer text = BUFFER_INIT;
+    struct slice nearest = setting_nearest(name);
+    write_place(&text, place);
+    buffer_append_text(&text, "there is no setting ");
+    write_shown(&text, name);
+    if (nearest.len > 0) {
+        buffer_append_text(&text, "; did you mean ");
+        write_name_at(&text, place, nearest);
+        buffer_append_text(&text, "?");
+    }
+    return finish(error, &text);
+}
+
+static bool finish_expected(struct config_error *error, struct buffer *text,
+                            const struct setting *setting)
+{
+    buffer_append_text(text, "; expected ");
+    setting_write_expected(text, setting);
+    return finish(error, text);
+}
+
+bool config_fail_value(struct config_error *error, const struct config_place *place,
+                       const struct setting *setting, struct slice value)
+{
+    struct buffer text = BUFFER_INIT;
+    write_place(&text, place);
+    buffer_append_text(&text, setting->name);
+    if (setting->secret) {
+        buffer_append_text(&text, " has a wrong value (not shown)");
+    } else {
+        buffer_append_text(&text, " cannot be ");
+        write_shown(&text, value);
+    }
+    return finish_expected(error, &text, setting);
+}
+
+bool config_fail_found(struct config_error *error, const struct config_place *place,
+                       const struct setting *setting, const char *found)
+{
+    struct buffer text = BUFFER_INIT;
+    write_place(&text, place);
+    buffer_printf(&text, "%s cannot be %s", setting->name, found);
+    return finish_expected(error, &text, setting);
+}
+
+static void note_origin(struct config *config, const struct config_place *place,
+                        const struct setting *setting)
+{
+    config->origins[setting_index(setting)] =
+        (struct config_origin){.source = place->source, .line = place->line};
+}
+
+static bool judge(enum setting_result result, const struct config_place *place,
+                  const struct setting *setting, struct slice text, struct config_error *error)
+{
+    switch (result) {
+    case SETTING_STORED:
+        return true;
+    case SETTING_REFUSED:
+        return config_fail_value(error, place, setting, text);
+    default:
+        return config_fail(error, place, "out of memory");
+    }
+}
+
+bool config_assign(struct config *config, const struct config_place *place,
+                   const struct setting *setting, struct slice text, struct config_error *error)
+{
+    note_origin(config, place, setting);
+    return judge(setting_store(setting, config, text), place, setting, text, error);
+}
+
+void config_assign_empty_list(struct config *config, const struct config_place *place,
+                              const struct setting *setting)
+{
+    note_origin(config, place, setting);
+    setting_release(setting, config);
+}
+
+bool config_assign_item(struct config *config, const struct config_place *place,
+                        const struct setting *setting, struct slice item,
+                        struct config_error *error)
+{
+    return judge(setting_append(setting, config, item), place, setting, item, error);
+}
+
+void config_write_variable(struct buffer *out, struct slice setting_name)
+{
+    buffer_append_text(out, CONFIG_ENVIRONMENT_PREFIX);
+    for (size_t i = 0; i < setting_name.len; i++) {
+        if (setting_name.data[i] == '.')
+            buffer_append_text(out, "__");
+        else
+            buffer_append_byte(out, (char)toupper((unsigned char)setting_name.data[i]));
+    }
+}

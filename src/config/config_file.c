@@ -1,0 +1,262 @@
+#include "config/config_file.h"
+
+#include "config/config_assign.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <yaml.h>
+
+enum {
+    NAME_MAX_BYTES = 128,               /* of a full, dotted name */
+    KEYS_MAX = 2 * CONFIG_SETTINGS_MAX, /* every setting and every section once */
+};
+
+struct key {
+    char name[NAME_MAX_BYTES];
+    unsigned line;
+};
+
+/* One file being read. The events of libyaml come one at a time; `event` is the current one. */
+struct reader {
+    yaml_parser_t parser;
+    yaml_event_t event;
+    struct config *config;
+    struct config_error *error;
+    const char *path;
+    char name[NAME_MAX_BYTES]; /* of the key being read, with its sections */
+    size_t name_len;
+    struct key keys[KEYS_MAX]; /* met so far */
+    size_t key_count;
+};
+
+static struct config_place place_at(const struct reader *reader, size_t line_from_0)
+{
+    return (struct config_place){
+        .source = CONFIG_FROM_FILE, .label = reader->path, .line = (unsigned)line_from_0 + 1};
+}
+
+static struct config_place place_of(const struct reader *reader)
+{
+    return place_at(reader, reader->event.start_mark.line);
+}
+
+static bool fail_syntax(struct reader *reader)
+{
+    struct config_place place = place_at(reader, reader->parser.problem_mark.line);
+    const char *problem = reader->parser.problem;
+    return config_fail(reader->error, &place, "not valid YAML: %s",
+                       problem ? problem : "cannot be read");
+}
+
+static bool is_decorated(const yaml_event_t *event)
+{
+    switch (event->type) {
+    case YAML_ALIAS_EVENT:
+        return true;
+    case YAML_SCALAR_EVENT:
+        return event->data.scalar.anchor || event->data.scalar.tag;
+    case YAML_SEQUENCE_START_EVENT:
+        return event->data.sequence_start.anchor || event->data.sequence_start.tag;
+    case YAML_MAPPING_START_EVENT:
+        return event->data.mapping_start.anchor || event->data.mapping_start.tag;
+    default:
+        return false;
+    }
+}
+
+/* Steps to the next event. False on a syntax error or on YAML that a configuration has no use for.
+ */
+static bool next_event(struct reader *reader)
+{
+    yaml_event_delete(&reader->event);
+    if (!yaml_parser_parse(&reader->parser, &reader->event))
+        return fail_syntax(reader);
+    if (!is_decorated(&reader->event))
+        return true;
+    struct config_place place = place_of(reader);
+    return config_fail(reader->error, &place, "anchors, aliases and tags are not supported");
+}
+
+static struct slice scalar_text(const yaml_event_t *event)
+{
+    return (struct slice){(const char *)event->data.scalar.value, event->data.scalar.length};
+}
+
+static bool is_null(const yaml_event_t *event)
+{
+    struct slice text = scalar_text(event);
+    return event->type == YAML_SCALAR_EVENT &&
+           event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+           (text.len == 0 || slice_is(text, "~") || slice_is(text, "null"));
+}
+
+static struct slice current_name(const struct reader *reader)
+{
+    return (struct slice){reader->name, reader->name_len};
+}
+
+/* Appends a key to the current name. A key too long for any setting is cut, and thus unknown. */
+static void enter_key(struct reader *reader, struct slice key)
+{
+    if (reader->name_len > 0)
+        reader->name[reader->name_len++] = '.';
+    size_t room = sizeof(reader->name) - 2 - reader->name_len;
+    struct slice kept = slice_first(key, room);
+    memcpy(reader->name + reader->name_len, kept.data, kept.len);
+    reader->name_len += kept.len;
+    reader->name[reader->name_len] = '\0';
+}
+
+static void leave_key(struct reader *reader, size_t outer_len)
+{
+    reader->name_len = outer_len;
+    reader->name[outer_len] = '\0';
+}
+
+/* Remembers a key that is known to exist, once. */
+static bool note_key(struct reader *reader, const struct config_place *place)
+{
+    for (size_t i = 0; i < reader->key_count; i++)
+        if (slice_is(current_name(reader), reader->keys[i].name))
+            return config_fail(reader->error, place, "%s was given on line %u already",
+                               reader->name, reader->keys[i].line);
+    assert(reader->key_count < KEYS_MAX);
+    struct key *key = &reader->keys[reader->key_count++];
+    memcpy(key->name, reader->name, reader->name_len + 1);
+    key->line = place->line;
+    return true;
+}
+
+static bool read_list(struct reader *reader, const struct setting *setting)
+{
+    struct config_place place = place_of(reader);
+    config_assign_empty_list(reader->config, &place, setting);
+    while (next_event(reader)) {
+        if (reader->event.type == YAML_SEQUENCE_END_EVENT)
+            return true;
+        place = place_of(reader);
+        if (reader->event.type != YAML_SCALAR_EVENT)
+            return config_fail(reader->error, &place, "an item of %s must be a text",
+                               setting->name);
+        if (!config_assign_item(reader->config, &place, setting, scalar_text(&reader->event),
+                                reader->error))
+            return false;
+    }
+    return false;
+}
+
+static bool read_setting(struct reader *reader, const struct setting *setting)
+{
+    struct config_place place = place_of(reader);
+    if (is_null(&reader->event))
+        return config_fail(reader->error, &place, "%s has no value", setting->name);
+    if (reader->event.type == YAML_SEQUENCE_START_EVENT && setting->type == SETTING_LIST)
+        return read_list(reader, setting);
+    if (reader->event.type == YAML_SCALAR_EVENT)
+        return config_assign(reader->config, &place, setting, scalar_text(&reader->event),
+                             reader->error);
+    const char *found = reader->event.type == YAML_MAPPING_START_EVENT ? "a mapping" : "a list";
+    return config_fail_found(reader->error, &place, setting, found);
+}
+
+static bool read_mapping(struct reader *reader);
+
+static bool read_section(struct reader *reader)
+{
+    if (reader->event.type == YAML_MAPPING_START_EVENT)
+        return read_mapping(reader);
+    if (is_null(&reader->event))
+        return true;
+    struct config_place place = place_of(reader);
+    return config_fail(reader->error, &place, "%s is a section; expected settings below it",
+                       reader->name);
+}
+
+/* Reads the value of the key just entered. */
+static bool read_value(struct reader *reader, const struct config_place *key_place)
+{
+    const struct setting *setting = setting_find(current_name(reader));
+    if (!setting && !setting_is_section(current_name(reader)))
+        return config_fail_unknown(reader->error, key_place, current_name(reader));
+    if (!note_key(reader, key_place) || !next_event(reader))
+        return false;
+    return setting ? read_setting(reader, setting) : read_section(reader);
+}
+
+/* Reads up to the end of the mapping whose start is the current event. Recursion ends where the
+ * names do: below a setting there is no section. */
+static bool read_mapping(struct reader *reader)
+{
+    size_t outer_len = reader->name_len;
+    while (next_event(reader)) {
+        if (reader->event.type == YAML_MAPPING_END_EVENT)
+            return true;
+        struct config_place place = place_of(reader);
+        if (reader->event.type != YAML_SCALAR_EVENT)
+            return config_fail(reader->error, &place, "expected the name of a setting");
+        enter_key(reader, scalar_text(&reader->event));
+        if (!read_value(reader, &place))
+            return false;
+        leave_key(reader, outer_len);
+    }
+    return false;
+}
+
+/* A stream is empty or one document; a document is empty or one mapping. */
+static bool read_stream(struct reader *reader)
+{
+    if (!next_event(reader) || !next_event(reader))
+        return false;
+    if (reader->event.type == YAML_STREAM_END_EVENT)
+        return true;
+    if (!next_event(reader))
+        return false;
+    if (reader->event.type == YAML_MAPPING_START_EVENT) {
+        if (!read_mapping(reader))
+            return false;
+    } else if (!is_null(&reader->event)) {
+        struct config_place place = place_of(reader);
+        return config_fail(reader->error, &place, "expected a mapping of settings");
+    }
+    if (!next_event(reader) || !next_event(reader))
+        return false;
+    if (reader->event.type == YAML_STREAM_END_EVENT)
+        return true;
+    struct config_place place = place_of(reader);
+    return config_fail(reader->error, &place, "a second document is not supported");
+}
+
+static bool read_text(struct config *config, const char *path, struct slice text,
+                      struct config_error *error)
+{
+    struct reader reader = {.config = config, .error = error, .path = path};
+    struct config_place place = {.source = CONFIG_FROM_FILE, .label = path};
+    if (!yaml_parser_initialize(&reader.parser))
+        return config_fail(error, &place, "out of memory");
+    yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text.data, text.len);
+    bool is_read = read_stream(&reader);
+    yaml_event_delete(&reader.event);
+    yaml_parser_delete(&reader.parser);
+    return is_read;
+}
+
+bool config_file_read(struct config *config, const char *path, struct config_error *error)
+{
+    struct config_place place = {.source = CONFIG_FROM_FILE, .label = path};
+    struct buffer text = BUFFER_INIT;
+    bool is_read = false;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return config_fail(error, &place, "cannot be opened: %s", strerror(errno));
+    if (!buffer_reserve(&text, CONFIG_FILE_BYTES_MAX + 1))
+        config_fail(error, &place, "out of memory");
+    else if ((text.len = fread(text.data, 1, CONFIG_FILE_BYTES_MAX + 1, file)) == 0 && ferror(file))
+        config_fail(error, &place, "cannot be read: %s", strerror(errno));
+    else if (text.len > CONFIG_FILE_BYTES_MAX)
+        config_fail(error, &place, "is larger than %d bytes", CONFIG_FILE_BYTES_MAX);
+    else
+        is_read = read_text(config, path, buffer_slice(&text), error);
+    fclose(file);
+    buffer_free(&text);
+    return is_read;
+}
