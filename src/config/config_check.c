@@ -1,0 +1,168 @@
+#include "config/config_check.h"
+
+#include "config/address.h"
+#include "config/setting.h"
+
+#include <assert.h>
+
+enum order { BELOW, AT_MOST };
+
+/* Two numbers that should stand in an order. */
+struct order_rule {
+    const char *left;
+    enum order order;
+    const char *right;
+    const char *consequence; /* of breaking it, where that is legal; NULL: it is an error */
+};
+
+#define INBOUND "gateway.backpressure.inbound."
+#define OUTBOUND "gateway.backpressure.outbound."
+
+static const struct order_rule order_rules[] = {
+    {"gateway.timeouts.heartbeat_timeout_seconds", AT_MOST, "presence.expiry_window_seconds", NULL},
+    {OUTBOUND "warning_threshold_percent", BELOW, OUTBOUND "critical_threshold_percent", NULL},
+    {"durability.dynamodb.retry.initial_backoff_ms", AT_MOST,
+     "durability.dynamodb.retry.max_backoff_ms", NULL},
+    {"fanout.retry.initial_backoff_ms", AT_MOST, "fanout.retry.max_backoff_ms", NULL},
+    {"gateway.timeouts.heartbeat_interval_seconds", BELOW,
+     "gateway.timeouts.heartbeat_timeout_seconds",
+     "connections turn unhealthy between two heartbeats and live on pongs alone"},
+    {INBOUND "rate_limit_per_second", AT_MOST, INBOUND "rate_limit_burst",
+     "a second's allowance cannot be sent at once"},
+    {INBOUND "command_rate_per_second", AT_MOST, INBOUND "command_rate_burst",
+     "a second's allowance cannot be sent at once"},
+    {INBOUND "rate_limit_per_second", AT_MOST, INBOUND "command_rate_per_second",
+     "the limit on all commands is met before the one on messages"},
+    {INBOUND "max_message_size_bytes", AT_MOST, "gateway.max_frame_bytes",
+     "the largest messages close the connection"},
+};
+
+#define ORDER_RULE_COUNT (sizeof(order_rules) / sizeof(order_rules[0]))
+
+static const struct setting *known_setting(const char *name)
+{
+    const struct setting *setting = setting_find(slice_of(name));
+    assert(setting);
+    return setting;
+}
+
+static bool order_holds(const struct order_rule *rule, const struct config *config)
+{
+    int64_t left = setting_number(known_setting(rule->left), config);
+    int64_t right = setting_number(known_setting(rule->right), config);
+    return rule->order == BELOW ? left < right : left <= right;
+}
+
+static void write_source(struct buffer *out, const struct config_origin *origin)
+{
+    if (origin->source == CONFIG_FROM_FILE)
+        buffer_printf(out, "line %u", origin->line);
+    else
+        buffer_append_text(out, config_source_name(origin->source));
+}
+
+/* "gateway.workers (4, line 7)": the name, the value, where it came from. */
+static void write_setting(struct buffer *out, const struct config *config, const char *name)
+{
+    const struct setting *setting = known_setting(name);
+    buffer_printf(out, "%s (", name);
+    setting_write_value(out, setting, config);
+    buffer_append_text(out, ", ");
+    write_source(out, &config->origins[setting_index(setting)]);
+    buffer_append_text(out, ")");
+}
+
+static void finish(struct config_error *error, struct buffer *text)
+{
+    snprintf(error->text, sizeof(error->text), "%.*s", (int)text->len,
+             text->data ? text->data : "");
+    buffer_free(text);
+}
+
+static void describe_order(const struct order_rule *rule, const struct config *config,
+                           struct config_error *error)
+{
+    struct buffer text = BUFFER_INIT;
+    write_setting(&text, config, rule->left);
+    buffer_append_text(&text, rule->consequence ? " should " : " must ");
+    buffer_append_text(&text, rule->order == BELOW ? "be less than " : "not exceed ");
+    write_setting(&text, config, rule->right);
+    if (rule->consequence)
+        buffer_printf(&text, ": %s", rule->consequence);
+    finish(error, &text);
+}
+
+static bool check_orders(const struct config *config, struct config_error *error)
+{
+    for (size_t i = 0; i < ORDER_RULE_COUNT; i++)
+        if (!order_rules[i].consequence && !order_holds(&order_rules[i], config)) {
+            describe_order(&order_rules[i], config, error);
+            return false;
+        }
+    return true;
+}
+
+static bool check_tls(const struct config *config, struct config_error *error)
+{
+    bool has_certificate = config->gateway.tls.certificate_file[0] != '\0';
+    bool has_key = config->gateway.tls.key_file[0] != '\0';
+    if (has_certificate == has_key)
+        return true;
+    snprintf(error->text, sizeof(error->text),
+             "gateway.tls.certificate_file and gateway.tls.key_file go together, but %s is empty",
+             has_key ? "gateway.tls.certificate_file" : "gateway.tls.key_file");
+    return false;
+}
+
+/* Anyone who reaches a development server can sign in as anyone. */
+static bool check_loopback(const struct config *config, const char *name, const char *value,
+                           struct config_error *error)
+{
+    struct address address;
+    if (!config->dev && !config->auth.dev)
+        return true;
+    if (value[0] == '\0' ||
+        (address_parse(slice_of(value), &address) && address_is_loopback(&address)))
+        return true;
+    struct buffer text = BUFFER_INIT;
+    write_setting(&text, config, name);
+    buffer_printf(&text, " must be a loopback address such as 127.0.0.1:8080, because %s is on",
+                  config->dev ? "dev (--dev)" : "auth.dev");
+    finish(error, &text);
+    return false;
+}
+
+bool config_check(const struct config *config, struct config_error *error)
+{
+    return check_orders(config, error) && check_tls(config, error) &&
+           check_loopback(config, "gateway.listen", config->gateway.listen, error) &&
+           check_loopback(config, "peer.listen", config->peer.listen, error);
+}
+
+static size_t add_warning(struct config_error *out, size_t count, bool applies, const char *text)
+{
+    if (!applies || count == CONFIG_WARNINGS_MAX)
+        return count;
+    snprintf(out[count].text, sizeof(out[count].text), "%s", text);
+    return count + 1;
+}
+
+size_t config_warnings(const struct config *config, struct config_error out[CONFIG_WARNINGS_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < ORDER_RULE_COUNT && count < CONFIG_WARNINGS_MAX; i++)
+        if (order_rules[i].consequence && !order_holds(&order_rules[i], config))
+            describe_order(&order_rules[i], config, &out[count++]);
+    bool has_peers = config->peer.listen[0] != '\0' || config->peer.peers.count > 0;
+    bool has_kafka = slice_starts_with(slice_of(config->feed.url), SLICE("kafka://"));
+    count = add_warning(out, count, has_peers && config->peer.secret[0] == '\0',
+                        "peer.secret is empty: peer links are off");
+    count = add_warning(out, count,
+                        has_kafka && config->durability.kafka.producer.acks != KAFKA_ACKS_ALL,
+                        "durability.kafka.producer.acks is not all: a message that was "
+                        "acknowledged may never reach the fan-out");
+    count = add_warning(out, count, has_kafka && config->fanout.kafka.consumer.enable_auto_commit,
+                        "fanout.kafka.consumer.enable_auto_commit is true: events in flight at a "
+                        "crash are skipped");
+    return count;
+}

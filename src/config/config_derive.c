@@ -1,0 +1,99 @@
+#include "config/config_derive.h"
+
+#include "config/config_assign.h"
+
+struct timing {
+    int64_t interval_ms;
+    int64_t timeout_ms;
+    int64_t window_ms;
+};
+
+static const struct timing timings[] = {
+    [TIMING_REALTIME] = {5000, 10000, 15000},
+    [TIMING_STANDARD] = {30000, 40000, 45000},
+    [TIMING_RELAXED] = {30000, 60000, 90000},
+};
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The profile's timeout, unless a neighbour that was set leaves no place for it. */
+static int64_t fitting_timeout(const struct timing *profile, const struct timing *set)
+{
+    int64_t timeout_ms = profile->timeout_ms;
+    if (set->interval_ms >= timeout_ms)
+        timeout_ms = 2 * set->interval_ms;
+    if (set->window_ms > 0 && timeout_ms > set->window_ms)
+        timeout_ms = set->window_ms - set->window_ms / 3;
+    return timeout_ms;
+}
+
+static void derive_timing(struct config *config)
+{
+    const struct timing *profile = &timings[config->timing.profile];
+    int64_t *interval_ms = &config->gateway.timeouts.heartbeat_interval_ms;
+    int64_t *timeout_ms = &config->gateway.timeouts.heartbeat_timeout_ms;
+    int64_t *window_ms = &config->presence.expiry_window_ms;
+    bool has_interval = setting_is_explicit(config, "gateway.timeouts.heartbeat_interval_seconds");
+    bool has_timeout = setting_is_explicit(config, "gateway.timeouts.heartbeat_timeout_seconds");
+    bool has_window = setting_is_explicit(config, "presence.expiry_window_seconds");
+    struct timing set = {.interval_ms = has_interval ? *interval_ms : 0,
+                         .window_ms = has_window ? *window_ms : 0};
+    if (!has_timeout)
+        *timeout_ms = fitting_timeout(profile, &set);
+    if (!has_window)
+        *window_ms =
+            *timeout_ms > profile->window_ms ? *timeout_ms + *timeout_ms / 2 : profile->window_ms;
+    if (!has_interval)
+        *interval_ms =
+            profile->interval_ms < *timeout_ms ? profile->interval_ms : (*timeout_ms + 1) / 2;
+}
+
+static void derive_rates(struct config *config)
+{
+    struct config_inbound *inbound = &config->gateway.backpressure.inbound;
+    if (!setting_is_explicit(config, "gateway.backpressure.inbound.rate_limit_burst"))
+        inbound->rate_limit_burst =
+            larger(inbound->rate_limit_burst, inbound->rate_limit_per_second);
+    if (!setting_is_explicit(config, "gateway.backpressure.inbound.command_rate_per_second"))
+        inbound->command_rate_per_second =
+            larger(inbound->command_rate_per_second, inbound->rate_limit_per_second);
+    if (!setting_is_explicit(config, "gateway.backpressure.inbound.command_rate_burst"))
+        inbound->command_rate_burst =
+            larger(inbound->command_rate_burst,
+                   larger(inbound->command_rate_per_second, inbound->rate_limit_burst));
+}
+
+static void derive_thresholds(struct config *config)
+{
+    struct config_outbound *outbound = &config->gateway.backpressure.outbound;
+    if (outbound->warning_threshold_percent < outbound->critical_threshold_percent)
+        return;
+    if (!setting_is_explicit(config, "gateway.backpressure.outbound.warning_threshold_percent"))
+        outbound->warning_threshold_percent = outbound->critical_threshold_percent * 4 / 5;
+    else if (!setting_is_explicit(config,
+                                  "gateway.backpressure.outbound.critical_threshold_percent"))
+        outbound->critical_threshold_percent = 100;
+}
+
+static bool derive_node_id(struct config *config, const char *default_node_id,
+                           struct config_error *error)
+{
+    if (config->gateway.node_id[0] != '\0')
+        return true;
+    struct config_place place = {.source = CONFIG_FROM_DEFAULT, .label = "the default node id"};
+    return config_assign(config, &place, setting_find(SLICE("gateway.node_id")),
+                         slice_of(default_node_id ? default_node_id : "rollcall"), error);
+}
+
+bool config_derive(struct config *config, const char *default_node_id, struct config_error *error)
+{
+    derive_timing(config);
+    derive_rates(config);
+    derive_thresholds(config);
+    if (!setting_is_explicit(config, "auth.dev"))
+        config->auth.dev = config->dev;
+    return derive_node_id(config, default_node_id, error);
+}
