@@ -1,0 +1,86 @@
+/* The effective configuration as YAML, for people first and for config_load() second. */
+#include "config/config.h"
+#include "config/setting.h"
+
+enum { INDENT = 2 };
+
+/* The length of the sections that stand before a name's last dot, dot included. */
+static size_t section_len(struct slice name)
+{
+    while (name.len > 0 && name.data[name.len - 1] != '.')
+        name.len--;
+    return name.len;
+}
+
+/* How many leading bytes two names share in whole sections. */
+static size_t shared_sections(struct slice a, struct slice b)
+{
+    size_t shared = 0;
+    for (size_t i = 0; i < a.len && i < b.len && a.data[i] == b.data[i]; i++)
+        if (a.data[i] == '.')
+            shared = i + 1;
+    return shared;
+}
+
+static size_t depth_of(struct slice sections)
+{
+    size_t depth = 0;
+    for (size_t i = 0; i < sections.len; i++)
+        depth += sections.data[i] == '.';
+    return depth;
+}
+
+static void write_indent(FILE *out, size_t depth)
+{
+    fprintf(out, "%*s", (int)(depth * INDENT), "");
+}
+
+/* Opens those sections of `name` that `previous` did not stand in. Returns the name's depth. */
+static size_t open_sections(FILE *out, struct slice previous, struct slice name)
+{
+    size_t shared = shared_sections(previous, name);
+    size_t depth = depth_of(slice_first(name, shared));
+    struct slice rest = slice_first(slice_after(name, shared), section_len(name) - shared);
+    if (depth == 0 && rest.len > 0 && previous.len > 0)
+        fputc('\n', out);
+    while (rest.len > 0) {
+        struct slice section;
+        rest = slice_split(rest, '.', &section);
+        write_indent(out, depth++);
+        fprintf(out, "%.*s:\n", SLICE_FORMAT(section));
+    }
+    return depth;
+}
+
+static void print_setting(FILE *out, const struct config *config, const struct setting *setting,
+                          size_t depth)
+{
+    const struct config_origin *origin = &config->origins[setting_index(setting)];
+    struct slice name = slice_of(setting->name);
+    struct slice key = slice_after(name, section_len(name));
+    struct buffer value = BUFFER_INIT;
+    setting_write_value(&value, setting, config);
+    write_indent(out, depth);
+    if (setting->secret)
+        fprintf(out, "# %.*s: %s", SLICE_FORMAT(key),
+                slice_is(buffer_slice(&value), "\"\"") ? "(empty)" : "(not shown)");
+    else
+        fprintf(out, "%.*s: %.*s", SLICE_FORMAT(key), (int)value.len, value.data);
+    fprintf(out, "  # %s", config_source_name(origin->source));
+    if (origin->line > 0)
+        fprintf(out, ", line %u", origin->line);
+    fputc('\n', out);
+    buffer_free(&value);
+}
+
+void config_print(const struct config *config, FILE *out)
+{
+    struct slice previous = SLICE_NONE;
+    for (size_t i = 0; i < setting_count(); i++) {
+        const struct setting *setting = setting_at(i);
+        struct slice name = slice_of(setting->name);
+        size_t depth = open_sections(out, previous, name);
+        print_setting(out, config, setting, depth);
+        previous = name;
+    }
+}

@@ -1,0 +1,124 @@
+/* docs/CONFIGURATION.md, written from the table. */
+#include "config/config.h"
+#include "config/setting.h"
+
+static const char *const introduction =
+    "# Configuration\n"
+    "\n"
+    "This page is written by `rollcall serve --config-reference` from the table in\n"
+    "`src/config/setting_table.c`; a test fails when the two differ.\n"
+    "\n"
+    "Every setting has one name. It is a key of the YAML file (`--config FILE`; sections may be nested\n"
+    "or written with dots), the `KEY` of `--set KEY=VALUE`, and, in upper case with `ROLLCALL_` in\n"
+    "front and `__` for each dot, an environment variable:\n"
+    "\n"
+    "```yaml\n"
+    "gateway:\n"
+    "  listen: 0.0.0.0:8080\n"
+    "  allowed_origins: [https://app.example.org]\n"
+    "presence.idle_seconds: 120\n"
+    "```\n"
+    "\n"
+    "```\n"
+    "rollcall serve --set presence.idle_seconds=120\n"
+    "ROLLCALL_PRESENCE__IDLE_SECONDS=120 rollcall serve\n"
+    "```\n"
+    "\n"
+    "Where several sources name a setting, a flag wins over `--set`, `--set` over the environment, the\n"
+    "environment over the file, and the file over the default; of two `--set` the later wins. A wrong\n"
+    "name or value anywhere stops the start and says where it stands and what was expected.\n"
+    "`rollcall serve --print-config` shows the effective configuration and where each value came from.\n"
+    "\n"
+    "Seconds take decimals (`0.3`). Bytes may be followed by `KiB`, `MiB` or `GiB`. A list is a YAML\n"
+    "list, or its items with commas between them.\n"
+    "\n"
+    "## Settings that follow others\n"
+    "\n"
+    "A value that nobody set gives way to those that somebody did:\n"
+    "\n"
+    "| `timing.profile` | heartbeat interval | heartbeat timeout | expiry window |\n"
+    "|---|---|---|---|\n"
+    "| `realtime` | 5 s | 10 s | 15 s |\n"
+    "| `standard` | 30 s | 40 s | 45 s |\n"
+    "| `relaxed` | 30 s | 60 s | 90 s |\n"
+    "\n"
+    "Each of the three may be set alone. Where a profile's value would then contradict it, that one is\n"
+    "fitted: the timeout to two thirds of a shorter window or twice a longer interval, the window to\n"
+    "one and a half times a longer timeout, the interval to half of a shorter timeout. In the same way\n"
+    "an unset burst is at least its rate, the unset limit on all commands at least that on messages,\n"
+    "and an unset outbound threshold keeps warning below critical. `dev` turns on `auth.dev`.\n";
+
+struct chapter {
+    const char *section;
+    const char *title;
+};
+
+/* Chapters begin at the first setting of their section; settings without one go first. */
+static const struct chapter chapters[] = {
+    {"", "General"},
+    {"timing", "Timing"},
+    {"gateway", "Gateway"},
+    {"gateway.tls", "TLS"},
+    {"gateway.http", "HTTP"},
+    {"gateway.backpressure", "Backpressure"},
+    {"gateway.circuit_breaker", "Circuit breaker"},
+    {"gateway.timeouts", "Time limits"},
+    {"gateway.shutdown", "Shutdown"},
+    {"presence", "Presence"},
+    {"typing", "Typing"},
+    {"call", "Calls"},
+    {"auth", "Authentication"},
+    {"state", "Backends"},
+    {"peer", "Peer links"},
+    {"socketio", "Socket.IO"},
+    {"durability", "Durability"},
+    {"fanout", "Fan-out"},
+    {"debug", "Debugging and logs"},
+};
+
+/* The chapter a setting opens, if any: it is the first row whose name lies in that section. */
+static const char *title_opened_by(size_t index)
+{
+    for (size_t i = 0; i < sizeof(chapters) / sizeof(chapters[0]); i++) {
+        struct slice section = slice_of(chapters[i].section);
+        size_t first = 0;
+        while (first < setting_count() &&
+               !(slice_starts_with(slice_of(setting_at(first)->name), section) &&
+                 (section.len == 0 || setting_at(first)->name[section.len] == '.')))
+            first++;
+        if (first == index)
+            return chapters[i].title;
+    }
+    return NULL;
+}
+
+static void write_default(FILE *out, const struct setting *setting)
+{
+    if (setting->initial[0] == '\0')
+        fputs(setting->type == SETTING_LIST ? "`[]`" : "empty", out);
+    else
+        fprintf(out, "`%s`", setting->initial);
+}
+
+static void write_row(FILE *out, const struct setting *setting)
+{
+    struct buffer expected = BUFFER_INIT;
+    setting_write_expected(&expected, setting);
+    fprintf(out, "| `%s` | ", setting->name);
+    write_default(out, setting);
+    fprintf(out, " | %.*s | %s%s |\n", (int)expected.len, expected.data, setting->help,
+            setting->secret ? " Never shown." : "");
+    buffer_free(&expected);
+}
+
+void config_write_reference(FILE *out)
+{
+    fputs(introduction, out);
+    for (size_t i = 0; i < setting_count(); i++) {
+        const char *title = title_opened_by(i);
+        if (title)
+            fprintf(out, "\n## %s\n\n| name | default | accepts | meaning |\n|---|---|---|---|\n",
+                    title);
+        write_row(out, setting_at(i));
+    }
+}
