@@ -1,0 +1,44 @@
+/*
+ * The command line of the two commands that run a server, `rollcall serve` and `rollcall ledger`.
+ *
+ * Every flag stands for a setting, so this only turns arguments into what config_load() reads. It
+ * prints what there is to print (help, the effective configuration, errors, warnings), and tells
+ * the caller whether to go on.
+ */
+#ifndef ROLLCALL_SERVE_OPTIONS_H
+#define ROLLCALL_SERVE_OPTIONS_H
+
+#include "config/config.h"
+
+enum serve_action {
+    SERVE_RUN,        /* *out is loaded and fit to run; the caller frees it with config_free() */
+    SERVE_EXIT_OK,    /* what was asked for was printed; *out is zeroed */
+    SERVE_EXIT_ERROR, /* what is wrong was printed; *out is zeroed; exit with 2 */
+};
+
+enum { SERVE_EXIT_STATUS_USAGE = 2 };
+
+/* Where to print, and the parts of the process that the configuration depends on. Borrowed. */
+struct serve_surroundings {
+    FILE *out;
+    FILE *err;
+    char *const *environment;
+    const char *default_node_id;
+};
+
+/* Parses the arguments of `rollcall serve`: argv[0] is the command's name. Takes surroundings from
+ * the process; the default node id is made of host name and process id, so that two gateways never
+ * share one by accident. */
+enum serve_action serve_options_parse(int argc, char **argv, struct config *out);
+
+/* The same for `rollcall ledger`. */
+enum serve_action serve_options_parse_ledger(int argc, char **argv, struct config *out);
+
+/* As the first two, in given surroundings; argv[0] is "serve" or "ledger". */
+enum serve_action serve_options_parse_in(const struct serve_surroundings *surroundings, int argc,
+                                         char **argv, struct config *out);
+
+/* What `rollcall --help` prints: every command in a few lines. */
+void serve_options_write_usage(FILE *out);
+
+#endif
