@@ -1,0 +1,13 @@
+#include "auth/auth_error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+bool auth_error_set(struct auth_error *error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->text, sizeof(error->text), format, arguments);
+    va_end(arguments);
+    return false;
+}

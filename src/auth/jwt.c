@@ -1,0 +1,157 @@
+#include "auth/jwt.h"
+
+#include "auth/jwt_claims.h"
+#include "base/base64url.h"
+#include "base/json.h"
+
+enum { DECODED_BYTES_MAX = JWT_BYTES_MAX / 4 * 3 + 2 };
+
+/* The parts of a token, still encoded. */
+struct parts {
+    struct slice header;
+    struct slice claims;
+    struct slice signature;
+    struct slice signed_text; /* header, dot, claims: what the signature is over */
+};
+
+static bool split(struct slice token, struct parts *out)
+{
+    struct slice rest = slice_split(token, '.', &out->header);
+    if (!rest.data)
+        return false;
+    out->signature = slice_split(rest, '.', &out->claims);
+    if (!out->signature.data || out->signature.len == 0)
+        return false;
+    out->signed_text = slice_first(token, out->header.len + 1 + out->claims.len);
+    return out->header.len > 0 && out->claims.len > 0;
+}
+
+struct header {
+    struct slice algorithm; /* data is NULL where absent */
+    struct slice key_name;
+    bool critical;
+    bool twice;
+};
+
+static void read_once(struct json *json, struct slice *value, bool *twice)
+{
+    *twice |= value->data != NULL;
+    json_string(json, value);
+}
+
+static bool read_header(char *text, size_t len, struct header *out)
+{
+    struct json json;
+    struct slice name;
+    *out = (struct header){0};
+    json_init(&json, text, len);
+    json_object(&json);
+    while (json_member(&json, &name)) {
+        if (slice_is(name, "alg")) {
+            read_once(&json, &out->algorithm, &out->twice);
+        } else if (slice_is(name, "kid")) {
+            read_once(&json, &out->key_name, &out->twice);
+        } else {
+            out->critical |= slice_is(name, "crit");
+            json_skip(&json);
+        }
+    }
+    return json_done(&json) && out->algorithm.data && !out->twice;
+}
+
+/* An empty `kid` names a key that cannot exist; it does not mean that there is none. */
+static enum jwt_result choose_keys(const struct key_set *keys, const struct header *header,
+                                   struct key_set_candidates *out)
+{
+    enum key_algorithm algorithm;
+    if (header->critical)
+        return JWT_CRITICAL_EXTENSION;
+    if (!key_algorithm_parse(header->algorithm, &algorithm))
+        return JWT_WRONG_ALGORITHM;
+    if (header->key_name.data && header->key_name.len == 0)
+        return JWT_UNKNOWN_KEY;
+    switch (key_set_choose(keys, header->key_name, algorithm, out)) {
+    case KEY_SET_CHOSEN:
+        return JWT_OK;
+    case KEY_SET_WRONG_ALGORITHM:
+        return JWT_WRONG_ALGORITHM;
+    case KEY_SET_AMBIGUOUS:
+        return JWT_AMBIGUOUS_KEY;
+    case KEY_SET_UNKNOWN_NAME:
+        break;
+    }
+    return JWT_UNKNOWN_KEY;
+}
+
+static enum jwt_result check_header(const struct key_set *keys, struct slice encoded,
+                                    struct key_set_candidates *out)
+{
+    unsigned char text[DECODED_BYTES_MAX];
+    size_t len;
+    struct header header;
+    if (!base64url_decode(encoded, text, &len))
+        return JWT_MALFORMED;
+    if (!read_header((char *)text, len, &header))
+        return JWT_BAD_HEADER;
+    return choose_keys(keys, &header, out);
+}
+
+static enum jwt_result check_signature(const struct key_set_candidates *candidates,
+                                       const struct parts *parts)
+{
+    unsigned char signature[DECODED_BYTES_MAX];
+    size_t len;
+    if (!base64url_decode(parts->signature, signature, &len))
+        return JWT_MALFORMED;
+    for (size_t i = 0; i < candidates->count; i++) {
+        if (key_verify(candidates->keys[i], parts->signed_text, signature, len))
+            return JWT_OK;
+    }
+    return JWT_BAD_SIGNATURE;
+}
+
+static enum jwt_result check_claims(struct slice encoded, const struct jwt_policy *policy,
+                                    int64_t wall_ms, struct identity *out)
+{
+    unsigned char text[DECODED_BYTES_MAX];
+    size_t len;
+    if (!base64url_decode(encoded, text, &len))
+        return JWT_MALFORMED;
+    return jwt_claims_check((char *)text, len, policy, wall_ms, out);
+}
+
+enum jwt_result jwt_verify(const struct key_set *keys, const struct jwt_policy *policy,
+                           struct slice token, int64_t wall_ms, struct identity *out)
+{
+    struct parts parts;
+    struct key_set_candidates candidates;
+    if (token.len > JWT_BYTES_MAX)
+        return JWT_TOO_LONG;
+    if (!split(token, &parts))
+        return JWT_MALFORMED;
+    enum jwt_result result = check_header(keys, parts.header, &candidates);
+    if (result == JWT_OK)
+        result = check_signature(&candidates, &parts);
+    if (result == JWT_OK)
+        result = check_claims(parts.claims, policy, wall_ms, out);
+    return result;
+}
+
+static const struct {
+    const char *label;
+    const char *text;
+} descriptions[JWT_RESULT_COUNT] = {
+#define JWT_RESULT_DESCRIPTION(name, label, text) [name] = {label, text},
+    JWT_RESULTS(JWT_RESULT_DESCRIPTION)
+#undef JWT_RESULT_DESCRIPTION
+};
+
+const char *jwt_result_label(enum jwt_result result)
+{
+    return descriptions[result].label;
+}
+
+const char *jwt_result_text(enum jwt_result result)
+{
+    return descriptions[result].text;
+}

@@ -1,0 +1,20 @@
+/* The claims of a token whose signature is good: what they must say (see auth/jwt.h), and whom they
+ * name. A room of its own so that it can be tested and fuzzed without a signature. */
+#ifndef ROLLCALL_AUTH_JWT_CLAIMS_H
+#define ROLLCALL_AUTH_JWT_CLAIMS_H
+
+#include "auth/identity.h"
+#include "auth/jwt.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Reads the JSON in `text`, which is written to. Fills `out` on JWT_OK and leaves it alone
+ * otherwise. */
+enum jwt_result jwt_claims_check(char *text, size_t len, const struct jwt_policy *policy,
+                                 int64_t wall_ms, struct identity *out);
+
+/* The bits of the scopes in a list separated by spaces. */
+uint32_t jwt_claims_scopes(struct slice scope);
+
+#endif
