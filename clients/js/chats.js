@@ -1,0 +1,166 @@
+/**
+ * Every message once, and in order within its chat.
+ *
+ * Sequences are dense per chat, so a hole is a message that was missed: what comes after it is held
+ * until a sync has filled it. The sequence given out last is also where a sync starts after a
+ * reconnect. A chat that was neither opened nor synced starts with the first message seen of it.
+ *
+ *   offer(n)   n <= last: dropped as a duplicate      n == last + 1: given out
+ *              n >  last + 1: held, `onGap` asks for a sync
+ */
+import { RollcallError } from './error.js';
+
+/** Chats remembered. Beyond it the one first seen longest ago, and not open, is forgotten. */
+export const TRACKED_CHATS_MAX = 1000;
+
+/** Messages held per chat behind a hole. What does not fit is dropped: the sync brings it again. */
+export const HELD_MESSAGES_MAX = 500;
+
+export class Chats {
+  #logs = new Map();
+  #fetchPage;
+  #deliver;
+  #onGap;
+
+  /**
+   * `fetchPage(chatId, afterSequence)` promises a sync_response, `deliver(message)` gives a message
+   * to the application, `onGap(chatId)` must see to it that sync(chatId) is called.
+   */
+  constructor({ fetchPage, deliver, onGap }) {
+    this.#fetchPage = fetchPage;
+    this.#deliver = deliver;
+    this.#onGap = onGap;
+  }
+
+  /** Marks a chat as open. Until begin() says where it starts, its messages are held. */
+  open(chatId, afterSequence) {
+    const log = this.#log(chatId);
+    log.open = true;
+    if (afterSequence !== undefined) log.last = afterSequence;
+  }
+
+  /** A chat opened for the first time without `afterSequence` starts at what the server has now. */
+  begin(chatId, latestSequence) {
+    const log = this.#log(chatId);
+    if (log.last === null) log.last = Math.min(latestSequence, lowestHeld(log) - 1);
+    this.#release(log);
+  }
+
+  close(chatId) {
+    const log = this.#logs.get(chatId);
+    if (log !== undefined) log.open = false;
+  }
+
+  isOpen(chatId) {
+    return this.#logs.get(chatId)?.open === true;
+  }
+
+  lastSequence(chatId) {
+    return this.#logs.get(chatId)?.last ?? null;
+  }
+
+  /** What a new connection must catch up on: open chats, and chats with a hole. */
+  get unsettled() {
+    return [...this.#logs].filter(([, log]) => log.open || log.held.size > 0 || log.hinted).map(([chatId]) => chatId);
+  }
+
+  /** Takes `sync_from_sequence` of a closing connection: chats the server dropped messages of. */
+  hint(firstMissedByChat) {
+    for (const [chatId, sequence] of Object.entries(firstMissedByChat)) {
+      const log = this.#log(chatId);
+      log.hinted = true;
+      if (log.last === null && Number.isInteger(sequence)) log.last = Math.max(sequence - 1, 0);
+    }
+  }
+
+  offer(message) {
+    const log = this.#log(message.chat_id);
+    if (log.last === null && !log.open) log.last = message.sequence - 1;
+    if (log.last !== null && message.sequence <= log.last) return;
+    if (log.held.size < HELD_MESSAGES_MAX || message.sequence === log.last + 1) {
+      log.held.set(message.sequence, message);
+    }
+    if (log.last === null) return;
+    this.#release(log);
+    if (log.held.size > 0 && log.syncing === null) this.#onGap(message.chat_id);
+  }
+
+  /** Fetches page after page until the server has no more. One sync per chat at a time. */
+  sync(chatId) {
+    const log = this.#log(chatId);
+    log.syncing ??= this.#catchUp(chatId, log).finally(() => {
+      log.syncing = null;
+    });
+    return log.syncing;
+  }
+
+  /** Gives up on the hole of a chat whose sync was refused for good. */
+  abandonGap(chatId) {
+    const log = this.#logs.get(chatId);
+    if (log === undefined) return;
+    log.hinted = false;
+    if (log.held.size === 0) return;
+    log.last = lowestHeld(log) - 1;
+    this.#release(log);
+  }
+
+  async #catchUp(chatId, log) {
+    log.last ??= 0;
+    for (;;) {
+      const before = log.last;
+      const page = await this.#fetchPage(chatId, before);
+      for (const message of page.messages) this.offer(message);
+      if (page.has_more) {
+        if (log.last === before) throw new RollcallError('INVALID_MESSAGE', 'the sync does not advance', { chatId });
+        continue;
+      }
+      this.#skipTo(log, page.latest_sequence);
+      if (log.held.size === 0) break;
+      if (log.last === before) throw new RollcallError('SERVICE_UNAVAILABLE', 'the sync lags behind', { chatId });
+    }
+    log.hinted = false;
+    return log.last;
+  }
+
+  /** A complete sync that left a hole below `latestSequence` proves that the hole holds nothing. */
+  #skipTo(log, latestSequence) {
+    if (log.held.size > 0 && lowestHeld(log) <= latestSequence + 1) {
+      log.last = lowestHeld(log) - 1;
+      this.#release(log);
+    }
+  }
+
+  #release(log) {
+    for (const sequence of [...log.held.keys()]) {
+      if (sequence <= log.last) log.held.delete(sequence);
+    }
+    for (let next = log.held.get(log.last + 1); next !== undefined; next = log.held.get(log.last + 1)) {
+      log.held.delete(next.sequence);
+      log.last = next.sequence;
+      this.#deliver(next);
+    }
+  }
+
+  #log(chatId) {
+    let log = this.#logs.get(chatId);
+    if (log === undefined) {
+      log = { last: null, held: new Map(), open: false, hinted: false, syncing: null };
+      this.#logs.set(chatId, log);
+      this.#forgetSurplus();
+    }
+    return log;
+  }
+
+  #forgetSurplus() {
+    if (this.#logs.size <= TRACKED_CHATS_MAX) return;
+    for (const [chatId, log] of this.#logs) {
+      if (log.open || log.syncing !== null) continue;
+      this.#logs.delete(chatId);
+      return;
+    }
+  }
+}
+
+function lowestHeld(log) {
+  return log.held.size === 0 ? Infinity : Math.min(...log.held.keys());
+}

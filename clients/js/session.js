@@ -1,0 +1,298 @@
+/**
+ * The life of a connection, from `connection_established` to its end: heartbeats, token renewal,
+ * restoring what the application asked for, and taking in what the server says.
+ *
+ * Restoring runs in SYNCING: the presence subscriptions, then every open chat and every chat with a
+ * hole. READY follows when all of it was answered, and lets requests and messages out that waited.
+ */
+import { Activity } from './activity.js';
+import { retryDelayMs } from './backoff.js';
+import { Chats } from './chats.js';
+import { RollcallError } from './error.js';
+import { Heartbeat } from './heartbeat.js';
+import { DISCONNECTED, Link, READY, SYNCING } from './link.js';
+import { Outbox } from './outbox.js';
+import { PresenceCache } from './presence.js';
+import { Requests } from './requests.js';
+import { TokenRefresh } from './token.js';
+import { inParallel } from './util.js';
+
+/** Chats restored at a time after a reconnect, so that it does not run into the rate limit. */
+export const RESTORE_PARALLEL = 4;
+
+/** Tries to restore one subscription or chat before the application is told. */
+export const RESTORE_ATTEMPTS_MAX = 10;
+
+export class Session {
+  link;
+  requests;
+  outbox;
+  chats;
+  activity;
+  presence = new PresenceCache();
+  userId = null;
+  connectionId = null;
+  #emitter;
+  #timers;
+  #random;
+  #heartbeat;
+  #tokenRefresh;
+  #waiters = [];
+  #generation = 0;
+
+  constructor({ url, tokens, WebSocket, timers, random, activity, emitter }) {
+    this.#emitter = emitter;
+    this.#timers = timers;
+    this.#random = random;
+    this.#buildLink(url, tokens, WebSocket);
+    this.#buildQueues();
+    this.#buildActivity(activity);
+  }
+
+  get state() {
+    return this.link.state;
+  }
+
+  connect() {
+    const ready = new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }));
+    ready.catch(() => {}); // whoever does not wait hears of it by `state`
+    if (this.state === DISCONNECTED) this.activity.start();
+    this.link.connect();
+    return ready;
+  }
+
+  close() {
+    const error = new RollcallError('CLOSED', 'the client was closed');
+    if (this.state === DISCONNECTED) this.#abandon(error);
+    this.link.close(error);
+  }
+
+  async snapshot(type, userIds, options = { idempotent: true }) {
+    const reply = await this.requests.request(type, { user_ids: userIds }, options);
+    return reply.presences;
+  }
+
+  async enterChat(chatId, options = { idempotent: true }) {
+    const snapshot = await this.requests.request('open_chat', { chat_id: chatId }, options);
+    this.chats.begin(chatId, snapshot.latest_sequence);
+    const behind = this.chats.lastSequence(chatId) < snapshot.latest_sequence;
+    if (behind && !options.early) this.#restore(chatId, () => this.chats.sync(chatId));
+    return snapshot;
+  }
+
+  // --- Construction -------------------------------------------------------------------------------
+
+  #buildLink(url, tokens, WebSocket) {
+    const [timers, random] = [this.#timers, this.#random];
+    this.link = new Link({
+      url,
+      tokens,
+      WebSocket,
+      timers,
+      random,
+      events: {
+        state: (change) => this.#stateChanged(change),
+        established: (message) => this.#established(message),
+        message: (message) => this.#received(message),
+        error: (error) => this.#emitter.emit('error', error),
+      },
+    });
+    this.#tokenRefresh = new TokenRefresh({
+      tokens,
+      timers,
+      random,
+      send: (token) => this.requests.request('refresh_token', { token }, { early: true }),
+      onError: (error) => this.#emitter.emit('error', error),
+    });
+  }
+
+  #buildQueues() {
+    const [timers, random] = [this.#timers, this.#random];
+    this.requests = new Requests({
+      timers,
+      send: (frame) => this.link.send(frame),
+      isOpen: (early) => this.state === READY || (early && this.state === SYNCING),
+    });
+    this.outbox = new Outbox({
+      timers,
+      random,
+      send: (entry) => this.#sendEntry(entry),
+      isOpen: () => this.state === READY,
+    });
+    this.chats = new Chats({
+      fetchPage: (chatId, afterSequence) =>
+        this.requests.request('sync_request', { chat_id: chatId, after_sequence: afterSequence }, { early: true }),
+      deliver: (message) => this.#emitter.emit('message', message),
+      onGap: (chatId) => this.#restore(chatId, () => this.chats.sync(chatId)),
+    });
+  }
+
+  #buildActivity({ page = globalThis.document, idleAfterMs, hiddenAfterMs }) {
+    this.#heartbeat = new Heartbeat({
+      timers: this.#timers,
+      send: () => this.link.send({ type: 'heartbeat', active: this.activity.active }),
+      onDead: () => this.link.drop('heartbeat_timeout'),
+    });
+    this.activity = new Activity({
+      page,
+      timers: this.#timers,
+      idleAfterMs,
+      hiddenAfterMs,
+      onChange: () => this.#heartbeat.beat(),
+    });
+  }
+
+  // --- Life of a connection -----------------------------------------------------------------------
+
+  #stateChanged(change) {
+    if (change.state === DISCONNECTED) {
+      this.#generation += 1;
+      this.#heartbeat.stop();
+      this.#tokenRefresh.stop();
+      this.requests.connectionLost();
+    }
+    if (change.final) this.#abandon(change.error); // first: a listener may call connect() again
+    this.#emitter.emit('state', change);
+  }
+
+  #established(message) {
+    this.userId = message.user_id;
+    this.connectionId = message.conn_id;
+    this.#heartbeat.start({
+      intervalMs: message.heartbeat_interval_seconds * 1000,
+      expiryMs: message.expiry_window_seconds * 1000,
+    });
+    const skewMs = Date.parse(message.server_time) - this.#timers.now();
+    this.#tokenRefresh.start(Number.isNaN(skewMs) ? 0 : skewMs);
+    this.#emitter.emit('connection_established', message);
+    this.#restoreAll();
+  }
+
+  /** Brings the server's idea of this client back to what the application asked for. */
+  async #restoreAll() {
+    const generation = this.#generation;
+    if (this.presence.wanted.length > 0) {
+      await this.#restore(undefined, () => this.snapshot('subscribe_presence', this.presence.wanted, { early: true }));
+    }
+    await inParallel(this.chats.unsettled, RESTORE_PARALLEL, (chatId) =>
+      this.#restore(chatId, () => this.#restoreChat(chatId)),
+    );
+    if (generation !== this.#generation || this.state !== SYNCING) return;
+    this.link.markReady();
+    this.requests.flush();
+    this.outbox.flush();
+    for (const { resolve } of this.#waiters.splice(0)) resolve();
+  }
+
+  async #restoreChat(chatId) {
+    if (this.chats.isOpen(chatId)) await this.enterChat(chatId, { early: true });
+    await this.chats.sync(chatId);
+  }
+
+  /**
+   * Does a piece of restoring, again and again while the errors pass. Too fast is waited out; a
+   * plane that is down is retried in the background, so that it does not hold up the others.
+   */
+  async #restore(chatId, work, attempt = 0) {
+    const generation = this.#generation;
+    try {
+      await work();
+    } catch (error) {
+      if (generation !== this.#generation) return;
+      if (!error.retryable || attempt + 1 >= RESTORE_ATTEMPTS_MAX) {
+        this.#restoreFailed(chatId, error);
+        return;
+      }
+      const again = this.#timers.pause(retryDelayMs(error, attempt, this.#random)).then(() => {
+        if (generation === this.#generation) return this.#restore(chatId, work, attempt + 1);
+      });
+      if (error.code === 'RATE_LIMITED') await again;
+    }
+  }
+
+  #restoreFailed(chatId, error) {
+    if (chatId !== undefined && !error.retryable) {
+      this.chats.close(chatId);
+      this.chats.abandonGap(chatId);
+    }
+    error.chatId ??= chatId;
+    this.#emitter.emit('error', error);
+  }
+
+  #abandon(error) {
+    this.activity.stop();
+    this.requests.failAll(error);
+    this.outbox.failAll(error);
+    this.#timers.cancelAll();
+    for (const { reject } of this.#waiters.splice(0)) reject(error);
+  }
+
+  // --- What the server says -----------------------------------------------------------------------
+
+  #received(message) {
+    this.#heartbeat.heard();
+    this.#absorb(message);
+    const answered = message.id !== undefined && this.requests.settle(message);
+    if (!answered) this.#announce(message);
+  }
+
+  /** Takes in what changes this client's knowledge, whether it was asked for or pushed. */
+  #absorb(message) {
+    switch (message.type) {
+      case 'presence_changed':
+        this.#learn(message);
+        break;
+      case 'presence_snapshot':
+        for (const presence of message.presences ?? []) this.#learn(presence);
+        break;
+      case 'chat_snapshot':
+        for (const presence of message.presences ?? []) this.#learn(presence);
+        this.#emitter.emit('chat', message);
+        break;
+      case 'message':
+        this.chats.offer(message);
+        break;
+      case 'connection_closing':
+        if (typeof message.sync_from_sequence === 'object') this.chats.hint(message.sync_from_sequence ?? {});
+        break;
+    }
+  }
+
+  #announce(message) {
+    switch (message.type) {
+      case 'error':
+        this.#emitter.emit('error', RollcallError.fromMessage(message));
+        break;
+      case 'typing_changed':
+        this.#emitter.emit('typing', message);
+        break;
+      case 'heartbeat_ack':
+      case 'message':
+      case 'presence_changed':
+        break;
+      default:
+        this.#emitter.emit(message.type, message);
+    }
+  }
+
+  #learn({ type, id, ...presence }) {
+    if (this.presence.apply(presence)) this.#emitter.emit('presence', presence);
+  }
+
+  /** The server does not push a message back to where it came from: its acknowledgement stands for it. */
+  async #sendEntry({ chatId, clientMessageId, body }) {
+    const fields = { chat_id: chatId, client_message_id: clientMessageId, body };
+    const ack = await this.requests.request('send_message', fields);
+    this.chats.offer({
+      type: 'message',
+      chat_id: chatId,
+      message_id: ack.message_id,
+      client_message_id: clientMessageId,
+      sequence: ack.sequence,
+      sender_id: this.userId,
+      body,
+      sent_at: new Date(this.#timers.now()).toISOString(),
+    });
+    return ack;
+  }
+}

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { HELD_MESSAGES_MAX } from '../chats.js';
+import { codeOf, settle, world } from './support.mjs';
+
+const message = (sequence, chat = 'chat') => ({ chat_id: chat, message_id: `m${sequence}`, sequence, sender_id: 'bob', body: `#${sequence}`, sent_at: 'now' });
+const push = (w, sequence, chat) => w.socket.serverSends({ type: 'message', ...message(sequence, chat) });
+
+function heard(w) {
+  const sequences = [];
+  w.client.on('message', ({ sequence }) => sequences.push(sequence));
+  return sequences;
+}
+
+/** Answers the newest sync_request with the messages `from` … `to`. */
+async function answerSync(w, from, to, { hasMore = false, latest = to } = {}) {
+  await settle();
+  const messages = [];
+  for (let sequence = from; sequence <= to; sequence += 1) messages.push(message(sequence));
+  const frame = w.socket.ofType('sync_request').at(-1);
+  w.socket.reply(frame, { type: 'sync_response', chat_id: frame.chat_id, messages, has_more: hasMore, latest_sequence: latest });
+  await settle();
+}
+
+async function answerOpen(w, latest) {
+  await settle();
+  const frame = w.socket.ofType('open_chat').at(-1);
+  w.socket.reply(frame, { type: 'chat_snapshot', chat_id: frame.chat_id, presences: [], typing: [], latest_sequence: latest });
+  await settle();
+}
+
+async function opened(w, latest, options) {
+  const snapshot = w.client.openChat('chat', options);
+  await answerOpen(w, latest);
+  return snapshot;
+}
+
+test('a chat opened without more starts with what comes next', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  assert.equal((await opened(w, 7)).latest_sequence, 7);
+  push(w, 8);
+  push(w, 9);
+  assert.deepEqual(sequences, [8, 9]);
+  assert.equal(w.socket.ofType('sync_request').length, 0);
+});
+
+test('a message that overtakes the snapshot is not lost', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  const snapshot = w.client.openChat('chat');
+  push(w, 8);
+  await answerOpen(w, 8);
+  await snapshot;
+  assert.deepEqual(sequences, [8]);
+});
+
+test('afterSequence syncs page by page until there is no more', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  await opened(w, 5, { afterSequence: 0 });
+  await answerSync(w, 1, 2, { hasMore: true, latest: 5 });
+  assert.equal(w.socket.ofType('sync_request').at(-1).after_sequence, 2);
+  await answerSync(w, 3, 5);
+  assert.deepEqual(sequences, [1, 2, 3, 4, 5]);
+  assert.equal(w.socket.ofType('sync_request').length, 2);
+});
+
+test('duplicates are given out once', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  for (const sequence of [1, 2, 2, 1, 3, 3]) push(w, sequence);
+  assert.deepEqual(sequences, [1, 2, 3]);
+});
+
+test('a hole holds back what comes after it until a sync has filled it', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  push(w, 1);
+  push(w, 4);
+  push(w, 5);
+  assert.deepEqual(sequences, [1]);
+  assert.deepEqual(w.socket.ofType('sync_request').map((frame) => frame.after_sequence), [1], 'one sync for one hole');
+  await answerSync(w, 2, 5);
+  assert.deepEqual(sequences, [1, 2, 3, 4, 5]);
+});
+
+test('a late message fills the hole by itself', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  push(w, 1);
+  push(w, 3);
+  push(w, 2);
+  assert.deepEqual(sequences, [1, 2, 3]);
+  await answerSync(w, 2, 3);
+  assert.deepEqual(sequences, [1, 2, 3]);
+});
+
+test('a complete sync proves a hole empty', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  push(w, 1);
+  push(w, 4);
+  await answerSync(w, 4, 4);
+  assert.deepEqual(sequences, [1, 4]);
+});
+
+test('a sync that lags behind what was pushed is tried again, a failing one with back-off', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  push(w, 1);
+  push(w, 4);
+  await answerSync(w, 2, 1, { latest: 1 });
+  assert.deepEqual(sequences, [1]);
+  await w.time.advance(1000);
+  w.socket.reply(w.socket.ofType('sync_request').at(-1), { type: 'error', code: 'SERVICE_UNAVAILABLE', message: '' });
+  await w.time.advance(2000);
+  assert.equal(w.socket.ofType('sync_request').length, 3);
+  await answerSync(w, 2, 4);
+  assert.deepEqual(sequences, [1, 2, 3, 4]);
+});
+
+test('a sync refused for good gives out what was held, and says so', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  push(w, 1);
+  push(w, 3);
+  w.socket.reply(w.socket.ofType('sync_request')[0], { type: 'error', code: 'FORBIDDEN', message: '' });
+  await settle();
+  assert.deepEqual(sequences, [1, 3]);
+  assert.deepEqual([w.errors[0].code, w.errors[0].chatId], ['FORBIDDEN', 'chat']);
+});
+
+test('a server whose pages do not advance is not asked for ever', async () => {
+  const w = world();
+  await w.ready();
+  const synced = codeOf(w.client.sync('chat'));
+  await answerSync(w, 1, 0, { hasMore: true, latest: 9 });
+  assert.equal(await synced, 'INVALID_MESSAGE');
+});
+
+test('what is held behind a hole is bounded, and the sync brings the rest', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  push(w, 1);
+  for (let n = 3; n < HELD_MESSAGES_MAX + 10; n += 1) push(w, n);
+  const last = HELD_MESSAGES_MAX + 9;
+  await answerSync(w, 2, last);
+  assert.equal(sequences.length, last);
+});
+
+test('after a reconnect open chats are opened and synced from the last sequence, then READY', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  await opened(w, 3);
+  push(w, 4);
+  w.socket.serverCloses();
+  await w.reconnect();
+  assert.equal(w.client.state, 'SYNCING');
+  await answerOpen(w, 6);
+  assert.equal(w.client.state, 'SYNCING');
+  assert.equal(w.socket.ofType('sync_request')[0].after_sequence, 4);
+  push(w, 7);
+  await answerSync(w, 5, 5, { hasMore: true, latest: 7 });
+  await answerSync(w, 6, 7);
+  assert.deepEqual(sequences, [4, 5, 6, 7]);
+  assert.equal(w.client.state, 'READY');
+});
+
+test('a closed chat is not opened again', async () => {
+  const w = world();
+  await w.ready();
+  await opened(w, 3);
+  const closed = w.client.closeChat('chat');
+  w.socket.reply(w.socket.ofType('close_chat')[0], { type: 'ok' });
+  await closed;
+  w.socket.serverCloses();
+  await w.reconnect();
+  assert.equal(w.client.state, 'READY');
+  assert.equal(w.socket.ofType('open_chat').length, 0);
+});
+
+test('a chat that may no longer be opened does not keep the rest from READY', async () => {
+  const w = world();
+  await w.ready();
+  await opened(w, 3);
+  w.socket.serverCloses();
+  await w.reconnect();
+  w.socket.reply(w.socket.ofType('open_chat')[0], { type: 'error', code: 'FORBIDDEN', message: 'not a member' });
+  await settle();
+  assert.equal(w.client.state, 'READY');
+  assert.equal(w.errors[0].chatId, 'chat');
+});
+
+test('chats named in sync_from_sequence are synced although nobody opened them', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  w.socket.serverSends({ type: 'connection_closing', reason: 'slow_consumer', reconnect_allowed: true, sync_from_sequence: { chat: 12 } });
+  w.socket.serverCloses(4003);
+  await w.reconnect();
+  assert.equal(w.socket.ofType('open_chat').length, 0);
+  assert.equal(w.socket.ofType('sync_request')[0].after_sequence, 11);
+  await answerSync(w, 12, 13);
+  assert.deepEqual(sequences, [12, 13]);
+  assert.equal(w.client.state, 'READY');
+});
+
+test('a reconnect that breaks while syncing starts over', async () => {
+  const w = world();
+  await w.ready();
+  await opened(w, 3);
+  w.socket.serverCloses();
+  await w.reconnect();
+  w.socket.serverCloses();
+  await settle();
+  assert.equal(w.client.state, 'BACKOFF');
+  assert.equal(w.changes.at(-1).delayMs, 2000, 'READY was not reached: the delays go on');
+  await w.reconnect(2000);
+  await answerOpen(w, 3);
+  await answerSync(w, 4, 3);
+  assert.equal(w.client.state, 'READY');
+});
+
+test('chats are restored four at a time', async () => {
+  const w = world();
+  await w.ready();
+  for (const chat of ['a', 'b', 'c', 'd', 'e', 'f']) {
+    w.client.openChat(chat);
+    await answerOpen(w, 0);
+  }
+  w.socket.serverCloses();
+  await w.reconnect();
+  assert.equal(w.socket.ofType('open_chat').length, 4);
+});
+
+test('history is read without events', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  const page = w.client.fetchMessages('chat', 10, 5);
+  const [frame] = w.socket.ofType('sync_request');
+  assert.deepEqual([frame.after_sequence, frame.limit], [10, 5]);
+  await answerSync(w, 11, 15);
+  assert.equal((await page).messages.length, 5);
+  assert.deepEqual(sequences, []);
+});
+
+test('snapshots, typing and acknowledgements', async () => {
+  const w = world();
+  await w.ready();
+  const events = [];
+  w.client.on('chat', ({ chat_id: chat }) => events.push(chat));
+  w.client.on('typing', ({ user_id: user, typing }) => events.push([user, typing]));
+  await opened(w, 1);
+  w.socket.serverSends({ type: 'typing_changed', chat_id: 'chat', user_id: 'bob', typing: true });
+  assert.deepEqual(events, ['chat', ['bob', true]]);
+  w.client.ack('chat', 1);
+  assert.deepEqual(w.socket.ofType('ack')[0], { type: 'ack', chat_id: 'chat', sequence: 1 });
+});

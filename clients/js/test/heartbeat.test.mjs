@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { world } from './support.mjs';
+
+/** As much of a Document as the activity monitor looks at. */
+class FakePage {
+  visibilityState = 'visible';
+  #listeners = new Map();
+
+  addEventListener(type, listener) {
+    this.#listeners.set(type, listener);
+  }
+
+  removeEventListener(type) {
+    this.#listeners.delete(type);
+  }
+
+  get listening() {
+    return this.#listeners.size;
+  }
+
+  dispatch(type) {
+    this.#listeners.get(type)?.();
+  }
+
+  show(visible) {
+    this.visibilityState = visible ? 'visible' : 'hidden';
+    this.dispatch('visibilitychange');
+  }
+}
+
+/** Lets time pass with a server that answers every heartbeat. */
+async function alive(w, ms, stepMs = 1000) {
+  for (let passed = 0; passed < ms; passed += stepMs) {
+    await w.time.advance(Math.min(stepMs, ms - passed));
+    w.socket.serverSends({ type: 'heartbeat_ack' });
+  }
+}
+
+const beats = (w) => w.socket.ofType('heartbeat').map(({ active }) => active);
+
+test('heartbeats go out at once and then every interval the server named', async () => {
+  const w = world();
+  await w.ready();
+  assert.equal(beats(w).length, 1);
+  await alive(w, 4999);
+  assert.equal(beats(w).length, 1);
+  await alive(w, 1);
+  assert.equal(beats(w).length, 2);
+  await alive(w, 50000);
+  assert.equal(beats(w).length, 12);
+});
+
+test('without a page heartbeats say nothing about activity until setActive()', async () => {
+  const w = world();
+  await w.ready();
+  assert.ok(!('active' in w.socket.ofType('heartbeat')[0]));
+  w.client.setActive(false);
+  assert.deepEqual(beats(w), [undefined, false]);
+  w.client.setActive(false);
+  assert.equal(beats(w).length, 2, 'nothing changed: no extra heartbeat');
+  w.client.setActive(true);
+  assert.deepEqual(beats(w), [undefined, false, true]);
+  w.client.setActive(null);
+  assert.deepEqual(beats(w), [undefined, false, true, undefined]);
+});
+
+test('a connection that stays silent for the expiry window is dead', async () => {
+  const w = world();
+  await w.ready();
+  await w.time.advance(14999);
+  assert.equal(w.client.state, 'READY');
+  await w.time.advance(1);
+  assert.equal(w.client.state, 'BACKOFF');
+  assert.equal(w.changes.at(-2).reason, 'heartbeat_timeout');
+  assert.equal(w.socket.closedWith, 1000);
+  await w.reconnect();
+  assert.equal(w.client.state, 'READY');
+});
+
+test('any traffic is a sign of life', async () => {
+  const w = world();
+  await w.ready();
+  for (let round = 0; round < 10; round += 1) {
+    await w.time.advance(6000);
+    w.socket.serverSends({ type: 'delivery', data: {} });
+  }
+  assert.equal(w.client.state, 'READY');
+});
+
+test('a page whose timers slept for a minute asks before it concludes anything', async () => {
+  const w = world();
+  await w.ready();
+  w.socket.serverSends({ type: 'heartbeat_ack' });
+  w.time.throttleMs = 60000;
+  await w.time.advance(5000);
+  w.socket.serverSends({ type: 'heartbeat_ack' });
+  for (let minute = 0; minute < 3; minute += 1) {
+    await w.time.advance(60000);
+    assert.equal(w.client.state, 'READY');
+    w.socket.serverSends({ type: 'heartbeat_ack' });
+  }
+});
+
+test('no heartbeat is sent on a lost connection', async () => {
+  const w = world();
+  await w.ready();
+  const first = w.socket;
+  first.serverCloses();
+  await w.time.advance(900);
+  w.client.setActive(true);
+  assert.equal(first.ofType('heartbeat').length, 1);
+});
+
+test('five minutes without input make the page idle, input makes it active, each told at once', async () => {
+  const page = new FakePage();
+  const w = world({ activity: { page } });
+  await w.ready();
+  assert.deepEqual(beats(w), [true]);
+  await alive(w, 299000);
+  assert.ok(beats(w).every((active) => active === true));
+  await alive(w, 1000);
+  assert.equal(beats(w).at(-1), false);
+  await alive(w, 2500, 2500);
+  const before = beats(w).length;
+  page.dispatch('keydown');
+  assert.deepEqual([beats(w).length, beats(w).at(-1)], [before + 1, true]);
+});
+
+test('input puts idleness off', async () => {
+  const page = new FakePage();
+  const w = world({ activity: { page } });
+  await w.ready();
+  await alive(w, 200000);
+  page.dispatch('pointermove');
+  await alive(w, 299000);
+  assert.ok(beats(w).every((active) => active === true));
+  await alive(w, 1000);
+  assert.equal(beats(w).at(-1), false);
+});
+
+test('a hidden page is idle after a minute, and active as soon as it is seen', async () => {
+  const page = new FakePage();
+  const w = world({ activity: { page } });
+  await w.ready();
+  page.show(false);
+  await alive(w, 59000);
+  assert.equal(beats(w).at(-1), true);
+  await alive(w, 1000);
+  assert.equal(beats(w).at(-1), false);
+  page.show(true);
+  assert.equal(beats(w).at(-1), true);
+});
+
+test('the limits can be chosen', async () => {
+  const page = new FakePage();
+  const w = world({ activity: { page, idleAfterMs: 2000, hiddenAfterMs: 1000 } });
+  await w.ready();
+  await w.time.advance(2000);
+  assert.deepEqual(beats(w), [true, false]);
+});
+
+test('setActive(false) holds against input and over a reconnect', async () => {
+  const page = new FakePage();
+  const w = world({ activity: { page } });
+  await w.ready();
+  w.client.setActive(false);
+  page.dispatch('keydown');
+  assert.deepEqual(beats(w), [true, false]);
+  w.socket.serverCloses();
+  await w.reconnect();
+  assert.deepEqual(beats(w), [false]);
+  w.client.setActive(null);
+  assert.deepEqual(beats(w), [false, true]);
+});
+
+test('close() takes the listeners off the page', async () => {
+  const page = new FakePage();
+  const w = world({ activity: { page } });
+  await w.ready();
+  assert.ok(page.listening > 0);
+  w.client.close();
+  assert.equal(page.listening, 0);
+  assert.equal(w.time.running, 0);
+});

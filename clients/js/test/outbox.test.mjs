@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { OUTBOX_MAX, SEND_ATTEMPTS_MAX } from '../outbox.js';
+import { codeOf, settle, world } from './support.mjs';
+
+const sends = (w) => w.socket.ofType('send_message');
+
+async function acknowledge(w, sequence, more = {}) {
+  const frame = sends(w).at(-1);
+  w.socket.reply(frame, { type: 'message_ack', chat_id: frame.chat_id, client_message_id: frame.client_message_id, message_id: `m${sequence}`, sequence, duplicate: false, ...more });
+  await settle();
+}
+
+async function refuse(w, code, more = {}) {
+  w.socket.reply(sends(w).at(-1), { type: 'error', code, message: '', ...more });
+  await settle();
+}
+
+test('a message is acknowledged and given out in its place', async () => {
+  const w = world();
+  await w.ready();
+  const given = [];
+  w.client.on('message', (message) => given.push(message));
+  const sent = w.client.sendMessage('chat', 'hello');
+  assert.match(sends(w)[0].client_message_id, /^[0-9a-f]{32}$/);
+  await acknowledge(w, 4);
+  assert.equal((await sent).sequence, 4);
+  assert.deepEqual([given[0].sequence, given[0].sender_id, given[0].body], [4, 'alice', 'hello']);
+});
+
+test('a lost connection sends it again with the same id, as often as it takes', async () => {
+  const w = world();
+  await w.ready();
+  const sent = w.client.sendMessage('chat', 'hello');
+  const id = sends(w)[0].client_message_id;
+  for (let round = 0; round < SEND_ATTEMPTS_MAX + 2; round += 1) {
+    w.socket.serverCloses();
+    await w.reconnect();
+    assert.deepEqual(sends(w).map((frame) => frame.client_message_id), [id]);
+  }
+  await acknowledge(w, 1, { duplicate: true });
+  assert.equal((await sent).duplicate, true);
+});
+
+test('a message that a sync brought back already is not given out twice', async () => {
+  const w = world();
+  await w.ready();
+  const given = [];
+  w.client.on('message', ({ sequence }) => given.push(sequence));
+  w.socket.serverSends({ type: 'message', chat_id: 'chat', sequence: 1, sender_id: 'alice', body: 'hello' });
+  const sent = w.client.sendMessage('chat', 'hello');
+  await acknowledge(w, 1, { duplicate: true });
+  await sent;
+  assert.deepEqual(given, [1]);
+});
+
+test('no reply: the same again', async () => {
+  const w = world();
+  await w.ready();
+  w.client.sendMessage('chat', 'hello');
+  for (let second = 0; second < 11; second += 1) {
+    await w.time.advance(1000);
+    w.socket.serverSends({ type: 'heartbeat_ack' });
+  }
+  assert.equal(sends(w).length, 2);
+  assert.equal(sends(w)[0].client_message_id, sends(w)[1].client_message_id);
+});
+
+test('RATE_LIMITED waits as long as the server says', async () => {
+  const w = world();
+  await w.ready();
+  w.client.sendMessage('chat', 'hello');
+  await refuse(w, 'RATE_LIMITED', { retry_after_seconds: 3 });
+  await w.time.advance(2999);
+  assert.equal(sends(w).length, 1);
+  await w.time.advance(1);
+  assert.equal(sends(w).length, 2);
+});
+
+test('errors that pass are retried with back-off, a bounded number of times', async () => {
+  const w = world();
+  await w.ready();
+  const sent = codeOf(w.client.sendMessage('chat', 'hello'));
+  for (let attempt = 1; attempt < SEND_ATTEMPTS_MAX; attempt += 1) {
+    await refuse(w, 'SERVICE_UNAVAILABLE');
+    for (let second = 0; second < 16; second += 1) {
+      await w.time.advance(1000);
+      w.socket.serverSends({ type: 'heartbeat_ack' });
+      if (sends(w).length > attempt) break;
+    }
+    assert.equal(sends(w).length, attempt + 1);
+  }
+  await refuse(w, 'SERVICE_UNAVAILABLE');
+  assert.equal(await sent, 'SERVICE_UNAVAILABLE');
+});
+
+test('errors that do not pass reach the sender at once, and the next message goes out', async () => {
+  const w = world();
+  await w.ready();
+  const first = codeOf(w.client.sendMessage('chat', 'too long'));
+  const second = w.client.sendMessage('chat', 'fine');
+  await refuse(w, 'MESSAGE_TOO_LARGE');
+  assert.equal(await first, 'MESSAGE_TOO_LARGE');
+  await acknowledge(w, 1);
+  assert.equal((await second).sequence, 1);
+});
+
+test('one message per chat is in flight, so that a retry cannot be overtaken', async () => {
+  const w = world();
+  await w.ready();
+  w.client.sendMessage('chat', 'first');
+  w.client.sendMessage('chat', 'second');
+  w.client.sendMessage('other', 'elsewhere');
+  assert.deepEqual(sends(w).map((frame) => frame.body), ['first', 'elsewhere']);
+  w.socket.reply(sends(w)[0], { type: 'error', code: 'SERVER_BUSY', message: '' });
+  await w.time.advance(1000);
+  assert.deepEqual(sends(w).map((frame) => frame.body), ['first', 'elsewhere', 'first']);
+  await acknowledge(w, 1);
+  assert.equal(sends(w).at(-1).body, 'second');
+});
+
+test('messages written offline wait, bounded, and go out in order', async () => {
+  const w = world();
+  const sent = Array.from({ length: OUTBOX_MAX }, (_, n) => w.client.sendMessage('chat', `#${n}`));
+  assert.equal(await codeOf(w.client.sendMessage('chat', 'one too many')), 'QUEUE_FULL');
+  await w.ready();
+  for (let n = 0; n < OUTBOX_MAX; n += 1) {
+    assert.equal(sends(w).at(-1).body, `#${n}`);
+    await acknowledge(w, n + 1);
+  }
+  assert.equal((await Promise.all(sent)).length, OUTBOX_MAX);
+});
+
+test('an id may be given, to continue what an earlier page began', async () => {
+  const w = world();
+  await w.ready();
+  w.client.sendMessage('chat', 'hello', { clientMessageId: 'mine' });
+  assert.equal(sends(w)[0].client_message_id, 'mine');
+});
+
+test('after close() and connect() the outbox works again', async () => {
+  const w = world();
+  await w.ready();
+  const lost = codeOf(w.client.sendMessage('chat', 'lost'));
+  await refuse(w, 'SERVER_BUSY');
+  w.client.close();
+  assert.equal(await lost, 'CLOSED');
+  await w.ready();
+  const sent = w.client.sendMessage('chat', 'kept');
+  await acknowledge(w, 1);
+  assert.equal((await sent).sequence, 1);
+});

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { tokenExpiryMs } from '../token.js';
+import { codeOf, settle, tokenEndingAt, world } from './support.mjs';
+
+const START_MS = Date.parse('2026-01-01T00:00:00.000Z');
+
+/** Tokens that live `lifeMs` from when they are asked for. */
+function issuer(lifeMs) {
+  const issued = [];
+  const getToken = () => {
+    const token = tokenEndingAt(issuer.time.now() + lifeMs, `token${issued.length}`);
+    issued.push(token);
+    return token;
+  };
+  return { issued, getToken };
+}
+
+function worldWithIssuer(lifeMs) {
+  const { issued, getToken } = issuer(lifeMs);
+  const w = world({ getToken });
+  issuer.time = w.time;
+  return { w, issued };
+}
+
+/** Lets time pass with a server that answers heartbeats and refreshes. */
+async function alive(w, ms) {
+  for (let passed = 0; passed < ms; passed += 1000) {
+    await w.time.advance(1000);
+    w.socket.serverSends({ type: 'heartbeat_ack' });
+    for (const frame of w.socket.ofType('refresh_token')) w.socket.reply(frame, { type: 'ok' });
+    await settle();
+  }
+}
+
+test('exp is read from the payload, whatever else the token is', () => {
+  assert.equal(tokenExpiryMs(tokenEndingAt(START_MS)), START_MS);
+  assert.equal(tokenExpiryMs('opaque'), Infinity);
+  assert.equal(tokenExpiryMs('a.b.c'), Infinity);
+  assert.equal(tokenExpiryMs(`e30.${Buffer.from('{"exp":"soon"}').toString('base64url')}.x`), Infinity);
+});
+
+test('a minute before the token ends the next one is sent over the open connection', async () => {
+  const { w, issued } = worldWithIssuer(600000);
+  await w.ready();
+  await alive(w, 539000);
+  assert.equal(issued.length, 1);
+  await alive(w, 1000);
+  assert.equal(issued.length, 2);
+  assert.equal(w.socket.ofType('refresh_token')[0].token, issued[1]);
+  await alive(w, 540000);
+  assert.equal(issued.length, 3, 'and so on for the next');
+  assert.equal(w.sockets.length, 1);
+});
+
+test('a token that lives less than two minutes is replaced at half its life', async () => {
+  const { w, issued } = worldWithIssuer(40000);
+  await w.ready();
+  await alive(w, 19000);
+  assert.equal(issued.length, 1);
+  await alive(w, 1000);
+  assert.equal(issued.length, 2);
+});
+
+test("the server's clock decides when a token ends", async () => {
+  const { w, issued } = worldWithIssuer(600000);
+  w.client.connect();
+  await w.accept({ server_time: new Date(START_MS + 120000).toISOString() });
+  await alive(w, 419000);
+  assert.equal(issued.length, 1);
+  await alive(w, 1000);
+  assert.equal(issued.length, 2);
+});
+
+test('a refresh that fails is tried again with back-off', async () => {
+  let calls = 0;
+  const w = world({
+    getToken: () => {
+      calls += 1;
+      if (calls === 2) throw new Error('no network');
+      return tokenEndingAt(START_MS + 600000 * calls);
+    },
+  });
+  await w.ready();
+  await alive(w, 540000);
+  assert.deepEqual([calls, w.errors.length], [2, 1]);
+  assert.equal(w.socket.ofType('refresh_token').length, 0);
+  await alive(w, 1000);
+  assert.equal(calls, 3);
+  assert.equal(w.socket.ofType('refresh_token').length, 1);
+});
+
+test('an issuer that repeats an ending token does not make a storm', async () => {
+  const w = world({ getToken: () => tokenEndingAt(START_MS + 10000) });
+  await w.ready();
+  await alive(w, 20000);
+  assert.ok(w.socket.ofType('refresh_token').length <= 20);
+});
+
+test('a token that ends in months does not overflow the timer', async () => {
+  const { w, issued } = worldWithIssuer(90 * 86400000);
+  await w.ready();
+  await alive(w, 5000);
+  assert.equal(issued.length, 1);
+});
+
+test('reconnecting uses the token at hand while it lasts, and the refreshed one after a refresh', async () => {
+  const { w, issued } = worldWithIssuer(600000);
+  await w.ready();
+  w.socket.serverCloses();
+  await w.reconnect();
+  assert.equal(w.socket.token, issued[0]);
+  await alive(w, 560000);
+  w.socket.serverCloses();
+  await w.reconnect();
+  assert.equal(w.socket.token, issued[1]);
+});
+
+test('refreshToken() sends the given token and keeps it for the next handshake', async () => {
+  const w = world();
+  await w.ready();
+  const refreshed = w.client.refreshToken('next');
+  await settle();
+  w.socket.reply(w.socket.ofType('refresh_token')[0], { type: 'ok' });
+  await refreshed;
+  w.socket.serverCloses();
+  await w.reconnect();
+  assert.equal(w.socket.token, 'next');
+});
+
+test('refreshToken() that the server refuses says so', async () => {
+  const w = world();
+  await w.ready();
+  const refreshed = codeOf(w.client.refreshToken('bad'));
+  await settle();
+  w.socket.reply(w.socket.ofType('refresh_token')[0], { type: 'error', code: 'UNAUTHENTICATED', message: 'no' });
+  assert.equal(await refreshed, 'UNAUTHENTICATED');
+});

@@ -1,0 +1,29 @@
+/** Small helpers without a home of their own. */
+
+const ENDPOINT_PATH = '/v1/ws';
+const ID_BYTES = 16;
+
+/** 128 bits of chance in hexadecimal. (crypto.randomUUID is missing on pages without TLS.) */
+export function uniqueId() {
+  const bytes = globalThis.crypto.getRandomValues(new Uint8Array(ID_BYTES));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** Accepts http or ws, with or without the path; in a page the default is where the page came from. */
+export function endpointUrl(url, deviceId) {
+  const endpoint = new URL(url ?? '/', globalThis.location?.href);
+  endpoint.protocol = endpoint.protocol.replace(/^http/, 'ws');
+  if (endpoint.protocol !== 'ws:' && endpoint.protocol !== 'wss:') throw new TypeError(`not a WebSocket address: ${url}`);
+  if (endpoint.pathname === '/') endpoint.pathname = ENDPOINT_PATH;
+  endpoint.searchParams.set('device_id', deviceId);
+  return endpoint.href;
+}
+
+/** Runs `work` on every item, at most `limit` at a time. */
+export async function inParallel(items, limit, work) {
+  const queue = [...items];
+  const worker = async () => {
+    while (queue.length > 0) await work(queue.shift());
+  };
+  await Promise.all(Array.from({ length: limit }, worker));
+}
