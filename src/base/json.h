@@ -21,8 +21,13 @@
  *     }
  *     if (!json_done(&json)) ... bad input
  *
- * A member's value must be read or skipped before the next json_member() call. A read that meets a
- * value of another type is an error (use json_peek() to choose).
+ * A member's value must be read or skipped before the next json_member() call; a value passed over
+ * or read twice is an error like one in the input. So is a read that meets a value of another type
+ * (use json_peek() to choose). A key that stands twice is reported twice.
+ *
+ * Unescaping spends the input: bytes that keys or strings were read from cannot be parsed again.
+ * json_skip() and json_raw() change nothing. One struct json belongs to one thread; it holds no
+ * memory and needs no end.
  */
 #ifndef ROLLCALL_BASE_JSON_H
 #define ROLLCALL_BASE_JSON_H
@@ -68,7 +73,8 @@ struct json {
 
 void json_init(struct json *json, char *data, size_t len);
 
-/* The type of the value that comes next, without reading it. */
+/* The type of the value that comes next, judged by its first byte and not read; JSON_INVALID when
+ * none is due there, which is no error yet. */
 enum json_type json_peek(struct json *json);
 
 /* Enters an object or an array. */
@@ -80,22 +86,27 @@ bool json_array(struct json *json);
 bool json_member(struct json *json, struct slice *key);
 bool json_element(struct json *json);
 
+/* Read one value. On false *out has no meaning. */
 bool json_string(struct json *json, struct slice *out);
-bool json_int(struct json *json, int64_t *out); /* an integer that fits; 1.0 and 1e3 are errors */
-bool json_double(struct json *json, double *out);
+bool json_int(struct json *json, int64_t *out);   /* exact; 1.0 and 1e3 are errors */
+bool json_double(struct json *json, double *out); /* the nearest; too large is an error */
 bool json_bool(struct json *json, bool *out);
 bool json_null(struct json *json);
+
+/* Checks the next value, whatever it is, and steps over it. */
 bool json_skip(struct json *json);
 
 /* The next value's bytes as they stand, checked but not unescaped. */
 bool json_raw(struct json *json, struct slice *out);
 
-/* True when no error was met and nothing but white space is left. */
+/* True when one whole value was read without an error and nothing but white space is left. */
 bool json_done(struct json *json);
 
 /*
  * The writer appends to a buffer and puts commas where they belong by looking at the last byte
- * written, so it has no state of its own; check buffer->failed once at the end.
+ * written, so it has no state of its own; check buffer->failed once at the end. When the buffer
+ * already holds something that is not JSON (as a prefix of the protocol), the first bracket must be
+ * put there with buffer_append_byte(), or a comma would come between.
  */
 void json_write_object(struct buffer *out);
 void json_write_object_end(struct buffer *out);
