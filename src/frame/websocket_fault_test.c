@@ -4,7 +4,7 @@
  */
 #include "frame/websocket.h"
 
-#include "alloc_fault.h"
+#include "support/alloc_fault.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "alloc_fault.h"
+#include "support/alloc_fault.h"
 
 #include <errno.h>
 #include <stdbool.h>
