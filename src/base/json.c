@@ -28,19 +28,29 @@ void json_init(struct json *json, char *data, size_t len)
     *json = (struct json){.start = data, .at = data, .end = len ? data + len : data};
 }
 
-static inline void skip_space(struct json *json)
+__attribute__((noinline)) static char skip_space(struct json *json)
 {
     char *at = json->at;
     while (at < json->end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))
         at++;
     json->at = at;
+    return at < json->end ? *at : '\0';
+}
+
+/* Steps to the next byte that is no white space: that byte, or 0 at the end of the input. (A byte 0
+ * in the input is refused like the end, as nothing may start with it.) */
+static inline char next_byte(struct json *json)
+{
+    if (json->at < json->end && (unsigned char)*json->at > ' ')
+        return *json->at;
+    return skip_space(json);
 }
 
 /* The first byte of the value that is due; 0 (no value starts with that) when none is. */
 static inline char value_start(struct json *json)
 {
-    skip_space(json);
-    return json->at < json->end && json->next == JSON_NEXT_VALUE ? *json->at : '\0';
+    char byte = next_byte(json);
+    return json->next == JSON_NEXT_VALUE ? byte : '\0';
 }
 
 static inline bool value_end(struct json *json, char *end)
@@ -75,8 +85,8 @@ enum json_type json_peek(struct json *json)
 
 /* --- strings --- */
 
-/* Finds the quote that ends the string whose first byte is at `at`, and checks all before it. */
-static inline const char *string_end(struct json *json, const char *at, bool *escaped)
+/* Finds the quote that ends a string from somewhere inside it, and checks all before it. */
+static const char *string_end(struct json *json, const char *at, bool *escaped)
 {
     const char *expected = "the end of the string";
     *escaped = false;
@@ -94,19 +104,32 @@ static inline const char *string_end(struct json *json, const char *at, bool *es
     }
 }
 
-/* Reads the string whose opening quote is at json->at. Leaves its bytes alone when `out` is NULL.
- */
-static inline bool read_string(struct json *json, struct slice *out)
+/* Goes on with a string whose plain part ends at `at`. */
+__attribute__((noinline)) static bool read_special(struct json *json, char *at, struct slice *out)
 {
     char *start = json->at + 1;
     bool escaped;
-    const char *end = string_end(json, start, &escaped);
+    const char *end = string_end(json, at, &escaped);
     if (!end)
         return false;
     json->at = start + (end - start) + 1;
     if (out)
         *out = (struct slice){start,
                               (size_t)((escaped ? json_text_unescape(start, end) : end) - start)};
+    return true;
+}
+
+/* Reads the string whose opening quote is at json->at. Leaves its bytes alone when `out` is NULL.
+ */
+static inline bool read_string(struct json *json, struct slice *out)
+{
+    char *start = json->at + 1;
+    char *end = start + json_text_plain_run(start, json->end);
+    if (end == json->end || *end != '"')
+        return read_special(json, end, out);
+    json->at = end + 1;
+    if (out)
+        *out = (struct slice){start, (size_t)(end - start)};
     return true;
 }
 
@@ -258,16 +281,16 @@ static inline bool in_array(const struct json *json)
 /* Steps over the comma before the next item, or out of the container when `close` stands there. */
 static inline bool next_item(struct json *json, char close, const char *expected)
 {
-    skip_space(json);
-    if (json->at == json->end || json->next == JSON_NEXT_VALUE)
+    char byte = next_byte(json);
+    if (json->next == JSON_NEXT_VALUE)
         return fail(json, expected);
-    if (*json->at == close) {
+    if (byte == close) {
         json->depth--;
         value_end(json, json->at + 1);
         return false;
     }
     if (json->next == JSON_NEXT_MORE) {
-        if (*json->at != ',')
+        if (byte != ',')
             return fail(json, expected);
         json->at++;
     }
@@ -285,8 +308,7 @@ static inline bool next_member(struct json *json, struct slice *key)
         return fail(json, "a key");
     if (!read_string(json, key))
         return false;
-    skip_space(json);
-    if (json->at == json->end || *json->at != ':')
+    if (next_byte(json) != ':')
         return fail(json, "':'");
     json->at++;
     return true;
@@ -348,7 +370,7 @@ bool json_skip(struct json *json)
 
 bool json_raw(struct json *json, struct slice *out)
 {
-    skip_space(json);
+    next_byte(json);
     const char *start = json->at;
     if (!json_skip(json))
         return false;
@@ -358,7 +380,7 @@ bool json_raw(struct json *json, struct slice *out)
 
 bool json_done(struct json *json)
 {
-    skip_space(json);
+    next_byte(json);
     if (json->at != json->end || json->depth > 0 || json->next != JSON_NEXT_MORE)
         fail(json, "the end of the input");
     return !json->error;

@@ -2,19 +2,32 @@
 #include "base/json_text.h"
 #include "base/utf8_character.h"
 
-/* Puts a comma before what is an item after another. Only '{', '[' and ':' can end the output while
- * nothing separates it from a value; a string that ends in one of these still ends in a quote. */
-static void separate(struct buffer *out)
+/* Whether a comma must part what comes now from what was written before. Only '{', '[' and ':' can
+ * end the output in front of an item that has none before it; a string that ends in one of these
+ * still ends in a quote. */
+static inline bool needs_comma(const struct buffer *out)
 {
     char last = out->len ? out->data[out->len - 1] : '[';
-    if (last != '{' && last != '[' && last != ':')
-        buffer_append_byte(out, ',');
+    return last != '{' && last != '[' && last != ':';
+}
+
+/* Appends an item that is JSON already. */
+static inline void write_item(struct buffer *out, struct slice item)
+{
+    bool comma = needs_comma(out);
+    if (!buffer_reserve(out, comma + item.len))
+        return;
+    char *to = out->data + out->len;
+    if (comma)
+        *to++ = ',';
+    if (item.len)
+        memcpy(to, item.data, item.len);
+    out->len += comma + item.len;
 }
 
 void json_write_object(struct buffer *out)
 {
-    separate(out);
-    buffer_append_byte(out, '{');
+    write_item(out, SLICE("{"));
 }
 
 void json_write_object_end(struct buffer *out)
@@ -24,8 +37,7 @@ void json_write_object_end(struct buffer *out)
 
 void json_write_array(struct buffer *out)
 {
-    separate(out);
-    buffer_append_byte(out, '[');
+    write_item(out, SLICE("["));
 }
 
 void json_write_array_end(struct buffer *out)
@@ -66,12 +78,9 @@ static size_t write_special(struct buffer *out, struct slice rest)
     return sequence;
 }
 
-void json_write_string(struct buffer *out, struct slice value)
+static void write_special_string(struct buffer *out, struct slice value)
 {
-    separate(out);
-    if (!buffer_reserve(out, value.len + 2))
-        return;
-    buffer_append_byte(out, '"');
+    write_item(out, SLICE("\""));
     while (value.len > 0) {
         size_t plain = json_text_plain_run(value.data, value.data + value.len);
         buffer_append(out, value.data, plain);
@@ -79,6 +88,31 @@ void json_write_string(struct buffer *out, struct slice value)
         value = slice_after(value, write_special(out, value));
     }
     buffer_append_byte(out, '"');
+}
+
+/* Writes a string all of which is plain, as most are, in one step; false when it is not. */
+static inline bool write_plain_string(struct buffer *out, struct slice value)
+{
+    if (value.len && json_text_plain_run(value.data, value.data + value.len) != value.len)
+        return false;
+    bool comma = needs_comma(out);
+    if (!buffer_reserve(out, comma + value.len + 2))
+        return true;
+    char *to = out->data + out->len;
+    if (comma)
+        *to++ = ',';
+    *to++ = '"';
+    if (value.len)
+        memcpy(to, value.data, value.len);
+    to[value.len] = '"';
+    out->len += comma + value.len + 2;
+    return true;
+}
+
+void json_write_string(struct buffer *out, struct slice value)
+{
+    if (!write_plain_string(out, value))
+        write_special_string(out, value);
 }
 
 void json_write_key(struct buffer *out, struct slice key)
@@ -89,24 +123,22 @@ void json_write_key(struct buffer *out, struct slice key)
 
 void json_write_int(struct buffer *out, int64_t value)
 {
-    separate(out);
+    if (needs_comma(out))
+        buffer_append_byte(out, ',');
     buffer_append_int(out, value);
 }
 
 void json_write_bool(struct buffer *out, bool value)
 {
-    separate(out);
-    buffer_append_text(out, value ? "true" : "false");
+    write_item(out, value ? SLICE("true") : SLICE("false"));
 }
 
 void json_write_null(struct buffer *out)
 {
-    separate(out);
-    buffer_append_text(out, "null");
+    write_item(out, SLICE("null"));
 }
 
 void json_write_raw(struct buffer *out, struct slice json)
 {
-    separate(out);
-    buffer_append_slice(out, json);
+    write_item(out, json);
 }
