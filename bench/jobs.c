@@ -13,11 +13,13 @@
 
 #define OPENING_AT_ONCE 64
 #define STALL_NS 20000000000ull
-#define WARM_UP_SHARE 4 /* one part in so many of the measured work runs before it, uncounted */
+#define WARM_UP_SECONDS 0.6 /* enough for a just-in-time compiler to have done its work */
 #define WARM_UP_CHANGES 6
+#define WARM_UP_CONNECT_SHARE 5 /* one in so many of the clients */
 #define SETTLE_US 400000
 #define IDLE_SETTLE_US 3000000
 #define TURN_MS 1
+#define FLAT_BURST 100
 #define NANOSECONDS_PER_SECOND 1000000000.0
 
 struct job {
@@ -208,7 +210,7 @@ static void job_echo(const struct job_settings *settings)
         job.closed_loop = true;
         for (size_t i = 0; i < settings->clients; i++)
             heartbeat_send(&job, i);
-        turn_for(&job, settings->seconds / WARM_UP_SHARE);
+        turn_for(&job, WARM_UP_SECONDS);
         begin = interval_begin(&job);
         turn_for(&job, settings->seconds);
     }
@@ -216,21 +218,23 @@ static void job_echo(const struct job_settings *settings)
     job_end(&job);
 }
 
-/* Sends what the clock has made due, client after client; returns how many. */
+/* A burst of heartbeats whenever one is due, each from the next client in turn. In bursts, because
+ * a message alone costs mostly the waking of the server, which would hide the cost looked for. */
 static void flat_run(struct job *job, double seconds, size_t *next_client)
 {
     uint64_t goal = job->replies;
-    uint64_t due = (uint64_t)(seconds * (double)job->settings->rate);
+    uint64_t bursts = (uint64_t)(seconds * (double)job->settings->rate / FLAT_BURST);
+    double burst_interval_ns = NANOSECONDS_PER_SECOND * FLAT_BURST / (double)job->settings->rate;
     uint64_t begin_ns = cost_now_ns();
-    for (uint64_t sent = 0; sent < due;) {
-        double elapsed = (double)(cost_now_ns() - begin_ns) / NANOSECONDS_PER_SECOND;
-        for (; sent < due && (double)sent < elapsed * (double)job->settings->rate; sent++) {
+    for (uint64_t burst = 0; burst < bursts; burst++) {
+        while ((double)(cost_now_ns() - begin_ns) < (double)burst * burst_interval_ns)
+            pool_turn(job->pool, TURN_MS);
+        for (size_t i = 0; i < FLAT_BURST; i++) {
             heartbeat_send(job, *next_client);
             *next_client = (*next_client + 1) % job->settings->clients;
         }
-        pool_turn(job->pool, TURN_MS);
     }
-    wait_for_count(job, &job->replies, goal + due, "answers");
+    wait_for_count(job, &job->replies, goal + bursts * FLAT_BURST, "answers");
 }
 
 static void job_flat(const struct job_settings *settings)
@@ -239,7 +243,7 @@ static void job_flat(const struct job_settings *settings)
     size_t next_client = 0;
     job_begin(&job, settings);
     open_clients(&job, 0, settings->clients);
-    flat_run(&job, settings->seconds / WARM_UP_SHARE, &next_client);
+    flat_run(&job, WARM_UP_SECONDS, &next_client);
     struct interval begin = interval_begin(&job);
     flat_run(&job, settings->seconds, &next_client);
     interval_print(&job, &begin);
@@ -318,7 +322,7 @@ static uint64_t close_measure(struct job *job, size_t first, size_t end)
 static void job_connect(const struct job_settings *settings)
 {
     struct job job;
-    size_t first = settings->clients / (WARM_UP_SHARE + 1);
+    size_t first = settings->clients / WARM_UP_CONNECT_SHARE;
     size_t measured = settings->clients - first;
     job_begin(&job, settings);
     connect_measure(&job, 0, first);

@@ -6,7 +6,7 @@
  *   echo     every client keeps one heartbeat in flight: processor time per message
  *   fanout   one user changes `changes` times under the eyes of `clients`: time per delivery
  *   connect  opens `clients` connections as fast as they are served: time per connect
- *   flat     `rate` heartbeats a second, in turn over all `clients`: time per message
+ *   flat     `rate` heartbeats a second, spread over all `clients`: time per message
  */
 #ifndef ROLLCALL_BENCH_JOBS_H
 #define ROLLCALL_BENCH_JOBS_H
