@@ -1,0 +1,262 @@
+/** Types of Rollcall's JavaScript client. Fields of the protocol keep the names they have there. */
+
+// --- What the server says -------------------------------------------------------------------------
+
+export type Status = 'online' | 'away' | 'offline' | 'unknown';
+
+export interface Presence {
+  user_id: string;
+  status: Status;
+  in_call: boolean;
+  /** RFC 3339; null while unknown or hidden. */
+  last_seen: string | null;
+  /** Grows with every change of that user; 0 where the status is `unknown`. */
+  version: number;
+  reason?: 'privacy' | 'not_contacts';
+  /** The server could not ask its state store: this is what it knew last. */
+  stale?: boolean;
+  timestamp?: string;
+}
+
+export interface Message {
+  chat_id: string;
+  message_id: string;
+  /** Dense within the chat, starting at 1. */
+  sequence: number;
+  sender_id: string;
+  body: string;
+  /** RFC 3339. For a message sent by this client: this device's clock. */
+  sent_at: string;
+  /** Only on messages sent by this client. */
+  client_message_id?: string;
+}
+
+export interface MessageAck {
+  chat_id: string;
+  client_message_id: string;
+  message_id: string;
+  sequence: number;
+  /** The server had it already. */
+  duplicate: boolean;
+}
+
+export interface ChatSnapshot {
+  chat_id: string;
+  presences: Presence[];
+  /** Ids of the users typing now. */
+  typing: string[];
+  latest_sequence: number;
+}
+
+export interface MessagePage {
+  chat_id: string;
+  messages: Message[];
+  has_more: boolean;
+  latest_sequence: number;
+}
+
+export interface ConnectionEstablished {
+  conn_id: string;
+  server_id: string;
+  user_id: string;
+  heartbeat_interval_seconds: number;
+  expiry_window_seconds: number;
+  server_time: string;
+}
+
+export interface ConnectionClosing {
+  reason: string;
+  reconnect_allowed: boolean;
+  reconnect_after_ms?: number;
+  sync_from_sequence?: Record<string, number>;
+}
+
+export interface CallPush {
+  call_id: string;
+  from?: string;
+  reason?: 'hangup' | 'rejected' | 'cancelled' | 'timeout' | 'busy' | 'answered_elsewhere' | 'disconnected';
+}
+
+/** Any reply or push, with what its type brings along. */
+export interface ServerMessage {
+  type: string;
+  id?: string;
+  [field: string]: unknown;
+}
+
+// --- Errors ---------------------------------------------------------------------------------------
+
+export type ServerErrorCode =
+  | 'INVALID_MESSAGE'
+  | 'MESSAGE_TOO_LARGE'
+  | 'UNAUTHENTICATED'
+  | 'FORBIDDEN'
+  | 'NOT_FOUND'
+  | 'RATE_LIMITED'
+  | 'SERVER_BUSY'
+  | 'SERVICE_UNAVAILABLE'
+  | 'SLOW_CONSUMER'
+  | 'SUBSCRIPTION_LIMIT'
+  | 'CHAT_HALTED'
+  | 'CALL_BUSY'
+  | 'CALL_UNAVAILABLE';
+
+export type ClientErrorCode = 'TIMEOUT' | 'DISCONNECTED' | 'QUEUE_FULL' | 'CLOSED';
+
+export interface RollcallErrorDetail {
+  retryAfterSeconds?: number;
+  clientMessageId?: string;
+  chatId?: string;
+  cause?: unknown;
+}
+
+export class RollcallError extends Error {
+  constructor(code: ServerErrorCode | ClientErrorCode, message: string, detail?: RollcallErrorDetail);
+  static fromMessage(message: ServerMessage): RollcallError;
+  readonly name: 'RollcallError';
+  readonly code: ServerErrorCode | ClientErrorCode;
+  readonly retryAfterSeconds?: number;
+  readonly clientMessageId?: string;
+  readonly chatId?: string;
+  /** The same request may succeed a little later. */
+  readonly retryable: boolean;
+}
+
+// --- Events ---------------------------------------------------------------------------------------
+
+export type State = 'CONNECTED' | 'CLOSING' | 'DISCONNECTED' | 'BACKOFF' | 'RECONNECTING' | 'SYNCING' | 'READY';
+
+export interface StateChange {
+  state: State;
+  previous: State;
+  /** Why, where known: a reason of `connection_closing`, or the client's own. */
+  reason?: string;
+  /** The WebSocket close code, on DISCONNECTED. */
+  code?: number;
+  /** On BACKOFF: how long, and the how-manieth attempt follows. */
+  delayMs?: number;
+  attempt?: number;
+  /** On DISCONNECTED: no further attempt will be made; `error` says why. */
+  final?: true;
+  error?: Error;
+}
+
+export interface Events {
+  state: StateChange;
+  presence: Presence;
+  message: Message;
+  chat: ChatSnapshot;
+  typing: { chat_id: string; user_id: string; typing: boolean };
+  /** Errors nobody waits for. Not fatal: `state` says when something ends. */
+  error: Error;
+  connection_established: ConnectionEstablished;
+  connection_closing: ConnectionClosing;
+  call_incoming: CallPush & { from: string };
+  call_ringing: CallPush;
+  call_accepted: CallPush;
+  call_rejected: CallPush;
+  call_ended: CallPush;
+  call_signal: { call_id: string; from: string; data: unknown };
+  delivery: { data: unknown };
+  contact_request: { request_id: string; from: string };
+  contact_accepted: { user_id: string };
+  contact_removed: { user_id: string };
+}
+
+// --- Construction ---------------------------------------------------------------------------------
+
+/** As much of a WebSocket as the client uses: that of browsers, of Node, of the ws package. */
+export interface WebSocketLike {
+  readonly readyState: number;
+  onopen: ((event: any) => void) | null;
+  onmessage: ((event: any) => void) | null;
+  onerror: ((event: any) => void) | null;
+  onclose: ((event: any) => void) | null;
+  send(text: string): void;
+  close(code?: number): void;
+}
+
+export type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike;
+
+export interface TimerSource {
+  setTimeout?: (callback: () => void, delayMs: number) => unknown;
+  clearTimeout?: (handle: any) => void;
+  /** Milliseconds since 1970. */
+  now?: () => number;
+}
+
+export interface ActivityOptions {
+  /** Where input and visibility are read; the document, where there is one. */
+  page?: Document;
+  /** No input for this long is idle (300,000). */
+  idleAfterMs?: number;
+  /** Out of sight for this long is idle (60,000). */
+  hiddenAfterMs?: number;
+}
+
+interface CommonOptions {
+  /** http, https, ws or wss; the path defaults to `/v1/ws`, in a page all of it to the page's origin. */
+  url?: string | URL;
+  /** Stays the same over reconnects; made up if not given. */
+  deviceId?: string;
+  /** Needed where there is no global one, as in Node 20. */
+  WebSocket?: WebSocketConstructor;
+  /** A number in [0, 1), for jitter. */
+  random?: () => number;
+  timers?: TimerSource;
+  activity?: ActivityOptions;
+}
+
+/** An error with code UNAUTHENTICATED thrown by `getToken` ends the client; any other is retried. */
+export type Options = CommonOptions &
+  ({ token: string; getToken?: undefined } | { token?: string; getToken: () => string | Promise<string> });
+
+export interface RequestOptions {
+  /** 10,000 unless told. */
+  timeoutMs?: number;
+  /** May be sent again after a lost connection. */
+  idempotent?: boolean;
+}
+
+// --- The client -----------------------------------------------------------------------------------
+
+export class Rollcall {
+  constructor(options: Options);
+
+  readonly deviceId: string;
+  readonly state: State;
+  readonly userId: string | null;
+  readonly connectionId: string | null;
+
+  connect(): Promise<void>;
+  close(): void;
+
+  on<Type extends keyof Events>(type: Type, listener: (payload: Events[Type]) => void): () => void;
+  on(type: string, listener: (payload: any) => void): () => void;
+  once<Type extends keyof Events>(type: Type, listener: (payload: Events[Type]) => void): () => void;
+  once(type: string, listener: (payload: any) => void): () => void;
+  off(type: string, listener: (payload: any) => void): void;
+
+  setActive(active: boolean | null): void;
+  refreshToken(token?: string): Promise<void>;
+  request(type: string, fields?: Record<string, unknown>, options?: RequestOptions): Promise<ServerMessage>;
+
+  presence(userId: string): Presence | undefined;
+  subscribePresence(userIds: string[]): Promise<Presence[]>;
+  unsubscribePresence(userIds: string[]): Promise<void>;
+  queryPresence(userIds: string[]): Promise<Presence[]>;
+
+  openChat(chatId: string, options?: { afterSequence?: number }): Promise<ChatSnapshot>;
+  closeChat(chatId: string): Promise<void>;
+  typing(chatId: string, typing?: boolean): boolean;
+  sendMessage(chatId: string, body: string, options?: { clientMessageId?: string }): Promise<MessageAck>;
+  sync(chatId: string): Promise<number>;
+  fetchMessages(chatId: string, afterSequence: number, limit?: number): Promise<MessagePage>;
+  ack(chatId: string, sequence: number): boolean;
+
+  requestCall(to: string, options?: { callId?: string }): Promise<{ call_id: string }>;
+  acceptCall(callId: string): Promise<ServerMessage>;
+  rejectCall(callId: string): Promise<ServerMessage>;
+  endCall(callId: string): Promise<ServerMessage>;
+  signal(callId: string, data: unknown): boolean;
+}

@@ -1,0 +1,53 @@
+/** What the page calls things. */
+
+const JUST_NOW_SECONDS = 5;
+const HUES = 6;
+const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'short' });
+const STEPS = [
+  ['day', 86400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+];
+
+export function ago(time, nowMs) {
+  const seconds = Math.max(0, Math.round((nowMs - Date.parse(time)) / 1000));
+  if (seconds < JUST_NOW_SECONDS) return 'just now';
+  const [unit, length] = STEPS.find(([, unitSeconds]) => seconds >= unitSeconds);
+  return RELATIVE.format(-Math.floor(seconds / length), unit);
+}
+
+/** One line about somebody; `presence` may still be undefined. */
+export function statusLine(presence, nowMs) {
+  if (presence === undefined) return '…';
+  const line = plainStatus(presence, nowMs);
+  return presence.stale ? `${line} (as last known)` : line;
+}
+
+function plainStatus({ status, in_call: inCall, last_seen: lastSeen }, nowMs) {
+  if (status === 'unknown') return 'not here yet, or hidden';
+  if (status === 'offline') return lastSeen ? `offline · last seen ${ago(lastSeen, nowMs)}` : 'offline';
+  return inCall ? `${status} · in a call` : status;
+}
+
+/** What happened between two presences of one person, or null if nothing worth telling. */
+export function happening(before, after) {
+  if (before === undefined || before.status === after.status) return null;
+  const here = (status) => status === 'online' || status === 'away';
+  if (!here(before.status) && here(after.status)) return 'came online';
+  if (here(before.status) && !here(after.status)) return 'left';
+  if (after.status === 'away') return 'went away';
+  if (before.status === 'away' && after.status === 'online') return 'is back';
+  return null;
+}
+
+/** The same colour for the same name everywhere. */
+export function hueOf(name) {
+  let sum = 0;
+  for (const character of name) sum = (sum * 31 + character.codePointAt(0)) % 9973;
+  return sum % HUES;
+}
+
+export function initialOf(name) {
+  return [...name][0] ?? '';
+}

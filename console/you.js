@@ -1,0 +1,44 @@
+/** The user's own card: how others see them, away at will, and the door. */
+import { hueOf, initialOf } from './wording.js';
+
+export class You {
+  #card = document.querySelector('.you');
+  #status = document.getElementById('you-status');
+  #away = document.getElementById('away');
+  #client;
+  #name;
+
+  constructor({ client, name, onLeave }) {
+    this.#client = client;
+    this.#name = name;
+    const avatar = document.getElementById('you-avatar');
+    avatar.textContent = initialOf(name);
+    avatar.dataset.hue = hueOf(name);
+    document.getElementById('you-name').textContent = name;
+    document.getElementById('leave').onclick = onLeave;
+    this.#away.onclick = () => this.#appearAway(this.#away.getAttribute('aria-pressed') !== 'true');
+    this.#appearAway(false);
+    client.on('presence', (presence) => presence.user_id === name && this.#draw());
+    this.#draw();
+  }
+
+  /** The link that opens a second tab under another name, watching this one. */
+  offerSecondTab(otherName) {
+    const address = new URL('/', location.href);
+    address.searchParams.set('name', otherName);
+    address.searchParams.set('watch', this.#name);
+    document.getElementById('second-tab').href = address.href;
+    document.getElementById('second-name').textContent = otherName;
+  }
+
+  #appearAway(away) {
+    this.#away.setAttribute('aria-pressed', String(away));
+    this.#client.setActive(away ? false : null);
+  }
+
+  #draw() {
+    const status = this.#client.presence(this.#name)?.status ?? 'unknown';
+    this.#card.dataset.status = status;
+    this.#status.textContent = status === 'unknown' ? '' : `others see you ${status}`;
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Starts the real server for a test and ends it again.
+ *
+ * The program is $ROLLCALL_BIN, else the one the build puts at build/rollcall. Every server gets a
+ * free port of the loopback interface and a data directory of its own, removed with it.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+export const ROLLCALL_BIN = process.env.ROLLCALL_BIN ?? fileURLToPath(new URL('../../../build/rollcall', import.meta.url));
+
+const START_TIMEOUT_MS = 15000;
+const STOP_TIMEOUT_MS = 10000;
+const LOG_BYTES_MAX = 1000000;
+const START_LINE = /^rollcall: open (http:\/\/[^:]+:(\d+)\/)$/;
+
+/**
+ * `args` are added to `serve --dev`; `port` and `dataDir` are for tests that start a server again in
+ * the same place (such a directory is the test's to remove).
+ *
+ * @param {{args?: string[], env?: Record<string, string>, port?: number, dataDir?: string}} [options]
+ */
+export async function startServer({ args = [], env = {}, port = 0, dataDir } = {}) {
+  const directory = dataDir ?? (await mkdtemp(join(tmpdir(), 'rollcall-e2e-')));
+  const child = spawn(ROLLCALL_BIN, ['serve', '--dev', '--listen', `127.0.0.1:${port}`, '--data-dir', directory, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const log = collectLog(child);
+  const exited = once(child, 'exit');
+  const address = await startAddress(child, log).catch(async (error) => {
+    child.kill('SIGKILL');
+    throw error;
+  });
+  return {
+    ...address,
+    pid: child.pid,
+    dataDir: directory,
+    child,
+
+    /** What the server logged so far. */
+    log: () => log.text,
+
+    /** A signed token, as `rollcall token` prints it. */
+    async token(user, { ttlSeconds, scope } = {}) {
+      const options = ['--data-dir', directory];
+      if (ttlSeconds !== undefined) options.push('--ttl', String(ttlSeconds));
+      if (scope !== undefined) options.push('--scope', scope);
+      const { stdout } = await run(ROLLCALL_BIN, ['token', user, ...options]);
+      return stdout.trim();
+    },
+
+    /** Ends the server; promises its exit code, or the signal it died of. */
+    async stop(signal = 'SIGTERM') {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+      const lastResort = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+      const [code, diedOf] = await exited;
+      clearTimeout(lastResort);
+      if (dataDir === undefined) await rm(directory, { recursive: true, force: true });
+      return code ?? diedOf;
+    },
+  };
+}
+
+function collectLog(child) {
+  const log = { text: '' };
+  child.stderr.setEncoding('utf8');
+  child.stderr.on('data', (text) => {
+    log.text = (log.text + text).slice(-LOG_BYTES_MAX);
+  });
+  return log;
+}
+
+/** The address in the start line; what the server said instead, if it does not start. */
+function startAddress(child, log) {
+  return new Promise((resolve, reject) => {
+    const fail = (why) => reject(new Error(`${ROLLCALL_BIN} ${why}\n${log.text}`));
+    const timeout = setTimeout(() => fail(`printed no start line within ${START_TIMEOUT_MS} ms`), START_TIMEOUT_MS);
+    child.once('error', (error) => fail(error.message));
+    child.once('exit', (code, signal) => fail(`ended at once with ${code ?? signal}`));
+    child.once('exit', () => clearTimeout(timeout));
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const match = START_LINE.exec(line);
+      if (match === null) return;
+      clearTimeout(timeout);
+      resolve({ url: match[1], port: Number(match[2]) });
+    });
+  });
+}
