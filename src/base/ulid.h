@@ -21,6 +21,15 @@ void ulid_write(char out[ULID_TEXT_LEN], const struct ulid *ulid); /* not termin
 /* Accepts upper and lower case; false for anything that is not exactly one ULID. */
 bool ulid_parse(struct slice text, struct ulid *out);
 
+/* The time it was made at, Unix milliseconds. */
+static inline int64_t ulid_time_ms(const struct ulid *ulid)
+{
+    int64_t time_ms = 0;
+    for (int i = 0; i < 6; i++)
+        time_ms = time_ms << 8 | ulid->bytes[i];
+    return time_ms;
+}
+
 static inline bool ulid_equal(const struct ulid *a, const struct ulid *b)
 {
     return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;

@@ -1,0 +1,134 @@
+#include "connection/outbound.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { OUTBOUND_RING_MIN = 8, OUTBOUND_RING_MAX = 1 << 15 };
+
+static struct outbound_item *item_at(struct outbound *outbound, uint32_t index)
+{
+    if (outbound->cap == 0)
+        return &outbound->one;
+    return &outbound->ring.items[(outbound->ring.head + index) & (outbound->cap - 1U)];
+}
+
+/* Moves to a ring of twice the size; from the single item to the smallest ring. */
+static bool grow(struct outbound *outbound)
+{
+    uint32_t cap = outbound->cap ? outbound->cap * 2U : OUTBOUND_RING_MIN;
+    if (cap > OUTBOUND_RING_MAX)
+        return false;
+    struct outbound_item *items = malloc(cap * sizeof(*items));
+    if (!items)
+        return false;
+    for (uint32_t i = 0; i < outbound->count; i++)
+        items[i] = *item_at(outbound, i);
+    if (outbound->cap)
+        free(outbound->ring.items);
+    outbound->ring.items = items;
+    outbound->ring.head = 0;
+    outbound->cap = (uint16_t)cap;
+    return true;
+}
+
+static bool supersede(struct outbound *outbound, struct blob *blob, uint64_t key)
+{
+    uint32_t first_free = outbound->pinned;
+    if (outbound->sent && first_free == 0)
+        first_free = 1;
+    for (uint32_t i = first_free; i < outbound->count; i++) {
+        struct outbound_item *item = item_at(outbound, i);
+        if (item->key != key)
+            continue;
+        outbound->bytes += blob->len - item->blob->len;
+        blob_drop(&item->blob);
+        item->blob = blob;
+        return true;
+    }
+    return false;
+}
+
+static bool over_bound(const struct outbound *outbound, const struct outbound_limits *limits,
+                       const struct blob *blob, bool last_words)
+{
+    if (last_words)
+        return outbound->count >= limits->messages_max + OUTBOUND_RESERVE_MESSAGES;
+    return outbound->count >= limits->messages_max ||
+           (outbound->count && outbound->bytes + blob->len > limits->bytes_max);
+}
+
+enum outbound_result outbound_push(struct outbound *outbound, const struct outbound_limits *limits,
+                                   struct blob *blob, uint64_t key, bool last_words)
+{
+    if (key && outbound->count && supersede(outbound, blob, key))
+        return OUTBOUND_SUPERSEDED;
+    if (over_bound(outbound, limits, blob, last_words)) {
+        blob_drop(&blob);
+        return OUTBOUND_FULL;
+    }
+    uint32_t room = outbound->cap ? outbound->cap : 1;
+    if (outbound->count == room && !grow(outbound)) {
+        blob_drop(&blob);
+        return OUTBOUND_NO_MEMORY;
+    }
+    *item_at(outbound, outbound->count) = (struct outbound_item){blob, key};
+    outbound->count++;
+    outbound->bytes += blob->len;
+    return OUTBOUND_QUEUED;
+}
+
+uint32_t outbound_percent(const struct outbound *outbound, const struct outbound_limits *limits)
+{
+    uint32_t by_count = (uint32_t)(outbound->count * 100ULL / limits->messages_max);
+    uint32_t by_bytes = (uint32_t)(outbound->bytes * 100ULL / limits->bytes_max);
+    return by_count > by_bytes ? by_count : by_bytes;
+}
+
+size_t outbound_gather(struct outbound *outbound, struct iovec *out, size_t max, bool pin)
+{
+    size_t count = outbound->count < max ? outbound->count : max;
+    for (size_t i = 0; i < count; i++) {
+        struct blob *blob = item_at(outbound, (uint32_t)i)->blob;
+        uint32_t from = i == 0 ? outbound->sent : 0;
+        out[i] = (struct iovec){blob->bytes + from, blob->len - from};
+    }
+    if (pin)
+        outbound->pinned = (uint16_t)count;
+    return count;
+}
+
+static void pop(struct outbound *outbound)
+{
+    struct outbound_item *first = item_at(outbound, 0);
+    outbound->bytes -= first->blob->len;
+    blob_drop(&first->blob);
+    outbound->count--;
+    if (outbound->cap == 0)
+        return;
+    outbound->ring.head = (outbound->ring.head + 1) & (outbound->cap - 1U);
+    if (outbound->count == 0) {
+        free(outbound->ring.items);
+        outbound->cap = 0;
+        outbound->one = (struct outbound_item){0};
+    }
+}
+
+void outbound_sent(struct outbound *outbound, size_t bytes)
+{
+    outbound->pinned = 0;
+    bytes += outbound->sent;
+    outbound->sent = 0;
+    while (outbound->count && bytes >= item_at(outbound, 0)->blob->len) {
+        bytes -= item_at(outbound, 0)->blob->len;
+        pop(outbound);
+    }
+    assert(outbound->count || bytes == 0);
+    outbound->sent = (uint32_t)bytes;
+}
+
+void outbound_free(struct outbound *outbound)
+{
+    while (outbound->count)
+        pop(outbound);
+    outbound->sent = 0;
+}

@@ -1,0 +1,73 @@
+#include "message/encoder.h"
+
+#include "frame/websocket.h"
+#include "frame/websocket_encode.h"
+
+/* A scratch that grew for one large message is not kept for ever. */
+enum { ENCODER_SCRATCH_KEEP_BYTES = 64 * 1024 };
+
+void encoder_init(struct encoder *encoder)
+{
+    *encoder = (struct encoder){.heartbeat_ack_ms = TIME_NONE};
+}
+
+static void drop_heartbeat_acks(struct encoder *encoder)
+{
+    for (int i = 0; i < DIALECT_COUNT; i++)
+        blob_drop(&encoder->heartbeat_acks[i]);
+}
+
+void encoder_free(struct encoder *encoder)
+{
+    drop_heartbeat_acks(encoder);
+    buffer_free(&encoder->scratch);
+}
+
+static struct blob *frame_text(struct slice payload)
+{
+    uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
+    size_t len = websocket_header_write(header, WEBSOCKET_OPCODE_TEXT, payload.len);
+    return blob_make((struct slice){(const char *)header, len}, payload);
+}
+
+struct blob *encoder_encode(struct encoder *encoder, const struct dialect *dialect,
+                            const struct message *message)
+{
+    struct buffer *scratch = &encoder->scratch;
+    buffer_clear(scratch);
+    dialect->encode(message, scratch);
+    struct blob *blob = scratch->failed ? NULL : frame_text(buffer_slice(scratch));
+    if (scratch->cap > ENCODER_SCRATCH_KEEP_BYTES)
+        buffer_free(scratch);
+    return blob;
+}
+
+struct blob *encoder_heartbeat_ack(struct encoder *encoder, const struct dialect *dialect,
+                                   int64_t server_time_ms)
+{
+    if (encoder->heartbeat_ack_ms != server_time_ms) {
+        drop_heartbeat_acks(encoder);
+        encoder->heartbeat_ack_ms = server_time_ms;
+    }
+    struct blob **cached = &encoder->heartbeat_acks[dialect->id];
+    if (!*cached) {
+        struct message ack = {.type = MESSAGE_HEARTBEAT_ACK, .server_time_ms = server_time_ms};
+        *cached = encoder_encode(encoder, dialect, &ack);
+    }
+    return *cached ? blob_share(*cached) : NULL;
+}
+
+struct blob *broadcast_blob(struct broadcast *broadcast, struct encoder *encoder,
+                            const struct dialect *dialect)
+{
+    struct blob **blob = &broadcast->blobs[dialect->id];
+    if (!*blob)
+        *blob = encoder_encode(encoder, dialect, broadcast->message);
+    return *blob;
+}
+
+void broadcast_end(struct broadcast *broadcast)
+{
+    for (int i = 0; i < DIALECT_COUNT; i++)
+        blob_drop(&broadcast->blobs[i]);
+}

@@ -1,0 +1,42 @@
+/*
+ * The encoder turns messages into framed blobs, each at most once per dialect.
+ *
+ * One per worker; it holds the buffer messages are written into and the last heartbeat_ack, which
+ * within one millisecond is the same for everybody.
+ */
+#ifndef ROLLCALL_MESSAGE_ENCODER_H
+#define ROLLCALL_MESSAGE_ENCODER_H
+
+#include "base/blob.h"
+#include "base/buffer.h"
+#include "message/dialect.h"
+
+struct encoder {
+    struct buffer scratch;
+    struct blob *heartbeat_acks[DIALECT_COUNT];
+    int64_t heartbeat_ack_ms;
+};
+
+/* A message on its way to many: encoded for a dialect when the first who speaks it is met. */
+struct broadcast {
+    const struct message *message;
+    struct blob *blobs[DIALECT_COUNT];
+};
+
+void encoder_init(struct encoder *encoder);
+void encoder_free(struct encoder *encoder);
+
+/* A new reference; NULL when memory is short. */
+struct blob *encoder_encode(struct encoder *encoder, const struct dialect *dialect,
+                            const struct message *message);
+
+/* As above for a heartbeat_ack without id. */
+struct blob *encoder_heartbeat_ack(struct encoder *encoder, const struct dialect *dialect,
+                                   int64_t server_time_ms);
+
+/* Borrowed; lasts until broadcast_end(). NULL when memory is short. */
+struct blob *broadcast_blob(struct broadcast *broadcast, struct encoder *encoder,
+                            const struct dialect *dialect);
+void broadcast_end(struct broadcast *broadcast);
+
+#endif

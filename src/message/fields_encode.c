@@ -1,0 +1,129 @@
+#include "base/time_text.h"
+#include "message/fields.h"
+
+static void write_time(struct buffer *out, struct slice key, int64_t wall_ms)
+{
+    json_write_key(out, key);
+    if (wall_ms == TIME_NONE) {
+        json_write_null(out);
+        return;
+    }
+    char text[TIME_TEXT_LEN + 2];
+    text[0] = text[TIME_TEXT_LEN + 1] = '"';
+    time_text_write(text + 1, wall_ms);
+    json_write_raw(out, (struct slice){text, sizeof(text)});
+}
+
+/* Seconds with as many decimals as milliseconds need: 5, 0.25. */
+static void write_seconds(struct buffer *out, struct slice key, int64_t ms)
+{
+    json_write_key(out, key);
+    buffer_append_int(out, ms / 1000);
+    int64_t thousandths = ms % 1000;
+    if (thousandths == 0)
+        return;
+    char decimals[4] = {'.', (char)('0' + thousandths / 100), (char)('0' + thousandths / 10 % 10),
+                        (char)('0' + thousandths % 10)};
+    size_t len = sizeof(decimals);
+    while (decimals[len - 1] == '0')
+        len--;
+    buffer_append(out, decimals, len);
+}
+
+static void write_presence_members(struct buffer *out, const struct presence *presence)
+{
+    json_write_key_string(out, SLICE("user_id"), presence->user_id);
+    json_write_key_string(out, SLICE("status"), slice_of(presence_status_name(presence->status)));
+    json_write_key_bool(out, SLICE("in_call"), presence->in_call);
+    write_time(out, SLICE("last_seen"), presence->last_seen_ms);
+    json_write_key_int(out, SLICE("version"), presence->version);
+    if (presence->reason != PRESENCE_REASON_NONE)
+        json_write_key_string(out, SLICE("reason"),
+                              slice_of(presence_reason_name(presence->reason)));
+    if (presence->stale)
+        json_write_key_bool(out, SLICE("stale"), true);
+}
+
+void fields_write_presence(struct buffer *out, const struct presence *presence)
+{
+    json_write_object(out);
+    write_presence_members(out, presence);
+    json_write_object_end(out);
+}
+
+static void encode_established(struct buffer *out, const struct connection_established *fields)
+{
+    json_write_key_string(out, SLICE("conn_id"), fields->conn_id);
+    json_write_key_string(out, SLICE("server_id"), fields->server_id);
+    json_write_key_string(out, SLICE("user_id"), fields->user_id);
+    write_seconds(out, SLICE("heartbeat_interval_seconds"), fields->heartbeat_interval_ms);
+    write_seconds(out, SLICE("expiry_window_seconds"), fields->expiry_window_ms);
+    write_time(out, SLICE("server_time"), fields->server_time_ms);
+}
+
+static void encode_error(struct buffer *out, const struct message_error *error)
+{
+    json_write_key_string(out, SLICE("code"), slice_of(error_code_name(error->code)));
+    json_write_key_string(out, SLICE("message"), slice_of(error->text));
+    if (error->client_message_id.data)
+        json_write_key_string(out, SLICE("client_message_id"), error->client_message_id);
+    if (error->retry_after_ms >= 0)
+        write_seconds(out, SLICE("retry_after_seconds"), error->retry_after_ms);
+    if (error->grace_period_ms >= 0)
+        write_seconds(out, SLICE("grace_period_seconds"), error->grace_period_ms);
+}
+
+static void encode_snapshot(struct buffer *out, const struct presence *presences, size_t count)
+{
+    json_write_key(out, SLICE("presences"));
+    json_write_array(out);
+    for (size_t i = 0; i < count; i++)
+        fields_write_presence(out, &presences[i]);
+    json_write_array_end(out);
+}
+
+static void encode_closing(struct buffer *out, const struct connection_closing *closing)
+{
+    json_write_key_string(out, SLICE("reason"), slice_of(closing_reason_name(closing->reason)));
+    json_write_key_bool(out, SLICE("reconnect_allowed"), closing->reconnect_allowed);
+    if (closing->reconnect_after_ms >= 0)
+        json_write_key_int(out, SLICE("reconnect_after_ms"), closing->reconnect_after_ms);
+    if (closing->sync_from_count == 0)
+        return;
+    json_write_key(out, SLICE("sync_from_sequence"));
+    json_write_object(out);
+    for (size_t i = 0; i < closing->sync_from_count; i++)
+        json_write_key_int(out, closing->sync_from[i].chat_id, closing->sync_from[i].sequence);
+    json_write_object_end(out);
+}
+
+void fields_encode(struct buffer *out, const struct message *message)
+{
+    switch (message->type) {
+    case MESSAGE_CONNECTION_ESTABLISHED:
+        encode_established(out, &message->established);
+        break;
+    case MESSAGE_HEARTBEAT_ACK:
+        write_time(out, SLICE("server_time"), message->server_time_ms);
+        break;
+    case MESSAGE_ERROR:
+        encode_error(out, &message->error);
+        break;
+    case MESSAGE_PRESENCE_SNAPSHOT:
+        encode_snapshot(out, message->snapshot.presences, message->snapshot.count);
+        break;
+    case MESSAGE_PRESENCE_CHANGED:
+        write_presence_members(out, &message->change.presence);
+        write_time(out, SLICE("timestamp"), message->change.timestamp_ms);
+        break;
+    case MESSAGE_DELIVERY:
+        json_write_key(out, SLICE("data"));
+        json_write_raw(out, message->data);
+        break;
+    case MESSAGE_CONNECTION_CLOSING:
+        encode_closing(out, &message->closing);
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,69 @@
+#include "message/message.h"
+
+static const char *const TYPE_NAMES[MESSAGE_TYPE_COUNT] = {
+    [MESSAGE_INVALID] = "invalid",
+    [MESSAGE_HEARTBEAT] = "heartbeat",
+    [MESSAGE_SUBSCRIBE_PRESENCE] = "subscribe_presence",
+    [MESSAGE_UNSUBSCRIBE_PRESENCE] = "unsubscribe_presence",
+    [MESSAGE_QUERY_PRESENCE] = "query_presence",
+    [MESSAGE_REFRESH_TOKEN] = "refresh_token",
+    [MESSAGE_CONNECTION_ESTABLISHED] = "connection_established",
+    [MESSAGE_HEARTBEAT_ACK] = "heartbeat_ack",
+    [MESSAGE_OK] = "ok",
+    [MESSAGE_ERROR] = "error",
+    [MESSAGE_PRESENCE_SNAPSHOT] = "presence_snapshot",
+    [MESSAGE_PRESENCE_CHANGED] = "presence_changed",
+    [MESSAGE_DELIVERY] = "delivery",
+    [MESSAGE_CONNECTION_CLOSING] = "connection_closing",
+};
+
+static const char *const ERROR_NAMES[ERROR_CODE_COUNT] = {
+    [ERROR_INVALID_MESSAGE] = "INVALID_MESSAGE",
+    [ERROR_MESSAGE_TOO_LARGE] = "MESSAGE_TOO_LARGE",
+    [ERROR_UNAUTHENTICATED] = "UNAUTHENTICATED",
+    [ERROR_FORBIDDEN] = "FORBIDDEN",
+    [ERROR_NOT_FOUND] = "NOT_FOUND",
+    [ERROR_RATE_LIMITED] = "RATE_LIMITED",
+    [ERROR_SERVER_BUSY] = "SERVER_BUSY",
+    [ERROR_SERVICE_UNAVAILABLE] = "SERVICE_UNAVAILABLE",
+    [ERROR_SLOW_CONSUMER] = "SLOW_CONSUMER",
+    [ERROR_SUBSCRIPTION_LIMIT] = "SUBSCRIPTION_LIMIT",
+    [ERROR_CHAT_HALTED] = "CHAT_HALTED",
+    [ERROR_CALL_BUSY] = "CALL_BUSY",
+    [ERROR_CALL_UNAVAILABLE] = "CALL_UNAVAILABLE",
+};
+
+static const char *const CLOSING_NAMES[CLOSING_REASON_COUNT] = {
+    [CLOSING_SLOW_CONSUMER] = "slow_consumer",
+    [CLOSING_DRAINING] = "draining",
+    [CLOSING_MAX_LIFETIME] = "max_lifetime",
+    [CLOSING_MEMORY_PRESSURE] = "memory_pressure",
+    [CLOSING_HEARTBEAT_TIMEOUT] = "heartbeat_timeout",
+    [CLOSING_TOKEN_EXPIRED] = "token_expired",
+    [CLOSING_UPSTREAM_FAILURE] = "upstream_failure",
+    [CLOSING_ADMIN] = "admin",
+};
+
+const char *message_type_name(enum message_type type)
+{
+    return TYPE_NAMES[type];
+}
+
+/* The heartbeat stands first, so the hot case is one comparison. */
+enum message_type message_type_from_client(struct slice name)
+{
+    for (int type = MESSAGE_HEARTBEAT; type < MESSAGE_CONNECTION_ESTABLISHED; type++)
+        if (slice_is(name, TYPE_NAMES[type]))
+            return (enum message_type)type;
+    return MESSAGE_INVALID;
+}
+
+const char *error_code_name(enum error_code code)
+{
+    return ERROR_NAMES[code];
+}
+
+const char *closing_reason_name(enum closing_reason reason)
+{
+    return CLOSING_NAMES[reason];
+}

@@ -1,0 +1,141 @@
+/*
+ * The one decoded type: what a client says and what it is told, whatever dialect it speaks.
+ *
+ * A dialect (dialect.h) turns a frame's payload into a `struct message` and back; handlers, planes and
+ * routing know only this. A message borrows all its bytes: a decoded one points into the payload and
+ * into the decoder's scratch and lasts until the next decode, one to be encoded points wherever its
+ * maker likes. Adding a message: an entry here, its row in message_table.c, its fields below, a
+ * handler if clients send it.
+ */
+#ifndef ROLLCALL_MESSAGE_MESSAGE_H
+#define ROLLCALL_MESSAGE_MESSAGE_H
+
+#include "base/slice.h"
+#include "message/presence.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum message_type {
+    MESSAGE_INVALID,
+    /* from clients */
+    MESSAGE_HEARTBEAT,
+    MESSAGE_SUBSCRIBE_PRESENCE,
+    MESSAGE_UNSUBSCRIBE_PRESENCE,
+    MESSAGE_QUERY_PRESENCE,
+    MESSAGE_REFRESH_TOKEN,
+    /* to clients */
+    MESSAGE_CONNECTION_ESTABLISHED,
+    MESSAGE_HEARTBEAT_ACK,
+    MESSAGE_OK,
+    MESSAGE_ERROR,
+    MESSAGE_PRESENCE_SNAPSHOT,
+    MESSAGE_PRESENCE_CHANGED,
+    MESSAGE_DELIVERY,
+    MESSAGE_CONNECTION_CLOSING,
+    MESSAGE_TYPE_COUNT
+};
+
+enum error_code {
+    ERROR_INVALID_MESSAGE,
+    ERROR_MESSAGE_TOO_LARGE,
+    ERROR_UNAUTHENTICATED,
+    ERROR_FORBIDDEN,
+    ERROR_NOT_FOUND,
+    ERROR_RATE_LIMITED,
+    ERROR_SERVER_BUSY,
+    ERROR_SERVICE_UNAVAILABLE,
+    ERROR_SLOW_CONSUMER,
+    ERROR_SUBSCRIPTION_LIMIT,
+    ERROR_CHAT_HALTED,
+    ERROR_CALL_BUSY,
+    ERROR_CALL_UNAVAILABLE,
+    ERROR_CODE_COUNT
+};
+
+enum closing_reason {
+    CLOSING_SLOW_CONSUMER,
+    CLOSING_DRAINING,
+    CLOSING_MAX_LIFETIME,
+    CLOSING_MEMORY_PRESSURE,
+    CLOSING_HEARTBEAT_TIMEOUT,
+    CLOSING_TOKEN_EXPIRED,
+    CLOSING_UPSTREAM_FAILURE,
+    CLOSING_ADMIN,
+    CLOSING_REASON_COUNT
+};
+
+/* A heartbeat may say that the user is active, that they are not, or nothing of it. */
+enum activity { ACTIVITY_UNSAID, ACTIVITY_ACTIVE, ACTIVITY_IDLE };
+
+struct user_list {
+    const struct slice *ids;
+    size_t count;
+};
+
+struct connection_established {
+    struct slice conn_id;
+    struct slice server_id;
+    struct slice user_id;
+    int64_t heartbeat_interval_ms;
+    int64_t expiry_window_ms;
+    int64_t server_time_ms;
+};
+
+struct message_error {
+    enum error_code code;
+    const char *text;
+    struct slice client_message_id; /* SLICE_NONE: not about one */
+    int64_t retry_after_ms;         /* < 0: not said */
+    int64_t grace_period_ms;        /* < 0: not said */
+};
+
+struct presence_change {
+    struct presence presence;
+    int64_t timestamp_ms;
+};
+
+/* Where to start a sync from, in one chat. */
+struct sync_point {
+    struct slice chat_id;
+    int64_t sequence;
+};
+
+struct connection_closing {
+    enum closing_reason reason;
+    bool reconnect_allowed;
+    int64_t reconnect_after_ms; /* < 0: not said */
+    const struct sync_point *sync_from;
+    size_t sync_from_count;
+};
+
+struct message {
+    enum message_type type;
+    struct slice id; /* what the client gave, raw JSON, echoed in the reply; or SLICE_NONE */
+    union {
+        enum activity heartbeat;
+        struct user_list users; /* subscribe, unsubscribe, query */
+        struct slice token;     /* refresh_token */
+        struct connection_established established;
+        int64_t server_time_ms; /* heartbeat_ack */
+        struct message_error error;
+        struct {
+            const struct presence *presences;
+            size_t count;
+        } snapshot;
+        struct presence_change change;
+        struct slice data; /* delivery: raw JSON */
+        struct connection_closing closing;
+    };
+};
+
+const char *message_type_name(enum message_type type);
+
+/* MESSAGE_INVALID when no client message has this name. */
+enum message_type message_type_from_client(struct slice name);
+
+const char *error_code_name(enum error_code code);
+const char *closing_reason_name(enum closing_reason reason);
+
+#endif

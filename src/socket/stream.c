@@ -1,0 +1,239 @@
+#include "socket/stream.h"
+
+#include "base/container.h"
+#include "socket/tls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void put_on_pending(struct stream *stream)
+{
+    if (stream->on_pending)
+        return;
+    stream->on_pending = true;
+    stream->next_pending = stream->set->pending;
+    stream->set->pending = stream;
+    loop_defer(stream->set->loop, &stream->set->task);
+}
+
+/* Bytes read; 0 at the end of the stream; -1 with EAGAIN or another errno. */
+static ssize_t receive(struct stream *stream, char *out, size_t max)
+{
+    return stream->tls ? tls_read(stream->tls, out, max) : recv(stream->source.fd, out, max, 0);
+}
+
+static void end(struct stream *stream)
+{
+    if (stream->ended)
+        return;
+    stream->ended = true;
+    stream->owner->ended(stream);
+}
+
+static void read_some(struct stream *stream)
+{
+    char *buffer = stream->set->loop->read_buffer;
+    for (int reads = 0; reads < STREAM_READS_PER_TURN; reads++) {
+        if (!stream->readable || stream->ended || stream->closing || stream->paused)
+            return;
+        ssize_t got = receive(stream, buffer, LOOP_READ_BYTES);
+        if (got > 0) {
+            if (!stream->tls && got < LOOP_READ_BYTES)
+                stream->readable = false; /* drained: the next byte makes a new edge */
+            stream->owner->received(stream, buffer, (size_t)got);
+        } else if (got < 0 && errno == EINTR) {
+            continue;
+        } else if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            stream->readable = false;
+        } else {
+            stream->failed |= got < 0;
+            stream->readable = false;
+            end(stream);
+        }
+    }
+    if (stream->readable && !stream->closing)
+        put_on_pending(stream);
+}
+
+static ssize_t transmit_tls(struct stream *stream, const struct iovec *pieces, size_t count)
+{
+    char *pack = stream->set->pack;
+    size_t len = 0;
+    for (size_t i = 0; i < count && len < STREAM_PACK_BYTES; i++) {
+        size_t room = STREAM_PACK_BYTES - len;
+        size_t take = pieces[i].iov_len < room ? pieces[i].iov_len : room;
+        memcpy(pack + len, pieces[i].iov_base, take);
+        len += take;
+    }
+    return tls_write(stream->tls, pack, len);
+}
+
+static ssize_t transmit(struct stream *stream, struct iovec *pieces, size_t count)
+{
+    if (stream->tls)
+        return transmit_tls(stream, pieces, count);
+    if (count == 1)
+        return send(stream->source.fd, pieces[0].iov_base, pieces[0].iov_len, MSG_NOSIGNAL);
+    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = count};
+    return sendmsg(stream->source.fd, &message, MSG_NOSIGNAL);
+}
+
+static size_t total_bytes(const struct iovec *pieces, size_t count)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += pieces[i].iov_len;
+    return total;
+}
+
+/* One call a turn: a stream with more than one call's worth goes on in the next. */
+static void write_some(struct stream *stream)
+{
+    struct iovec pieces[STREAM_IOVECS_MAX];
+    size_t count = stream->owner->gather(stream, pieces, STREAM_IOVECS_MAX);
+    if (count == 0) {
+        stream->want_write = false;
+        return;
+    }
+    size_t wanted = total_bytes(pieces, count);
+    ssize_t went = transmit(stream, pieces, count);
+    if (went >= 0) {
+        stream->want_write = stream->owner->sent(stream, (size_t)went);
+        if ((size_t)went < wanted && !stream->tls)
+            stream->writable = false;
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        stream->writable = false;
+    } else if (errno != EINTR) {
+        stream->failed = true;
+        stream->want_write = false;
+        end(stream);
+    }
+}
+
+static void finish_close(struct stream *stream)
+{
+    tls_session_free(&stream->tls);
+    if (stream->source.fd >= 0)
+        close(stream->source.fd); /* which takes it out of epoll */
+    stream->source.fd = -1;
+    stream->owner->closed(stream);
+}
+
+static void handle_pending(struct stream *stream)
+{
+    if (!stream->closing && stream->want_write && stream->writable && !stream->failed)
+        write_some(stream);
+    if (!stream->closing && stream->readable && !stream->ended && !stream->paused)
+        read_some(stream);
+    if (stream->closing) {
+        /* `closed` frees the stream, so it must be on no list by then */
+        if (!stream->on_pending)
+            finish_close(stream);
+    } else if (stream->want_write && stream->writable && !stream->failed) {
+        put_on_pending(stream);
+    }
+}
+
+static void run_pending(struct loop_task *task)
+{
+    struct stream_set *set = CONTAINER_OF(task, struct stream_set, task);
+    struct stream *stream = set->pending;
+    set->pending = NULL;
+    while (stream) {
+        struct stream *next = stream->next_pending;
+        stream->on_pending = false;
+        handle_pending(stream);
+        stream = next;
+    }
+}
+
+static void ready(struct loop_source *source, uint32_t events)
+{
+    struct stream *stream = CONTAINER_OF(source, struct stream, source);
+    if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) {
+        stream->writable = true;
+        if (stream->want_write)
+            put_on_pending(stream);
+    }
+    /* a TLS handshake may have to write before it can read on */
+    if (stream->tls || events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) {
+        stream->readable = true;
+        read_some(stream);
+    }
+}
+
+bool stream_set_init(struct stream_set *set, struct loop *loop)
+{
+    *set = (struct stream_set){.loop = loop, .task = {.run = run_pending}};
+    set->pack = malloc(STREAM_PACK_BYTES);
+    return set->pack != NULL;
+}
+
+void stream_set_free(struct stream_set *set)
+{
+    free(set->pack);
+    set->pack = NULL;
+}
+
+bool stream_open(struct stream *stream, struct stream_set *set, const struct stream_owner *owner,
+                 int fd, struct tls_session *tls)
+{
+    *stream = (struct stream){
+        .source = {.fd = fd, .ready = ready},
+        .owner = owner,
+        .set = set,
+        .tls = tls,
+        .writable = true,
+    };
+    return loop_add(set->loop, &stream->source);
+}
+
+bool stream_move(struct stream *to, struct stream *from, const struct stream_owner *owner)
+{
+    *to = *from;
+    to->owner = owner;
+    to->on_pending = false;
+    to->want_write = false;
+    if (!loop_rebind(to->set->loop, &to->source))
+        return false;
+    from->source.fd = -1;
+    from->tls = NULL;
+    stream_close(from);
+    if (to->readable)
+        put_on_pending(to);
+    return true;
+}
+
+void stream_want_write(struct stream *stream)
+{
+    if (stream->closing || stream->failed)
+        return;
+    stream->want_write = true;
+    if (stream->writable)
+        put_on_pending(stream);
+}
+
+void stream_pause(struct stream *stream, bool paused)
+{
+    stream->paused = paused;
+    if (!paused && stream->readable && !stream->closing)
+        put_on_pending(stream);
+}
+
+void stream_close(struct stream *stream)
+{
+    if (stream->closing)
+        return;
+    stream->closing = true;
+    put_on_pending(stream);
+}
+
+void stream_rest(struct stream *stream)
+{
+    if (stream->tls)
+        tls_rest(stream->tls);
+}

@@ -1,0 +1,159 @@
+#include "socket/tls.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct tls_context {
+    SSL_CTX *ssl;
+    atomic_uint refs;
+};
+
+/* A session is OpenSSL's own struct under our name: nothing is added to it. */
+static SSL *ssl_of(struct tls_session *session)
+{
+    return (SSL *)session;
+}
+
+static void explain(char error[TLS_ERROR_TEXT_MAX], const char *what, const char *file)
+{
+    const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+    snprintf(error, TLS_ERROR_TEXT_MAX, "%s %s: %s", what, file, reason ? reason : "not usable");
+    ERR_clear_error();
+}
+
+static SSL_CTX *make_ssl(void)
+{
+    SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
+    if (!ssl)
+        return NULL;
+    SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION);
+    SSL_CTX_set_options(ssl, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+                                 SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                              SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_num_tickets(ssl, 1);
+    /* sessions are resumed by ticket; a cache on our side would only grow */
+    SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
+    return ssl;
+}
+
+static bool use_files(SSL_CTX *ssl, const char *certificate_file, const char *key_file, char *error)
+{
+    if (SSL_CTX_use_certificate_chain_file(ssl, certificate_file) != 1) {
+        explain(error, "certificate", certificate_file);
+        return false;
+    }
+    if (SSL_CTX_use_PrivateKey_file(ssl, key_file, SSL_FILETYPE_PEM) != 1) {
+        explain(error, "private key", key_file);
+        return false;
+    }
+    if (SSL_CTX_check_private_key(ssl) != 1) {
+        explain(error, "private key does not belong to the certificate:", key_file);
+        return false;
+    }
+    return true;
+}
+
+struct tls_context *tls_context_load(const char *certificate_file, const char *key_file,
+                                     char error[TLS_ERROR_TEXT_MAX])
+{
+    struct tls_context *context = calloc(1, sizeof(*context));
+    SSL_CTX *ssl = make_ssl();
+    if (!context || !ssl) {
+        snprintf(error, TLS_ERROR_TEXT_MAX, "out of memory");
+        goto failed;
+    }
+    if (!use_files(ssl, certificate_file, key_file, error))
+        goto failed;
+    context->ssl = ssl;
+    atomic_init(&context->refs, 1);
+    return context;
+failed:
+    SSL_CTX_free(ssl);
+    free(context);
+    return NULL;
+}
+
+struct tls_context *tls_context_share(struct tls_context *context)
+{
+    atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
+    return context;
+}
+
+void tls_context_drop(struct tls_context **context)
+{
+    struct tls_context *dropped = *context;
+    *context = NULL;
+    if (!dropped || atomic_fetch_sub_explicit(&dropped->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    SSL_CTX_free(dropped->ssl);
+    free(dropped);
+}
+
+struct tls_session *tls_session_make(struct tls_context *context, int fd)
+{
+    SSL *ssl = SSL_new(context->ssl);
+    if (!ssl || SSL_set_fd(ssl, fd) != 1) {
+        SSL_free(ssl);
+        ERR_clear_error();
+        return NULL;
+    }
+    SSL_set_accept_state(ssl);
+    return (struct tls_session *)ssl;
+}
+
+void tls_session_free(struct tls_session **session)
+{
+    if (!*session)
+        return;
+    SSL *ssl = ssl_of(*session);
+    *session = NULL;
+    if (SSL_is_init_finished(ssl))
+        SSL_shutdown(ssl); /* sends close_notify where the socket takes it; does not wait */
+    SSL_free(ssl);
+    ERR_clear_error();
+}
+
+/* Maps OpenSSL's result to the system's: a count, 0 at the end, or -1 with errno. */
+static ssize_t translate(struct tls_session *session, int result)
+{
+    int code = SSL_get_error(ssl_of(session), result);
+    int system_error = errno;
+    ERR_clear_error();
+    switch (code) {
+    case SSL_ERROR_ZERO_RETURN:
+        return 0;
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+        errno = EAGAIN;
+        return -1;
+    case SSL_ERROR_SYSCALL:
+        errno = system_error && system_error != EAGAIN ? system_error : ECONNRESET;
+        return -1;
+    default:
+        errno = EPROTO;
+        return -1;
+    }
+}
+
+ssize_t tls_read(struct tls_session *session, void *out, size_t max)
+{
+    int result = SSL_read(ssl_of(session), out, max > INT_MAX ? INT_MAX : (int)max);
+    return result > 0 ? result : translate(session, result);
+}
+
+ssize_t tls_write(struct tls_session *session, const void *data, size_t len)
+{
+    int result = SSL_write(ssl_of(session), data, len > INT_MAX ? INT_MAX : (int)len);
+    return result > 0 ? result : translate(session, result);
+}
+
+void tls_rest(struct tls_session *session)
+{
+    SSL_free_buffers(ssl_of(session));
+}
