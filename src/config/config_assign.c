@@ -17,8 +17,10 @@ static void write_place(struct buffer *out, const struct config_place *place)
 /* Moves the text into the error, cut to what fits. */
 static bool finish(struct config_error *error, struct buffer *text)
 {
-    snprintf(error->text, sizeof(error->text), "%.*s", (int)text->len,
-             text->data ? text->data : "");
+    if (text->failed)
+        snprintf(error->text, sizeof(error->text), "out of memory");
+    else
+        snprintf(error->text, sizeof(error->text), "%.*s", (int)text->len, text->data);
     buffer_free(text);
     return false;
 }
@@ -64,6 +66,9 @@ static void write_name_at(struct buffer *out, const struct config_place *place, 
 bool config_fail_unknown(struct config_error *error, const struct config_place *place,
                          struct slice name)
 {
+    if (setting_is_section(name))
+        return config_fail(error, place, "%.*s is a section; expected one of its settings",
+                           SLICE_FORMAT(name));
     struct buffer text = BUFFER_INIT;
     struct slice nearest = setting_nearest(name);
     write_place(&text, place);

@@ -74,8 +74,10 @@ static void write_setting(struct buffer *out, const struct config *config, const
 
 static void finish(struct config_error *error, struct buffer *text)
 {
-    snprintf(error->text, sizeof(error->text), "%.*s", (int)text->len,
-             text->data ? text->data : "");
+    if (text->failed)
+        snprintf(error->text, sizeof(error->text), "out of memory");
+    else
+        snprintf(error->text, sizeof(error->text), "%.*s", (int)text->len, text->data);
     buffer_free(text);
 }
 

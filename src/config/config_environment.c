@@ -30,8 +30,13 @@ static bool read_variable(struct config *config, struct slice name, struct slice
     struct buffer setting_name = BUFFER_INIT;
     write_setting_name(&setting_name, slice_after(name, strlen(CONFIG_ENVIRONMENT_PREFIX)));
     const struct setting *setting = setting_find(buffer_slice(&setting_name));
-    bool is_read = setting ? config_assign(config, &place, setting, value, error)
-                           : config_fail_unknown(error, &place, buffer_slice(&setting_name));
+    bool is_read;
+    if (setting_name.failed)
+        is_read = config_fail(error, &place, "out of memory");
+    else if (!setting)
+        is_read = config_fail_unknown(error, &place, buffer_slice(&setting_name));
+    else
+        is_read = config_assign(config, &place, setting, value, error);
     buffer_free(&setting_name);
     return is_read;
 }
