@@ -1,0 +1,71 @@
+#include "config/address.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void expect_parsed(const char *text, const char *host, uint16_t port, bool is_loopback)
+{
+    struct address address;
+    assert_true(address_parse(slice_of(text), &address));
+    assert_true(slice_is(address.host, host));
+    assert_int_equal(address.port, port);
+    assert_int_equal(address_is_loopback(&address), is_loopback);
+}
+
+static void hosts_and_ports_are_taken_apart(void **state)
+{
+    (void)state;
+    expect_parsed("127.0.0.1:8080", "127.0.0.1", 8080, true);
+    expect_parsed("127.1.2.3:1", "127.1.2.3", 1, true);
+    expect_parsed("localhost:0", "localhost", 0, true);
+    expect_parsed("LocalHost:65535", "LocalHost", 65535, true);
+    expect_parsed("0.0.0.0:80", "0.0.0.0", 80, false);
+    expect_parsed("128.0.0.1:80", "128.0.0.1", 80, false);
+    expect_parsed("gw-001.example.org:80", "gw-001.example.org", 80, false);
+    expect_parsed("localhost.example.org:80", "localhost.example.org", 80, false);
+    expect_parsed("[::1]:8080", "::1", 8080, true);
+    expect_parsed("[0:0:0:0:0:0:0:1]:8080", "0:0:0:0:0:0:0:1", 8080, true);
+    expect_parsed("[::]:8080", "::", 8080, false);
+    expect_parsed("[2001:db8::7]:443", "2001:db8::7", 443, false);
+}
+
+static void all_else_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "",           ":80",         "host",         "host:",       "host:65536",
+        "host:99999", "host:-1",     "host:8 0",     "host:0x50",   "a:b:80",
+        "::1:80",     "[::1]",       "[::1]80",      "[::1]:",      "[]:80",
+        "[host]:80",  "[::1",        "[::1]:123456", "ho st:80",    "http://h:80",
+        "h/x:80",     "[1.2.3.4]:1", "host:80:",     "[::1%lo]:80", "[:::1]:80",
+    };
+    struct address address;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (address_parse(slice_of(texts[i]), &address))
+            fail_msg("accepted: %s", texts[i]);
+}
+
+static void a_host_is_bounded(void **state)
+{
+    (void)state;
+    char text[ADDRESS_HOST_MAX + 4];
+    struct address address;
+    memset(text, 'a', sizeof(text));
+    memcpy(text + ADDRESS_HOST_MAX, ":80", 3);
+    assert_true(address_parse((struct slice){text, ADDRESS_HOST_MAX + 3}, &address));
+    memcpy(text + ADDRESS_HOST_MAX, "a:80", 4);
+    assert_false(address_parse((struct slice){text, ADDRESS_HOST_MAX + 4}, &address));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hosts_and_ports_are_taken_apart),
+        cmocka_unit_test(all_else_is_refused),
+        cmocka_unit_test(a_host_is_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

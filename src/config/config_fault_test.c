@@ -1,0 +1,56 @@
+/* Loading and printing with failing allocations: an answer each time, and nothing leaks. */
+#include "config/config_testing.h"
+
+#include "support/alloc_fault.h"
+
+static const char *const assignments[] = {"peer.peers=a:1,b:2", "peer.secret=s"};
+static char *const variables[] = {(char *)"ROLLCALL_GATEWAY__LISTEN=127.0.0.1:0", NULL};
+static const struct config_inputs inputs = {.file = CONFIG_TESTING_FILE,
+                                            .environment = variables,
+                                            .assignments = assignments,
+                                            .assignment_count = 2};
+
+/* Loads with the n-th allocation failing, for every n. */
+static void expect_every_failure_answered(const char *yaml, bool is_valid)
+{
+    size_t failed = 1;
+    config_testing_write_file(yaml);
+    for (size_t n = 1; failed > 0; n++) {
+        struct config config;
+        struct config_error error = {""};
+        alloc_fault_after(n);
+        bool is_loaded = config_load(&config, &inputs, &error);
+        failed = alloc_fault_off();
+        assert_int_equal(is_loaded, is_valid && failed == 0);
+        if (!is_loaded)
+            assert_true(error.text[0] != '\0');
+        if (failed > 0 && is_valid)
+            assert_non_null(strstr(error.text, "out of memory"));
+        config_free(&config);
+    }
+}
+
+static void a_load_that_runs_out_of_memory_says_so(void **state)
+{
+    (void)state;
+    expect_every_failure_answered("gateway:\n  allowed_origins: [https://a.b, https://c.d]\n",
+                                  true);
+}
+
+static void so_does_the_report_of_a_mistake(void **state)
+{
+    (void)state;
+    expect_every_failure_answered("gateway:\n  wrokers: 1\n", false);
+    expect_every_failure_answered("gateway:\n  workers: x\n", false);
+    expect_every_failure_answered("gateway:\n  tls.key_file: x\n", false);
+    expect_every_failure_answered("fanout.retry.max_backoff_ms: 1\n", false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_load_that_runs_out_of_memory_says_so),
+        cmocka_unit_test(so_does_the_report_of_a_mistake),
+    };
+    return cmocka_run_group_tests(tests, config_testing_begin, config_testing_end);
+}

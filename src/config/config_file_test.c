@@ -1,0 +1,228 @@
+/* The YAML file: what it may look like, and that every error names the right line. */
+#include "config/config_testing.h"
+
+static void nested_and_dotted_names_are_the_same(void **state)
+{
+    (void)state;
+    struct config config;
+    expect_file_loaded(&config, "# a comment\n"
+                                "gateway:\n"
+                                "  listen: 0.0.0.0:9000\n"
+                                "  backpressure.inbound:\n"
+                                "    max_queue_depth: 7\n"
+                                "  timeouts: {durability_rpc_seconds: 0.25}\n"
+                                "gateway.workers: 3\n"
+                                "presence.idle_seconds: 1.5\n");
+    assert_string_equal(config.gateway.listen, "0.0.0.0:9000");
+    assert_int_equal(config.gateway.backpressure.inbound.max_queue_depth, 7);
+    assert_int_equal(config.gateway.timeouts.durability_rpc_ms, 250);
+    assert_int_equal(config.gateway.workers, 3);
+    assert_int_equal(config.presence.idle_ms, 1500);
+    config_free(&config);
+}
+
+static void empty_files_documents_and_sections_are_fine(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"",
+                                        "# nothing\n",
+                                        "---\n",
+                                        "{}\n",
+                                        "gateway:\n",
+                                        "gateway: {}\npresence: ~\n",
+                                        "---\ndev: false\n...\n"};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        struct config config;
+        expect_file_loaded(&config, files[i]);
+        assert_int_equal(config.gateway.workers, 0);
+        config_free(&config);
+    }
+}
+
+static void lists_come_in_three_shapes(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"peer:\n  peers:\n    - a:1\n    - b:2\n",
+                                        "peer.peers: [a:1, \"b:2\"]\n", "peer.peers: a:1,b:2\n"};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        struct config config;
+        expect_file_loaded(&config, files[i]);
+        assert_int_equal(config.peer.peers.count, 2);
+        assert_string_equal(config.peer.peers.items[0], "a:1");
+        assert_string_equal(config.peer.peers.items[1], "b:2");
+        config_free(&config);
+    }
+}
+
+static void quotes_do_not_matter_but_for_emptiness(void **state)
+{
+    (void)state;
+    struct config config;
+    expect_file_loaded(&config, "gateway.workers: \"2\"\nauth.issuer: ''\nauth.audience: 'null'\n");
+    assert_int_equal(config.gateway.workers, 2);
+    assert_string_equal(config.auth.issuer, "");
+    assert_string_equal(config.auth.audience, "null");
+    config_free(&config);
+    expect_file_refused("dev: false\nauth:\n  issuer:\n",
+                        "rollcall.yaml:3: auth.issuer has no value");
+    expect_file_refused("auth.issuer: null\n", "rollcall.yaml:1: auth.issuer has no value");
+    expect_file_refused("auth.issuer: ~\n", "rollcall.yaml:1: auth.issuer has no value");
+}
+
+static void wrong_values_name_line_value_and_expectation(void **state)
+{
+    (void)state;
+    expect_file_refused("gateway:\n  listen: 127.0.0.1:1\n\n  workers: many\n",
+                        "rollcall.yaml:4: gateway.workers cannot be \"many\"; expected an integer "
+                        "from 0 to 256");
+    expect_file_refused("timing:\n  profile: fast\n",
+                        "rollcall.yaml:2: timing.profile cannot be \"fast\"; expected realtime, "
+                        "standard or relaxed");
+    expect_file_refused("peer:\n  peers:\n    - a:1\n    - b\n",
+                        "rollcall.yaml:4: peer.peers cannot be \"b\"; expected a list, each item "
+                        "HOST:PORT or [IPV6]:PORT");
+    expect_file_refused("peer.secret: \"hunter2\\n\"\n",
+                        "rollcall.yaml:1: peer.secret has a wrong value (not shown); expected "
+                        "UTF-8 text without control characters");
+    expect_file_refused("gateway.workers: \"\\e[2J\"\n",
+                        "rollcall.yaml:1: gateway.workers cannot be \"\\x1b[2J\"; expected an "
+                        "integer from 0 to 256");
+}
+
+static void nodes_of_the_wrong_kind(void **state)
+{
+    (void)state;
+    expect_file_refused("dev: false\ngateway: 5\n",
+                        "rollcall.yaml:2: gateway is a section; expected settings below it");
+    expect_file_refused("gateway: [1]\n",
+                        "rollcall.yaml:1: gateway is a section; expected settings below it");
+    expect_file_refused("gateway:\n  workers:\n    many: 1\n",
+                        "rollcall.yaml:3: gateway.workers cannot be a mapping; expected an "
+                        "integer from 0 to 256");
+    expect_file_refused("gateway.workers: [1]\n",
+                        "rollcall.yaml:1: gateway.workers cannot be a list; expected an integer "
+                        "from 0 to 256");
+    expect_file_refused("peer.peers: [[a:1]]\n",
+                        "rollcall.yaml:1: an item of peer.peers must be a text");
+    expect_file_refused("peer.peers: {a: 1}\n",
+                        "rollcall.yaml:1: peer.peers cannot be a mapping; expected a list, each "
+                        "item HOST:PORT or [IPV6]:PORT");
+    expect_file_refused("- dev\n", "rollcall.yaml:1: expected a mapping of settings");
+    expect_file_refused("\ndev\n", "rollcall.yaml:2: expected a mapping of settings");
+    expect_file_refused("? [a]\n: b\n", "rollcall.yaml:1: expected the name of a setting");
+}
+
+static void unknown_names_suggest_known_ones(void **state)
+{
+    (void)state;
+    expect_file_refused("dev: false\n\ngatway:\n  listen: 127.0.0.1:1\n",
+                        "rollcall.yaml:3: there is no setting \"gatway\"; did you mean gateway?");
+    expect_file_refused("gateway:\n  wrokers: 1\n",
+                        "rollcall.yaml:2: there is no setting \"gateway.wrokers\"; did you mean "
+                        "gateway.workers?");
+    expect_file_refused("heartbeat_timeout_seconds: 1\n",
+                        "rollcall.yaml:1: there is no setting \"heartbeat_timeout_seconds\"; did "
+                        "you mean gateway.timeouts.heartbeat_timeout_seconds?");
+    expect_file_refused("colour_scheme: dark\n",
+                        "rollcall.yaml:1: there is no setting \"colour_scheme\"");
+    expect_file_refused("dev.x: 1\n", "rollcall.yaml:1: there is no setting \"dev.x\"");
+    expect_file_refused("\"\": 1\n", "rollcall.yaml:1: there is no setting \"\"");
+    expect_file_refused("\"dev\\0x\": true\n",
+                        "rollcall.yaml:1: there is no setting \"dev\\x00x\"");
+}
+
+static void a_name_of_any_length_is_only_unknown(void **state)
+{
+    (void)state;
+    char yaml[1024] = "gateway:\n  ";
+    char *at = yaml + strlen(yaml);
+    memset(at, 'x', 900);
+    strcpy(at + 900, ": 1\n");
+    struct config config;
+    struct config_error error;
+    config_testing_write_file(yaml);
+    struct config_inputs inputs = {.file = CONFIG_TESTING_FILE};
+    assert_false(config_load(&config, &inputs, &error));
+    assert_non_null(strstr(error.text, "rollcall.yaml:2: there is no setting \"gateway.xxx"));
+}
+
+static void duplicates_name_both_lines(void **state)
+{
+    (void)state;
+    expect_file_refused("gateway:\n  workers: 1\n  listen: 127.0.0.1:1\n  workers: 1\n",
+                        "rollcall.yaml:4: gateway.workers was given on line 2 already");
+    expect_file_refused("gateway.workers: 1\ngateway:\n  workers: 2\n",
+                        "rollcall.yaml:3: gateway.workers was given on line 1 already");
+    expect_file_refused("gateway:\n  workers: 1\npresence: {}\ngateway:\n  listen: 127.0.0.1:1\n",
+                        "rollcall.yaml:4: gateway was given on line 1 already");
+}
+
+static void only_plain_yaml_is_read(void **state)
+{
+    (void)state;
+    const char *refused = "rollcall.yaml:2: anchors, aliases and tags are not supported";
+    expect_file_refused("dev: false\nauth.issuer: &name x\n", refused);
+    expect_file_refused("dev: false\nauth.issuer: *name\n", refused);
+    expect_file_refused("dev: false\nauth.issuer: !!str x\n", refused);
+    expect_file_refused("dev: false\n&name auth.issuer: x\n", refused);
+    expect_file_refused("dev: false\nauth: &name {issuer: x}\n", refused);
+    expect_file_refused("dev: false\npeer.peers: !!seq [a:1]\n", refused);
+    expect_file_refused("dev: false\n---\ndev: true\n",
+                        "rollcall.yaml:2: a second document is not supported");
+}
+
+static void syntax_errors_name_the_line(void **state)
+{
+    (void)state;
+    expect_file_refused("dev: false\ngateway:\n\tworkers: 1\n",
+                        "rollcall.yaml:3: not valid YAML: found character that cannot start any "
+                        "token");
+    expect_file_refused("dev: false\nauth.issuer: \"x\n",
+                        "rollcall.yaml:3: not valid YAML: found unexpected end of stream");
+    expect_file_refused("dev: false\nauth.issuer: a: b\n",
+                        "rollcall.yaml:2: not valid YAML: mapping values are not allowed in this "
+                        "context");
+}
+
+static void a_file_that_cannot_be_read(void **state)
+{
+    (void)state;
+    expect_refused(&(struct config_inputs){.file = "missing.yaml"},
+                   "missing.yaml: cannot be opened: No such file or directory");
+    expect_refused(&(struct config_inputs){.file = "."}, ".: cannot be read: Is a directory");
+}
+
+static void a_file_is_bounded(void **state)
+{
+    (void)state;
+    struct config config;
+    char *yaml = malloc(CONFIG_FILE_BYTES_MAX + 2);
+    assert_non_null(yaml);
+    memset(yaml, '\n', CONFIG_FILE_BYTES_MAX + 1);
+    yaml[CONFIG_FILE_BYTES_MAX + 1] = '\0';
+    expect_file_refused(yaml, "rollcall.yaml: is larger than 1048576 bytes");
+    yaml[CONFIG_FILE_BYTES_MAX] = '\0';
+    expect_file_loaded(&config, yaml);
+    config_free(&config);
+    free(yaml);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nested_and_dotted_names_are_the_same),
+        cmocka_unit_test(empty_files_documents_and_sections_are_fine),
+        cmocka_unit_test(lists_come_in_three_shapes),
+        cmocka_unit_test(quotes_do_not_matter_but_for_emptiness),
+        cmocka_unit_test(wrong_values_name_line_value_and_expectation),
+        cmocka_unit_test(nodes_of_the_wrong_kind),
+        cmocka_unit_test(unknown_names_suggest_known_ones),
+        cmocka_unit_test(a_name_of_any_length_is_only_unknown),
+        cmocka_unit_test(duplicates_name_both_lines),
+        cmocka_unit_test(only_plain_yaml_is_read),
+        cmocka_unit_test(syntax_errors_name_the_line),
+        cmocka_unit_test(a_file_that_cannot_be_read),
+        cmocka_unit_test(a_file_is_bounded),
+    };
+    return cmocka_run_group_tests(tests, config_testing_begin, config_testing_end);
+}

@@ -1,0 +1,271 @@
+#include "config/setting.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static const struct setting *setting_named(const char *name)
+{
+    const struct setting *setting = setting_find(slice_of(name));
+    assert_non_null(setting);
+    return setting;
+}
+
+/* Stores the text and compares what the value is written as. */
+static void expect_stored(const char *name, const char *text, const char *written)
+{
+    struct config config = {0};
+    struct buffer out = BUFFER_INIT;
+    if (setting_store(setting_named(name), &config, slice_of(text)) != SETTING_STORED)
+        fail_msg("refused: %s=%s", name, text);
+    setting_write_value(&out, setting_named(name), &config);
+    buffer_append_byte(&out, '\0');
+    assert_string_equal(out.data, written);
+    buffer_free(&out);
+    setting_release(setting_named(name), &config);
+}
+
+static void expect_refused(const char *name, const char *text)
+{
+    struct config config = {0};
+    if (setting_store(setting_named(name), &config, slice_of(text)) != SETTING_REFUSED)
+        fail_msg("accepted: %s=%s", name, text);
+    setting_release(setting_named(name), &config);
+}
+
+static void expect_described(const char *name, const char *phrase)
+{
+    struct buffer out = BUFFER_INIT;
+    setting_write_expected(&out, setting_named(name));
+    buffer_append_byte(&out, '\0');
+    assert_string_equal(out.data, phrase);
+    buffer_free(&out);
+}
+
+static void bools(void **state)
+{
+    (void)state;
+    expect_stored("dev", "true", "true");
+    expect_stored("dev", "false", "false");
+    expect_refused("dev", "yes");
+    expect_refused("dev", "True");
+    expect_refused("dev", "1");
+    expect_refused("dev", "");
+    expect_described("dev", "true or false");
+}
+
+static void counts(void **state)
+{
+    (void)state;
+    expect_stored("gateway.workers", "0", "0");
+    expect_stored("gateway.workers", "256", "256");
+    expect_stored("gateway.workers", "007", "7");
+    expect_refused("gateway.workers", "257");
+    expect_refused("gateway.workers", "-1");
+    expect_refused("gateway.workers", "+1");
+    expect_refused("gateway.workers", "1.0");
+    expect_refused("gateway.workers", "1 ");
+    expect_refused("gateway.workers", "0x10");
+    expect_refused("gateway.workers", "");
+    expect_refused("gateway.workers", "99999999999999999999");
+    expect_refused("gateway.workers", "18446744073709551617");
+    expect_described("gateway.workers", "an integer from 0 to 256");
+}
+
+static void bytes(void **state)
+{
+    (void)state;
+    expect_stored("gateway.memory_limit_bytes", "0", "0");
+    expect_stored("gateway.memory_limit_bytes", "64KiB", "65536");
+    expect_stored("gateway.memory_limit_bytes", "3MiB", "3145728");
+    expect_stored("gateway.memory_limit_bytes", "2GiB", "2147483648");
+    expect_stored("gateway.memory_limit_bytes", "1024GiB", "1099511627776");
+    expect_refused("gateway.memory_limit_bytes", "1025GiB");
+    expect_refused("gateway.memory_limit_bytes", "9223372036854775807GiB");
+    expect_refused("gateway.memory_limit_bytes", "64KB");
+    expect_refused("gateway.memory_limit_bytes", "64 KiB");
+    expect_refused("gateway.memory_limit_bytes", "KiB");
+    expect_refused("gateway.max_frame_bytes", "127");
+    expect_described("gateway.max_frame_bytes",
+                     "a number of bytes (KiB, MiB and GiB may follow) from 128 to 1073741824");
+}
+
+static void seconds(void **state)
+{
+    (void)state;
+    expect_stored("presence.idle_seconds", "300", "300");
+    expect_stored("presence.idle_seconds", "0.3", "0.3");
+    expect_stored("presence.idle_seconds", ".25", "0.25");
+    expect_stored("presence.idle_seconds", "1.005", "1.005");
+    expect_stored("presence.idle_seconds", "2.050", "2.05");
+    expect_stored("presence.idle_seconds", "0.30000000000000004", "0.3");
+    expect_stored("presence.idle_seconds", "0.0995", "0.1");
+    expect_stored("presence.idle_seconds", "0.9999", "1");
+    expect_stored("presence.offline_grace_seconds", "0", "0");
+    expect_refused("presence.idle_seconds", "0");
+    expect_refused("presence.idle_seconds", "0.0001");
+    expect_refused("presence.idle_seconds", "5.");
+    expect_refused("presence.idle_seconds", ".");
+    expect_refused("presence.idle_seconds", "5s");
+    expect_refused("presence.idle_seconds", "1e3");
+    expect_refused("presence.idle_seconds", "1.2.3");
+    expect_refused("presence.idle_seconds", "-1");
+    expect_refused("presence.idle_seconds", "nan");
+    expect_refused("presence.idle_seconds", "31536000.001");
+    expect_refused("presence.idle_seconds", "9223372036854775807");
+    expect_described("presence.idle_seconds", "seconds (decimals allowed) from 0.001 to 31536000");
+}
+
+static void milliseconds(void **state)
+{
+    (void)state;
+    expect_stored("socketio.ping_interval_ms", "300", "300");
+    expect_refused("socketio.ping_interval_ms", "0.3");
+    expect_refused("socketio.ping_interval_ms", "0");
+    expect_described("socketio.ping_interval_ms", "milliseconds from 1 to 31536000000");
+}
+
+static void choices(void **state)
+{
+    (void)state;
+    expect_stored("timing.profile", "relaxed", "relaxed");
+    expect_stored("log.level", "warn", "warn");
+    expect_stored("durability.kafka.producer.acks", "all", "all");
+    expect_refused("timing.profile", "Relaxed");
+    expect_refused("timing.profile", "");
+    expect_described("timing.profile", "realtime, standard or relaxed");
+}
+
+static void choices_count_as_their_enums_do(void **state)
+{
+    (void)state;
+    struct config config = {0};
+    setting_store(setting_named("log.level"), &config, SLICE("error"));
+    setting_store(setting_named("timing.profile"), &config, SLICE("standard"));
+    setting_store(setting_named("durability.kafka.producer.acks"), &config, SLICE("0"));
+    assert_int_equal(config.log.level, LOG_LEVEL_ERROR);
+    assert_int_equal(config.timing.profile, TIMING_STANDARD);
+    assert_int_equal(config.durability.kafka.producer.acks, KAFKA_ACKS_NONE);
+}
+
+static void texts(void **state)
+{
+    (void)state;
+    expect_stored("auth.issuer", "", "\"\"");
+    expect_stored("auth.issuer", "a \"b\" \\c, ü", "\"a \\\"b\\\" \\\\c, ü\"");
+    expect_refused("auth.issuer", "a\nb");
+    expect_refused("auth.issuer", "a\x7f");
+    expect_refused("auth.issuer", "\xff");
+    expect_refused("data_dir", "");
+    expect_described("auth.issuer", "UTF-8 text without control characters");
+}
+
+static void texts_with_a_rule(void **state)
+{
+    (void)state;
+    expect_stored("gateway.listen", "[::1]:0", "\"[::1]:0\"");
+    expect_refused("gateway.listen", "8080");
+    expect_refused("gateway.listen", "");
+    expect_stored("peer.listen", "", "\"\"");
+    expect_refused("peer.listen", "x");
+    expect_stored("gateway.node_id", "gw-001_a.B", "\"gw-001_a.B\"");
+    expect_refused("gateway.node_id", "gw 1");
+    expect_refused("gateway.node_id", "gw:1");
+    expect_refused("gateway.node_id",
+                   "0123456789012345678901234567890123456789012345678901234567890123x");
+    expect_stored("state.url", "redis://127.0.0.1:6379/3", "\"redis://127.0.0.1:6379/3\"");
+    expect_stored("state.url", "redis-cluster://a:1,b:2", "\"redis-cluster://a:1,b:2\"");
+    expect_refused("state.url", "redis://");
+    expect_refused("state.url", "memory://");
+    expect_refused("state.url", "");
+    expect_stored("ledger.url", "", "\"\"");
+    expect_stored("ledger.url", "sqlite:/x", "\"sqlite:/x\"");
+    expect_stored("ledger.url", "remote://h:1", "\"remote://h:1\"");
+    expect_stored("ledger.url", "dynamodb://eu-west-1", "\"dynamodb://eu-west-1\"");
+    expect_refused("ledger.url", "postgres://h");
+    expect_stored("feed.url", "kafka://a:1", "\"kafka://a:1\"");
+    expect_refused("feed.url", "nats://a:1");
+    expect_described("gateway.listen", "HOST:PORT or [IPV6]:PORT");
+}
+
+static void lists(void **state)
+{
+    (void)state;
+    expect_stored("peer.peers", "", "[]");
+    expect_stored("peer.peers", "a:1", "[\"a:1\"]");
+    expect_stored("peer.peers", "a:1, [::1]:2 ,b:3", "[\"a:1\", \"[::1]:2\", \"b:3\"]");
+    expect_refused("peer.peers", "a:1,");
+    expect_refused("peer.peers", ",a:1");
+    expect_refused("peer.peers", "a:1,,b:2");
+    expect_refused("peer.peers", "a:1,b");
+    expect_refused("peer.peers", " ");
+    expect_stored("gateway.allowed_origins", "https://a.b:8443", "[\"https://a.b:8443\"]");
+    expect_refused("gateway.allowed_origins", "https://a.b/");
+    expect_refused("gateway.allowed_origins", "a.b");
+    expect_refused("gateway.allowed_origins", "https://");
+    expect_described("peer.peers", "a list, each item HOST:PORT or [IPV6]:PORT");
+}
+
+static void a_list_is_bounded(void **state)
+{
+    (void)state;
+    struct config config = {0};
+    const struct setting *peers = setting_named("peer.peers");
+    for (size_t i = 0; i < CONFIG_LIST_ITEMS_MAX; i++)
+        assert_int_equal(setting_append(peers, &config, SLICE("a:1")), SETTING_STORED);
+    assert_int_equal(setting_append(peers, &config, SLICE("a:1")), SETTING_REFUSED);
+    assert_int_equal(config.peer.peers.count, CONFIG_LIST_ITEMS_MAX);
+    setting_release(peers, &config);
+    assert_int_equal(config.peer.peers.count, 0);
+}
+
+/* Each row is sound: its default is a value of it, its name is found, its help is a sentence. */
+static void every_row_is_sound(void **state)
+{
+    (void)state;
+    struct config config = {0};
+    for (size_t i = 0; i < setting_count(); i++) {
+        const struct setting *setting = setting_at(i);
+        if (setting_store(setting, &config, slice_of(setting->initial)) != SETTING_STORED)
+            fail_msg("%s: bad default", setting->name);
+        setting_release(setting, &config);
+        assert_ptr_equal(setting_find(slice_of(setting->name)), setting);
+        assert_int_equal(setting_index(setting), i);
+        assert_false(setting_is_section(slice_of(setting->name)));
+        assert_true(setting->help[strlen(setting->help) - 1] == '.');
+        assert_null(strstr(setting->name, "__"));
+    }
+}
+
+static void sections_are_prefixes(void **state)
+{
+    (void)state;
+    assert_true(setting_is_section(SLICE("gateway")));
+    assert_true(setting_is_section(SLICE("gateway.backpressure.inbound")));
+    assert_false(setting_is_section(SLICE("gate")));
+    assert_false(setting_is_section(SLICE("gateway.")));
+    assert_false(setting_is_section(SLICE("")));
+    assert_true(slice_is(setting_nearest(SLICE("gatewy")), "gateway"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bools),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(bytes),
+        cmocka_unit_test(seconds),
+        cmocka_unit_test(milliseconds),
+        cmocka_unit_test(choices),
+        cmocka_unit_test(choices_count_as_their_enums_do),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(texts_with_a_rule),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(a_list_is_bounded),
+        cmocka_unit_test(every_row_is_sound),
+        cmocka_unit_test(sections_are_prefixes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
