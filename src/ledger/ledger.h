@@ -13,22 +13,25 @@
  *     time have no order.
  *   - One call is one transaction: it happens whole or not at all.
  *
- * Threading: a worker has one `struct ledger_client` and calls from its own thread only. The backend
- * works elsewhere and hands finished requests to the client's `post` hook, on a thread of its own (or
- * on the caller's, when it refuses at once); the hook moves them to the worker (a mailbox), which
- * calls ledger_complete() there. So completions always run on the thread that asked.
+ * Threading: a worker has one `struct ledger_client` and calls from its own thread only. The
+ * backend works elsewhere and hands finished requests to the client's `post` hook, on a thread of
+ * its own (or on the caller's, when it refuses at once); the hook moves them to the worker (a
+ * mailbox), which calls ledger_complete() there. So completions always run on the thread that
+ * asked.
  *
- * Ownership: arguments are borrowed for the call and copied. What an outcome points to lasts as long
- * as the completion runs. A request belongs to the backend from the call until ledger_complete(),
- * which frees it.
+ * Ownership: arguments are borrowed for the call and copied. What an outcome points to lasts as
+ * long as the completion runs. A request belongs to the backend from the call until
+ * ledger_complete(), which frees it.
  *
  * Time and chance: creation times are the client's clock at the call; ids of things that are made
- * (requests, chats, messages) are given by the caller. Ids are opaque, 1 to LEDGER_ID_BYTES_MAX bytes.
+ * (requests, chats, messages) are given by the caller. Ids are opaque, 1 to LEDGER_ID_BYTES_MAX
+ * bytes.
  */
 #ifndef ROLLCALL_LEDGER_LEDGER_H
 #define ROLLCALL_LEDGER_LEDGER_H
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
@@ -57,7 +60,8 @@ enum {
 
 enum ledger_status {
     LEDGER_OK,
-    LEDGER_INVALID,     /* an id of 0 or more than LEDGER_ID_BYTES_MAX bytes, oneself as a contact, ... */
+    LEDGER_INVALID, /* an id of 0 or more than LEDGER_ID_BYTES_MAX bytes, oneself as a contact, ...
+                     */
     LEDGER_NOT_FOUND,   /* or hidden from the one who asks: the two are never told apart */
     LEDGER_CONFLICT,    /* the id is taken by something else */
     LEDGER_FORBIDDEN,   /* not a member, or a block stands between the two */
@@ -71,20 +75,21 @@ enum ledger_status {
 
 const char *ledger_status_name(enum ledger_status status);
 
-/* ---- clients ------------------------------------------------------------------------------------ */
+/* ---- clients ------------------------------------------------------------------------------------
+ */
 
 /* One worker's access. The fields below the line are the port's own. */
 struct ledger_client {
     struct ledger *ledger;
     const struct clock *clock; /* the worker's; borrowed for the client's life */
-    /* Takes a chain of finished requests and brings it to the worker. Any thread; must not block. */
+    /* Takes a chain of finished requests and brings it to the worker. Any thread; must not block.
+     */
     void (*post)(void *arg, struct ledger_request *done);
     void *post_arg;
     int64_t time_limit_ms;
     /* ---- */
-    struct ledger_request *oldest; /* unanswered, in the order of their deadlines */
-    struct ledger_request *newest;
-    size_t outstanding; /* not yet back from the backend, answered or not */
+    struct list unanswered; /* in the order of their deadlines */
+    size_t outstanding;     /* not yet back from the backend, answered or not */
 };
 
 /* A client with the default time limit. It may end when `outstanding` is 0, which it is after
@@ -108,7 +113,8 @@ void ledger_close(struct ledger **ledger);
 
 const struct ledger_metrics *ledger_metrics(const struct ledger *ledger);
 
-/* ---- outcomes shared by several calls ----------------------------------------------------------- */
+/* ---- outcomes shared by several calls -----------------------------------------------------------
+ */
 
 struct ledger_change_outcome {
     enum ledger_status status;
@@ -121,7 +127,8 @@ struct ledger_ids_outcome {
     size_t count;
 };
 
-/* ---- users -------------------------------------------------------------------------------------- */
+/* ---- users --------------------------------------------------------------------------------------
+ */
 
 enum ledger_visibility {
     LEDGER_VISIBLE_CONTACTS_ONLY, /* the default of both settings */
@@ -152,8 +159,8 @@ void ledger_settings_put(struct ledger_client *client, struct slice user,
                          void (*done)(void *arg, const struct ledger_settings_outcome *outcome),
                          void *arg);
 
-/* What the privacy engine must know of one target. Relations are mirror images: asked with the roles
- * exchanged, are_contacts stays and the two blocks change places. */
+/* What the privacy engine must know of one target. Relations are mirror images: asked with the
+ * roles exchanged, are_contacts stays and the two blocks change places. */
 struct ledger_profile {
     struct slice user;
     struct ledger_settings settings;
@@ -170,10 +177,10 @@ struct ledger_profiles_outcome {
     size_t count;
 };
 
-/* Settings of each target and its relation to `viewer`, from one snapshot. `viewer` may be SLICE_NONE:
- * no relation then. More than LEDGER_PROFILES_MAX targets: LIMIT. */
-void ledger_profiles(struct ledger_client *client, struct slice viewer,
-                     const struct slice *targets, size_t count,
+/* Settings of each target and its relation to `viewer`, from one snapshot. `viewer` may be
+ * SLICE_NONE: no relation then. More than LEDGER_PROFILES_MAX targets: LIMIT. */
+void ledger_profiles(struct ledger_client *client, struct slice viewer, const struct slice *targets,
+                     size_t count,
                      void (*done)(void *arg, const struct ledger_profiles_outcome *outcome),
                      void *arg);
 
@@ -184,13 +191,15 @@ struct ledger_last_seen {
 };
 
 /* Stores a batch; neither value ever goes back, whatever the order batches arrive in. At most
- * LEDGER_LAST_SEEN_BATCH_MAX entries, else LIMIT. Workers go through last_seen.h, which coalesces. */
+ * LEDGER_LAST_SEEN_BATCH_MAX entries, else LIMIT. Workers go through last_seen.h, which coalesces.
+ */
 void ledger_last_seen_put(struct ledger_client *client, const struct ledger_last_seen *entries,
                           size_t count,
                           void (*done)(void *arg, const struct ledger_change_outcome *outcome),
                           void *arg);
 
-/* ---- contacts ----------------------------------------------------------------------------------- */
+/* ---- contacts -----------------------------------------------------------------------------------
+ */
 
 enum ledger_contact_result {
     LEDGER_CONTACT_REQUESTED, /* a new request waits for the other side */
@@ -213,7 +222,8 @@ struct ledger_contact_outcome {
     enum ledger_contact_result result;
     struct ledger_contact_request request; /* of ALREADY only from and to are set */
     /* Whether the other side may be told. The one who asked must never see this bit: it is the only
-     * difference between a request to someone who has blocked them and one that stays unanswered. */
+     * difference between a request to someone who has blocked them and one that stays unanswered.
+     */
     bool tell_other_side;
 };
 
@@ -226,9 +236,10 @@ void ledger_contact_request_create(
     void (*done)(void *arg, const struct ledger_contact_outcome *outcome), void *arg);
 
 /* The one who was asked accepts. Accepting again is ALREADY while the contact lasts. */
-void ledger_contact_request_accept(
-    struct ledger_client *client, struct slice user, struct slice id,
-    void (*done)(void *arg, const struct ledger_contact_outcome *outcome), void *arg);
+void ledger_contact_request_accept(struct ledger_client *client, struct slice user, struct slice id,
+                                   void (*done)(void *arg,
+                                                const struct ledger_contact_outcome *outcome),
+                                   void *arg);
 
 /* The one who was asked declines. */
 void ledger_contact_request_decline(
@@ -271,8 +282,8 @@ struct ledger_block_outcome {
     bool contact_removed; /* the other side sees a removal, as any other */
 };
 
-/* `user` blocks `peer`: ends the contact for both, withdraws the own request to `peer`, and hides the
- * peer's request to the user, which goes on looking pending to the peer. */
+/* `user` blocks `peer`: ends the contact for both, withdraws the own request to `peer`, and hides
+ * the peer's request to the user, which goes on looking pending to the peer. */
 void ledger_block_put(struct ledger_client *client, struct slice user, struct slice peer,
                       void (*done)(void *arg, const struct ledger_block_outcome *outcome),
                       void *arg);
@@ -285,7 +296,8 @@ void ledger_blocks_list(struct ledger_client *client, struct slice user,
                         void (*done)(void *arg, const struct ledger_ids_outcome *outcome),
                         void *arg);
 
-/* ---- chats -------------------------------------------------------------------------------------- */
+/* ---- chats --------------------------------------------------------------------------------------
+ */
 
 /* Chats have no roles: every member may add and remove members. */
 struct ledger_chat {
@@ -304,10 +316,10 @@ struct ledger_chat_outcome {
     struct ledger_chat chat;
 };
 
-/* Makes a chat of `creator` and `members` (repetitions and the creator among them count once). An id
- * in use is CONFLICT, unless the creator is a member and the members are the same: then that chat is
- * returned. FORBIDDEN when the creator and one of the members have blocked one another; LIMIT over
- * LEDGER_CHAT_MEMBERS_MAX. */
+/* Makes a chat of `creator` and `members` (repetitions and the creator among them count once). An
+ * id in use is CONFLICT, unless the creator is a member and the members are the same: then that
+ * chat is returned. FORBIDDEN when the creator and one of the members have blocked one another;
+ * LIMIT over LEDGER_CHAT_MEMBERS_MAX. */
 void ledger_chat_create(struct ledger_client *client, struct slice chat, struct slice creator,
                         const struct slice *members, size_t count,
                         void (*done)(void *arg, const struct ledger_chat_outcome *outcome),
@@ -341,12 +353,15 @@ void ledger_chat_member_add(struct ledger_client *client, struct slice chat, str
                             void (*done)(void *arg, const struct ledger_change_outcome *outcome),
                             void *arg);
 
-/* `actor`, a member, removes `user`, which may be the actor. A chat without members keeps its id. */
-void ledger_chat_member_remove(
-    struct ledger_client *client, struct slice chat, struct slice actor, struct slice user,
-    void (*done)(void *arg, const struct ledger_change_outcome *outcome), void *arg);
+/* `actor`, a member, removes `user`, which may be the actor. A chat without members keeps its id.
+ */
+void ledger_chat_member_remove(struct ledger_client *client, struct slice chat, struct slice actor,
+                               struct slice user,
+                               void (*done)(void *arg, const struct ledger_change_outcome *outcome),
+                               void *arg);
 
-/* ---- calls -------------------------------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------------------------------
+ */
 
 struct ledger_call {
     struct slice id;

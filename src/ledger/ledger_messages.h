@@ -1,17 +1,17 @@
 /*
- * The ledger's second half: messages, the cursors of devices, the outbox of what is stored but not yet
- * published, and dead letters. Same port, same promises as ledger.h.
+ * The ledger's second half: messages, the cursors of devices, the outbox of what is stored but not
+ * yet published, and dead letters. Same port, same promises as ledger.h.
  *
- * A chat's messages are numbered from 1 without a gap. The number is drawn from the chat's counter in
- * the transaction that stores the message, and (chat, sequence) is the key of the table, so that one
- * number can never name two messages. A sender's client_message_id names one message of a chat for
- * ever: sending it again returns what the first send did.
+ * A chat's messages are numbered from 1 without a gap. The number is drawn from the chat's counter
+ * in the transaction that stores the message, and (chat, sequence) is the key of the table, so that
+ * one number can never name two messages. A sender's client_message_id names one message of a chat
+ * for ever: sending it again returns what the first send did.
  *
- * A message enters the outbox in its own transaction and leaves it with ledger_outbox_remove(), after
- * it was published. What a crash left in between is found with ledger_outbox_list() at start.
+ * A message enters the outbox in its own transaction and leaves it with ledger_outbox_remove(),
+ * after it was published. What a crash left in between is found with ledger_outbox_list() at start.
  *
- * A chat is halted when its counter is missing or lower than its highest message (or has a gap above
- * it): appending says LEDGER_HALTED, reading goes on, ledger_chat_repair() restores it.
+ * A chat is halted when its counter is missing or lower than its highest message (or has a gap
+ * above it): appending says LEDGER_HALTED, reading goes on, ledger_chat_repair() restores it.
  */
 #ifndef ROLLCALL_LEDGER_LEDGER_MESSAGES_H
 #define ROLLCALL_LEDGER_LEDGER_MESSAGES_H
@@ -20,7 +20,8 @@
 
 enum {
     LEDGER_BODY_BYTES_MAX = 4096,
-    LEDGER_CURSORS_MAX = 64, /* devices of one user in one chat; the one furthest behind goes first */
+    LEDGER_CURSORS_MAX =
+        64, /* devices of one user in one chat; the one furthest behind goes first */
     LEDGER_DEAD_LETTERS_MAX = 10000, /* kept; the oldest goes first */
     LEDGER_DEAD_LETTER_REASON_BYTES_MAX = 256,
 };
@@ -79,7 +80,8 @@ void ledger_cursor_put(struct ledger_client *client, struct slice chat, struct s
                        void (*done)(void *arg, const struct ledger_change_outcome *outcome),
                        void *arg);
 
-/* The oldest messages of the outbox, whole (in the order they were stored). `latest_sequence` is 0. */
+/* The oldest messages of the outbox, whole (in the order they were stored). `latest_sequence` is 0.
+ */
 void ledger_outbox_list(struct ledger_client *client, uint32_t limit,
                         void (*done)(void *arg, const struct ledger_messages_outcome *outcome),
                         void *arg);
@@ -108,9 +110,10 @@ void ledger_dead_letter_put(struct ledger_client *client, struct slice chat, uin
                             void (*done)(void *arg, const struct ledger_change_outcome *outcome),
                             void *arg);
 
-void ledger_dead_letters_list(
-    struct ledger_client *client, uint32_t limit,
-    void (*done)(void *arg, const struct ledger_dead_letters_outcome *outcome), void *arg);
+void ledger_dead_letters_list(struct ledger_client *client, uint32_t limit,
+                              void (*done)(void *arg,
+                                           const struct ledger_dead_letters_outcome *outcome),
+                              void *arg);
 
 /* Moves a dead letter back to the outbox. NOT_FOUND when it is none. */
 void ledger_dead_letter_replay(struct ledger_client *client, struct slice chat, uint64_t sequence,

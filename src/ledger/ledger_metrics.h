@@ -31,7 +31,7 @@ struct ledger_metrics {
     _Atomic uint64_t appends;
     _Atomic int64_t writes_waiting;
     _Atomic int64_t reads_waiting;
-    _Atomic bool available; /* false from a failure of the store until its next success */
+    _Atomic bool available;           /* false from a write that failed until one that did not */
     struct ledger_histogram write_us; /* from the call to the commit */
     struct ledger_histogram read_us;  /* from the call to the answer */
     struct ledger_histogram commit_us;

@@ -1,0 +1,94 @@
+#include "base/container.h"
+#include "ledger/request.h"
+
+const char *ledger_status_name(enum ledger_status status)
+{
+    static const char *const names[LEDGER_STATUS_COUNT] = {
+        [LEDGER_OK] = "ok",
+        [LEDGER_INVALID] = "invalid",
+        [LEDGER_NOT_FOUND] = "not_found",
+        [LEDGER_CONFLICT] = "conflict",
+        [LEDGER_FORBIDDEN] = "forbidden",
+        [LEDGER_LIMIT] = "limit",
+        [LEDGER_HALTED] = "halted",
+        [LEDGER_BUSY] = "busy",
+        [LEDGER_TIMEOUT] = "timeout",
+        [LEDGER_UNAVAILABLE] = "unavailable",
+    };
+    return names[status];
+}
+
+const struct ledger_metrics *ledger_metrics(const struct ledger *ledger)
+{
+    return &ledger->metrics;
+}
+
+void ledger_close(struct ledger **ledger)
+{
+    if (*ledger)
+        (*ledger)->backend->close(*ledger);
+    *ledger = NULL;
+}
+
+/* ---- clients ---- */
+
+void ledger_client_init(struct ledger_client *client, struct ledger *ledger,
+                        const struct clock *clock,
+                        void (*post)(void *arg, struct ledger_request *done), void *post_arg)
+{
+    *client = (struct ledger_client){.ledger = ledger,
+                                     .clock = clock,
+                                     .post = post,
+                                     .post_arg = post_arg,
+                                     .time_limit_ms = LEDGER_TIME_LIMIT_MS};
+    list_init(&client->unanswered);
+}
+
+static struct ledger_request *oldest_unanswered(const struct ledger_client *client)
+{
+    if (list_empty(&client->unanswered))
+        return NULL;
+    return CONTAINER_OF(client->unanswered.next, struct ledger_request, unanswered);
+}
+
+int64_t ledger_client_deadline_ms(const struct ledger_client *client)
+{
+    const struct ledger_request *oldest = oldest_unanswered(client);
+    return oldest ? oldest->deadline_ms : INT64_MAX;
+}
+
+/* The backend may be writing into the request's own outcome, so the answer is made from a stand-in.
+ */
+static void answer_timeout(struct ledger_request *request)
+{
+    struct ledger_request late = {
+        .operation = request->operation, .done = request->done, .arg = request->arg};
+    request_fail(&late, LEDGER_TIMEOUT);
+    request_answer(&late);
+}
+
+void ledger_client_expire(struct ledger_client *client)
+{
+    int64_t now_ms = client->clock->now_ms;
+    struct ledger_request *request;
+    while ((request = oldest_unanswered(client)) && request->deadline_ms <= now_ms) {
+        list_remove(&request->unanswered);
+        ledger_count(&client->ledger->metrics.timeouts);
+        atomic_store_explicit(&request->abandoned, true, memory_order_relaxed);
+        answer_timeout(request);
+    }
+}
+
+void ledger_complete(struct ledger_request *done)
+{
+    while (done) {
+        struct ledger_request *next = done->next;
+        done->client->outstanding--;
+        bool unanswered = !list_empty(&done->unanswered);
+        list_remove(&done->unanswered);
+        if (unanswered)
+            request_answer(done);
+        request_free(done);
+        done = next;
+    }
+}

@@ -1,0 +1,152 @@
+#include "ledger/ledger_messages.h"
+
+#include "ledger/request.h"
+
+static struct slice copy_text(struct ledger_request *request, struct slice text, size_t bytes_max)
+{
+    if (text.len == 0 || text.len > bytes_max) {
+        request_refuse(request, LEDGER_INVALID);
+        return SLICE_NONE;
+    }
+    return request_copy(request, text);
+}
+
+/* Numbers are stored as signed 64-bit integers; what lies beyond is past every end. */
+static uint64_t clamp_sequence(uint64_t sequence)
+{
+    return sequence > INT64_MAX ? INT64_MAX : sequence;
+}
+
+void ledger_message_append(struct ledger_client *client, struct slice chat, struct slice sender,
+                           struct slice client_message_id, struct slice message_id,
+                           struct slice body,
+                           void (*done)(void *arg, const struct ledger_append_outcome *outcome),
+                           void *arg)
+{
+    struct ledger_request *request = request_make(client, LEDGER_MESSAGE_APPEND, arg);
+    request->done.append = done;
+    request->input.chat = request_id(request, chat);
+    request->input.user = request_id(request, sender);
+    request->input.client_message_id = request_id(request, client_message_id);
+    request->input.id = request_id(request, message_id);
+    request->input.text = copy_text(request, body, LEDGER_BODY_BYTES_MAX);
+    request_submit(request);
+}
+
+static void read_messages(struct ledger_client *client, enum ledger_operation operation,
+                          struct slice chat, struct slice viewer, uint64_t sequence, uint32_t limit,
+                          void (*done)(void *arg, const struct ledger_messages_outcome *outcome),
+                          void *arg)
+{
+    struct ledger_request *request = request_make(client, operation, arg);
+    request->done.messages = done;
+    request->input.chat = request_id(request, chat);
+    request->input.user = request_optional_id(request, viewer);
+    request->input.sequence = clamp_sequence(sequence);
+    request->input.limit = request_limit(limit);
+    request_submit(request);
+}
+
+void ledger_messages_after(struct ledger_client *client, struct slice chat, struct slice viewer,
+                           uint64_t sequence, uint32_t limit,
+                           void (*done)(void *arg, const struct ledger_messages_outcome *outcome),
+                           void *arg)
+{
+    read_messages(client, LEDGER_MESSAGES_AFTER, chat, viewer, sequence, limit, done, arg);
+}
+
+void ledger_messages_before(struct ledger_client *client, struct slice chat, struct slice viewer,
+                            uint64_t sequence, uint32_t limit,
+                            void (*done)(void *arg, const struct ledger_messages_outcome *outcome),
+                            void *arg)
+{
+    read_messages(client, LEDGER_MESSAGES_BEFORE, chat, viewer, sequence, limit, done, arg);
+}
+
+void ledger_cursor_put(struct ledger_client *client, struct slice chat, struct slice user,
+                       struct slice device, uint64_t sequence,
+                       void (*done)(void *arg, const struct ledger_change_outcome *outcome),
+                       void *arg)
+{
+    struct ledger_request *request = request_make(client, LEDGER_CURSOR_PUT, arg);
+    request->done.change = done;
+    request->input.chat = request_id(request, chat);
+    request->input.user = request_id(request, user);
+    request->input.device = request_id(request, device);
+    request->input.sequence = clamp_sequence(sequence);
+    request_submit(request);
+}
+
+void ledger_outbox_list(struct ledger_client *client, uint32_t limit,
+                        void (*done)(void *arg, const struct ledger_messages_outcome *outcome),
+                        void *arg)
+{
+    struct ledger_request *request = request_make(client, LEDGER_OUTBOX_LIST, arg);
+    request->done.messages = done;
+    request->input.limit = request_limit(limit);
+    request_submit(request);
+}
+
+static struct ledger_request *make_for_message(struct ledger_client *client,
+                                               enum ledger_operation operation, struct slice chat,
+                                               uint64_t sequence, void *arg)
+{
+    struct ledger_request *request = request_make(client, operation, arg);
+    request->input.chat = request_id(request, chat);
+    request->input.sequence = clamp_sequence(sequence);
+    return request;
+}
+
+void ledger_outbox_remove(struct ledger_client *client, struct slice chat, uint64_t sequence,
+                          void (*done)(void *arg, const struct ledger_change_outcome *outcome),
+                          void *arg)
+{
+    struct ledger_request *request =
+        make_for_message(client, LEDGER_OUTBOX_REMOVE, chat, sequence, arg);
+    request->done.change = done;
+    request_submit(request);
+}
+
+void ledger_dead_letter_put(struct ledger_client *client, struct slice chat, uint64_t sequence,
+                            struct slice reason,
+                            void (*done)(void *arg, const struct ledger_change_outcome *outcome),
+                            void *arg)
+{
+    struct ledger_request *request =
+        make_for_message(client, LEDGER_DEAD_LETTER_PUT, chat, sequence, arg);
+    request->done.change = done;
+    request->input.text = copy_text(request, reason, LEDGER_DEAD_LETTER_REASON_BYTES_MAX);
+    request_submit(request);
+}
+
+void ledger_dead_letters_list(struct ledger_client *client, uint32_t limit,
+                              void (*done)(void *arg,
+                                           const struct ledger_dead_letters_outcome *outcome),
+                              void *arg)
+{
+    struct ledger_request *request = request_make(client, LEDGER_DEAD_LETTERS_LIST, arg);
+    request->done.dead_letters = done;
+    request->input.limit = request_limit(limit);
+    request_submit(request);
+}
+
+void ledger_dead_letter_replay(struct ledger_client *client, struct slice chat, uint64_t sequence,
+                               void (*done)(void *arg, const struct ledger_change_outcome *outcome),
+                               void *arg)
+{
+    struct ledger_request *request =
+        make_for_message(client, LEDGER_DEAD_LETTER_REPLAY, chat, sequence, arg);
+    request->done.change = done;
+    request_submit(request);
+}
+
+void ledger_chat_repair(struct ledger_client *client, struct slice chat, bool apply,
+                        void (*done)(void *arg, const struct ledger_repair_outcome *outcome),
+                        void *arg)
+{
+    struct ledger_request *request = request_make(client, LEDGER_CHAT_REPAIR, arg);
+    request->done.repair = done;
+    request->input.chat = request_id(request, chat);
+    request->input.apply = apply;
+    request_submit(request);
+}

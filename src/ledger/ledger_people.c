@@ -1,0 +1,199 @@
+/* The calls about users, contacts and blocks: each copies its arguments into a request. */
+#include "ledger/request.h"
+
+/* ---- users ---- */
+
+void ledger_settings_get(struct ledger_client *client, struct slice user,
+                         void (*done)(void *arg, const struct ledger_settings_outcome *outcome),
+                         void *arg)
+{
+    struct ledger_request *request = request_make(client, LEDGER_SETTINGS_GET, arg);
+    request->done.settings = done;
+    request->input.user = request_id(request, user);
+    request_submit(request);
+}
+
+void ledger_settings_put(struct ledger_client *client, struct slice user,
+                         const enum ledger_visibility *presence,
+                         const enum ledger_visibility *last_seen,
+                         void (*done)(void *arg, const struct ledger_settings_outcome *outcome),
+                         void *arg)
+{
+    struct ledger_request *request = request_make(client, LEDGER_SETTINGS_PUT, arg);
+    request->done.settings = done;
+    request->input.user = request_id(request, user);
+    request->input.set_presence = presence != NULL;
+    request->input.set_last_seen = last_seen != NULL;
+    if (presence)
+        request->input.settings.presence = *presence;
+    if (last_seen)
+        request->input.settings.last_seen = *last_seen;
+    request_submit(request);
+}
+
+void ledger_profiles(struct ledger_client *client, struct slice viewer, const struct slice *targets,
+                     size_t count,
+                     void (*done)(void *arg, const struct ledger_profiles_outcome *outcome),
+                     void *arg)
+{
+    struct ledger_request *request = request_make(client, LEDGER_PROFILES, arg);
+    request->done.profiles = done;
+    request->input.user = request_optional_id(request, viewer);
+    request->input.ids = request_ids(request, targets, count, LEDGER_PROFILES_MAX);
+    request->input.id_count = count;
+    request_submit(request);
+}
+
+static const struct ledger_last_seen *copy_last_seen(struct ledger_request *request,
+                                                     const struct ledger_last_seen *entries,
+                                                     size_t count)
+{
+    if (count > LEDGER_LAST_SEEN_BATCH_MAX) {
+        request_refuse(request, LEDGER_LIMIT);
+        return NULL;
+    }
+    struct ledger_last_seen *copies = request_alloc(request, count * sizeof(*copies));
+    for (size_t i = 0; copies && i < count; i++) {
+        copies[i] = entries[i];
+        copies[i].user = request_id(request, entries[i].user);
+    }
+    return copies;
+}
+
+void ledger_last_seen_put(struct ledger_client *client, const struct ledger_last_seen *entries,
+                          size_t count,
+                          void (*done)(void *arg, const struct ledger_change_outcome *outcome),
+                          void *arg)
+{
+    struct ledger_request *request = request_make(client, LEDGER_LAST_SEEN_PUT, arg);
+    request->done.change = done;
+    request->input.seen = copy_last_seen(request, entries, count);
+    request->input.seen_count = count;
+    request_submit(request);
+}
+
+/* ---- contacts ---- */
+
+void ledger_contact_request_create(
+    struct ledger_client *client, struct slice id, struct slice from, struct slice to,
+    void (*done)(void *arg, const struct ledger_contact_outcome *outcome), void *arg)
+{
+    struct ledger_request *request = request_make(client, LEDGER_CONTACT_REQUEST_CREATE, arg);
+    request->done.contact = done;
+    request->input.id = request_id(request, id);
+    request->input.user = request_id(request, from);
+    request->input.peer = request_id(request, to);
+    if (slice_equal(from, to))
+        request_refuse(request, LEDGER_INVALID);
+    request_submit(request);
+}
+
+static void settle(struct ledger_client *client, enum ledger_operation operation, struct slice user,
+                   struct slice id,
+                   void (*done)(void *arg, const struct ledger_contact_outcome *outcome), void *arg)
+{
+    struct ledger_request *request = request_make(client, operation, arg);
+    request->done.contact = done;
+    request->input.user = request_id(request, user);
+    request->input.id = request_id(request, id);
+    request_submit(request);
+}
+
+void ledger_contact_request_accept(struct ledger_client *client, struct slice user, struct slice id,
+                                   void (*done)(void *arg,
+                                                const struct ledger_contact_outcome *outcome),
+                                   void *arg)
+{
+    settle(client, LEDGER_CONTACT_REQUEST_ACCEPT, user, id, done, arg);
+}
+
+void ledger_contact_request_decline(
+    struct ledger_client *client, struct slice user, struct slice id,
+    void (*done)(void *arg, const struct ledger_contact_outcome *outcome), void *arg)
+{
+    settle(client, LEDGER_CONTACT_REQUEST_DECLINE, user, id, done, arg);
+}
+
+void ledger_contact_request_withdraw(
+    struct ledger_client *client, struct slice user, struct slice id,
+    void (*done)(void *arg, const struct ledger_contact_outcome *outcome), void *arg)
+{
+    settle(client, LEDGER_CONTACT_REQUEST_WITHDRAW, user, id, done, arg);
+}
+
+void ledger_contact_requests_list(
+    struct ledger_client *client, struct slice user, enum ledger_direction direction,
+    struct slice after, uint32_t limit,
+    void (*done)(void *arg, const struct ledger_contact_requests_outcome *outcome), void *arg)
+{
+    struct ledger_request *request = request_make(client, LEDGER_CONTACT_REQUESTS_LIST, arg);
+    request->done.contact_requests = done;
+    request->input.user = request_id(request, user);
+    request->input.incoming = direction == LEDGER_INCOMING;
+    request->input.after = request_optional_id(request, after);
+    request->input.limit = request_limit(limit);
+    request_submit(request);
+}
+
+static void list_ids(struct ledger_client *client, enum ledger_operation operation,
+                     struct slice user,
+                     void (*done)(void *arg, const struct ledger_ids_outcome *outcome), void *arg)
+{
+    struct ledger_request *request = request_make(client, operation, arg);
+    request->done.ids = done;
+    request->input.user = request_id(request, user);
+    request_submit(request);
+}
+
+void ledger_contacts_list(struct ledger_client *client, struct slice user,
+                          void (*done)(void *arg, const struct ledger_ids_outcome *outcome),
+                          void *arg)
+{
+    list_ids(client, LEDGER_CONTACTS_LIST, user, done, arg);
+}
+
+void ledger_blocks_list(struct ledger_client *client, struct slice user,
+                        void (*done)(void *arg, const struct ledger_ids_outcome *outcome),
+                        void *arg)
+{
+    list_ids(client, LEDGER_BLOCKS_LIST, user, done, arg);
+}
+
+static struct ledger_request *make_pair(struct ledger_client *client,
+                                        enum ledger_operation operation, struct slice user,
+                                        struct slice peer, void *arg)
+{
+    struct ledger_request *request = request_make(client, operation, arg);
+    request->input.user = request_id(request, user);
+    request->input.peer = request_id(request, peer);
+    if (slice_equal(user, peer))
+        request_refuse(request, LEDGER_INVALID);
+    return request;
+}
+
+void ledger_contact_remove(struct ledger_client *client, struct slice user, struct slice peer,
+                           void (*done)(void *arg, const struct ledger_change_outcome *outcome),
+                           void *arg)
+{
+    struct ledger_request *request = make_pair(client, LEDGER_CONTACT_REMOVE, user, peer, arg);
+    request->done.change = done;
+    request_submit(request);
+}
+
+void ledger_block_put(struct ledger_client *client, struct slice user, struct slice peer,
+                      void (*done)(void *arg, const struct ledger_block_outcome *outcome),
+                      void *arg)
+{
+    struct ledger_request *request = make_pair(client, LEDGER_BLOCK_PUT, user, peer, arg);
+    request->done.block = done;
+    request_submit(request);
+}
+
+void ledger_block_delete(struct ledger_client *client, struct slice user, struct slice peer,
+                         void (*done)(void *arg, const struct ledger_change_outcome *outcome),
+                         void *arg)
+{
+    struct ledger_request *request = make_pair(client, LEDGER_BLOCK_DELETE, user, peer, arg);
+    request->done.change = done;
+    request_submit(request);
+}

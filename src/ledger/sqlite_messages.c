@@ -1,0 +1,194 @@
+/* Messages: appended with the next number of their chat, read in both directions. */
+#include "ledger/sqlite_rooms.h"
+
+/* ---- appending ---- */
+
+/* The first send of this client_message_id, if there was one. */
+static bool find_first_send(struct database *database, struct ledger_request *request)
+{
+    static const char SELECT_FIRST_SEND[] =
+        "SELECT message_id, sequence, sent_at_ms, body, NOT EXISTS "
+        "  (SELECT 1 FROM outbox o WHERE o.chat_id = m.chat_id AND o.sequence = m.sequence) "
+        "FROM messages m WHERE chat_id = ? AND sender = ? AND client_message_id = ?";
+    const struct request_input *input = &request->input;
+    struct ledger_append_outcome *outcome = &request->outcome.append;
+    struct query query =
+        query_of(database, SELECT_FIRST_SEND, input->chat, input->user, input->client_message_id);
+    bool found = query_next(&query);
+    if (found) {
+        outcome->duplicate = true;
+        outcome->message_id = request_copy(request, query_text(&query, 0));
+        outcome->sequence = (uint64_t)query_int(&query, 1);
+        outcome->sent_at_ms = query_int(&query, 2);
+        outcome->body_differs = !slice_equal(query_text(&query, 3), input->text);
+        outcome->published = query_int(&query, 4) != 0;
+    }
+    query_end(&query);
+    return found;
+}
+
+struct counter {
+    bool missing;
+    int64_t value;
+    int64_t highest; /* of the stored messages */
+};
+
+static struct counter read_counter(struct database *database, struct slice chat)
+{
+    static const char SELECT_COUNTER[] =
+        "SELECT (SELECT sequence FROM chat_counters WHERE chat_id = ?1), "
+        "       (SELECT max(sequence) FROM messages WHERE chat_id = ?1), "
+        "       NOT EXISTS (SELECT 1 FROM chat_counters WHERE chat_id = ?1)";
+    struct counter counter = {.missing = true};
+    struct query query = query_of(database, SELECT_COUNTER, chat, SLICE_NONE, SLICE_NONE);
+    if (query_next(&query)) {
+        counter.value = query_int(&query, 0);
+        counter.highest = query_int(&query, 1);
+        counter.missing = query_int(&query, 2) != 0;
+    }
+    query_end(&query);
+    return counter;
+}
+
+/* A counter that lags would number a message twice, one that is ahead would leave a gap. */
+static bool is_halted(const struct counter *counter)
+{
+    return counter->missing || counter->value != counter->highest;
+}
+
+static void set_counter(struct database *database, struct slice chat, int64_t sequence)
+{
+    static const char UPSERT_COUNTER[] =
+        "INSERT INTO chat_counters (chat_id, sequence) VALUES (?1, ?2) "
+        "ON CONFLICT (chat_id) DO UPDATE SET sequence = ?2";
+    struct query query = query_of(database, UPSERT_COUNTER, chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&query, sequence);
+    query_run(&query);
+}
+
+static void insert_message(struct database *database, const struct ledger_request *request,
+                           int64_t sequence)
+{
+    static const char INSERT_MESSAGE[] =
+        "INSERT INTO messages (chat_id, message_id, sender, client_message_id, body, sequence, "
+        "sent_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)";
+    static const char INSERT_OUTBOX[] = "INSERT INTO outbox (chat_id, sequence) VALUES (?, ?)";
+    const struct request_input *input = &request->input;
+    struct query query = query_of(database, INSERT_MESSAGE, input->chat, input->id, input->user);
+    query_bind(&query, input->client_message_id);
+    query_bind(&query, input->text);
+    query_bind_int(&query, sequence);
+    query_bind_int(&query, request->wall_ms);
+    query_run(&query);
+    struct query outbox = query_of(database, INSERT_OUTBOX, input->chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&outbox, sequence);
+    query_run(&outbox);
+}
+
+enum ledger_status sqlite_messages_append(struct database *database, struct ledger_request *request)
+{
+    const struct request_input *input = &request->input;
+    enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
+    if (status != LEDGER_OK)
+        return status;
+    if (find_first_send(database, request))
+        return LEDGER_OK;
+    struct counter counter = read_counter(database, input->chat);
+    if (is_halted(&counter))
+        return LEDGER_HALTED;
+    int64_t sequence = counter.value + 1;
+    set_counter(database, input->chat, sequence);
+    insert_message(database, request, sequence);
+    request->outcome.append = (struct ledger_append_outcome){
+        .message_id = input->id, .sequence = (uint64_t)sequence, .sent_at_ms = request->wall_ms};
+    return LEDGER_OK;
+}
+
+enum ledger_status sqlite_messages_repair(struct database *database, struct ledger_request *request)
+{
+    struct slice chat = request->input.chat;
+    enum ledger_status status = sqlite_members_access(database, chat, SLICE_NONE);
+    if (status != LEDGER_OK)
+        return status;
+    struct counter counter = read_counter(database, chat);
+    request->outcome.repair =
+        (struct ledger_repair_outcome){.counter_missing = counter.missing,
+                                       .needed = is_halted(&counter),
+                                       .counter = (uint64_t)counter.value,
+                                       .highest_sequence = (uint64_t)counter.highest};
+    if (request->input.apply && is_halted(&counter))
+        set_counter(database, chat, counter.highest);
+    return LEDGER_OK;
+}
+
+/* ---- reading ---- */
+
+void sqlite_messages_push(struct ledger_request *request, const struct query *query,
+                          struct request_array *messages)
+{
+    struct ledger_message *message = request_array_push(request, messages, sizeof(*message));
+    if (!message)
+        return;
+    message->chat = request_copy(request, query_text(query, 0));
+    message->sequence = (uint64_t)query_int(query, 1);
+    message->id = request_copy(request, query_text(query, 2));
+    message->sender = request_copy(request, query_text(query, 3));
+    message->client_message_id = request_copy(request, query_text(query, 4));
+    message->body = request_copy(request, query_text(query, 5));
+    message->sent_at_ms = query_int(query, 6);
+}
+
+static void reverse(struct ledger_message *messages, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        struct ledger_message kept = messages[i];
+        messages[i] = messages[count - 1 - i];
+        messages[count - 1 - i] = kept;
+    }
+}
+
+/* One row more than the limit is asked for, to learn whether there are more. */
+static enum ledger_status read_page(struct database *database, struct ledger_request *request,
+                                    const char *sql)
+{
+    const struct request_input *input = &request->input;
+    struct ledger_messages_outcome *outcome = &request->outcome.messages;
+    enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
+    if (status != LEDGER_OK)
+        return status;
+    struct request_array messages = {0};
+    struct query query = query_of(database, sql, input->chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&query, (int64_t)input->sequence);
+    query_bind_int(&query, (int64_t)input->limit + 1);
+    while (query_next(&query)) {
+        outcome->has_more = messages.count == input->limit;
+        if (outcome->has_more)
+            break;
+        sqlite_messages_push(request, &query, &messages);
+    }
+    query_end(&query);
+    outcome->messages = messages.items;
+    outcome->count = messages.count;
+    outcome->latest_sequence = (uint64_t)read_counter(database, input->chat).highest;
+    return LEDGER_OK;
+}
+
+enum ledger_status sqlite_messages_after(struct database *database, struct ledger_request *request)
+{
+    static const char SELECT_AFTER[] =
+        "SELECT " SQLITE_MESSAGE_COLUMNS " FROM messages m "
+        "WHERE m.chat_id = ? AND m.sequence > ? ORDER BY m.sequence LIMIT ?";
+    return read_page(database, request, SELECT_AFTER);
+}
+
+enum ledger_status sqlite_messages_before(struct database *database, struct ledger_request *request)
+{
+    static const char SELECT_BEFORE[] =
+        "SELECT " SQLITE_MESSAGE_COLUMNS " FROM messages m "
+        "WHERE m.chat_id = ? AND m.sequence < ? ORDER BY m.sequence DESC LIMIT ?";
+    enum ledger_status status = read_page(database, request, SELECT_BEFORE);
+    const struct ledger_messages_outcome *outcome = &request->outcome.messages;
+    if (status == LEDGER_OK)
+        reverse((struct ledger_message *)outcome->messages, outcome->count);
+    return status;
+}
