@@ -1,6 +1,7 @@
 #include "auth/jwt.h"
 
 #include "auth/jwt_claims.h"
+#include "auth/key.h"
 #include "base/base64url.h"
 #include "base/json.h"
 

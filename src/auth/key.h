@@ -14,6 +14,7 @@
 #define ROLLCALL_AUTH_KEY_H
 
 #include "auth/auth_error.h"
+#include "auth/key_algorithm.h"
 #include "base/slice.h"
 
 #include <openssl/evp.h>
@@ -28,8 +29,6 @@ enum {
     KEY_SIGNATURE_BYTES_MAX = KEY_RSA_BITS_MAX / 8,
 };
 
-enum key_algorithm { KEY_RS256, KEY_ES256, KEY_EDDSA };
-
 struct key {
     enum key_algorithm algorithm;
     size_t id_len; /* 0: the file gave the key no `kid` */
@@ -40,10 +39,6 @@ struct key {
     EVP_PKEY_CTX *digest_verifier; /* RS256 and ES256: verifies a digest */
     EVP_MD_CTX *message_verifier;  /* EdDSA: verifies the message itself */
 };
-
-/* The algorithm's name in JOSE; static text. */
-const char *key_algorithm_name(enum key_algorithm algorithm);
-bool key_algorithm_parse(struct slice name, enum key_algorithm *out);
 
 /* The algorithm a key is for. False, with the reason, when it is of a type, size or exponent that
  * is not let in. */

@@ -1,6 +1,7 @@
 #include "auth/key_set.h"
 
 #include "auth/jwk.h"
+#include "auth/key.h"
 #include "auth/key_file.h"
 #include "auth/pem.h"
 #include "base/json.h"

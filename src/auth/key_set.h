@@ -18,7 +18,7 @@
 #define ROLLCALL_AUTH_KEY_SET_H
 
 #include "auth/auth_error.h"
-#include "auth/key.h"
+#include "auth/key_algorithm.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
@@ -30,6 +30,7 @@ enum {
     KEY_SET_CANDIDATES_MAX = 4,
 };
 
+struct key;
 struct key_set;
 
 /* Reads the file. NULL, with what was expected, when it cannot be used. The caller holds one

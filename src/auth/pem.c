@@ -7,7 +7,7 @@
 
 bool pem_init(struct pem *pem, const char *data, size_t len)
 {
-    *pem = (struct pem){.bio = BIO_new_mem_buf(data, (int)len)};
+    *pem = (struct pem){.bio = BIO_new_mem_buf(data ? data : "", (int)len)};
     return pem->bio != NULL;
 }
 
@@ -104,7 +104,7 @@ static int refuse_pass_phrase(char *out, int size, int writing, void *context)
 
 EVP_PKEY *pem_read_private(struct slice text, struct auth_error *error)
 {
-    BIO *bio = BIO_new_mem_buf(text.data, (int)text.len);
+    BIO *bio = BIO_new_mem_buf(text.data ? text.data : "", (int)text.len);
     ERR_set_mark();
     EVP_PKEY *pkey = bio ? PEM_read_bio_PrivateKey(bio, NULL, refuse_pass_phrase, NULL) : NULL;
     ERR_pop_to_mark();
