@@ -1,0 +1,158 @@
+/*
+ * JSON against jansson: what one accepts the other accepts, with the same value. Also: reading by
+ * type, skipping and taking raw accept the same texts; the latter two change no byte; and whatever
+ * string is written is read back.
+ *
+ * Values are compared by writing what was read and asking jansson whether that still means the
+ * same. The documented differences: nesting beyond JSON_DEPTH_MAX is refused by us alone, jansson's
+ * limits (see its verdict) by it alone, and of a key that stands twice jansson keeps the last
+ * value.
+ */
+#include "base/json.h"
+#include "base/utf8.h"
+#include "fuzz.h"
+#include "fuzz_json_oracle.h"
+
+/* An input in memory of its own length, so that the sanitizer sees every step too far. */
+static char *copy_of(struct slice text)
+{
+    char *copy = malloc(text.len ? text.len : 1);
+    fuzz_require(copy != NULL, "there is memory");
+    if (text.len)
+        memcpy(copy, text.data, text.len);
+    return copy;
+}
+
+/* Writes the number as its value is understood, if it is one we can hold: "%.17e" keeps all of a
+ * double and keeps it from looking like an integer, which jansson tells apart. */
+static void copy_number(struct json *json, struct buffer *out)
+{
+    struct slice text;
+    struct json as_integer = *json, as_real = *json;
+    int64_t integer;
+    double real;
+    char digits[32];
+    if (!json_raw(json, &text))
+        return;
+    bool plain = true;
+    for (size_t i = 0; i < text.len; i++)
+        plain = plain && text.data[i] != '.' && text.data[i] != 'e' && text.data[i] != 'E';
+    bool held = json_int(&as_integer, &integer);
+    fuzz_require(!held || plain, "only plain numbers are integers");
+    if (held) {
+        json_write_int(out, integer);
+    } else if (!plain && json_double(&as_real, &real)) {
+        snprintf(digits, sizeof(digits), "%.17e", real);
+        json_write_raw(out, slice_of(digits));
+    } else {
+        json_write_raw(out, text);
+    }
+}
+
+/* Reads a value by the calls for its type and writes it again. Its recursion ends with the parser's
+ * own bound on nesting. */
+static void copy_value(struct json *json, struct buffer *out)
+{
+    struct slice text = SLICE_NONE;
+    bool flag = false;
+    switch (json_peek(json)) {
+    case JSON_OBJECT:
+        json_write_object(out);
+        for (json_object(json); json_member(json, &text);) {
+            json_write_key(out, text);
+            copy_value(json, out);
+        }
+        json_write_object_end(out);
+        return;
+    case JSON_ARRAY:
+        json_write_array(out);
+        for (json_array(json); json_element(json);)
+            copy_value(json, out);
+        json_write_array_end(out);
+        return;
+    case JSON_STRING:
+        json_string(json, &text);
+        json_write_string(out, text);
+        return;
+    case JSON_NUMBER:
+        copy_number(json, out);
+        return;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        json_bool(json, &flag);
+        json_write_bool(out, flag);
+        return;
+    case JSON_NULL:
+        json_null(json);
+        json_write_null(out);
+        return;
+    case JSON_INVALID:
+        json_skip(json);
+        return;
+    }
+}
+
+/* Takes the text raw: whether it is valid, and whether only its nesting was too deep. */
+static bool check_raw(struct slice text, bool *too_deep)
+{
+    char *copy = copy_of(text);
+    struct json raw, skip;
+    struct slice value = SLICE_NONE;
+    json_init(&raw, copy, text.len);
+    skip = raw;
+    json_raw(&raw, &value);
+    json_skip(&skip);
+    bool valid = json_done(&raw);
+    fuzz_require(json_done(&skip) == valid, "raw and skip accept the same");
+    fuzz_require(raw.error_at == skip.error_at, "raw and skip fail at the same place");
+    fuzz_require(text.len == 0 || memcmp(copy, text.data, text.len) == 0, "raw changes nothing");
+    fuzz_require(!valid || fuzz_json_judge(value) != FUZZ_JSON_REFUSED, "raw is a whole value");
+    *too_deep = raw.error && strcmp(raw.error, "less nesting") == 0;
+    free(copy);
+    return valid;
+}
+
+static void check_value(struct slice text)
+{
+    bool too_deep;
+    bool valid = check_raw(text, &too_deep);
+    enum fuzz_json_verdict verdict = fuzz_json_judge(text);
+    fuzz_require(!valid || verdict != FUZZ_JSON_REFUSED, "jansson accepts what we accept");
+    fuzz_require(valid || too_deep || verdict != FUZZ_JSON_ACCEPTED,
+                 "we accept what jansson accepts");
+
+    char *copy = copy_of(text);
+    struct json json;
+    struct buffer out = BUFFER_INIT;
+    json_init(&json, copy, text.len);
+    copy_value(&json, &out);
+    fuzz_require(json_done(&json) == valid, "reading by type accepts what skipping accepts");
+    fuzz_require(json.error_at <= text.len, "an error lies within the input");
+    if (valid && verdict == FUZZ_JSON_ACCEPTED)
+        fuzz_require(fuzz_json_same(text, buffer_slice(&out)), "what was read means the same");
+    buffer_free(&out);
+    free(copy);
+}
+
+static void check_written(struct slice text)
+{
+    struct buffer out = BUFFER_INIT;
+    json_write_string(&out, text);
+    fuzz_require(fuzz_json_judge(buffer_slice(&out)) == FUZZ_JSON_ACCEPTED,
+                 "jansson accepts what we write");
+    struct json json;
+    struct slice back;
+    json_init(&json, out.data, out.len);
+    fuzz_require(json_string(&json, &back) && json_done(&json), "what is written is read");
+    fuzz_require(utf8_valid(back), "what is written is UTF-8");
+    fuzz_require(!utf8_valid(text) || slice_equal(back, text), "valid text comes back as it was");
+    buffer_free(&out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct slice text = {(const char *)data, size};
+    check_value(text);
+    check_written(text);
+    return 0;
+}
