@@ -32,8 +32,8 @@ function plainStatus({ status, in_call: inCall, last_seen: lastSeen }, nowMs) {
 
 /** What happened between two presences of one person, or null if nothing worth telling. */
 export function happening(before, after) {
-  if (before === undefined || before.status === after.status) return null;
   const here = (status) => status === 'online' || status === 'away';
+  if (before === undefined) return here(after.status) ? 'is here' : null;
   if (!here(before.status) && here(after.status)) return 'came online';
   if (here(before.status) && !here(after.status)) return 'left';
   if (after.status === 'away') return 'went away';

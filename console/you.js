@@ -19,6 +19,7 @@ export class You {
     this.#away.onclick = () => this.#appearAway(this.#away.getAttribute('aria-pressed') !== 'true');
     this.#appearAway(false);
     client.on('presence', (presence) => presence.user_id === name && this.#draw());
+    client.on('state', () => this.#draw());
     this.#draw();
   }
 
@@ -37,8 +38,9 @@ export class You {
   }
 
   #draw() {
-    const status = this.#client.presence(this.#name)?.status ?? 'unknown';
+    const connected = this.#client.state === 'READY';
+    const status = (connected && this.#client.presence(this.#name)?.status) || 'unknown';
     this.#card.dataset.status = status;
-    this.#status.textContent = status === 'unknown' ? '' : `others see you ${status}`;
+    this.#status.textContent = status === 'unknown' ? 'not connected' : `others see you ${status}`;
   }
 }

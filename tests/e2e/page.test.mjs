@@ -115,7 +115,7 @@ test('two tabs watch each other come online, go away, come back, leave and retur
   await alice.close();
   await seesStatus(bob, 'alice', /^offline/);
   const told = await bob.locator('#journal li span').allTextContents();
-  assert.deepEqual(told, ['alice left']);
+  assert.deepEqual(told, ['alice left', 'alice is here']);
   assert.deepEqual(complaints, []);
 });
 
@@ -169,6 +169,8 @@ test('when the server goes the page says when it tries again, and is back when t
     await second.stop('SIGKILL');
     await sees(tab.locator('#connection-text'), /^reconnecting in \d+ s$/);
     await screenshot(tab, 'reconnecting');
+    await tab.setViewportSize(PHONE);
+    for (const part of ['.brand', '#connection']) assert.ok((await tab.locator(part).boundingBox()).height < 40, `${part} breaks`);
     second = await startServer({ port });
     await tab.getByRole('button', { name: 'now' }).click({ timeout: LIVE_MS });
     await sees(tab.locator('#connection-text'), 'connected');
