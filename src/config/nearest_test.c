@@ -28,6 +28,14 @@ static void the_fewest_edits_win(void **state)
     expect_nearest("peer_listen", "peer.listen");
 }
 
+static void swapped_neighbours_are_one_edit(void **state)
+{
+    (void)state;
+    struct nearest nearest = nearest_to(SLICE("gateway.wrokers"));
+    nearest_offer(&nearest, SLICE("gateway.workers"));
+    assert_int_equal(nearest.best_edits, 1);
+}
+
 static void a_name_without_its_section_is_found(void **state)
 {
     (void)state;
@@ -62,6 +70,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fewest_edits_win),
+        cmocka_unit_test(swapped_neighbours_are_one_edit),
         cmocka_unit_test(a_name_without_its_section_is_found),
         cmocka_unit_test(what_is_far_is_not_suggested),
         cmocka_unit_test(long_names_are_left_alone),
