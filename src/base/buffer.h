@@ -1,9 +1,9 @@
 /*
  * A buffer is a growable array of bytes to write text into.
  *
- * Failure is sticky: when memory runs out, or `max` would be passed, `failed` is set and every later
- * append does nothing, so that a writer checks once, at the end. Owned by whoever holds the struct;
- * buffer_free() or buffer_detach() ends it. Not shared between threads.
+ * Failure is sticky: when memory runs out, or `max` would be passed, `failed` is set and every
+ * later append does nothing, so that a writer checks once, at the end. Owned by whoever holds the
+ * struct; buffer_free() or buffer_detach() ends it. Not shared between threads.
  */
 #ifndef ROLLCALL_BASE_BUFFER_H
 #define ROLLCALL_BASE_BUFFER_H
@@ -32,7 +32,8 @@ void buffer_append(struct buffer *buffer, const void *data, size_t len);
 void buffer_append_byte(struct buffer *buffer, char byte);
 void buffer_append_int(struct buffer *buffer, int64_t value);
 void buffer_append_uint(struct buffer *buffer, uint64_t value);
-void buffer_printf(struct buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void buffer_printf(struct buffer *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static inline void buffer_append_slice(struct buffer *buffer, struct slice s)
 {

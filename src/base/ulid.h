@@ -15,10 +15,12 @@ struct ulid {
     uint8_t bytes[16];
 };
 
+/* A time before 1970 or beyond 48 bits is clamped. */
 struct ulid ulid_make(int64_t wall_ms, struct random *random);
 void ulid_write(char out[ULID_TEXT_LEN], const struct ulid *ulid); /* not terminated */
 
-/* Accepts upper and lower case; false for anything that is not exactly one ULID. */
+/* Accepts upper and lower case, but not the letters I, L and O for digits: apart from case a ULID
+ * has one spelling. False for anything that is not exactly one ULID; *out then has no meaning. */
 bool ulid_parse(struct slice text, struct ulid *out);
 
 /* The time it was made at, Unix milliseconds. */

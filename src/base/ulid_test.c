@@ -76,6 +76,7 @@ static void texts_sort_by_time(void **state)
         wall_ms += 1 + (int64_t)random_below(&random, 100000);
         ulid = ulid_make(wall_ms, &random);
         ulid_write(after, &ulid);
+        assert_int_equal(ulid_time_ms(&ulid), wall_ms);
         assert_true(memcmp(before, after, sizeof(before)) < 0);
         struct ulid parsed;
         assert_true(ulid_parse((struct slice){after, sizeof(after)}, &parsed));
