@@ -1,0 +1,100 @@
+/*
+ * A worker for tests of the ledger: its mailbox is a list under a mutex, its clock stands still unless
+ * the test moves it. Every call below makes one call of the port, waits for the answer and writes it
+ * down as a line of text, so that a test says in one line what is asked and what must come back:
+ *
+ *     expect(harness_ask(harness, "r1", "alice", "bob"), "ok requested r1 alice>bob tell");
+ *
+ * A line starts with the status; where that is not "ok" nothing follows. It lasts until the next call.
+ */
+#ifndef ROLLCALL_TESTS_LEDGER_HARNESS_H
+#define ROLLCALL_TESTS_LEDGER_HARNESS_H
+
+#include "base/buffer.h"
+#include "ledger/ledger_messages.h"
+
+#include <pthread.h>
+
+enum { HARNESS_PATIENCE_SECONDS = 60 };
+
+struct harness {
+    struct ledger_client client;
+    struct clock clock;
+    pthread_mutex_t mutex;
+    pthread_cond_t arrived;
+    struct ledger_request *posted; /* chains, joined */
+    struct buffer line;
+    unsigned answers;
+    unsigned statuses[LEDGER_STATUS_COUNT];
+};
+
+void harness_init(struct harness *harness, struct ledger *ledger);
+
+/* The ledger must be closed or idle. */
+void harness_free(struct harness *harness);
+
+/* Completes what has been posted; with `wait`, waits for something first. */
+void harness_turn(struct harness *harness, bool wait);
+
+/* Waits until `answers` has reached `count`. */
+void harness_await(struct harness *harness, unsigned count);
+
+/* Waits until the backend holds none of this client's requests. */
+void harness_settle(struct harness *harness);
+
+/* A completion that only counts; the argument is the harness. */
+void harness_count_change(void *arg, const struct ledger_change_outcome *outcome);
+void harness_count_append(void *arg, const struct ledger_append_outcome *outcome);
+
+/* Lists are separated by commas; an empty list is "". */
+const char *harness_settings(struct harness *harness, const char *user);
+const char *harness_set(struct harness *harness, const char *user, const char *presence,
+                        const char *last_seen);
+const char *harness_profiles(struct harness *harness, const char *viewer, const char *targets);
+const char *harness_seen(struct harness *harness, const char *user, int64_t last_seen_ms,
+                         uint64_t version);
+
+const char *harness_ask(struct harness *harness, const char *id, const char *from, const char *to);
+const char *harness_accept(struct harness *harness, const char *user, const char *id);
+const char *harness_decline(struct harness *harness, const char *user, const char *id);
+const char *harness_withdraw(struct harness *harness, const char *user, const char *id);
+const char *harness_requests(struct harness *harness, const char *user,
+                             enum ledger_direction direction, const char *after, uint32_t limit);
+const char *harness_contacts(struct harness *harness, const char *user);
+const char *harness_remove(struct harness *harness, const char *user, const char *peer);
+const char *harness_block(struct harness *harness, const char *user, const char *peer);
+const char *harness_unblock(struct harness *harness, const char *user, const char *peer);
+const char *harness_blocks(struct harness *harness, const char *user);
+
+const char *harness_chat_create(struct harness *harness, const char *chat, const char *creator,
+                                const char *members);
+const char *harness_chat(struct harness *harness, const char *chat, const char *viewer);
+const char *harness_chats(struct harness *harness, const char *user, const char *after,
+                          uint32_t limit, bool with_members);
+const char *harness_member(struct harness *harness, const char *chat, const char *user);
+const char *harness_member_add(struct harness *harness, const char *chat, const char *actor,
+                               const char *user);
+const char *harness_member_remove(struct harness *harness, const char *chat, const char *actor,
+                                  const char *user);
+
+const char *harness_call(struct harness *harness, const char *id, const char *caller,
+                         const char *callee, int64_t ended_at_ms);
+const char *harness_calls(struct harness *harness, const char *user, uint32_t limit);
+
+const char *harness_send(struct harness *harness, const char *chat, const char *sender,
+                         const char *client_id, const char *body);
+const char *harness_after(struct harness *harness, const char *chat, const char *viewer,
+                          uint64_t sequence, uint32_t limit);
+const char *harness_before(struct harness *harness, const char *chat, const char *viewer,
+                           uint64_t sequence, uint32_t limit);
+const char *harness_cursor(struct harness *harness, const char *chat, const char *user,
+                           const char *device, uint64_t sequence);
+const char *harness_outbox(struct harness *harness, uint32_t limit);
+const char *harness_published(struct harness *harness, const char *chat, uint64_t sequence);
+const char *harness_bury(struct harness *harness, const char *chat, uint64_t sequence,
+                         const char *reason);
+const char *harness_buried(struct harness *harness);
+const char *harness_replay(struct harness *harness, const char *chat, uint64_t sequence);
+const char *harness_repair(struct harness *harness, const char *chat, bool apply);
+
+#endif

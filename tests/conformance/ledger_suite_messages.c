@@ -1,0 +1,190 @@
+/* Messages, and the promises that hold for every call. */
+#include "conformance/ledger_harness.h"
+#include "conformance/ledger_suite_tests.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+void ledger_suite_messages_are_numbered_densely(void **state)
+{
+    struct harness *h = *state;
+    harness_chat_create(h, "c1", "alice", "bob");
+    harness_chat_create(h, "c2", "alice", "bob");
+    expect(harness_send(h, "c1", "alice", "x1", "hello"), "ok 1 m-x1");
+    expect(harness_send(h, "c1", "bob", "x1", "hello to you"), "ok 2 m-x1");
+    expect(harness_send(h, "c2", "alice", "x1", "elsewhere"), "ok 1 m-x1");
+    expect(harness_send(h, "c1", "carol", "x2", "let me in"), "forbidden");
+    expect(harness_send(h, "c9", "carol", "x2", "where"), "not_found");
+    expect(harness_send(h, "c1", "alice", "x2", ""), "invalid");
+    expect(harness_send(h, "c1", "alice", "x3", "three"), "ok 3 m-x3");
+    expect(harness_repair(h, "c1", true), "ok 3/3");
+    expect(harness_repair(h, "c9", true), "not_found");
+}
+
+void ledger_suite_message_sent_again_is_the_same(void **state)
+{
+    struct harness *h = *state;
+    harness_chat_create(h, "c1", "alice", "bob");
+    expect(harness_send(h, "c1", "alice", "x1", "hello"), "ok 1 m-x1");
+    expect(harness_send(h, "c1", "alice", "x2", "there"), "ok 2 m-x2");
+    expect(harness_send(h, "c1", "alice", "x1", "hello"), "ok 1 m-x1 duplicate");
+    expect(harness_send(h, "c1", "alice", "x1", "other"), "ok 1 m-x1 duplicate differs");
+    expect(harness_published(h, "c1", 1), "ok changed");
+    expect(harness_send(h, "c1", "alice", "x1", "hello"), "ok 1 m-x1 duplicate published");
+    expect(harness_after(h, "c1", "bob", 0, 0), "ok c1#1:alice:hello c1#2:alice:there /2");
+}
+
+void ledger_suite_messages_are_read_both_ways(void **state)
+{
+    struct harness *h = *state;
+    harness_chat_create(h, "c", "alice", "bob");
+    expect(harness_after(h, "c", "bob", 0, 0), "ok /0");
+    for (char body[2] = "1"; body[0] <= '5'; body[0]++)
+        harness_send(h, "c", "alice", body, body);
+    expect(harness_after(h, "c", "bob", 0, 2), "ok c#1:alice:1 c#2:alice:2 more /5");
+    expect(harness_after(h, "c", "bob", 3, 2), "ok c#4:alice:4 c#5:alice:5 /5");
+    expect(harness_after(h, "c", "bob", 5, 2), "ok /5");
+    expect(harness_after(h, "c", "", UINT64_MAX, 2), "ok /5");
+    expect(harness_before(h, "c", "bob", UINT64_MAX, 2), "ok c#4:alice:4 c#5:alice:5 more /5");
+    expect(harness_before(h, "c", "bob", 3, 2), "ok c#1:alice:1 c#2:alice:2 /5");
+    expect(harness_before(h, "c", "bob", 1, 2), "ok /5");
+    expect(harness_after(h, "c", "carol", 0, 2), "forbidden");
+    expect(harness_before(h, "d", "carol", 9, 2), "not_found");
+}
+
+void ledger_suite_cursors_make_unread_counts(void **state)
+{
+    struct harness *h = *state;
+    harness_chat_create(h, "c", "alice", "bob");
+    harness_send(h, "c", "alice", "1", "one");
+    harness_send(h, "c", "alice", "2", "two");
+    harness_send(h, "c", "alice", "3", "three");
+    expect(harness_chat(h, "c", "bob"), "ok c by alice (2 alice bob) 3/3");
+    expect(harness_cursor(h, "c", "bob", "phone", 1), "ok changed");
+    expect(harness_cursor(h, "c", "bob", "desk", 2), "ok changed");
+    expect(harness_chat(h, "c", "bob"), "ok c by alice (2 alice bob) 1/3");
+    expect(harness_cursor(h, "c", "bob", "desk", 1), "ok");
+    expect(harness_cursor(h, "c", "bob", "phone", 99), "ok changed");
+    expect(harness_chats(h, "bob", "", 0, false), "ok c by alice (2) 0/3");
+    expect(harness_send(h, "c", "alice", "4", "four"), "ok 4 m-4");
+    expect(harness_chat(h, "c", "bob"), "ok c by alice (2 alice bob) 1/4");
+    expect(harness_cursor(h, "c", "carol", "phone", 1), "forbidden");
+}
+
+void ledger_suite_outbox_keeps_what_is_unpublished(void **state)
+{
+    struct harness *h = *state;
+    harness_chat_create(h, "b", "alice", "bob");
+    harness_chat_create(h, "a", "alice", "bob");
+    harness_send(h, "b", "alice", "1", "first");
+    harness_send(h, "a", "bob", "2", "second");
+    harness_send(h, "b", "bob", "3", "third");
+    expect(harness_outbox(h, 0), "ok b#1:alice:first a#1:bob:second b#2:bob:third /0");
+    expect(harness_outbox(h, 1), "ok b#1:alice:first more /0");
+    expect(harness_published(h, "a", 1), "ok changed");
+    expect(harness_published(h, "a", 1), "ok");
+    expect(harness_outbox(h, 0), "ok b#1:alice:first b#2:bob:third /0");
+}
+
+void ledger_suite_dead_letters_can_be_replayed(void **state)
+{
+    struct harness *h = *state;
+    harness_chat_create(h, "c", "alice", "bob");
+    harness_send(h, "c", "alice", "1", "poison");
+    harness_send(h, "c", "alice", "2", "fine");
+    expect(harness_bury(h, "c", 1, "tried 3 times"), "ok changed");
+    expect(harness_outbox(h, 0), "ok c#2:alice:fine /0");
+    expect(harness_buried(h), "ok c#1:tried 3 times");
+    expect(harness_replay(h, "c", 2), "not_found");
+    expect(harness_replay(h, "c", 1), "ok changed");
+    expect(harness_buried(h), "ok");
+    expect(harness_outbox(h, 0), "ok c#2:alice:fine c#1:alice:poison /0");
+}
+
+/* ---- promises of the port ---- */
+
+enum { STORM_REQUESTS = 2000 };
+
+static void send_numbered(struct harness *h, const char *sender, int number)
+{
+    char id[32];
+    int len = snprintf(id, sizeof(id), "%s-%d", sender, number);
+    struct slice name = {id, (size_t)len};
+    ledger_message_append(&h->client, SLICE("c"), slice_of(sender), name, name, SLICE("storm"),
+                          harness_count_append, h);
+}
+
+/* Good and bad ones in the same groups: those that fail do not take the others along. */
+void ledger_suite_every_request_is_answered_once(void **state)
+{
+    struct harness *h = *state;
+    harness_chat_create(h, "c", "alice", "bob");
+    unsigned before = h->answers;
+    for (int i = 0; i < STORM_REQUESTS; i++)
+        send_numbered(h, i % 4 == 3 ? "mallory" : "alice", i);
+    assert_int_equal(h->answers, before); /* never from inside the call */
+    harness_await(h, before + STORM_REQUESTS);
+    harness_settle(h);
+    assert_int_equal(h->answers, before + STORM_REQUESTS);
+    assert_int_equal(h->statuses[LEDGER_FORBIDDEN], STORM_REQUESTS / 4);
+    expect(harness_before(h, "c", "alice", 2, 1), "ok c#1:alice:storm /1500");
+    expect(harness_repair(h, "c", false), "ok 1500/1500");
+}
+
+enum { SENDERS = 4, SENDER_MESSAGES = 250 };
+
+static void *send_all(void *arg)
+{
+    struct harness *h = arg;
+    char sender[16];
+    snprintf(sender, sizeof(sender), "s%d", (int)h->clock.now_ms);
+    for (int i = 0; i < SENDER_MESSAGES; i++)
+        send_numbered(h, sender, i);
+    while (h->answers < SENDER_MESSAGES)
+        harness_turn(h, true);
+    return NULL;
+}
+
+void ledger_suite_numbers_are_dense_under_concurrency(void **state)
+{
+    struct harness *h = *state;
+    struct harness workers[SENDERS];
+    pthread_t threads[SENDERS];
+    harness_chat_create(h, "c", "alice", "s0,s1,s2,s3");
+    for (int i = 0; i < SENDERS; i++) {
+        harness_init(&workers[i], h->client.ledger);
+        workers[i].clock.now_ms = i; /* also its name */
+        pthread_create(&threads[i], NULL, send_all, &workers[i]);
+    }
+    for (int i = 0; i < SENDERS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(workers[i].statuses[LEDGER_OK], SENDER_MESSAGES);
+        harness_free(&workers[i]);
+    }
+    expect(harness_repair(h, "c", false), "ok 1000/1000");
+    assert_non_null(strstr(harness_after(h, "c", "", 999, 5), " c#1000:s"));
+}
+
+void ledger_suite_late_answers_are_dropped(void **state)
+{
+    struct harness *h = *state;
+    assert_int_equal(ledger_client_deadline_ms(&h->client), INT64_MAX);
+    harness_chat_create(h, "c", "alice", "bob");
+    unsigned before = h->answers;
+    send_numbered(h, "alice", 1);
+    assert_int_equal(ledger_client_deadline_ms(&h->client), h->clock.now_ms + LEDGER_TIME_LIMIT_MS);
+    h->clock.now_ms += LEDGER_TIME_LIMIT_MS - 1;
+    ledger_client_expire(&h->client);
+    assert_int_equal(h->answers, before);
+    h->clock.now_ms += 1;
+    ledger_client_expire(&h->client);
+    assert_int_equal(h->answers, before + 1);
+    assert_int_equal(h->statuses[LEDGER_TIMEOUT], 1);
+    harness_settle(h); /* the backend's own answer comes, and is not heard */
+    assert_int_equal(h->answers, before + 1);
+    assert_int_equal(ledger_client_deadline_ms(&h->client), INT64_MAX);
+}

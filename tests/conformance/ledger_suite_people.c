@@ -1,0 +1,370 @@
+/* Users, contacts and blocks. */
+#include "base/random.h"
+#include "conformance/ledger_harness.h"
+#include "conformance/ledger_suite_tests.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+void ledger_suite_settings_have_defaults_and_change_apart(void **state)
+{
+    struct harness *h = *state;
+    expect(harness_settings(h, "alice"), "ok contacts contacts was contacts contacts");
+    expect(harness_set(h, "alice", "nobody", NULL), "ok nobody contacts was contacts contacts");
+    expect(harness_set(h, "alice", NULL, "everyone"), "ok nobody everyone was nobody contacts");
+    expect(harness_settings(h, "alice"), "ok nobody everyone was nobody everyone");
+    expect(harness_settings(h, "bob"), "ok contacts contacts was contacts contacts");
+}
+
+void ledger_suite_profiles_show_settings_and_relations(void **state)
+{
+    struct harness *h = *state;
+    harness_ask(h, "r1", "alice", "bob");
+    harness_accept(h, "bob", "r1");
+    harness_set(h, "bob", "everyone", NULL);
+    harness_seen(h, "bob", 77, 3);
+    harness_block(h, "alice", "carol");
+    harness_block(h, "dave", "alice");
+    expect(harness_profiles(h, "alice", "dave,bob,carol,bob"),
+           "ok dave/contacts/contacts/blocked@0v0 bob/everyone/contacts/contact@77v3 "
+           "carol/contacts/contacts/blocks@0v0 bob/everyone/contacts/contact@77v3");
+    expect(harness_profiles(h, "carol", "alice"), "ok alice/contacts/contacts/blocked@0v0");
+    expect(harness_profiles(h, "", "bob"), "ok bob/everyone/contacts@77v3");
+    expect(harness_profiles(h, "alice", ""), "ok");
+}
+
+void ledger_suite_last_seen_never_goes_back(void **state)
+{
+    struct harness *h = *state;
+    expect(harness_seen(h, "alice", 100, 5), "ok changed");
+    expect(harness_seen(h, "alice", 90, 4), "ok");
+    expect(harness_profiles(h, "", "alice"), "ok alice/contacts/contacts@100v5");
+    expect(harness_seen(h, "alice", 0, 6), "ok changed");
+    expect(harness_profiles(h, "", "alice"), "ok alice/contacts/contacts@100v6");
+    expect(harness_seen(h, "alice", 120, 2), "ok changed");
+    expect(harness_profiles(h, "", "alice"), "ok alice/contacts/contacts@120v6");
+    harness_set(h, "alice", "nobody", NULL);
+    expect(harness_profiles(h, "", "alice"), "ok alice/nobody/contacts@120v6");
+}
+
+void ledger_suite_malformed_ids_are_refused(void **state)
+{
+    struct harness *h = *state;
+    char longest[LEDGER_ID_BYTES_MAX + 2];
+    memset(longest, 'x', sizeof(longest));
+    longest[LEDGER_ID_BYTES_MAX + 1] = '\0';
+    expect(harness_settings(h, ""), "invalid");
+    expect(harness_settings(h, longest), "invalid");
+    expect(harness_ask(h, "r1", "alice", longest), "invalid");
+    expect(harness_ask(h, "r1", "alice", "alice"), "invalid");
+    expect(harness_block(h, "alice", "alice"), "invalid");
+    expect(harness_chat_create(h, "", "alice", "bob"), "invalid");
+    expect(harness_chat_create(h, "c", "alice", longest), "invalid");
+    longest[LEDGER_ID_BYTES_MAX] = '\0';
+    expect(harness_settings(h, longest), "ok contacts contacts was contacts contacts");
+    expect(harness_set(h, "o'; DROP TABLE users; --", "nobody", NULL),
+           "ok nobody contacts was contacts contacts");
+    expect(harness_settings(h, "o'; DROP TABLE users; --"),
+           "ok nobody contacts was nobody contacts");
+}
+
+void ledger_suite_request_is_accepted_once(void **state)
+{
+    struct harness *h = *state;
+    expect(harness_ask(h, "r1", "alice", "bob"), "ok requested r1 alice>bob tell");
+    expect(harness_ask(h, "r2", "alice", "bob"), "ok pending r1 alice>bob");
+    expect(harness_requests(h, "alice", LEDGER_OUTGOING, "", 0), "ok r1:alice>bob");
+    expect(harness_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok r1:alice>bob");
+    expect(harness_requests(h, "bob", LEDGER_OUTGOING, "", 0), "ok");
+    expect(harness_contacts(h, "alice"), "ok");
+    expect(harness_accept(h, "bob", "r1"), "ok accepted r1 alice>bob tell");
+    expect(harness_accept(h, "bob", "r1"), "ok already alice>bob");
+    expect(harness_contacts(h, "alice"), "ok bob");
+    expect(harness_contacts(h, "bob"), "ok alice");
+    expect(harness_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok");
+    expect(harness_ask(h, "r3", "bob", "alice"), "ok already bob>alice");
+    expect(harness_remove(h, "bob", "alice"), "ok changed");
+    expect(harness_remove(h, "bob", "alice"), "ok");
+    expect(harness_contacts(h, "alice"), "ok");
+    expect(harness_contacts(h, "bob"), "ok");
+    expect(harness_accept(h, "bob", "r1"), "not_found");
+}
+
+void ledger_suite_request_is_declined_or_withdrawn(void **state)
+{
+    struct harness *h = *state;
+    harness_ask(h, "r1", "alice", "bob");
+    expect(harness_decline(h, "bob", "r1"), "ok declined r1 alice>bob tell");
+    expect(harness_decline(h, "bob", "r1"), "not_found");
+    expect(harness_requests(h, "alice", LEDGER_OUTGOING, "", 0), "ok");
+    expect(harness_ask(h, "r2", "alice", "bob"), "ok requested r2 alice>bob tell");
+    expect(harness_withdraw(h, "alice", "r2"), "ok withdrawn r2 alice>bob tell");
+    expect(harness_accept(h, "bob", "r2"), "not_found");
+    expect(harness_contacts(h, "bob"), "ok");
+}
+
+void ledger_suite_crossing_request_accepts(void **state)
+{
+    struct harness *h = *state;
+    harness_ask(h, "r1", "alice", "bob");
+    expect(harness_ask(h, "r2", "bob", "alice"), "ok accepted r1 alice>bob tell");
+    expect(harness_contacts(h, "alice"), "ok bob");
+    expect(harness_contacts(h, "bob"), "ok alice");
+    expect(harness_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok");
+    expect(harness_requests(h, "alice", LEDGER_INCOMING, "", 0), "ok");
+}
+
+void ledger_suite_requests_are_settled_only_by_their_owners(void **state)
+{
+    struct harness *h = *state;
+    harness_ask(h, "r1", "alice", "bob");
+    expect(harness_accept(h, "alice", "r1"), "not_found");
+    expect(harness_accept(h, "carol", "r1"), "not_found");
+    expect(harness_decline(h, "alice", "r1"), "not_found");
+    expect(harness_withdraw(h, "bob", "r1"), "not_found");
+    expect(harness_withdraw(h, "carol", "r1"), "not_found");
+    expect(harness_accept(h, "bob", "r9"), "not_found");
+    expect(harness_ask(h, "r1", "carol", "dave"), "conflict");
+    expect(harness_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok r1:alice>bob");
+}
+
+/* Everything a user can ask about another, without the bit that is for the server only. */
+static void write_view(struct harness *h, const char *other, struct buffer *view)
+{
+    char id[32];
+    snprintf(id, sizeof(id), "r-%s", other);
+    buffer_append_text(view, harness_ask(h, id, "alice", other));
+    buffer_append_text(view, harness_ask(h, "again", "alice", other));
+    buffer_append_text(view, harness_requests(h, "alice", LEDGER_OUTGOING, "", 0));
+    buffer_append_text(view, harness_requests(h, "alice", LEDGER_INCOMING, "", 0));
+    buffer_append_text(view, harness_contacts(h, "alice"));
+    buffer_append_text(view, harness_accept(h, "alice", id));
+    buffer_append_text(view, harness_withdraw(h, "alice", id));
+    buffer_append_text(view, harness_withdraw(h, "alice", id));
+    buffer_append_text(view, harness_remove(h, "alice", other));
+    buffer_append_byte(view, '\0');
+}
+
+static void cut(char *text, const char *word)
+{
+    char *at;
+    while ((at = strstr(text, word)))
+        memmove(at, at + strlen(word), strlen(at + strlen(word)) + 1);
+}
+
+void ledger_suite_block_cannot_be_told_from_silence(void **state)
+{
+    struct harness *h = *state;
+    struct buffer silent = BUFFER_INIT, blocking = BUFFER_INIT;
+    write_view(h, "xxx", &silent);
+    harness_block(h, "yyy", "alice");
+    write_view(h, "yyy", &blocking);
+    assert_non_null(strstr(silent.data, " tell"));
+    assert_null(strstr(blocking.data, " tell"));
+    cut(silent.data, " tell");
+    for (char *at = silent.data; (at = strstr(at, "xxx"));)
+        memcpy(at, "yyy", 3);
+    assert_string_equal(silent.data, blocking.data);
+    buffer_free(&silent);
+    buffer_free(&blocking);
+}
+
+void ledger_suite_block_ends_everything_between_two(void **state)
+{
+    struct harness *h = *state;
+    harness_ask(h, "r1", "alice", "bob");
+    harness_accept(h, "bob", "r1");
+    expect(harness_block(h, "bob", "alice"), "ok changed parted");
+    expect(harness_block(h, "bob", "alice"), "ok");
+    expect(harness_contacts(h, "alice"), "ok");
+    expect(harness_contacts(h, "bob"), "ok");
+    expect(harness_blocks(h, "bob"), "ok alice");
+    expect(harness_blocks(h, "alice"), "ok");
+    expect(harness_ask(h, "r2", "bob", "alice"), "forbidden");
+
+    harness_ask(h, "r3", "carol", "dave"); /* pending when dave blocks: hidden, not gone */
+    expect(harness_block(h, "dave", "carol"), "ok changed");
+    expect(harness_requests(h, "dave", LEDGER_INCOMING, "", 0), "ok");
+    expect(harness_requests(h, "carol", LEDGER_OUTGOING, "", 0), "ok r3:carol>dave");
+    expect(harness_accept(h, "dave", "r3"), "not_found");
+    expect(harness_decline(h, "dave", "r3"), "not_found");
+
+    harness_ask(h, "r4", "erin", "frank"); /* the blocker's own request is taken back */
+    expect(harness_block(h, "erin", "frank"), "ok changed");
+    expect(harness_requests(h, "frank", LEDGER_INCOMING, "", 0), "ok");
+    expect(harness_requests(h, "erin", LEDGER_OUTGOING, "", 0), "ok");
+}
+
+void ledger_suite_request_comes_to_light_after_unblocking(void **state)
+{
+    struct harness *h = *state;
+    harness_block(h, "bob", "alice");
+    expect(harness_ask(h, "r1", "alice", "bob"), "ok requested r1 alice>bob");
+    expect(harness_unblock(h, "bob", "alice"), "ok changed");
+    expect(harness_unblock(h, "bob", "alice"), "ok");
+    expect(harness_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok");
+    expect(harness_ask(h, "r2", "alice", "bob"), "ok pending r1 alice>bob tell");
+    expect(harness_ask(h, "r2", "alice", "bob"), "ok pending r1 alice>bob");
+    expect(harness_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok r1:alice>bob");
+
+    harness_block(h, "dave", "carol"); /* or the one who lifted the block asks: both want it */
+    harness_ask(h, "r3", "carol", "dave");
+    harness_unblock(h, "dave", "carol");
+    expect(harness_ask(h, "r4", "dave", "carol"), "ok accepted r3 carol>dave tell");
+}
+
+void ledger_suite_requests_are_paged(void **state)
+{
+    struct harness *h = *state;
+    harness_ask(h, "r1", "alice", "zoe");
+    harness_ask(h, "r3", "carol", "zoe");
+    harness_ask(h, "r2", "bob", "zoe");
+    harness_ask(h, "r4", "zoe", "dave");
+    expect(harness_requests(h, "zoe", LEDGER_INCOMING, "", 2), "ok r1:alice>zoe r2:bob>zoe more");
+    expect(harness_requests(h, "zoe", LEDGER_INCOMING, "r2", 2), "ok r3:carol>zoe");
+    expect(harness_requests(h, "zoe", LEDGER_INCOMING, "", 3),
+           "ok r1:alice>zoe r2:bob>zoe r3:carol>zoe");
+    expect(harness_requests(h, "zoe", LEDGER_INCOMING, "r3", 2), "ok");
+    expect(harness_requests(h, "zoe", LEDGER_OUTGOING, "", 1), "ok r4:zoe>dave");
+}
+
+static void count_contact(void *arg, const struct ledger_contact_outcome *outcome)
+{
+    harness_count_change(arg, &(struct ledger_change_outcome){.status = outcome->status});
+}
+
+void ledger_suite_outgoing_requests_are_bounded(void **state)
+{
+    struct harness *h = *state;
+    char peer[32];
+    for (int i = 0; i < LEDGER_REQUESTS_OUTGOING_MAX; i++) {
+        snprintf(peer, sizeof(peer), "peer-%d", i);
+        ledger_contact_request_create(&h->client, slice_of(peer), SLICE("alice"), slice_of(peer),
+                                      count_contact, h);
+    }
+    harness_await(h, LEDGER_REQUESTS_OUTGOING_MAX);
+    assert_int_equal(h->statuses[LEDGER_OK], LEDGER_REQUESTS_OUTGOING_MAX);
+    expect(harness_ask(h, "one-more", "alice", "bob"), "limit");
+    expect(harness_ask(h, "one-more", "alice", "peer-7"), "ok pending peer-7 alice>peer-7");
+    harness_withdraw(h, "alice", "peer-7");
+    expect(harness_ask(h, "one-more", "alice", "bob"), "ok requested one-more alice>bob tell");
+}
+
+/* ---- a model: who asked, who is joined, who blocks, as plain matrices ---- */
+
+enum { MODEL_USERS = 4, MODEL_STEPS = 1500 };
+
+struct model {
+    bool joined[MODEL_USERS][MODEL_USERS];
+    bool blocks[MODEL_USERS][MODEL_USERS];
+    bool asked[MODEL_USERS][MODEL_USERS];
+    bool hidden[MODEL_USERS][MODEL_USERS];
+};
+
+static const char *const names[MODEL_USERS] = {"a", "b", "c", "d"};
+
+static void join(struct model *model, unsigned x, unsigned y, bool joined)
+{
+    model->joined[x][y] = model->joined[y][x] = joined;
+}
+
+static const char *model_ask(struct model *model, unsigned from, unsigned to)
+{
+    if (model->blocks[from][to])
+        return "forbidden";
+    if (model->joined[from][to])
+        return "ok already";
+    if (model->asked[to][from]) {
+        model->asked[to][from] = false;
+        join(model, from, to, true);
+        return "ok accepted";
+    }
+    bool known = model->asked[from][to];
+    model->asked[from][to] = true;
+    model->hidden[from][to] = model->blocks[to][from];
+    return known ? "ok pending" : "ok requested";
+}
+
+static const char *model_block(struct model *model, unsigned user, unsigned peer)
+{
+    if (model->blocks[user][peer])
+        return "ok";
+    model->blocks[user][peer] = true;
+    model->asked[user][peer] = false;
+    model->hidden[peer][user] = true;
+    bool parted = model->joined[user][peer];
+    join(model, user, peer, false);
+    return parted ? "ok changed parted" : "ok changed";
+}
+
+static const char *model_unblock(struct model *model, unsigned user, unsigned peer)
+{
+    bool stood = model->blocks[user][peer];
+    model->blocks[user][peer] = false;
+    return stood ? "ok changed" : "ok";
+}
+
+static const char *model_remove(struct model *model, unsigned user, unsigned peer)
+{
+    bool stood = model->joined[user][peer];
+    join(model, user, peer, false);
+    return stood ? "ok changed" : "ok";
+}
+
+static void check_user(struct harness *h, const struct model *model, unsigned user)
+{
+    char contacts[64] = "ok";
+    for (unsigned other = 0; other < MODEL_USERS; other++)
+        if (model->joined[user][other])
+            snprintf(contacts + strlen(contacts), 16, " %s", names[other]);
+    expect(harness_contacts(h, names[user]), contacts);
+    const char *listed = harness_requests(h, names[user], LEDGER_INCOMING, "", 0);
+    size_t shown = 0, expected = 0;
+    for (const char *at = listed; *at; at++)
+        shown += *at == '>';
+    for (unsigned other = 0; other < MODEL_USERS; other++)
+        expected += model->asked[other][user] && !model->hidden[other][user];
+    assert_int_equal(shown, expected);
+}
+
+static void model_step(struct harness *h, struct model *model, struct random *random, int step)
+{
+    unsigned x = (unsigned)random_below(random, MODEL_USERS);
+    unsigned y = (x + 1 + (unsigned)random_below(random, MODEL_USERS - 1)) % MODEL_USERS;
+    char id[16];
+    snprintf(id, sizeof(id), "r%d", step);
+    const char *expected, *answer;
+    switch (random_below(random, 6)) {
+    case 0:
+        expected = model_block(model, x, y);
+        answer = harness_block(h, names[x], names[y]);
+        break;
+    case 1:
+        expected = model_unblock(model, x, y);
+        answer = harness_unblock(h, names[x], names[y]);
+        break;
+    case 2:
+        expected = model_remove(model, x, y);
+        answer = harness_remove(h, names[x], names[y]);
+        break;
+    default:
+        expected = model_ask(model, x, y);
+        answer = harness_ask(h, id, names[x], names[y]);
+    }
+    assert_int_equal(strncmp(answer, expected, strlen(expected)), 0);
+    check_user(h, model, x);
+    check_user(h, model, y);
+}
+
+void ledger_suite_contacts_follow_a_model(void **state)
+{
+    struct model model = {0};
+    struct random random;
+    random_init_seeded(&random, 7);
+    for (int step = 0; step < MODEL_STEPS; step++)
+        model_step(*state, &model, &random, step);
+}
