@@ -1,0 +1,91 @@
+/*
+ * What verifying a token costs, by algorithm and by outcome, on this machine:
+ *
+ *     jwt_bench [verifications]
+ *
+ * Counted in instructions, which do not depend on how busy the machine is:
+ *
+ *     valgrind --tool=callgrind --toggle-collect=jwt_verify --callgrind-out-file=/dev/null
+ * jwt_bench 100
+ */
+#include "auth/jwt.h"
+#include "auth/jwt_sign.h"
+#include "auth/key_testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const int64_t now_ms = INT64_C(1700000000000);
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void measure(const char *name, const struct key_set *keys, struct slice token,
+                    enum jwt_result expected, long count)
+{
+    struct jwt_policy policy = JWT_POLICY_DEFAULT;
+    struct identity identity;
+    double start = seconds();
+    for (long i = 0; i < count; i++) {
+        if (jwt_verify(keys, &policy, token, now_ms, &identity) != expected)
+            abort();
+    }
+    printf("%-22s %8.2f µs\n", name, (seconds() - start) * 1e6 / (double)count);
+}
+
+static struct buffer sign(const EVP_PKEY *pkey, const char *kid)
+{
+    struct jwt_sign_claims claims = {
+        .user = SLICE("alice"),
+        .issued_at_wall_ms = now_ms,
+        .expires_at_wall_ms = now_ms + 60 * 1000,
+    };
+    struct jwt_signer *signer = key_testing_signer(pkey, kid);
+    struct buffer token = BUFFER_INIT;
+    if (!jwt_sign(signer, &claims, &token))
+        abort();
+    jwt_signer_free(&signer);
+    return token;
+}
+
+/* Takes `pkey`. */
+static void measure_algorithm(const char *name, EVP_PKEY *pkey, long count)
+{
+    struct auth_error error;
+    struct buffer text = BUFFER_INIT;
+    buffer_append_text(&text, "{\"keys\":[");
+    key_testing_jwk(pkey, "bench", "", &text);
+    buffer_append_text(&text, "]}");
+    struct key_set *keys = key_testing_parse(buffer_slice(&text), &error);
+    struct buffer token = sign(pkey, "bench");
+    struct buffer stranger = sign(pkey, "stranger");
+    if (!keys)
+        abort();
+    measure(name, keys, buffer_slice(&token), JWT_OK, count);
+    measure("  unknown kid", keys, buffer_slice(&stranger), JWT_UNKNOWN_KEY, count);
+    buffer_free(&token);
+    buffer_free(&stranger);
+    buffer_free(&text);
+    key_set_release(&keys);
+    EVP_PKEY_free(pkey);
+}
+
+int main(int argc, char **argv)
+{
+    long count = argc > 1 ? strtol(argv[1], NULL, 10) : 10000;
+    struct slice only = slice_of(argc > 2 ? argv[2] : NULL);
+    if (count < 1)
+        return EXIT_FAILURE;
+    if (only.len == 0 || slice_is(only, "RS256"))
+        measure_algorithm("RS256 (2048 bits)", key_testing_rsa(2048), count);
+    if (only.len == 0 || slice_is(only, "ES256"))
+        measure_algorithm("ES256", key_testing_p256(), count);
+    if (only.len == 0 || slice_is(only, "EdDSA"))
+        measure_algorithm("EdDSA (Ed25519)", key_testing_ed25519(), count);
+    return EXIT_SUCCESS;
+}
