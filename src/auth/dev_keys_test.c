@@ -50,6 +50,12 @@ static mode_t mode_of(const char *path)
     return status.st_mode & 0777;
 }
 
+static ino_t file_number(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 ? status.st_ino : 0;
+}
+
 /* True when what the private key signs passes with the public file. */
 static bool pair_fits(const struct dev_keys *keys)
 {
@@ -86,12 +92,10 @@ static void reuses_the_pair(void **state)
     struct fixture *fixture = *state;
     struct dev_keys keys;
     struct auth_error error;
-    struct stat before, after;
     assert_true(dev_keys_ensure(fixture->data_dir, &keys, &error));
-    assert_int_equal(stat(keys.private_path, &before), 0);
+    ino_t before = file_number(keys.private_path);
     assert_true(dev_keys_ensure(fixture->data_dir, &keys, &error));
-    assert_int_equal(stat(keys.private_path, &after), 0);
-    assert_int_equal(before.st_ino, after.st_ino);
+    assert_int_equal(file_number(keys.private_path), before);
 }
 
 static void restores_the_public_half(void **state)
@@ -108,6 +112,18 @@ static void restores_the_public_half(void **state)
     assert_true(pair_fits(&keys));
 }
 
+/* In a process of its own: makes or finds the pair and reports which private key it saw. */
+static void race(const struct fixture *fixture, int report_to)
+{
+    struct dev_keys keys;
+    struct auth_error error;
+    if (!dev_keys_ensure(fixture->data_dir, &keys, &error))
+        _exit(1);
+    ino_t number = file_number(keys.private_path);
+    bool told = write(report_to, &number, sizeof(number)) == sizeof(number);
+    _exit(told && pair_fits(&keys) ? 0 : 1);
+}
+
 static void everyone_in_a_race_has_the_same_pair(void **state)
 {
     struct fixture *fixture = *state;
@@ -115,11 +131,13 @@ static void everyone_in_a_race_has_the_same_pair(void **state)
     struct auth_error error;
     enum { RUNNERS = 4 };
     pid_t children[RUNNERS];
+    int reports[2];
+    assert_int_equal(pipe(reports), 0);
     for (int i = 0; i < RUNNERS; i++) {
         children[i] = fork();
         assert_true(children[i] >= 0);
         if (children[i] == 0)
-            _exit(dev_keys_ensure(fixture->data_dir, &keys, &error) && pair_fits(&keys) ? 0 : 1);
+            race(fixture, reports[1]);
     }
     for (int i = 0; i < RUNNERS; i++) {
         int status;
@@ -127,7 +145,13 @@ static void everyone_in_a_race_has_the_same_pair(void **state)
         assert_int_equal(status, 0);
     }
     assert_true(dev_keys_ensure(fixture->data_dir, &keys, &error));
-    assert_true(pair_fits(&keys));
+    for (int i = 0; i < RUNNERS; i++) {
+        ino_t number;
+        assert_int_equal(read(reports[0], &number, sizeof(number)), sizeof(number));
+        assert_int_equal(number, file_number(keys.private_path));
+    }
+    close(reports[0]);
+    close(reports[1]);
 }
 
 static void says_what_stands_in_the_way(void **state)
