@@ -149,19 +149,21 @@ static bool steer_content_length(struct http1_head *head, struct steering *steer
     return true;
 }
 
+/* "chunked" and nothing else, not even the empty list elements that a recipient should ignore: some
+ * do not, and would take the body for the next request. */
 static bool steer_transfer_encoding(struct http1_head *head, struct steering *steering,
                                     struct slice value)
 {
     struct slice coding;
+    bool repeated = steering->transfer_encoding;
     steering->transfer_encoding = true;
-    while (http1_token_next(&value, &coding)) {
-        if (head->chunked)
-            return refuse_syntax(head, "chunked is not the last coding");
-        if (!http1_char_same_name(coding, SLICE("chunked")))
-            return refuse(head, 501, "transfer coding not supported");
-        head->chunked = true;
-    }
-    return true;
+    head->chunked = !repeated && http1_char_same_name(value, SLICE("chunked"));
+    if (head->chunked)
+        return true;
+    if (!repeated && http1_token_next(&value, &coding) &&
+        !http1_char_same_name(coding, SLICE("chunked")))
+        return refuse(head, 501, "transfer coding not supported");
+    return refuse_syntax(head, "bad Transfer-Encoding");
 }
 
 static bool steer_connection(struct http1_head *head, struct steering *steering, struct slice value)
@@ -223,7 +225,7 @@ static bool decide(struct http1_head *head)
         return false;
     if (newer && steering.host_count == 0)
         return refuse_syntax(head, "no Host");
-    if (steering.transfer_encoding && (head->has_content_length || !head->chunked || !newer))
+    if (head->chunked && (head->has_content_length || !newer))
         return refuse_syntax(head, "bad body framing");
     head->keep_alive = !steering.connection_close && (newer || steering.connection_keep_alive);
     head->expect_continue &= newer;

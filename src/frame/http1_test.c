@@ -217,6 +217,8 @@ static void bad_headers(void **unused)
         SLICE("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
         SLICE("Transfer-Encoding:\r\n"),
         SLICE("Transfer-Encoding: ,\r\n"),
+        SLICE("Transfer-Encoding: ,chunked\r\n"),
+        SLICE("Transfer-Encoding: chunked,\r\n"),
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char text[300] = "POST / HTTP/1.1\r\n" HOST;
