@@ -1,0 +1,105 @@
+/*
+ * utf8 against a decoder that is written to be obviously right: it computes the code point. Also:
+ * any split gives the same answer, and a byte is refused exactly when no text could continue with
+ * it.
+ *
+ * Input: one byte of split seed, then the text.
+ */
+#include "base/utf8.h"
+#include "fuzz.h"
+
+#define PREFIX_BYTES_MAX 64
+
+static size_t sequence_length(uint8_t lead)
+{
+    return lead < 0x80         ? 1
+           : lead >> 5 == 0x6  ? 2
+           : lead >> 4 == 0xe  ? 3
+           : lead >> 3 == 0x1e ? 4
+                               : 0;
+}
+
+/* The length of the valid character that `text` begins with, or 0. */
+static size_t reference_character(const uint8_t *text, size_t len)
+{
+    static const uint32_t smallest[5] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = len ? sequence_length(text[0]) : 0;
+    if (length == 0 || length > len)
+        return 0;
+    uint32_t point = length == 1 ? text[0] : text[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if (text[i] >> 6 != 0x2)
+            return 0;
+        point = point << 6 | (text[i] & 0x3f);
+    }
+    bool surrogate = point >= 0xd800 && point <= 0xdfff;
+    return point < smallest[length] || point > 0x10ffff || surrogate ? 0 : length;
+}
+
+/* How much of the text is whole valid characters. */
+static size_t reference_valid_bytes(const uint8_t *text, size_t len)
+{
+    size_t at = 0;
+    size_t length;
+    while ((length = reference_character(text + at, len - at)) > 0)
+        at += length;
+    return at;
+}
+
+/* Whether some bytes after this beginning of a character would make it valid. Continuation bytes
+ * differ only in which range they fall into, so that one of each range is enough to try. */
+static bool reference_can_continue(const uint8_t *start, size_t len)
+{
+    static const uint8_t ranges[] = {0x80, 0x90, 0xa0};
+    uint8_t text[4];
+    if (reference_character(start, len) == len)
+        return true;
+    if (len >= sizeof text)
+        return false;
+    memcpy(text, start, len);
+    for (size_t i = 0; i < sizeof ranges; i++) {
+        text[len] = ranges[i];
+        if (reference_can_continue(text, len + 1))
+            return true;
+    }
+    return false;
+}
+
+static void check_split(const uint8_t *text, size_t len, uint32_t seed, bool valid)
+{
+    struct utf8 utf8 = UTF8_INIT;
+    bool fed = true;
+    for (size_t at = 0; at < len;) {
+        size_t piece = fuzz_piece(&seed, len - at);
+        bool now = utf8_feed(&utf8, (const char *)text + at, piece);
+        fuzz_require(fed || !now, "a refusal is final");
+        fed = now;
+        at += piece;
+    }
+    fuzz_require((fed && utf8_complete(&utf8)) == valid, "a split changes nothing");
+}
+
+static void check_earliest_refusal(const uint8_t *text, size_t len)
+{
+    size_t valid_bytes = reference_valid_bytes(text, len);
+    for (size_t prefix = 0; prefix <= len; prefix++) {
+        struct utf8 utf8 = UTF8_INIT;
+        bool fed = utf8_feed(&utf8, (const char *)text, prefix);
+        bool possible = prefix <= valid_bytes ||
+                        reference_can_continue(text + valid_bytes, prefix - valid_bytes);
+        fuzz_require(fed == possible, "refused at the earliest byte, and not before");
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 1)
+        return 0;
+    const uint8_t *text = data + 1;
+    size_t len = size - 1;
+    bool valid = utf8_valid((struct slice){(const char *)text, len});
+    fuzz_require(valid == (reference_valid_bytes(text, len) == len), "the reference agrees");
+    check_split(text, len, data[0], valid);
+    check_earliest_refusal(text, len < PREFIX_BYTES_MAX ? len : PREFIX_BYTES_MAX);
+    return 0;
+}
