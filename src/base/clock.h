@@ -18,4 +18,7 @@ struct clock {
 /* Reads the system's clocks. Only the loop, command-line tools and threads of their own call this. */
 void clock_advance(struct clock *clock);
 
+/* The monotonic clock in microseconds, for measuring only. */
+int64_t clock_microseconds(void);
+
 #endif

@@ -37,7 +37,7 @@ static inline bool slice_is(struct slice s, const char *text)
 
 static inline bool slice_starts_with(struct slice s, struct slice prefix)
 {
-    return s.len >= prefix.len && memcmp(s.data, prefix.data, prefix.len) == 0;
+    return s.len >= prefix.len && slice_equal((struct slice){s.data, prefix.len}, prefix);
 }
 
 /* The part after the first `count` bytes; empty when there are fewer. */

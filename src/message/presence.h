@@ -2,12 +2,13 @@
 #ifndef ROLLCALL_MESSAGE_PRESENCE_H
 #define ROLLCALL_MESSAGE_PRESENCE_H
 
+#include "auth/user_id.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { USER_ID_BYTES_MAX = 128, DEVICE_ID_BYTES_MAX = 128, CHAT_ID_BYTES_MAX = 128 };
+enum { DEVICE_ID_BYTES_MAX = 128, CHAT_ID_BYTES_MAX = 128 };
 
 enum presence_status {
     PRESENCE_UNKNOWN, /* hidden from the one who asks */

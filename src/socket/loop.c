@@ -17,7 +17,8 @@ bool loop_init(struct loop *loop)
         close(loop->epoll_fd);
         return false;
     }
-    clock_advance(&loop->clock);
+    loop->advance = clock_advance;
+    loop->advance(&loop->clock);
     wheel_init(&loop->wheel, loop->clock.now_ms);
     loop->tasks_end = &loop->tasks;
     return true;
@@ -94,11 +95,17 @@ static int wait_limit(const struct loop *loop, int wait_ms)
     return left > INT32_MAX ? INT32_MAX : (int)left;
 }
 
+int64_t loop_turn_us(const struct loop *loop)
+{
+    return clock_microseconds() - loop->turn_started_us;
+}
+
 void loop_turn(struct loop *loop, int wait_ms)
 {
     struct epoll_event events[LOOP_EVENTS_MAX];
     int count = epoll_wait(loop->epoll_fd, events, LOOP_EVENTS_MAX, wait_limit(loop, wait_ms));
-    clock_advance(&loop->clock);
+    loop->advance(&loop->clock);
+    loop->turn_started_us = clock_microseconds();
     for (int i = 0; i < count; i++) {
         struct loop_source *source = events[i].data.ptr;
         source->ready(source, events[i].events);

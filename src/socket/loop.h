@@ -42,7 +42,9 @@ struct loop_task {
 
 struct loop {
     int epoll_fd;
-    struct clock clock; /* as of this turn */
+    struct clock clock;   /* as of this turn */
+    void (*advance)(struct clock *clock); /* the system's, unless a test has its own time */
+    int64_t turn_started_us;
     struct wheel wheel;
     struct loop_task *tasks;
     struct loop_task **tasks_end;
@@ -82,6 +84,9 @@ void loop_run(struct loop *loop);
 
 /* One turn that waits at most `wait_ms` (-1: as long as nothing happens). */
 void loop_turn(struct loop *loop, int wait_ms);
+
+/* Microseconds since this turn woke up: what a message has waited by now. Asks the system. */
+int64_t loop_turn_us(const struct loop *loop);
 
 /* From any thread; takes effect at the end of a turn (wake the loop through its mailbox). */
 void loop_stop(struct loop *loop);

@@ -42,7 +42,7 @@ static void read_some(struct stream *stream)
             return;
         ssize_t got = receive(stream, buffer, LOOP_READ_BYTES);
         if (got > 0) {
-            if (!stream->tls && got < LOOP_READ_BYTES)
+            if (!stream->tls && !stream->hung_up && got < LOOP_READ_BYTES)
                 stream->readable = false; /* drained: the next byte makes a new edge */
             stream->owner->received(stream, buffer, (size_t)got);
         } else if (got < 0 && errno == EINTR) {
@@ -162,6 +162,7 @@ static void ready(struct loop_source *source, uint32_t events)
     /* a TLS handshake may have to write before it can read on */
     if (stream->tls || events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) {
         stream->readable = true;
+        stream->hung_up |= (events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0;
         read_some(stream);
     }
 }

@@ -56,6 +56,7 @@ struct stream {
     struct stream *next_pending;
     bool on_pending : 1;
     bool readable : 1;
+    bool hung_up : 1; /* the peer's end is on its way: read until it comes */
     bool writable : 1;
     bool want_write : 1;
     bool ended : 1;

@@ -1,0 +1,139 @@
+/*
+ * The life of one WebSocket connection: frames in, queued blobs out, signs of life, limits, closing.
+ *
+ *             ┌────── payloads, pings, timers ──────┐
+ *   open ──► OPEN ◄─────────────────────────────────┘
+ *             │ connection_end()    told why, then a close frame is queued
+ *             │ connection_close()  a close frame is queued
+ *             │ peer's close frame  answered
+ *             ▼
+ *           ENDING   what is queued is flushed, the peer's close frame awaited, close_timeout at most
+ *             │ both close frames seen and all is sent, or time is up
+ *             ▼
+ *           GONE     the socket is closed; `gone` runs, the owner frees
+ *
+ * A peer that merely vanishes (end of stream, reset) goes from OPEN to GONE. `left` runs exactly once,
+ * when OPEN ends: from then on the owner delivers nothing more to it.
+ *
+ * Slow consumers (F, contract 3): a queue at the warning level is logged; at the critical level the
+ * peer is told SLOW_CONSUMER and given the grace; below the warning level again it has recovered; else,
+ * when the grace is over, it is ended. A queue that is full within the grace takes nothing more and
+ * the end is certain.
+ *
+ * Signs of life: any complete frame. Silent for the unhealthy time: pinged, and `connection_healthy()`
+ * is false. Silent for the lease window: ended.
+ *
+ * The struct is embedded in its owner's; one timer drives everything timed, so that a heartbeat costs
+ * one assignment. One thread.
+ */
+#ifndef ROLLCALL_CONNECTION_CONNECTION_H
+#define ROLLCALL_CONNECTION_CONNECTION_H
+
+#include "base/random.h"
+#include "config/config.h"
+#include "connection/outbound.h"
+#include "frame/websocket.h"
+#include "message/encoder.h"
+#include "metrics/metrics.h"
+#include "socket/stream.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct connection;
+
+struct connection_owner {
+    /* A whole text or binary message. `data` may be written to and lasts for the call. */
+    void (*payload)(struct connection *connection, char *data, size_t len, bool binary);
+    /* Now and then while OPEN; returns when it wants to be called next (monotonic ms). */
+    int64_t (*tick)(struct connection *connection);
+    void (*left)(struct connection *connection);
+    /* The last call: frees the memory. */
+    void (*gone)(struct connection *connection);
+};
+
+/* What all connections of a worker share. */
+struct connection_context {
+    const struct config *config;
+    struct loop *loop;
+    struct encoder *encoder;
+    struct metrics *metrics;
+    struct random *random;
+    struct websocket_limits frames;
+    struct outbound_limits outbound;
+};
+
+enum connection_state { CONNECTION_OPEN, CONNECTION_ENDING, CONNECTION_GONE };
+
+struct connection {
+    struct stream stream;
+    struct wheel_timer timer;
+    struct websocket_decoder decoder;
+    struct outbound outbound;
+    struct connection_context *context;
+    const struct connection_owner *owner;
+    const struct dialect *dialect;
+    int64_t last_heard_ms;
+    int64_t ends_at_ms;  /* OPEN: told or allowed to live so long; ENDING: the socket goes then */
+    int64_t grace_until_ms; /* of a slow consumer; 0: none */
+    uint8_t state;       /* enum connection_state */
+    uint8_t ends_as;     /* enum closing_reason at ends_at_ms */
+    bool end_was_told : 1;
+    bool unhealthy : 1;
+    bool warned : 1;
+    bool overflowed : 1;
+    bool close_received : 1;
+};
+
+void connection_context_init(struct connection_context *context, const struct config *config,
+                             struct loop *loop, struct encoder *encoder, struct metrics *metrics,
+                             struct random *random);
+
+/* Takes over the stream of a finished HTTP handshake and queues `greeting` (the 101 answer) first.
+ * False when that fails; `from` is then unchanged. */
+bool connection_open(struct connection *connection, struct connection_context *context,
+                     const struct connection_owner *owner, const struct dialect *dialect,
+                     struct stream *from, struct slice greeting);
+
+/* Queues one reference to a blob, taken in every case. `key`: see outbound.h. */
+void connection_queue(struct connection *connection, struct blob *blob, uint64_t key);
+
+/* Encodes and queues a message for this connection alone. */
+void connection_send(struct connection *connection, const struct message *message);
+
+/* Tells the peer why and where to go, then closes. Nothing when it is not OPEN. */
+void connection_end(struct connection *connection, enum closing_reason reason,
+                    int64_t reconnect_after_ms);
+
+/* Closes with a code and no more words. Nothing when it is not OPEN. */
+void connection_close(struct connection *connection, unsigned code, struct slice reason);
+
+/* Tells the peer now and ends it at `at_ms` (unless an earlier end stands): for draining. */
+void connection_end_at(struct connection *connection, enum closing_reason reason, int64_t at_ms,
+                       int64_t reconnect_after_ms);
+
+/* Ends it at `at_ms` without a word before (unless an earlier end stands): lifetime, token expiry. */
+void connection_limit(struct connection *connection, enum closing_reason reason, int64_t at_ms);
+
+/* Takes a limit with this reason back. */
+void connection_unlimit(struct connection *connection, enum closing_reason reason);
+
+/* The owner's tick should come at `at_ms` at the latest. */
+void connection_wake_at(struct connection *connection, int64_t at_ms);
+
+static inline bool connection_is_open(const struct connection *connection)
+{
+    return connection->state == CONNECTION_OPEN;
+}
+
+static inline bool connection_healthy(const struct connection *connection, int64_t now_ms)
+{
+    return now_ms - connection->last_heard_ms <
+           connection->context->config->gateway.timeouts.heartbeat_timeout_ms;
+}
+
+/* The close code that goes with a reason. */
+unsigned connection_close_code(enum closing_reason reason);
+
+#endif

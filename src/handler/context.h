@@ -1,0 +1,41 @@
+/* What handlers and resources of one worker work with. Made by gateway.c, borrowed by everybody else. */
+#ifndef ROLLCALL_HANDLER_CONTEXT_H
+#define ROLLCALL_HANDLER_CONTEXT_H
+
+#include "auth/verifier.h"
+#include "config/config.h"
+#include "connection/connection.h"
+#include "ledger/ledger.h"
+#include "message/fields.h"
+#include "presence/presence_plane.h"
+#include "routing/router.h"
+
+struct handler_context {
+    const struct config *config;
+    struct loop *loop;
+    struct random *random;
+    struct metrics *metrics;
+    struct connection_context connections;
+    struct encoder *encoder;
+    struct router *router;
+    struct presence_plane *presence;
+    struct ledger_client *ledger;
+    struct verifier *verifier;
+    struct loop_task verify;     /* runs the verifier while it has work */
+    struct loop_task flush;      /* sends collected renewals */
+    struct fields_scratch scratch;
+    struct slice gateway_id;
+    size_t session_count;
+    bool draining;
+};
+
+/* Hands a token to the verifier and makes sure it runs. As verifier_submit(). */
+bool context_verify(struct handler_context *context, struct slice token,
+                    void (*done)(void *arg, enum jwt_result result,
+                                 const struct identity *identity),
+                    void *arg);
+
+/* Sets up the two tasks. */
+void context_init_tasks(struct handler_context *context);
+
+#endif

@@ -1,0 +1,47 @@
+#include "handler/dispatch.h"
+
+struct command {
+    void (*handle)(struct session *session, const struct message *message);
+};
+
+static const struct command COMMANDS[MESSAGE_TYPE_COUNT] = {
+    [MESSAGE_HEARTBEAT] = {handle_heartbeat},
+    [MESSAGE_SUBSCRIBE_PRESENCE] = {handle_subscribe_presence},
+    [MESSAGE_UNSUBSCRIBE_PRESENCE] = {handle_unsubscribe_presence},
+    [MESSAGE_QUERY_PRESENCE] = {handle_query_presence},
+    [MESSAGE_REFRESH_TOKEN] = {handle_refresh_token},
+};
+
+/* True when the command may go on; else the client was told when to come back. */
+static bool within_rate(struct session *session, struct slice id)
+{
+    const struct config_inbound *limits = &session->context->config->gateway.backpressure.inbound;
+    int64_t retry_after_ms;
+    if (rate_limit_take(&session->commands, limits->command_rate_per_second,
+                        limits->command_rate_burst, session->context->loop->clock.now_ms,
+                        &retry_after_ms))
+        return true;
+    metrics_count(session->context->metrics, METRIC_RATE_LIMITED);
+    connection_send(&session->connection,
+                    &(struct message){.type = MESSAGE_ERROR,
+                                      .id = id,
+                                      .error = {.code = ERROR_RATE_LIMITED,
+                                                .text = "too many commands",
+                                                .retry_after_ms = retry_after_ms,
+                                                .grace_period_ms = -1}});
+    return false;
+}
+
+void dispatch_invalid(struct session *session, struct slice id, const char *problem)
+{
+    if (!within_rate(session, id))
+        return;
+    metrics_count(session->context->metrics, METRIC_INVALID_MESSAGES);
+    session_error(session, id, ERROR_INVALID_MESSAGE, problem);
+}
+
+void dispatch(struct session *session, const struct message *message)
+{
+    if (within_rate(session, message->id))
+        COMMANDS[message->type].handle(session, message);
+}

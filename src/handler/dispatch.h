@@ -1,0 +1,22 @@
+/*
+ * From a decoded message to its handler: one table, one row a command. Limits that hold for all
+ * commands are applied here.
+ */
+#ifndef ROLLCALL_HANDLER_DISPATCH_H
+#define ROLLCALL_HANDLER_DISPATCH_H
+
+#include "handler/session.h"
+
+void dispatch(struct session *session, const struct message *message);
+
+/* Answers what could not be decoded. */
+void dispatch_invalid(struct session *session, struct slice id, const char *problem);
+
+/* The handlers, one file a group. */
+void handle_heartbeat(struct session *session, const struct message *message);
+void handle_subscribe_presence(struct session *session, const struct message *message);
+void handle_unsubscribe_presence(struct session *session, const struct message *message);
+void handle_query_presence(struct session *session, const struct message *message);
+void handle_refresh_token(struct session *session, const struct message *message);
+
+#endif

@@ -1,0 +1,70 @@
+#include "handler/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct request *request_open(struct session *session, const struct message *message)
+{
+    uint32_t max = session->context->config->gateway.backpressure.inbound.max_queue_depth;
+    struct request *request = NULL;
+    if (session->request_count < max)
+        request = malloc(sizeof(*request) + message->id.len);
+    if (!request) {
+        metrics_count(session->context->metrics, METRIC_SERVER_BUSY);
+        session_error(session, message->id, ERROR_SERVER_BUSY,
+                      "too many requests under way on this connection");
+        return NULL;
+    }
+    char *id = (char *)(request + 1);
+    *request = (struct request){
+        .next = session->requests,
+        .session = session,
+        .type = message->type,
+        .id = message->id.data ? (struct slice){id, message->id.len} : SLICE_NONE,
+    };
+    if (message->id.len)
+        memcpy(id, message->id.data, message->id.len);
+    session->requests = request;
+    session->request_count++;
+    return request;
+}
+
+static void end(struct request **request)
+{
+    struct request *ended = *request;
+    *request = NULL;
+    if (ended->session) {
+        struct request **at = &ended->session->requests;
+        while (*at != ended)
+            at = &(*at)->next;
+        *at = ended->next;
+        ended->session->request_count--;
+    }
+    free(ended);
+}
+
+void request_reply(struct request **request, struct message *answer)
+{
+    answer->id = (*request)->id;
+    if ((*request)->session)
+        connection_send(&(*request)->session->connection, answer);
+    end(request);
+}
+
+void request_error(struct request **request, enum error_code code, const char *text)
+{
+    if ((*request)->session)
+        session_error((*request)->session, (*request)->id, code, text);
+    end(request);
+}
+
+void request_orphan_all(struct session *session)
+{
+    while (session->requests) {
+        struct request *request = session->requests;
+        session->requests = request->next;
+        request->session = NULL;
+        request->next = NULL;
+    }
+    session->request_count = 0;
+}

@@ -1,0 +1,30 @@
+/*
+ * A request is an answer that is owed: from a command that needs others until its one reply.
+ *
+ * A session has at most max_queue_depth of them (F: the inbound queue); more are refused with
+ * SERVER_BUSY. When the session goes first, its requests are orphaned: their completions find no
+ * session and merely end them.
+ */
+#ifndef ROLLCALL_HANDLER_REQUEST_H
+#define ROLLCALL_HANDLER_REQUEST_H
+
+#include "handler/session.h"
+
+struct request {
+    struct request *next;
+    struct session *session; /* NULL: orphaned */
+    enum message_type type;
+    struct slice id; /* points behind the struct */
+};
+
+/* Owes an answer to `message`. NULL: the client was told why not. */
+struct request *request_open(struct session *session, const struct message *message);
+
+/* Gives the answer (its id is filled in) and ends the request. */
+void request_reply(struct request **request, struct message *answer);
+void request_error(struct request **request, enum error_code code, const char *text);
+
+/* The session goes. */
+void request_orphan_all(struct session *session);
+
+#endif

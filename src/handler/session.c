@@ -1,0 +1,264 @@
+#include "handler/session.h"
+
+#include "base/container.h"
+#include "base/log.h"
+#include "handler/dispatch.h"
+#include "handler/request.h"
+
+#include <stdlib.h>
+
+enum { LEASE_RENEWALS_PER_WINDOW = 3 };
+
+static struct session *session_of(struct connection *connection)
+{
+    return CONTAINER_OF(connection, struct session, connection);
+}
+
+static const struct clock *clock_of(const struct session *session)
+{
+    return &session->context->loop->clock;
+}
+
+struct lease session_lease(const struct session *session)
+{
+    const struct clock *clock = clock_of(session);
+    return (struct lease){
+        .conn_id = session->conn_id,
+        .user_id = session_user(session),
+        .device_id = {session->device, session->device_len},
+        .gateway_id = session->context->gateway_id,
+        .connected_at_ms = ulid_time_ms(&session->conn_id),
+        .last_heartbeat_ms =
+            clock->wall_ms - (clock->now_ms - session->connection.last_heard_ms),
+        .idle = session->idle,
+    };
+}
+
+void session_error(struct session *session, struct slice id, enum error_code code,
+                   const char *text)
+{
+    connection_send(&session->connection,
+                    &(struct message){.type = MESSAGE_ERROR,
+                                      .id = id,
+                                      .error = {.code = code,
+                                                .text = text,
+                                                .retry_after_ms = -1,
+                                                .grace_period_ms = -1}});
+}
+
+/* ---- activity and lease ---- */
+
+static void set_idle(struct session *session, bool idle)
+{
+    if (session->idle == idle)
+        return;
+    session->idle = idle;
+    presence_set_idle(session->context->presence, session_user(session), &session->conn_id, idle);
+}
+
+void session_set_activity(struct session *session, enum activity activity)
+{
+    if (activity == ACTIVITY_UNSAID)
+        return;
+    if (activity == ACTIVITY_ACTIVE) {
+        session->active_at_ms = clock_of(session)->now_ms;
+        connection_wake_at(&session->connection,
+                           session->active_at_ms + session->context->config->presence.idle_ms);
+    }
+    set_idle(session, activity == ACTIVITY_IDLE);
+}
+
+/* Often enough that two renewals may be late, not more often than clients speak. */
+static int64_t renewal_period_ms(const struct config *config)
+{
+    int64_t third_ms = config->presence.expiry_window_ms / LEASE_RENEWALS_PER_WINDOW;
+    int64_t heartbeat_ms = config->gateway.timeouts.heartbeat_interval_ms;
+    return heartbeat_ms < third_ms ? heartbeat_ms : third_ms;
+}
+
+/* A connection that is silent for the unhealthy time keeps what is left of its lease. */
+static void renew_if_due(struct session *session, int64_t now_ms)
+{
+    if (now_ms < session->renew_at_ms)
+        return;
+    session->renew_at_ms = now_ms + renewal_period_ms(session->context->config);
+    if (!connection_healthy(&session->connection, now_ms))
+        return;
+    struct lease lease = session_lease(session);
+    presence_renew(session->context->presence, lease.user_id, &lease.conn_id,
+                   lease.last_heartbeat_ms);
+    loop_defer(session->context->loop, &session->context->flush);
+}
+
+static int64_t tick(struct connection *connection)
+{
+    struct session *session = session_of(connection);
+    int64_t now_ms = clock_of(session)->now_ms;
+    int64_t idle_at_ms = session->active_at_ms + session->context->config->presence.idle_ms;
+    renew_if_due(session, now_ms);
+    if (now_ms >= idle_at_ms)
+        set_idle(session, true);
+    if (session->idle || session->renew_at_ms < idle_at_ms)
+        return session->renew_at_ms;
+    return idle_at_ms;
+}
+
+static void reopened(void *arg, bool registered)
+{
+    (void)arg;
+    if (!registered)
+        log_warn("lease_not_registered", "reason=state_store_unavailable");
+}
+
+void session_lease_lost(void *arg, struct slice user_id, const struct ulid *conn_id)
+{
+    struct handler_context *context = arg;
+    struct session *session = session_find(context, user_id, conn_id);
+    if (!session)
+        return;
+    struct lease lease = session_lease(session);
+    presence_open(context->presence, &lease, reopened, NULL);
+}
+
+struct session *session_find(struct handler_context *context, struct slice user_id,
+                             const struct ulid *conn_id)
+{
+    struct route *route = router_find(context->router, user_id);
+    struct list *at = route ? route->endpoints.next : NULL;
+    for (; at && at != &route->endpoints; at = at->next) {
+        struct session *session =
+            CONTAINER_OF(CONTAINER_OF(at, struct endpoint, of_route), struct session, endpoint);
+        if (ulid_equal(&session->conn_id, conn_id))
+            return session;
+    }
+    return NULL;
+}
+
+/* ---- limits ---- */
+
+/* The jitter comes from the connection's id, so that the same end is found whenever it is asked for. */
+static int64_t lifetime_end_ms(const struct session *session)
+{
+    const struct config_gateway *gateway = &session->context->config->gateway;
+    if (gateway->max_lifetime_ms == 0)
+        return INT64_MAX;
+    int64_t jitter_ms = gateway->max_lifetime_ms * gateway->max_lifetime_jitter_percent / 100;
+    int64_t cut_ms = jitter_ms * session->conn_id.bytes[15] / UINT8_MAX;
+    int64_t age_ms = clock_of(session)->wall_ms - ulid_time_ms(&session->conn_id);
+    return clock_of(session)->now_ms - age_ms + gateway->max_lifetime_ms - cut_ms;
+}
+
+void session_limit_token(struct session *session, int64_t expires_at_wall_ms)
+{
+    const struct clock *clock = clock_of(session);
+    connection_unlimit(&session->connection, CLOSING_TOKEN_EXPIRED);
+    connection_limit(&session->connection, CLOSING_MAX_LIFETIME, lifetime_end_ms(session));
+    connection_limit(&session->connection, CLOSING_TOKEN_EXPIRED,
+                     clock->now_ms + expires_at_wall_ms - clock->wall_ms);
+}
+
+/* ---- messages ---- */
+
+void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uint64_t key)
+{
+    struct session *session = CONTAINER_OF(endpoint, struct session, endpoint);
+    struct blob *blob =
+        broadcast_blob(broadcast, session->context->encoder, session->connection.dialect);
+    if (blob)
+        connection_queue(&session->connection, blob_share(blob), key);
+}
+
+static void payload(struct connection *connection, char *data, size_t len, bool binary)
+{
+    struct session *session = session_of(connection);
+    struct message message = {.id = SLICE_NONE};
+    const char *problem = "binary messages are not part of this protocol";
+    metrics_count(session->context->metrics, METRIC_MESSAGES_IN);
+    if (binary || !connection->dialect->decode(&session->context->scratch, data, len, &message,
+                                               &problem))
+        dispatch_invalid(session, message.id, problem);
+    else
+        dispatch(session, &message);
+}
+
+static void left(struct connection *connection)
+{
+    struct session *session = session_of(connection);
+    struct handler_context *context = session->context;
+    request_orphan_all(session);
+    metrics_add(context->metrics, METRIC_SUBSCRIPTIONS, -session->endpoint.subscription_count);
+    metrics_add(context->metrics, METRIC_CONNECTIONS_ACTIVE, -1);
+    metrics_count(context->metrics, METRIC_CONNECTIONS_CLOSED);
+    context->session_count--;
+    char user[USER_ID_BYTES_MAX];
+    struct slice user_id = session_user(session);
+    memcpy(user, user_id.data, user_id.len);
+    router_detach(context->router, &session->endpoint);
+    presence_close(context->presence, (struct slice){user, user_id.len}, &session->conn_id);
+}
+
+static void gone(struct connection *connection)
+{
+    free(session_of(connection));
+}
+
+static const struct connection_owner OWNER = {
+    .payload = payload,
+    .tick = tick,
+    .left = left,
+    .gone = gone,
+};
+
+static void greet(struct session *session)
+{
+    char conn_id[ULID_TEXT_LEN];
+    ulid_write(conn_id, &session->conn_id);
+    const struct config *config = session->context->config;
+    connection_send(
+        &session->connection,
+        &(struct message){
+            .type = MESSAGE_CONNECTION_ESTABLISHED,
+            .established = {
+                .conn_id = {conn_id, sizeof(conn_id)},
+                .server_id = session->context->gateway_id,
+                .user_id = session_user(session),
+                .heartbeat_interval_ms = config->gateway.timeouts.heartbeat_interval_ms,
+                .expiry_window_ms = config->presence.expiry_window_ms,
+                .server_time_ms = clock_of(session)->wall_ms,
+            }});
+}
+
+struct session *session_open(struct handler_context *context, struct stream *from,
+                             struct slice greeting, const struct identity *identity,
+                             const struct ulid *conn_id, struct slice device_id)
+{
+    int64_t now_ms = context->loop->clock.now_ms;
+    struct session *session = malloc(sizeof(*session) + device_id.len);
+    if (!session)
+        return NULL;
+    *session = (struct session){
+        .context = context,
+        .conn_id = *conn_id,
+        .active_at_ms = now_ms,
+        .renew_at_ms = now_ms + renewal_period_ms(context->config),
+        .device_len = (uint8_t)device_id.len,
+    };
+    memcpy(session->device, device_id.data, device_id.len);
+    if (!router_attach(context->router, &session->endpoint, identity_user(identity))) {
+        free(session);
+        return NULL;
+    }
+    if (!connection_open(&session->connection, &context->connections, &OWNER,
+                         &DIALECT_TABLE_NATIVE, from, greeting)) {
+        router_detach(context->router, &session->endpoint);
+        free(session);
+        return NULL;
+    }
+    context->session_count++;
+    metrics_add(context->metrics, METRIC_CONNECTIONS_ACTIVE, 1);
+    metrics_count(context->metrics, METRIC_CONNECTIONS_OPENED);
+    greet(session);
+    session_limit_token(session, identity->expires_at_wall_ms);
+    connection_wake_at(&session->connection, session->renew_at_ms);
+    return session;
+}

@@ -1,0 +1,71 @@
+/*
+ * A session is an authenticated user on a connection: the connection itself, its place in routing, its
+ * lease, its limits and its requests under way.
+ *
+ *   token verified, lease registered ──session_open()──► commands are dispatched (dispatch.h)
+ *   connection leaves OPEN ──► lease closed, routes and subscriptions gone, requests orphaned
+ *   socket gone ──► freed
+ *
+ * Memory: one allocation, sized for the device id. Nothing else is held while it is idle.
+ */
+#ifndef ROLLCALL_HANDLER_SESSION_H
+#define ROLLCALL_HANDLER_SESSION_H
+
+#include "auth/identity.h"
+#include "connection/connection.h"
+#include "connection/rate_limit.h"
+#include "handler/context.h"
+#include "routing/router.h"
+
+struct request;
+
+struct session {
+    struct connection connection;
+    struct endpoint endpoint;
+    struct handler_context *context;
+    struct ulid conn_id;
+    struct rate_limit commands;
+    struct request *requests; /* answers that are still owed */
+    int64_t active_at_ms;
+    int64_t renew_at_ms;
+    uint16_t request_count;
+    bool idle;
+    uint8_t device_len;
+    char device[];
+};
+
+static inline struct slice session_user(const struct session *session)
+{
+    return route_user(session->endpoint.route);
+}
+
+/* Takes over an HTTP connection whose lease is registered and greets the client. `greeting` is the 101
+ * answer. NULL when memory is short; the stream is then still the caller's, and so is the lease. */
+struct session *session_open(struct handler_context *context, struct stream *from,
+                             struct slice greeting, const struct identity *identity,
+                             const struct ulid *conn_id, struct slice device_id);
+
+/* The user did something (or is known to do nothing) on this device. */
+void session_set_activity(struct session *session, enum activity activity);
+
+/* The token is good until then (wall clock). */
+void session_limit_token(struct session *session, int64_t expires_at_wall_ms);
+
+/* router->deliver */
+void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uint64_t key);
+
+/* presence_plane->lost: the store forgot a lease of ours; register it again. */
+void session_lease_lost(void *arg, struct slice user_id, const struct ulid *conn_id);
+
+/* The session of this connection id on this gateway, if the user is known; NULL: none. */
+struct session *session_find(struct handler_context *context, struct slice user_id,
+                             const struct ulid *conn_id);
+
+/* The lease as the store should know it. Borrows from the session. */
+struct lease session_lease(const struct session *session);
+
+/* Sends an error that answers `id` (SLICE_NONE: nothing in particular). */
+void session_error(struct session *session, struct slice id, enum error_code code,
+                   const char *text);
+
+#endif

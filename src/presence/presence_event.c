@@ -1,0 +1,92 @@
+#include "presence/presence_event.h"
+
+#include "base/json.h"
+#include "base/time_text.h"
+#include "message/fields.h"
+
+#define TOPIC_PREFIX SLICE("presence:")
+
+static const struct slice CHANGED = {"presence_changed", 16};
+static const struct slice PRIVACY = {"privacy_changed", 15};
+
+void presence_event_write(struct buffer *out, const struct presence_event *event)
+{
+    json_write_object(out);
+    if (event->kind == PRESENCE_EVENT_CHANGED) {
+        struct message message = {.type = MESSAGE_PRESENCE_CHANGED, .change = event->change};
+        json_write_key_string(out, SLICE("type"), CHANGED);
+        fields_encode(out, &message);
+    } else {
+        json_write_key_string(out, SLICE("type"), PRIVACY);
+        json_write_key_string(out, SLICE("user_id"), event->change.presence.user_id);
+    }
+    json_write_object_end(out);
+}
+
+static bool read_time(struct json *json, int64_t *out)
+{
+    struct slice text;
+    *out = TIME_NONE;
+    if (json_peek(json) == JSON_NULL)
+        return json_null(json);
+    return json_string(json, &text) && time_text_parse(text, out);
+}
+
+static bool read_status(struct json *json, enum presence_status *out)
+{
+    struct slice name;
+    return json_string(json, &name) && presence_status_parse(name, out);
+}
+
+static bool read_member(struct json *json, struct slice key, struct slice *type,
+                        struct presence_change *change)
+{
+    struct presence *presence = &change->presence;
+    if (slice_is(key, "type"))
+        return json_string(json, type);
+    if (slice_is(key, "user_id"))
+        return json_string(json, &presence->user_id);
+    if (slice_is(key, "status"))
+        return read_status(json, &presence->status);
+    if (slice_is(key, "in_call"))
+        return json_bool(json, &presence->in_call);
+    if (slice_is(key, "last_seen"))
+        return read_time(json, &presence->last_seen_ms);
+    if (slice_is(key, "version"))
+        return json_int(json, &presence->version);
+    if (slice_is(key, "timestamp"))
+        return read_time(json, &change->timestamp_ms);
+    return json_skip(json);
+}
+
+bool presence_event_parse(char *text, size_t len, struct presence_event *out)
+{
+    struct json json;
+    struct slice key;
+    struct slice type = SLICE_NONE;
+    *out = (struct presence_event){.change.presence.last_seen_ms = TIME_NONE};
+    json_init(&json, text, len);
+    json_object(&json);
+    while (json_member(&json, &key))
+        if (!read_member(&json, key, &type, &out->change))
+            return false;
+    if (!json_done(&json) || out->change.presence.user_id.len == 0)
+        return false;
+    out->kind = slice_equal(type, CHANGED) ? PRESENCE_EVENT_CHANGED : PRESENCE_EVENT_PRIVACY;
+    if (out->kind == PRESENCE_EVENT_PRIVACY)
+        return slice_equal(type, PRIVACY);
+    return out->change.presence.status != PRESENCE_UNKNOWN;
+}
+
+struct slice presence_topic(char *out, struct slice user_id)
+{
+    memcpy(out, TOPIC_PREFIX.data, TOPIC_PREFIX.len);
+    memcpy(out + TOPIC_PREFIX.len, user_id.data, user_id.len);
+    return (struct slice){out, TOPIC_PREFIX.len + user_id.len};
+}
+
+struct slice presence_topic_user(struct slice topic)
+{
+    return slice_starts_with(topic, TOPIC_PREFIX) ? slice_after(topic, TOPIC_PREFIX.len)
+                                                  : SLICE_NONE;
+}

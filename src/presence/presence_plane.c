@@ -1,0 +1,160 @@
+#include "presence/presence_plane.h"
+
+#include "base/log.h"
+#include "presence/presence_event.h"
+#include "presence/subscription.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void publish(struct presence_plane *plane, const struct presence_event *event)
+{
+    char name[ROUTER_TOPIC_BYTES_MAX];
+    struct buffer payload = BUFFER_INIT;
+    presence_event_write(&payload, event);
+    if (!payload.failed)
+        bus_publish(plane->bus, presence_topic(name, event->change.presence.user_id),
+                    buffer_slice(&payload));
+    buffer_free(&payload);
+}
+
+/* What must outlive the state store: versions of every change, and when somebody left. */
+static void note_last_seen(struct presence_plane *plane, const struct presence *presence)
+{
+    bool left = presence->status == PRESENCE_OFFLINE && presence->last_seen_ms != TIME_NONE;
+    if (left)
+        last_seen_note(plane->last_seen, presence->user_id, presence->last_seen_ms,
+                       (uint64_t)presence->version);
+}
+
+static void apply_transition(struct presence_plane *plane,
+                             const struct state_transition *transition)
+{
+    if (!transition->changed)
+        return;
+    metrics_count(plane->metrics, METRIC_PRESENCE_TRANSITIONS);
+    note_last_seen(plane, &transition->presence);
+    publish(plane, &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED,
+                                            .change = {.presence = transition->presence,
+                                                       .timestamp_ms = transition->at_ms}});
+}
+
+/* For operations whose caller waits for nothing. */
+static void settle(void *arg, enum state_status status, const struct state_transition *transition)
+{
+    struct presence_plane *plane = arg;
+    if (status == STATE_OK)
+        apply_transition(plane, transition);
+}
+
+struct opening {
+    struct presence_plane *plane;
+    void (*done)(void *arg, bool registered);
+    void *arg;
+};
+
+static void opened(void *arg, enum state_status status, const struct state_transition *transition)
+{
+    struct opening opening = *(struct opening *)arg;
+    free(arg);
+    /* the session first: it is told that it is established before anything else */
+    opening.done(opening.arg, status == STATE_OK);
+    if (status == STATE_OK)
+        apply_transition(opening.plane, transition);
+}
+
+void presence_open(struct presence_plane *plane, const struct lease *lease,
+                   void (*done)(void *arg, bool registered), void *arg)
+{
+    struct opening *opening = malloc(sizeof(*opening));
+    if (!opening) {
+        done(arg, false);
+        return;
+    }
+    *opening = (struct opening){plane, done, arg};
+    state_open(plane->store, lease, opened, opening);
+}
+
+void presence_renew(struct presence_plane *plane, struct slice user_id, const struct ulid *conn_id,
+                    int64_t last_heartbeat_ms)
+{
+    if (plane->renewal_count == PRESENCE_RENEWALS_MAX)
+        presence_flush(plane);
+    size_t index = plane->renewal_count++;
+    memcpy(plane->renewal_users[index], user_id.data, user_id.len);
+    plane->renewals[index] = (struct lease_renewal){
+        .conn_id = *conn_id,
+        .user_id = {plane->renewal_users[index], user_id.len},
+        .last_heartbeat_ms = last_heartbeat_ms,
+    };
+}
+
+static void renewed(void *arg, enum state_status status, const struct lease_renewal *renewals,
+                    size_t count)
+{
+    struct presence_plane *plane = arg;
+    if (status != STATE_OK)
+        return;
+    metrics_add(plane->metrics, METRIC_LEASES_RENEWED, (int64_t)count);
+    for (size_t i = 0; i < count; i++)
+        if (renewals[i].lost)
+            plane->lost(plane->lost_arg, renewals[i].user_id, &renewals[i].conn_id);
+}
+
+void presence_flush(struct presence_plane *plane)
+{
+    size_t count = plane->renewal_count;
+    plane->renewal_count = 0;
+    if (count)
+        state_renew(plane->store, plane->renewals, count, renewed, plane);
+}
+
+void presence_set_idle(struct presence_plane *plane, struct slice user_id,
+                       const struct ulid *conn_id, bool idle)
+{
+    state_set_idle(plane->store, user_id, conn_id, idle, settle, plane);
+}
+
+void presence_close(struct presence_plane *plane, struct slice user_id, const struct ulid *conn_id)
+{
+    state_close(plane->store, user_id, conn_id, settle, plane);
+}
+
+static void reaped(void *arg, enum state_status status, const struct state_transition *transitions,
+                   size_t count)
+{
+    struct presence_plane *plane = arg;
+    if (status != STATE_OK)
+        return;
+    metrics_add(plane->metrics, METRIC_PRESENCE_REAPED, (int64_t)count);
+    for (size_t i = 0; i < count; i++)
+        apply_transition(plane, &transitions[i]);
+}
+
+void presence_reap(struct presence_plane *plane)
+{
+    state_reap(plane->store, plane->config->presence.reap_batch_max, reaped, plane);
+}
+
+void presence_publish_privacy(struct presence_plane *plane, struct slice user_id)
+{
+    publish(plane, &(struct presence_event){.kind = PRESENCE_EVENT_PRIVACY,
+                                            .change.presence.user_id = user_id});
+}
+
+void presence_received(struct presence_plane *plane, struct slice topic, struct slice payload)
+{
+    char text[PRESENCE_EVENT_BYTES_MAX];
+    struct presence_event event;
+    if (payload.len > sizeof(text))
+        return;
+    memcpy(text, payload.data, payload.len);
+    if (!presence_event_parse(text, payload.len, &event)) {
+        log_warn("bad_presence_event", "topic=%s", log_quote(topic));
+        return;
+    }
+    if (event.kind == PRESENCE_EVENT_CHANGED)
+        subscription_fan_out(plane, topic, &event.change);
+    else
+        subscription_review(plane, event.change.presence.user_id);
+}

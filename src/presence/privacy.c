@@ -1,0 +1,38 @@
+#include "presence/privacy.h"
+
+static bool allows(enum ledger_visibility visibility, bool contacts)
+{
+    switch (visibility) {
+    case LEDGER_VISIBLE_EVERYONE:
+        return true;
+    case LEDGER_VISIBLE_CONTACTS_ONLY:
+        return contacts;
+    case LEDGER_VISIBLE_NOBODY:
+        break;
+    }
+    return false;
+}
+
+struct privacy_decision privacy_decide(struct slice viewer, const struct ledger_profile *target)
+{
+    if (slice_equal(viewer, target->user))
+        return (struct privacy_decision){PRIVACY_EVERYTHING, PRESENCE_REASON_NONE};
+    if (target->blocked_by_target || target->settings.presence == LEDGER_VISIBLE_NOBODY)
+        return (struct privacy_decision){PRIVACY_HIDDEN, PRESENCE_REASON_PRIVACY};
+    bool contacts = target->are_contacts && !target->blocked_by_viewer;
+    if (!allows(target->settings.presence, contacts))
+        return (struct privacy_decision){PRIVACY_HIDDEN, PRESENCE_REASON_NOT_CONTACTS};
+    bool last_seen = allows(target->settings.last_seen, contacts);
+    return (struct privacy_decision){last_seen ? PRIVACY_EVERYTHING : PRIVACY_PRESENCE,
+                                     PRESENCE_REASON_NONE};
+}
+
+struct presence privacy_apply(const struct presence *presence, struct privacy_decision decision)
+{
+    if (decision.view == PRIVACY_HIDDEN)
+        return presence_hidden(presence->user_id, decision.reason);
+    struct presence shown = *presence;
+    if (decision.view != PRIVACY_EVERYTHING)
+        shown.last_seen_ms = TIME_NONE;
+    return shown;
+}

@@ -1,0 +1,32 @@
+/*
+ * Privacy: who may see what of whom. The one engine that every output asks.
+ *
+ * It decides from the target's settings and the relation between viewer and target; it keeps nothing.
+ * A blocked viewer gets exactly what `nobody` shows, so that being blocked cannot be told from it; the
+ * one who blocks sees what a stranger sees. Everybody sees themselves.
+ */
+#ifndef ROLLCALL_PRESENCE_PRIVACY_H
+#define ROLLCALL_PRESENCE_PRIVACY_H
+
+#include "ledger/ledger.h"
+#include "message/presence.h"
+
+/* What a viewer may see; also the view of a subscription (routing/router.h). */
+enum privacy_view {
+    PRIVACY_HIDDEN,    /* nothing: the presence is `unknown` */
+    PRIVACY_PRESENCE,  /* status and call, not when they were last seen */
+    PRIVACY_EVERYTHING,
+    PRIVACY_VIEWS
+};
+
+struct privacy_decision {
+    enum privacy_view view;
+    enum presence_reason reason; /* where hidden */
+};
+
+struct privacy_decision privacy_decide(struct slice viewer, const struct ledger_profile *target);
+
+/* The presence as this viewer may see it. */
+struct presence privacy_apply(const struct presence *presence, struct privacy_decision decision);
+
+#endif
