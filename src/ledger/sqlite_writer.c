@@ -130,10 +130,21 @@ static void count_answers(struct ledger_metrics *metrics, const struct group *gr
     }
 }
 
+static bool begin(struct sqlite_worker *worker)
+{
+    struct database *database = &worker->database;
+    if (!sqlite_worker_ready(worker))
+        return false;
+    if (database_run(database, BEGIN))
+        return true;
+    log_error("ledger_begin_failed", "error=%s", log_quote(slice_of(database->failure_text)));
+    return false;
+}
+
 static void write_group(struct sqlite_worker *worker, struct ledger_request *chain)
 {
     struct group group = {.last_next = &group.first};
-    bool begun = sqlite_worker_ready(worker) && database_run(&worker->database, BEGIN);
+    bool begun = begin(worker);
     group.lost = !begun;
     execute_group(worker, &group, chain);
     if (!begun || !commit(worker, &group)) {
