@@ -4,12 +4,18 @@
  * The decoder takes bytes as they arrive and gives out the body's bytes where they stand; it keeps
  * nothing but where it is. Chunk extensions and trailers are checked, counted and thrown away.
  *
- *   SIZE ─ digit ─► SIZE_DIGITS ─ ';' ─► EXTENSION          TRAILER_START ─ CR ─► END_LF ─ LF ─►
- * ENDED ▲                  │ CR                 │ CR                ▲   │ name │                  ▼
- * ▼                   │   ▼ │               SIZE_LF ◄───────────────┘                   │
- * TRAILER_NAME ─ ':' ─► TRAILER_VALUE │                  │ LF, size > 0   │ LF, size 0            │
- * │ CR │                  ▼                └──────────────────────►┤                          ▼ └─
- * LF ─ DATA_LF ◄─ CR ─ DATA_CR ◄─ DATA                     └────────────── LF ─ TRAILER_LF
+ *   SIZE ──digit──► SIZE_DIGITS ──';'──► EXTENSION
+ *    ▲                 │ CR                 │ CR
+ *    │                 ▼                    │
+ *    │              SIZE_LF ◄───────────────┘
+ *    │                 │ LF ──── size 0 ────────► TRAILER_START ──CR──► END_LF ──LF──► ENDED
+ *    │                 ▼                           │         ▲
+ *    │               DATA                     name │         │ LF
+ *    │                 │ all of it                 ▼         │
+ *    │                 ▼                     TRAILER_NAME   TRAILER_LF
+ *    └─LF─ DATA_LF ◄─CR─ DATA_CR                   │ ':'     ▲
+ *                                                  ▼         │ CR
+ *                                            TRAILER_VALUE ──┘
  *
  * A Content-Length body is the one state FIXED. ENDED and FAILED are final.
  *
