@@ -36,7 +36,7 @@ struct jwt_signer *jwt_signer_load(const char *path, struct auth_error *error);
 struct jwt_signer *jwt_signer_parse(struct slice pem, struct slice kid, struct auth_error *error);
 
 /* Wipes and frees the key and nulls the caller's pointer. NULL is fine. */
-void jwt_signer_free(struct jwt_signer **signer);
+void jwt_signer_free(struct jwt_signer **held);
 
 /* Appends a token. False when OpenSSL fails or memory runs out; `out` then is as before. */
 bool jwt_sign(const struct jwt_signer *signer, const struct jwt_sign_claims *claims,

@@ -105,10 +105,15 @@ static bool read_pem(struct source *source, const char *data, size_t len)
     return ok || auth_error_set(source->error, "%s: %s", source->name, reason.text);
 }
 
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
+
 static bool looks_like_json(const char *data, size_t len)
 {
     size_t blank = 0;
-    while (blank < len && memchr(" \t\r\n", data[blank], 4))
+    while (blank < len && is_blank(data[blank]))
         blank++;
     return blank < len && data[blank] == '{';
 }

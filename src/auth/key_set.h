@@ -44,7 +44,7 @@ struct key_set *key_set_share(struct key_set *set);
 
 /* Gives up one reference and nulls the caller's pointer; the last one frees the set. NULL is fine.
  */
-void key_set_release(struct key_set **set);
+void key_set_release(struct key_set **held);
 
 size_t key_set_count(const struct key_set *set);
 
