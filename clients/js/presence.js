@@ -19,8 +19,8 @@ export class PresenceCache {
   /** Takes in what the server said; false if it was older than what is known already. */
   apply(presence) {
     const known = this.#known.get(presence.user_id);
-    const orderable = known !== undefined && presence.version > 0 && known.version > 0;
-    if (orderable && presence.version < known.version) return false;
+    const outdated = presence.version > 0 && presence.version < known?.version;
+    if (outdated) return false;
     this.#known.delete(presence.user_id);
     this.#known.set(presence.user_id, presence);
     this.#forgetSurplus();

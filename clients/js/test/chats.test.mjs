@@ -134,10 +134,11 @@ test('a sync refused for good gives out what was held, and says so', async () =>
   const sequences = heard(w);
   push(w, 1);
   push(w, 3);
+  push(w, 4);
   w.socket.reply(w.socket.ofType('sync_request')[0], { type: 'error', code: 'FORBIDDEN', message: '' });
   await settle();
-  assert.deepEqual(sequences, [1, 3]);
-  assert.deepEqual([w.errors[0].code, w.errors[0].chatId], ['FORBIDDEN', 'chat']);
+  assert.deepEqual(sequences, [1, 3, 4]);
+  assert.deepEqual(w.errors.map(({ code, chatId }) => [code, chatId]), [['FORBIDDEN', 'chat']]);
 });
 
 test('a server whose pages do not advance is not asked for ever', async () => {
@@ -157,6 +158,39 @@ test('what is held behind a hole is bounded, and the sync brings the rest', asyn
   const last = HELD_MESSAGES_MAX + 9;
   await answerSync(w, 2, last);
   assert.equal(sequences.length, last);
+
+  const other = world();
+  await other.ready();
+  const given = heard(other);
+  push(other, 1);
+  for (let n = 3; n < HELD_MESSAGES_MAX + 10; n += 1) push(other, n);
+  other.socket.reply(other.socket.ofType('sync_request')[0], { type: 'error', code: 'FORBIDDEN', message: '' });
+  await settle();
+  assert.equal(given.length, 1 + HELD_MESSAGES_MAX);
+});
+
+test('a hole left by a lost connection is filled after the next, in chats nobody opened too', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  push(w, 1);
+  push(w, 3);
+  w.socket.serverCloses();
+  await w.reconnect();
+  assert.equal(w.socket.ofType('sync_request')[0].after_sequence, 1);
+  await answerSync(w, 2, 4);
+  assert.deepEqual(sequences, [1, 2, 3, 4]);
+});
+
+test('a chat whose opening was refused is not opened again', async () => {
+  const w = world();
+  await w.ready();
+  const refused = codeOf(w.client.openChat('chat'));
+  w.socket.reply(w.socket.ofType('open_chat')[0], { type: 'error', code: 'NOT_FOUND', message: '' });
+  assert.equal(await refused, 'NOT_FOUND');
+  w.socket.serverCloses();
+  await w.reconnect();
+  assert.equal(w.socket.ofType('open_chat').length, 0);
 });
 
 test('after a reconnect open chats are opened and synced from the last sequence, then READY', async () => {

@@ -114,6 +114,33 @@ test('reconnect_after_ms counts for one attempt; failures after it back off from
   assert.equal(w.changes.at(-1).delayMs, 1000);
 });
 
+test('… even if the token cannot be had when the time has come', async () => {
+  let fail = false;
+  const w = world({
+    getToken: () => {
+      if (fail) throw new Error('no network');
+      return tokenEndingAt(w.time.now() + 10);
+    },
+  });
+  await w.ready();
+  fail = true;
+  w.socket.serverSends({ type: 'connection_closing', reason: 'draining', reconnect_allowed: true, reconnect_after_ms: 50 });
+  w.socket.serverCloses(1001);
+  await w.time.advance(50);
+  assert.equal(w.changes.at(-1).delayMs, 1000);
+});
+
+test('close() while the token is being fetched opens no socket', async () => {
+  let deliver;
+  const w = world({ getToken: () => new Promise((resolve) => (deliver = resolve)) });
+  w.client.connect();
+  await settle();
+  w.client.close();
+  deliver('token');
+  await settle();
+  assert.equal(w.sockets.length, 0);
+});
+
 test('reconnect_allowed: false stops', async () => {
   const w = world();
   await w.ready();

@@ -145,6 +145,7 @@ test('after close() and connect() the outbox works again', async () => {
   await refuse(w, 'SERVER_BUSY');
   w.client.close();
   assert.equal(await lost, 'CLOSED');
+  assert.equal(w.time.running, 0, 'the retry that was waiting is gone');
   await w.ready();
   const sent = w.client.sendMessage('chat', 'kept');
   await acknowledge(w, 1);

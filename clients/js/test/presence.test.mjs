@@ -113,6 +113,21 @@ test('restoring waits out a rate limit, and goes on without a plane that is down
   assert.equal(w.errors.length, 0);
 });
 
+test('a subscription that cannot be restored in ten tries is reported', async () => {
+  const w = world();
+  await w.ready();
+  await watching(w, 'bob');
+  w.socket.serverCloses();
+  await w.reconnect();
+  for (let attempt = 0; attempt < 10; attempt += 1) {
+    assert.equal(w.errors.length, 0);
+    w.socket.reply(w.socket.ofType('subscribe_presence')[attempt], { type: 'error', code: 'RATE_LIMITED', message: '', retry_after_seconds: 1 });
+    await w.time.advance(1000);
+    w.socket.serverSends({ type: 'heartbeat_ack' });
+  }
+  assert.deepEqual([w.errors[0].code, w.client.state], ['RATE_LIMITED', 'READY']);
+});
+
 test('the cache is bounded and keeps whom one watches', () => {
   const cache = new PresenceCache();
   cache.want(['watched']);

@@ -9,6 +9,9 @@ export async function settle() {
   for (let round = 0; round < 20; round += 1) await Promise.resolve();
 }
 
+/** What real timers do with a delay that does not fit: fire at once. */
+const TIMER_OVERFLOW_MS = 2 ** 31 - 1;
+
 export class VirtualTime {
   #nowMs = Date.parse('2026-01-01T00:00:00.000Z');
   #timers = new Map();
@@ -21,7 +24,8 @@ export class VirtualTime {
 
   setTimeout = (callback, delayMs) => {
     const handle = ++this.#lastHandle;
-    this.#timers.set(handle, { dueMs: this.#nowMs + Math.max(delayMs, this.throttleMs), callback });
+    const waitMs = delayMs > TIMER_OVERFLOW_MS ? 1 : Math.max(delayMs, this.throttleMs);
+    this.#timers.set(handle, { dueMs: this.#nowMs + waitMs, callback });
     return handle;
   };
 

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { tokenExpiryMs } from '../token.js';
-import { codeOf, settle, tokenEndingAt, world } from './support.mjs';
+import { Timers } from '../timers.js';
+import { tokenExpiryMs, TokenRefresh, TokenSource } from '../token.js';
+import { codeOf, settle, tokenEndingAt, VirtualTime, world } from './support.mjs';
 
 const START_MS = Date.parse('2026-01-01T00:00:00.000Z');
+const DAY_MS = 86400000;
 
 /** Tokens that live `lifeMs` from when they are asked for. */
 function issuer(lifeMs) {
@@ -91,17 +93,25 @@ test('a refresh that fails is tried again with back-off', async () => {
 });
 
 test('an issuer that repeats an ending token does not make a storm', async () => {
-  const w = world({ getToken: () => tokenEndingAt(START_MS + 10000) });
-  await w.ready();
-  await alive(w, 20000);
-  assert.ok(w.socket.ofType('refresh_token').length <= 20);
+  const time = new VirtualTime();
+  const tokens = new TokenSource({ getToken: () => tokenEndingAt(START_MS + 10000), now: time.now });
+  await tokens.current();
+  let sent = 0;
+  new TokenRefresh({ tokens, timers: new Timers(time), random: () => 0.5, send: async () => (sent += 1), onError: assert.fail }).start(0);
+  await time.advance(20000);
+  assert.equal(sent, 14, 'after 5, 7.5 and 8.75 s, then once a second');
 });
 
-test('a token that ends in months does not overflow the timer', async () => {
-  const { w, issued } = worldWithIssuer(90 * 86400000);
-  await w.ready();
-  await alive(w, 5000);
-  assert.equal(issued.length, 1);
+test('a token that ends in months is refreshed then, although no timer lasts that long', async () => {
+  const time = new VirtualTime();
+  const tokens = new TokenSource({ getToken: () => tokenEndingAt(time.now() + 90 * DAY_MS), now: time.now });
+  await tokens.current();
+  let sent = 0;
+  new TokenRefresh({ tokens, timers: new Timers(time), random: () => 0.5, send: async () => (sent += 1), onError: assert.fail }).start(0);
+  await time.advance(90 * DAY_MS - 61000);
+  assert.equal(sent, 0);
+  await time.advance(1000);
+  assert.equal(sent, 1);
 });
 
 test('reconnecting uses the token at hand while it lasts, and the refreshed one after a refresh', async () => {
