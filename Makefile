@@ -31,6 +31,7 @@ $(SUITES:%=test-%): test-%: ## run one suite: includes unit fault fuzz e2e tsan
 .PHONY: bench
 bench: build ## measure against the floor server and the peers
 	@tools/install-deps bench
+	@tools/npm-install bench/peers
 	@bench/run
 
 .PHONY: fuzz
