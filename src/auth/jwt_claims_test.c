@@ -1,5 +1,7 @@
 #include "auth/jwt_claims.h"
 
+#include "base/buffer.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,11 +15,11 @@ static const int64_t now_ms = INT64_C(1700000000000);
 static enum jwt_result check_with(const char *claims, const struct jwt_policy *policy,
                                   struct identity *out)
 {
-    char text[1024];
-    size_t len = strlen(claims);
-    assert_true(len < sizeof(text));
-    memcpy(text, claims, len);
-    return jwt_claims_check(text, len, policy, now_ms, out);
+    struct buffer text = BUFFER_INIT;
+    buffer_append_text(&text, claims);
+    enum jwt_result result = jwt_claims_check(text.data, text.len, policy, now_ms, out);
+    buffer_free(&text);
+    return result;
 }
 
 static enum jwt_result check(const char *claims)

@@ -164,17 +164,23 @@ static void refuses_weak_keys(void **state)
     EVP_PKEY_free(pss);
 }
 
+/* Writes `text` over what follows the first `marker`. */
+static void overwrite_after(struct buffer *buffer, struct slice marker, struct slice text)
+{
+    char *at = memmem(buffer->data, buffer->len, marker.data, marker.len);
+    assert_non_null(at);
+    memcpy(at + marker.len, text.data, text.len);
+}
+
 /* Every number is a signature of itself under an exponent of 1. */
 static void refuses_a_senseless_exponent(void **state)
 {
     struct fixture *keys = *state;
     struct buffer text = jwks(keys->rsa, "a", "");
-    char *exponent = memmem(text.data, text.len, "\"AQAB\"", 6);
-    memcpy(exponent, "\"AAAB\"", 6);
+    overwrite_after(&text, SLICE("\"e\":\""), SLICE("AAAB"));
     expect_refusal(&text, "exponent");
     text = jwks(keys->rsa, "a", "");
-    exponent = memmem(text.data, text.len, "\"AQAB\"", 6);
-    memcpy(exponent, "\"AQAA\"", 6);
+    overwrite_after(&text, SLICE("\"e\":\""), SLICE("AQAA"));
     expect_refusal(&text, "exponent");
 }
 
@@ -182,8 +188,7 @@ static void refuses_a_point_off_the_curve(void **state)
 {
     struct fixture *keys = *state;
     struct buffer text = jwks(keys->p256, "a", "");
-    char *x = (char *)memmem(text.data, text.len, "\"x\":\"", 5) + 5;
-    memcpy(x, "AAAAAAAAAAAA", 12);
+    overwrite_after(&text, SLICE("\"x\":\""), SLICE("AAAAAAAAAAAA"));
     expect_refusal(&text, "make no key");
 }
 
@@ -195,7 +200,7 @@ static void refuses_damaged_files(void **state)
     text.len -= 40;
     expect_refusal(&text, "PEM block 1 is damaged or cut short");
     key_testing_public_pem(keys->rsa, &text);
-    memcpy((char *)memmem(text.data, text.len, "MII", 3), "AAA", 3);
+    overwrite_after(&text, SLICE("-----\n"), SLICE("AAA"));
     expect_refusal(&text, "PEM block 1 (PUBLIC KEY) is damaged");
     refuse_text("-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n",
                 "neither PUBLIC KEY nor CERTIFICATE");
