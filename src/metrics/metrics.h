@@ -2,13 +2,22 @@
  * Metrics: one table of names, one array of values per worker.
  *
  * A worker counts into its own `struct metrics` with plain, relaxed operations; the exposition (any
- * worker, on a request for /metrics) adds up all workers' arrays. Names are the seeds' with dots made
- * underscores and `rollcall_` in front. Every metric of the table exists on every backend, zero where
- * it cannot apply.
+ * worker, on a request for /metrics) adds up all workers' arrays. Names are the specification's with
+ * dots made underscores and `rollcall_` in front. Every metric of the table exists on every backend,
+ * zero where it cannot apply.
  *
- * Three kinds: a counter only grows; a gauge is set, and the workers' values are added (or, where the
- * row says so, the largest or smallest is shown); a rate is shown per second over the last
- * METRICS_RATE_WINDOW_S whole seconds of a counter. Latencies are histograms from which a p99 is read.
+ * A row of the table says what is shown:
+ *
+ *   COUNTER                  only grows; the workers' values are added
+ *   SUM, LARGEST, SMALLEST   a gauge that is set; the workers' values are added, or one is chosen.
+ *                            A SMALLEST starts at 1: who has no say does not count
+ *   LARGEST_MILLE            as LARGEST, set in thousandths and shown as a share of 1
+ *   RATE(counter)            its growth per second over the last METRICS_RATE_WINDOW_S seconds
+ *   SHARE_OF(part, whole)    part / whole, of the growth in the last METRICS_RECENT_WINDOW_S seconds
+ *   SHARE_BESIDE(part, rest) part / (part + rest), likewise; 0 when nothing happened
+ *   P99(latency)             seconds, likewise; 0 when nothing happened
+ *
+ * The last four are computed when shown; nobody sets them.
  */
 #ifndef ROLLCALL_METRICS_METRICS_H
 #define ROLLCALL_METRICS_METRICS_H
@@ -19,107 +28,176 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { METRICS_WORKERS_MAX = 256, METRICS_RATE_WINDOW_S = 10, METRICS_HISTOGRAM_BUCKETS = 20 };
+enum {
+    METRICS_WORKERS_MAX = 256,
+    METRICS_RATE_WINDOW_S = 10,
+    METRICS_RECENT_WINDOW_S = 60,
+    /* Bucket i holds what took at most 2^i microseconds (the last finite one 17 s), the last one
+     * all that took longer. */
+    METRICS_HISTOGRAM_BUCKETS = 26
+};
 
-/* id, name after "rollcall_", kind, help */
+/* id, name after "rollcall_", what is shown, help */
 #define METRICS_LIST(ROW)                                                                          \
-    ROW(CONNECTIONS_ACTIVE, "gateway_connections_active", GAUGE_SUM, "Open, established connections") \
+    ROW(CONNECTIONS_ACTIVE, "gateway_connections_active", SUM, "Open, established connections")    \
     ROW(CONNECTIONS_OPENED, "gateway_connections_opened", COUNTER, "Connections established")      \
-    ROW(CONNECTIONS_RATE, "gateway_connections_rate", RATE_OF_OPENED, "Connections established per second") \
-    ROW(CONNECTIONS_REFUSED, "gateway_connections_refused", COUNTER, "Handshakes answered with an error") \
-    ROW(CONNECTIONS_CLOSED, "gateway_connections_closed", COUNTER, "Connections ended, for any reason") \
-    ROW(CONNECTION_TIMEOUT, "gateway_connection_timeout", COUNTER, "Connections closed after a silence of the lease window") \
-    ROW(CONNECTION_UNHEALTHY, "gateway_connection_unhealthy", COUNTER, "Times a connection was silent for the unhealthy time") \
-    ROW(SLOW_CONSUMER_WARNINGS, "gateway_slow_consumer_warnings", COUNTER, "SLOW_CONSUMER errors sent") \
-    ROW(SLOW_CONSUMER_DISCONNECTS, "gateway_slow_consumer_disconnects", COUNTER, "Connections closed as slow consumers") \
-    ROW(CIRCUIT_BREAKER_OPEN, "gateway_circuit_breaker_open", GAUGE_MAX, "1 while the breaker before the durability plane is open") \
-    ROW(INSTANCES_HEALTHY, "gateway_instances_healthy", GAUGE_MAX, "Gateways known to be alive")   \
-    ROW(REDIS_CONNECTION_ERRORS, "gateway_redis_connection_errors", COUNTER, "Connections to Redis that failed or broke") \
-    ROW(GATEWAY_REDIS_AVAILABLE, "gateway_redis_available", GAUGE_MIN, "1 while the state store answers this gateway") \
+    ROW(CONNECTIONS_RATE, "gateway_connections_rate", RATE(CONNECTIONS_OPENED),                    \
+        "Connections established per second")                                                      \
+    ROW(CONNECTIONS_REFUSED, "gateway_connections_refused", COUNTER,                               \
+        "Handshakes answered with an error")                                                       \
+    ROW(CONNECTIONS_CLOSED, "gateway_connections_closed", COUNTER,                                 \
+        "Connections ended, for any reason")                                                       \
+    ROW(CONNECTION_TIMEOUT, "gateway_connection_timeout", COUNTER,                                 \
+        "Connections closed after a silence of the lease window")                                  \
+    ROW(CONNECTION_UNHEALTHY, "gateway_connection_unhealthy", COUNTER,                             \
+        "Times a connection was silent for the unhealthy time")                                    \
+    ROW(SLOW_CONSUMER_WARNINGS, "gateway_slow_consumer_warnings", COUNTER,                         \
+        "SLOW_CONSUMER errors sent")                                                               \
+    ROW(SLOW_CONSUMER_DISCONNECTS, "gateway_slow_consumer_disconnects", COUNTER,                   \
+        "Connections closed as slow consumers")                                                    \
+    ROW(CIRCUIT_BREAKER_OPEN, "gateway_circuit_breaker_open", LARGEST,                             \
+        "1 while the breaker before the durability plane is open")                                 \
+    ROW(INSTANCES_HEALTHY, "gateway_instances_healthy", LARGEST, "Gateways known to be alive")     \
+    ROW(REDIS_CONNECTION_ERRORS, "gateway_redis_connection_errors", COUNTER,                       \
+        "Connections to Redis that failed or broke")                                               \
+    ROW(GATEWAY_REDIS_AVAILABLE, "gateway_redis_available", SMALLEST,                              \
+        "1 while the state store answers this gateway")                                            \
     ROW(AUTH_FAILURES, "gateway_auth_failures", COUNTER, "Tokens refused")                         \
-    ROW(ORIGIN_REFUSED, "gateway_origin_refused", COUNTER, "Handshakes from an origin that is not allowed") \
+    ROW(ORIGIN_REFUSED, "gateway_origin_refused", COUNTER,                                         \
+        "Handshakes from an origin that is not allowed")                                           \
     ROW(RATE_LIMITED, "gateway_rate_limited", COUNTER, "Commands answered with RATE_LIMITED")      \
     ROW(SERVER_BUSY, "gateway_server_busy", COUNTER, "Commands answered with SERVER_BUSY")         \
-    ROW(INVALID_MESSAGES, "gateway_invalid_messages", COUNTER, "Messages answered with INVALID_MESSAGE") \
-    ROW(PROTOCOL_ERRORS, "gateway_protocol_errors", COUNTER, "Connections closed for a violation of HTTP or WebSocket") \
+    ROW(INVALID_MESSAGES, "gateway_invalid_messages", COUNTER,                                     \
+        "Messages answered with INVALID_MESSAGE")                                                  \
+    ROW(PROTOCOL_ERRORS, "gateway_protocol_errors", COUNTER,                                       \
+        "Connections closed for a violation of HTTP or WebSocket")                                 \
     ROW(MEMORY_SHED, "gateway_memory_shed", COUNTER, "Connections closed to relieve memory")       \
     ROW(MESSAGES_IN, "gateway_messages_received", COUNTER, "Messages received from clients")       \
     ROW(MESSAGES_OUT, "gateway_messages_queued", COUNTER, "Messages queued for clients")           \
-    ROW(MESSAGES_SUPERSEDED, "gateway_messages_superseded", COUNTER, "Queued presence changes replaced by a newer one") \
-    ROW(BUS_DROPPED, "gateway_bus_dropped", COUNTER, "Events another gateway's full mailbox refused") \
+    ROW(MESSAGES_SUPERSEDED, "gateway_messages_superseded", COUNTER,                               \
+        "Queued presence changes replaced by a newer one")                                         \
+    ROW(BUS_DROPPED, "gateway_bus_dropped", COUNTER,                                               \
+        "Events another gateway's full mailbox refused")                                           \
     ROW(HTTP_REQUESTS, "http_requests", COUNTER, "HTTP requests answered")                         \
     ROW(HEARTBEATS, "heartbeat_received", COUNTER, "Heartbeats received")                          \
-    ROW(HEARTBEAT_QPS, "heartbeat_qps", RATE_OF_HEARTBEATS, "Heartbeats per second")               \
-    ROW(HEARTBEAT_LATENCY_P99, "heartbeat_latency_p99", P99_HEARTBEAT, "Seconds from a heartbeat's arrival to its answer in the queue, 99th percentile") \
-    ROW(LEASES_RENEWED, "heartbeat_leases_renewed", COUNTER, "Leases refreshed in the state store") \
+    ROW(HEARTBEAT_QPS, "heartbeat_qps", RATE(HEARTBEATS), "Heartbeats per second")                 \
+    ROW(HEARTBEAT_LATENCY_P99, "heartbeat_latency_p99", P99(HEARTBEAT),                            \
+        "Seconds from a heartbeat's arrival to its answer in the queue, 99th percentile")          \
+    ROW(LEASES_RENEWED, "heartbeat_leases_renewed", COUNTER,                                       \
+        "Leases refreshed in the state store")                                                     \
     ROW(PRESENCE_TRANSITIONS, "presence_transitions", COUNTER, "Changes of a user's presence")     \
-    ROW(PRESENCE_TRANSITIONS_PER_SEC, "presence_transitions_per_sec", RATE_OF_TRANSITIONS, "Changes of presence per second") \
-    ROW(PRESENCE_STALE_ENTRIES, "presence_stale_entries", GAUGE_MAX, "Leases past their expiry that no reaper has removed yet") \
-    ROW(PRESENCE_STALE_RATIO, "presence_stale_ratio", GAUGE_MAX, "Share of connections silent for the unhealthy time, per mille") \
-    ROW(PRESENCE_UPDATE_LATENCY_P99, "presence_update_latency_p99", P99_PRESENCE, "Seconds from a transition to its delivery to local sockets, 99th percentile") \
-    ROW(PRESENCE_REAPED, "presence_leases_reaped", COUNTER, "Leases that expired and were removed") \
-    ROW(SUBSCRIPTIONS, "presence_subscriptions", GAUGE_SUM, "Presence subscriptions held")         \
-    ROW(SUBSCRIPTION_FANOUT_COUNT, "presence_subscription_fanout_count", GAUGE_MAX, "Sockets the last presence change went to") \
-    ROW(PRESENCE_DELIVERIES, "presence_deliveries", COUNTER, "Presence changes delivered to sockets") \
-    ROW(TYPING_DELIVERY_P99, "typing_delivery_time_p99", P99_TYPING, "Seconds from a typing update to its delivery, 99th percentile") \
-    ROW(ROUTING_KEYS_COUNT, "routing_keys_count", GAUGE_SUM, "Routing entries held")               \
-    ROW(ROUTING_MULTI_DEVICE_USERS, "routing_multi_device_users", GAUGE_MAX, "Users with more than one connection") \
+    ROW(PRESENCE_TRANSITIONS_PER_SEC, "presence_transitions_per_sec", RATE(PRESENCE_TRANSITIONS),  \
+        "Changes of presence per second")                                                          \
+    ROW(PRESENCE_STALE_ENTRIES, "presence_stale_entries", LARGEST,                                 \
+        "Leases past their expiry that no reaper has removed yet")                                 \
+    ROW(PRESENCE_STALE_RATIO, "presence_stale_ratio", LARGEST_MILLE,                               \
+        "Share of connections silent for the unhealthy time")                                      \
+    ROW(PRESENCE_UPDATE_LATENCY_P99, "presence_update_latency_p99", P99(PRESENCE),                 \
+        "Seconds from a transition to its delivery to local sockets, 99th percentile")             \
+    ROW(PRESENCE_REAPED, "presence_leases_reaped", COUNTER,                                        \
+        "Leases that expired and were removed")                                                    \
+    ROW(SUBSCRIPTIONS, "presence_subscriptions", SUM, "Presence subscriptions held")               \
+    ROW(SUBSCRIPTION_FANOUT_COUNT, "presence_subscription_fanout_count", LARGEST,                  \
+        "Sockets the last presence change went to")                                                \
+    ROW(PRESENCE_DELIVERIES, "presence_deliveries", COUNTER,                                       \
+        "Presence changes delivered to sockets")                                                   \
+    ROW(TYPING_DELIVERY_P99, "typing_delivery_time_p99", P99(TYPING),                              \
+        "Seconds from a typing update to its delivery, 99th percentile")                           \
+    ROW(ROUTING_KEYS_COUNT, "routing_keys_count", SUM, "Routing entries held")                     \
+    ROW(ROUTING_MULTI_DEVICE_USERS, "routing_multi_device_users", LARGEST,                         \
+        "Users with more than one connection")                                                     \
     ROW(ROUTING_LOOKUPS, "routing_lookups", COUNTER, "Routing lookups")                            \
     ROW(ROUTING_LOOKUP_ERRORS, "routing_lookup_errors", COUNTER, "Routing lookups that failed")    \
-    ROW(ROUTING_LOOKUP_ERRORS_RATE, "routing_lookup_errors_rate", RATIO_LOOKUP_ERRORS, "Share of routing lookups that failed") \
-    ROW(REDIS_AVAILABLE, "redis_available", GAUGE_MIN, "1 while the state store answers (always 1 with memory)") \
-    ROW(REDIS_USED_MEMORY_PCT, "redis_used_memory_pct", GAUGE_MAX, "Redis memory used, per cent of maxmemory") \
-    ROW(REDIS_KEYSPACE_HITS, "redis_keyspace_hits", GAUGE_MAX, "Redis keyspace hits")              \
-    ROW(REDIS_KEYSPACE_MISSES, "redis_keyspace_misses", GAUGE_MAX, "Redis keyspace misses")        \
-    ROW(REDIS_EXPIRED_KEYS, "redis_expired_keys", GAUGE_MAX, "Redis keys expired")                 \
-    ROW(REDIS_EVICTED_KEYS, "redis_evicted_keys", GAUGE_MAX, "Redis keys evicted")                 \
-    ROW(REDIS_CONNECTED_CLIENTS, "redis_connected_clients", GAUGE_MAX, "Clients connected to Redis") \
-    ROW(REDIS_PUBSUB_CHANNELS, "redis_pubsub_channels", GAUGE_MAX, "Redis pub/sub channels")       \
-    ROW(REDIS_PUBSUB_PATTERNS, "redis_pubsub_patterns", GAUGE_MAX, "Redis pub/sub patterns")       \
-    ROW(COUNTER_CORRUPTION, "durability_counter_corruption", COUNTER, "Chats found with a missing or lagging counter (SEV-1)") \
-    ROW(DUPLICATE_SEQUENCE, "durability_duplicate_sequence", COUNTER, "Sequences found twice in a chat (SEV-1)") \
-    ROW(DYNAMODB_AVAILABLE, "durability_dynamodb_available", GAUGE_MIN, "1 while the ledger answers") \
-    ROW(DYNAMODB_THROTTLE_COUNT, "durability_dynamodb_throttle_count", COUNTER, "Ledger requests throttled") \
-    ROW(KAFKA_AVAILABLE, "durability_kafka_available", GAUGE_MIN, "1 while the feed takes events") \
-    ROW(KAFKA_PRODUCE_LATENCY_P99, "durability_kafka_produce_latency_p99", P99_PUBLISH, "Seconds to publish an event, 99th percentile") \
-    ROW(PERSIST_LATENCY_P99, "durability_persist_latency_p99", P99_PERSIST, "Seconds to make a message durable, 99th percentile") \
+    ROW(ROUTING_LOOKUP_ERRORS_RATE, "routing_lookup_errors_rate",                                  \
+        SHARE_OF(ROUTING_LOOKUP_ERRORS, ROUTING_LOOKUPS), "Share of routing lookups that failed")  \
+    ROW(REDIS_AVAILABLE, "redis_available", SMALLEST,                                              \
+        "1 while the state store answers (always 1 with memory)")                                  \
+    ROW(REDIS_USED_MEMORY_PCT, "redis_used_memory_pct", LARGEST,                                   \
+        "Redis memory used, per cent of maxmemory")                                                \
+    ROW(REDIS_KEYSPACE_HITS, "redis_keyspace_hits", LARGEST, "Redis keyspace hits")                \
+    ROW(REDIS_KEYSPACE_MISSES, "redis_keyspace_misses", LARGEST, "Redis keyspace misses")          \
+    ROW(REDIS_EXPIRED_KEYS, "redis_expired_keys", LARGEST, "Redis keys expired")                   \
+    ROW(REDIS_EVICTED_KEYS, "redis_evicted_keys", LARGEST, "Redis keys evicted")                   \
+    ROW(REDIS_CONNECTED_CLIENTS, "redis_connected_clients", LARGEST, "Clients connected to Redis") \
+    ROW(REDIS_PUBSUB_CHANNELS, "redis_pubsub_channels", LARGEST, "Redis pub/sub channels")         \
+    ROW(REDIS_PUBSUB_PATTERNS, "redis_pubsub_patterns", LARGEST, "Redis pub/sub patterns")         \
+    ROW(COUNTER_CORRUPTION, "durability_counter_corruption", COUNTER,                              \
+        "Chats found with a missing or lagging counter (SEV-1)")                                   \
+    ROW(DUPLICATE_SEQUENCE, "durability_duplicate_sequence", COUNTER,                              \
+        "Sequences found twice in a chat (SEV-1)")                                                 \
+    ROW(DYNAMODB_AVAILABLE, "durability_dynamodb_available", SMALLEST,                             \
+        "1 while the ledger answers")                                                              \
+    ROW(DYNAMODB_THROTTLE_COUNT, "durability_dynamodb_throttle_count", COUNTER,                    \
+        "Ledger requests throttled")                                                               \
+    ROW(KAFKA_AVAILABLE, "durability_kafka_available", SMALLEST, "1 while the feed takes events")  \
+    ROW(KAFKA_PRODUCE_LATENCY_P99, "durability_kafka_produce_latency_p99", P99(PUBLISH),           \
+        "Seconds to publish an event, 99th percentile")                                            \
+    ROW(PERSIST_LATENCY_P99, "durability_persist_latency_p99", P99(PERSIST),                       \
+        "Seconds to make a message durable, 99th percentile")                                      \
     ROW(MESSAGES_PERSISTED, "durability_messages_persisted", COUNTER, "Messages made durable")     \
-    ROW(MESSAGES_PERSISTED_RATE, "durability_messages_persisted_rate", RATE_OF_PERSISTED, "Messages made durable per second") \
-    ROW(TRANSACTION_CONFLICTS, "durability_transaction_conflicts", COUNTER, "Transactions that met a conflict") \
-    ROW(TRANSACTION_CONFLICT_RATE, "durability_transaction_conflict_rate", RATIO_CONFLICTS, "Share of transactions that met a conflict") \
-    ROW(IDEMPOTENCY_HITS, "durability_idempotency_hits", COUNTER, "Sends answered with an earlier result") \
-    ROW(IDEMPOTENCY_HIT_RATE, "durability_idempotency_hit_rate", RATIO_IDEMPOTENCY, "Share of sends answered with an earlier result") \
-    ROW(FANOUT_CONSUMER_LAG, "fanout_kafka_consumer_lag", GAUGE_MAX, "Events persisted and not yet fanned out") \
-    ROW(FANOUT_DELIVERED, "fanout_messages_delivered", COUNTER, "Messages put into sockets' queues") \
-    ROW(FANOUT_DELIVERED_RATE, "fanout_messages_delivered_rate", RATE_OF_DELIVERED, "Messages put into sockets' queues per second") \
+    ROW(MESSAGES_PERSISTED_RATE, "durability_messages_persisted_rate", RATE(MESSAGES_PERSISTED),   \
+        "Messages made durable per second")                                                        \
+    ROW(TRANSACTION_CONFLICTS, "durability_transaction_conflicts", COUNTER,                        \
+        "Transactions that met a conflict")                                                        \
+    ROW(TRANSACTION_CONFLICT_RATE, "durability_transaction_conflict_rate",                         \
+        SHARE_BESIDE(TRANSACTION_CONFLICTS, MESSAGES_PERSISTED),                                   \
+        "Share of transactions that met a conflict")                                               \
+    ROW(IDEMPOTENCY_HITS, "durability_idempotency_hits", COUNTER,                                  \
+        "Sends answered with an earlier result")                                                   \
+    ROW(IDEMPOTENCY_HIT_RATE, "durability_idempotency_hit_rate",                                   \
+        SHARE_BESIDE(IDEMPOTENCY_HITS, MESSAGES_PERSISTED),                                        \
+        "Share of sends answered with an earlier result")                                          \
+    ROW(FANOUT_CONSUMER_LAG, "fanout_kafka_consumer_lag", LARGEST,                                 \
+        "Events persisted and not yet fanned out")                                                 \
+    ROW(FANOUT_DELIVERED, "fanout_messages_delivered", COUNTER,                                    \
+        "Messages put into sockets' queues")                                                       \
+    ROW(FANOUT_DELIVERED_RATE, "fanout_messages_delivered_rate", RATE(FANOUT_DELIVERED),           \
+        "Messages put into sockets' queues per second")                                            \
     ROW(FANOUT_SKIPPED, "fanout_delivery_skipped", COUNTER, "Deliveries skipped")                  \
-    ROW(FANOUT_SKIP_RATE, "fanout_delivery_skip_rate", RATIO_SKIPPED, "Share of deliveries skipped") \
+    ROW(FANOUT_SKIP_RATE, "fanout_delivery_skip_rate",                                             \
+        SHARE_BESIDE(FANOUT_SKIPPED, FANOUT_DELIVERED), "Share of deliveries skipped")             \
     ROW(FANOUT_RETRY_COUNT, "fanout_retry_count", COUNTER, "Fan-out retries")                      \
-    ROW(FANOUT_DLQ_DEPTH, "fanout_dlq_depth", GAUGE_MAX, "Dead letters waiting")                   \
-    ROW(FANOUT_CONSUMER_RESTARTS, "fanout_consumer_restarts", COUNTER, "Fan-out consumers started again") \
-    ROW(CLIENT_RESYNC_FORCED, "client_resync_forced", COUNTER, "Connections closed for load control") \
-    ROW(CLIENT_RESYNC_FORCED_RATE, "client_resync_forced_rate", RATE_OF_RESYNCS, "Connections closed for load control per second")
+    ROW(FANOUT_DLQ_DEPTH, "fanout_dlq_depth", LARGEST, "Dead letters waiting")                     \
+    ROW(FANOUT_CONSUMER_RESTARTS, "fanout_consumer_restarts", COUNTER,                             \
+        "Fan-out consumers started again")                                                         \
+    ROW(CLIENT_RESYNC_FORCED, "client_resync_forced", COUNTER,                                     \
+        "Connections closed for load control")                                                     \
+    ROW(CLIENT_RESYNC_FORCED_RATE, "client_resync_forced_rate", RATE(CLIENT_RESYNC_FORCED),        \
+        "Connections closed for load control per second")
 
 enum metric {
-#define METRIC_ID(id, name, kind, help) METRIC_##id,
+#define METRIC_ID(id, name, shown, help) METRIC_##id,
     METRICS_LIST(METRIC_ID)
 #undef METRIC_ID
         METRIC_COUNT
 };
 
+/* id, name after "rollcall_", help */
+#define METRICS_LATENCY_LIST(ROW)                                                                  \
+    ROW(HEARTBEAT, "heartbeat_latency_seconds",                                                    \
+        "From a heartbeat's arrival to its answer in the queue (sampled)")                         \
+    ROW(PRESENCE, "presence_update_latency_seconds",                                               \
+        "From a transition to its delivery to local sockets")                                      \
+    ROW(TYPING, "typing_delivery_time_seconds", "From a typing update to its delivery")            \
+    ROW(PERSIST, "durability_persist_latency_seconds", "Making a message durable")                 \
+    ROW(PUBLISH, "durability_kafka_produce_latency_seconds", "Publishing an event")
+
 enum metrics_latency {
-    LATENCY_HEARTBEAT,
-    LATENCY_PRESENCE,
-    LATENCY_TYPING,
-    LATENCY_PERSIST,
-    LATENCY_PUBLISH,
-    LATENCY_COUNT
+#define METRICS_LATENCY_ID(id, name, help) LATENCY_##id,
+    METRICS_LATENCY_LIST(METRICS_LATENCY_ID)
+#undef METRICS_LATENCY_ID
+        LATENCY_COUNT
+};
+
+struct metrics_histogram {
+    _Atomic uint64_t buckets[METRICS_HISTOGRAM_BUCKETS];
+    _Atomic uint64_t sum_us;
 };
 
 /* One worker's values. Written by that worker alone, read by any. */
 struct metrics {
     _Atomic int64_t values[METRIC_COUNT];
-    _Atomic uint64_t latencies[LATENCY_COUNT][METRICS_HISTOGRAM_BUCKETS];
+    struct metrics_histogram latencies[LATENCY_COUNT];
 };
 
 static inline void metrics_add(struct metrics *metrics, enum metric metric, int64_t amount)
@@ -138,7 +216,7 @@ static inline void metrics_set(struct metrics *metrics, enum metric metric, int6
     atomic_store_explicit(&metrics->values[metric], value, memory_order_relaxed);
 }
 
-/* Puts one duration into a histogram whose buckets double from one microsecond. */
+/* Puts one duration into a histogram; a negative one (a clock that was read too late) counts as 0. */
 void metrics_latency(struct metrics *metrics, enum metrics_latency latency, int64_t microseconds);
 
 #endif

@@ -1,0 +1,99 @@
+#include "metrics/exposition.h"
+
+#include "metrics/exposition_text.h"
+#include "metrics/metric_row.h"
+
+#include <assert.h>
+#include <string.h>
+
+void exposition_init(struct exposition *exposition, int64_t now_ms, int64_t start_wall_ms)
+{
+    memset(exposition, 0, sizeof *exposition);
+    pthread_mutex_init(&exposition->mutex, NULL);
+    exposition->start_wall_ms = start_wall_ms;
+    exposition->samples[0].taken_ms = now_ms;
+    exposition->sample_count = 1;
+}
+
+void exposition_free(struct exposition *exposition)
+{
+    pthread_mutex_destroy(&exposition->mutex);
+}
+
+void exposition_add(struct exposition *exposition, struct metrics *metrics)
+{
+    assert(exposition->worker_count < METRICS_WORKERS_MAX);
+    for (enum metric metric = 0; metric < METRIC_COUNT; metric++)
+        if (metric_rows[metric].shown == METRIC_SHOWN_SMALLEST)
+            metrics_set(metrics, metric, 1);
+    exposition->workers[exposition->worker_count++] = metrics;
+}
+
+static int64_t combine(enum metric_shown shown, int64_t a, int64_t b)
+{
+    switch (shown) {
+    case METRIC_SHOWN_LARGEST:
+    case METRIC_SHOWN_LARGEST_MILLE:
+        return a > b ? a : b;
+    case METRIC_SHOWN_SMALLEST:
+        return a < b ? a : b;
+    default:
+        return a + b;
+    }
+}
+
+static void add_histogram(struct exposition_histogram *total, struct metrics_histogram *histogram)
+{
+    for (size_t i = 0; i < METRICS_HISTOGRAM_BUCKETS; i++)
+        total->buckets[i] += atomic_load_explicit(&histogram->buckets[i], memory_order_relaxed);
+    total->sum_us += atomic_load_explicit(&histogram->sum_us, memory_order_relaxed);
+}
+
+static void take_totals(struct exposition_totals *totals, const struct exposition *exposition,
+                        int64_t now_ms)
+{
+    *totals = (struct exposition_totals){.taken_ms = now_ms};
+    for (size_t w = 0; w < exposition->worker_count; w++) {
+        struct metrics *worker = exposition->workers[w];
+        for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
+            int64_t value = atomic_load_explicit(&worker->values[metric], memory_order_relaxed);
+            totals->values[metric] =
+                w == 0 ? value : combine(metric_rows[metric].shown, totals->values[metric], value);
+        }
+        for (enum metrics_latency latency = 0; latency < LATENCY_COUNT; latency++)
+            add_histogram(&totals->latencies[latency], &worker->latencies[latency]);
+    }
+}
+
+void exposition_sample(struct exposition *exposition, int64_t now_ms)
+{
+    struct exposition_totals totals;
+    take_totals(&totals, exposition, now_ms);
+    pthread_mutex_lock(&exposition->mutex);
+    exposition->samples[exposition->sample_count++ % EXPOSITION_SAMPLES] = totals;
+    pthread_mutex_unlock(&exposition->mutex);
+}
+
+/* The youngest sample that is `window_s` old, or the oldest there is. The mutex is held. */
+static const struct exposition_totals *sample_before(const struct exposition *exposition,
+                                                     int64_t now_ms, int window_s)
+{
+    const struct exposition_totals *sample = NULL;
+    for (size_t back = 1; back <= EXPOSITION_SAMPLES && back <= exposition->sample_count; back++) {
+        sample = &exposition->samples[(exposition->sample_count - back) % EXPOSITION_SAMPLES];
+        if (now_ms - sample->taken_ms >= (int64_t)window_s * 1000)
+            break;
+    }
+    return sample;
+}
+
+void exposition_write(struct buffer *out, struct exposition *exposition, int64_t now_ms)
+{
+    struct exposition_text text = {.out = out, .start_wall_ms = exposition->start_wall_ms};
+    pthread_mutex_lock(&exposition->mutex);
+    text.rate_base = *sample_before(exposition, now_ms, METRICS_RATE_WINDOW_S);
+    text.recent_base = *sample_before(exposition, now_ms, METRICS_RECENT_WINDOW_S);
+    pthread_mutex_unlock(&exposition->mutex);
+    take_totals(&text.now, exposition, now_ms);
+    exposition_text_write(&text);
+}

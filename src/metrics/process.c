@@ -1,0 +1,48 @@
+#include "metrics/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FD_FOLDER "/proc/self/fd"
+
+int64_t process_resident_bytes(void)
+{
+    char text[128];
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    ssize_t len = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (len <= 0)
+        return -1;
+    text[len] = '\0';
+    long long resident_pages;
+    if (sscanf(text, "%*d %lld", &resident_pages) != 1)
+        return -1;
+    return (int64_t)resident_pages * sysconf(_SC_PAGESIZE);
+}
+
+static int64_t count_fds(void)
+{
+    DIR *folder = opendir(FD_FOLDER);
+    if (!folder)
+        return -1;
+    int64_t count = 0;
+    struct dirent *entry;
+    while (count <= PROCESS_FDS_COUNTED_MAX && (entry = readdir(folder)))
+        count += entry->d_name[0] != '.';
+    closedir(folder);
+    /* One of them was the folder itself. */
+    return count <= PROCESS_FDS_COUNTED_MAX ? count - 1 : -1;
+}
+
+int64_t process_open_fds(void)
+{
+    struct stat folder;
+    if (stat(FD_FOLDER, &folder) < 0)
+        return -1;
+    return folder.st_size > 0 ? (int64_t)folder.st_size : count_fds();
+}
