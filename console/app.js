@@ -47,7 +47,10 @@ class Room {
   async enter(alsoWatch) {
     const met = [...alsoWatch, ...this.#names.known].filter((name) => name !== this.#name);
     const watched = [...new Set(met)].slice(0, PEOPLE_MAX);
-    const subscribed = Promise.all([this.#client.subscribePresence([this.#name]), this.#people.watch(watched)]);
+    const subscribed = Promise.all([
+      this.#client.subscribePresence([this.#name]),
+      this.#people.watch(watched),
+    ]);
     await this.#client.connect();
     this.#names.announce(this.#name);
     this.#offerSecondTab();

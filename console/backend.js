@@ -5,16 +5,25 @@ import { RollcallError } from '/client/rollcall.js';
 export async function fetchToken(user) {
   const response = await send('POST', '/dev/token', { user });
   if (response.status === 404) {
-    throw new RollcallError('UNAUTHENTICATED', 'This server hands out no tokens by name. Start it with --dev to use this page.');
+    throw new RollcallError(
+      'UNAUTHENTICATED',
+      'This server hands out no tokens by name. Start it with --dev to use this page.',
+    );
   }
-  if (response.status === 400) throw new RollcallError('UNAUTHENTICATED', 'This name cannot be used.');
+  if (response.status === 400)
+    throw new RollcallError('UNAUTHENTICATED', 'This name cannot be used.');
   if (!response.ok) throw new Error(`The server answered ${response.status}.`);
   return (await response.json()).token;
 }
 
-/** People on this page are strangers to one another, and by default only contacts see each other. */
+/** People on this page are strangers, and by default only contacts see each other. */
 export async function showMyself(token) {
-  const response = await send('PATCH', '/v1/me', { presence_visibility: 'everyone', last_seen_visibility: 'everyone' }, token);
+  const response = await send(
+    'PATCH',
+    '/v1/me',
+    { presence_visibility: 'everyone', last_seen_visibility: 'everyone' },
+    token,
+  );
   if (!response.ok) throw new Error(`The server answered ${response.status}.`);
 }
 

@@ -9,7 +9,12 @@ export class Journal {
     const time = document.createElement('time');
     const now = new Date();
     time.dateTime = now.toISOString();
-    time.textContent = now.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
+    time.textContent = now.toLocaleTimeString([], {
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      hour12: false,
+    });
     const who = document.createElement('strong');
     who.textContent = name;
     const text = document.createElement('span');

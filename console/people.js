@@ -42,7 +42,8 @@ export class People {
   /** Begins to watch; throws what the person who asked for it should read. */
   async watch(names) {
     const added = names.filter((name) => !this.#rows.has(name));
-    if (this.#rows.size + added.length > PEOPLE_MAX) throw new Error(`At most ${PEOPLE_MAX} people can be watched.`);
+    if (this.#rows.size + added.length > PEOPLE_MAX)
+      throw new Error(`At most ${PEOPLE_MAX} people can be watched.`);
     for (const name of added) this.#addRow(name);
     this.#redrawFrame();
     if (added.length > 0) await this.#client.subscribePresence(added);

@@ -26,7 +26,8 @@ export function statusLine(presence, nowMs) {
 
 function plainStatus({ status, in_call: inCall, last_seen: lastSeen }, nowMs) {
   if (status === 'unknown') return 'not here yet, or hidden';
-  if (status === 'offline') return lastSeen ? `offline · last seen ${ago(lastSeen, nowMs)}` : 'offline';
+  if (status === 'offline')
+    return lastSeen ? `offline · last seen ${ago(lastSeen, nowMs)}` : 'offline';
   return inCall ? `${status} · in a call` : status;
 }
 

@@ -3,8 +3,8 @@
  * out of sight for `hiddenAfterMs`, makes it idle.
  *
  * A glance at another tab is not an absence, hence the second limit; a hidden page gets no input,
- * hence a shorter one. setActive() overrules the page. Without a page (Node) and without setActive()
- * the answer is `undefined`: heartbeats then say nothing about activity.
+ * hence a shorter one. setActive() overrules the page. Without a page (Node) and without it the
+ * answer is `undefined`: heartbeats then say nothing about activity.
  */
 
 export const IDLE_AFTER_MS = 300000;
@@ -24,7 +24,13 @@ export class Activity {
   #cancelCheck = () => {};
 
   /** `page` is a Document or undefined; `onChange()` is called when the answer has changed. */
-  constructor({ page, timers, onChange, idleAfterMs = IDLE_AFTER_MS, hiddenAfterMs = HIDDEN_AFTER_MS }) {
+  constructor({
+    page,
+    timers,
+    onChange,
+    idleAfterMs = IDLE_AFTER_MS,
+    hiddenAfterMs = HIDDEN_AFTER_MS,
+  }) {
     this.#page = page;
     this.#timers = timers;
     this.#onChange = onChange;
@@ -35,7 +41,8 @@ export class Activity {
   start() {
     if (this.#page !== undefined) {
       this.stop();
-      for (const type of INPUT_EVENTS) this.#page.addEventListener(type, this.#sign, { passive: true, capture: true });
+      for (const type of INPUT_EVENTS)
+        this.#page.addEventListener(type, this.#sign, { passive: true, capture: true });
       this.#page.addEventListener('visibilitychange', this.#sign);
     }
     this.#lastSignMs = this.#timers.now();
@@ -46,7 +53,8 @@ export class Activity {
   stop() {
     this.#cancelCheck();
     this.#cancelCheck = () => {};
-    for (const type of INPUT_EVENTS) this.#page?.removeEventListener(type, this.#sign, { capture: true });
+    for (const type of INPUT_EVENTS)
+      this.#page?.removeEventListener(type, this.#sign, { capture: true });
     this.#page?.removeEventListener('visibilitychange', this.#sign);
   }
 

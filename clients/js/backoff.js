@@ -17,6 +17,7 @@ export function backoffDelayMs(attempt, random) {
 
 /** The delay a server asked for wins over our own. */
 export function retryDelayMs(error, attempt, random) {
-  if (error.retryAfterSeconds > 0) return Math.min(error.retryAfterSeconds * 1000, RECONNECT_AFTER_MAX_MS);
+  if (error.retryAfterSeconds > 0)
+    return Math.min(error.retryAfterSeconds * 1000, RECONNECT_AFTER_MAX_MS);
   return backoffDelayMs(attempt, random);
 }

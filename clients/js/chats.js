@@ -61,7 +61,9 @@ export class Chats {
 
   /** What a new connection must catch up on: open chats, and chats with a hole. */
   get unsettled() {
-    return [...this.#logs].filter(([, log]) => log.open || log.held.size > 0 || log.hinted).map(([chatId]) => chatId);
+    return [...this.#logs]
+      .filter(([, log]) => log.open || log.held.size > 0 || log.hinted)
+      .map(([chatId]) => chatId);
   }
 
   /** Takes `sync_from_sequence` of a closing connection: chats the server dropped messages of. */
@@ -111,12 +113,14 @@ export class Chats {
       const page = await this.#fetchPage(chatId, before);
       for (const message of page.messages) this.offer(message);
       if (page.has_more) {
-        if (log.last === before) throw new RollcallError('INVALID_MESSAGE', 'the sync does not advance', { chatId });
+        if (log.last === before)
+          throw new RollcallError('INVALID_MESSAGE', 'the sync does not advance', { chatId });
         continue;
       }
       this.#skipTo(log, page.latest_sequence);
       if (log.held.size === 0) break;
-      if (log.last === before) throw new RollcallError('SERVICE_UNAVAILABLE', 'the sync lags behind', { chatId });
+      if (log.last === before)
+        throw new RollcallError('SERVICE_UNAVAILABLE', 'the sync lags behind', { chatId });
     }
     log.hinted = false;
     return log.last;
@@ -134,7 +138,11 @@ export class Chats {
     for (const sequence of [...log.held.keys()]) {
       if (sequence <= log.last) log.held.delete(sequence);
     }
-    for (let next = log.held.get(log.last + 1); next !== undefined; next = log.held.get(log.last + 1)) {
+    for (
+      let next = log.held.get(log.last + 1);
+      next !== undefined;
+      next = log.held.get(log.last + 1)
+    ) {
       log.held.delete(next.sequence);
       log.last = next.sequence;
       this.#deliver(next);

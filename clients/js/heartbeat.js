@@ -2,8 +2,8 @@
  * Signs of life, both ways.
  *
  * A heartbeat goes out every interval. Death is counted from the first heartbeat nothing came back
- * for, not from the last thing heard: browsers slow the timers of hidden pages down to one a minute,
- * and a page woken that late must ask before it may conclude anything.
+ * for, not from the last thing heard: browsers slow the timers of hidden pages down to one a
+ * minute, and a page woken that late must ask before it may conclude anything.
  */
 export class Heartbeat {
   #timers;
@@ -14,7 +14,7 @@ export class Heartbeat {
   #cancelBeat = () => {};
   #cancelDeath = null;
 
-  /** `send()` sends one heartbeat; `onDead()` is called once, after which the heartbeat is stopped. */
+  /** `send()` sends one heartbeat; `onDead()` is called once, when the heartbeat has stopped. */
   constructor({ timers, send, onDead }) {
     this.#timers = timers;
     this.#send = send;

@@ -11,9 +11,9 @@
  *   any --close(), or the server does not want us back--> DISCONNECTED
  *
  * A close by the server is not a failure, and the delays start over once READY was reached. It is
- * final only when the server said `reconnect_allowed: false`, or refused a fresh token too. A refused
- * token (401, 4001, `token_expired`) is replaced once per outage; where the handshake fails and the
- * browser hides why, that may have been a 401, and the token is replaced once as well.
+ * final only when the server said `reconnect_allowed: false`, or refused a fresh token too. A
+ * refused token (401, 4001, `token_expired`) is replaced once per outage; where the handshake fails
+ * and the browser hides why, that may have been a 401, and the token is replaced once as well.
  */
 import { RollcallError } from './error.js';
 import { backoffDelayMs, RECONNECT_AFTER_MAX_MS } from './backoff.js';
@@ -112,7 +112,8 @@ export class Link {
   /** The one door for every change of state. */
   #setState(next, detail = {}) {
     const previous = this.#state;
-    if (!TRANSITIONS[previous].includes(next)) throw new Error(`no way from ${previous} to ${next}`);
+    if (!TRANSITIONS[previous].includes(next))
+      throw new Error(`no way from ${previous} to ${next}`);
     this.#state = next;
     this.#events.state({ state: next, previous, ...detail });
   }
@@ -121,7 +122,9 @@ export class Link {
     const turn = ++this.#turn;
     this.#cancelTimer();
     this.#setState(RECONNECTING);
-    this.#cancelTimer = this.#timers.after(HANDSHAKE_TIMEOUT_MS, () => this.#lost({ reason: 'handshake_timeout' }));
+    this.#cancelTimer = this.#timers.after(HANDSHAKE_TIMEOUT_MS, () =>
+      this.#lost({ reason: 'handshake_timeout' }),
+    );
     try {
       const token = await this.#tokens.current();
       if (turn === this.#turn) this.#openSocket(token);
@@ -156,7 +159,9 @@ export class Link {
   #receive(text) {
     const message = parseMessage(text);
     if (message === null) {
-      this.#events.error(new RollcallError('INVALID_MESSAGE', 'the server sent something that is not a message'));
+      this.#events.error(
+        new RollcallError('INVALID_MESSAGE', 'the server sent something that is not a message'),
+      );
     } else if (message.type === 'connection_established' && this.#state === CONNECTED) {
       this.#cancelTimer();
       this.#setState(SYNCING);
@@ -186,19 +191,26 @@ export class Link {
       return;
     }
     const turn = this.#turn;
-    if (!failedAttempt) this.#setState(DISCONNECTED, { code, reason: this.#closing?.reason ?? reason });
+    if (!failedAttempt)
+      this.#setState(DISCONNECTED, { code, reason: this.#closing?.reason ?? reason });
     const overtaken = turn !== this.#turn; // a listener called connect() or close()
     if (!overtaken) this.#backOff();
   }
 
   /** Why there is no point in another attempt, or null. Replaces the token where that may help. */
   #finalError(code, failedAttempt) {
-    const tokenRefused = this.#refused || code === CLOSE_TOKEN || this.#closing?.reason === 'token_expired';
+    const tokenRefused =
+      this.#refused || code === CLOSE_TOKEN || this.#closing?.reason === 'token_expired';
     if (tokenRefused) {
-      return this.#replaceToken() ? null : new RollcallError('UNAUTHENTICATED', 'the server refused the token');
+      return this.#replaceToken()
+        ? null
+        : new RollcallError('UNAUTHENTICATED', 'the server refused the token');
     }
     if (this.#closing?.reconnect_allowed === false) {
-      return new RollcallError('CLOSED', `the server closed the connection for good: ${this.#closing.reason}`);
+      return new RollcallError(
+        'CLOSED',
+        `the server closed the connection for good: ${this.#closing.reason}`,
+      );
     }
     if (failedAttempt) this.#replaceToken();
     return null;
@@ -215,7 +227,9 @@ export class Link {
     const askedMs = this.#closing?.reconnect_after_ms;
     this.#closing = null;
     const delayMs =
-      askedMs >= 0 ? Math.min(askedMs, RECONNECT_AFTER_MAX_MS) : backoffDelayMs(this.#attempts++, this.#random);
+      askedMs >= 0
+        ? Math.min(askedMs, RECONNECT_AFTER_MAX_MS)
+        : backoffDelayMs(this.#attempts++, this.#random);
     this.#cancelTimer = this.#timers.after(delayMs, () => this.#attempt());
     this.#setState(BACKOFF, { delayMs, attempt: this.#attempts });
   }

@@ -12,7 +12,7 @@ import { retryDelayMs } from './backoff.js';
 /** Unacknowledged messages in all chats together. Beyond it: QUEUE_FULL. */
 export const OUTBOX_MAX = 100;
 
-/** Refusals and missing replies of one message before its sender is told. Lost connections are free. */
+/** Refusals and missing replies before a message's sender is told. Lost connections are free. */
 export const SEND_ATTEMPTS_MAX = 10;
 
 export class Outbox {
@@ -39,7 +39,11 @@ export class Outbox {
   /** Promises the acknowledgement. */
   add(chatId, clientMessageId, body) {
     if (this.#size >= OUTBOX_MAX) {
-      return Promise.reject(new RollcallError('QUEUE_FULL', `${OUTBOX_MAX} messages are unacknowledged`, { clientMessageId }));
+      return Promise.reject(
+        new RollcallError('QUEUE_FULL', `${OUTBOX_MAX} messages are unacknowledged`, {
+          clientMessageId,
+        }),
+      );
     }
     return new Promise((resolve, reject) => {
       const queue = this.#queues.get(chatId) ?? [];

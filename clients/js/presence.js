@@ -5,7 +5,7 @@
  * says that the user may no longer be seen, and always counts.
  */
 
-/** Users remembered. Beyond it the one heard of longest ago, and not subscribed to, is forgotten. */
+/** Users remembered. Beyond it the one longest not heard of, nor subscribed to, is forgotten. */
 export const PRESENCE_CACHE_MAX = 1000;
 
 export class PresenceCache {
@@ -53,5 +53,7 @@ export class PresenceCache {
 }
 
 function samePresence(left, right) {
-  return ['status', 'in_call', 'last_seen', 'stale', 'reason'].every((field) => left[field] === right[field]);
+  return ['status', 'in_call', 'last_seen', 'stale', 'reason'].every(
+    (field) => left[field] === right[field],
+  );
 }

@@ -38,16 +38,29 @@ export class Requests {
    * `idempotent`: may be sent twice. `early`: belongs to restoring the connection it is made on, so
    * it goes out before READY and dies with that connection.
    */
-  request(type, fields = {}, { timeoutMs = REQUEST_TIMEOUT_MS, idempotent = false, early = false } = {}) {
+  request(
+    type,
+    fields = {},
+    { timeoutMs = REQUEST_TIMEOUT_MS, idempotent = false, early = false } = {},
+  ) {
     if (this.#pending.size >= PENDING_REQUESTS_MAX) {
-      return Promise.reject(new RollcallError('QUEUE_FULL', `${PENDING_REQUESTS_MAX} requests are waiting`));
+      return Promise.reject(
+        new RollcallError('QUEUE_FULL', `${PENDING_REQUESTS_MAX} requests are waiting`),
+      );
     }
     if (early && !this.#isOpen(true)) {
       return Promise.reject(new RollcallError('DISCONNECTED', 'there is no connection'));
     }
     return new Promise((resolve, reject) => {
       const id = String(++this.#lastId);
-      const entry = { frame: { ...fields, type, id }, resolve, reject, idempotent, early, sent: false };
+      const entry = {
+        frame: { ...fields, type, id },
+        resolve,
+        reject,
+        idempotent,
+        early,
+        sent: false,
+      };
       entry.cancelTimeout = this.#timers.after(timeoutMs, () => {
         this.#fail(id, new RollcallError('TIMEOUT', `no reply to ${type} within ${timeoutMs} ms`));
       });
@@ -75,7 +88,11 @@ export class Requests {
   connectionLost() {
     for (const [id, entry] of [...this.#pending]) {
       if (entry.idempotent && !entry.early) entry.sent = false;
-      else if (entry.sent) this.#fail(id, new RollcallError('DISCONNECTED', 'the connection was lost before the reply'));
+      else if (entry.sent)
+        this.#fail(
+          id,
+          new RollcallError('DISCONNECTED', 'the connection was lost before the reply'),
+        );
     }
   }
 

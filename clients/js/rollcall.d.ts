@@ -1,6 +1,6 @@
 /** Types of Rollcall's JavaScript client. Fields of the protocol keep the names they have there. */
 
-// --- What the server says -------------------------------------------------------------------------
+// --- What the server says -----------------------------------------------------------------------
 
 export type Status = 'online' | 'away' | 'offline' | 'unknown';
 
@@ -74,7 +74,14 @@ export interface ConnectionClosing {
 export interface CallPush {
   call_id: string;
   from?: string;
-  reason?: 'hangup' | 'rejected' | 'cancelled' | 'timeout' | 'busy' | 'answered_elsewhere' | 'disconnected';
+  reason?:
+    | 'hangup'
+    | 'rejected'
+    | 'cancelled'
+    | 'timeout'
+    | 'busy'
+    | 'answered_elsewhere'
+    | 'disconnected';
 }
 
 /** Any reply or push, with what its type brings along. */
@@ -84,7 +91,7 @@ export interface ServerMessage {
   [field: string]: unknown;
 }
 
-// --- Errors ---------------------------------------------------------------------------------------
+// --- Errors -------------------------------------------------------------------------------------
 
 export type ServerErrorCode =
   | 'INVALID_MESSAGE'
@@ -111,7 +118,11 @@ export interface RollcallErrorDetail {
 }
 
 export class RollcallError extends Error {
-  constructor(code: ServerErrorCode | ClientErrorCode, message: string, detail?: RollcallErrorDetail);
+  constructor(
+    code: ServerErrorCode | ClientErrorCode,
+    message: string,
+    detail?: RollcallErrorDetail,
+  );
   static fromMessage(message: ServerMessage): RollcallError;
   readonly name: 'RollcallError';
   readonly code: ServerErrorCode | ClientErrorCode;
@@ -122,9 +133,10 @@ export class RollcallError extends Error {
   readonly retryable: boolean;
 }
 
-// --- Events ---------------------------------------------------------------------------------------
+// --- Events -------------------------------------------------------------------------------------
 
-export type State = 'CONNECTED' | 'CLOSING' | 'DISCONNECTED' | 'BACKOFF' | 'RECONNECTING' | 'SYNCING' | 'READY';
+export type State =
+  'CONNECTED' | 'CLOSING' | 'DISCONNECTED' | 'BACKOFF' | 'RECONNECTING' | 'SYNCING' | 'READY';
 
 export interface StateChange {
   state: State;
@@ -163,7 +175,7 @@ export interface Events {
   contact_removed: { user_id: string };
 }
 
-// --- Construction ---------------------------------------------------------------------------------
+// --- Construction -------------------------------------------------------------------------------
 
 /** As much of a WebSocket as the client uses: that of browsers, of Node, of the ws package. */
 export interface WebSocketLike {
@@ -195,7 +207,7 @@ export interface ActivityOptions {
 }
 
 interface CommonOptions {
-  /** http, https, ws or wss; the path defaults to `/v1/ws`, in a page all of it to the page's origin. */
+  /** http, https, ws or wss; the path defaults to `/v1/ws`, in a page the rest to its origin. */
   url?: string | URL;
   /** Stays the same over reconnects; made up if not given. */
   deviceId?: string;
@@ -209,7 +221,10 @@ interface CommonOptions {
 
 /** An error with code UNAUTHENTICATED thrown by `getToken` ends the client; any other is retried. */
 export type Options = CommonOptions &
-  ({ token: string; getToken?: undefined } | { token?: string; getToken: () => string | Promise<string> });
+  (
+    | { token: string; getToken?: undefined }
+    | { token?: string; getToken: () => string | Promise<string> }
+  );
 
 export interface RequestOptions {
   /** 10,000 unless told. */
@@ -218,7 +233,7 @@ export interface RequestOptions {
   idempotent?: boolean;
 }
 
-// --- The client -----------------------------------------------------------------------------------
+// --- The client ---------------------------------------------------------------------------------
 
 export class Rollcall {
   constructor(options: Options);
@@ -233,13 +248,20 @@ export class Rollcall {
 
   on<Type extends keyof Events>(type: Type, listener: (payload: Events[Type]) => void): () => void;
   on(type: string, listener: (payload: any) => void): () => void;
-  once<Type extends keyof Events>(type: Type, listener: (payload: Events[Type]) => void): () => void;
+  once<Type extends keyof Events>(
+    type: Type,
+    listener: (payload: Events[Type]) => void,
+  ): () => void;
   once(type: string, listener: (payload: any) => void): () => void;
   off(type: string, listener: (payload: any) => void): void;
 
   setActive(active: boolean | null): void;
   refreshToken(token?: string): Promise<void>;
-  request(type: string, fields?: Record<string, unknown>, options?: RequestOptions): Promise<ServerMessage>;
+  request(
+    type: string,
+    fields?: Record<string, unknown>,
+    options?: RequestOptions,
+  ): Promise<ServerMessage>;
 
   presence(userId: string): Presence | undefined;
   subscribePresence(userIds: string[]): Promise<Presence[]>;
@@ -249,7 +271,11 @@ export class Rollcall {
   openChat(chatId: string, options?: { afterSequence?: number }): Promise<ChatSnapshot>;
   closeChat(chatId: string): Promise<void>;
   typing(chatId: string, typing?: boolean): boolean;
-  sendMessage(chatId: string, body: string, options?: { clientMessageId?: string }): Promise<MessageAck>;
+  sendMessage(
+    chatId: string,
+    body: string,
+    options?: { clientMessageId?: string },
+  ): Promise<MessageAck>;
   sync(chatId: string): Promise<number>;
   fetchMessages(chatId: string, afterSequence: number, limit?: number): Promise<MessagePage>;
   ack(chatId: string, sequence: number): boolean;

@@ -18,8 +18,8 @@
  *   token.js       tokens and their renewal
  *
  * Events: `state`, `presence`, `message`, `chat`, `typing`, `error`, and every other push of the
- * server under its own name (`call_incoming`, `delivery`, `contact_request`, `connection_closing`, …).
- * Fields of the protocol keep their names.
+ * server under its own name (`call_incoming`, `delivery`, `contact_request`, …). Fields of the
+ * protocol keep their names.
  */
 import { Emitter } from './emitter.js';
 import { RollcallError } from './error.js';
@@ -36,9 +36,20 @@ export class Rollcall {
   #tokens;
   #session;
 
-  constructor({ url, token, getToken, deviceId, WebSocket = globalThis.WebSocket, random = Math.random, timers, activity = {} }) {
-    if (!WebSocket) throw new TypeError('there is no WebSocket here: pass one, such as that of the ws package');
-    if (token === undefined && getToken === undefined) throw new TypeError('token or getToken is needed');
+  constructor({
+    url,
+    token,
+    getToken,
+    deviceId,
+    WebSocket = globalThis.WebSocket,
+    random = Math.random,
+    timers,
+    activity = {},
+  }) {
+    if (!WebSocket)
+      throw new TypeError('there is no WebSocket here: pass one, such as that of the ws package');
+    if (token === undefined && getToken === undefined)
+      throw new TypeError('token or getToken is needed');
     this.deviceId = deviceId ?? uniqueId();
     const clock = new Timers(timers);
     this.#tokens = new TokenSource({ token, getToken, now: () => clock.now() });
@@ -53,7 +64,7 @@ export class Rollcall {
     });
   }
 
-  // --- Connection ---------------------------------------------------------------------------------
+  // --- Connection -------------------------------------------------------------------------------
 
   /** One of the states of link.js. */
   get state() {
@@ -109,14 +120,14 @@ export class Rollcall {
     return this.#session.requests.request(type, fields, options);
   }
 
-  // --- Presence -----------------------------------------------------------------------------------
+  // --- Presence ---------------------------------------------------------------------------------
 
   /** What is known of a user, or undefined. */
   presence(userId) {
     return this.#session.presence.get(userId);
   }
 
-  /** Watches users until unsubscribePresence(), over reconnects too. Promises their presences now. */
+  /** Watches users until unsubscribePresence(), over reconnects too. Promises their presences. */
   async subscribePresence(userIds) {
     const added = this.#session.presence.want(userIds);
     try {
@@ -136,7 +147,7 @@ export class Rollcall {
     return this.#session.snapshot('query_presence', userIds);
   }
 
-  // --- Chats --------------------------------------------------------------------------------------
+  // --- Chats ------------------------------------------------------------------------------------
 
   /**
    * Opens a chat until closeChat(), over reconnects too. Its messages come as `message` events from
@@ -160,7 +171,10 @@ export class Rollcall {
   /** Says that the user is typing, or no longer. Only worth saying now: false if not connected. */
   typing(chatId, typing = true) {
     if (this.state !== READY) return false;
-    return this.#session.link.send({ type: typing ? 'typing_start' : 'typing_stop', chat_id: chatId });
+    return this.#session.link.send({
+      type: typing ? 'typing_start' : 'typing_stop',
+      chat_id: chatId,
+    });
   }
 
   /** Promises the acknowledgement, however many connections it takes. */
@@ -168,14 +182,18 @@ export class Rollcall {
     return this.#session.outbox.add(chatId, clientMessageId, body);
   }
 
-  /** Catches up with a chat: what was missed comes as `message` events. Promises the last sequence. */
+  /** Catches up with a chat by `message` events. Promises the last sequence. */
   sync(chatId) {
     return this.#session.chats.sync(chatId);
   }
 
   /** One page of a chat's past, for scrolling back: nothing is given out as events. */
   fetchMessages(chatId, afterSequence, limit) {
-    return this.request('sync_request', { chat_id: chatId, after_sequence: afterSequence, limit }, { idempotent: true });
+    return this.request(
+      'sync_request',
+      { chat_id: chatId, after_sequence: afterSequence, limit },
+      { idempotent: true },
+    );
   }
 
   /** Tells the server up to where this device has it. */
@@ -183,7 +201,7 @@ export class Rollcall {
     return this.#session.link.send({ type: 'ack', chat_id: chatId, sequence });
   }
 
-  // --- Calls --------------------------------------------------------------------------------------
+  // --- Calls ------------------------------------------------------------------------------------
 
   /** Rings a contact; promises `{call_id}`. */
   requestCall(to, { callId } = {}) {

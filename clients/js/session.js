@@ -80,7 +80,7 @@ export class Session {
     return snapshot;
   }
 
-  // --- Construction -------------------------------------------------------------------------------
+  // --- Construction -----------------------------------------------------------------------------
 
   #buildLink(url, tokens, WebSocket) {
     const [timers, random] = [this.#timers, this.#random];
@@ -121,7 +121,11 @@ export class Session {
     });
     this.chats = new Chats({
       fetchPage: (chatId, afterSequence) =>
-        this.requests.request('sync_request', { chat_id: chatId, after_sequence: afterSequence }, { early: true }),
+        this.requests.request(
+          'sync_request',
+          { chat_id: chatId, after_sequence: afterSequence },
+          { early: true },
+        ),
       deliver: (message) => this.#emitter.emit('message', message),
       onGap: (chatId) => this.#restore(chatId, () => this.chats.sync(chatId)),
     });
@@ -142,7 +146,7 @@ export class Session {
     });
   }
 
-  // --- Life of a connection -----------------------------------------------------------------------
+  // --- Life of a connection ---------------------------------------------------------------------
 
   #stateChanged(change) {
     if (change.state === DISCONNECTED) {
@@ -172,7 +176,9 @@ export class Session {
   async #restoreAll() {
     const generation = this.#generation;
     if (this.presence.wanted.length > 0) {
-      await this.#restore(undefined, () => this.snapshot('subscribe_presence', this.presence.wanted, { early: true }));
+      await this.#restore(undefined, () =>
+        this.snapshot('subscribe_presence', this.presence.wanted, { early: true }),
+      );
     }
     await inParallel(this.chats.unsettled, RESTORE_PARALLEL, (chatId) =>
       this.#restore(chatId, () => this.#restoreChat(chatId)),
@@ -227,7 +233,7 @@ export class Session {
     for (const { reject } of this.#waiters.splice(0)) reject(error);
   }
 
-  // --- What the server says -----------------------------------------------------------------------
+  // --- What the server says ---------------------------------------------------------------------
 
   #received(message) {
     this.#heartbeat.heard();
@@ -253,7 +259,8 @@ export class Session {
         this.chats.offer(message);
         break;
       case 'connection_closing':
-        if (typeof message.sync_from_sequence === 'object') this.chats.hint(message.sync_from_sequence ?? {});
+        if (typeof message.sync_from_sequence === 'object')
+          this.chats.hint(message.sync_from_sequence ?? {});
         break;
     }
   }
@@ -279,7 +286,7 @@ export class Session {
     if (this.presence.apply(presence)) this.#emitter.emit('presence', presence);
   }
 
-  /** The server does not push a message back to where it came from: its acknowledgement stands for it. */
+  /** The server does not push a message back to its sender: the acknowledgement stands for it. */
   async #sendEntry({ chatId, clientMessageId, body }) {
     const fields = { chat_id: chatId, client_message_id: clientMessageId, body };
     const ack = await this.requests.request('send_message', fields);

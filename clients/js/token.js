@@ -54,11 +54,15 @@ export class TokenSource {
     const usable = this.#token !== undefined && this.#now() < this.expiresAtMs - EXPIRY_SLACK_MS;
     if (usable) return this.#token;
     if (this.renewable) return this.fetch();
-    throw new RollcallError('UNAUTHENTICATED', this.#token ? 'the token has expired' : 'no token was given');
+    throw new RollcallError(
+      'UNAUTHENTICATED',
+      this.#token ? 'the token has expired' : 'no token was given',
+    );
   }
 
   async fetch() {
-    if (!this.renewable) throw new RollcallError('UNAUTHENTICATED', 'there is no getToken to ask for a new token');
+    if (!this.renewable)
+      throw new RollcallError('UNAUTHENTICATED', 'there is no getToken to ask for a new token');
     const token = await this.#getToken();
     if (typeof token !== 'string' || token === '') {
       throw new RollcallError('UNAUTHENTICATED', 'getToken gave no token');
@@ -99,7 +103,11 @@ export class TokenRefresh {
     this.stop();
     if (!this.#tokens.renewable || this.#tokens.expiresAtMs === Infinity) return;
     const leftMs = this.#tokens.expiresAtMs - this.#timers.now() - skewMs;
-    const waitMs = Math.max(leftMs - REFRESH_MARGIN_MS, leftMs * REFRESH_SHORT_LIFE_PART, REFRESH_PAUSE_MIN_MS);
+    const waitMs = Math.max(
+      leftMs - REFRESH_MARGIN_MS,
+      leftMs * REFRESH_SHORT_LIFE_PART,
+      REFRESH_PAUSE_MIN_MS,
+    );
     this.#cancel = this.#timers.after(waitMs, () => {
       if (waitMs > TIMER_MAX_MS) this.start(skewMs);
       else this.#refresh(skewMs, 0);
@@ -111,7 +119,7 @@ export class TokenRefresh {
     this.#cancel = () => {};
   }
 
-  /** Failure is retried until the token ends; after that the server's close starts a new handshake. */
+  /** Failure is retried until the token ends; then the server's close starts a new handshake. */
   async #refresh(skewMs, attempt) {
     try {
       await this.#send(await this.#tokens.fetch());

@@ -9,11 +9,12 @@ export function uniqueId() {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Accepts http or ws, with or without the path; in a page the default is where the page came from. */
+/** Accepts http or ws, with or without the path; in a page the default is the page's origin. */
 export function endpointUrl(url, deviceId) {
   const endpoint = new URL(url ?? '/', globalThis.location?.href);
   endpoint.protocol = endpoint.protocol.replace(/^http/, 'ws');
-  if (endpoint.protocol !== 'ws:' && endpoint.protocol !== 'wss:') throw new TypeError(`not a WebSocket address: ${url}`);
+  if (endpoint.protocol !== 'ws:' && endpoint.protocol !== 'wss:')
+    throw new TypeError(`not a WebSocket address: ${url}`);
   if (endpoint.pathname === '/') endpoint.pathname = ENDPOINT_PATH;
   endpoint.searchParams.set('device_id', deviceId);
   return endpoint.href;

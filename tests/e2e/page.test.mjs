@@ -71,12 +71,18 @@ async function sees(locator, expected) {
   assert.match(text, pattern);
 }
 
-const seesStatus = (tab, name, expected) => sees(row(tab, name).locator('.person-status'), expected);
+const seesStatus = (tab, name, expected) =>
+  sees(row(tab, name).locator('.person-status'), expected);
 
 async function screenshot(tab, name) {
   if (SCREENSHOTS === undefined) return;
   await mkdir(SCREENSHOTS, { recursive: true });
-  for (const [scheme, viewport, label] of [['light', PHONE, 'phone'], ['dark', PHONE, 'phone-dark'], ['light', DESK, 'desk'], ['dark', DESK, 'desk-dark']]) {
+  for (const [scheme, viewport, label] of [
+    ['light', PHONE, 'phone'],
+    ['dark', PHONE, 'phone-dark'],
+    ['light', DESK, 'desk'],
+    ['dark', DESK, 'desk-dark'],
+  ]) {
     await tab.emulateMedia({ colorScheme: scheme });
     await tab.setViewportSize(viewport);
     await tab.screenshot({ path: join(SCREENSHOTS, `${name}-${label}.png`), fullPage: true });
@@ -170,7 +176,8 @@ test('when the server goes the page says when it tries again, and is back when t
     await sees(tab.locator('#connection-text'), /^reconnecting in \d+ s$/);
     await screenshot(tab, 'reconnecting');
     await tab.setViewportSize(PHONE);
-    for (const part of ['.brand', '#connection']) assert.ok((await tab.locator(part).boundingBox()).height < 40, `${part} breaks`);
+    for (const part of ['.brand', '#connection'])
+      assert.ok((await tab.locator(part).boundingBox()).height < 40, `${part} breaks`);
     second = await startServer({ port });
     await tab.getByRole('button', { name: 'now' }).click({ timeout: LIVE_MS });
     await sees(tab.locator('#connection-text'), 'connected');
@@ -180,18 +187,27 @@ test('when the server goes the page says when it tries again, and is back when t
 });
 
 test('nothing is cut off at the width of a phone, and everything is reached by keyboard', async () => {
-  const tab = await openTab('?name=a-name-as-long-as-they-may-become&watch=ivan,another-name-as-long-as-can-be');
+  const tab = await openTab(
+    '?name=a-name-as-long-as-they-may-become&watch=ivan,another-name-as-long-as-can-be',
+  );
   await tab.setViewportSize(PHONE);
   await sees(tab.locator('#connection-text'), 'connected');
   await screenshot(tab, 'long');
   await tab.setViewportSize(PHONE);
-  const overflow = await tab.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  const overflow = await tab.evaluate(
+    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  );
   assert.equal(overflow, 0);
   const reached = [];
   for (let step = 0; step < 8; step += 1) {
     await tab.keyboard.press('Tab');
-    reached.push(await tab.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.id));
+    reached.push(
+      await tab.evaluate(
+        () => document.activeElement.getAttribute('aria-label') ?? document.activeElement.id,
+      ),
+    );
   }
-  for (const control of ['away', 'leave', 'second-tab', 'Stop watching ivan', 'watch-name']) assert.ok(reached.includes(control), control);
+  for (const control of ['away', 'leave', 'second-tab', 'Stop watching ivan', 'watch-name'])
+    assert.ok(reached.includes(control), control);
   assert.deepEqual(complaints, []);
 });

@@ -3,8 +3,16 @@ import test from 'node:test';
 import { HELD_MESSAGES_MAX } from '../chats.js';
 import { codeOf, settle, world } from './support.mjs';
 
-const message = (sequence, chat = 'chat') => ({ chat_id: chat, message_id: `m${sequence}`, sequence, sender_id: 'bob', body: `#${sequence}`, sent_at: 'now' });
-const push = (w, sequence, chat) => w.socket.serverSends({ type: 'message', ...message(sequence, chat) });
+const message = (sequence, chat = 'chat') => ({
+  chat_id: chat,
+  message_id: `m${sequence}`,
+  sequence,
+  sender_id: 'bob',
+  body: `#${sequence}`,
+  sent_at: 'now',
+});
+const push = (w, sequence, chat) =>
+  w.socket.serverSends({ type: 'message', ...message(sequence, chat) });
 
 function heard(w) {
   const sequences = [];
@@ -18,14 +26,26 @@ async function answerSync(w, from, to, { hasMore = false, latest = to } = {}) {
   const messages = [];
   for (let sequence = from; sequence <= to; sequence += 1) messages.push(message(sequence));
   const frame = w.socket.ofType('sync_request').at(-1);
-  w.socket.reply(frame, { type: 'sync_response', chat_id: frame.chat_id, messages, has_more: hasMore, latest_sequence: latest });
+  w.socket.reply(frame, {
+    type: 'sync_response',
+    chat_id: frame.chat_id,
+    messages,
+    has_more: hasMore,
+    latest_sequence: latest,
+  });
   await settle();
 }
 
 async function answerOpen(w, latest) {
   await settle();
   const frame = w.socket.ofType('open_chat').at(-1);
-  w.socket.reply(frame, { type: 'chat_snapshot', chat_id: frame.chat_id, presences: [], typing: [], latest_sequence: latest });
+  w.socket.reply(frame, {
+    type: 'chat_snapshot',
+    chat_id: frame.chat_id,
+    presences: [],
+    typing: [],
+    latest_sequence: latest,
+  });
   await settle();
 }
 
@@ -85,7 +105,11 @@ test('a hole holds back what comes after it until a sync has filled it', async (
   push(w, 4);
   push(w, 5);
   assert.deepEqual(sequences, [1]);
-  assert.deepEqual(w.socket.ofType('sync_request').map((frame) => frame.after_sequence), [1], 'one sync for one hole');
+  assert.deepEqual(
+    w.socket.ofType('sync_request').map((frame) => frame.after_sequence),
+    [1],
+    'one sync for one hole',
+  );
   await answerSync(w, 2, 5);
   assert.deepEqual(sequences, [1, 2, 3, 4, 5]);
 });
@@ -121,7 +145,11 @@ test('a sync that lags behind what was pushed is tried again, a failing one with
   await answerSync(w, 2, 1, { latest: 1 });
   assert.deepEqual(sequences, [1]);
   await w.time.advance(1000);
-  w.socket.reply(w.socket.ofType('sync_request').at(-1), { type: 'error', code: 'SERVICE_UNAVAILABLE', message: '' });
+  w.socket.reply(w.socket.ofType('sync_request').at(-1), {
+    type: 'error',
+    code: 'SERVICE_UNAVAILABLE',
+    message: '',
+  });
   await w.time.advance(2000);
   assert.equal(w.socket.ofType('sync_request').length, 3);
   await answerSync(w, 2, 4);
@@ -135,10 +163,17 @@ test('a sync refused for good gives out what was held, and says so', async () =>
   push(w, 1);
   push(w, 3);
   push(w, 4);
-  w.socket.reply(w.socket.ofType('sync_request')[0], { type: 'error', code: 'FORBIDDEN', message: '' });
+  w.socket.reply(w.socket.ofType('sync_request')[0], {
+    type: 'error',
+    code: 'FORBIDDEN',
+    message: '',
+  });
   await settle();
   assert.deepEqual(sequences, [1, 3, 4]);
-  assert.deepEqual(w.errors.map(({ code, chatId }) => [code, chatId]), [['FORBIDDEN', 'chat']]);
+  assert.deepEqual(
+    w.errors.map(({ code, chatId }) => [code, chatId]),
+    [['FORBIDDEN', 'chat']],
+  );
 });
 
 test('a server whose pages do not advance is not asked for ever', async () => {
@@ -164,7 +199,11 @@ test('what is held behind a hole is bounded, and the sync brings the rest', asyn
   const given = heard(other);
   push(other, 1);
   for (let n = 3; n < HELD_MESSAGES_MAX + 10; n += 1) push(other, n);
-  other.socket.reply(other.socket.ofType('sync_request')[0], { type: 'error', code: 'FORBIDDEN', message: '' });
+  other.socket.reply(other.socket.ofType('sync_request')[0], {
+    type: 'error',
+    code: 'FORBIDDEN',
+    message: '',
+  });
   await settle();
   assert.equal(given.length, 1 + HELD_MESSAGES_MAX);
 });
@@ -186,7 +225,11 @@ test('a chat whose opening was refused is not opened again', async () => {
   const w = world();
   await w.ready();
   const refused = codeOf(w.client.openChat('chat'));
-  w.socket.reply(w.socket.ofType('open_chat')[0], { type: 'error', code: 'NOT_FOUND', message: '' });
+  w.socket.reply(w.socket.ofType('open_chat')[0], {
+    type: 'error',
+    code: 'NOT_FOUND',
+    message: '',
+  });
   assert.equal(await refused, 'NOT_FOUND');
   w.socket.serverCloses();
   await w.reconnect();
@@ -231,7 +274,11 @@ test('a chat that may no longer be opened does not keep the rest from READY', as
   await opened(w, 3);
   w.socket.serverCloses();
   await w.reconnect();
-  w.socket.reply(w.socket.ofType('open_chat')[0], { type: 'error', code: 'FORBIDDEN', message: 'not a member' });
+  w.socket.reply(w.socket.ofType('open_chat')[0], {
+    type: 'error',
+    code: 'FORBIDDEN',
+    message: 'not a member',
+  });
   await settle();
   assert.equal(w.client.state, 'READY');
   assert.equal(w.errors[0].chatId, 'chat');
@@ -241,7 +288,12 @@ test('chats named in sync_from_sequence are synced although nobody opened them',
   const w = world();
   await w.ready();
   const sequences = heard(w);
-  w.socket.serverSends({ type: 'connection_closing', reason: 'slow_consumer', reconnect_allowed: true, sync_from_sequence: { chat: 12 } });
+  w.socket.serverSends({
+    type: 'connection_closing',
+    reason: 'slow_consumer',
+    reconnect_allowed: true,
+    sync_from_sequence: { chat: 12 },
+  });
   w.socket.serverCloses(4003);
   await w.reconnect();
   assert.equal(w.socket.ofType('open_chat').length, 0);

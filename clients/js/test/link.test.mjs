@@ -25,7 +25,14 @@ test('an unexpected close goes DISCONNECTED, BACKOFF, RECONNECTING and back to R
   w.socket.serverCloses(1006);
   assert.deepEqual(w.states, ['DISCONNECTED', 'BACKOFF']);
   await w.reconnect();
-  assert.deepEqual(w.states, ['DISCONNECTED', 'BACKOFF', 'RECONNECTING', 'CONNECTED', 'SYNCING', 'READY']);
+  assert.deepEqual(w.states, [
+    'DISCONNECTED',
+    'BACKOFF',
+    'RECONNECTING',
+    'CONNECTED',
+    'SYNCING',
+    'READY',
+  ]);
   assert.equal(w.sockets.length, 2);
 });
 
@@ -44,7 +51,11 @@ test('delays double from 1 s to 16 s and stay there', async () => {
 });
 
 test('jitter stays within 20 % on both sides', async () => {
-  for (const [random, expected] of [[0, 800], [0.25, 900], [0.999999999, 1200]]) {
+  for (const [random, expected] of [
+    [0, 800],
+    [0.25, 900],
+    [0.999999999, 1200],
+  ]) {
     const w = world({ random: () => random });
     await w.ready();
     w.socket.serverCloses();
@@ -92,7 +103,12 @@ test('reconnect_after_ms is honoured to the millisecond, without jitter', async 
   await w.ready();
   const announced = [];
   w.client.on('connection_closing', (message) => announced.push(message.reason));
-  w.socket.serverSends({ type: 'connection_closing', reason: 'draining', reconnect_allowed: true, reconnect_after_ms: 7345 });
+  w.socket.serverSends({
+    type: 'connection_closing',
+    reason: 'draining',
+    reconnect_allowed: true,
+    reconnect_after_ms: 7345,
+  });
   assert.equal(w.client.state, 'CLOSING');
   w.socket.serverCloses(1001);
   assert.deepEqual(w.states.slice(-3), ['CLOSING', 'DISCONNECTED', 'BACKOFF']);
@@ -107,7 +123,12 @@ test('reconnect_after_ms is honoured to the millisecond, without jitter', async 
 test('reconnect_after_ms counts for one attempt; failures after it back off from 1 s', async () => {
   const w = world();
   await w.ready();
-  w.socket.serverSends({ type: 'connection_closing', reason: 'draining', reconnect_allowed: true, reconnect_after_ms: 50 });
+  w.socket.serverSends({
+    type: 'connection_closing',
+    reason: 'draining',
+    reconnect_allowed: true,
+    reconnect_after_ms: 50,
+  });
   w.socket.serverCloses(1001);
   await w.time.advance(50);
   w.socket.serverCloses();
@@ -124,7 +145,12 @@ test('… even if the token cannot be had when the time has come', async () => {
   });
   await w.ready();
   fail = true;
-  w.socket.serverSends({ type: 'connection_closing', reason: 'draining', reconnect_allowed: true, reconnect_after_ms: 50 });
+  w.socket.serverSends({
+    type: 'connection_closing',
+    reason: 'draining',
+    reconnect_allowed: true,
+    reconnect_after_ms: 50,
+  });
   w.socket.serverCloses(1001);
   await w.time.advance(50);
   assert.equal(w.changes.at(-1).delayMs, 1000);
@@ -277,7 +303,11 @@ test('4001 and token_expired fetch a fresh token, even where reconnecting is not
   let fetched = 0;
   const w = world({ getToken: () => `token${++fetched}` });
   await w.ready();
-  w.socket.serverSends({ type: 'connection_closing', reason: 'token_expired', reconnect_allowed: false });
+  w.socket.serverSends({
+    type: 'connection_closing',
+    reason: 'token_expired',
+    reconnect_allowed: false,
+  });
   w.socket.serverCloses(4001);
   await w.reconnect();
   assert.equal(w.socket.token, 'token2');
@@ -298,7 +328,10 @@ test('a handshake that fails without a reason replaces the token once', async ()
   await w.time.advance(2000);
   w.socket.serverCloses();
   await w.time.advance(4000);
-  assert.deepEqual(w.sockets.map((socket) => socket.token), ['token1', 'token2', 'token2', 'token2']);
+  assert.deepEqual(
+    w.sockets.map((socket) => socket.token),
+    ['token1', 'token2', 'token2', 'token2'],
+  );
 });
 
 test('a getToken that fails is asked again with back-off; one that says UNAUTHENTICATED is final', async () => {
@@ -317,7 +350,10 @@ test('a getToken that fails is asked again with back-off; one that says UNAUTHEN
   await w.reconnect();
   assert.equal(w.client.state, 'READY');
 
-  const refused = world({ getToken: () => Promise.reject(Object.assign(new Error('logged out'), { code: 'UNAUTHENTICATED' })) });
+  const refused = world({
+    getToken: () =>
+      Promise.reject(Object.assign(new Error('logged out'), { code: 'UNAUTHENTICATED' })),
+  });
   assert.equal(await codeOf(refused.client.connect()), 'UNAUTHENTICATED');
 });
 
@@ -330,7 +366,15 @@ test('a static token that has expired is not even tried', async () => {
 test('nonsense from the server is reported and survived', async () => {
   const w = world();
   await w.ready();
-  for (const text of ['not json', 'null', '{}', '[]', '{"type":7}', '{"type":"presence_snapshot"}', '{"type":"error"}']) {
+  for (const text of [
+    'not json',
+    'null',
+    '{}',
+    '[]',
+    '{"type":7}',
+    '{"type":"presence_snapshot"}',
+    '{"type":"error"}',
+  ]) {
     w.socket.serverSends(text);
   }
   assert.equal(w.client.state, 'READY');

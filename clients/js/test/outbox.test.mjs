@@ -7,7 +7,15 @@ const sends = (w) => w.socket.ofType('send_message');
 
 async function acknowledge(w, sequence, more = {}) {
   const frame = sends(w).at(-1);
-  w.socket.reply(frame, { type: 'message_ack', chat_id: frame.chat_id, client_message_id: frame.client_message_id, message_id: `m${sequence}`, sequence, duplicate: false, ...more });
+  w.socket.reply(frame, {
+    type: 'message_ack',
+    chat_id: frame.chat_id,
+    client_message_id: frame.client_message_id,
+    message_id: `m${sequence}`,
+    sequence,
+    duplicate: false,
+    ...more,
+  });
   await settle();
 }
 
@@ -36,7 +44,10 @@ test('a lost connection sends it again with the same id, as often as it takes', 
   for (let round = 0; round < SEND_ATTEMPTS_MAX + 2; round += 1) {
     w.socket.serverCloses();
     await w.reconnect();
-    assert.deepEqual(sends(w).map((frame) => frame.client_message_id), [id]);
+    assert.deepEqual(
+      sends(w).map((frame) => frame.client_message_id),
+      [id],
+    );
   }
   await acknowledge(w, 1, { duplicate: true });
   assert.equal((await sent).duplicate, true);
@@ -47,7 +58,13 @@ test('a message that a sync brought back already is not given out twice', async 
   await w.ready();
   const given = [];
   w.client.on('message', ({ sequence }) => given.push(sequence));
-  w.socket.serverSends({ type: 'message', chat_id: 'chat', sequence: 1, sender_id: 'alice', body: 'hello' });
+  w.socket.serverSends({
+    type: 'message',
+    chat_id: 'chat',
+    sequence: 1,
+    sender_id: 'alice',
+    body: 'hello',
+  });
   const sent = w.client.sendMessage('chat', 'hello');
   await acknowledge(w, 1, { duplicate: true });
   await sent;
@@ -111,10 +128,16 @@ test('one message per chat is in flight, so that a retry cannot be overtaken', a
   w.client.sendMessage('chat', 'first');
   w.client.sendMessage('chat', 'second');
   w.client.sendMessage('other', 'elsewhere');
-  assert.deepEqual(sends(w).map((frame) => frame.body), ['first', 'elsewhere']);
+  assert.deepEqual(
+    sends(w).map((frame) => frame.body),
+    ['first', 'elsewhere'],
+  );
   w.socket.reply(sends(w)[0], { type: 'error', code: 'SERVER_BUSY', message: '' });
   await w.time.advance(1000);
-  assert.deepEqual(sends(w).map((frame) => frame.body), ['first', 'elsewhere', 'first']);
+  assert.deepEqual(
+    sends(w).map((frame) => frame.body),
+    ['first', 'elsewhere', 'first'],
+  );
   await acknowledge(w, 1);
   assert.equal(sends(w).at(-1).body, 'second');
 });

@@ -3,12 +3,22 @@ import test from 'node:test';
 import { PRESENCE_CACHE_MAX, PresenceCache } from '../presence.js';
 import { codeOf, settle, world } from './support.mjs';
 
-const bob = (status, version, more = {}) => ({ user_id: 'bob', status, in_call: false, last_seen: null, version, ...more });
+const bob = (status, version, more = {}) => ({
+  user_id: 'bob',
+  status,
+  in_call: false,
+  last_seen: null,
+  version,
+  ...more,
+});
 
 async function watching(w, ...userIds) {
   const subscribed = w.client.subscribePresence(userIds);
   await settle();
-  w.socket.reply(w.socket.ofType('subscribe_presence').at(-1), { type: 'presence_snapshot', presences: [bob('offline', 1)] });
+  w.socket.reply(w.socket.ofType('subscribe_presence').at(-1), {
+    type: 'presence_snapshot',
+    presences: [bob('offline', 1)],
+  });
   return subscribed;
 }
 
@@ -59,7 +69,10 @@ test('the same again is no event', async () => {
   w.socket.serverSends({ type: 'presence_snapshot', presences: [bob('online', 2)] });
   w.socket.serverSends({ type: 'presence_snapshot', presences: [bob('online', 2)] });
   assert.deepEqual(statuses, ['online']);
-  w.socket.serverSends({ type: 'presence_snapshot', presences: [bob('online', 2, { stale: true })] });
+  w.socket.serverSends({
+    type: 'presence_snapshot',
+    presences: [bob('online', 2, { stale: true })],
+  });
   assert.deepEqual(statuses, ['online', 'online']);
 });
 
@@ -87,7 +100,11 @@ test('a refused subscription is not asked for again', async () => {
   await w.ready();
   await watching(w, 'bob');
   const refused = codeOf(w.client.subscribePresence(['bob', 'carol']));
-  w.socket.reply(w.socket.ofType('subscribe_presence').at(-1), { type: 'error', code: 'SUBSCRIPTION_LIMIT', message: '20' });
+  w.socket.reply(w.socket.ofType('subscribe_presence').at(-1), {
+    type: 'error',
+    code: 'SUBSCRIPTION_LIMIT',
+    message: '20',
+  });
   assert.equal(await refused, 'SUBSCRIPTION_LIMIT');
   w.socket.serverCloses();
   await w.reconnect();
@@ -100,12 +117,21 @@ test('restoring waits out a rate limit, and goes on without a plane that is down
   await watching(w, 'bob');
   w.socket.serverCloses();
   await w.reconnect();
-  w.socket.reply(w.socket.ofType('subscribe_presence')[0], { type: 'error', code: 'RATE_LIMITED', message: '', retry_after_seconds: 0.5 });
+  w.socket.reply(w.socket.ofType('subscribe_presence')[0], {
+    type: 'error',
+    code: 'RATE_LIMITED',
+    message: '',
+    retry_after_seconds: 0.5,
+  });
   await w.time.advance(499);
   assert.equal(w.client.state, 'SYNCING');
   assert.equal(w.socket.ofType('subscribe_presence').length, 1);
   await w.time.advance(1);
-  w.socket.reply(w.socket.ofType('subscribe_presence')[1], { type: 'error', code: 'SERVICE_UNAVAILABLE', message: '' });
+  w.socket.reply(w.socket.ofType('subscribe_presence')[1], {
+    type: 'error',
+    code: 'SERVICE_UNAVAILABLE',
+    message: '',
+  });
   await settle();
   assert.equal(w.client.state, 'READY');
   await w.time.advance(2000);
@@ -121,7 +147,12 @@ test('a subscription that cannot be restored in ten tries is reported', async ()
   await w.reconnect();
   for (let attempt = 0; attempt < 10; attempt += 1) {
     assert.equal(w.errors.length, 0);
-    w.socket.reply(w.socket.ofType('subscribe_presence')[attempt], { type: 'error', code: 'RATE_LIMITED', message: '', retry_after_seconds: 1 });
+    w.socket.reply(w.socket.ofType('subscribe_presence')[attempt], {
+      type: 'error',
+      code: 'RATE_LIMITED',
+      message: '',
+      retry_after_seconds: 1,
+    });
     await w.time.advance(1000);
     w.socket.serverSends({ type: 'heartbeat_ack' });
   }
@@ -132,7 +163,8 @@ test('the cache is bounded and keeps whom one watches', () => {
   const cache = new PresenceCache();
   cache.want(['watched']);
   cache.apply({ user_id: 'watched', status: 'online', version: 1 });
-  for (let n = 0; n < PRESENCE_CACHE_MAX; n += 1) cache.apply({ user_id: `user${n}`, status: 'online', version: 1 });
+  for (let n = 0; n < PRESENCE_CACHE_MAX; n += 1)
+    cache.apply({ user_id: `user${n}`, status: 'online', version: 1 });
   assert.equal(cache.get('watched').status, 'online');
   assert.equal(cache.get('user0'), undefined);
   assert.equal(cache.get('user1').status, 'online');

@@ -9,8 +9,14 @@ test('replies are matched by id, in whatever order they come', async () => {
   const second = w.client.queryPresence(['carol']);
   const [one, two] = w.socket.ofType('query_presence');
   assert.notEqual(one.id, two.id);
-  w.socket.reply(two, { type: 'presence_snapshot', presences: [{ user_id: 'carol', status: 'away', version: 1 }] });
-  w.socket.reply(one, { type: 'presence_snapshot', presences: [{ user_id: 'bob', status: 'online', version: 1 }] });
+  w.socket.reply(two, {
+    type: 'presence_snapshot',
+    presences: [{ user_id: 'carol', status: 'away', version: 1 }],
+  });
+  w.socket.reply(one, {
+    type: 'presence_snapshot',
+    presences: [{ user_id: 'bob', status: 'online', version: 1 }],
+  });
   assert.equal((await first)[0].status, 'online');
   assert.equal((await second)[0].status, 'away');
 });
@@ -19,15 +25,30 @@ test("the server's error rejects with its code and how long to wait", async () =
   const w = world();
   await w.ready();
   const refused = w.client.requestCall('bob');
-  w.socket.reply(w.socket.ofType('call_request')[0], { type: 'error', code: 'RATE_LIMITED', message: 'slow down', retry_after_seconds: 1.5 });
-  await assert.rejects(refused, { name: 'RollcallError', code: 'RATE_LIMITED', message: 'slow down', retryAfterSeconds: 1.5 });
+  w.socket.reply(w.socket.ofType('call_request')[0], {
+    type: 'error',
+    code: 'RATE_LIMITED',
+    message: 'slow down',
+    retry_after_seconds: 1.5,
+  });
+  await assert.rejects(refused, {
+    name: 'RollcallError',
+    code: 'RATE_LIMITED',
+    message: 'slow down',
+    retryAfterSeconds: 1.5,
+  });
   assert.equal(w.errors.length, 0, 'an answered error is not announced as well');
 });
 
 test('an error nobody asked for is an event', async () => {
   const w = world();
   await w.ready();
-  w.socket.serverSends({ type: 'error', code: 'SLOW_CONSUMER', message: 'read faster', grace_period_seconds: 5 });
+  w.socket.serverSends({
+    type: 'error',
+    code: 'SLOW_CONSUMER',
+    message: 'read faster',
+    grace_period_seconds: 5,
+  });
   assert.deepEqual([w.errors[0].code, w.errors[0].retryAfterSeconds], ['SLOW_CONSUMER', 5]);
 });
 
@@ -35,7 +56,9 @@ test('no reply within 10 s, or the limit given, is a TIMEOUT', async () => {
   const w = world();
   await w.ready();
   const normal = codeOf(w.client.queryPresence(['bob']));
-  const quick = codeOf(w.client.request('query_presence', { user_ids: ['bob'] }, { timeoutMs: 100 }));
+  const quick = codeOf(
+    w.client.request('query_presence', { user_ids: ['bob'] }, { timeoutMs: 100 }),
+  );
   await w.time.advance(100);
   assert.equal(await quick, 'TIMEOUT');
   await w.time.advance(9900);
@@ -79,7 +102,10 @@ test('an idempotent request is sent again after a lost connection, any other fai
   assert.equal(await call, 'DISCONNECTED');
   await w.reconnect();
   assert.equal(w.socket.ofType('call_request').length, 0);
-  w.socket.reply(w.socket.ofType('query_presence')[0], { type: 'presence_snapshot', presences: [] });
+  w.socket.reply(w.socket.ofType('query_presence')[0], {
+    type: 'presence_snapshot',
+    presences: [],
+  });
   assert.deepEqual(await query, []);
 });
 
@@ -98,7 +124,10 @@ test('nothing but restoring goes out before READY, and nothing new while the ser
   w.client.connect();
   await w.accept();
   assert.equal(w.client.state, 'SYNCING');
-  assert.deepEqual(w.socket.sent.map(({ type }) => type), ['heartbeat', 'subscribe_presence']);
+  assert.deepEqual(
+    w.socket.sent.map(({ type }) => type),
+    ['heartbeat', 'subscribe_presence'],
+  );
   w.socket.reply(w.socket.sent[1], { type: 'presence_snapshot', presences: [] });
   await settle();
   assert.equal(w.socket.ofType('query_presence').length, 1);
@@ -108,7 +137,10 @@ test('nothing but restoring goes out before READY, and nothing new while the ser
   w.socket.serverCloses(1001);
   await w.time.advance(1000);
   await w.accept();
-  w.socket.reply(w.socket.ofType('subscribe_presence')[0], { type: 'presence_snapshot', presences: [] });
+  w.socket.reply(w.socket.ofType('subscribe_presence')[0], {
+    type: 'presence_snapshot',
+    presences: [],
+  });
   await settle();
   const frame = w.socket.ofType('query_presence').find(({ user_ids }) => user_ids[0] === 'dave');
   w.socket.reply(frame, { type: 'presence_snapshot', presences: [] });
@@ -125,12 +157,17 @@ test('calls: commands, replies and pushes', async () => {
   assert.equal((await ringing).call_id, 'call_1');
 
   const pushed = [];
-  for (const type of ['call_incoming', 'call_accepted', 'call_ended', 'call_signal']) w.client.on(type, (message) => pushed.push(message.type));
+  for (const type of ['call_incoming', 'call_accepted', 'call_ended', 'call_signal'])
+    w.client.on(type, (message) => pushed.push(message.type));
   w.socket.serverSends({ type: 'call_accepted', call_id: 'call_1' });
   assert.equal(w.client.signal('call_1', { sdp: 'x' }), true);
   assert.deepEqual(w.socket.ofType('call_signal')[0].data, { sdp: 'x' });
   w.socket.serverSends({ type: 'call_signal', call_id: 'call_1', from: 'bob', data: {} });
-  for (const [method, type] of [['acceptCall', 'call_accept'], ['rejectCall', 'call_reject'], ['endCall', 'call_end']]) {
+  for (const [method, type] of [
+    ['acceptCall', 'call_accept'],
+    ['rejectCall', 'call_reject'],
+    ['endCall', 'call_end'],
+  ]) {
     const done = w.client[method]('call_1');
     w.socket.reply(w.socket.ofType(type)[0], { type: 'ok' });
     assert.equal((await done).type, 'ok');
@@ -145,7 +182,10 @@ test('typing and signals are only worth saying now', async () => {
   await w.ready();
   assert.equal(w.client.typing('chat'), true);
   assert.equal(w.client.typing('chat', false), true);
-  assert.deepEqual(w.socket.sent.slice(-2).map(({ type }) => type), ['typing_start', 'typing_stop']);
+  assert.deepEqual(
+    w.socket.sent.slice(-2).map(({ type }) => type),
+    ['typing_start', 'typing_stop'],
+  );
 });
 
 test('on() returns its opposite, once() hears once, off() takes off', async () => {

@@ -51,7 +51,9 @@ export class VirtualTime {
   }
 
   #next(endMs) {
-    return [...this.#timers].filter(([, timer]) => timer.dueMs <= endMs).sort((a, b) => a[1].dueMs - b[1].dueMs || a[0] - b[0])[0];
+    return [...this.#timers]
+      .filter(([, timer]) => timer.dueMs <= endMs)
+      .sort((a, b) => a[1].dueMs - b[1].dueMs || a[0] - b[0])[0];
   }
 }
 
@@ -161,7 +163,11 @@ export function world(options = {}) {
     async accept(fields = {}) {
       await settle();
       this.socket.serverOpens();
-      this.socket.serverSends({ ...ESTABLISHED, server_time: new Date(time.now()).toISOString(), ...fields });
+      this.socket.serverSends({
+        ...ESTABLISHED,
+        server_time: new Date(time.now()).toISOString(),
+        ...fields,
+      });
       await settle();
     },
     async ready() {
@@ -179,7 +185,9 @@ export function world(options = {}) {
 
 /** A token whose payload says when it ends. */
 export function tokenEndingAt(ms, name = 'token') {
-  const payload = Buffer.from(JSON.stringify({ sub: 'alice', exp: ms / 1000, name })).toString('base64url');
+  const payload = Buffer.from(JSON.stringify({ sub: 'alice', exp: ms / 1000, name })).toString(
+    'base64url',
+  );
   return `e30.${payload}.signature`;
 }
 

@@ -39,7 +39,10 @@ test('exp is read from the payload, whatever else the token is', () => {
   assert.equal(tokenExpiryMs(tokenEndingAt(START_MS)), START_MS);
   assert.equal(tokenExpiryMs('opaque'), Infinity);
   assert.equal(tokenExpiryMs('a.b.c'), Infinity);
-  assert.equal(tokenExpiryMs(`e30.${Buffer.from('{"exp":"soon"}').toString('base64url')}.x`), Infinity);
+  assert.equal(
+    tokenExpiryMs(`e30.${Buffer.from('{"exp":"soon"}').toString('base64url')}.x`),
+    Infinity,
+  );
 });
 
 test('a minute before the token ends the next one is sent over the open connection', async () => {
@@ -94,20 +97,38 @@ test('a refresh that fails is tried again with back-off', async () => {
 
 test('an issuer that repeats an ending token does not make a storm', async () => {
   const time = new VirtualTime();
-  const tokens = new TokenSource({ getToken: () => tokenEndingAt(START_MS + 10000), now: time.now });
+  const tokens = new TokenSource({
+    getToken: () => tokenEndingAt(START_MS + 10000),
+    now: time.now,
+  });
   await tokens.current();
   let sent = 0;
-  new TokenRefresh({ tokens, timers: new Timers(time), random: () => 0.5, send: async () => (sent += 1), onError: assert.fail }).start(0);
+  new TokenRefresh({
+    tokens,
+    timers: new Timers(time),
+    random: () => 0.5,
+    send: async () => (sent += 1),
+    onError: assert.fail,
+  }).start(0);
   await time.advance(20000);
   assert.equal(sent, 14, 'after 5, 7.5 and 8.75 s, then once a second');
 });
 
 test('a token that ends in months is refreshed then, although no timer lasts that long', async () => {
   const time = new VirtualTime();
-  const tokens = new TokenSource({ getToken: () => tokenEndingAt(time.now() + 90 * DAY_MS), now: time.now });
+  const tokens = new TokenSource({
+    getToken: () => tokenEndingAt(time.now() + 90 * DAY_MS),
+    now: time.now,
+  });
   await tokens.current();
   let sent = 0;
-  new TokenRefresh({ tokens, timers: new Timers(time), random: () => 0.5, send: async () => (sent += 1), onError: assert.fail }).start(0);
+  new TokenRefresh({
+    tokens,
+    timers: new Timers(time),
+    random: () => 0.5,
+    send: async () => (sent += 1),
+    onError: assert.fail,
+  }).start(0);
   await time.advance(90 * DAY_MS - 61000);
   assert.equal(sent, 0);
   await time.advance(1000);
@@ -143,6 +164,10 @@ test('refreshToken() that the server refuses says so', async () => {
   await w.ready();
   const refreshed = codeOf(w.client.refreshToken('bad'));
   await settle();
-  w.socket.reply(w.socket.ofType('refresh_token')[0], { type: 'error', code: 'UNAUTHENTICATED', message: 'no' });
+  w.socket.reply(w.socket.ofType('refresh_token')[0], {
+    type: 'error',
+    code: 'UNAUTHENTICATED',
+    message: 'no',
+  });
   assert.equal(await refreshed, 'UNAUTHENTICATED');
 });

@@ -15,7 +15,8 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-export const ROLLCALL_BIN = process.env.ROLLCALL_BIN ?? fileURLToPath(new URL('../../../build/rollcall', import.meta.url));
+export const ROLLCALL_BIN =
+  process.env.ROLLCALL_BIN ?? fileURLToPath(new URL('../../../build/rollcall', import.meta.url));
 
 const START_TIMEOUT_MS = 15000;
 const STOP_TIMEOUT_MS = 10000;
@@ -23,17 +24,21 @@ const LOG_BYTES_MAX = 1000000;
 const START_LINE = /^rollcall: open (http:\/\/[^:]+:(\d+)\/)$/;
 
 /**
- * `args` are added to `serve --dev`; `port` and `dataDir` are for tests that start a server again in
- * the same place (such a directory is the test's to remove).
+ * `args` are added to `serve --dev`; `port` and `dataDir` are for tests that start a server again
+ * in the same place (such a directory is the test's to remove).
  *
  * @param {{args?: string[], env?: Record<string, string>, port?: number, dataDir?: string}} [options]
  */
 export async function startServer({ args = [], env = {}, port = 0, dataDir } = {}) {
   const directory = dataDir ?? (await mkdtemp(join(tmpdir(), 'rollcall-e2e-')));
-  const child = spawn(ROLLCALL_BIN, ['serve', '--dev', '--listen', `127.0.0.1:${port}`, '--data-dir', directory, ...args], {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = spawn(
+    ROLLCALL_BIN,
+    ['serve', '--dev', '--listen', `127.0.0.1:${port}`, '--data-dir', directory, ...args],
+    {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   const log = collectLog(child);
   const exited = once(child, 'exit');
   const address = await startAddress(child, log).catch(async (error) => {
@@ -83,7 +88,10 @@ function collectLog(child) {
 function startAddress(child, log) {
   return new Promise((resolve, reject) => {
     const fail = (why) => reject(new Error(`${ROLLCALL_BIN} ${why}\n${log.text}`));
-    const timeout = setTimeout(() => fail(`printed no start line within ${START_TIMEOUT_MS} ms`), START_TIMEOUT_MS);
+    const timeout = setTimeout(
+      () => fail(`printed no start line within ${START_TIMEOUT_MS} ms`),
+      START_TIMEOUT_MS,
+    );
     child.once('error', (error) => fail(error.message));
     child.once('exit', (code, signal) => fail(`ended at once with ${code ?? signal}`));
     child.once('exit', () => clearTimeout(timeout));
