@@ -10,10 +10,11 @@
  *   DISCONNECTED --unless it is final--> BACKOFF
  *   any --close(), or the server does not want us back--> DISCONNECTED
  *
- * A close by the server is not a failure, and the delays start over once READY was reached. It is
- * final only when the server said `reconnect_allowed: false`, or refused a fresh token too. A
- * refused token (401, 4001, `token_expired`) is replaced once per outage; where the handshake fails
- * and the browser hides why, that may have been a 401, and the token is replaced once as well.
+ * The delays start over once READY has lasted for a while, so that a server which takes connections
+ * only to drop them is not asked every second. A close by the server is not a failure: it is final
+ * only when the server said `reconnect_allowed: false`, or refused a fresh token too. A refused
+ * token (401, 4001, `token_expired`) is replaced once per outage; where the handshake fails and the
+ * browser hides why, that may have been a 401, and the token is replaced once as well.
  */
 import { RollcallError } from './error.js';
 import { backoffDelayMs, RECONNECT_AFTER_MAX_MS } from './backoff.js';
@@ -41,6 +42,9 @@ export const HANDSHAKE_TIMEOUT_MS = 10000;
 
 /** A draining server spreads its closings; one that takes longer than this is left. */
 export const CLOSING_TIMEOUT_MS = 60000;
+
+/** READY for this long, a connection counts as good. */
+export const STABLE_AFTER_MS = 10000;
 
 const PROTOCOL = 'rollcall.v1';
 const CLOSE_NORMAL = 1000;
@@ -97,8 +101,10 @@ export class Link {
   }
 
   markReady() {
-    this.#attempts = 0;
     this.#tokenReplaced = false;
+    this.#cancelTimer = this.#timers.after(STABLE_AFTER_MS, () => {
+      this.#attempts = 0;
+    });
     this.#setState(READY);
   }
 

@@ -313,7 +313,7 @@ test('a reconnect that breaks while syncing starts over', async () => {
   await settle();
   assert.equal(w.client.state, 'BACKOFF');
   assert.equal(w.changes.at(-1).delayMs, 2000, 'READY was not reached: the delays go on');
-  await w.reconnect(2000);
+  await w.reconnect();
   await answerOpen(w, 3);
   await answerSync(w, 4, 3);
   assert.equal(w.client.state, 'READY');

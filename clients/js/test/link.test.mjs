@@ -63,15 +63,24 @@ test('jitter stays within 20 % on both sides', async () => {
   }
 });
 
-test('delays start over after READY', async () => {
+test('delays start over after ten seconds of READY, not before', async () => {
   const w = world();
   await w.ready();
   w.socket.serverCloses();
   await w.time.advance(1000);
   w.socket.serverCloses();
   assert.equal(w.changes.at(-1).delayMs, 2000);
-  await w.reconnect(2000);
+  await w.reconnect();
+  await w.time.advance(9999);
   assert.equal(w.client.state, 'READY');
+  w.socket.serverCloses();
+  assert.equal(
+    w.changes.at(-1).delayMs,
+    4000,
+    'a server that takes and drops is not asked every second',
+  );
+  await w.reconnect();
+  await w.time.advance(10000);
   w.socket.serverCloses();
   assert.equal(w.changes.at(-1).delayMs, 1000);
 });

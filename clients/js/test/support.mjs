@@ -176,8 +176,8 @@ export function world(options = {}) {
       await connected;
     },
     /** Waits out the back-off and comes back. */
-    async reconnect(delayMs = 1000) {
-      await time.advance(delayMs);
+    async reconnect() {
+      await time.advance(changes.at(-1).delayMs);
       await this.accept();
     },
   };
