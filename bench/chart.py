@@ -1,4 +1,4 @@
-"""docs/bench.svg: one group of bars per job, each bar a server, its length the multiple of the floor.
+"""docs/bench.svg: one group of bars per job, one bar per server, each job on its own scale.
 
 Drawn by hand, without a library, and readable on light and on dark pages.
 """
@@ -11,7 +11,7 @@ import servers
 
 CHARTED = ("idle", "echo-100", "echo-1000", "fanout", "connect")
 WIDTH, LEFT, RIGHT = 760, 176, 150
-BAR, GAP, GROUP_GAP, TOP, BOTTOM = 15, 4, 34, 54, 40
+BAR, GAP, TITLE, GROUP_GAP, TOP, BOTTOM = 15, 4, 22, 16, 62, 40
 
 COLOURS = {  # light page, dark page
     "floor": ("#8c959f", "#768390"),
@@ -27,8 +27,9 @@ def style():
     dark = "".join(f".{name}{{fill:{dark}}}" for name, (_, dark) in COLOURS.items())
     return (
         "<style>text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;fill:#1f2328}"
-        ".title{font-size:16px;font-weight:600}.job{font-weight:600}.small{fill:#59636e;font-size:12px}"
-        f".axis{{stroke:#d1d9e0}}.limit{{stroke:#cf222e;stroke-width:2;stroke-dasharray:3 2}}{light}"
+        ".title{font-size:16px;font-weight:600}.job{font-weight:600}"
+        ".small{fill:#59636e;font-size:12px}"
+        f".axis{{stroke:#d1d9e0}}.limit{{stroke:#cf222e;stroke-width:2}}{light}"
         "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.small{fill:#9198a1}"
         f".axis{{stroke:#3d444d}}.limit{{stroke:#ff7b72}}{dark}}}</style>"
     )
@@ -45,44 +46,45 @@ def bars_of(results, job):
 
 
 def limit_of(results, job):
-    """The most Rollcall may cost in this job, in its unit."""
+    """The most Rollcall may cost in this job, in its unit; 0 if there is no such limit."""
     if job.value_max is not None:
         return job.value_max
-    floor = results.median(job, "floor")
-    return job.ratio_max * floor if job.ratio_max is not None and floor else None
+    return (job.ratio_max or 0) * (results.median(job, "floor") or 0)
 
 
-def bar(results, job, server, value, scale, y):
+def bar(results, job, server, value, limit, scale, y):
+    """A bar and its label; with a limit, also the mark it must not pass."""
     ratio = results.ratio(job, server.name)
     label = f"{report.number(value)} {job.unit}"
     if server.name != "floor" and ratio is not None:
         label += f"  ({report.number(ratio)} ×)"
-    return [
+    parts = [
         text(LEFT - 10, y + BAR - 3, server.title, "small", "end"),
         f'<rect class="{server.name}" x="{LEFT}" y="{y}" width="{max(value * scale, 1):.1f}" '
         f'height="{BAR}" rx="2"/>',
-        text(LEFT + value * scale + 7, y + BAR - 3, label, "small"),
+        text(LEFT + max(value, limit) * scale + 7, y + BAR - 3, label, "small"),
     ]
+    if limit > 0:
+        x = LEFT + limit * scale
+        parts.append(f'<line class="limit" x1="{x:.1f}" x2="{x:.1f}" '
+                     f'y1="{y - 1}" y2="{y + BAR + 1}"/>')
+    return parts
 
 
 def group(results, job, y):
-    """One job: its title, its bars on a scale of its own, and the limit as a dashed line."""
+    """One job: its title and its bars, on a scale of its own."""
     bars = bars_of(results, job)
     limit = limit_of(results, job)
-    longest = max([value for _, value in bars] + [limit or 0])
-    scale = (WIDTH - LEFT - RIGHT) / longest
+    scale = (WIDTH - LEFT - RIGHT) / max([limit, *(value for _, value in bars)])
     parts = [text(0, y + 12, job.title[0].upper() + job.title[1:], "job")]
-    y += 22
+    y += TITLE
     end = y + len(bars) * (BAR + GAP)
     parts.append(f'<line class="axis" x1="{LEFT}" x2="{LEFT}" y1="{y - 3}" y2="{end}"/>')
     for server, value in bars:
-        parts += bar(results, job, server, value, scale, y)
+        own_limit = limit if server.name == "rollcall" else 0
+        parts += bar(results, job, server, value, own_limit, scale, y)
         y += BAR + GAP
-    if limit is not None:
-        x = LEFT + limit * scale
-        parts.append(f'<line class="limit" x1="{x:.1f}" x2="{x:.1f}" y1="{end - len(bars) * (BAR + GAP) - 4}" '
-                     f'y2="{end}"/>')
-    return parts, end + GROUP_GAP - GAP
+    return parts, end + GROUP_GAP
 
 
 def draw(results, facts):
@@ -98,7 +100,7 @@ def draw(results, facts):
         style(),
         text(0, 24, "What each server costs for the same work (shorter is better)", "title"),
         text(0, 43, "one core, one worker; (×) is the multiple of the floor; "
-                    "the dashed line is what Rollcall must stay under", "small"),
+                    "the red mark is what Rollcall must not pass", "small"),
     ]
     foot = [text(0, height - 12, f"{facts['date']}, {facts['machine']}", "small"), "</svg>"]
     return "\n".join(head + parts + foot) + "\n"

@@ -3,9 +3,9 @@
 #include <string.h>
 
 /* As long as the presence_changed that Rollcall sends. */
-#define FLOOR_ANNOUNCEMENT                                                                          \
-    "!{\"type\":\"presence_changed\",\"user_id\":\"star\",\"status\":\"online\",\"in_call\":false," \
-    "\"last_seen\":null,\"timestamp\":\"2030-01-01T00:00:00.000Z\",\"version\":1}"
+#define FLOOR_ANNOUNCEMENT                                                                         \
+    "!{\"type\":\"presence_changed\",\"user_id\":\"star\",\"status\":\"online\","                  \
+    "\"in_call\":false,\"last_seen\":null,\"timestamp\":\"2030-01-01T00:00:00.000Z\",\"version\":1}"
 
 static const struct dialect dialects[] = {
     {

@@ -339,18 +339,15 @@ static void job_connect(const struct job_settings *settings)
     job_end(&job);
 }
 
-static const struct {
-    const char *name;
-    job_function run;
-} jobs[] = {
+static const struct job_kind jobs[] = {
     {"idle", job_idle},       {"echo", job_echo}, {"fanout", job_fanout},
     {"connect", job_connect}, {"flat", job_flat},
 };
 
-job_function job_find(const char *name)
+const struct job_kind *job_find(const char *name)
 {
     for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
         if (strcmp(jobs[i].name, name) == 0)
-            return jobs[i].run;
+            return &jobs[i];
     return NULL;
 }

@@ -31,9 +31,12 @@ struct job_settings {
     double seconds;
 };
 
-typedef void (*job_function)(const struct job_settings *settings);
+struct job_kind {
+    const char *name;
+    void (*run)(const struct job_settings *settings);
+};
 
 /* NULL if there is no job of that name. */
-job_function job_find(const char *name);
+const struct job_kind *job_find(const char *name);
 
 #endif

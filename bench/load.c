@@ -108,7 +108,7 @@ int main(int argc, char **argv)
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
         command_line_set(&line, option, optarg);
     struct job_settings *settings = &line.settings;
-    job_function job = optind + 1 == argc ? job_find(argv[optind]) : NULL;
+    const struct job_kind *job = optind + 1 == argc ? job_find(argv[optind]) : NULL;
     if (job == NULL)
         cost_fail("name one job: idle, echo, fanout, connect or flat");
     if (settings->dialect == NULL || settings->server_port == 0 || settings->server_process == 0 ||
@@ -116,6 +116,6 @@ int main(int argc, char **argv)
         cost_fail("--dialect, --port, --pid, --tokens, --star and --clients are required");
     raise_descriptor_limit();
     settings->tokens = read_tokens(line.token_file, settings->clients, line.star_token);
-    job(settings);
+    job->run(settings);
     return 0;
 }

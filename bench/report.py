@@ -57,7 +57,8 @@ def markdown(results):
 def machine():
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    return f"{len(models)} × {models[0] if models else platform.machine()}, Linux {platform.release()}"
+    model = models[0] if models else platform.machine()
+    return f"{len(models)} × {model}, Linux {platform.release()}"
 
 
 def versions():
