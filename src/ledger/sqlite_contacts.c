@@ -40,12 +40,18 @@ enum ledger_status sqlite_contacts_join(struct database *database, struct slice 
     return LEDGER_OK;
 }
 
-bool sqlite_contacts_part(struct database *database, struct slice user, struct slice peer)
+static bool delete_side(struct database *database, struct slice user, struct slice peer)
 {
     static const char DELETE_CONTACT[] =
-        "DELETE FROM contacts WHERE (user_id, contact_id) IN (VALUES (?1, ?2), (?2, ?1))";
+        "DELETE FROM contacts WHERE user_id = ? AND contact_id = ?";
     struct query query = query_of(database, DELETE_CONTACT, user, peer, SLICE_NONE);
     return query_run(&query) > 0;
+}
+
+bool sqlite_contacts_part(struct database *database, struct slice user, struct slice peer)
+{
+    bool joined = delete_side(database, user, peer);
+    return delete_side(database, peer, user) || joined;
 }
 
 enum ledger_status sqlite_contacts_remove(struct database *database, struct ledger_request *request)

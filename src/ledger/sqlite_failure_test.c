@@ -383,7 +383,7 @@ static _Noreturn void storm(const char *path, int round)
         struct slice name = {id, (size_t)len};
         ledger_message_append(&h.client, SLICE("c"), SLICE("alice"), name, name, name, report_ack,
                               &h);
-        while (sent - h.answers >= KILL_IN_FLIGHT)
+        while (sent + 1 - h.answers >= KILL_IN_FLIGHT)
             harness_turn(&h, true);
     }
 }

@@ -1,8 +1,8 @@
 /*
  * The embedded backend of the ledger: one SQLite file, one thread that writes, a few that read.
  *
- *     workers ──submit──▶ write queue ──▶ writer: BEGIN, a savepoint per request, COMMIT ──▶ post
- *                    └──▶ read queue ───▶ readers: a snapshot per request ───────────────▶ post
+ *     workers ──submit──▶ write queue ──▶ writer: BEGIN, many requests, COMMIT ──▶ post
+ *                    └──▶ read queue ───▶ readers: a snapshot per request ─────▶ post
  *
  * Group commit: the writer takes what waits, runs it, looks again for GROUP_WINDOW_US at most or
  * until nothing waits, and commits once; while the disk is busy with that, the next group gathers.

@@ -4,12 +4,14 @@
 #include "ledger/sqlite_rooms.h"
 #include "ledger/sqlite_worker.h"
 
+#include <assert.h>
+
 /* The requests of one transaction, in order. */
 struct group {
     struct ledger_request *first;
     struct ledger_request **last_next;
     size_t count;
-    bool lost; /* SQLite has undone the transaction: nothing of it may be answered OK */
+    bool lost; /* SQLite failed in it: nothing of it may be answered OK */
 };
 
 static const char BEGIN[] = "BEGIN IMMEDIATE";
@@ -34,21 +36,21 @@ static void group_fail(struct group *group)
 
 /* ---- one request ---- */
 
-/* Undoes what a request wrote; the rest of the group stays, unless SQLite gave up on all of it. */
-static void undo(struct sqlite_worker *worker, struct group *group)
+/* A room that looks before it writes has nothing to undo when it refuses, and is spared the cost of a
+ * savepoint. These find out only after they have written. */
+static bool may_refuse_after_writing(const struct ledger_request *request)
 {
-    struct database *database = &worker->database;
-    if (database_failed(database)) {
-        atomic_store_explicit(&worker->setup.metrics->available, false, memory_order_relaxed);
-        group->lost =
-            sqlite3_get_autocommit(database->handle) || database_needs_reopening(database->failure);
-        if (group->lost)
-            return;
-        database_clear_failure(database);
+    switch (request->operation) {
+    case LEDGER_CONTACT_REQUEST_CREATE:
+    case LEDGER_CONTACT_REQUEST_ACCEPT:
+    case LEDGER_CHAT_CREATE:
+        return true;
+    default:
+        return false;
     }
-    database_run(database, UNDO);
 }
 
+/* When SQLite itself fails, the whole group is given up: its callers ask again. */
 static void execute(struct sqlite_worker *worker, struct group *group,
                     struct ledger_request *request)
 {
@@ -61,12 +63,19 @@ static void execute(struct sqlite_worker *worker, struct group *group,
         request_fail(request, LEDGER_UNAVAILABLE);
         return;
     }
-    database_run(database, SAVEPOINT);
-    if (!sqlite_rooms_execute(database, request))
-        undo(worker, group);
-    database_run(database, RELEASE);
-    if (database_failed(database))
-        group->lost = true;
+    bool savepoint = may_refuse_after_writing(request);
+    sqlite3_int64 changes = sqlite3_total_changes64(database->handle);
+    if (savepoint)
+        database_run(database, SAVEPOINT);
+    bool keep = sqlite_rooms_execute(database, request);
+    if (savepoint && !keep)
+        database_run(database, UNDO);
+    if (savepoint)
+        database_run(database, RELEASE);
+    assert(keep || savepoint || request->exhausted || database_failed(database) ||
+           sqlite3_total_changes64(database->handle) == changes);
+    bool half_done = !keep && !savepoint && request->exhausted;
+    group->lost = database_failed(database) || half_done;
 }
 
 /* ---- one group ---- */
