@@ -11,7 +11,8 @@ struct blob *blob_make(struct slice head, struct slice payload)
     if (!blob)
         return NULL;
     *blob = (struct blob){.refs = 1, .len = (uint32_t)len, .payload_at = (uint8_t)head.len};
-    memcpy(blob->bytes, head.data, head.len);
+    if (head.len)
+        memcpy(blob->bytes, head.data, head.len);
     if (payload.len)
         memcpy(blob->bytes + head.len, payload.data, payload.len);
     return blob;

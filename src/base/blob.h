@@ -19,7 +19,8 @@ struct blob {
     char bytes[];
 };
 
-/* A blob with one reference holding `head` and then `payload`; NULL when memory is short. */
+/* A blob with one reference holding `head` (at most 255 bytes) and then `payload`; NULL when memory is
+ * short or they are too long. */
 struct blob *blob_make(struct slice head, struct slice payload);
 
 static inline struct blob *blob_share(struct blob *blob)

@@ -65,7 +65,8 @@ struct table_node *table_find(const struct table *table, struct slice key)
 static void move_buckets(struct table *table, size_t moves)
 {
     for (; moves && table->old_next < table->old.count; moves--) {
-        struct table_node *node = table->old.heads[table->old_next++];
+        struct table_node *node = table->old.heads[table->old_next];
+        table->old.heads[table->old_next++] = NULL; /* finders still look here */
         while (node) {
             struct table_node *next = node->next;
             push(&table->current, node);

@@ -28,12 +28,14 @@ struct wheel {
     int64_t now_ms; /* everything up to here has fired */
     uint64_t occupied[WHEEL_LEVELS];
     struct wheel_timer *slots[WHEEL_LEVELS][WHEEL_SLOTS];
-    struct wheel_timer *due;
+    struct wheel_timer *due;    /* set to a time that had passed: for the next advance */
+    struct wheel_timer *firing; /* their time has come */
 };
 
 void wheel_init(struct wheel *wheel, int64_t now_ms);
 
-/* Sets or moves a timer; a time that has passed fires at the next wheel_advance(). */
+/* Sets or moves a timer; a time that has passed fires at the next wheel_advance(), not in the one that
+ * is running. */
 void wheel_set(struct wheel *wheel, struct wheel_timer *timer, int64_t at_ms);
 
 void wheel_cancel(struct wheel *wheel, struct wheel_timer *timer);

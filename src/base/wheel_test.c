@@ -1,0 +1,337 @@
+#include "base/wheel.h"
+
+#include "base/container.h"
+#include "base/random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { TIMERS = 200, NO_LIMIT = 1000000 };
+
+static const int64_t LAST_LEVEL_SPAN_MS = INT64_C(1) << (WHEEL_LEVELS * WHEEL_SLOT_BITS);
+
+struct bench;
+
+/* A timer and what the model knows of it. */
+struct probe {
+    struct wheel_timer timer;
+    struct bench *bench;
+    int64_t expected_ms; /* INT64_MAX: not set */
+    size_t advance;      /* the number of the advance in which it was set */
+    bool in_order;       /* was in the future then */
+    size_t fired;
+};
+
+struct bench {
+    struct wheel wheel;
+    struct random random;
+    int64_t now_ms; /* what the running advance was given */
+    size_t advances;
+    int64_t last_ms; /* of the last that fired in order */
+    bool meddle;     /* callbacks set and cancel others */
+    struct probe probes[TIMERS];
+};
+
+static void set(struct probe *probe, int64_t at_ms)
+{
+    probe->in_order = at_ms > probe->bench->wheel.now_ms;
+    wheel_set(&probe->bench->wheel, &probe->timer, at_ms);
+    probe->expected_ms = at_ms;
+    probe->advance = probe->bench->advances;
+    assert_true(wheel_is_set(&probe->timer));
+}
+
+static void cancel(struct probe *probe)
+{
+    wheel_cancel(&probe->bench->wheel, &probe->timer);
+    probe->expected_ms = INT64_MAX;
+    assert_false(wheel_is_set(&probe->timer));
+}
+
+/* Near times mostly, some far, some further than the wheel reaches, some past. */
+static int64_t some_time(struct bench *bench)
+{
+    static const int64_t SPANS_MS[] = {2, 64, 70, 4096, 300000, 20000000, 1200000000, 90000000000};
+    int64_t span_ms = SPANS_MS[random_below(&bench->random, sizeof(SPANS_MS) / sizeof(*SPANS_MS))];
+    return bench->now_ms - 3 + (int64_t)random_below(&bench->random, (uint64_t)span_ms);
+}
+
+static struct probe *some_probe(struct bench *bench)
+{
+    return &bench->probes[random_below(&bench->random, TIMERS)];
+}
+
+static void meddle(struct bench *bench, struct probe *self)
+{
+    switch (random_below(&bench->random, 6)) {
+    case 0:
+        set(self, some_time(bench));
+        break;
+    case 1:
+        set(self, bench->now_ms); /* would go round and round if it fired in this advance */
+        break;
+    case 2:
+        set(some_probe(bench), some_time(bench));
+        break;
+    case 3:
+        cancel(some_probe(bench));
+        break;
+    default:
+        break;
+    }
+}
+
+static void fire(struct wheel_timer *timer)
+{
+    struct probe *probe = CONTAINER_OF(timer, struct probe, timer);
+    struct bench *bench = probe->bench;
+    assert_false(wheel_is_set(timer));
+    assert_true(probe->expected_ms <= bench->now_ms);
+    assert_int_equal(timer->at_ms, probe->expected_ms);
+    /* What was in the future when it was set fires in the order of time. */
+    if (probe->in_order) {
+        assert_true(timer->at_ms >= bench->last_ms);
+        bench->last_ms = timer->at_ms;
+    }
+    probe->expected_ms = INT64_MAX;
+    probe->fired++;
+    if (bench->meddle)
+        meddle(bench, probe);
+}
+
+static void start(struct bench *bench, uint64_t seed, int64_t now_ms)
+{
+    memset(bench, 0, sizeof(*bench));
+    random_init_seeded(&bench->random, seed);
+    wheel_init(&bench->wheel, now_ms);
+    bench->now_ms = now_ms;
+    bench->last_ms = INT64_MIN;
+    for (size_t i = 0; i < TIMERS; i++)
+        bench->probes[i] =
+            (struct probe){.timer.fire = fire, .bench = bench, .expected_ms = INT64_MAX};
+}
+
+static size_t advance(struct bench *bench, int64_t now_ms, size_t max)
+{
+    bench->now_ms = now_ms;
+    bench->advances++;
+    return wheel_advance(&bench->wheel, now_ms, max);
+}
+
+/* All that was set before the last advance and is due has fired; nobody was woken too late. */
+static void check(struct bench *bench)
+{
+    int64_t first_ms = INT64_MAX;
+    for (size_t i = 0; i < TIMERS; i++) {
+        struct probe *probe = &bench->probes[i];
+        assert_int_equal(wheel_is_set(&probe->timer), probe->expected_ms != INT64_MAX);
+        if (probe->advance < bench->advances)
+            assert_true(probe->expected_ms > bench->now_ms);
+        if (probe->expected_ms < first_ms)
+            first_ms = probe->expected_ms;
+    }
+    if (first_ms != INT64_MAX && first_ms > bench->now_ms)
+        assert_true(wheel_next_ms(&bench->wheel) <= first_ms);
+}
+
+static int64_t some_jump(struct bench *bench)
+{
+    static const int64_t JUMPS_MS[] = {1, 2, 63, 64, 65, 5000, 300000, 17000000, 2000000000};
+    size_t pick = random_below(&bench->random, sizeof(JUMPS_MS) / sizeof(*JUMPS_MS));
+    return (int64_t)random_below(&bench->random, (uint64_t)JUMPS_MS[pick] + 1);
+}
+
+static void run_against_model(uint64_t seed, bool meddling)
+{
+    struct bench bench;
+    start(&bench, seed, (int64_t)seed * 977);
+    bench.meddle = meddling;
+    for (int step = 0; step < 20000; step++) {
+        switch (random_below(&bench.random, 4)) {
+        case 0:
+            cancel(some_probe(&bench));
+            break;
+        case 1:
+            advance(&bench, bench.now_ms + some_jump(&bench), NO_LIMIT);
+            check(&bench);
+            break;
+        default:
+            set(some_probe(&bench), some_time(&bench));
+            break;
+        }
+    }
+}
+
+static void it_follows_a_model(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        run_against_model(seed, false);
+}
+
+static void callbacks_may_set_and_cancel(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 11; seed <= 15; seed++)
+        run_against_model(seed, true);
+}
+
+static void each_time_is_kept_to_the_millisecond(void **state)
+{
+    (void)state;
+    static const int64_t DELAYS_MS[] = {1, 2, 63, 64, 65, 4095, 4096, 4097, 262143, 262145};
+    for (size_t i = 0; i < sizeof(DELAYS_MS) / sizeof(*DELAYS_MS); i++) {
+        struct bench bench;
+        start(&bench, 1, 1000003);
+        int64_t at_ms = bench.now_ms + DELAYS_MS[i];
+        set(&bench.probes[0], at_ms);
+        assert_int_equal(advance(&bench, at_ms - 1, NO_LIMIT), 0);
+        assert_int_equal(advance(&bench, at_ms, NO_LIMIT), 1);
+        assert_int_equal(wheel_next_ms(&bench.wheel), INT64_MAX);
+    }
+}
+
+static size_t turns_until_fired(struct bench *bench, struct probe *probe, int64_t at_ms)
+{
+    size_t turns = 0;
+    while (probe->fired == 0) {
+        int64_t next_ms = wheel_next_ms(&bench->wheel);
+        assert_true(next_ms <= at_ms);
+        advance(bench, next_ms, NO_LIMIT);
+        turns++;
+    }
+    assert_int_equal(bench->now_ms, at_ms);
+    return turns;
+}
+
+/* A loop that sleeps until wheel_next_ms() fires on time, and is not woken over and over. */
+static void sleeping_until_next_is_enough(void **state)
+{
+    (void)state;
+    struct bench bench;
+    for (int64_t delay_ms = 1; delay_ms < LAST_LEVEL_SPAN_MS * 300; delay_ms = delay_ms * 3 + 1) {
+        start(&bench, 1, 123456789);
+        int64_t at_ms = bench.now_ms + delay_ms;
+        set(&bench.probes[0], at_ms);
+        assert_true(turns_until_fired(&bench, &bench.probes[0], at_ms) < WHEEL_LEVELS + 400);
+    }
+}
+
+/* Where time carries over into bits that no level looks at (after 12 days of uptime). */
+static void near_times_beyond_the_carry_are_near(void **state)
+{
+    (void)state;
+    for (int64_t before = 1; before <= 100000; before *= 10) {
+        for (int64_t after = 0; after <= 100000; after = after * 10 + 1) {
+            struct bench bench;
+            start(&bench, 1, LAST_LEVEL_SPAN_MS * 3 - before);
+            set(&bench.probes[0], LAST_LEVEL_SPAN_MS * 3 + after);
+            assert_int_equal(advance(&bench, LAST_LEVEL_SPAN_MS * 3 + after - 1, NO_LIMIT), 0);
+            assert_int_equal(advance(&bench, LAST_LEVEL_SPAN_MS * 3 + after, NO_LIMIT), 1);
+        }
+    }
+}
+
+static void a_timer_for_the_end_of_time_waits(void **state)
+{
+    (void)state;
+    struct bench bench;
+    start(&bench, 1, 5);
+    set(&bench.probes[0], INT64_MAX);
+    assert_int_equal(advance(&bench, LAST_LEVEL_SPAN_MS * 5, NO_LIMIT), 0);
+    assert_true(wheel_is_set(&bench.probes[0].timer));
+}
+
+static void an_advance_is_bounded(void **state)
+{
+    (void)state;
+    struct bench bench;
+    start(&bench, 1, 50);
+    for (size_t i = 0; i < TIMERS; i++)
+        set(&bench.probes[i], 60 + (int64_t)(i % 3));
+    size_t left = TIMERS;
+    while (left) {
+        size_t expected = left < 30 ? left : 30;
+        assert_int_equal(advance(&bench, 1000, 30), expected);
+        left -= expected;
+        if (left)
+            assert_true(wheel_next_ms(&bench.wheel) <= 62);
+    }
+    assert_int_equal(advance(&bench, 1000, 30), 0);
+    for (size_t i = 0; i < TIMERS; i++)
+        assert_int_equal(bench.probes[i].fired, 1);
+}
+
+static void what_is_left_over_can_be_cancelled_and_moved(void **state)
+{
+    (void)state;
+    struct bench bench;
+    start(&bench, 1, 0);
+    for (size_t i = 0; i < 10; i++)
+        set(&bench.probes[i], 5);
+    assert_int_equal(advance(&bench, 10, 1), 1);
+    for (size_t i = 0; i < 10; i++)
+        if (wheel_is_set(&bench.probes[i].timer) && i % 2)
+            cancel(&bench.probes[i]);
+        else
+            set(&bench.probes[i], 100);
+    assert_int_equal(advance(&bench, 99, NO_LIMIT), 0);
+    size_t set_again = 0;
+    for (size_t i = 0; i < 10; i++)
+        set_again += wheel_is_set(&bench.probes[i].timer);
+    assert_int_equal(advance(&bench, 100, NO_LIMIT), set_again);
+}
+
+static void again_and_again(struct wheel_timer *timer)
+{
+    struct probe *probe = CONTAINER_OF(timer, struct probe, timer);
+    probe->fired++;
+    wheel_set(&probe->bench->wheel, timer, 0);
+}
+
+static void a_timer_set_to_the_past_waits_for_the_next_advance(void **state)
+{
+    (void)state;
+    struct bench bench;
+    start(&bench, 1, 100);
+    bench.probes[0].timer.fire = again_and_again;
+    set(&bench.probes[0], 0);
+    set(&bench.probes[1], 101);
+    assert_int_equal(wheel_next_ms(&bench.wheel), 100);
+    assert_int_equal(advance(&bench, 100, NO_LIMIT), 1);
+    assert_int_equal(advance(&bench, 100, NO_LIMIT), 1);
+    assert_int_equal(advance(&bench, 101, NO_LIMIT), 2);
+    assert_int_equal(bench.probes[0].fired, 3);
+    assert_int_equal(bench.probes[1].fired, 1);
+}
+
+static void time_that_goes_back_changes_nothing(void **state)
+{
+    (void)state;
+    struct bench bench;
+    start(&bench, 1, 100);
+    set(&bench.probes[0], 150);
+    assert_int_equal(wheel_advance(&bench.wheel, 90, NO_LIMIT), 0);
+    assert_int_equal(bench.wheel.now_ms, 100);
+    assert_int_equal(advance(&bench, 150, NO_LIMIT), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_follows_a_model),
+        cmocka_unit_test(callbacks_may_set_and_cancel),
+        cmocka_unit_test(each_time_is_kept_to_the_millisecond),
+        cmocka_unit_test(sleeping_until_next_is_enough),
+        cmocka_unit_test(near_times_beyond_the_carry_are_near),
+        cmocka_unit_test(a_timer_for_the_end_of_time_waits),
+        cmocka_unit_test(an_advance_is_bounded),
+        cmocka_unit_test(what_is_left_over_can_be_cancelled_and_moved),
+        cmocka_unit_test(a_timer_set_to_the_past_waits_for_the_next_advance),
+        cmocka_unit_test(time_that_goes_back_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
