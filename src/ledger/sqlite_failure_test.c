@@ -53,9 +53,19 @@ static int set_up(void **state)
     return 0;
 }
 
+/* A test that failed half-way must not leave its fault to the next. */
+static void mend(void)
+{
+    test_vfs_fail_writes(SQLITE_OK);
+    test_vfs_fail_syncs(SQLITE_OK);
+    test_vfs_fail_opens(SQLITE_OK);
+    test_vfs_hold_syncs(false);
+}
+
 static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
+    mend();
     close_ledger(fixture);
     test_file_remove(&fixture->file);
     free(fixture);
