@@ -1,5 +1,6 @@
 #include "auth/verifier.h"
 
+#include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,13 @@ void verifier_init(struct verifier *verifier, struct key_set *keys,
     verifier->end = &verifier->first;
 }
 
+/* A token is a secret for as long as it is valid. */
+static void free_verification(struct verification *verification)
+{
+    OPENSSL_cleanse(verification->token, verification->token_len);
+    free(verification);
+}
+
 static struct verification *pop(struct verifier *verifier)
 {
     struct verification *first = verifier->first;
@@ -34,7 +42,7 @@ void verifier_free(struct verifier *verifier)
     while (verifier->first) {
         struct verification *verification = pop(verifier);
         verification->done(verification->arg, JWT_UNKNOWN_KEY, NULL);
-        free(verification);
+        free_verification(verification);
     }
     key_set_release(&verifier->keys);
 }
@@ -57,7 +65,8 @@ bool verifier_submit(struct verifier *verifier, struct slice token,
     if (!verification)
         return false;
     *verification = (struct verification){.done = done, .arg = arg, .token_len = kept};
-    memcpy(verification->token, token.data, kept);
+    if (kept)
+        memcpy(verification->token, token.data, kept);
     *verifier->end = verification;
     verifier->end = &verification->next;
     verifier->pending++;
@@ -73,7 +82,7 @@ bool verifier_run(struct verifier *verifier, const struct clock *clock)
             verifier->keys, &verifier->policy,
             (struct slice){verification->token, verification->token_len}, clock->wall_ms, &identity);
         verification->done(verification->arg, result, result == JWT_OK ? &identity : NULL);
-        free(verification);
+        free_verification(verification);
     }
     return verifier->first != NULL;
 }

@@ -94,7 +94,8 @@ static void post(struct mailbox_bus *from, struct mailbox_bus *to, struct slice 
         letter->topic_len = (uint32_t)topic.len;
         letter->payload_len = (uint32_t)payload.len;
         memcpy(letter->bytes, topic.data, topic.len);
-        memcpy(letter->bytes + topic.len, payload.data, payload.len);
+        if (payload.len)
+            memcpy(letter->bytes + topic.len, payload.data, payload.len);
         if (mailbox_post(to->mailbox, &letter->mail))
             return;
         free(letter);

@@ -44,6 +44,7 @@ void connection_context_init(struct connection_context *context, const struct co
         .frames = {.message_bytes_max = config->gateway.max_frame_bytes, .peer_masks = true},
         .outbound = {.messages_max = config->gateway.backpressure.outbound.max_buffer_messages,
                      .bytes_max = config->gateway.backpressure.outbound.max_buffer_bytes},
+        .close_timeout_ms = config->gateway.close_timeout_ms,
     };
 }
 
@@ -182,8 +183,7 @@ static void start_ending(struct connection *connection, unsigned code, struct sl
     char payload[WEBSOCKET_CONTROL_BYTES_MAX];
     size_t len = websocket_close_write(payload, code, reason);
     push_control(connection, WEBSOCKET_OPCODE_CLOSE, (struct slice){payload, len}, 0);
-    connection->ends_at_ms =
-        now_of(connection) + connection->context->config->gateway.close_timeout_ms;
+    connection->ends_at_ms = now_of(connection) + connection->context->close_timeout_ms;
     connection_wake_at(connection, connection->ends_at_ms);
     set_state(connection, CONNECTION_ENDING);
 }
@@ -416,6 +416,7 @@ static void closed(struct stream *stream)
     struct connection *connection = connection_of(stream);
     loop_cancel_timer(connection->context->loop, &connection->timer);
     set_state(connection, CONNECTION_GONE);
+    connection->context->count--;
     websocket_decoder_free(&connection->decoder);
     outbound_free(&connection->outbound);
     connection->owner->gone(connection);
@@ -449,6 +450,7 @@ bool connection_open(struct connection *connection, struct connection_context *c
         blob_drop(&first);
         return false;
     }
+    context->count++;
     push(connection, first, 0, true);
     return true;
 }

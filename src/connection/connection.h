@@ -62,6 +62,8 @@ struct connection_context {
     struct random *random;
     struct websocket_limits frames;
     struct outbound_limits outbound;
+    int64_t close_timeout_ms; /* shorter while draining */
+    size_t count;             /* connections that are not GONE */
 };
 
 enum connection_state { CONNECTION_OPEN, CONNECTION_ENDING, CONNECTION_GONE };

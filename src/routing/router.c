@@ -228,5 +228,5 @@ size_t router_send_to_user(struct router *router, struct slice user_id,
 
 uint64_t router_key(const struct router *router, enum message_type kind, struct slice name)
 {
-    return (XXH3_64bits_withSeed(name.data, name.len, router->seed) + (uint64_t)kind) | 1;
+    return XXH3_64bits_withSeed(name.data, name.len, router->seed + (uint64_t)kind) | 1;
 }

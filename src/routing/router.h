@@ -105,7 +105,8 @@ size_t router_fan_out(struct router *router, struct topic *topic,
 size_t router_send_to_user(struct router *router, struct slice user_id,
                            const struct message *message, const struct endpoint *except);
 
-/* A supersede key for "the state of this": the same for the same kind and name, never 0. */
+/* A supersede key for "the state of this": the same for the same kind and name, another for any other;
+ * always odd, hence never 0. */
 uint64_t router_key(const struct router *router, enum message_type kind, struct slice name);
 
 #endif

@@ -80,15 +80,16 @@ static int open_socket(const struct sockaddr_storage *address, socklen_t address
 }
 
 /* Happens once, at start, so it may wait for a name server. */
-static bool resolve(const char *text, struct sockaddr_storage *out, socklen_t *out_len)
+static bool resolve(const struct listener_options *options, struct sockaddr_storage *out,
+                    socklen_t *out_len)
 {
     struct address address;
-    if (!address_parse(slice_of(text), &address))
+    if (!address_parse(slice_of(options->address), &address))
         return false;
     char host[ADDRESS_HOST_MAX + 1];
     char port[8];
     snprintf(host, sizeof(host), "%.*s", SLICE_FORMAT(address.host));
-    snprintf(port, sizeof(port), "%u", address.port);
+    snprintf(port, sizeof(port), "%u", options->port ? options->port : address.port);
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *found;
     if (getaddrinfo(host, port, &hints, &found) != 0)
@@ -120,7 +121,7 @@ bool listener_open(struct listener *listener, struct loop *loop,
                                   .loop = loop,
                                   .accepted = accepted,
                                   .arg = arg};
-    if (!resolve(options->address, &address, &address_len)) {
+    if (!resolve(options, &address, &address_len)) {
         snprintf(error, LISTENER_ERROR_TEXT_MAX, "cannot resolve %s", options->address);
         return false;
     }

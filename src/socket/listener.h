@@ -16,10 +16,11 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-enum { LISTENER_ACCEPTS_PER_TURN = 128, LISTENER_REST_MS = 100, LISTENER_ERROR_TEXT_MAX = 256 };
+enum { LISTENER_ACCEPTS_PER_TURN = 128, LISTENER_REST_MS = 100, LISTENER_ERROR_TEXT_MAX = 512 };
 
 struct listener_options {
     const char *address; /* HOST:PORT or [V6]:PORT; port 0: any that is free */
+    uint16_t port;       /* not 0: instead of the one in `address` */
     int backlog;
     size_t unsent_bytes_max;
 };

@@ -6,21 +6,16 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Takes everything posted behind what is still unopened. */
+/* Takes everything posted. What was taken before has been opened, or the bound would be none. */
 static void splice_posted(struct mailbox *mailbox)
 {
     pthread_mutex_lock(&mailbox->lock);
-    struct mail *posted = mailbox->posted;
+    mailbox->opened = mailbox->posted;
     mailbox->posted = NULL;
     mailbox->posted_end = &mailbox->posted;
     mailbox->count = 0;
     mailbox->awake = false;
     pthread_mutex_unlock(&mailbox->lock);
-
-    struct mail **end = &mailbox->opened;
-    while (*end)
-        end = &(*end)->next;
-    *end = posted;
 }
 
 static void open_some(struct mailbox *mailbox)
@@ -39,6 +34,8 @@ static void wake(struct loop_source *source, uint32_t events)
     (void)events;
     struct mailbox *mailbox = CONTAINER_OF(source, struct mailbox, source);
     uint64_t count;
+    if (mailbox->opened) /* the descriptor stays ready, so this comes again */
+        return;
     if (read(source->fd, &count, sizeof(count)) < 0)
         return;
     splice_posted(mailbox);
@@ -71,6 +68,8 @@ bool mailbox_init(struct mailbox *mailbox, struct loop *loop, void *owner)
 
 void mailbox_free(struct mailbox *mailbox)
 {
+    while (mailbox->opened)
+        open_some(mailbox);
     splice_posted(mailbox);
     while (mailbox->opened)
         open_some(mailbox);

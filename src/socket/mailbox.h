@@ -3,8 +3,8 @@
  *
  * Posting appends under a short lock and wakes the loop once; the owner splices the whole list out
  * under the lock and opens each mail outside it, at most MAILBOX_OPENED_PER_TURN a turn. Mail of one
- * sender arrives in order. The box is bounded: mailbox_post() says no when MAILBOX_MAIL_MAX wait,
- * and the sender keeps the mail.
+ * sender arrives in order. The box is bounded: it is emptied only when the last lot has been opened, and
+ * mailbox_post() says no while MAILBOX_MAIL_MAX wait in it; the sender then keeps the mail.
  *
  * Mail belongs to the box from a successful post until `open` is called with it, which then owns it.
  */
@@ -38,7 +38,8 @@ struct mailbox {
 
 bool mailbox_init(struct mailbox *mailbox, struct loop *loop, void *owner);
 
-/* Opens what is left, so that its owner can free it, and closes. Nobody may post any more. */
+/* Opens what is left, so that its owner can free it, and closes. Nobody may post any more, and the loop
+ * makes no more turns. */
 void mailbox_free(struct mailbox *mailbox);
 
 /* From any thread. False when the box is full; the mail is then still the caller's. */

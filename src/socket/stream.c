@@ -199,6 +199,7 @@ bool stream_move(struct stream *to, struct stream *from, const struct stream_own
     to->owner = owner;
     to->on_pending = false;
     to->want_write = false;
+    to->paused = false;
     if (!loop_rebind(to->set->loop, &to->source))
         return false;
     from->source.fd = -1;

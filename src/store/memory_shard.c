@@ -42,6 +42,7 @@ static struct slice user_key(const struct memory_user *user)
 bool memory_shard_init(struct memory_shard *shard, const struct memory_state_options *options)
 {
     shard->options = options;
+    shard->version_floor = options->started_at_ms;
     list_init(&shard->by_expiry);
     list_init(&shard->lingering);
     list_init(&shard->offline);
@@ -82,6 +83,24 @@ struct memory_lease *memory_shard_lease(const struct memory_shard *shard,
     return node ? CONTAINER_OF(node, struct memory_lease, node) : NULL;
 }
 
+struct memory_lease *memory_shard_lease_of(const struct memory_shard *shard, struct slice user_id,
+                                           const struct ulid *conn_id)
+{
+    struct memory_lease *lease = memory_shard_lease(shard, conn_id);
+    return lease && slice_equal(user_key(lease->user), user_id) ? lease : NULL;
+}
+
+struct presence memory_shard_presence(const struct memory_shard *shard, struct slice user_id)
+{
+    const struct memory_user *user = memory_shard_user(shard, user_id);
+    if (user)
+        return memory_user_presence(user);
+    return (struct presence){.user_id = user_id,
+                             .status = PRESENCE_OFFLINE,
+                             .last_seen_ms = TIME_NONE,
+                             .version = shard->version_floor};
+}
+
 struct presence memory_user_presence(const struct memory_user *user)
 {
     return (struct presence){
@@ -110,19 +129,25 @@ static void remember(struct memory_shard *shard, const struct memory_user *user,
     };
 }
 
+/* Back from the newest entry, then turned round: of too many it is the oldest that are left out. */
 size_t memory_shard_history(const struct memory_shard *shard, struct slice user_id,
                             struct state_history *out, size_t max)
 {
     uint64_t hash = history_hash(shard, user_id);
-    size_t first = shard->history_next > MEMORY_HISTORY_PER_SHARD
-                       ? shard->history_next - MEMORY_HISTORY_PER_SHARD
-                       : 0;
+    size_t kept = shard->history_next < MEMORY_HISTORY_PER_SHARD ? shard->history_next
+                                                                 : MEMORY_HISTORY_PER_SHARD;
     size_t count = 0;
-    for (size_t i = first; i < shard->history_next && count < max; i++) {
-        const struct memory_history *entry = &shard->history[i % MEMORY_HISTORY_PER_SHARD];
+    for (size_t back = 1; back <= kept && count < max; back++) {
+        const struct memory_history *entry =
+            &shard->history[(shard->history_next - back) % MEMORY_HISTORY_PER_SHARD];
         if (entry->user_hash == hash)
             out[count++] = (struct state_history){entry->at_ms, entry->status, entry->version,
                                                   memory_cause_name(entry->cause)};
+    }
+    for (size_t i = 0; i < count / 2; i++) {
+        struct state_history swapped = out[i];
+        out[i] = out[count - 1 - i];
+        out[count - 1 - i] = swapped;
     }
     return count;
 }
@@ -187,7 +212,7 @@ static struct memory_user *make_user(struct memory_shard *shard, struct slice us
     if (!user)
         return NULL;
     *user = (struct memory_user){
-        .version = shard->options->started_at_ms,
+        .version = shard->version_floor,
         .last_seen_ms = TIME_NONE,
         .status = PRESENCE_OFFLINE,
         .id_len = (uint8_t)user_id.len,
@@ -212,7 +237,8 @@ static struct memory_lease *make_lease(struct memory_shard *shard, const struct 
         .idle = lease->idle,
         .device_len = (uint8_t)lease->device_id.len,
     };
-    memcpy(made->device, lease->device_id.data, lease->device_id.len);
+    if (lease->device_id.len)
+        memcpy(made->device, lease->device_id.data, lease->device_id.len);
     list_init(&made->by_expiry);
     table_insert(&shard->leases, &made->node, conn_key(&lease->conn_id));
     return made;
@@ -229,11 +255,12 @@ static void refresh(struct memory_shard *shard, struct memory_lease *lease, cons
 struct memory_user *memory_shard_open(struct memory_shard *shard, const struct lease *lease,
                                       uint16_t gateway, const struct clock *now, bool *changed)
 {
-    assert(lease->user_id.len <= UINT8_MAX && lease->device_id.len <= UINT8_MAX);
+    assert(lease->user_id.len <= USER_ID_BYTES_MAX && lease->device_id.len <= DEVICE_ID_BYTES_MAX);
     *changed = false;
-    struct memory_lease *known = memory_shard_lease(shard, &lease->conn_id);
+    struct memory_lease *known = memory_shard_lease_of(shard, lease->user_id, &lease->conn_id);
     if (known) {
         memory_shard_renew(shard, known, lease->last_heartbeat_ms, now);
+        *changed = memory_shard_set_idle(shard, known, lease->idle, now);
         return known->user;
     }
     struct memory_user *user = memory_shard_user(shard, lease->user_id);
@@ -328,6 +355,8 @@ void memory_shard_trim(struct memory_shard *shard)
         struct memory_user *oldest =
             CONTAINER_OF(shard->offline.next, struct memory_user, waiting);
         stop_waiting(shard, oldest);
+        if (oldest->version > shard->version_floor)
+            shard->version_floor = oldest->version;
         table_remove(&shard->users, &oldest->node);
         free(oldest);
     }

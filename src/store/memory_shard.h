@@ -68,6 +68,7 @@ struct memory_shard {
     struct list lingering;   /* users, the next to end first */
     struct list offline;     /* users, longest offline first */
     size_t offline_count;
+    int64_t version_floor; /* no user forgotten here had a greater version */
     size_t online_count;
     size_t multi_device_count;
     struct memory_history history[MEMORY_HISTORY_PER_SHARD];
@@ -79,15 +80,23 @@ bool memory_shard_init(struct memory_shard *shard, const struct memory_state_opt
 void memory_shard_free(struct memory_shard *shard);
 
 struct memory_user *memory_shard_user(const struct memory_shard *shard, struct slice user_id);
+
+/* Whoever's it is. */
 struct memory_lease *memory_shard_lease(const struct memory_shard *shard,
                                         const struct ulid *conn_id);
 
-/* What others see of a user now. */
+/* The same, but NULL when it is another user's. */
+struct memory_lease *memory_shard_lease_of(const struct memory_shard *shard, struct slice user_id,
+                                           const struct ulid *conn_id);
+
+/* What others see of a user now; of one without a record: offline, never seen. */
 struct presence memory_user_presence(const struct memory_user *user);
+struct presence memory_shard_presence(const struct memory_shard *shard, struct slice user_id);
 
 /* Each says whether the user's presence changed. `now` holds both clocks. */
 
-/* NULL and no change when memory is short. An open lease of the same id is refreshed. */
+/* NULL and no change when memory is short. A lease that is open already is refreshed, and as idle as it
+ * is said to be now. */
 struct memory_user *memory_shard_open(struct memory_shard *shard, const struct lease *lease,
                                       uint16_t gateway, const struct clock *now, bool *changed);
 void memory_shard_renew(struct memory_shard *shard, struct memory_lease *lease,
@@ -106,7 +115,7 @@ void memory_shard_trim(struct memory_shard *shard);
 
 const char *memory_cause_name(enum memory_cause cause);
 
-/* A user's remembered transitions, oldest first, at most `max`. */
+/* A user's last remembered transitions, oldest first, at most `max`. */
 size_t memory_shard_history(const struct memory_shard *shard, struct slice user_id,
                             struct state_history *out, size_t max);
 

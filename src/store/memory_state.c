@@ -3,6 +3,7 @@
 #include "base/container.h"
 #include "store/memory_shard.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <xxhash.h>
@@ -14,7 +15,7 @@ struct gateway_slot {
     size_t id_len;
     size_t connections;
     int64_t started_at_ms;
-    int64_t heard_at_ms; /* monotonic */
+    int64_t heard_at_ms; /* monotonic; INT64_MIN: not yet, only seen in leases */
     bool draining;
 };
 
@@ -104,12 +105,14 @@ static struct state_transition transition_of(const struct memory_user *user, boo
     return transition;
 }
 
-static struct presence never_seen(const struct memory_state *state, struct slice user_id)
+/* Of an operation on a lease the store does not know. */
+static struct state_transition no_transition(const struct memory_shard *shard, struct slice user_id,
+                                             int64_t at_ms)
 {
-    return (struct presence){.user_id = user_id,
-                             .status = PRESENCE_OFFLINE,
-                             .last_seen_ms = TIME_NONE,
-                             .version = state->options.started_at_ms};
+    struct state_transition transition = {.presence = memory_shard_presence(shard, user_id),
+                                          .at_ms = at_ms};
+    transition.presence.user_id = user_id;
+    return transition;
 }
 
 /* ---- gateways ---- */
@@ -123,15 +126,17 @@ static size_t find_gateway(const struct memory_state *state, struct slice id)
     return i;
 }
 
-/* The number of a gateway, entering it when it is new. */
+/* The number of a gateway, entering it when it is new; MEMORY_GATEWAYS_MAX when there is no room. */
 static uint16_t gateway_number(struct memory_state *state, struct slice id)
 {
+    assert(id.len <= GATEWAY_ID_BYTES_MAX);
     pthread_mutex_lock(&state->gateways_lock);
     size_t number = find_gateway(state, id);
     if (number == state->gateway_count && number < MEMORY_GATEWAYS_MAX) {
         struct gateway_slot *slot = &state->gateways[state->gateway_count++];
-        slot->id_len = id.len < sizeof(slot->id) ? id.len : sizeof(slot->id);
+        slot->id_len = id.len;
         memcpy(slot->id, id.data, slot->id_len);
+        slot->heard_at_ms = INT64_MIN;
     }
     pthread_mutex_unlock(&state->gateways_lock);
     return (uint16_t)number;
@@ -164,7 +169,7 @@ static void memory_gateways(struct state_store *port,
     pthread_mutex_lock(&state->gateways_lock);
     for (size_t i = 0; i < state->gateway_count; i++) {
         const struct gateway_slot *slot = &state->gateways[i];
-        if (slot->heard_at_ms + state->options.lease_window_ms < store->clock->now_ms)
+        if (slot->heard_at_ms + state->options.lease_window_ms <= store->clock->now_ms)
             continue;
         infos[count++] = (struct gateway_info){{slot->id, slot->id_len}, /* ids never change */
                                                slot->connections, slot->started_at_ms,
@@ -186,6 +191,10 @@ static void memory_open(struct state_store *port, const struct lease *lease,
     char id[USER_ID_BYTES_MAX];
     struct state_transition transition = {0};
     bool changed;
+    if (gateway == MEMORY_GATEWAYS_MAX) {
+        done(arg, STATE_UNAVAILABLE, &transition);
+        return;
+    }
     struct memory_shard *shard = lock_user(store->state, lease->user_id);
     struct memory_user *user = memory_shard_open(shard, lease, gateway, store->clock, &changed);
     if (user)
@@ -202,7 +211,8 @@ static void memory_renew(struct state_store *port, struct lease_renewal *renewal
     struct memory_store *store = store_of(port);
     for (size_t i = 0; i < count; i++) {
         struct memory_shard *shard = lock_user(store->state, renewals[i].user_id);
-        struct memory_lease *lease = memory_shard_lease(shard, &renewals[i].conn_id);
+        struct memory_lease *lease =
+            memory_shard_lease_of(shard, renewals[i].user_id, &renewals[i].conn_id);
         renewals[i].lost = lease == NULL;
         if (lease)
             memory_shard_renew(shard, lease, renewals[i].last_heartbeat_ms, store->clock);
@@ -219,9 +229,9 @@ static void memory_set_idle(struct state_store *port, struct slice user_id,
 {
     struct memory_store *store = store_of(port);
     char id[USER_ID_BYTES_MAX];
-    struct state_transition transition = {.presence = never_seen(store->state, user_id)};
     struct memory_shard *shard = lock_user(store->state, user_id);
-    struct memory_lease *lease = memory_shard_lease(shard, conn_id);
+    struct state_transition transition = no_transition(shard, user_id, store->clock->wall_ms);
+    struct memory_lease *lease = memory_shard_lease_of(shard, user_id, conn_id);
     if (lease) {
         bool changed = memory_shard_set_idle(shard, lease, idle, store->clock);
         transition = transition_of(lease->user, changed, store->clock->wall_ms, id);
@@ -237,9 +247,9 @@ static void memory_close(struct state_store *port, struct slice user_id, const s
 {
     struct memory_store *store = store_of(port);
     char id[USER_ID_BYTES_MAX];
-    struct state_transition transition = {.presence = never_seen(store->state, user_id)};
     struct memory_shard *shard = lock_user(store->state, user_id);
-    struct memory_lease *lease = memory_shard_lease(shard, conn_id);
+    struct state_transition transition = no_transition(shard, user_id, store->clock->wall_ms);
+    struct memory_lease *lease = memory_shard_lease_of(shard, user_id, conn_id);
     if (lease) {
         struct memory_user *user = lease->user;
         bool changed = memory_shard_close(shard, lease, store->clock);
@@ -265,8 +275,7 @@ static void memory_read(struct state_store *port, const struct slice *user_ids, 
     }
     for (size_t i = 0; i < count; i++) {
         struct memory_shard *shard = lock_user(store->state, user_ids[i]);
-        const struct memory_user *user = memory_shard_user(shard, user_ids[i]);
-        presences[i] = user ? memory_user_presence(user) : never_seen(store->state, user_ids[i]);
+        presences[i] = memory_shard_presence(shard, user_ids[i]);
         presences[i].user_id = user_ids[i];
         unlock(shard);
     }
@@ -307,6 +316,30 @@ static void memory_leases(struct state_store *port, struct slice user_id,
                                  user_id, devices[count]);
     unlock(shard);
     done(arg, STATE_OK, leases, count);
+}
+
+/* Leases are sharded by user, whom the caller does not know: every shard is asked. Rare. */
+static void memory_find(struct state_store *port, const struct ulid *conn_id,
+                        void (*done)(void *arg, enum state_status status,
+                                     const struct lease *lease),
+                        void *arg)
+{
+    struct memory_store *store = store_of(port);
+    char user[USER_ID_BYTES_MAX];
+    char device[DEVICE_ID_BYTES_MAX];
+    struct lease lease;
+    bool found = false;
+    for (size_t i = 0; i < MEMORY_SHARDS && !found; i++) {
+        struct memory_shard *shard = lock_shard(store->state, i);
+        const struct memory_lease *held = memory_shard_lease(shard, conn_id);
+        found = held != NULL;
+        if (found) {
+            memcpy(user, held->user->id, held->user->id_len);
+            lease = lease_of(store->state, held, (struct slice){user, held->user->id_len}, device);
+        }
+        unlock(shard);
+    }
+    done(arg, STATE_OK, found ? &lease : NULL);
 }
 
 static void memory_history(struct state_store *port, struct slice user_id,
@@ -373,6 +406,7 @@ static const struct state_store_operations OPERATIONS = {
     .close = memory_close,
     .read = memory_read,
     .leases = memory_leases,
+    .find = memory_find,
     .history = memory_history,
     .reap = memory_reap,
     .put_gateway = memory_put_gateway,

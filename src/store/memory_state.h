@@ -4,10 +4,11 @@
  * `struct memory_state` is the shared part, split into MEMORY_SHARDS by user, each with its own short
  * lock; memory_state_store() makes the port one worker uses. Completions run inside the call, outside
  * the lock. Leases wait in lists ordered by refresh, which is the order of expiry, so that reaping
- * looks at nothing that still lives. Offline users are remembered up to a bound, oldest forgotten
- * first (the ledger keeps their last seen).
+ * looks at nothing that still lives. Offline users are remembered up to a bound (for each shard its part
+ * of it and one more), oldest forgotten first (the ledger keeps their last seen).
  *
- * Versions start at the wall clock in milliseconds, so that they do not go back over a restart.
+ * Versions start at the wall clock in milliseconds, so that they do not go back over a restart, nor for
+ * one who was forgotten. A gateway beyond the first MEMORY_GATEWAYS_MAX finds the store unavailable.
  */
 #ifndef ROLLCALL_STORE_MEMORY_STATE_H
 #define ROLLCALL_STORE_MEMORY_STATE_H

@@ -104,6 +104,9 @@ struct state_store_operations {
                    void (*done)(void *arg, enum state_status status, const struct lease *leases,
                                 size_t count),
                    void *arg);
+    void (*find)(struct state_store *store, const struct ulid *conn_id,
+                 void (*done)(void *arg, enum state_status status, const struct lease *lease),
+                 void *arg);
     void (*history)(struct state_store *store, struct slice user_id,
                     void (*done)(void *arg, enum state_status status,
                                  const struct state_history *history, size_t count),
@@ -125,7 +128,8 @@ struct state_store {
     const struct state_store_operations *operations;
 };
 
-/* Registers a connection. A user's first live lease makes a transition to online. */
+/* Registers a connection. A user's first live lease makes a transition to online (or away, when it starts
+ * idle). One that is open already is refreshed, and as idle as this says. */
 static inline void state_open(struct state_store *store, const struct lease *lease,
                               void (*done)(void *arg, enum state_status status,
                                            const struct state_transition *transition),
@@ -144,7 +148,7 @@ static inline void state_renew(struct state_store *store, struct lease_renewal *
     store->operations->renew(store, renewals, count, done, arg);
 }
 
-/* The connection's user is idle there, or active again. */
+/* The connection's user is idle there, or active again. For an unknown lease nothing changes. */
 static inline void state_set_idle(struct state_store *store, struct slice user_id,
                                   const struct ulid *conn_id, bool idle,
                                   void (*done)(void *arg, enum state_status status,
@@ -154,7 +158,8 @@ static inline void state_set_idle(struct state_store *store, struct slice user_i
     store->operations->set_idle(store, user_id, conn_id, idle, done, arg);
 }
 
-/* Ends a lease. Unknown leases are no error: nothing changed. */
+/* Ends a lease. Unknown leases, and other users', are no error: nothing changed. The last seen of one who
+ * goes offline so is now. */
 static inline void state_close(struct state_store *store, struct slice user_id,
                                const struct ulid *conn_id,
                                void (*done)(void *arg, enum state_status status,
@@ -184,6 +189,15 @@ static inline void state_leases(struct state_store *store, struct slice user_id,
     store->operations->leases(store, user_id, done, arg);
 }
 
+/* The lease of a connection, whoever's and wherever it is; NULL when there is none. */
+static inline void state_find(struct state_store *store, const struct ulid *conn_id,
+                              void (*done)(void *arg, enum state_status status,
+                                           const struct lease *lease),
+                              void *arg)
+{
+    store->operations->find(store, conn_id, done, arg);
+}
+
 /* A user's last transitions that are still remembered, oldest first. */
 static inline void state_history(struct state_store *store, struct slice user_id,
                                  void (*done)(void *arg, enum state_status status,
@@ -193,7 +207,8 @@ static inline void state_history(struct state_store *store, struct slice user_id
     store->operations->history(store, user_id, done, arg);
 }
 
-/* Removes at most `max` expired leases and graces that are over; answers with the transitions. */
+/* Removes at most `max` expired leases and graces that are over; answers with one transition for each,
+ * changed or not. The last seen of one who goes offline so is their last sign of life. */
 static inline void state_reap(struct state_store *store, size_t max,
                               void (*done)(void *arg, enum state_status status,
                                            const struct state_transition *transitions,

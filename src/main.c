@@ -1,0 +1,59 @@
+/* Arguments: which command, and nothing else. */
+#include "config/config.h"
+#include "serve_options.h"
+#include "server.h"
+#include "token_command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int serve(int argc, char **argv)
+{
+    struct config config;
+    switch (serve_options_parse(argc, argv, &config)) {
+    case SERVE_EXIT_OK:
+        return 0;
+    case SERVE_EXIT_ERROR:
+        return SERVE_EXIT_STATUS_USAGE;
+    case SERVE_RUN:
+        break;
+    }
+    int status = server_run(&config);
+    config_free(&config);
+    return status;
+}
+
+static int help(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    serve_options_write_usage(stdout);
+    return 0;
+}
+
+static int version(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    puts("rollcall " ROLLCALL_VERSION);
+    return 0;
+}
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} COMMANDS[] = {
+    {"serve", serve},   {"token", token_command}, {"help", help},        {"--help", help},
+    {"-h", help},       {"version", version},     {"--version", version}, {"-V", version},
+};
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        serve_options_write_usage(stderr);
+        return SERVE_EXIT_STATUS_USAGE;
+    }
+    for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++)
+        if (strcmp(argv[1], COMMANDS[i].name) == 0)
+            return COMMANDS[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "rollcall: unknown command %s (see rollcall --help)\n", argv[1]);
+    return SERVE_EXIT_STATUS_USAGE;
+}

@@ -1,0 +1,212 @@
+#include "rest/exchange.h"
+
+#include "rest/http_session.h"
+
+#include <stdlib.h>
+
+#define JSON_TYPE "application/json"
+#define RETRY_AFTER "Retry-After: 2\r\n"
+
+static const char *reason_of(unsigned status)
+{
+    switch (status) {
+    case 200:
+        return "OK";
+    case 201:
+        return "Created";
+    case 202:
+        return "Accepted";
+    case 204:
+        return "No Content";
+    case 400:
+        return "Bad Request";
+    case 401:
+        return "Unauthorized";
+    case 403:
+        return "Forbidden";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 408:
+        return "Request Timeout";
+    case 409:
+        return "Conflict";
+    case 413:
+        return "Content Too Large";
+    case 414:
+        return "URI Too Long";
+    case 426:
+        return "Upgrade Required";
+    case 429:
+        return "Too Many Requests";
+    case 431:
+        return "Request Header Fields Too Large";
+    case 501:
+        return "Not Implemented";
+    case 503:
+        return "Service Unavailable";
+    case 505:
+        return "HTTP Version Not Supported";
+    default:
+        return "Error";
+    }
+}
+
+static void free_exchange(struct exchange **exchange)
+{
+    buffer_free(&(*exchange)->head_bytes);
+    buffer_free(&(*exchange)->body);
+    free(*exchange);
+    *exchange = NULL;
+}
+
+/* Browsers on allowed origins may read our answers; tokens travel in headers, never in cookies. */
+static void write_cors(struct buffer *out, const struct exchange *exchange)
+{
+    struct slice origin = http1_header(&exchange->head, SLICE("Origin"));
+    if (!origin.len || !exchange_origin_allowed(exchange))
+        return;
+    buffer_append_text(out, "Access-Control-Allow-Origin: ");
+    buffer_append_slice(out, origin);
+    buffer_append_text(out, "\r\nVary: Origin\r\n");
+}
+
+void exchange_reply(struct exchange **exchange, unsigned status, const char *content_type,
+                    const char *headers, struct slice body)
+{
+    struct http_session *session = (*exchange)->session;
+    if (!session) {
+        free_exchange(exchange);
+        return;
+    }
+    struct buffer *out = &session->out;
+    buffer_printf(out, "HTTP/1.1 %u %s\r\n", status, reason_of(status));
+    if (status != 204)
+        buffer_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n", content_type, body.len);
+    write_cors(out, *exchange);
+    buffer_append_text(out, headers);
+    if (session->close_after)
+        buffer_append_text(out, "Connection: close\r\n");
+    buffer_append_text(out, "\r\n");
+    if ((*exchange)->head.method != HTTP1_HEAD && status != 204)
+        buffer_append_slice(out, body);
+    bool failed = out->failed;
+    metrics_count(session->context->handlers->metrics, METRIC_HTTP_REQUESTS);
+    free_exchange(exchange);
+    if (failed)
+        stream_close(&session->stream);
+    else
+        http_session_answered(session, false);
+}
+
+void exchange_reply_json(struct exchange **exchange, unsigned status, struct buffer *json)
+{
+    if (json->failed)
+        exchange_error(exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
+    else
+        exchange_reply(exchange, status, JSON_TYPE, "Cache-Control: no-store\r\n",
+                       buffer_slice(json));
+    buffer_free(json);
+}
+
+void exchange_reply_empty(struct exchange **exchange)
+{
+    exchange_reply(exchange, 204, "", "", SLICE_NONE);
+}
+
+void exchange_error(struct exchange **exchange, unsigned status, enum error_code code,
+                    const char *message)
+{
+    struct buffer json = BUFFER_INIT;
+    json_write_object(&json);
+    json_write_key(&json, SLICE("error"));
+    json_write_object(&json);
+    json_write_key_string(&json, SLICE("code"), slice_of(error_code_name(code)));
+    json_write_key_string(&json, SLICE("message"), slice_of(message));
+    json_write_object_end(&json);
+    json_write_object_end(&json);
+    const char *headers = status == 503 || status == 429 ? RETRY_AFTER
+                          : status == 401                ? "WWW-Authenticate: Bearer\r\n"
+                                                         : "";
+    exchange_reply(exchange, status, JSON_TYPE, headers, buffer_slice(&json));
+    buffer_free(&json);
+}
+
+void exchange_ledger_error(struct exchange **exchange, enum ledger_status status)
+{
+    switch (status) {
+    case LEDGER_NOT_FOUND:
+        exchange_error(exchange, 404, ERROR_NOT_FOUND, "there is no such thing");
+        break;
+    case LEDGER_FORBIDDEN:
+        exchange_error(exchange, 403, ERROR_FORBIDDEN, "you may not do this");
+        break;
+    case LEDGER_CONFLICT:
+        exchange_error(exchange, 409, ERROR_INVALID_MESSAGE, "this id is in use");
+        break;
+    case LEDGER_INVALID:
+    case LEDGER_LIMIT:
+        exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, ledger_status_name(status));
+        break;
+    default:
+        exchange_error(exchange, 503, ERROR_SERVICE_UNAVAILABLE, "the ledger does not answer");
+        break;
+    }
+}
+
+bool exchange_query(const struct exchange *exchange, struct slice name, char *out, size_t room,
+                    struct slice *value)
+{
+    struct slice raw = http1_query_find(exchange->head.target.query, name);
+    size_t len;
+    if (!raw.data || raw.len > room || !http1_query_decode(raw, out, &len))
+        return false;
+    *value = (struct slice){out, len};
+    return true;
+}
+
+bool exchange_json(struct exchange **exchange)
+{
+    struct json json;
+    const char *problem;
+    struct buffer *body = &(*exchange)->body;
+    json_init(&json, body->data, body->len);
+    if (body->len && fields_scan(&(*exchange)->context->handlers->scratch, &json, &problem) &&
+        json_done(&json))
+        return true;
+    exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, "the body must be one JSON object");
+    return false;
+}
+
+static struct slice protocol_token(const struct exchange *exchange)
+{
+    struct slice list = http1_header(&exchange->head, SLICE("Sec-WebSocket-Protocol"));
+    struct slice item;
+    while (http1_token_next(&list, &item))
+        if (slice_starts_with(item, SLICE("bearer.")))
+            return slice_after(item, 7);
+    return SLICE_NONE;
+}
+
+struct slice exchange_token(const struct exchange *exchange)
+{
+    struct slice header = http1_header(&exchange->head, SLICE("Authorization"));
+    if (header.len > 7 && strncasecmp(header.data, "bearer ", 7) == 0)
+        return slice_after(header, 7);
+    struct slice query = http1_query_find(exchange->head.target.query, SLICE("access_token"));
+    return query.data ? query : protocol_token(exchange);
+}
+
+bool exchange_origin_allowed(const struct exchange *exchange)
+{
+    const struct config_list *allowed =
+        &exchange->context->handlers->config->gateway.allowed_origins;
+    struct slice origin = http1_header(&exchange->head, SLICE("Origin"));
+    if (!origin.data || allowed->count == 0)
+        return true;
+    for (size_t i = 0; i < allowed->count; i++)
+        if (slice_is(origin, allowed->items[i]))
+            return true;
+    return false;
+}

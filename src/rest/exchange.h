@@ -1,0 +1,78 @@
+/*
+ * An exchange is one HTTP request and the one answer it gets.
+ *
+ *   head and body read ──► route found ──► token verified, where the route asks for one ──► handler
+ *   handler ──now or later──► exchange_reply…() exactly once, which ends the exchange
+ *
+ * A handler may keep the exchange while it waits for others; when the peer goes meanwhile, the
+ * exchange stays until it is answered and the answer is dropped. Head, body and parameters last as
+ * long as the exchange.
+ */
+#ifndef ROLLCALL_REST_EXCHANGE_H
+#define ROLLCALL_REST_EXCHANGE_H
+
+#include "auth/identity.h"
+#include "base/buffer.h"
+#include "frame/http1.h"
+#include "frame/http1_body.h"
+#include "message/message.h"
+#include "rest/rest_context.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { EXCHANGE_PARAMETERS_MAX = 2, EXCHANGE_PARAMETER_BYTES_MAX = 512 };
+
+struct http_session;
+struct rest_route;
+
+struct exchange {
+    struct http_session *session; /* NULL: the peer has gone */
+    struct rest_context *context;
+    const struct rest_route *route;
+    struct buffer head_bytes; /* what head's slices point into */
+    struct http1_head head;
+    struct http1_body body_decoder;
+    struct buffer body;
+    struct slice parameters[EXCHANGE_PARAMETERS_MAX]; /* {…} of the route's path, decoded */
+    char parameter_bytes[EXCHANGE_PARAMETERS_MAX][EXCHANGE_PARAMETER_BYTES_MAX];
+    struct identity identity; /* where the route asks for a token */
+};
+
+static inline struct slice exchange_user(const struct exchange *exchange)
+{
+    return identity_user(&exchange->identity);
+}
+
+/* Answers with a body; `headers` are further whole lines ("Name: value\r\n…") or "". */
+void exchange_reply(struct exchange **exchange, unsigned status, const char *content_type,
+                    const char *headers, struct slice body);
+
+/* Answers with JSON from a buffer, which is freed; without memory for it, 503. */
+void exchange_reply_json(struct exchange **exchange, unsigned status, struct buffer *json);
+
+/* 204 */
+void exchange_reply_empty(struct exchange **exchange);
+
+/* {"error":{"code","message"}}; a 503 and a 429 carry Retry-After. */
+void exchange_error(struct exchange **exchange, unsigned status, enum error_code code,
+                    const char *message);
+
+/* The answer to a ledger status other than OK. */
+void exchange_ledger_error(struct exchange **exchange, enum ledger_status status);
+
+/* A query parameter, decoded into `out` (EXCHANGE_PARAMETER_BYTES_MAX or more of room). False when it
+ * is absent or malformed. */
+bool exchange_query(const struct exchange *exchange, struct slice name, char *out, size_t room,
+                    struct slice *value);
+
+/* The body as a JSON object's members in context->handlers->scratch; false after a 400 was sent. */
+bool exchange_json(struct exchange **exchange);
+
+/* The token the request carries, raw; SLICE_NONE without one. */
+struct slice exchange_token(const struct exchange *exchange);
+
+/* Whether the Origin it names, if any, is allowed. */
+bool exchange_origin_allowed(const struct exchange *exchange);
+
+#endif

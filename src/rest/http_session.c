@@ -1,0 +1,282 @@
+#include "rest/http_session.h"
+
+#include "base/container.h"
+#include "base/log.h"
+#include "rest/router_table.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const char REFUSED[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\n"
+                              "Content-Length: 0\r\nConnection: close\r\n\r\n";
+
+static struct http_session *session_of(struct stream *stream)
+{
+    return CONTAINER_OF(stream, struct http_session, stream);
+}
+
+static void read_on(struct http_session *session);
+
+static void set_timer(struct http_session *session, int64_t after_ms)
+{
+    struct loop *loop = session->context->handlers->loop;
+    loop_set_timer(loop, &session->timer, loop->clock.now_ms + after_ms);
+}
+
+static void set_state(struct http_session *session, enum http_state state)
+{
+    const struct config *config = session->context->handlers->config;
+    session->state = state;
+    stream_pause(&session->stream, state == HTTP_ANSWERING);
+    if (state == HTTP_ANSWERING)
+        loop_cancel_timer(session->context->handlers->loop, &session->timer);
+    else if (state == HTTP_CLOSING)
+        set_timer(session, config->gateway.close_timeout_ms);
+}
+
+/* An exchange without a route yet, for the head that was just read. */
+static struct exchange *make_exchange(struct http_session *session)
+{
+    struct exchange *exchange = calloc(1, sizeof(*exchange));
+    if (exchange) {
+        exchange->session = session;
+        exchange->context = session->context;
+        session->exchange = exchange;
+    }
+    return exchange;
+}
+
+static void refuse(struct http_session *session, unsigned status, const char *text)
+{
+    metrics_count(session->context->handlers->metrics, METRIC_PROTOCOL_ERRORS);
+    struct exchange *exchange = session->exchange ? session->exchange : make_exchange(session);
+    if (!exchange) {
+        stream_close(&session->stream);
+        return;
+    }
+    session->close_after = true;
+    exchange_error(&exchange, status, ERROR_INVALID_MESSAGE, text);
+}
+
+void http_session_answered(struct http_session *session, bool close_after)
+{
+    session->exchange = NULL;
+    session->close_after |= close_after;
+    stream_want_write(&session->stream);
+    set_state(session, session->close_after ? HTTP_CLOSING : HTTP_HEAD);
+    if (session->state == HTTP_HEAD)
+        set_timer(session, session->context->handlers->config->gateway.http.idle_timeout_ms);
+}
+
+static void answer(struct http_session *session)
+{
+    struct exchange *exchange = session->exchange;
+    session->close_after = !exchange->head.keep_alive || session->context->handlers->draining;
+    set_state(session, HTTP_ANSWERING);
+    router_table_dispatch(exchange);
+}
+
+static void read_body(struct http_session *session)
+{
+    struct exchange *exchange = session->exchange;
+    struct slice input = buffer_slice(&session->in);
+    struct slice piece;
+    enum http1_body_event event;
+    while ((event = http1_body_decode(&exchange->body_decoder, &input, &piece)) == HTTP1_BODY_DATA)
+        buffer_append_slice(&exchange->body, piece);
+    buffer_consume(&session->in, session->in.len - input.len);
+    if (event == HTTP1_BODY_ERROR)
+        refuse(session, exchange->body_decoder.error_status, "the request's body is not acceptable");
+    else if (exchange->body.failed)
+        refuse(session, 503, "out of memory");
+    else if (event == HTTP1_BODY_END)
+        answer(session);
+}
+
+/* Gives the head's bytes to an exchange of their own and parses them there, where they stay. */
+static void start_exchange(struct http_session *session, size_t head_len)
+{
+    struct exchange *exchange = make_exchange(session);
+    size_t scanned = 0;
+    if (!exchange) {
+        stream_close(&session->stream);
+        return;
+    }
+    buffer_append(&exchange->head_bytes, session->in.data, head_len);
+    buffer_consume(&session->in, head_len);
+    session->scanned = 0;
+    if (exchange->head_bytes.failed ||
+        http1_parse(buffer_slice(&exchange->head_bytes), &scanned, &exchange->head) !=
+            HTTP1_COMPLETE) {
+        refuse(session, 503, "out of memory");
+        return;
+    }
+    const struct config *config = session->context->handlers->config;
+    http1_body_start(&exchange->body_decoder, &exchange->head, config->gateway.http.max_body_bytes);
+    if (exchange->head.expect_continue) {
+        buffer_append_text(&session->out, "HTTP/1.1 100 Continue\r\n\r\n");
+        stream_want_write(&session->stream);
+    }
+    set_state(session, HTTP_BODY);
+    read_body(session);
+}
+
+static void read_head(struct http_session *session)
+{
+    static _Thread_local struct http1_head head; /* large, and needed only here */
+    if (session->in.len == 0)
+        return;
+    switch (http1_parse(buffer_slice(&session->in), &session->scanned, &head)) {
+    case HTTP1_INCOMPLETE:
+        break;
+    case HTTP1_REFUSED:
+        refuse(session, head.error_status, head.error_reason);
+        break;
+    case HTTP1_COMPLETE:
+        start_exchange(session, head.len);
+        break;
+    }
+}
+
+/* As far as what was read goes. */
+static void read_on(struct http_session *session)
+{
+    if (session->state == HTTP_HEAD)
+        read_head(session);
+    else if (session->state == HTTP_BODY)
+        read_body(session);
+}
+
+/* ---- the stream's owner ---- */
+
+static void received(struct stream *stream, char *data, size_t len)
+{
+    struct http_session *session = session_of(stream);
+    if (session->state == HTTP_CLOSING)
+        return;
+    if (session->state == HTTP_HEAD && session->in.len == 0)
+        set_timer(session, session->context->handlers->config->gateway.http.header_timeout_ms);
+    buffer_append(&session->in, data, len);
+    if (session->in.failed)
+        stream_close(stream);
+    else
+        read_on(session);
+}
+
+static void ended(struct stream *stream)
+{
+    struct http_session *session = session_of(stream);
+    bool answer_waits = session->out_sent < session->out.len;
+    if (stream->failed || session->state != HTTP_CLOSING || !answer_waits)
+        stream_close(stream);
+}
+
+static size_t gather(struct stream *stream, struct iovec *out, size_t max)
+{
+    struct http_session *session = session_of(stream);
+    if (max == 0 || session->out_sent == session->out.len)
+        return 0;
+    out[0] = (struct iovec){session->out.data + session->out_sent,
+                            session->out.len - session->out_sent};
+    return 1;
+}
+
+/* With the answer out: the end, or the next request, which may have been read with the last. */
+static bool sent(struct stream *stream, size_t bytes)
+{
+    struct http_session *session = session_of(stream);
+    session->out_sent += bytes;
+    if (session->out_sent < session->out.len)
+        return true;
+    buffer_free(&session->out);
+    session->out_sent = 0;
+    if (session->state == HTTP_CLOSING)
+        shutdown(stream->source.fd, SHUT_WR); /* the peer reads our answer, then ends */
+    else
+        read_on(session);
+    return session->out_sent < session->out.len;
+}
+
+static void closed(struct stream *stream)
+{
+    struct http_session *session = session_of(stream);
+    loop_cancel_timer(session->context->handlers->loop, &session->timer);
+    if (session->exchange) {
+        session->exchange->session = NULL;
+        if (session->state != HTTP_ANSWERING) { /* nobody else knows of it */
+            struct exchange *exchange = session->exchange;
+            exchange_reply_empty(&exchange);
+        }
+    }
+    session->context->http_count--;
+    list_remove(&session->of_context);
+    buffer_free(&session->in);
+    buffer_free(&session->out);
+    free(session);
+}
+
+static const struct stream_owner OWNER = {
+    .received = received,
+    .ended = ended,
+    .gather = gather,
+    .sent = sent,
+    .closed = closed,
+};
+
+static void timed_out(struct wheel_timer *timer)
+{
+    struct http_session *session = CONTAINER_OF(timer, struct http_session, timer);
+    bool in_request = session->in.len > 0 || session->state == HTTP_BODY;
+    if (session->state == HTTP_CLOSING || !in_request)
+        stream_close(&session->stream);
+    else
+        refuse(session, 408, "the request took too long to arrive");
+}
+
+static bool has_room(const struct rest_context *context)
+{
+    return !context->shedding &&
+           context->http_count + context->handlers->session_count < context->connections_max;
+}
+
+void http_session_accept(struct rest_context *context, int fd)
+{
+    struct tls_session *tls = context->tls ? tls_session_make(context->tls, fd) : NULL;
+    struct http_session *session = has_room(context) ? calloc(1, sizeof(*session)) : NULL;
+    if (!session || (context->tls && !tls)) {
+        metrics_count(context->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
+        if (!context->tls) /* as a courtesy; a peer that does not take it now is simply closed */
+            send(fd, REFUSED, sizeof(REFUSED) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        goto failed;
+    }
+    session->context = context;
+    session->timer.fire = timed_out;
+    session->in.max = HTTP1_HEAD_BYTES_MAX + LOOP_READ_BYTES;
+    if (!stream_open(&session->stream, context->streams, &OWNER, fd, tls))
+        goto failed;
+    context->http_count++;
+    list_append(&context->https, &session->of_context);
+    set_timer(session, context->handlers->config->gateway.http.header_timeout_ms);
+    return;
+failed:
+    tls_session_free(&tls);
+    free(session);
+    close(fd);
+}
+
+void http_session_drain(struct rest_context *context)
+{
+    for (struct list *at = context->https.next; at != &context->https; at = at->next) {
+        struct http_session *session = CONTAINER_OF(at, struct http_session, of_context);
+        session->close_after = true;
+        if (session->state == HTTP_HEAD && session->in.len == 0 && session->out.len == 0)
+            stream_close(&session->stream);
+    }
+}
+
+void http_session_close_all(struct rest_context *context)
+{
+    for (struct list *at = context->https.next; at != &context->https; at = at->next)
+        stream_close(&CONTAINER_OF(at, struct http_session, of_context)->stream);
+}

@@ -1,0 +1,38 @@
+/*
+ * One HTTP/1.1 connection: requests one after the other, until it is closed or becomes a WebSocket.
+ *
+ *   HEAD ──whole head──► BODY ──whole body──► ANSWERING ──answer sent, keep-alive──► HEAD
+ *     │                    │                      └──else──► CLOSING
+ *     └── bad or slow ─────┴──► an error is answered ──────► CLOSING ──sent──► gone
+ *
+ * Reading is paused while ANSWERING, so that a peer that pipelines waits in the kernel's buffers. A
+ * head or body that takes longer than header_timeout is answered 408; an idle keep-alive connection
+ * is closed after idle_timeout.
+ */
+#ifndef ROLLCALL_REST_HTTP_SESSION_H
+#define ROLLCALL_REST_HTTP_SESSION_H
+
+#include "base/buffer.h"
+#include "rest/exchange.h"
+#include "socket/stream.h"
+
+enum http_state { HTTP_HEAD, HTTP_BODY, HTTP_ANSWERING, HTTP_CLOSING };
+
+struct http_session {
+    struct stream stream;
+    struct wheel_timer timer;
+    struct rest_context *context;
+    struct list of_context;
+    struct exchange *exchange; /* in BODY and ANSWERING */
+    struct buffer in;          /* read and not used yet */
+    size_t scanned;
+    struct buffer out;
+    size_t out_sent;
+    enum http_state state;
+    bool close_after; /* the answer is the last */
+};
+
+/* Queues an answer's bytes (head and body) and goes on with the next request, or closes. */
+void http_session_answered(struct http_session *session, bool close_after);
+
+#endif

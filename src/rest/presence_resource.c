@@ -1,0 +1,79 @@
+/* GET /v1/presence/{user}, GET /v1/presence?users=a,b */
+#include "presence/look.h"
+#include "rest/router_table.h"
+
+static void looked_at_one(void *arg, bool ok, const struct presence *presences, size_t count)
+{
+    struct exchange *exchange = arg;
+    struct buffer json = BUFFER_INIT;
+    if (!ok || count != 1) {
+        exchange_ledger_error(&exchange, LEDGER_UNAVAILABLE);
+        return;
+    }
+    fields_write_presence(&json, &presences[0]);
+    exchange_reply_json(&exchange, 200, &json);
+}
+
+static void looked_at_many(void *arg, bool ok, const struct presence *presences, size_t count)
+{
+    struct exchange *exchange = arg;
+    struct buffer json = BUFFER_INIT;
+    if (!ok) {
+        exchange_ledger_error(&exchange, LEDGER_UNAVAILABLE);
+        return;
+    }
+    json_write_object(&json);
+    json_write_key(&json, SLICE("presences"));
+    json_write_array(&json);
+    for (size_t i = 0; i < count; i++)
+        fields_write_presence(&json, &presences[i]);
+    json_write_array_end(&json);
+    json_write_object_end(&json);
+    exchange_reply_json(&exchange, 200, &json);
+}
+
+static void look(struct exchange *exchange, const struct slice *users, size_t count,
+                 void (*done)(void *arg, bool ok, const struct presence *presences, size_t count))
+{
+    struct look_handler handler = {.done = done, .arg = exchange};
+    presence_look(exchange->context->handlers->presence, exchange_user(exchange), users, count,
+                  &handler);
+}
+
+void rest_presence_one(struct exchange *exchange)
+{
+    if (user_id_valid(exchange->parameters[0]))
+        look(exchange, &exchange->parameters[0], 1, looked_at_one);
+    else
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is no user id");
+}
+
+/* The parts between commas, each decoded where it stands: an escaped comma belongs to an id. */
+static bool split_users(struct exchange *exchange, struct slice *users, size_t max, size_t *count)
+{
+    struct slice raw = http1_query_find(exchange->head.target.query, SLICE("users"));
+    *count = 0;
+    while (raw.data) {
+        struct slice part;
+        raw = slice_split(raw, ',', &part);
+        size_t len;
+        if (*count == max || !http1_query_decode(part, (char *)part.data, &len))
+            return false;
+        users[*count] = (struct slice){part.data, len};
+        if (!user_id_valid(users[(*count)++]))
+            return false;
+    }
+    return *count > 0;
+}
+
+void rest_presence_many(struct exchange *exchange)
+{
+    struct slice users[FIELDS_USERS_MAX];
+    size_t count;
+    uint32_t max = exchange->context->handlers->config->presence.max_query_users;
+    if (split_users(exchange, users, max < FIELDS_USERS_MAX ? max : FIELDS_USERS_MAX, &count))
+        look(exchange, users, count, looked_at_many);
+    else
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE,
+                       "users must be a comma-separated list of 1 to 100 user ids");
+}

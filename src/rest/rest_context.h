@@ -1,0 +1,35 @@
+/* What the HTTP side of one worker works with. Made by gateway.c. */
+#ifndef ROLLCALL_REST_REST_CONTEXT_H
+#define ROLLCALL_REST_REST_CONTEXT_H
+
+#include "auth/jwt_sign.h"
+#include "base/list.h"
+#include "handler/context.h"
+#include "metrics/exposition.h"
+#include "socket/stream.h"
+#include "socket/tls.h"
+
+struct rest_context {
+    struct handler_context *handlers;
+    struct stream_set *streams;
+    struct tls_context *tls;              /* NULL: plain; replaced on SIGHUP */
+    struct exposition *exposition;
+    const struct jwt_signer *dev_signer;  /* NULL: no /dev/token */
+    void (*drain)(void *arg);             /* starts the drain of the whole process */
+    void *drain_arg;
+    struct list https;                    /* HTTP connections open */
+    size_t http_count;
+    size_t connections_max;               /* of this worker, all kinds */
+    bool shedding;                        /* memory is short: nobody new */
+};
+
+/* A connection was accepted: takes the descriptor. */
+void http_session_accept(struct rest_context *context, int fd);
+
+/* Closes HTTP connections that wait for a request; those that are being answered close after it. */
+void http_session_drain(struct rest_context *context);
+
+/* Closes all of them at once. */
+void http_session_close_all(struct rest_context *context);
+
+#endif

@@ -1,0 +1,148 @@
+#include "rest/router_table.h"
+
+#include "base/log.h"
+
+static const struct rest_route ROUTES[] = {
+    {HTTP1_GET, "/v1/ws", REST_OPEN, rest_websocket}, /* verifies the token itself */
+    {HTTP1_GET, "/v1/echo", REST_OPEN, rest_echo},
+    {HTTP1_GET, "/v1/presence/{user}", REST_USER, rest_presence_one},
+    {HTTP1_GET, "/v1/presence", REST_USER, rest_presence_many},
+    {HTTP1_GET, "/v1/me", REST_USER, rest_me_get},
+    {HTTP1_PATCH, "/v1/me", REST_USER, rest_me_patch},
+    {HTTP1_POST, "/v1/users/{user}/deliver", REST_DELIVER, rest_deliver},
+    {HTTP1_GET, "/admin/v1/gateways", REST_ADMIN, rest_admin_gateways},
+    {HTTP1_GET, "/admin/v1/connections", REST_ADMIN, rest_admin_connections},
+    {HTTP1_DELETE, "/admin/v1/connections/{conn_id}", REST_ADMIN, rest_admin_connection_delete},
+    {HTTP1_POST, "/admin/v1/drain", REST_ADMIN, rest_admin_drain},
+    {HTTP1_GET, "/admin/v1/explain/{user}", REST_ADMIN, rest_admin_explain},
+    {HTTP1_GET, "/healthz", REST_OPEN, rest_health},
+    {HTTP1_GET, "/readyz", REST_OPEN, rest_ready},
+    {HTTP1_GET, "/metrics", REST_OPEN, rest_metrics},
+    {HTTP1_POST, "/dev/token", REST_OPEN, rest_dev_token},
+};
+
+enum { ROUTE_COUNT = sizeof(ROUTES) / sizeof(ROUTES[0]) };
+
+static const struct rest_route ASSETS = {HTTP1_GET, "/", REST_OPEN, rest_asset};
+
+static const char *const METHOD_NAMES[] = {
+    [HTTP1_GET] = "GET",     [HTTP1_POST] = "POST",     [HTTP1_PUT] = "PUT",
+    [HTTP1_PATCH] = "PATCH", [HTTP1_DELETE] = "DELETE",
+};
+
+static bool take_parameter(struct exchange *exchange, size_t index, struct slice segment)
+{
+    size_t len;
+    if (index >= EXCHANGE_PARAMETERS_MAX || segment.len > EXCHANGE_PARAMETER_BYTES_MAX ||
+        !http1_percent_decode(segment, exchange->parameter_bytes[index], &len) || len == 0)
+        return false;
+    exchange->parameters[index] = (struct slice){exchange->parameter_bytes[index], len};
+    return true;
+}
+
+static bool matches(struct exchange *exchange, const char *pattern)
+{
+    struct slice want = slice_after(slice_of(pattern), 1);
+    struct slice have = slice_after(exchange->head.target.path, 1);
+    size_t parameters = 0;
+    while (want.data && have.data) {
+        struct slice want_segment, have_segment;
+        want = slice_split(want, '/', &want_segment);
+        have = slice_split(have, '/', &have_segment);
+        if (want_segment.len && want_segment.data[0] == '{') {
+            if (!take_parameter(exchange, parameters++, have_segment))
+                return false;
+        } else if (!slice_equal(want_segment, have_segment)) {
+            return false;
+        }
+    }
+    return !want.data && !have.data;
+}
+
+static bool method_fits(enum http1_method wanted, enum http1_method given)
+{
+    return wanted == given || (wanted == HTTP1_GET && given == HTTP1_HEAD);
+}
+
+/* The route, or NULL; `allowed` then lists the methods the path has. */
+static const struct rest_route *find(struct exchange *exchange, struct buffer *allowed)
+{
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        if (!matches(exchange, ROUTES[i].path))
+            continue;
+        if (method_fits(ROUTES[i].method, exchange->head.method))
+            return &ROUTES[i];
+        buffer_append_text(allowed, allowed->len ? ", " : "");
+        buffer_append_text(allowed, METHOD_NAMES[ROUTES[i].method]);
+    }
+    return NULL;
+}
+
+static void preflight(struct exchange *exchange)
+{
+    exchange_reply(&exchange, 204, "",
+                   "Access-Control-Allow-Methods: GET, POST, PUT, PATCH, DELETE\r\n"
+                   "Access-Control-Allow-Headers: authorization, content-type\r\n"
+                   "Access-Control-Max-Age: 600\r\n",
+                   SLICE_NONE);
+}
+
+static void not_allowed(struct exchange *exchange, const struct buffer *allowed)
+{
+    char header[128];
+    snprintf(header, sizeof(header), "Allow: %.*s\r\n", SLICE_FORMAT(buffer_slice(allowed)));
+    exchange_reply(&exchange, 405, "application/json", header,
+                   SLICE("{\"error\":{\"code\":\"INVALID_MESSAGE\",\"message\":\"this resource has "
+                         "other methods\"}}"));
+}
+
+static bool scope_allows(const struct identity *identity, enum rest_access access)
+{
+    if (access == REST_ADMIN)
+        return identity_has_scope(identity, IDENTITY_SCOPE_ADMIN);
+    if (access == REST_DELIVER)
+        return identity_has_scope(identity, IDENTITY_SCOPE_DELIVER);
+    return true;
+}
+
+static void verified(void *arg, enum jwt_result result, const struct identity *identity)
+{
+    struct exchange *exchange = arg;
+    if (result != JWT_OK) {
+        metrics_count(exchange->context->handlers->metrics, METRIC_AUTH_FAILURES);
+        exchange_error(&exchange, 401, ERROR_UNAUTHENTICATED, jwt_result_text(result));
+    } else if (!scope_allows(identity, exchange->route->access)) {
+        exchange_error(&exchange, 403, ERROR_FORBIDDEN, "the token lacks the scope for this");
+    } else {
+        exchange->identity = *identity;
+        exchange->route->handle(exchange);
+    }
+}
+
+static void authenticate(struct exchange *exchange)
+{
+    struct slice token = exchange_token(exchange);
+    if (!token.data)
+        exchange_error(&exchange, 401, ERROR_UNAUTHENTICATED, "a bearer token is needed");
+    else if (!context_verify(exchange->context->handlers, token, verified, exchange))
+        exchange_error(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
+}
+
+void router_table_dispatch(struct exchange *exchange)
+{
+    struct buffer allowed = BUFFER_INIT;
+    exchange->route = find(exchange, &allowed);
+    if (!exchange->route && exchange->head.method == HTTP1_OPTIONS)
+        preflight(exchange);
+    else if (!exchange->route && allowed.len)
+        not_allowed(exchange, &allowed);
+    else if (!exchange->route && method_fits(HTTP1_GET, exchange->head.method))
+        ASSETS.handle(exchange);
+    else if (!exchange->route)
+        exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
+    else if (exchange->route->access == REST_OPEN)
+        exchange->route->handle(exchange);
+    else
+        authenticate(exchange);
+    buffer_free(&allowed);
+}

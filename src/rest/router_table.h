@@ -1,0 +1,44 @@
+/*
+ * The router of HTTP requests: one table, one row a resource and method.
+ *
+ * A path is matched segment by segment; "{name}" takes any one segment, percent-decoded, into
+ * exchange->parameters. A path that is known under other methods gets 405 with Allow.
+ */
+#ifndef ROLLCALL_REST_ROUTER_TABLE_H
+#define ROLLCALL_REST_ROUTER_TABLE_H
+
+#include "rest/exchange.h"
+
+/* What a route asks of the token; REST_OPEN asks for none. */
+enum rest_access { REST_OPEN, REST_USER, REST_ADMIN, REST_DELIVER };
+
+struct rest_route {
+    enum http1_method method;
+    const char *path;
+    enum rest_access access;
+    void (*handle)(struct exchange *exchange);
+};
+
+/* Finds the route of a complete request and answers it. */
+void router_table_dispatch(struct exchange *exchange);
+
+/* The handlers, one file a resource. */
+void rest_presence_one(struct exchange *exchange);
+void rest_presence_many(struct exchange *exchange);
+void rest_me_get(struct exchange *exchange);
+void rest_me_patch(struct exchange *exchange);
+void rest_deliver(struct exchange *exchange);
+void rest_admin_gateways(struct exchange *exchange);
+void rest_admin_connections(struct exchange *exchange);
+void rest_admin_connection_delete(struct exchange *exchange);
+void rest_admin_drain(struct exchange *exchange);
+void rest_admin_explain(struct exchange *exchange);
+void rest_health(struct exchange *exchange);
+void rest_ready(struct exchange *exchange);
+void rest_metrics(struct exchange *exchange);
+void rest_dev_token(struct exchange *exchange);
+void rest_websocket(struct exchange *exchange);
+void rest_echo(struct exchange *exchange);
+void rest_asset(struct exchange *exchange);
+
+#endif
