@@ -24,19 +24,27 @@ const STOP_TIMEOUT_MS = 20000;
 const QUICK_DRAIN = ['--set', 'gateway.shutdown.drain_timeout_seconds=1'];
 
 const LOG_BYTES_MAX = 1000000;
-const START_LINE = /^rollcall: open (http:\/\/[^:]+:(\d+)\/)$/;
+const START_LINE = /^rollcall: open (https?:\/\/[^:]+:(\d+)\/)$/;
+
+/** The server refuses to start with a ROLLCALL_ variable that is no setting of its own. */
+const { ROLLCALL_BIN: _ours, ...environment } = process.env;
 
 /**
- * `args` are added to `serve --dev`; `port` and `dataDir` are for tests that start a server again
- * in the same place (such a directory is the test's to remove).
+ * `args` are added to `serve --dev` (to `serve` without `dev`), `settings` as `--set` each; `port`
+ * and `dataDir` are for tests that start a server again in the same place (such a directory is the
+ * test's to remove).
  *
- * @param {{args?: string[], env?: Record<string, string>, port?: number, dataDir?: string}} [options]
+ * @param {{args?: string[], settings?: Record<string, unknown>, env?: Record<string, string>,
+ *          port?: number, dataDir?: string, dev?: boolean}} [options]
  */
-export async function startServer({ args = [], env = {}, port = 0, dataDir } = {}) {
+export async function startServer(options = {}) {
+  const { args = [], settings = {}, env = {}, port = 0, dataDir, dev = true } = options;
   const directory = dataDir ?? (await mkdtemp(join(tmpdir(), 'rollcall-e2e-')));
   const place = ['--listen', `127.0.0.1:${port}`, '--data-dir', directory];
-  const child = spawn(ROLLCALL_BIN, ['serve', '--dev', ...place, ...QUICK_DRAIN, ...args], {
-    env: { ...process.env, ...env },
+  const mode = dev ? ['serve', '--dev'] : ['serve'];
+  const set = Object.entries(settings).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
+  const child = spawn(ROLLCALL_BIN, [...mode, ...place, ...QUICK_DRAIN, ...set, ...args], {
+    env: { ...environment, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const log = collectLog(child);
@@ -59,7 +67,9 @@ export async function startServer({ args = [], env = {}, port = 0, dataDir } = {
       const options = ['--data-dir', directory];
       if (ttlSeconds !== undefined) options.push('--ttl', String(ttlSeconds));
       if (scope !== undefined) options.push('--scope', scope);
-      const { stdout } = await run(ROLLCALL_BIN, ['token', user, ...options]);
+      const { stdout } = await run(ROLLCALL_BIN, ['token', user, ...options], {
+        env: environment,
+      });
       return stdout.trim();
     },
 
