@@ -19,7 +19,7 @@ struct option {
     const char *setting;  /* NULL unless SETS_VALUE */
     enum effect effect;
     unsigned commands;
-    const char *help; /* NULL: not shown */
+    const char *help; /* NULL: not shown, as what it sets has no use yet or no reader */
 };
 
 static const struct option options[] = {
@@ -28,13 +28,11 @@ static const struct option options[] = {
     {"--listen", "HOST:PORT", "gateway.listen", SETS_VALUE, SERVE, "serve clients here"},
     {"--node-id", "NAME", "gateway.node_id", SETS_VALUE, SERVE, "name of this gateway"},
     {"--workers", "N", "gateway.workers", SETS_VALUE, SERVE, "worker threads; 0 is one per core"},
-    {"--state", "URL", "state.url", SETS_VALUE, SERVE,
-     "memory, redis://HOST:PORT[/DB], redis-cluster://HOST:PORT,..."},
-    {"--ledger", "URL", "ledger.url", SETS_VALUE, BOTH,
-     "sqlite:PATH, remote://HOST:PORT, dynamodb://REGION[?endpoint=URL]"},
-    {"--feed", "URL", "feed.url", SETS_VALUE, SERVE, "local, kafka://HOST:PORT,..."},
-    {"--peer-listen", "HOST:PORT", "peer.listen", SETS_VALUE, BOTH, "accept peer links here"},
-    {"--peers", "HOST:PORT,...", "peer.peers", SETS_VALUE, SERVE, "link to these gateways"},
+    {"--state", "URL", "state.url", SETS_VALUE, SERVE, "where presence is kept: memory"},
+    {"--ledger", "URL", "ledger.url", SETS_VALUE, BOTH, "where settings are kept: sqlite:PATH"},
+    {"--feed", "URL", "feed.url", SETS_VALUE, SERVE, NULL},
+    {"--peer-listen", "HOST:PORT", "peer.listen", SETS_VALUE, BOTH, NULL},
+    {"--peers", "HOST:PORT,...", "peer.peers", SETS_VALUE, SERVE, NULL},
     {"--jwt-keys", "FILE", "auth.keys_file", SETS_VALUE, SERVE, "keys of tokens, PEM or JWKS"},
     {"--data-dir", "DIR", "data_dir", SETS_VALUE, BOTH, "development keys and the SQLite file"},
     {"--set", "KEY=VALUE", NULL, ASSIGNS, BOTH, "any setting; may be repeated"},
@@ -81,9 +79,6 @@ void serve_options_write_usage(FILE *out)
           "Commands:\n"
           "  serve                             run a gateway\n"
           "  token USER                        print a signed token\n"
-          "  ledger                            run the durability plane as a process of its own\n"
-          "  check --state URL                 verify the invariants on a live Redis\n"
-          "  repair --ledger URL CHAT          restore a halted chat's counter\n"
           "\n"
           "  --help                            print this; after a command, its options\n"
           "  --version                         print the version\n"
@@ -205,12 +200,18 @@ static const char *missing_for(const struct command *command, const struct confi
     return NULL;
 }
 
-static void write_warnings(const struct config *config, FILE *err)
+static void write_warnings(const struct config_error *warnings, size_t count, FILE *err)
 {
-    struct config_error warnings[CONFIG_WARNINGS_MAX];
-    size_t count = config_warnings(config, warnings);
     for (size_t i = 0; i < count; i++)
         fprintf(err, "rollcall: warning: %s\n", warnings[i].text);
+}
+
+static void warn(const struct config *config, const struct serve_surroundings *surroundings)
+{
+    struct config_error warnings[CONFIG_WARNINGS_MAX];
+    FILE *err = surroundings->err;
+    write_warnings(warnings, config_environment_warnings(surroundings->environment, warnings), err);
+    write_warnings(warnings, config_warnings(config, warnings), err);
 }
 
 static enum serve_action load(const struct command_line *line, struct config *out)
@@ -228,7 +229,7 @@ static enum serve_action load(const struct command_line *line, struct config *ou
         fprintf(surroundings->err, "rollcall: %s\n", error.text);
         return SERVE_EXIT_ERROR;
     }
-    write_warnings(out, surroundings->err);
+    warn(out, surroundings);
     const char *missing = line->prints_config ? NULL : missing_for(line->command, out);
     if (missing)
         fprintf(surroundings->err, "rollcall: %s\n", missing);

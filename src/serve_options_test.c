@@ -155,6 +155,12 @@ static void oddities_are_warned_of(void **state)
     struct run run = expect_running("serve --dev --peers a:1");
     assert_string_equal(run.err, "rollcall: warning: peer.secret is empty: peer links are off\n");
     end_run(&run);
+    char *const variables[] = {(char *)"ROLLCALL_BIN=x", NULL};
+    run = run_with("serve --dev", variables);
+    assert_int_equal(run.action, SERVE_RUN);
+    assert_string_equal(run.err,
+                        "rollcall: warning: ROLLCALL_BIN names no setting and is ignored\n");
+    end_run(&run);
 }
 
 static void expect_printed(const char *words, const char *part)
@@ -184,10 +190,30 @@ static void help_names_what_a_command_has(void **state)
 {
     (void)state;
     struct run run = run_with("ledger --help", NULL);
-    assert_non_null(strstr(run.out, "--peer-listen"));
+    assert_non_null(strstr(run.out, "--ledger"));
     assert_null(strstr(run.out, "--jwt-keys"));
+    end_run(&run);
+    run = run_with("serve --help", NULL);
+    assert_non_null(strstr(run.out, "--jwt-keys"));
     assert_null(strstr(run.out, "--config-reference"));
     end_run(&run);
+}
+
+/* Every command the usage shows is one that main.c runs. */
+static void the_usage_shows_only_what_there_is(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    serve_options_write_usage(out);
+    fclose(out);
+    assert_non_null(strstr(text, "\n  serve "));
+    assert_non_null(strstr(text, "\n  token USER "));
+    assert_null(strstr(text, "ledger"));
+    assert_null(strstr(text, "check"));
+    assert_null(strstr(text, "repair"));
+    free(text);
 }
 
 static void a_ledger_needs_an_address_and_a_secret(void **state)
@@ -232,6 +258,7 @@ int main(void)
         cmocka_unit_test(oddities_are_warned_of),
         cmocka_unit_test(what_is_asked_for_is_printed),
         cmocka_unit_test(help_names_what_a_command_has),
+        cmocka_unit_test(the_usage_shows_only_what_there_is),
         cmocka_unit_test(a_ledger_needs_an_address_and_a_secret),
         cmocka_unit_test(the_process_names_its_node),
     };

@@ -275,6 +275,10 @@ const char *config_source_name(enum config_source source);
  * returns how many. */
 size_t config_warnings(const struct config *config, struct config_error out[CONFIG_WARNINGS_MAX]);
 
+/* The same about variables of the environment that look like ours and were ignored. */
+size_t config_environment_warnings(char *const *environment,
+                                   struct config_error out[CONFIG_WARNINGS_MAX]);
+
 /* The effective configuration as YAML, each value with its source in a comment. Loads back to the
  * same values, but for secrets, which stand there as a comment without their value. */
 void config_print(const struct config *config, FILE *out);

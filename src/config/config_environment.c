@@ -21,6 +21,14 @@ static void write_setting_name(struct buffer *out, struct slice variable)
     }
 }
 
+/* A name without a dot and far from every setting's belongs to somebody else: a test harness, or the
+ * ROLLCALL_SERVICE_HOST that Kubernetes gives to the neighbours of a service of our name. */
+static bool is_foreign(struct slice setting_name)
+{
+    return !setting_find(setting_name) && setting_nearest(setting_name).len == 0 &&
+           (setting_name.len == 0 || !memchr(setting_name.data, '.', setting_name.len));
+}
+
 static bool read_variable(struct config *config, struct slice name, struct slice value,
                           struct config_error *error)
 {
@@ -33,24 +41,52 @@ static bool read_variable(struct config *config, struct slice name, struct slice
     bool is_read;
     if (setting_name.failed)
         is_read = config_fail(error, &place, "out of memory");
-    else if (!setting)
-        is_read = config_fail_unknown(error, &place, buffer_slice(&setting_name));
-    else
+    else if (setting)
         is_read = config_assign(config, &place, setting, value, error);
+    else
+        is_read = is_foreign(buffer_slice(&setting_name)) ||
+                  config_fail_unknown(error, &place, buffer_slice(&setting_name));
     buffer_free(&setting_name);
     return is_read;
+}
+
+/* The name of a variable that may be ours, or SLICE_NONE; its value in *value. */
+static struct slice split_variable(const char *variable, struct slice *value)
+{
+    struct slice name;
+    *value = slice_split(slice_of(variable), '=', &name);
+    return slice_starts_with(name, SLICE(CONFIG_ENVIRONMENT_PREFIX)) ? name : SLICE_NONE;
 }
 
 bool config_environment_read(struct config *config, char *const *environment,
                              struct config_error *error)
 {
     for (; environment && *environment; environment++) {
-        struct slice name;
-        struct slice value = slice_split(slice_of(*environment), '=', &name);
-        if (!slice_starts_with(name, SLICE(CONFIG_ENVIRONMENT_PREFIX)))
-            continue;
-        if (!read_variable(config, name, value, error))
+        struct slice value;
+        struct slice name = split_variable(*environment, &value);
+        if (name.data && !read_variable(config, name, value, error))
             return false;
     }
     return true;
+}
+
+size_t config_environment_warnings(char *const *environment,
+                                   struct config_error out[CONFIG_WARNINGS_MAX])
+{
+    size_t count = 0;
+    for (; environment && *environment && count < CONFIG_WARNINGS_MAX; environment++) {
+        struct slice value;
+        struct slice name = split_variable(*environment, &value);
+        struct buffer setting_name = BUFFER_INIT;
+        if (!name.data)
+            continue;
+        write_setting_name(&setting_name, slice_after(name, strlen(CONFIG_ENVIRONMENT_PREFIX)));
+        if (!setting_name.failed && is_foreign(buffer_slice(&setting_name))) {
+            struct slice shown = slice_first(name, NAME_SHOWN_MAX);
+            snprintf(out[count++].text, sizeof(out->text), "%.*s names no setting and is ignored",
+                     SLICE_FORMAT(shown));
+        }
+        buffer_free(&setting_name);
+    }
+    return count;
 }

@@ -4,7 +4,8 @@
 #include "support/alloc_fault.h"
 
 static const char *const assignments[] = {"peer.peers=a:1,b:2", "peer.secret=s"};
-static char *const variables[] = {(char *)"ROLLCALL_GATEWAY__LISTEN=127.0.0.1:0", NULL};
+static char *const variables[] = {(char *)"ROLLCALL_GATEWAY__LISTEN=127.0.0.1:0",
+                                  (char *)"ROLLCALL_BIN=rollcall", NULL};
 static const struct config_inputs inputs = {.file = CONFIG_TESTING_FILE,
                                             .environment = variables,
                                             .assignments = assignments,

@@ -105,8 +105,15 @@ static void mistakes_in_the_environment_name_the_variable(void **state)
     expect_variable_refused("ROLLCALL_GATEWAY_WORKERS=1",
                             "ROLLCALL_GATEWAY_WORKERS: there is no setting \"gateway_workers\"; "
                             "did you mean ROLLCALL_GATEWAY__WORKERS?");
-    expect_variable_refused("ROLLCALL_dev=true", "ROLLCALL_dev: there is no setting \"DEV\"");
-    expect_variable_refused("ROLLCALL_=1", "ROLLCALL_: there is no setting \"\"");
+    expect_variable_refused("ROLLCALL_DVE=true", "ROLLCALL_DVE: there is no setting \"dve\"; did "
+                                                 "you mean ROLLCALL_DEV?");
+    expect_variable_refused("ROLLCALL_LISTEN=:80",
+                            "ROLLCALL_LISTEN: there is no setting \"listen\"; did you mean "
+                            "ROLLCALL_GATEWAY__LISTEN?");
+    expect_variable_refused("ROLLCALL_GATEWAY=1",
+                            "ROLLCALL_GATEWAY: gateway is a section; expected one of its settings");
+    expect_variable_refused("ROLLCALL_BIN__PATH=x",
+                            "ROLLCALL_BIN__PATH: there is no setting \"bin.path\"");
     expect_variable_refused("ROLLCALL_PEER__SECRET=a\nb",
                             "ROLLCALL_PEER__SECRET: peer.secret has a wrong value (not shown); "
                             "expected UTF-8 text without control characters");
@@ -127,6 +134,40 @@ static void other_variables_are_not_ours(void **state)
     assert_string_equal(config.auth.issuer, "a=b");
     assert_false(config.dev);
     config_free(&config);
+}
+
+/* What others put into the environment under our prefix: a test harness, Kubernetes, a shell. */
+static void variables_far_from_any_setting_are_ignored_with_a_warning(void **state)
+{
+    (void)state;
+    struct config config;
+    struct config_error warnings[CONFIG_WARNINGS_MAX];
+    char *const variables[] = {(char *)"ROLLCALL_BIN=build/rollcall",
+                               (char *)"ROLLCALL_DEV=true",
+                               (char *)"ROLLCALL_SERVICE_HOST=10.0.0.1",
+                               (char *)"ROLLCALL_PORT_8080_TCP_ADDR=10.0.0.1",
+                               (char *)"ROLLCALL_dev=true",
+                               (char *)"ROLLCALL_=1",
+                               (char *)"PATH=/bin",
+                               NULL};
+    expect_loaded(&config, &(struct config_inputs){.environment = variables});
+    assert_true(config.dev);
+    config_free(&config);
+    assert_int_equal(config_environment_warnings(variables, warnings), 5);
+    assert_string_equal(warnings[0].text, "ROLLCALL_BIN names no setting and is ignored");
+    assert_string_equal(warnings[1].text, "ROLLCALL_SERVICE_HOST names no setting and is ignored");
+    assert_string_equal(warnings[4].text, "ROLLCALL_ names no setting and is ignored");
+    assert_int_equal(config_environment_warnings(NULL, warnings), 0);
+}
+
+static void no_more_than_so_many_warnings_are_written(void **state)
+{
+    (void)state;
+    struct config_error warnings[CONFIG_WARNINGS_MAX];
+    char *variables[CONFIG_WARNINGS_MAX + 2] = {NULL};
+    for (size_t i = 0; i <= CONFIG_WARNINGS_MAX; i++)
+        variables[i] = (char *)"ROLLCALL_BIN=x";
+    assert_int_equal(config_environment_warnings(variables, warnings), CONFIG_WARNINGS_MAX);
 }
 
 static void mistakes_in_set_name_it(void **state)
@@ -191,6 +232,8 @@ int main(void)
         cmocka_unit_test(an_overridden_mistake_is_still_one),
         cmocka_unit_test(mistakes_in_the_environment_name_the_variable),
         cmocka_unit_test(other_variables_are_not_ours),
+        cmocka_unit_test(variables_far_from_any_setting_are_ignored_with_a_warning),
+        cmocka_unit_test(no_more_than_so_many_warnings_are_written),
         cmocka_unit_test(mistakes_in_set_name_it),
         cmocka_unit_test(mistakes_in_a_flag_name_it),
         cmocka_unit_test(a_set_replaces_a_list),
