@@ -21,8 +21,8 @@ struct handler_context {
     struct presence_plane *presence;
     struct ledger_client *ledger;
     struct verifier *verifier;
-    struct loop_task verify;     /* runs the verifier while it has work */
-    struct loop_task flush;      /* sends collected renewals */
+    struct loop_task verify; /* runs the verifier while it has work */
+    struct loop_task flush;  /* sends collected renewals */
     struct fields_scratch scratch;
     struct slice gateway_id;
     size_t session_count;

@@ -32,16 +32,28 @@ static bool within_rate(struct session *session, struct slice id)
     return false;
 }
 
-void dispatch_invalid(struct session *session, struct slice id, const char *problem)
+void dispatch_invalid(struct session *session, const struct message *message, const char *problem)
 {
-    if (!within_rate(session, id))
+    if (!within_rate(session, message->id))
         return;
     metrics_count(session->context->metrics, METRIC_INVALID_MESSAGES);
-    session_error(session, id, ERROR_INVALID_MESSAGE, problem);
+    struct message answer = {.type = MESSAGE_ERROR,
+                             .id = message->id,
+                             .error = {.code = ERROR_INVALID_MESSAGE,
+                                       .text = problem,
+                                       .retry_after_ms = -1,
+                                       .grace_period_ms = -1}};
+    if (message->type == MESSAGE_SEND_MESSAGE)
+        answer.error.client_message_id = message->send.client_message_id;
+    connection_send(&session->connection, &answer);
 }
 
 void dispatch(struct session *session, const struct message *message)
 {
-    if (within_rate(session, message->id))
-        COMMANDS[message->type].handle(session, message);
+    void (*handle)(struct session * session, const struct message *message) =
+        COMMANDS[message->type].handle;
+    if (!handle)
+        dispatch_invalid(session, message, "unknown type");
+    else if (within_rate(session, message->id))
+        handle(session, message);
 }

@@ -9,8 +9,8 @@
 
 void dispatch(struct session *session, const struct message *message);
 
-/* Answers what could not be decoded. */
-void dispatch_invalid(struct session *session, struct slice id, const char *problem);
+/* Answers what could not be decoded; `message` has what could. */
+void dispatch_invalid(struct session *session, const struct message *message, const char *problem);
 
 /* The handlers, one file a group. */
 void handle_heartbeat(struct session *session, const struct message *message);

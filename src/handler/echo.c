@@ -9,8 +9,8 @@ static void payload(struct connection *connection, char *data, size_t len, bool 
     uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
     size_t header_len = websocket_header_write(
         header, binary ? WEBSOCKET_OPCODE_BINARY : WEBSOCKET_OPCODE_TEXT, len);
-    struct blob *blob = blob_make((struct slice){(const char *)header, header_len},
-                                  (struct slice){data, len});
+    struct blob *blob =
+        blob_make((struct slice){(const char *)header, header_len}, (struct slice){data, len});
     if (blob)
         connection_queue(connection, blob, 0);
     else

@@ -51,8 +51,8 @@ static void decided(void *arg, const struct slice *users, const struct privacy_d
 {
     struct request *request = arg;
     if (request->session)
-        subscription_decide(request->session->context->presence, &request->session->endpoint,
-                            users, decisions, count);
+        subscription_decide(request->session->context->presence, &request->session->endpoint, users,
+                            decisions, count);
 }
 
 static void look(struct session *session, struct request *request, const struct user_list *users,
@@ -89,8 +89,7 @@ void handle_unsubscribe_presence(struct session *session, const struct message *
 {
     subscription_remove(session->context->presence, &session->endpoint, message->users.ids,
                         message->users.count);
-    connection_send(&session->connection,
-                    &(struct message){.type = MESSAGE_OK, .id = message->id});
+    connection_send(&session->connection, &(struct message){.type = MESSAGE_OK, .id = message->id});
 }
 
 void handle_query_presence(struct session *session, const struct message *message)

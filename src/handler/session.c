@@ -28,22 +28,19 @@ struct lease session_lease(const struct session *session)
         .device_id = {session->device, session->device_len},
         .gateway_id = session->context->gateway_id,
         .connected_at_ms = ulid_time_ms(&session->conn_id),
-        .last_heartbeat_ms =
-            clock->wall_ms - (clock->now_ms - session->connection.last_heard_ms),
+        .last_heartbeat_ms = clock->wall_ms - (clock->now_ms - session->connection.last_heard_ms),
         .idle = session->idle,
     };
 }
 
-void session_error(struct session *session, struct slice id, enum error_code code,
-                   const char *text)
+void session_error(struct session *session, struct slice id, enum error_code code, const char *text)
 {
-    connection_send(&session->connection,
-                    &(struct message){.type = MESSAGE_ERROR,
-                                      .id = id,
-                                      .error = {.code = code,
-                                                .text = text,
-                                                .retry_after_ms = -1,
-                                                .grace_period_ms = -1}});
+    connection_send(
+        &session->connection,
+        &(struct message){
+            .type = MESSAGE_ERROR,
+            .id = id,
+            .error = {.code = code, .text = text, .retry_after_ms = -1, .grace_period_ms = -1}});
 }
 
 /* ---- activity and lease ---- */
@@ -174,9 +171,9 @@ static void payload(struct connection *connection, char *data, size_t len, bool 
     struct message message = {.id = SLICE_NONE};
     const char *problem = "binary messages are not part of this protocol";
     metrics_count(session->context->metrics, METRIC_MESSAGES_IN);
-    if (binary || !connection->dialect->decode(&session->context->scratch, data, len, &message,
-                                               &problem))
-        dispatch_invalid(session, message.id, problem);
+    if (binary ||
+        !connection->dialect->decode(&session->context->scratch, data, len, &message, &problem))
+        dispatch_invalid(session, &message, problem);
     else
         dispatch(session, &message);
 }
@@ -214,18 +211,17 @@ static void greet(struct session *session)
     char conn_id[ULID_TEXT_LEN];
     ulid_write(conn_id, &session->conn_id);
     const struct config *config = session->context->config;
-    connection_send(
-        &session->connection,
-        &(struct message){
-            .type = MESSAGE_CONNECTION_ESTABLISHED,
-            .established = {
-                .conn_id = {conn_id, sizeof(conn_id)},
-                .server_id = session->context->gateway_id,
-                .user_id = session_user(session),
-                .heartbeat_interval_ms = config->gateway.timeouts.heartbeat_interval_ms,
-                .expiry_window_ms = config->presence.expiry_window_ms,
-                .server_time_ms = clock_of(session)->wall_ms,
-            }});
+    connection_send(&session->connection,
+                    &(struct message){
+                        .type = MESSAGE_CONNECTION_ESTABLISHED,
+                        .established = {
+                            .conn_id = {conn_id, sizeof(conn_id)},
+                            .server_id = session->context->gateway_id,
+                            .user_id = session_user(session),
+                            .heartbeat_interval_ms = config->gateway.timeouts.heartbeat_interval_ms,
+                            .expiry_window_ms = config->presence.expiry_window_ms,
+                            .server_time_ms = clock_of(session)->wall_ms,
+                        }});
 }
 
 struct session *session_open(struct handler_context *context, struct stream *from,
@@ -248,8 +244,8 @@ struct session *session_open(struct handler_context *context, struct stream *fro
         free(session);
         return NULL;
     }
-    if (!connection_open(&session->connection, &context->connections, &OWNER,
-                         &DIALECT_TABLE_NATIVE, from, greeting)) {
+    if (!connection_open(&session->connection, &context->connections, &OWNER, &DIALECT_TABLE_NATIVE,
+                         from, greeting)) {
         router_detach(context->router, &session->endpoint);
         free(session);
         return NULL;

@@ -44,64 +44,146 @@ bool fields_string(struct slice raw, struct slice *out)
     return raw.len && json_peek(&json) == JSON_STRING && json_string(&json, out);
 }
 
-static bool decode_activity(const struct fields_scratch *scratch, enum activity *out,
-                            const char **problem)
+/* ---- kinds of fields: each reads one member's raw value into where it belongs ---- */
+
+static bool read_activity(struct fields_scratch *scratch, struct slice raw, void *out)
 {
-    *out = ACTIVITY_UNSAID;
-    struct slice raw = fields_find(scratch, "active");
-    if (!raw.data || slice_is(raw, "null"))
-        return true;
+    (void)scratch;
     struct json json = json_in(raw);
     bool active;
-    if (!json_bool(&json, &active)) {
-        *problem = "active must be true or false";
+    if (!json_bool(&json, &active))
         return false;
-    }
-    *out = active ? ACTIVITY_ACTIVE : ACTIVITY_IDLE;
+    *(enum activity *)out = active ? ACTIVITY_ACTIVE : ACTIVITY_IDLE;
     return true;
 }
 
-static bool decode_users(struct fields_scratch *scratch, struct user_list *out,
-                         const char **problem)
+static bool read_id(struct fields_scratch *scratch, struct slice raw, void *out)
 {
-    struct json json = json_in(fields_find(scratch, "user_ids"));
+    (void)scratch;
+    struct slice *id = out;
+    return fields_string(raw, id) && id->len > 0 && id->len <= USER_ID_BYTES_MAX;
+}
+
+/* How long a body may be is for its handler to say: it has an error of its own. */
+static bool read_text(struct fields_scratch *scratch, struct slice raw, void *out)
+{
+    (void)scratch;
+    return fields_string(raw, out) && ((struct slice *)out)->len > 0;
+}
+
+static bool read_raw(struct fields_scratch *scratch, struct slice raw, void *out)
+{
+    (void)scratch;
+    *(struct slice *)out = raw;
+    return true;
+}
+
+static bool read_count(struct fields_scratch *scratch, struct slice raw, void *out)
+{
+    (void)scratch;
+    struct json json = json_in(raw);
+    return json_int(&json, out) && *(int64_t *)out >= 0;
+}
+
+static bool read_users(struct fields_scratch *scratch, struct slice raw, void *out)
+{
+    struct json json = json_in(raw);
     size_t count = 0;
-    *problem = "user_ids must be a list of user ids (strings of 1 to 128 bytes)";
     if (!json_array(&json))
         return false;
     while (json_element(&json)) {
-        if (count == FIELDS_USERS_MAX) {
-            *problem = "user_ids has too many items";
+        if (count == FIELDS_USERS_MAX)
             return false;
-        }
         struct slice *id = &scratch->users[count++];
         if (!json_string(&json, id) || id->len == 0 || id->len > USER_ID_BYTES_MAX)
             return false;
     }
-    *out = (struct user_list){scratch->users, count};
+    *(struct user_list *)out = (struct user_list){scratch->users, count};
     return json_done(&json);
 }
 
-static bool decode_token(const struct fields_scratch *scratch, struct slice *out,
-                         const char **problem)
+/* ---- which message has which ---- */
+
+struct field {
+    const char *name;
+    size_t offset; /* in struct message */
+    bool (*read)(struct fields_scratch *scratch, struct slice raw, void *out);
+    bool required;
+    const char *problem;
+};
+
+enum { FIELDS_PER_MESSAGE_MAX = 3 };
+
+#define AT(member) offsetof(struct message, member)
+#define USERS                                                                                      \
+    {                                                                                              \
+        "user_ids", AT(users), read_users, true,                                                   \
+            "user_ids must be a list of user ids (strings of 1 to 128 bytes)"                      \
+    }
+#define CHAT(member)                                                                               \
+    {                                                                                              \
+        "chat_id", AT(member), read_id, true, "chat_id must be a string of 1 to 128 bytes"         \
+    }
+#define CALL(needed)                                                                               \
+    {                                                                                              \
+        "call_id", AT(call.call_id), read_id, needed, "call_id must be a string of 1 to 128 bytes" \
+    }
+
+static const struct field FIELDS[MESSAGE_CONNECTION_ESTABLISHED][FIELDS_PER_MESSAGE_MAX] = {
+    [MESSAGE_HEARTBEAT] = {{"active", AT(heartbeat), read_activity, false,
+                            "active must be true or false"}},
+    [MESSAGE_SUBSCRIBE_PRESENCE] = {USERS},
+    [MESSAGE_UNSUBSCRIBE_PRESENCE] = {USERS},
+    [MESSAGE_QUERY_PRESENCE] = {USERS},
+    [MESSAGE_OPEN_CHAT] = {CHAT(chat_id)},
+    [MESSAGE_CLOSE_CHAT] = {CHAT(chat_id)},
+    [MESSAGE_TYPING_START] = {CHAT(chat_id)},
+    [MESSAGE_TYPING_STOP] = {CHAT(chat_id)},
+    [MESSAGE_SEND_MESSAGE] = {{"client_message_id", AT(send.client_message_id), read_id, true,
+                               "client_message_id must be a string of 1 to 128 bytes"},
+                              CHAT(send.chat_id),
+                              {"body", AT(send.body), read_text, true,
+                               "body must be a string of 1 to 4096 bytes"}},
+    [MESSAGE_ACK] = {CHAT(ack.chat_id),
+                     {"sequence", AT(ack.sequence), read_count, true,
+                      "sequence must be a whole number, 0 or more"}},
+    [MESSAGE_SYNC_REQUEST] = {CHAT(sync.chat_id),
+                              {"after_sequence", AT(sync.after_sequence), read_count, true,
+                               "after_sequence must be a whole number, 0 or more"},
+                              {"limit", AT(sync.limit), read_count, false,
+                               "limit must be a whole number, 0 or more"}},
+    [MESSAGE_CALL_REQUEST] = {{"to", AT(call.to), read_id, true, "to must be a user id"},
+                              CALL(false)},
+    [MESSAGE_CALL_ACCEPT] = {CALL(true)},
+    [MESSAGE_CALL_REJECT] = {CALL(true)},
+    [MESSAGE_CALL_END] = {CALL(true)},
+    [MESSAGE_CALL_SIGNAL] = {CALL(true),
+                             {"data", AT(call.data), read_raw, true, "data is missing"}},
+    [MESSAGE_REFRESH_TOKEN] = {{"token", AT(token), read_text, true, "token must be a string"}},
+};
+
+static bool decode_field(struct fields_scratch *scratch, const struct field *field,
+                         struct message *message)
 {
-    *problem = "token must be a string";
-    return fields_string(fields_find(scratch, "token"), out) && out->len > 0;
+    struct slice raw = fields_find(scratch, field->name);
+    if (!raw.data || (!field->required && slice_is(raw, "null")))
+        return !field->required;
+    return field->read(scratch, raw, (char *)message + field->offset);
 }
 
 bool fields_decode(struct fields_scratch *scratch, struct message *message, const char **problem)
 {
-    switch (message->type) {
-    case MESSAGE_HEARTBEAT:
-        return decode_activity(scratch, &message->heartbeat, problem);
-    case MESSAGE_SUBSCRIBE_PRESENCE:
-    case MESSAGE_UNSUBSCRIBE_PRESENCE:
-    case MESSAGE_QUERY_PRESENCE:
-        return decode_users(scratch, &message->users, problem);
-    case MESSAGE_REFRESH_TOKEN:
-        return decode_token(scratch, &message->token, problem);
-    default:
+    struct message empty = {.type = message->type, .id = message->id};
+    *message = empty;
+    if (message->type == MESSAGE_INVALID) {
         *problem = "unknown type";
         return false;
     }
+    const struct field *fields = FIELDS[message->type];
+    for (int i = 0; i < FIELDS_PER_MESSAGE_MAX && fields[i].name; i++)
+        if (!decode_field(scratch, &fields[i], message)) {
+            *problem = fields[i].problem;
+            return false;
+        }
+    return true;
 }

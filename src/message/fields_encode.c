@@ -73,7 +73,7 @@ static void encode_error(struct buffer *out, const struct message_error *error)
         write_seconds(out, SLICE("grace_period_seconds"), error->grace_period_ms);
 }
 
-static void encode_snapshot(struct buffer *out, const struct presence *presences, size_t count)
+static void write_presences(struct buffer *out, const struct presence *presences, size_t count)
 {
     json_write_key(out, SLICE("presences"));
     json_write_array(out);
@@ -97,6 +97,76 @@ static void encode_closing(struct buffer *out, const struct connection_closing *
     json_write_object_end(out);
 }
 
+static void encode_chat_snapshot(struct buffer *out, const struct chat_snapshot *snapshot)
+{
+    json_write_key_string(out, SLICE("chat_id"), snapshot->chat_id);
+    write_presences(out, snapshot->presences, snapshot->presence_count);
+    json_write_key(out, SLICE("typing"));
+    json_write_array(out);
+    for (size_t i = 0; i < snapshot->typing_count; i++)
+        json_write_string(out, snapshot->typing[i]);
+    json_write_array_end(out);
+    json_write_key_int(out, SLICE("latest_sequence"), snapshot->latest_sequence);
+}
+
+static void encode_typing(struct buffer *out, const struct typing_change *change)
+{
+    json_write_key_string(out, SLICE("chat_id"), change->chat_id);
+    json_write_key_string(out, SLICE("user_id"), change->user_id);
+    json_write_key_bool(out, SLICE("typing"), change->typing);
+}
+
+void fields_write_message_ack(struct buffer *out, const struct message_ack *ack)
+{
+    json_write_key_string(out, SLICE("chat_id"), ack->chat_id);
+    json_write_key_string(out, SLICE("client_message_id"), ack->client_message_id);
+    json_write_key_string(out, SLICE("message_id"), ack->message_id);
+    json_write_key_int(out, SLICE("sequence"), ack->sequence);
+    json_write_key_bool(out, SLICE("duplicate"), ack->duplicate);
+    if (ack->body_differs)
+        json_write_key_bool(out, SLICE("body_differs"), true);
+}
+
+void fields_write_chat_message(struct buffer *out, const struct chat_message *message)
+{
+    json_write_key_string(out, SLICE("chat_id"), message->chat_id);
+    json_write_key_string(out, SLICE("message_id"), message->message_id);
+    json_write_key_int(out, SLICE("sequence"), message->sequence);
+    json_write_key_string(out, SLICE("sender_id"), message->sender_id);
+    json_write_key_string(out, SLICE("body"), message->body);
+    write_time(out, SLICE("sent_at"), message->sent_at_ms);
+}
+
+void fields_write_messages(struct buffer *out, const struct sync_response *page)
+{
+    json_write_key(out, SLICE("messages"));
+    json_write_array(out);
+    for (size_t i = 0; i < page->count; i++) {
+        json_write_object(out);
+        fields_write_chat_message(out, &page->messages[i]);
+        json_write_object_end(out);
+    }
+    json_write_array_end(out);
+    json_write_key_bool(out, SLICE("has_more"), page->has_more);
+    json_write_key_int(out, SLICE("latest_sequence"), page->latest_sequence);
+}
+
+/* Every event about a call shows what is set of it. */
+static void encode_call(struct buffer *out, const struct call_fields *call)
+{
+    json_write_key_string(out, SLICE("call_id"), call->call_id);
+    if (call->from.data)
+        json_write_key_string(out, SLICE("from"), call->from);
+    if (call->to.data)
+        json_write_key_string(out, SLICE("to"), call->to);
+    if (call->reason)
+        json_write_key_string(out, SLICE("reason"), slice_of(call->reason));
+    if (call->data.data) {
+        json_write_key(out, SLICE("data"));
+        json_write_raw(out, call->data);
+    }
+}
+
 void fields_encode(struct buffer *out, const struct message *message)
 {
     switch (message->type) {
@@ -110,11 +180,43 @@ void fields_encode(struct buffer *out, const struct message *message)
         encode_error(out, &message->error);
         break;
     case MESSAGE_PRESENCE_SNAPSHOT:
-        encode_snapshot(out, message->snapshot.presences, message->snapshot.count);
+        write_presences(out, message->snapshot.presences, message->snapshot.count);
         break;
     case MESSAGE_PRESENCE_CHANGED:
         write_presence_members(out, &message->change.presence);
         write_time(out, SLICE("timestamp"), message->change.timestamp_ms);
+        break;
+    case MESSAGE_CHAT_SNAPSHOT:
+        encode_chat_snapshot(out, &message->chat_snapshot);
+        break;
+    case MESSAGE_TYPING_CHANGED:
+        encode_typing(out, &message->typing);
+        break;
+    case MESSAGE_MESSAGE_ACK:
+        fields_write_message_ack(out, &message->message_ack);
+        break;
+    case MESSAGE_MESSAGE:
+        fields_write_chat_message(out, &message->chat_message);
+        break;
+    case MESSAGE_SYNC_RESPONSE:
+        json_write_key_string(out, SLICE("chat_id"), message->sync_response.chat_id);
+        fields_write_messages(out, &message->sync_response);
+        break;
+    case MESSAGE_CALL_RINGING:
+    case MESSAGE_CALL_INCOMING:
+    case MESSAGE_CALL_ACCEPTED:
+    case MESSAGE_CALL_REJECTED:
+    case MESSAGE_CALL_ENDED:
+    case MESSAGE_CALL_SIGNAL:
+        encode_call(out, &message->call);
+        break;
+    case MESSAGE_CONTACT_REQUEST:
+        json_write_key_string(out, SLICE("request_id"), message->contact.request_id);
+        json_write_key_string(out, SLICE("from"), message->contact.user_id);
+        break;
+    case MESSAGE_CONTACT_ACCEPTED:
+    case MESSAGE_CONTACT_REMOVED:
+        json_write_key_string(out, SLICE("user_id"), message->contact.user_id);
         break;
     case MESSAGE_DELIVERY:
         json_write_key(out, SLICE("data"));

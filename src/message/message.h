@@ -24,6 +24,18 @@ enum message_type {
     MESSAGE_SUBSCRIBE_PRESENCE,
     MESSAGE_UNSUBSCRIBE_PRESENCE,
     MESSAGE_QUERY_PRESENCE,
+    MESSAGE_OPEN_CHAT,
+    MESSAGE_CLOSE_CHAT,
+    MESSAGE_TYPING_START,
+    MESSAGE_TYPING_STOP,
+    MESSAGE_SEND_MESSAGE,
+    MESSAGE_ACK,
+    MESSAGE_SYNC_REQUEST,
+    MESSAGE_CALL_REQUEST,
+    MESSAGE_CALL_ACCEPT,
+    MESSAGE_CALL_REJECT,
+    MESSAGE_CALL_END,
+    MESSAGE_CALL_SIGNAL, /* both ways */
     MESSAGE_REFRESH_TOKEN,
     /* to clients */
     MESSAGE_CONNECTION_ESTABLISHED,
@@ -32,6 +44,19 @@ enum message_type {
     MESSAGE_ERROR,
     MESSAGE_PRESENCE_SNAPSHOT,
     MESSAGE_PRESENCE_CHANGED,
+    MESSAGE_CHAT_SNAPSHOT,
+    MESSAGE_TYPING_CHANGED,
+    MESSAGE_MESSAGE_ACK,
+    MESSAGE_MESSAGE,
+    MESSAGE_SYNC_RESPONSE,
+    MESSAGE_CALL_RINGING,
+    MESSAGE_CALL_INCOMING,
+    MESSAGE_CALL_ACCEPTED,
+    MESSAGE_CALL_REJECTED,
+    MESSAGE_CALL_ENDED,
+    MESSAGE_CONTACT_REQUEST,
+    MESSAGE_CONTACT_ACCEPTED,
+    MESSAGE_CONTACT_REMOVED,
     MESSAGE_DELIVERY,
     MESSAGE_CONNECTION_CLOSING,
     MESSAGE_TYPE_COUNT
@@ -110,6 +135,74 @@ struct connection_closing {
     size_t sync_from_count;
 };
 
+struct chat_snapshot {
+    struct slice chat_id;
+    const struct presence *presences;
+    size_t presence_count;
+    const struct slice *typing; /* users */
+    size_t typing_count;
+    int64_t latest_sequence;
+};
+
+struct typing_change {
+    struct slice chat_id;
+    struct slice user_id;
+    bool typing;
+};
+
+struct send_message {
+    struct slice chat_id;
+    struct slice client_message_id;
+    struct slice body;
+};
+
+struct message_ack {
+    struct slice chat_id;
+    struct slice client_message_id;
+    struct slice message_id;
+    int64_t sequence;
+    bool duplicate;
+    bool body_differs; /* the id was used before, for another body: this is the first result */
+};
+
+/* A message of a chat, as it is pushed and synced. */
+struct chat_message {
+    struct slice chat_id;
+    struct slice message_id;
+    int64_t sequence;
+    struct slice sender_id;
+    struct slice body;
+    int64_t sent_at_ms;
+};
+
+struct sync_request {
+    struct slice chat_id;
+    int64_t after_sequence;
+    int64_t limit; /* 0: not said */
+};
+
+struct sync_response {
+    struct slice chat_id;
+    const struct chat_message *messages;
+    size_t count;
+    bool has_more;
+    int64_t latest_sequence;
+};
+
+/* Commands and events about one call use what they need of this. */
+struct call_fields {
+    struct slice call_id; /* SLICE_NONE in a request: the server makes one */
+    struct slice to;
+    struct slice from;
+    struct slice data;  /* of a signal, raw JSON */
+    const char *reason; /* of an end */
+};
+
+struct contact_fields {
+    struct slice request_id;
+    struct slice user_id;
+};
+
 struct message {
     enum message_type type;
     struct slice id; /* what the client gave, raw JSON, echoed in the reply; or SLICE_NONE */
@@ -117,6 +210,14 @@ struct message {
         enum activity heartbeat;
         struct user_list users; /* subscribe, unsubscribe, query */
         struct slice token;     /* refresh_token */
+        struct slice chat_id;   /* open_chat, close_chat, typing_start, typing_stop */
+        struct send_message send;
+        struct {
+            struct slice chat_id;
+            int64_t sequence;
+        } ack;
+        struct sync_request sync;
+        struct call_fields call; /* everything about calls, both ways */
         struct connection_established established;
         int64_t server_time_ms; /* heartbeat_ack */
         struct message_error error;
@@ -125,6 +226,12 @@ struct message {
             size_t count;
         } snapshot;
         struct presence_change change;
+        struct chat_snapshot chat_snapshot;
+        struct typing_change typing;
+        struct message_ack message_ack;
+        struct chat_message chat_message;
+        struct sync_response sync_response;
+        struct contact_fields contact;
         struct slice data; /* delivery: raw JSON */
         struct connection_closing closing;
     };

@@ -18,7 +18,11 @@ enum presence_status {
 };
 
 /* Why a presence is unknown. */
-enum presence_reason { PRESENCE_REASON_NONE, PRESENCE_REASON_PRIVACY, PRESENCE_REASON_NOT_CONTACTS };
+enum presence_reason {
+    PRESENCE_REASON_NONE,
+    PRESENCE_REASON_PRIVACY,
+    PRESENCE_REASON_NOT_CONTACTS
+};
 
 #define TIME_NONE INT64_MIN
 
@@ -27,9 +31,9 @@ struct presence {
     enum presence_status status;
     enum presence_reason reason;
     bool in_call;
-    bool stale;             /* the state store is out of reach: this is the last that was known */
-    int64_t last_seen_ms;   /* wall clock; TIME_NONE where there is none or it is hidden */
-    int64_t version;        /* grows with every change of this user; 0 where unknown */
+    bool stale;           /* the state store is out of reach: this is the last that was known */
+    int64_t last_seen_ms; /* wall clock; TIME_NONE where there is none or it is hidden */
+    int64_t version;      /* grows with every change of this user; 0 where unknown */
 };
 
 const char *presence_status_name(enum presence_status status);
