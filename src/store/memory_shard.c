@@ -7,9 +7,14 @@
 #include <xxhash.h>
 
 static const char *const CAUSE_NAMES[MEMORY_CAUSE_COUNT] = {
-    [MEMORY_CONNECTED] = "connected", [MEMORY_DISCONNECTED] = "disconnected",
-    [MEMORY_EXPIRED] = "expired",     [MEMORY_IDLE] = "idle",
-    [MEMORY_ACTIVE] = "active",       [MEMORY_GRACE_OVER] = "grace over",
+    [MEMORY_CONNECTED] = "connected",
+    [MEMORY_DISCONNECTED] = "disconnected",
+    [MEMORY_EXPIRED] = "expired",
+    [MEMORY_IDLE] = "idle",
+    [MEMORY_ACTIVE] = "active",
+    [MEMORY_GRACE_OVER] = "grace over",
+    [MEMORY_CALL_STARTED] = "call started",
+    [MEMORY_CALL_ENDED] = "call ended",
 };
 
 const char *memory_cause_name(enum memory_cause cause)
@@ -195,9 +200,9 @@ static bool settle(struct memory_shard *shard, struct memory_user *user, enum me
         list_append(&shard->lingering, &user->waiting);
         return false;
     }
-    enum presence_status status = user->lease_count == 0                   ? PRESENCE_OFFLINE
+    enum presence_status status = user->lease_count == 0                  ? PRESENCE_OFFLINE
                                   : user->idle_count == user->lease_count ? PRESENCE_AWAY
-                                                                           : PRESENCE_ONLINE;
+                                                                          : PRESENCE_ONLINE;
     bool changed = status != user->status;
     if (changed)
         set_status(shard, user, status, cause, now);
@@ -334,8 +339,7 @@ bool memory_shard_reap_one(struct memory_shard *shard, const struct clock *now,
         }
     }
     if (!list_empty(&shard->lingering)) {
-        struct memory_user *next =
-            CONTAINER_OF(shard->lingering.next, struct memory_user, waiting);
+        struct memory_user *next = CONTAINER_OF(shard->lingering.next, struct memory_user, waiting);
         if (next->linger_until_ms <= now->now_ms) {
             *user = next;
             *changed = true;
@@ -352,8 +356,7 @@ void memory_shard_trim(struct memory_shard *shard)
 {
     size_t max = shard->options->offline_records_max / MEMORY_SHARDS + 1;
     while (shard->offline_count > max) {
-        struct memory_user *oldest =
-            CONTAINER_OF(shard->offline.next, struct memory_user, waiting);
+        struct memory_user *oldest = CONTAINER_OF(shard->offline.next, struct memory_user, waiting);
         stop_waiting(shard, oldest);
         if (oldest->version > shard->version_floor)
             shard->version_floor = oldest->version;

@@ -58,15 +58,17 @@ enum memory_cause {
     MEMORY_IDLE,
     MEMORY_ACTIVE,
     MEMORY_GRACE_OVER,
+    MEMORY_CALL_STARTED,
+    MEMORY_CALL_ENDED,
     MEMORY_CAUSE_COUNT
 };
 
 struct memory_shard {
     struct table users;
-    struct table leases;     /* by conn_id */
-    struct list by_expiry;   /* leases, the next to expire first */
-    struct list lingering;   /* users, the next to end first */
-    struct list offline;     /* users, longest offline first */
+    struct table leases;   /* by conn_id */
+    struct list by_expiry; /* leases, the next to expire first */
+    struct list lingering; /* users, the next to end first */
+    struct list offline;   /* users, longest offline first */
     size_t offline_count;
     int64_t version_floor; /* no user forgotten here had a greater version */
     size_t online_count;
@@ -105,6 +107,9 @@ bool memory_shard_set_idle(struct memory_shard *shard, struct memory_lease *leas
                            const struct clock *now);
 bool memory_shard_close(struct memory_shard *shard, struct memory_lease *lease,
                         const struct clock *now);
+
+bool memory_shard_set_call(struct memory_shard *shard, struct memory_user *user, bool in_call,
+                           const struct clock *now);
 
 /* Ends the next expired lease or the next grace that is over; *user is whose. False: nothing is due. */
 bool memory_shard_reap_one(struct memory_shard *shard, const struct clock *now,

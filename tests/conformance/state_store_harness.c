@@ -1,0 +1,358 @@
+#include "conformance/state_store_harness.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+void harness_start(struct harness *harness, const struct state_store_suite_backend *backend,
+                   int64_t grace_ms)
+{
+    memset(harness, 0, sizeof(*harness));
+    harness->backend = backend;
+    backend->start(backend->context, grace_ms);
+    for (size_t i = 0; i < HARNESS_PORTS; i++) {
+        harness->ports[i] = backend->port(backend->context);
+        assert_non_null(harness->ports[i]);
+        assert_true(state_available(harness->ports[i]));
+    }
+}
+
+void harness_stop(struct harness *harness)
+{
+    for (size_t i = 0; i < HARNESS_PORTS; i++)
+        state_store_free(&harness->ports[i]);
+    harness->backend->stop(harness->backend->context);
+}
+
+struct ulid harness_connection(unsigned number)
+{
+    struct ulid id = {{0x01, 0x8b, 0xcf, 0xe5, 0x68, 0x00}};
+    memcpy(id.bytes + 8, &number, sizeof(number));
+    return id;
+}
+
+struct slice harness_gateway(size_t port)
+{
+    static const char *const NAMES[HARNESS_PORTS] = {"gateway-0", "gateway-1", "gateway-2"};
+    return slice_of(NAMES[port]);
+}
+
+void harness_pass(struct harness *harness, int64_t duration_ms)
+{
+    harness->backend->pass(harness->backend->context, duration_ms);
+}
+
+int64_t harness_wall_ms(const struct harness *harness)
+{
+    return harness->backend->wall_ms(harness->backend->context);
+}
+
+void harness_assert_time(const struct harness *harness, int64_t actual_ms, int64_t expected_ms)
+{
+    assert_true(actual_ms >= expected_ms - harness->backend->tolerance_ms);
+    assert_true(actual_ms <= expected_ms + harness->backend->tolerance_ms);
+}
+
+/* ---- one call, one answer ---- */
+
+static void ask(struct harness *harness)
+{
+    assert_false(harness->waiting);
+    harness->waiting = true;
+    harness->count = 0;
+    harness->texts_len = 0;
+}
+
+static void answer(struct harness *harness, enum state_status status, size_t count)
+{
+    assert_true(harness->waiting); /* a second answer would find that it is not */
+    assert_int_equal(status, STATE_OK);
+    assert_true(count <= HARNESS_ANSWERS_MAX);
+    harness->waiting = false;
+    harness->count = count;
+}
+
+static void await(struct harness *harness)
+{
+    time_t until = time(NULL) + HARNESS_PATIENCE_SECONDS;
+    while (harness->waiting && harness->backend->poll && time(NULL) < until)
+        harness->backend->poll(harness->backend->context);
+    assert_false(harness->waiting);
+}
+
+static struct slice keep(struct harness *harness, struct slice text)
+{
+    char *copy = harness->texts + harness->texts_len;
+    assert_true(harness->texts_len + text.len <= sizeof(harness->texts));
+    if (text.len)
+        memcpy(copy, text.data, text.len);
+    harness->texts_len += text.len;
+    return (struct slice){copy, text.len};
+}
+
+/* ---- versions ---- */
+
+static struct harness_user *known_user(struct harness *harness, struct slice id)
+{
+    size_t known =
+        harness->user_count < HARNESS_USERS_MAX ? harness->user_count : HARNESS_USERS_MAX;
+    for (size_t i = 0; i < known; i++)
+        if (slice_equal((struct slice){harness->users[i].id, harness->users[i].id_len}, id))
+            return &harness->users[i];
+    return NULL;
+}
+
+static void check_version(struct harness *harness, const struct presence *presence, bool changed)
+{
+    struct harness_user *user = known_user(harness, presence->user_id);
+    if (!user) {
+        user = &harness->users[harness->user_count++ % HARNESS_USERS_MAX];
+        memcpy(user->id, presence->user_id.data, presence->user_id.len);
+        user->id_len = presence->user_id.len;
+    } else if (changed) {
+        assert_true(presence->version > user->version);
+    } else {
+        assert_int_equal(presence->version, user->version);
+    }
+    user->version = presence->version;
+}
+
+/* ---- leases ---- */
+
+static void take_transition(void *arg, enum state_status status,
+                            const struct state_transition *transition)
+{
+    struct harness *harness = arg;
+    answer(harness, status, 1);
+    harness->transitions[0] = *transition;
+    harness->transitions[0].presence.user_id = keep(harness, transition->presence.user_id);
+}
+
+static struct state_transition transition_of(struct harness *harness, struct slice user)
+{
+    await(harness);
+    const struct state_transition *transition = &harness->transitions[0];
+    assert_true(slice_equal(transition->presence.user_id, user));
+    harness_assert_time(harness, transition->at_ms, harness_wall_ms(harness));
+    check_version(harness, &transition->presence, transition->changed);
+    return *transition;
+}
+
+struct state_transition harness_open(struct harness *harness, size_t port, struct slice user,
+                                     unsigned connection, bool idle)
+{
+    struct lease lease = {
+        .conn_id = harness_connection(connection),
+        .user_id = user,
+        .device_id = SLICE("device"),
+        .gateway_id = harness_gateway(port),
+        .last_heartbeat_ms = harness_wall_ms(harness),
+        .idle = idle,
+    };
+    lease.connected_at_ms = ulid_time_ms(&lease.conn_id);
+    ask(harness);
+    state_open(harness->ports[port], &lease, take_transition, harness);
+    return transition_of(harness, user);
+}
+
+struct state_transition harness_set_idle(struct harness *harness, size_t port, struct slice user,
+                                         unsigned connection, bool idle)
+{
+    struct ulid id = harness_connection(connection);
+    ask(harness);
+    state_set_idle(harness->ports[port], user, &id, idle, take_transition, harness);
+    return transition_of(harness, user);
+}
+
+struct state_transition harness_close(struct harness *harness, size_t port, struct slice user,
+                                      unsigned connection)
+{
+    struct ulid id = harness_connection(connection);
+    ask(harness);
+    state_close(harness->ports[port], user, &id, take_transition, harness);
+    return transition_of(harness, user);
+}
+
+struct renewing {
+    struct harness *harness;
+    struct lease_renewal *renewals;
+};
+
+static void take_renewals(void *arg, enum state_status status, const struct lease_renewal *renewals,
+                          size_t count)
+{
+    struct renewing *renewing = arg;
+    answer(renewing->harness, status, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(ulid_equal(&renewals[i].conn_id, &renewing->renewals[i].conn_id));
+        renewing->renewals[i].lost = renewals[i].lost;
+    }
+}
+
+void harness_renew_many(struct harness *harness, size_t port, struct lease_renewal *renewals,
+                        size_t count)
+{
+    struct renewing renewing = {harness, renewals};
+    ask(harness);
+    state_renew(harness->ports[port], renewals, count, take_renewals, &renewing);
+    await(harness);
+    assert_int_equal(harness->count, count);
+}
+
+bool harness_renew(struct harness *harness, size_t port, struct slice user, unsigned connection)
+{
+    struct lease_renewal renewal = {.conn_id = harness_connection(connection),
+                                    .user_id = user,
+                                    .last_heartbeat_ms = harness_wall_ms(harness)};
+    harness_renew_many(harness, port, &renewal, 1);
+    return !renewal.lost;
+}
+
+/* ---- reading ---- */
+
+static void take_presences(void *arg, enum state_status status, const struct presence *presences,
+                           size_t count)
+{
+    struct harness *harness = arg;
+    answer(harness, status, count);
+    for (size_t i = 0; i < count; i++) {
+        harness->presences[i] = presences[i];
+        harness->presences[i].user_id = keep(harness, presences[i].user_id);
+    }
+}
+
+void harness_read_many(struct harness *harness, size_t port, const struct slice *users,
+                       size_t count)
+{
+    ask(harness);
+    state_read(harness->ports[port], users, count, take_presences, harness);
+    await(harness);
+    assert_int_equal(harness->count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(slice_equal(harness->presences[i].user_id, users[i]));
+        check_version(harness, &harness->presences[i], false);
+    }
+}
+
+struct presence harness_read(struct harness *harness, size_t port, struct slice user)
+{
+    harness_read_many(harness, port, &user, 1);
+    return harness->presences[0];
+}
+
+static struct lease keep_lease(struct harness *harness, const struct lease *lease)
+{
+    struct lease kept = *lease;
+    kept.user_id = keep(harness, lease->user_id);
+    kept.device_id = keep(harness, lease->device_id);
+    kept.gateway_id = keep(harness, lease->gateway_id);
+    return kept;
+}
+
+static void take_leases(void *arg, enum state_status status, const struct lease *leases,
+                        size_t count)
+{
+    struct harness *harness = arg;
+    answer(harness, status, count);
+    for (size_t i = 0; i < count; i++)
+        harness->leases[i] = keep_lease(harness, &leases[i]);
+}
+
+size_t harness_leases(struct harness *harness, size_t port, struct slice user)
+{
+    ask(harness);
+    state_leases(harness->ports[port], user, take_leases, harness);
+    await(harness);
+    return harness->count;
+}
+
+static void take_lease(void *arg, enum state_status status, const struct lease *lease)
+{
+    take_leases(arg, status, lease, lease ? 1 : 0);
+}
+
+const struct lease *harness_find(struct harness *harness, size_t port, unsigned connection)
+{
+    struct ulid id = harness_connection(connection);
+    ask(harness);
+    state_find(harness->ports[port], &id, take_lease, harness);
+    await(harness);
+    return harness->count ? &harness->leases[0] : NULL;
+}
+
+static void take_history(void *arg, enum state_status status, const struct state_history *history,
+                         size_t count)
+{
+    struct harness *harness = arg;
+    answer(harness, status, count);
+    for (size_t i = 0; i < count; i++) {
+        harness->history[i] = history[i];
+        /* Terminated, unlike the other texts. */
+        harness->history[i].cause =
+            keep(harness, (struct slice){history[i].cause, strlen(history[i].cause) + 1}).data;
+    }
+}
+
+size_t harness_history(struct harness *harness, size_t port, struct slice user)
+{
+    ask(harness);
+    state_history(harness->ports[port], user, take_history, harness);
+    await(harness);
+    return harness->count;
+}
+
+/* ---- reaping and gateways ---- */
+
+static void take_transitions(void *arg, enum state_status status,
+                             const struct state_transition *transitions, size_t count)
+{
+    struct harness *harness = arg;
+    answer(harness, status, count);
+    for (size_t i = 0; i < count; i++) {
+        harness->transitions[i] = transitions[i];
+        harness->transitions[i].presence.user_id = keep(harness, transitions[i].presence.user_id);
+    }
+}
+
+size_t harness_reap(struct harness *harness, size_t port, size_t max)
+{
+    ask(harness);
+    state_reap(harness->ports[port], max, take_transitions, harness);
+    await(harness);
+    assert_true(harness->count <= max);
+    for (size_t i = 0; i < harness->count; i++) {
+        const struct state_transition *transition = &harness->transitions[i];
+        check_version(harness, &transition->presence, transition->changed);
+        harness_assert_time(harness, transition->at_ms, harness_wall_ms(harness));
+    }
+    return harness->count;
+}
+
+static void take_gateways(void *arg, enum state_status status, const struct gateway_info *gateways,
+                          size_t count)
+{
+    struct harness *harness = arg;
+    answer(harness, status, count);
+    for (size_t i = 0; i < count; i++) {
+        harness->gateways[i] = gateways[i];
+        harness->gateways[i].gateway_id = keep(harness, gateways[i].gateway_id);
+    }
+}
+
+size_t harness_gateways(struct harness *harness, size_t port)
+{
+    ask(harness);
+    state_gateways(harness->ports[port], take_gateways, harness);
+    await(harness);
+    return harness->count;
+}
+
+void harness_put_gateway(struct harness *harness, size_t port, struct gateway_info info)
+{
+    state_put_gateway(harness->ports[port], &info);
+    harness_gateways(harness, port); /* it has no answer of its own, but comes before this one's */
+}
