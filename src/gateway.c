@@ -43,7 +43,7 @@ struct gateway {
     struct presence_plane presence;
     struct handler_context handlers;
     struct rest_context rest;
-    struct delivery_target deliveries;
+    struct delivery delivery;
     struct wheel_timer housekeeping;
     struct wheel_timer reaping;
     struct wheel_timer drain_deadline;
@@ -64,8 +64,7 @@ static void drain_route(struct table_node *node, void *arg)
     struct gateway *gateway = walk->gateway;
     struct route *route = CONTAINER_OF(node, struct route, node);
     int64_t window_ms = gateway->parts.config->gateway.shutdown.drain_timeout_ms * 4 / 5;
-    uint64_t spread_ms =
-        DRAIN_RECONNECT_MIN_MS + walk->total * DRAIN_RECONNECT_PER_CONNECTION_MS;
+    uint64_t spread_ms = DRAIN_RECONNECT_MIN_MS + walk->total * DRAIN_RECONNECT_PER_CONNECTION_MS;
     for (struct list *at = route->endpoints.next; at != &route->endpoints; at = at->next) {
         struct session *session =
             CONTAINER_OF(CONTAINER_OF(at, struct endpoint, of_route), struct session, endpoint);
@@ -170,11 +169,9 @@ static void housekeep(struct wheel_timer *timer)
     ledger_client_expire(&gateway->ledger);
     last_seen_tick(&gateway->last_seen);
     memory_pressure_check(&gateway->rest);
-    metrics_set(&gateway->metrics, METRIC_ROUTING_KEYS_COUNT,
-                (int64_t)gateway->router.routes.size);
+    metrics_set(&gateway->metrics, METRIC_ROUTING_KEYS_COUNT, (int64_t)gateway->router.routes.size);
     metrics_set(&gateway->metrics, METRIC_REDIS_AVAILABLE, state_available(gateway->store));
-    metrics_set(&gateway->metrics, METRIC_GATEWAY_REDIS_AVAILABLE,
-                state_available(gateway->store));
+    metrics_set(&gateway->metrics, METRIC_GATEWAY_REDIS_AVAILABLE, state_available(gateway->store));
     if (gateway->index == 0) {
         struct memory_state_counts counts = memory_state_count(gateway->parts.state, now_ms);
         metrics_set(&gateway->metrics, METRIC_ROUTING_MULTI_DEVICE_USERS,
@@ -202,7 +199,7 @@ static void received(void *arg, struct slice topic, struct slice payload)
     if (presence_topic_user(topic).data)
         presence_received(&gateway->presence, topic, payload);
     else
-        delivery_received(&gateway->deliveries, payload);
+        delivery_received(&gateway->delivery, payload);
 }
 
 static void close_session(void *arg, struct slice user_id, const struct ulid *conn_id)
@@ -260,6 +257,7 @@ static void compose_planes(struct gateway *gateway)
     handlers->metrics = &gateway->metrics;
     handlers->encoder = &gateway->encoder;
     handlers->router = &gateway->router;
+    handlers->delivery = &gateway->delivery;
     handlers->presence = &gateway->presence;
     handlers->ledger = &gateway->ledger;
     handlers->verifier = &gateway->verifier;
@@ -276,8 +274,14 @@ static void compose_planes(struct gateway *gateway)
     gateway->rest.connections_max = gateway->parts.connections_max;
     list_init(&gateway->rest.https);
 
-    gateway->deliveries =
-        (struct delivery_target){&gateway->router, close_session, &gateway->handlers};
+    gateway->delivery = (struct delivery){
+        .router = &gateway->router,
+        .store = gateway->store,
+        .metrics = &gateway->metrics,
+        .is_connection = session_is_connection,
+        .close = close_session,
+        .arg = handlers,
+    };
 }
 
 static void compose_verifier(struct gateway *gateway)

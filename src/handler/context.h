@@ -8,6 +8,7 @@
 #include "ledger/ledger.h"
 #include "message/fields.h"
 #include "presence/presence_plane.h"
+#include "routing/delivery.h"
 #include "routing/router.h"
 
 struct handler_context {
@@ -18,6 +19,7 @@ struct handler_context {
     struct connection_context connections;
     struct encoder *encoder;
     struct router *router;
+    struct delivery *delivery;
     struct presence_plane *presence;
     struct ledger_client *ledger;
     struct verifier *verifier;

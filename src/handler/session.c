@@ -131,6 +131,11 @@ struct session *session_find(struct handler_context *context, struct slice user_
     return NULL;
 }
 
+bool session_is_connection(const struct endpoint *endpoint, const struct ulid *conn_id)
+{
+    return ulid_equal(&CONTAINER_OF(endpoint, struct session, endpoint)->conn_id, conn_id);
+}
+
 /* ---- limits ---- */
 
 /* The jitter comes from the connection's id, so that the same end is found whenever it is asked for. */

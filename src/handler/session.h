@@ -61,6 +61,9 @@ void session_lease_lost(void *arg, struct slice user_id, const struct ulid *conn
 struct session *session_find(struct handler_context *context, struct slice user_id,
                              const struct ulid *conn_id);
 
+/* delivery.is_connection */
+bool session_is_connection(const struct endpoint *endpoint, const struct ulid *conn_id);
+
 /* The lease as the store should know it. Borrows from the session. */
 struct lease session_lease(const struct session *session);
 

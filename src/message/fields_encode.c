@@ -167,6 +167,14 @@ static void encode_call(struct buffer *out, const struct call_fields *call)
     }
 }
 
+/* The members of a finished object, put into the open one. */
+static void splice_object(struct buffer *out, struct slice object)
+{
+    struct slice members = {object.data + 1, object.len - 2};
+    if (members.len)
+        json_write_raw(out, members);
+}
+
 void fields_encode(struct buffer *out, const struct message *message)
 {
     switch (message->type) {
@@ -224,6 +232,9 @@ void fields_encode(struct buffer *out, const struct message *message)
         break;
     case MESSAGE_CONNECTION_CLOSING:
         encode_closing(out, &message->closing);
+        break;
+    case MESSAGE_RELAY:
+        splice_object(out, message->relay.fields);
         break;
     default:
         break;

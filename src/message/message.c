@@ -40,6 +40,7 @@ static const char *const TYPE_NAMES[MESSAGE_TYPE_COUNT] = {
     [MESSAGE_CONTACT_REMOVED] = "contact_removed",
     [MESSAGE_DELIVERY] = "delivery",
     [MESSAGE_CONNECTION_CLOSING] = "connection_closing",
+    [MESSAGE_RELAY] = "relay",
 };
 
 static const char *const ERROR_NAMES[ERROR_CODE_COUNT] = {
@@ -72,6 +73,12 @@ static const char *const CLOSING_NAMES[CLOSING_REASON_COUNT] = {
 const char *message_type_name(enum message_type type)
 {
     return TYPE_NAMES[type];
+}
+
+struct slice message_name(const struct message *message)
+{
+    return message->type == MESSAGE_RELAY ? message->relay.name
+                                          : slice_of(message_type_name(message->type));
 }
 
 /* The heartbeat stands first, so the hot case is one comparison. */

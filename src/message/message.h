@@ -59,6 +59,7 @@ enum message_type {
     MESSAGE_CONTACT_REMOVED,
     MESSAGE_DELIVERY,
     MESSAGE_CONNECTION_CLOSING,
+    MESSAGE_RELAY, /* an event of another gateway, its fields already JSON */
     MESSAGE_TYPE_COUNT
 };
 
@@ -234,10 +235,17 @@ struct message {
         struct contact_fields contact;
         struct slice data; /* delivery: raw JSON */
         struct connection_closing closing;
+        struct {
+            struct slice name;   /* of the event's type */
+            struct slice fields; /* a JSON object */
+        } relay;
     };
 };
 
 const char *message_type_name(enum message_type type);
+
+/* The name a message goes by on the wire, that of a relayed one included. */
+struct slice message_name(const struct message *message);
 
 /* MESSAGE_INVALID when no client message has this name. */
 enum message_type message_type_from_client(struct slice name);

@@ -44,7 +44,7 @@ static bool decode(struct fields_scratch *scratch, char *data, size_t len, struc
 static void encode(const struct message *message, struct buffer *out)
 {
     json_write_object(out);
-    json_write_key_string(out, SLICE("type"), slice_of(message_type_name(message->type)));
+    json_write_key_string(out, SLICE("type"), message_name(message));
     if (message->id.data) {
         json_write_key(out, SLICE("id"));
         json_write_raw(out, message->id);

@@ -3,7 +3,6 @@
 #include "base/ulid.h"
 #include "rest/admin_json.h"
 #include "rest/router_table.h"
-#include "routing/delivery.h"
 
 static void unavailable(struct exchange **exchange)
 {
@@ -75,8 +74,8 @@ static void found_connection(void *arg, enum state_status status, const struct l
     } else if (!lease) {
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "no such connection");
     } else {
-        delivery_publish_close(exchange->context->handlers->router->bus, lease->gateway_id,
-                               lease->user_id, &lease->conn_id);
+        delivery_close(exchange->context->handlers->delivery, lease->gateway_id, lease->user_id,
+                       &lease->conn_id);
         exchange_reply_empty(&exchange);
     }
 }

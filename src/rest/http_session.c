@@ -28,9 +28,11 @@ static void set_state(struct http_session *session, enum http_state state)
 {
     const struct config *config = session->context->handlers->config;
     session->state = state;
-    stream_pause(&session->stream, state == HTTP_ANSWERING);
+    stream_pause(&session->stream, state == HTTP_ANSWERING || state == HTTP_SENDING);
     if (state == HTTP_ANSWERING)
         loop_cancel_timer(session->context->handlers->loop, &session->timer);
+    else if (state == HTTP_HEAD || state == HTTP_SENDING)
+        set_timer(session, config->gateway.http.idle_timeout_ms);
     else if (state == HTTP_CLOSING)
         set_timer(session, config->gateway.close_timeout_ms);
 }
@@ -64,9 +66,7 @@ void http_session_answered(struct http_session *session, bool close_after)
     session->exchange = NULL;
     session->close_after |= close_after;
     stream_want_write(&session->stream);
-    set_state(session, session->close_after ? HTTP_CLOSING : HTTP_HEAD);
-    if (session->state == HTTP_HEAD)
-        set_timer(session, session->context->handlers->config->gateway.http.idle_timeout_ms);
+    set_state(session, session->close_after ? HTTP_CLOSING : HTTP_SENDING);
 }
 
 static void answer(struct http_session *session)
@@ -87,7 +87,8 @@ static void read_body(struct http_session *session)
         buffer_append_slice(&exchange->body, piece);
     buffer_consume(&session->in, session->in.len - input.len);
     if (event == HTTP1_BODY_ERROR)
-        refuse(session, exchange->body_decoder.error_status, "the request's body is not acceptable");
+        refuse(session, exchange->body_decoder.error_status,
+               "the request's body is not acceptable");
     else if (exchange->body.failed)
         refuse(session, 503, "out of memory");
     else if (event == HTTP1_BODY_END)
@@ -106,9 +107,8 @@ static void start_exchange(struct http_session *session, size_t head_len)
     buffer_append(&exchange->head_bytes, session->in.data, head_len);
     buffer_consume(&session->in, head_len);
     session->scanned = 0;
-    if (exchange->head_bytes.failed ||
-        http1_parse(buffer_slice(&exchange->head_bytes), &scanned, &exchange->head) !=
-            HTTP1_COMPLETE) {
+    if (exchange->head_bytes.failed || http1_parse(buffer_slice(&exchange->head_bytes), &scanned,
+                                                   &exchange->head) != HTTP1_COMPLETE) {
         refuse(session, 503, "out of memory");
         return;
     }
@@ -177,8 +177,8 @@ static size_t gather(struct stream *stream, struct iovec *out, size_t max)
     struct http_session *session = session_of(stream);
     if (max == 0 || session->out_sent == session->out.len)
         return 0;
-    out[0] = (struct iovec){session->out.data + session->out_sent,
-                            session->out.len - session->out_sent};
+    out[0] =
+        (struct iovec){session->out.data + session->out_sent, session->out.len - session->out_sent};
     return 1;
 }
 
@@ -191,9 +191,11 @@ static bool sent(struct stream *stream, size_t bytes)
         return true;
     buffer_free(&session->out);
     session->out_sent = 0;
+    if (session->state == HTTP_SENDING)
+        set_state(session, session->close_after ? HTTP_CLOSING : HTTP_HEAD);
     if (session->state == HTTP_CLOSING)
         shutdown(stream->source.fd, SHUT_WR); /* the peer reads our answer, then ends */
-    else
+    else if (session->state == HTTP_HEAD)
         read_on(session);
     return session->out_sent < session->out.len;
 }
@@ -228,7 +230,7 @@ static void timed_out(struct wheel_timer *timer)
 {
     struct http_session *session = CONTAINER_OF(timer, struct http_session, timer);
     bool in_request = session->in.len > 0 || session->state == HTTP_BODY;
-    if (session->state == HTTP_CLOSING || !in_request)
+    if (session->state == HTTP_CLOSING || session->state == HTTP_SENDING || !in_request)
         stream_close(&session->stream);
     else
         refuse(session, 408, "the request took too long to arrive");

@@ -1,13 +1,14 @@
 /*
  * One HTTP/1.1 connection: requests one after the other, until it is closed or becomes a WebSocket.
  *
- *   HEAD ──whole head──► BODY ──whole body──► ANSWERING ──answer sent, keep-alive──► HEAD
- *     │                    │                      └──else──► CLOSING
+ *   HEAD ──whole head──► BODY ──whole body──► ANSWERING ──answer ready──► SENDING ──sent──► HEAD
+ *     │                    │                                                 └──the last──► CLOSING
  *     └── bad or slow ─────┴──► an error is answered ──────► CLOSING ──sent──► gone
  *
- * Reading is paused while ANSWERING, so that a peer that pipelines waits in the kernel's buffers. A
- * head or body that takes longer than header_timeout is answered 408; an idle keep-alive connection
- * is closed after idle_timeout.
+ * Reading is paused while ANSWERING and SENDING, so that a peer that pipelines waits in the kernel's
+ * buffers, one that takes no answers gets no more of them, and one that has shut its side down hears
+ * all it asked for. A head or body that takes longer than header_timeout is answered 408; a connection
+ * that is idle, or does not take its answer, is closed after idle_timeout.
  */
 #ifndef ROLLCALL_REST_HTTP_SESSION_H
 #define ROLLCALL_REST_HTTP_SESSION_H
@@ -16,7 +17,7 @@
 #include "rest/exchange.h"
 #include "socket/stream.h"
 
-enum http_state { HTTP_HEAD, HTTP_BODY, HTTP_ANSWERING, HTTP_CLOSING };
+enum http_state { HTTP_HEAD, HTTP_BODY, HTTP_ANSWERING, HTTP_SENDING, HTTP_CLOSING };
 
 struct http_session {
     struct stream stream;

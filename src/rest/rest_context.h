@@ -12,15 +12,15 @@
 struct rest_context {
     struct handler_context *handlers;
     struct stream_set *streams;
-    struct tls_context *tls;              /* NULL: plain; replaced on SIGHUP */
+    struct tls_context *tls; /* NULL: plain; replaced on SIGHUP */
     struct exposition *exposition;
-    const struct jwt_signer *dev_signer;  /* NULL: no /dev/token */
-    void (*drain)(void *arg);             /* starts the drain of the whole process */
+    const struct jwt_signer *dev_signer; /* NULL: no /dev/token */
+    void (*drain)(void *arg);            /* starts the drain of the whole process */
     void *drain_arg;
-    struct list https;                    /* HTTP connections open */
+    struct list https; /* HTTP connections open */
     size_t http_count;
-    size_t connections_max;               /* of this worker, all kinds */
-    bool shedding;                        /* memory is short: nobody new */
+    size_t connections_max; /* of this worker, all kinds */
+    bool shedding;          /* memory is short: nobody new */
 };
 
 /* A connection was accepted: takes the descriptor. */

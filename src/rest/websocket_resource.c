@@ -129,10 +129,10 @@ static void registered(void *arg, bool taken)
     struct session *session = NULL;
     if (taken && exchange->session) {
         char text[GREETING_BYTES_MAX];
-        session = session_open(handlers, &exchange->session->stream,
-                               write_greeting(text, exchange, joining->accept),
-                               &exchange->identity, &joining->conn_id,
-                               (struct slice){joining->device, joining->device_len});
+        session =
+            session_open(handlers, &exchange->session->stream,
+                         write_greeting(text, exchange, joining->accept), &exchange->identity,
+                         &joining->conn_id, (struct slice){joining->device, joining->device_len});
     }
     if (taken && !session)
         presence_close(handlers->presence, exchange_user(exchange), &joining->conn_id);

@@ -157,6 +157,13 @@ size_t memory_shard_history(const struct memory_shard *shard, struct slice user_
     return count;
 }
 
+static void mark_change(struct memory_shard *shard, struct memory_user *user,
+                        enum memory_cause cause, const struct clock *now)
+{
+    user->version = user->version + 1 > now->wall_ms ? user->version + 1 : now->wall_ms;
+    remember(shard, user, cause, now);
+}
+
 /* The one door through which a user's shown status changes. */
 static void set_status(struct memory_shard *shard, struct memory_user *user,
                        enum presence_status status, enum memory_cause cause,
@@ -166,8 +173,18 @@ static void set_status(struct memory_shard *shard, struct memory_user *user,
     shard->online_count += user->status == PRESENCE_OFFLINE;
     shard->online_count -= status == PRESENCE_OFFLINE;
     user->status = (uint8_t)status;
-    user->version = user->version + 1 > now->wall_ms ? user->version + 1 : now->wall_ms;
-    remember(shard, user, cause, now);
+    user->in_call &= status != PRESENCE_OFFLINE;
+    mark_change(shard, user, cause, now);
+}
+
+bool memory_shard_set_call(struct memory_shard *shard, struct memory_user *user, bool in_call,
+                           const struct clock *now)
+{
+    if (user->in_call == in_call || user->status == PRESENCE_OFFLINE)
+        return false;
+    user->in_call = in_call;
+    mark_change(shard, user, in_call ? MEMORY_CALL_STARTED : MEMORY_CALL_ENDED, now);
+    return true;
 }
 
 static void set_lease_count(struct memory_shard *shard, struct memory_user *user, uint32_t count)

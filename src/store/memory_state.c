@@ -172,7 +172,8 @@ static void memory_gateways(struct state_store *port,
         if (slot->heard_at_ms + state->options.lease_window_ms <= store->clock->now_ms)
             continue;
         infos[count++] = (struct gateway_info){{slot->id, slot->id_len}, /* ids never change */
-                                               slot->connections, slot->started_at_ms,
+                                               slot->connections,
+                                               slot->started_at_ms,
                                                slot->draining};
     }
     pthread_mutex_unlock(&state->gateways_lock);
@@ -281,6 +282,95 @@ static void memory_read(struct state_store *port, const struct slice *user_ids, 
     }
     done(arg, STATE_OK, presences, count);
     free(presences);
+}
+
+static void memory_set_call(struct state_store *port, struct slice user_id, bool in_call,
+                            void (*done)(void *arg, enum state_status status,
+                                         const struct state_transition *transition),
+                            void *arg)
+{
+    struct memory_store *store = store_of(port);
+    char id[USER_ID_BYTES_MAX];
+    struct memory_shard *shard = lock_user(store->state, user_id);
+    struct memory_user *user = memory_shard_user(shard, user_id);
+    bool changed = user && memory_shard_set_call(shard, user, in_call, store->clock);
+    struct state_transition transition =
+        user ? transition_of(user, changed, store->clock->wall_ms, id)
+             : no_transition(shard, user_id, store->clock->wall_ms);
+    unlock(shard);
+    done(arg, STATE_OK, &transition);
+}
+
+/* The gateways a user is connected to, a bit each. */
+struct gateway_bits {
+    uint64_t words[MEMORY_GATEWAYS_MAX / 64];
+};
+
+static struct gateway_bits gateways_of(struct memory_state *state, struct slice user_id)
+{
+    struct gateway_bits bits = {0};
+    struct memory_shard *shard = lock_user(state, user_id);
+    struct memory_user *user = memory_shard_user(shard, user_id);
+    struct list *at = user ? user->leases.next : NULL;
+    for (; at && at != &user->leases; at = at->next) {
+        uint16_t number = CONTAINER_OF(at, struct memory_lease, of_user)->gateway;
+        bits.words[number / 64] |= 1ULL << (number % 64);
+    }
+    unlock(shard);
+    return bits;
+}
+
+static bool has_gateway(const struct gateway_bits *bits, size_t number)
+{
+    return bits->words[number / 64] >> (number % 64) & 1;
+}
+
+/* Writes the users of one gateway from `users` on; returns how many. */
+static size_t users_on(size_t gateway, const struct slice *user_ids,
+                       const struct gateway_bits *bits, size_t count, struct slice *users)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        if (has_gateway(&bits[i], gateway))
+            users[found++] = user_ids[i];
+    return found;
+}
+
+static void memory_routes(struct state_store *port, const struct slice *user_ids, size_t count,
+                          void (*done)(void *arg, enum state_status status,
+                                       const struct state_route *routes, size_t count),
+                          void *arg)
+{
+    struct memory_state *state = store_of(port)->state;
+    struct state_route routes[MEMORY_GATEWAYS_MAX];
+    struct gateway_bits *bits = calloc(count + 1, sizeof(*bits));
+    struct slice *users = NULL;
+    size_t route_count = 0;
+    size_t places = 0;
+    for (size_t i = 0; bits && i < count; i++) {
+        bits[i] = gateways_of(state, user_ids[i]);
+        for (size_t word = 0; word < MEMORY_GATEWAYS_MAX / 64; word++)
+            places += (size_t)__builtin_popcountll(bits[i].words[word]);
+    }
+    users = calloc(places + 1, sizeof(*users));
+    if (!bits || !users) {
+        free(bits);
+        free(users);
+        done(arg, STATE_UNAVAILABLE, NULL, 0);
+        return;
+    }
+    struct slice *next = users;
+    for (size_t i = 0; places && i < MEMORY_GATEWAYS_MAX; i++) {
+        size_t found = users_on(i, user_ids, bits, count, next);
+        places -= found;
+        if (found)
+            routes[route_count++] = (struct state_route){
+                {state->gateways[i].id, state->gateways[i].id_len}, next, found};
+        next += found;
+    }
+    done(arg, STATE_OK, routes, route_count);
+    free(bits);
+    free(users);
 }
 
 static struct lease lease_of(const struct memory_state *state, const struct memory_lease *lease,
@@ -405,6 +495,8 @@ static const struct state_store_operations OPERATIONS = {
     .set_idle = memory_set_idle,
     .close = memory_close,
     .read = memory_read,
+    .set_call = memory_set_call,
+    .routes = memory_routes,
     .leases = memory_leases,
     .find = memory_find,
     .history = memory_history,

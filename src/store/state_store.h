@@ -49,9 +49,9 @@ struct lease {
 
 /* What one operation did to a user. */
 struct state_transition {
-    bool changed;              /* something others may see is different: publish it */
-    struct presence presence;  /* as it is now; user_id lasts as long as the completion */
-    int64_t at_ms;             /* wall clock */
+    bool changed;             /* something others may see is different: publish it */
+    struct presence presence; /* as it is now; user_id lasts as long as the completion */
+    int64_t at_ms;            /* wall clock */
 };
 
 struct lease_renewal {
@@ -68,12 +68,20 @@ struct gateway_info {
     bool draining;
 };
 
+/* Users who have connections on one gateway. */
+struct state_route {
+    struct slice gateway_id;
+    const struct slice *users;
+    size_t count;
+};
+
 /* One line of a user's recent past, for explanations. */
 struct state_history {
     int64_t at_ms;
     enum presence_status status;
     int64_t version;
-    const char *cause; /* "connected", "disconnected", "expired", "idle", "active", "grace over", … */
+    /* "connected", "disconnected", "expired", "idle", "active", "grace over", … */
+    const char *cause;
 };
 
 struct state_store;
@@ -100,6 +108,14 @@ struct state_store_operations {
                  void (*done)(void *arg, enum state_status status, const struct presence *presences,
                               size_t count),
                  void *arg);
+    void (*set_call)(struct state_store *store, struct slice user_id, bool in_call,
+                     void (*done)(void *arg, enum state_status status,
+                                  const struct state_transition *transition),
+                     void *arg);
+    void (*routes)(struct state_store *store, const struct slice *user_ids, size_t count,
+                   void (*done)(void *arg, enum state_status status,
+                                const struct state_route *routes, size_t count),
+                   void *arg);
     void (*leases)(struct state_store *store, struct slice user_id,
                    void (*done)(void *arg, enum state_status status, const struct lease *leases,
                                 size_t count),
@@ -176,6 +192,26 @@ static inline void state_read(struct state_store *store, const struct slice *use
                               void *arg)
 {
     store->operations->read(store, user_ids, count, done, arg);
+}
+
+/* The user is in a call, or no longer. An offline user is in none: a last lease that ends takes the
+ * call with it. */
+static inline void state_set_call(struct state_store *store, struct slice user_id, bool in_call,
+                                  void (*done)(void *arg, enum state_status status,
+                                               const struct state_transition *transition),
+                                  void *arg)
+{
+    store->operations->set_call(store, user_id, in_call, done, arg);
+}
+
+/* Where these users are connected, grouped by gateway: what fan-out asks. Offline users are in none. */
+static inline void state_routes(struct state_store *store, const struct slice *user_ids,
+                                size_t count,
+                                void (*done)(void *arg, enum state_status status,
+                                             const struct state_route *routes, size_t count),
+                                void *arg)
+{
+    store->operations->routes(store, user_ids, count, done, arg);
 }
 
 /* A user's live leases (at most STATE_LEASES_MAX of them). */
