@@ -5,6 +5,9 @@
 
 enum { OUTBOUND_RING_MIN = 8, OUTBOUND_RING_MAX = 1 << 15 };
 
+/* What `bytes` can count, with room for last words. */
+#define OUTBOUND_BYTES_MAX (UINT64_C(1) << 31)
+
 static struct outbound_item *item_at(struct outbound *outbound, uint32_t index)
 {
     if (outbound->cap == 0)
@@ -31,21 +34,34 @@ static bool grow(struct outbound *outbound)
     return true;
 }
 
-static bool supersede(struct outbound *outbound, struct blob *blob, uint64_t key)
+/* The queued item that a message with this key may replace, or NULL. */
+static struct outbound_item *replaceable(struct outbound *outbound, uint64_t key)
 {
     uint32_t first_free = outbound->pinned;
     if (outbound->sent && first_free == 0)
         first_free = 1;
     for (uint32_t i = first_free; i < outbound->count; i++) {
         struct outbound_item *item = item_at(outbound, i);
-        if (item->key != key)
-            continue;
-        outbound->bytes += blob->len - item->blob->len;
-        blob_drop(&item->blob);
-        item->blob = blob;
-        return true;
+        if (item->key == key)
+            return item;
     }
-    return false;
+    return NULL;
+}
+
+static void replace(struct outbound *outbound, struct outbound_item *item, struct blob *blob)
+{
+    outbound->bytes += blob->len - item->blob->len;
+    blob_drop(&item->blob);
+    item->blob = blob;
+}
+
+/* Whether `others` bytes and the blob are too much. Alone it never is: it must go out somehow. */
+static bool over_bytes(uint64_t others, const struct outbound_limits *limits,
+                       const struct blob *blob)
+{
+    uint64_t bytes_max =
+        limits->bytes_max < OUTBOUND_BYTES_MAX ? limits->bytes_max : OUTBOUND_BYTES_MAX;
+    return others && others + blob->len > bytes_max;
 }
 
 static bool over_bound(const struct outbound *outbound, const struct outbound_limits *limits,
@@ -53,16 +69,18 @@ static bool over_bound(const struct outbound *outbound, const struct outbound_li
 {
     if (last_words)
         return outbound->count >= limits->messages_max + OUTBOUND_RESERVE_MESSAGES;
-    return outbound->count >= limits->messages_max ||
-           (outbound->count && outbound->bytes + blob->len > limits->bytes_max);
+    return outbound->count >= limits->messages_max || over_bytes(outbound->bytes, limits, blob);
 }
 
 enum outbound_result outbound_push(struct outbound *outbound, const struct outbound_limits *limits,
                                    struct blob *blob, uint64_t key, bool last_words)
 {
-    if (key && outbound->count && supersede(outbound, blob, key))
+    struct outbound_item *older = key && outbound->count ? replaceable(outbound, key) : NULL;
+    if (older && (last_words || !over_bytes(outbound->bytes - older->blob->len, limits, blob))) {
+        replace(outbound, older, blob);
         return OUTBOUND_SUPERSEDED;
-    if (over_bound(outbound, limits, blob, last_words)) {
+    }
+    if (older || over_bound(outbound, limits, blob, last_words)) {
         blob_drop(&blob);
         return OUTBOUND_FULL;
     }
@@ -131,4 +149,5 @@ void outbound_free(struct outbound *outbound)
     while (outbound->count)
         pop(outbound);
     outbound->sent = 0;
+    outbound->pinned = 0;
 }

@@ -1,10 +1,11 @@
 /*
  * The outbound queue of one connection: framed blobs that wait for the socket.
  *
- * Bounded in messages and in bytes. A message with a key takes the place of a queued one with the same
- * key (the newest state of something replaces the older), unless that one may already be partly with
- * the socket. One message, the usual case, needs no memory of its own; more go to a ring that grows to
- * the bound and is freed when drained.
+ * Bounded in messages (32,768 at most, whatever the limit) and in bytes, but for a message that is
+ * alone. A message with a key takes the place of a queued one with the same key (the newest state of
+ * something replaces the older), unless that one may already be partly with the socket. One message,
+ * the usual case, needs no memory of its own; more go to a ring that grows to the bound and is freed
+ * when drained.
  *
  * The queue only measures itself; what a level means is connection.c's business. No I/O here.
  */

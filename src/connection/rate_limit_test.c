@@ -1,0 +1,106 @@
+#include "connection/rate_limit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static unsigned take_all(struct rate_limit *limit, uint32_t per_second, uint32_t burst,
+                         int64_t now_ms, int64_t *retry_after_ms)
+{
+    unsigned taken = 0;
+    while (taken < 1000 && rate_limit_take(limit, per_second, burst, now_ms, retry_after_ms))
+        taken++;
+    return taken;
+}
+
+static void it_starts_with_a_full_burst(void **state)
+{
+    (void)state;
+    for (uint32_t burst = 1; burst <= 50; burst++) {
+        struct rate_limit limit = {0};
+        int64_t retry_after_ms = 0;
+        assert_int_equal(take_all(&limit, 10, burst, 123456, &retry_after_ms), burst);
+        assert_int_equal(retry_after_ms, 100);
+    }
+}
+
+static void units_come_back_evenly(void **state)
+{
+    (void)state;
+    struct rate_limit limit = {0};
+    int64_t retry_after_ms;
+    int64_t now_ms = 5000;
+    take_all(&limit, 10, 5, now_ms, &retry_after_ms);
+    assert_int_equal(take_all(&limit, 10, 5, now_ms + 99, &retry_after_ms), 0);
+    assert_int_equal(retry_after_ms, 1);
+    assert_int_equal(take_all(&limit, 10, 5, now_ms + 100, &retry_after_ms), 1);
+    assert_int_equal(take_all(&limit, 10, 5, now_ms + 350, &retry_after_ms), 2);
+    assert_int_equal(take_all(&limit, 10, 5, now_ms + 1000000, &retry_after_ms), 5);
+}
+
+/* Who waits as long as it is told is served; who comes a millisecond earlier is not. */
+static void retry_after_is_exact(void **state)
+{
+    (void)state;
+    static const uint32_t RATES[] = {1, 3, 7, 20, 333, 1000};
+    for (size_t i = 0; i < sizeof(RATES) / sizeof(*RATES); i++) {
+        struct rate_limit limit = {0};
+        int64_t now_ms = 1000, retry_after_ms = 0;
+        take_all(&limit, RATES[i], 3, now_ms, &retry_after_ms);
+        for (int turn = 0; turn < 100; turn++) {
+            int64_t ignored_ms, wait_ms = retry_after_ms;
+            assert_true(wait_ms >= 1);
+            struct rate_limit earlier = limit;
+            assert_false(rate_limit_take(&earlier, RATES[i], 3, now_ms + wait_ms - 1, &ignored_ms));
+            now_ms += wait_ms;
+            assert_true(rate_limit_take(&limit, RATES[i], 3, now_ms, &retry_after_ms));
+            take_all(&limit, RATES[i], 3, now_ms, &retry_after_ms);
+        }
+    }
+}
+
+static void the_long_run_keeps_the_rate(void **state)
+{
+    (void)state;
+    struct rate_limit limit = {0};
+    int64_t retry_after_ms;
+    unsigned taken = 0;
+    for (int64_t now_ms = 1; now_ms <= 60000; now_ms++)
+        taken += rate_limit_take(&limit, 20, 10, now_ms, &retry_after_ms);
+    assert_in_range(taken, 60 * 20 + 9, 60 * 20 + 10);
+}
+
+static void a_refusal_costs_nothing(void **state)
+{
+    (void)state;
+    struct rate_limit limit = {0};
+    int64_t retry_after_ms;
+    take_all(&limit, 10, 1, 1000, &retry_after_ms);
+    for (int i = 0; i < 1000; i++)
+        assert_false(rate_limit_take(&limit, 10, 1, 1050, &retry_after_ms));
+    assert_true(rate_limit_take(&limit, 10, 1, 1100, &retry_after_ms));
+}
+
+static void a_rate_of_zero_is_one_a_second(void **state)
+{
+    (void)state;
+    struct rate_limit limit = {0};
+    int64_t retry_after_ms;
+    assert_int_equal(take_all(&limit, 0, 1, 1000, &retry_after_ms), 1);
+    assert_int_equal(retry_after_ms, 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_starts_with_a_full_burst),
+        cmocka_unit_test(units_come_back_evenly),
+        cmocka_unit_test(retry_after_is_exact),
+        cmocka_unit_test(the_long_run_keeps_the_rate),
+        cmocka_unit_test(a_refusal_costs_nothing),
+        cmocka_unit_test(a_rate_of_zero_is_one_a_second),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
