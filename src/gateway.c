@@ -99,10 +99,15 @@ static void start_drain(struct gateway *gateway)
                        gateway->parts.config->gateway.shutdown.drain_timeout_ms);
 }
 
-static bool is_drained(const struct gateway *gateway)
+/* What the last to leave left behind is written at once: nobody is held up by it any more. */
+static bool is_drained(struct gateway *gateway)
 {
-    return gateway->handlers.draining && gateway->handlers.connections.count == 0 &&
-           gateway->rest.http_count == 0 && last_seen_idle(&gateway->last_seen);
+    if (!gateway->handlers.draining || gateway->handlers.connections.count ||
+        gateway->rest.http_count)
+        return false;
+    if (!gateway->last_seen.flushing)
+        last_seen_flush(&gateway->last_seen);
+    return last_seen_idle(&gateway->last_seen);
 }
 
 /* ---- orders from other threads ---- */

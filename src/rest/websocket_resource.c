@@ -127,7 +127,7 @@ static void registered(void *arg, bool taken)
     struct exchange *exchange = joining->exchange;
     struct handler_context *handlers = exchange->context->handlers;
     struct session *session = NULL;
-    if (taken && exchange->session) {
+    if (taken && exchange->session && !handlers->draining) { /* a drain has counted its heads */
         char text[GREETING_BYTES_MAX];
         session =
             session_open(handlers, &exchange->session->stream,
