@@ -13,7 +13,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-const run = promisify(execFile);
+const execute = promisify(execFile);
 
 export const ROLLCALL_BIN =
   process.env.ROLLCALL_BIN ?? fileURLToPath(new URL('../../../build/rollcall', import.meta.url));
@@ -28,6 +28,15 @@ const START_LINE = /^rollcall: open (https?:\/\/[^:]+:(\d+)\/)$/;
 
 /** The server refuses to start with a ROLLCALL_ variable that is no setting of its own. */
 const { ROLLCALL_BIN: _ours, ...environment } = process.env;
+
+/** Runs the program to its end: its exit code and what it printed. */
+export async function rollcall(...args) {
+  const options = { env: environment, timeout: START_TIMEOUT_MS };
+  return execute(ROLLCALL_BIN, args, options).then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
+  );
+}
 
 /**
  * `args` are added to `serve --dev` (to `serve` without `dev`), `settings` as `--set` each; `port`
@@ -67,10 +76,7 @@ export async function startServer(options = {}) {
       const options = ['--data-dir', directory];
       if (ttlSeconds !== undefined) options.push('--ttl', String(ttlSeconds));
       if (scope !== undefined) options.push('--scope', scope);
-      const { stdout } = await run(ROLLCALL_BIN, ['token', user, ...options], {
-        env: environment,
-      });
-      return stdout.trim();
+      return (await rollcall('token', user, ...options)).stdout.trim();
     },
 
     /** Ends the server; promises its exit code, or the signal it died of. */

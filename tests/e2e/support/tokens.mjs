@@ -1,0 +1,53 @@
+/** Key pairs and tokens made at test time, good ones and others. */
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
+
+const KINDS = {
+  RS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  ES256: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  EdDSA: () => generateKeyPairSync('ed25519'),
+};
+
+const encode = (value) =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
+
+export const nowSeconds = () => Math.floor(Date.now() / 1000);
+
+/** A key pair of one algorithm. */
+export function makeKey(alg, kid) {
+  const { publicKey, privateKey } = KINDS[alg]();
+  return {
+    alg,
+    kid,
+    privateKey,
+    pem: publicKey.export({ type: 'spki', format: 'pem' }),
+    privatePem: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    jwk: { ...publicKey.export({ format: 'jwk' }), alg, use: 'sig', ...(kid && { kid }) },
+  };
+}
+
+export const jwks = (...keys) => JSON.stringify({ keys: keys.map(({ jwk }) => jwk) });
+
+/** A token for `user`; `claims` and `header` are added, and win. */
+export function makeToken(key, user, claims = {}, header = {}) {
+  const head = { alg: key.alg, typ: 'JWT', ...(key.kid && { kid: key.kid }), ...header };
+  const body = { sub: user, exp: nowSeconds() + 600, ...claims };
+  const text = `${encode(head)}.${encode(body)}`;
+  const digest = key.alg === 'EdDSA' ? null : 'sha256';
+  const signature = sign(digest, Buffer.from(text), {
+    key: key.privateKey,
+    dsaEncoding: 'ieee-p1363',
+  });
+  return `${text}.${signature.toString('base64url')}`;
+}
+
+/** The classic: a public key taken for the secret of an HMAC. */
+export function makeConfusedToken(key, user) {
+  const head = { alg: 'HS256', typ: 'JWT', ...(key.kid && { kid: key.kid }) };
+  const text = `${encode(head)}.${encode({ sub: user, exp: nowSeconds() + 600 })}`;
+  return `${text}.${createHmac('sha256', key.pem).update(text).digest('base64url')}`;
+}
+
+/** A token that says it needs no signature. */
+export function makeUnsignedToken(user, alg = 'none') {
+  return `${encode({ alg, typ: 'JWT' })}.${encode({ sub: user, exp: nowSeconds() + 600 })}.`;
+}
