@@ -261,5 +261,6 @@ struct session *session_open(struct handler_context *context, struct stream *fro
     greet(session);
     session_limit_token(session, identity->expires_at_wall_ms);
     connection_wake_at(&session->connection, session->renew_at_ms);
+    connection_wake_at(&session->connection, now_ms + context->config->presence.idle_ms);
     return session;
 }
