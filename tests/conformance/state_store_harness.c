@@ -177,6 +177,14 @@ struct state_transition harness_close(struct harness *harness, size_t port, stru
     return transition_of(harness, user);
 }
 
+struct state_transition harness_set_call(struct harness *harness, size_t port, struct slice user,
+                                         bool in_call)
+{
+    ask(harness);
+    state_set_call(harness->ports[port], user, in_call, take_transition, harness);
+    return transition_of(harness, user);
+}
+
 struct renewing {
     struct harness *harness;
     struct lease_renewal *renewals;
@@ -282,6 +290,41 @@ const struct lease *harness_find(struct harness *harness, size_t port, unsigned 
     state_find(harness->ports[port], &id, take_lease, harness);
     await(harness);
     return harness->count ? &harness->leases[0] : NULL;
+}
+
+static void take_routes(void *arg, enum state_status status, const struct state_route *routes,
+                        size_t count)
+{
+    struct harness *harness = arg;
+    answer(harness, status, count);
+    harness->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        assert_true(routes[i].count > 0);
+        struct slice gateway = keep(harness, routes[i].gateway_id);
+        for (size_t j = 0; j < i; j++)
+            assert_false(slice_equal(routes[j].gateway_id, gateway));
+        for (size_t j = 0; j < routes[i].count; j++)
+            harness->routes[harness->count++] =
+                (struct harness_route){gateway, keep(harness, routes[i].users[j])};
+    }
+}
+
+size_t harness_routes(struct harness *harness, size_t port, const struct slice *users, size_t count)
+{
+    ask(harness);
+    state_routes(harness->ports[port], users, count, take_routes, harness);
+    await(harness);
+    return harness->count;
+}
+
+bool harness_routed(const struct harness *harness, size_t at, struct slice user)
+{
+    size_t times = 0;
+    for (size_t i = 0; i < harness->count; i++)
+        times += slice_equal(harness->routes[i].gateway_id, harness_gateway(at)) &&
+                 slice_equal(harness->routes[i].user_id, user);
+    assert_true(times <= 1);
+    return times == 1;
 }
 
 static void take_history(void *arg, enum state_status status, const struct state_history *history,

@@ -24,6 +24,11 @@ struct harness_user {
     int64_t version;
 };
 
+struct harness_route {
+    struct slice gateway_id;
+    struct slice user_id;
+};
+
 struct harness {
     const struct state_store_suite_backend *backend;
     struct state_store *ports[HARNESS_PORTS];
@@ -37,6 +42,7 @@ struct harness {
     struct lease leases[HARNESS_ANSWERS_MAX];
     struct gateway_info gateways[HARNESS_ANSWERS_MAX];
     struct state_history history[HARNESS_ANSWERS_MAX];
+    struct harness_route routes[HARNESS_ANSWERS_MAX]; /* one for each user on each gateway */
     size_t count;
     char texts[1 << 18];
     size_t texts_len;
@@ -57,6 +63,8 @@ struct state_transition harness_open(struct harness *harness, size_t port, struc
                                      unsigned connection, bool idle);
 struct state_transition harness_set_idle(struct harness *harness, size_t port, struct slice user,
                                          unsigned connection, bool idle);
+struct state_transition harness_set_call(struct harness *harness, size_t port, struct slice user,
+                                         bool in_call);
 struct state_transition harness_close(struct harness *harness, size_t port, struct slice user,
                                       unsigned connection);
 
@@ -75,6 +83,11 @@ size_t harness_leases(struct harness *harness, size_t port, struct slice user);
 size_t harness_history(struct harness *harness, size_t port, struct slice user);
 size_t harness_gateways(struct harness *harness, size_t port);
 void harness_put_gateway(struct harness *harness, size_t port, struct gateway_info info);
+
+/* How many users are on gateways, counted on each; then whether one is on the gateway of port `at`. */
+size_t harness_routes(struct harness *harness, size_t port, const struct slice *users,
+                      size_t count);
+bool harness_routed(const struct harness *harness, size_t at, struct slice user);
 
 /* NULL when no such lease is known. */
 const struct lease *harness_find(struct harness *harness, size_t port, unsigned connection);

@@ -207,6 +207,50 @@ void state_store_suite_a_lease_is_found_by_its_connection(void **state)
     assert_null(harness_find(harness, 0, 1));
 }
 
+void state_store_suite_routes_are_grouped_by_gateway(void **state)
+{
+    struct harness *harness = *state;
+    const struct slice users[] = {SLICE("carol"), ALICE, BOB};
+    assert_int_equal(harness_routes(harness, 0, users, 3), 0);
+    assert_int_equal(harness_routes(harness, 0, users, 0), 0);
+    harness_open(harness, 0, ALICE, 1, false);
+    harness_open(harness, 0, ALICE, 2, true); /* twice on one gateway is once */
+    harness_open(harness, 1, ALICE, 3, false);
+    harness_open(harness, 1, BOB, 4, true);
+    assert_int_equal(harness_routes(harness, 2, users, 3), 3);
+    assert_true(harness_routed(harness, 0, ALICE));
+    assert_true(harness_routed(harness, 1, ALICE));
+    assert_true(harness_routed(harness, 1, BOB));
+    harness_close(harness, 0, ALICE, 1);
+    assert_int_equal(harness_routes(harness, 2, users, 3), 3);
+    harness_close(harness, 0, ALICE, 2);
+    assert_int_equal(harness_routes(harness, 2, users, 3), 2);
+    assert_false(harness_routed(harness, 0, ALICE));
+    assert_int_equal(harness_routes(harness, 2, &users[2], 1), 1);
+    assert_true(harness_routed(harness, 1, BOB));
+}
+
+void state_store_suite_a_call_lasts_until_its_end_or_offline(void **state)
+{
+    struct harness *harness = *state;
+    expect_same(harness_set_call(harness, 0, ALICE, true), PRESENCE_OFFLINE);
+    assert_false(harness_read(harness, 0, ALICE).in_call);
+    assert_false(harness_open(harness, 0, ALICE, 1, false).presence.in_call);
+    expect_changed(harness_set_call(harness, 1, ALICE, true), PRESENCE_ONLINE);
+    expect_same(harness_set_call(harness, 0, ALICE, true), PRESENCE_ONLINE);
+    assert_true(harness_read(harness, 2, ALICE).in_call);
+    assert_true(harness_set_idle(harness, 0, ALICE, 1, true).presence.in_call);
+    expect_changed(harness_set_call(harness, 1, ALICE, false), PRESENCE_AWAY);
+    expect_same(harness_set_call(harness, 1, ALICE, false), PRESENCE_AWAY);
+    expect_changed(harness_set_call(harness, 1, ALICE, true), PRESENCE_AWAY);
+
+    struct state_transition gone = harness_close(harness, 0, ALICE, 1);
+    expect_changed(gone, PRESENCE_OFFLINE);
+    assert_false(gone.presence.in_call);
+    expect_same(harness_set_call(harness, 1, ALICE, false), PRESENCE_OFFLINE);
+    assert_false(harness_open(harness, 0, ALICE, 2, false).presence.in_call);
+}
+
 static void expect_history(const struct harness *harness, size_t index, const char *cause,
                            enum presence_status status)
 {

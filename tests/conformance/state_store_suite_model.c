@@ -28,6 +28,7 @@ struct model_user {
     struct slice id;
     struct model_lease leases[CONNECTIONS];
     enum presence_status shown;
+    bool in_call;
     bool shown_by_order;     /* lingers as shown between the ends of its last leases */
     int64_t linger_until_ms; /* INT64_MAX: does not */
     int64_t last_seen_ms;
@@ -73,6 +74,7 @@ static bool settle(struct model *model, struct model_user *user)
         return false;
     }
     user->linger_until_ms = INT64_MAX;
+    user->in_call &= status != PRESENCE_OFFLINE;
     bool changed = status != user->shown;
     user->shown = status;
     return changed;
@@ -88,6 +90,7 @@ static void compare(struct model *model, const struct presence *presence,
                     const struct model_user *user)
 {
     assert_int_equal(presence->status, user->shown);
+    assert_int_equal(presence->in_call, user->in_call);
     if (user->shown != PRESENCE_OFFLINE || user->last_seen_ms == TIME_NONE)
         assert_int_equal(presence->last_seen_ms, TIME_NONE);
     else
@@ -128,6 +131,15 @@ static void set_idle_one(struct model *model, size_t port, size_t u, size_t c)
     bool changed = settle(model, user);
     check(model, harness_set_idle(model->harness, port, user->id, connection_of(u, c), idle), user,
           changed);
+}
+
+static void set_call_one(struct model *model, size_t port, size_t u)
+{
+    struct model_user *user = &model->users[u];
+    bool in_call = random_below(&model->random, 2);
+    bool changed = user->shown != PRESENCE_OFFLINE && user->in_call != in_call;
+    user->in_call = user->shown != PRESENCE_OFFLINE && in_call;
+    check(model, harness_set_call(model->harness, port, user->id, in_call), user, changed);
 }
 
 static void close_one(struct model *model, size_t port, size_t u, size_t c)
@@ -193,6 +205,7 @@ static size_t expire(struct model *model, struct model_user *user, bool *goes_of
     enum presence_status before = user->shown;
     if (user->linger_until_ms <= model->passed_ms) {
         user->shown = PRESENCE_OFFLINE;
+        user->in_call = false;
         user->linger_until_ms = INT64_MAX;
         ended++;
     }
@@ -263,8 +276,10 @@ static void step(struct model *model)
     uint64_t choice = random_below(&model->random, 100);
     if (choice < 30)
         open_one(model, port, u, c);
-    else if (choice < 45)
+    else if (choice < 40)
         set_idle_one(model, port, u, c);
+    else if (choice < 45)
+        set_call_one(model, port, u);
     else if (choice < 65)
         close_one(model, port, u, c);
     else if (choice < 80)

@@ -18,6 +18,8 @@
     X(leases_are_listed)                                                                           \
     X(leases_listed_are_bounded)                                                                   \
     X(a_lease_is_found_by_its_connection)                                                          \
+    X(routes_are_grouped_by_gateway)                                                               \
+    X(a_call_lasts_until_its_end_or_offline)                                                       \
     X(history_tells_what_happened)                                                                 \
     X(history_keeps_the_newest)                                                                    \
     X(ids_are_bytes)                                                                               \
