@@ -1,0 +1,251 @@
+#include "support/client.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { HOUR_MS = 3600 * 1000, FRAME_BYTES_MAX = 128 * 1024, SLOW_SOCKET_BYTES = 4096 };
+
+static const unsigned char MASK[4] = {0x12, 0x34, 0x56, 0x78};
+
+void client_dial(struct client *client, struct world *world, int send_bytes)
+{
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+    if (send_bytes)
+        setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof(send_bytes));
+    client->world = world;
+    client->fd = pair[0];
+    client->ended = false;
+    client->len = 0;
+    http_session_accept(world->rest, pair[1]);
+    world_settle(world);
+}
+
+void client_write(struct client *client, const void *data, size_t len)
+{
+    ssize_t went = send(client->fd, data, len, MSG_NOSIGNAL);
+    if (went < 0 && (errno == EPIPE || errno == ECONNRESET))
+        return; /* the server is gone, which reading will show */
+    assert_int_equal(went, len);
+}
+
+void client_print(struct client *client, const char *format, ...)
+{
+    char text[8192];
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    assert_in_range(len, 0, sizeof(text) - 1);
+    client_write(client, text, (size_t)len);
+}
+
+void client_upgrade(struct client *client, const char *token)
+{
+    client_print(client,
+                 "GET /v1/ws?device_id=phone HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\n"
+                 "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer %s\r\n\r\n",
+                 token);
+    world_settle(client->world);
+}
+
+static void connect_as(struct client *client, struct world *world, const char *user, int send_bytes)
+{
+    char token[WORLD_TOKEN_BYTES_MAX];
+    world_token(world, user, "", HOUR_MS * 48, token);
+    client_dial(client, world, send_bytes);
+    client_upgrade(client, token);
+    assert_int_equal(client_answer(client), 101);
+    client_expect(client, "connection_established");
+}
+
+void client_connect(struct client *client, struct world *world, const char *user)
+{
+    connect_as(client, world, user, 0);
+}
+
+void client_connect_slow(struct client *client, struct world *world, const char *user)
+{
+    connect_as(client, world, user, SLOW_SOCKET_BYTES);
+}
+
+/* ---- writing ---- */
+
+void client_frame(struct client *client, unsigned opcode, const void *data, size_t len)
+{
+    static unsigned char frame[FRAME_BYTES_MAX + 14];
+    size_t at = 0;
+    assert_true(len <= FRAME_BYTES_MAX);
+    frame[at++] = (unsigned char)(0x80 | opcode);
+    if (len < 126) {
+        frame[at++] = (unsigned char)(0x80 | len);
+    } else if (len < 65536) {
+        frame[at++] = 0x80 | 126;
+        frame[at++] = (unsigned char)(len >> 8);
+        frame[at++] = (unsigned char)len;
+    } else {
+        frame[at++] = 0x80 | 127;
+        for (int shift = 56; shift >= 0; shift -= 8)
+            frame[at++] = (unsigned char)(len >> shift);
+    }
+    memcpy(frame + at, MASK, sizeof(MASK));
+    at += sizeof(MASK);
+    for (size_t i = 0; i < len; i++)
+        frame[at + i] = ((const unsigned char *)data)[i] ^ MASK[i % 4];
+    client_write(client, frame, at + len);
+}
+
+void client_send(struct client *client, const char *json)
+{
+    client_frame(client, CLIENT_TEXT, json, strlen(json));
+    world_settle(client->world);
+}
+
+void client_hang_up(struct client *client)
+{
+    close(client->fd);
+    client->fd = -1;
+    world_settle(client->world);
+}
+
+/* ---- reading ---- */
+
+void client_read(struct client *client, size_t max)
+{
+    size_t room = sizeof(client->in) - client->len;
+    if (max && max < room)
+        room = max;
+    while (room) {
+        ssize_t got = recv(client->fd, client->in + client->len, room, 0);
+        if (got <= 0) {
+            client->ended |= got == 0 || (errno != EAGAIN && errno != EINTR);
+            return;
+        }
+        client->len += (size_t)got;
+        room -= (size_t)got;
+    }
+}
+
+static void take(struct client *client, size_t head, size_t len)
+{
+    assert_true(len < sizeof(client->text));
+    memcpy(client->text, client->in + head, len);
+    client->text[len] = '\0';
+    client->text_len = len;
+    client->len -= head + len;
+    memmove(client->in, client->in + head + len, client->len);
+}
+
+unsigned client_answer(struct client *client)
+{
+    unsigned status = 0;
+    size_t body = 0;
+    world_settle(client->world);
+    client_read(client, 0);
+    char *end = memmem(client->in, client->len, "\r\n\r\n", 4);
+    if (!end || sscanf(client->in, "HTTP/1.1 %u", &status) != 1)
+        return 0;
+    size_t head = (size_t)(end - client->in) + 4;
+    char *length = memmem(client->in, head, "Content-Length: ", 16);
+    if (length)
+        sscanf(length, "Content-Length: %zu", &body);
+    if (client->len < head + body)
+        return 0;
+    take(client, 0, head + body);
+    return status;
+}
+
+/* The header's length and the payload's; false when the header is not whole. */
+static bool read_header(const struct client *client, size_t *head, size_t *len)
+{
+    const unsigned char *in = (const unsigned char *)client->in;
+    if (client->len < 2)
+        return false;
+    assert_int_equal(in[0] & 0xf0, 0x80); /* whole messages, no reserved bit */
+    assert_int_equal(in[1] & 0x80, 0);    /* servers do not mask */
+    size_t bytes = in[1] == 127 ? 8 : in[1] == 126 ? 2 : 0;
+    *head = 2 + bytes;
+    if (client->len < *head)
+        return false;
+    *len = bytes ? 0 : in[1];
+    for (size_t i = 0; i < bytes; i++)
+        *len = *len << 8 | in[2 + i];
+    return true;
+}
+
+enum client_event client_next(struct client *client)
+{
+    size_t head, len;
+    world_settle(client->world);
+    client_read(client, 0);
+    if (!read_header(client, &head, &len) || client->len < head + len)
+        return client->ended ? CLIENT_END : CLIENT_NOTHING;
+    enum client_event event = (enum client_event)(client->in[0] & 0x0f);
+    take(client, head, len);
+    if (event == CLIENT_CLOSE) {
+        const unsigned char *payload = (const unsigned char *)client->text;
+        client->close_code = len >= 2 ? (unsigned)payload[0] << 8 | payload[1] : 1005;
+    }
+    return event;
+}
+
+bool client_has(const struct client *client, const char *piece)
+{
+    return strstr(client->text, piece) != NULL;
+}
+
+const char *client_expect(struct client *client, const char *type)
+{
+    char piece[64];
+    enum client_event event = client_next(client);
+    if (event != CLIENT_TEXT)
+        fail_msg("expected %s, got event %d", type, (int)event);
+    snprintf(piece, sizeof(piece), "{\"type\":\"%s\"", type);
+    if (!client_has(client, piece))
+        fail_msg("expected %s, got %s", type, client->text);
+    return client->text;
+}
+
+void client_expect_nothing(struct client *client)
+{
+    enum client_event event = client_next(client);
+    if (event != CLIENT_NOTHING)
+        fail_msg("expected nothing, got event %d: %s", (int)event, client->text);
+}
+
+void client_expect_close(struct client *client, unsigned code)
+{
+    enum client_event event = client_next(client);
+    if (event != CLIENT_CLOSE)
+        fail_msg("expected a close frame, got event %d: %s", (int)event, client->text);
+    assert_int_equal(client->close_code, code);
+}
+
+void client_expect_end(struct client *client)
+{
+    assert_int_equal(client_next(client), CLIENT_END);
+    client_hang_up(client);
+}
+
+void client_expect_farewell(struct client *client, const char *reason, unsigned code)
+{
+    char piece[64];
+    unsigned char payload[2] = {(unsigned char)(code >> 8), (unsigned char)code};
+    client_expect(client, "connection_closing");
+    snprintf(piece, sizeof(piece), "\"reason\":\"%s\"", reason);
+    if (!client_has(client, piece) || !client_has(client, "\"reconnect_allowed\":true"))
+        fail_msg("expected reason %s, got %s", reason, client->text);
+    client_expect_close(client, code);
+    client_frame(client, CLIENT_CLOSE, payload, sizeof(payload));
+    client_expect_end(client);
+}

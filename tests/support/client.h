@@ -1,0 +1,78 @@
+/*
+ * The other end of a connection, for tests: speaks HTTP and WebSocket by hand over a socket pair, in a
+ * way that owes nothing to the code under test. It reads only when asked to, so it can be as slow as
+ * a test wants, and holds no memory but the struct, so it may be used while allocations fail.
+ */
+#ifndef ROLLCALL_TESTS_CLIENT_H
+#define ROLLCALL_TESTS_CLIENT_H
+
+#include "support/world.h"
+
+enum { CLIENT_BYTES_MAX = 256 * 1024 };
+
+enum client_event {
+    CLIENT_NOTHING, /* nothing whole has come */
+    CLIENT_TEXT = 0x1,
+    CLIENT_BINARY = 0x2,
+    CLIENT_CLOSE = 0x8,
+    CLIENT_PING = 0x9,
+    CLIENT_PONG = 0xa,
+    CLIENT_END = 0x100, /* the server's end of the socket is closed */
+};
+
+struct client {
+    struct world *world;
+    int fd;
+    bool ended;
+    size_t len; /* read and not looked at */
+    char in[CLIENT_BYTES_MAX];
+    /* of the last event: */
+    unsigned close_code;
+    size_t text_len;
+    char text[CLIENT_BYTES_MAX]; /* terminated */
+};
+
+/* An accepted connection that has said nothing yet. With `send_bytes` not 0 the server's socket takes
+ * about so much before it is full. */
+void client_dial(struct client *client, struct world *world, int send_bytes);
+
+/* Writes raw bytes; all of them must fit. */
+void client_write(struct client *client, const void *data, size_t len);
+void client_print(struct client *client, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Asks for the upgrade with this token and settles. */
+void client_upgrade(struct client *client, const char *token);
+
+/* The status of the next HTTP answer, whose head and body go to text; 0 when none is whole. */
+unsigned client_answer(struct client *client);
+
+/* dial, upgrade, 101 and connection_established. */
+void client_connect(struct client *client, struct world *world, const char *user);
+void client_connect_slow(struct client *client, struct world *world, const char *user);
+
+/* A masked frame; the text is sent and the world settles. */
+void client_frame(struct client *client, unsigned opcode, const void *data, size_t len);
+void client_send(struct client *client, const char *json);
+
+/* Reads what has come, at most `max` bytes of it (0: all). */
+void client_read(struct client *client, size_t max);
+
+/* Settles, reads and takes the next frame. */
+enum client_event client_next(struct client *client);
+
+/* The same, which must be a text whose "type" this is; answers it. */
+const char *client_expect(struct client *client, const char *type);
+void client_expect_nothing(struct client *client);
+void client_expect_close(struct client *client, unsigned code);
+void client_expect_end(struct client *client);
+
+/* connection_closing with this reason, the close frame, our answer to it, the end. */
+void client_expect_farewell(struct client *client, const char *reason, unsigned code);
+
+/* Whether the last text has this piece of JSON. */
+bool client_has(const struct client *client, const char *piece);
+
+void client_hang_up(struct client *client);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * A ledger in memory for tests: answers at once, later, in another order, or not at all.
+ *
+ * It knows what the presence plane asks for (settings, profiles, last seen); everything else it
+ * refuses as UNAVAILABLE. An answer is made when the request comes and handed over when the test
+ * wants: so a test can change a setting after a read has begun and before it is answered.
+ *
+ * One thread. The ledger is a plain struct of the test's, closed with ledger_close().
+ */
+#ifndef ROLLCALL_TESTS_FAKE_LEDGER_H
+#define ROLLCALL_TESTS_FAKE_LEDGER_H
+
+#include "ledger/ledger.h"
+#include "ledger/request.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { FAKE_LEDGER_USERS_MAX = 32, FAKE_LEDGER_CONTACTS_MAX = 32 };
+
+struct fake_user {
+    char id[LEDGER_ID_BYTES_MAX + 1];
+    struct ledger_settings settings;
+    int64_t last_seen_ms;
+    uint64_t presence_version;
+};
+
+struct fake_ledger {
+    struct ledger ledger;
+    struct fake_user users[FAKE_LEDGER_USERS_MAX];
+    size_t user_count;
+    const char *contacts[FAKE_LEDGER_CONTACTS_MAX][2];
+    size_t contact_count;
+    struct ledger_settings initial; /* of users nobody told it about */
+    enum ledger_status failing;     /* not OK: what it answers to everything */
+    bool holding;                   /* answers wait for fake_ledger_release…() */
+    struct ledger_request *held;    /* oldest first */
+    size_t held_count;
+    size_t asked[LEDGER_OPERATION_COUNT];
+};
+
+/* Everybody shows everything to everybody until told otherwise. */
+void fake_ledger_init(struct fake_ledger *fake);
+
+void fake_ledger_show(struct fake_ledger *fake, const char *user, enum ledger_visibility presence,
+                      enum ledger_visibility last_seen);
+void fake_ledger_befriend(struct fake_ledger *fake, const char *a, const char *b);
+
+/* Answers the oldest, the newest or all that wait. */
+void fake_ledger_release(struct fake_ledger *fake);
+void fake_ledger_release_newest(struct fake_ledger *fake);
+void fake_ledger_release_all(struct fake_ledger *fake);
+
+#endif
