@@ -241,7 +241,7 @@ static bool compose_ports(struct gateway *gateway)
     return gateway->store && gateway->bus;
 }
 
-static void compose_planes(struct gateway *gateway)
+static bool compose_planes(struct gateway *gateway)
 {
     const struct config *config = gateway->parts.config;
     struct handler_context *handlers = &gateway->handlers;
@@ -266,8 +266,9 @@ static void compose_planes(struct gateway *gateway)
     handlers->presence = &gateway->presence;
     handlers->ledger = &gateway->ledger;
     handlers->verifier = &gateway->verifier;
-    connection_context_init(&handlers->connections, config, &gateway->loop, &gateway->encoder,
-                            &gateway->metrics, &gateway->random);
+    if (!connection_context_init(&handlers->connections, config, &gateway->loop, &gateway->encoder,
+                                 &gateway->metrics, &gateway->random))
+        return false;
     context_init_tasks(handlers);
 
     gateway->rest.handlers = handlers;
@@ -287,6 +288,7 @@ static void compose_planes(struct gateway *gateway)
         .close = close_session,
         .arg = handlers,
     };
+    return true;
 }
 
 static void compose_verifier(struct gateway *gateway)
@@ -316,9 +318,9 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
         !ledger_inbox_init(&gateway->ledger_inbox, &gateway->loop) || !compose_ports(gateway) ||
         !router_init(&gateway->router, parts->hash_seed, gateway->bus, &gateway->encoder,
                      session_deliver) ||
-        !last_seen_init(&gateway->last_seen, &gateway->ledger, parts->hash_seed))
+        !last_seen_init(&gateway->last_seen, &gateway->ledger, parts->hash_seed) ||
+        !compose_planes(gateway))
         return NULL; /* the process gives up: nothing is worth unwinding */
-    compose_planes(gateway);
     gateway->housekeeping.fire = housekeep;
     gateway->reaping.fire = reap;
     gateway->drain_deadline.fire = drain_time_is_up;
@@ -367,6 +369,7 @@ void gateway_free(struct gateway **gateway)
     router_free(&freed->router);
     bus_free(&freed->bus);
     state_store_free(&freed->store);
+    connection_context_free(&freed->handlers.connections);
     encoder_free(&freed->encoder);
     stream_set_free(&freed->streams);
     tls_context_drop(&freed->rest.tls);

@@ -12,7 +12,9 @@ enum {
     CLOSE_SLOW_CONSUMER = 4003,
     CLOSE_OVERLOAD = 4004,
     CLOSE_ADMIN = 4005,
-    PONG_KEY = 2, /* even, so it is no router_key(): only the newest ping is answered */
+    /* even, so they are no router_key() */
+    PONG_KEY = 2, /* only the newest ping is answered */
+    PING_KEY = 4,
 };
 
 static const unsigned CLOSE_CODES[CLOSING_REASON_COUNT] = {
@@ -31,7 +33,19 @@ unsigned connection_close_code(enum closing_reason reason)
     return CLOSE_CODES[reason];
 }
 
-void connection_context_init(struct connection_context *context, const struct config *config,
+/* What can still be said when there is no memory for anything else. */
+static struct blob *make_spare_close(void)
+{
+    uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
+    char payload[WEBSOCKET_CONTROL_BYTES_MAX];
+    size_t len = websocket_close_write(payload, CLOSE_OVERLOAD,
+                                       slice_of(closing_reason_name(CLOSING_MEMORY_PRESSURE)));
+    size_t header_len = websocket_header_write(header, WEBSOCKET_OPCODE_CLOSE, len);
+    return blob_make((struct slice){(const char *)header, header_len},
+                     (struct slice){payload, len});
+}
+
+bool connection_context_init(struct connection_context *context, const struct config *config,
                              struct loop *loop, struct encoder *encoder, struct metrics *metrics,
                              struct random *random)
 {
@@ -44,8 +58,15 @@ void connection_context_init(struct connection_context *context, const struct co
         .frames = {.message_bytes_max = config->gateway.max_frame_bytes, .peer_masks = true},
         .outbound = {.messages_max = config->gateway.backpressure.outbound.max_buffer_messages,
                      .bytes_max = config->gateway.backpressure.outbound.max_buffer_bytes},
+        .spare_close = make_spare_close(),
         .close_timeout_ms = config->gateway.close_timeout_ms,
     };
+    return context->spare_close != NULL;
+}
+
+void connection_context_free(struct connection_context *context)
+{
+    blob_drop(&context->spare_close);
 }
 
 static int64_t now_of(const struct connection *connection)
@@ -76,17 +97,45 @@ void connection_wake_at(struct connection *connection, int64_t at_ms)
 
 /* ---- out ---- */
 
-static void push(struct connection *connection, struct blob *blob, uint64_t key, bool last_words);
-
-static void push_message(struct connection *connection, const struct message *message,
-                         bool last_words)
+static enum outbound_result push(struct connection *connection, struct blob *blob, uint64_t key,
+                                 bool last_words)
 {
-    struct blob *blob =
-        encoder_encode(connection->context->encoder, connection->dialect, message);
-    if (blob)
-        push(connection, blob, 0, last_words);
-    else
-        connection->overflowed = true;
+    struct connection_context *context = connection->context;
+    enum outbound_result result =
+        outbound_push(&connection->outbound, &context->outbound, blob, key, last_words);
+    if (result == OUTBOUND_SUPERSEDED)
+        metrics_count(context->metrics, METRIC_MESSAGES_SUPERSEDED);
+    stream_want_write(&connection->stream);
+    return result;
+}
+
+static bool push_last_words(struct connection *connection, struct blob *blob, uint64_t key)
+{
+    if (!blob)
+        return false;
+    enum outbound_result result = push(connection, blob, key, true);
+    return result == OUTBOUND_QUEUED || result == OUTBOUND_SUPERSEDED;
+}
+
+static bool push_message(struct connection *connection, const struct message *message)
+{
+    return push_last_words(
+        connection, encoder_encode(connection->context->encoder, connection->dialect, message), 0);
+}
+
+static bool push_control(struct connection *connection, enum websocket_opcode opcode,
+                         struct slice payload, uint64_t key)
+{
+    uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
+    size_t len = websocket_header_write(header, opcode, payload.len);
+    return push_last_words(connection,
+                           blob_make((struct slice){(const char *)header, len}, payload), key);
+}
+
+void connection_fail(struct connection *connection)
+{
+    connection->overflowed = true;
+    connection_limit(connection, CLOSING_MEMORY_PRESSURE, now_of(connection));
 }
 
 static void warn_slow_consumer(struct connection *connection)
@@ -94,14 +143,14 @@ static void warn_slow_consumer(struct connection *connection)
     int64_t grace_ms = connection->context->config->gateway.backpressure.outbound.grace_period_ms;
     connection->grace_until_ms = now_of(connection) + grace_ms;
     metrics_count(connection->context->metrics, METRIC_SLOW_CONSUMER_WARNINGS);
-    push_message(connection,
-                 &(struct message){.type = MESSAGE_ERROR,
-                                   .error = {.code = ERROR_SLOW_CONSUMER,
-                                             .text = "you read more slowly than messages come; "
-                                                     "catch up or be disconnected",
-                                             .retry_after_ms = -1,
-                                             .grace_period_ms = grace_ms}},
-                 true);
+    if (!push_message(connection, &(struct message){
+                                      .type = MESSAGE_ERROR,
+                                      .error = {.code = ERROR_SLOW_CONSUMER,
+                                                .text = "you read more slowly than messages come; "
+                                                        "catch up or be disconnected",
+                                                .retry_after_ms = -1,
+                                                .grace_period_ms = grace_ms}}))
+        connection_fail(connection);
     connection_wake_at(connection, connection->grace_until_ms);
 }
 
@@ -111,10 +160,9 @@ static void check_level(struct connection *connection)
     const struct config_outbound *limits =
         &connection->context->config->gateway.backpressure.outbound;
     uint32_t percent = outbound_percent(&connection->outbound, &connection->context->outbound);
-    if (percent < limits->warning_threshold_percent) {
+    if (percent < limits->warning_threshold_percent && !connection->overflowed) {
         connection->warned = false;
-        if (!connection->overflowed)
-            connection->grace_until_ms = 0;
+        connection->grace_until_ms = 0;
         return;
     }
     if (!connection->warned) {
@@ -127,23 +175,6 @@ static void check_level(struct connection *connection)
         warn_slow_consumer(connection);
 }
 
-static void push(struct connection *connection, struct blob *blob, uint64_t key, bool last_words)
-{
-    struct connection_context *context = connection->context;
-    switch (outbound_push(&connection->outbound, &context->outbound, blob, key, last_words)) {
-    case OUTBOUND_SUPERSEDED:
-        metrics_count(context->metrics, METRIC_MESSAGES_SUPERSEDED);
-        break;
-    case OUTBOUND_QUEUED:
-        break;
-    case OUTBOUND_FULL:
-    case OUTBOUND_NO_MEMORY:
-        connection->overflowed = true;
-        break;
-    }
-    stream_want_write(&connection->stream);
-}
-
 void connection_queue(struct connection *connection, struct blob *blob, uint64_t key)
 {
     if (connection->state != CONNECTION_OPEN || connection->overflowed) {
@@ -151,41 +182,51 @@ void connection_queue(struct connection *connection, struct blob *blob, uint64_t
         return;
     }
     metrics_count(connection->context->metrics, METRIC_MESSAGES_OUT);
-    push(connection, blob, key, false);
+    enum outbound_result result = push(connection, blob, key, false);
+    if (result == OUTBOUND_NO_MEMORY) {
+        connection_fail(connection);
+        return;
+    }
+    connection->overflowed = result == OUTBOUND_FULL;
     if (connection->outbound.count > 1 || connection->overflowed)
         check_level(connection);
 }
 
 void connection_send(struct connection *connection, const struct message *message)
 {
-    struct blob *blob =
-        encoder_encode(connection->context->encoder, connection->dialect, message);
+    struct blob *blob = encoder_encode(connection->context->encoder, connection->dialect, message);
     if (blob)
         connection_queue(connection, blob, 0);
     else
-        connection_end(connection, CLOSING_MEMORY_PRESSURE, -1);
-}
-
-static void push_control(struct connection *connection, enum websocket_opcode opcode,
-                         struct slice payload, uint64_t key)
-{
-    uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
-    size_t len = websocket_header_write(header, opcode, payload.len);
-    struct blob *blob = blob_make((struct slice){(const char *)header, len}, payload);
-    if (blob)
-        push(connection, blob, key, true);
+        connection_fail(connection);
 }
 
 /* ---- closing ---- */
+
+/* What is left to do when all is sent: a close frame that had no room, or the socket's end. */
+static void finish_ending(struct connection *connection)
+{
+    if (connection->state != CONNECTION_ENDING || connection->outbound.count)
+        return;
+    if (connection->close_owed) /* an empty queue takes one without memory */
+        connection->close_owed =
+            !push_last_words(connection, blob_share(connection->context->spare_close), 0);
+    else if (connection->close_received)
+        stream_close(&connection->stream);
+    else if (connection->broken)
+        stream_shutdown(&connection->stream);
+}
 
 static void start_ending(struct connection *connection, unsigned code, struct slice reason)
 {
     char payload[WEBSOCKET_CONTROL_BYTES_MAX];
     size_t len = websocket_close_write(payload, code, reason);
-    push_control(connection, WEBSOCKET_OPCODE_CLOSE, (struct slice){payload, len}, 0);
+    connection->close_owed =
+        !push_control(connection, WEBSOCKET_OPCODE_CLOSE, (struct slice){payload, len}, 0);
     connection->ends_at_ms = now_of(connection) + connection->context->close_timeout_ms;
     connection_wake_at(connection, connection->ends_at_ms);
     set_state(connection, CONNECTION_ENDING);
+    finish_ending(connection);
 }
 
 void connection_close(struct connection *connection, unsigned code, struct slice reason)
@@ -199,13 +240,11 @@ static void tell_end(struct connection *connection, enum closing_reason reason,
 {
     if (connection->end_was_told)
         return;
-    connection->end_was_told = true;
-    push_message(connection,
-                 &(struct message){.type = MESSAGE_CONNECTION_CLOSING,
-                                   .closing = {.reason = reason,
-                                               .reconnect_allowed = true,
-                                               .reconnect_after_ms = reconnect_after_ms}},
-                 true);
+    connection->end_was_told = push_message(
+        connection, &(struct message){.type = MESSAGE_CONNECTION_CLOSING,
+                                      .closing = {.reason = reason,
+                                                  .reconnect_allowed = true,
+                                                  .reconnect_after_ms = reconnect_after_ms}});
 }
 
 static void count_end(struct connection *connection, enum closing_reason reason)
@@ -239,8 +278,7 @@ void connection_end(struct connection *connection, enum closing_reason reason,
         return;
     tell_end(connection, reason, reconnect_after_ms);
     count_end(connection, reason);
-    start_ending(connection, connection_close_code(reason),
-                 slice_of(closing_reason_name(reason)));
+    start_ending(connection, connection_close_code(reason), slice_of(closing_reason_name(reason)));
 }
 
 void connection_limit(struct connection *connection, enum closing_reason reason, int64_t at_ms)
@@ -248,7 +286,8 @@ void connection_limit(struct connection *connection, enum closing_reason reason,
     if (connection->state != CONNECTION_OPEN || at_ms >= connection->ends_at_ms)
         return;
     connection->ends_at_ms = at_ms;
-    connection->ends_as = (uint8_t)reason;
+    if (!connection->end_was_told)
+        connection->ends_as = (uint8_t)reason;
     connection_wake_at(connection, at_ms);
 }
 
@@ -264,6 +303,7 @@ void connection_end_at(struct connection *connection, enum closing_reason reason
     if (connection->state != CONNECTION_OPEN)
         return;
     tell_end(connection, reason, reconnect_after_ms);
+    connection->ends_as = (uint8_t)reason;
     connection_limit(connection, reason, at_ms);
 }
 
@@ -291,7 +331,8 @@ static int64_t check_silence(struct connection *connection, int64_t now_ms)
     if (!connection->unhealthy) {
         connection->unhealthy = true;
         metrics_count(connection->context->metrics, METRIC_CONNECTION_UNHEALTHY);
-        push_control(connection, WEBSOCKET_OPCODE_PING, SLICE_NONE, 0);
+        if (!push_control(connection, WEBSOCKET_OPCODE_PING, SLICE_NONE, PING_KEY))
+            connection_fail(connection);
     }
     return connection->last_heard_ms + config->presence.expiry_window_ms;
 }
@@ -338,8 +379,25 @@ static void handle_close_frame(struct connection *connection, unsigned code)
     connection->close_received = true;
     if (connection->state == CONNECTION_OPEN)
         start_ending(connection, code, SLICE_NONE);
-    else if (connection->outbound.count == 0)
-        stream_close(&connection->stream);
+    else
+        finish_ending(connection);
+}
+
+static void handle_violation(struct connection *connection, const struct websocket_message *message)
+{
+    metrics_count(connection->context->metrics, METRIC_PROTOCOL_ERRORS);
+    connection->broken = true;
+    if (connection->state == CONNECTION_OPEN)
+        start_ending(connection, message->close_code, slice_of(message->error_reason));
+    else
+        finish_ending(connection);
+}
+
+static void handle_ping(struct connection *connection, struct slice payload)
+{
+    if (connection->state == CONNECTION_OPEN &&
+        !push_control(connection, WEBSOCKET_OPCODE_PONG, payload, PONG_KEY))
+        connection_fail(connection);
 }
 
 static void handle_event(struct connection *connection, enum websocket_event event,
@@ -354,17 +412,13 @@ static void handle_event(struct connection *connection, enum websocket_event eve
                                        event == WEBSOCKET_BINARY);
         break;
     case WEBSOCKET_PING:
-        if (connection->state == CONNECTION_OPEN)
-            push_control(connection, WEBSOCKET_OPCODE_PONG,
-                         (struct slice){message->data, message->len}, PONG_KEY);
+        handle_ping(connection, (struct slice){message->data, message->len});
         break;
     case WEBSOCKET_CLOSE:
         handle_close_frame(connection, message->close_code);
         break;
     case WEBSOCKET_ERROR:
-        metrics_count(connection->context->metrics, METRIC_PROTOCOL_ERRORS);
-        connection->close_received = true; /* nothing it says can be understood any more */
-        connection_close(connection, message->close_code, slice_of(message->error_reason));
+        handle_violation(connection, message);
         break;
     default:
         break;
@@ -375,7 +429,7 @@ static void received(struct stream *stream, char *data, size_t len)
 {
     struct connection *connection = connection_of(stream);
     struct websocket_message message;
-    while (len && !connection->close_received) {
+    while (len && !connection->close_received && !connection->broken) {
         enum websocket_event event = websocket_decode(
             &connection->decoder, &connection->context->frames, &data, &len, &message);
         if (event == WEBSOCKET_NEED_MORE)
@@ -405,9 +459,7 @@ static bool sent(struct stream *stream, size_t bytes)
     outbound_sent(&connection->outbound, bytes);
     if (connection->warned)
         check_level(connection);
-    if (connection->outbound.count == 0 && connection->state == CONNECTION_ENDING &&
-        connection->close_received)
-        stream_close(stream);
+    finish_ending(connection);
     return connection->outbound.count > 0;
 }
 
@@ -451,6 +503,6 @@ bool connection_open(struct connection *connection, struct connection_context *c
         return false;
     }
     context->count++;
-    push(connection, first, 0, true);
+    push_last_words(connection, first, 0); /* into an empty queue */
     return true;
 }

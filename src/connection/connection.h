@@ -17,11 +17,17 @@
  *
  * Slow consumers (F, contract 3): a queue at the warning level is logged; at the critical level the
  * peer is told SLOW_CONSUMER and given the grace; below the warning level again it has recovered; else,
- * when the grace is over, it is ended. A queue that is full within the grace takes nothing more and
- * the end is certain.
+ * when the grace is over, it is ended. A queue that is full takes nothing more and the end is certain.
  *
- * Signs of life: any complete frame. Silent for the unhealthy time: pinged, and `connection_healthy()`
- * is false. Silent for the lease window: ended.
+ * Short memory: what cannot be queued is not dropped silently. connection_fail() ends the connection,
+ * told why as far as there is memory for it; a close frame that needs none is kept at hand, so that
+ * every end is signalled.
+ *
+ * A peer that breaks the protocol is not listened to any more. It is sent a close frame and our end of
+ * the stream, and its own end is awaited, so that the close frame is not lost to a reset.
+ *
+ * Signs of life: any complete message or control frame. Silent for the unhealthy time: pinged, and
+ * `connection_healthy()` is false. Silent for the lease window: ended.
  *
  * The struct is embedded in its owner's; one timer drives everything timed, so that a heartbeat costs
  * one assignment. One thread.
@@ -62,6 +68,7 @@ struct connection_context {
     struct random *random;
     struct websocket_limits frames;
     struct outbound_limits outbound;
+    struct blob *spare_close; /* a close frame for when memory is short */
     int64_t close_timeout_ms; /* shorter while draining */
     size_t count;             /* connections that are not GONE */
 };
@@ -77,20 +84,26 @@ struct connection {
     const struct connection_owner *owner;
     const struct dialect *dialect;
     int64_t last_heard_ms;
-    int64_t ends_at_ms;  /* OPEN: told or allowed to live so long; ENDING: the socket goes then */
+    int64_t ends_at_ms; /* OPEN: told or allowed to live so long; ENDING: the socket goes then */
     int64_t grace_until_ms; /* of a slow consumer; 0: none */
-    uint8_t state;       /* enum connection_state */
-    uint8_t ends_as;     /* enum closing_reason at ends_at_ms */
+    uint8_t state;          /* enum connection_state */
+    uint8_t ends_as;        /* enum closing_reason at ends_at_ms */
     bool end_was_told : 1;
     bool unhealthy : 1;
     bool warned : 1;
     bool overflowed : 1;
     bool close_received : 1;
+    bool close_owed : 1; /* ENDING: the close frame could not be queued yet */
+    bool broken : 1;     /* the peer broke the protocol: what it says is not understood any more */
 };
 
-void connection_context_init(struct connection_context *context, const struct config *config,
+/* False when memory is short. */
+bool connection_context_init(struct connection_context *context, const struct config *config,
                              struct loop *loop, struct encoder *encoder, struct metrics *metrics,
                              struct random *random);
+
+/* After the last connection has gone. */
+void connection_context_free(struct connection_context *context);
 
 /* Takes over the stream of a finished HTTP handshake and queues `greeting` (the 101 answer) first.
  * False when that fails; `from` is then unchanged. */
@@ -104,6 +117,10 @@ void connection_queue(struct connection *connection, struct blob *blob, uint64_t
 /* Encodes and queues a message for this connection alone. */
 void connection_send(struct connection *connection, const struct message *message);
 
+/* Something could not be sent for want of memory: takes nothing more and ends in the next turn, so that
+ * it may be called while connections are walked over. */
+void connection_fail(struct connection *connection);
+
 /* Tells the peer why and where to go, then closes. Nothing when it is not OPEN. */
 void connection_end(struct connection *connection, enum closing_reason reason,
                     int64_t reconnect_after_ms);
@@ -111,7 +128,8 @@ void connection_end(struct connection *connection, enum closing_reason reason,
 /* Closes with a code and no more words. Nothing when it is not OPEN. */
 void connection_close(struct connection *connection, unsigned code, struct slice reason);
 
-/* Tells the peer now and ends it at `at_ms` (unless an earlier end stands): for draining. */
+/* Tells the peer now and ends it at `at_ms`, or when an earlier limit is reached: for draining. From
+ * then on this is the reason it ends for, and nothing takes it back. */
 void connection_end_at(struct connection *connection, enum closing_reason reason, int64_t at_ms,
                        int64_t reconnect_after_ms);
 

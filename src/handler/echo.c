@@ -14,7 +14,7 @@ static void payload(struct connection *connection, char *data, size_t len, bool 
     if (blob)
         connection_queue(connection, blob, 0);
     else
-        connection_end(connection, CLOSING_MEMORY_PRESSURE, -1);
+        connection_fail(connection);
 }
 
 static int64_t tick(struct connection *connection)

@@ -21,6 +21,8 @@ void handle_heartbeat(struct session *session, const struct message *message)
             encoder_heartbeat_ack(context->encoder, session->connection.dialect, wall_ms);
         if (ack)
             connection_queue(&session->connection, ack, 0);
+        else
+            connection_fail(&session->connection);
     }
     metrics_count(context->metrics, METRIC_HEARTBEATS);
     if (context->metrics->values[METRIC_HEARTBEATS] % HEARTBEAT_SAMPLING == 0)

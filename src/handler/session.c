@@ -168,6 +168,8 @@ void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uin
         broadcast_blob(broadcast, session->context->encoder, session->connection.dialect);
     if (blob)
         connection_queue(&session->connection, blob_share(blob), key);
+    else
+        connection_fail(&session->connection);
 }
 
 static void payload(struct connection *connection, char *data, size_t len, bool binary)

@@ -182,6 +182,14 @@ static size_t gather(struct stream *stream, struct iovec *out, size_t max)
     return 1;
 }
 
+/* What was read of the next request has been waiting for the last answer; its time starts now. */
+static void go_on(struct http_session *session)
+{
+    if (session->in.len)
+        set_timer(session, session->context->handlers->config->gateway.http.header_timeout_ms);
+    read_on(session);
+}
+
 /* With the answer out: the end, or the next request, which may have been read with the last. */
 static bool sent(struct stream *stream, size_t bytes)
 {
@@ -193,10 +201,12 @@ static bool sent(struct stream *stream, size_t bytes)
     session->out_sent = 0;
     if (session->state == HTTP_SENDING)
         set_state(session, session->close_after ? HTTP_CLOSING : HTTP_HEAD);
-    if (session->state == HTTP_CLOSING)
-        shutdown(stream->source.fd, SHUT_WR); /* the peer reads our answer, then ends */
+    if (session->state == HTTP_CLOSING && stream->ended)
+        stream_close(stream);
+    else if (session->state == HTTP_CLOSING)
+        stream_shutdown(stream); /* the peer reads our answer, then ends */
     else if (session->state == HTTP_HEAD)
-        read_on(session);
+        go_on(session);
     return session->out_sent < session->out.len;
 }
 
@@ -239,7 +249,7 @@ static void timed_out(struct wheel_timer *timer)
 static bool has_room(const struct rest_context *context)
 {
     return !context->shedding &&
-           context->http_count + context->handlers->session_count < context->connections_max;
+           context->http_count + context->handlers->connections.count < context->connections_max;
 }
 
 void http_session_accept(struct rest_context *context, int fd)

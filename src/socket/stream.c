@@ -195,6 +195,8 @@ bool stream_open(struct stream *stream, struct stream_set *set, const struct str
 
 bool stream_move(struct stream *to, struct stream *from, const struct stream_owner *owner)
 {
+    if (from->closing || from->failed)
+        return false;
     *to = *from;
     to->owner = owner;
     to->on_pending = false;
@@ -232,6 +234,15 @@ void stream_close(struct stream *stream)
         return;
     stream->closing = true;
     put_on_pending(stream);
+}
+
+void stream_shutdown(struct stream *stream)
+{
+    if (stream->closing || stream->failed)
+        return;
+    if (stream->tls)
+        tls_shutdown(stream->tls);
+    shutdown(stream->source.fd, SHUT_WR);
 }
 
 void stream_rest(struct stream *stream)

@@ -73,7 +73,8 @@ bool stream_open(struct stream *stream, struct stream_set *set, const struct str
                  int fd, struct tls_session *tls);
 
 /* Moves socket, TLS session and readiness from one owner's stream to another's, which is not open
- * yet. `from` is then closed in the usual way, but for the socket. False: nothing was moved. */
+ * yet. `from` is then closed in the usual way, but for the socket. False: nothing was moved,
+ * for want of memory or since `from` is closing. */
 bool stream_move(struct stream *to, struct stream *from, const struct stream_owner *owner);
 
 /* Something is there to be gathered. */
@@ -85,6 +86,10 @@ void stream_pause(struct stream *stream, bool paused);
 /* Ends it; nothing is called any more but, in a later task, `closed`. What was gathered and not sent
  * is lost. Harmless when called twice. */
 void stream_close(struct stream *stream);
+
+/* What was sent is all: the peer sees the end once it has read it, while we still read what it sends.
+ * Closing over unread bytes would reset the connection, and our last words might be lost with it. */
+void stream_shutdown(struct stream *stream);
 
 /* A stream with no bytes to come for a while: TLS frees its buffers. */
 void stream_rest(struct stream *stream);

@@ -107,16 +107,22 @@ struct tls_session *tls_session_make(struct tls_context *context, int fd)
     return (struct tls_session *)ssl;
 }
 
+/* Sends close_notify, once; does not wait for the peer's. */
+static void shut_down(SSL *ssl)
+{
+    if (SSL_is_init_finished(ssl) && !(SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN))
+        SSL_shutdown(ssl);
+    ERR_clear_error();
+}
+
 void tls_session_free(struct tls_session **session)
 {
     if (!*session)
         return;
     SSL *ssl = ssl_of(*session);
     *session = NULL;
-    if (SSL_is_init_finished(ssl))
-        SSL_shutdown(ssl); /* sends close_notify where the socket takes it; does not wait */
+    shut_down(ssl);
     SSL_free(ssl);
-    ERR_clear_error();
 }
 
 /* Maps OpenSSL's result to the system's: a count, 0 at the end, or -1 with errno. */
@@ -151,6 +157,11 @@ ssize_t tls_write(struct tls_session *session, const void *data, size_t len)
 {
     int result = SSL_write(ssl_of(session), data, len > INT_MAX ? INT_MAX : (int)len);
     return result > 0 ? result : translate(session, result);
+}
+
+void tls_shutdown(struct tls_session *session)
+{
+    shut_down(ssl_of(session));
 }
 
 void tls_rest(struct tls_session *session)

@@ -34,6 +34,9 @@ void tls_session_free(struct tls_session **session);
 ssize_t tls_read(struct tls_session *session, void *out, size_t max);
 ssize_t tls_write(struct tls_session *session, const void *data, size_t len);
 
+/* Tells the peer, where the socket takes it now, that nothing more will be written. */
+void tls_shutdown(struct tls_session *session);
+
 void tls_rest(struct tls_session *session);
 
 #endif
