@@ -156,6 +156,22 @@ static void the_ring_of_samples_turns(void **state)
     assert_shown(text, "durability_messages_persisted_rate", expected);
 }
 
+/* Then the ring does not reach back as far as the window, and its oldest sample has to do. */
+static void a_hasty_sampler_makes_windows_shorter(void **state)
+{
+    enum { STEP_MS = 10, STEPS = 2 * EXPOSITION_SAMPLES + 7 };
+    struct fixture *fixture = *state;
+    for (int step = 1; step <= STEPS; step++) {
+        metrics_add(&fixture->workers[0], METRIC_MESSAGES_PERSISTED, step);
+        exposition_sample(&fixture->exposition, START_MS + step * STEP_MS);
+    }
+    double expected = 0;
+    for (int i = 0; i < EXPOSITION_SAMPLES - 1; i++)
+        expected += (STEPS - i) * 1000.0 / (STEP_MS * (EXPOSITION_SAMPLES - 1));
+    const char *text = write_text(fixture, START_MS + STEPS * STEP_MS);
+    assert_shown(text, "durability_messages_persisted_rate", expected);
+}
+
 static void shares_are_of_the_last_minute(void **state)
 {
     struct fixture *fixture = *state;
@@ -268,6 +284,7 @@ int main(void)
         with_fixture(workers_are_added_or_one_is_chosen),
         with_fixture(a_rate_is_of_its_window),
         with_fixture(the_ring_of_samples_turns),
+        with_fixture(a_hasty_sampler_makes_windows_shorter),
         with_fixture(shares_are_of_the_last_minute),
         with_fixture(a_percentile_forgets_what_is_older_than_a_minute),
         cmocka_unit_test(a_quantile_is_interpolated),
