@@ -13,8 +13,8 @@
 
 /* What a viewer may see; also the view of a subscription (routing/router.h). */
 enum privacy_view {
-    PRIVACY_HIDDEN,    /* nothing: the presence is `unknown` */
-    PRIVACY_PRESENCE,  /* status and call, not when they were last seen */
+    PRIVACY_HIDDEN,   /* nothing: the presence is `unknown` */
+    PRIVACY_PRESENCE, /* status and call, not when they were last seen */
     PRIVACY_EVERYTHING,
     PRIVACY_VIEWS
 };

@@ -42,7 +42,7 @@ struct loop_task {
 
 struct loop {
     int epoll_fd;
-    struct clock clock;   /* as of this turn */
+    struct clock clock;                   /* as of this turn */
     void (*advance)(struct clock *clock); /* the system's, unless a test has its own time */
     int64_t turn_started_us;
     struct wheel wheel;
