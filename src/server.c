@@ -163,7 +163,8 @@ static bool make_parts(struct server *server)
         .drain = drain_by_signal,
     };
     size_t connections_max = raise_descriptor_limit(server->config);
-    server->parts.connections_max = connections_max / server->parts.workers + 1;
+    server->parts.connections_max =
+        (connections_max + server->parts.workers - 1) / server->parts.workers;
     if (!make_directory(server->config->data_dir) || !load_keys(server) || !load_tls(server) ||
         !make_state(server) || !open_ledger(server))
         return false;
