@@ -175,6 +175,16 @@ static void check_level(struct connection *connection)
         warn_slow_consumer(connection);
 }
 
+/* A turn of the loop may bring more than the queue holds, however fast the peer reads: what the socket
+ * takes does not count against it. */
+static void relieve(struct connection *connection)
+{
+    uint32_t warning_percent =
+        connection->context->config->gateway.backpressure.outbound.warning_threshold_percent;
+    if (outbound_percent(&connection->outbound, &connection->context->outbound) >= warning_percent)
+        stream_flush(&connection->stream);
+}
+
 void connection_queue(struct connection *connection, struct blob *blob, uint64_t key)
 {
     if (connection->state != CONNECTION_OPEN || connection->overflowed) {
@@ -188,8 +198,10 @@ void connection_queue(struct connection *connection, struct blob *blob, uint64_t
         return;
     }
     connection->overflowed = result == OUTBOUND_FULL;
-    if (connection->outbound.count > 1 || connection->overflowed)
+    if (connection->outbound.count > 1 || connection->overflowed) {
+        relieve(connection);
         check_level(connection);
+    }
 }
 
 void connection_send(struct connection *connection, const struct message *message)

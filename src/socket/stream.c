@@ -221,6 +221,12 @@ void stream_want_write(struct stream *stream)
         put_on_pending(stream);
 }
 
+void stream_flush(struct stream *stream)
+{
+    if (!stream->closing && stream->want_write && stream->writable && !stream->failed)
+        write_some(stream);
+}
+
 void stream_pause(struct stream *stream, bool paused)
 {
     stream->paused = paused;

@@ -80,6 +80,10 @@ bool stream_move(struct stream *to, struct stream *from, const struct stream_own
 /* Something is there to be gathered. */
 void stream_want_write(struct stream *stream);
 
+/* Sends now what the turn has gathered so far, if the socket takes it: for an owner whose queue fills
+ * within one turn. The owner's `sent` or `ended` may run within. */
+void stream_flush(struct stream *stream);
+
 /* Stops and resumes reading, so that the peer meets TCP's own backpressure. */
 void stream_pause(struct stream *stream, bool paused);
 
