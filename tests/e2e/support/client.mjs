@@ -16,7 +16,10 @@ export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 export function within(ms, promise, what) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no ${what} within ${ms} ms`)), ms);
+    timer = setTimeout(() => {
+      const missing = typeof what === 'function' ? what() : what;
+      reject(new Error(`within ${ms} ms no ${missing}`));
+    }, ms);
   });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
@@ -31,6 +34,8 @@ export async function eventually(check, what, ms = SOON_MS) {
     await sleep(20);
   }
 }
+
+const summary = (messages) => JSON.stringify(messages).slice(-1000);
 
 const webSocketUrl = (server, path) => new URL(path, server.url).href.replace(/^http/, 'ws');
 
@@ -75,8 +80,8 @@ class Client {
       this.#waiting.push(look);
       look();
     });
-    return within(timeoutMs, found, `${wanted} (but ${JSON.stringify(this.messages)})`).finally(
-      () => this.#waiting.splice(this.#waiting.indexOf(look), 1),
+    return within(timeoutMs, found, () => `${wanted}, but ${summary(this.messages)}`).finally(() =>
+      this.#waiting.splice(this.#waiting.indexOf(look), 1),
     );
   }
 
@@ -205,6 +210,21 @@ export async function setVisibility(server, user, presence, lastSeen = presence)
     body: { presence_visibility: presence, last_seen_visibility: lastSeen },
   });
   if (status !== 200) throw new Error(`PATCH /v1/me: ${status}`);
+}
+
+/** Sends any JSON to a user by the server-side API; how many devices it has. */
+export async function deliver(server, token, user, data) {
+  const path = `/v1/users/${encodeURIComponent(user)}/deliver`;
+  const { status, body } = await rest(server, 'POST', path, { token, body: data });
+  if (status !== 202) throw new Error(`deliver: ${status} ${JSON.stringify(body)}`);
+  return body.devices;
+}
+
+/** The value of a metric, all workers and labels together. */
+export async function metric(server, name) {
+  const { body } = await rest(server, 'GET', '/metrics');
+  const samples = body.matchAll(new RegExp(`^rollcall_${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'));
+  return [...samples].reduce((sum, [, value]) => sum + Number(value), 0);
 }
 
 export function closeAll() {
