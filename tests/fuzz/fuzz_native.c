@@ -16,13 +16,17 @@ enum { ID_BYTES_MAX = 256 };
 
 static const struct dialect *const native = &DIALECT_TABLE_NATIVE;
 
+/* To leave a field out and to say null are the same, where it may be left out. */
+static bool is_unsaid(struct slice text, const char *key)
+{
+    return !fuzz_native_has(text, key) || fuzz_native_is_value(text, key, SLICE("null"));
+}
+
 static void check_activity(struct slice text, enum activity activity)
 {
     switch (activity) {
     case ACTIVITY_UNSAID:
-        fuzz_require(!fuzz_native_has(text, "active") ||
-                         fuzz_native_is_value(text, "active", SLICE("null")),
-                     "activity is unsaid where it is absent or null");
+        fuzz_require(is_unsaid(text, "active"), "activity that was said is read");
         break;
     case ACTIVITY_ACTIVE:
         fuzz_require(fuzz_native_is_value(text, "active", SLICE("true")), "active is true");
@@ -33,7 +37,56 @@ static void check_activity(struct slice text, enum activity activity)
     }
 }
 
-/* Fields of a message that later versions add are theirs to compare here. */
+static void check_string(struct slice text, const char *key, struct slice value)
+{
+    fuzz_require(value.data && fuzz_native_is_string(text, key, value), key);
+}
+
+static void check_count(struct slice text, const char *key, int64_t value)
+{
+    struct buffer number = BUFFER_INIT;
+    buffer_append_int(&number, value);
+    fuzz_require(fuzz_native_is_value(text, key, buffer_slice(&number)), key);
+    buffer_free(&number);
+}
+
+static void check_call(struct slice text, const struct message *message)
+{
+    const struct call_fields *call = &message->call;
+    if (message->type == MESSAGE_CALL_REQUEST)
+        check_string(text, "to", call->to);
+    if (message->type == MESSAGE_CALL_SIGNAL)
+        fuzz_require(fuzz_native_is_value(text, "data", call->data), "data is as given");
+    if (call->call_id.data || message->type != MESSAGE_CALL_REQUEST)
+        check_string(text, "call_id", call->call_id);
+    else
+        fuzz_require(is_unsaid(text, "call_id"), "a call id that was given is read");
+}
+
+static void check_chat(struct slice text, const struct message *message)
+{
+    switch (message->type) {
+    case MESSAGE_SEND_MESSAGE:
+        check_string(text, "chat_id", message->send.chat_id);
+        check_string(text, "client_message_id", message->send.client_message_id);
+        check_string(text, "body", message->send.body);
+        break;
+    case MESSAGE_ACK:
+        check_string(text, "chat_id", message->ack.chat_id);
+        check_count(text, "sequence", message->ack.sequence);
+        break;
+    case MESSAGE_SYNC_REQUEST:
+        check_string(text, "chat_id", message->sync.chat_id);
+        check_count(text, "after_sequence", message->sync.after_sequence);
+        if (message->sync.limit || !is_unsaid(text, "limit"))
+            check_count(text, "limit", message->sync.limit);
+        break;
+    default:
+        check_string(text, "chat_id", message->chat_id);
+        break;
+    }
+}
+
 static void check_fields(struct slice text, const struct message *message)
 {
     switch (message->type) {
@@ -47,10 +100,18 @@ static void check_fields(struct slice text, const struct message *message)
             fuzz_native_is_list(text, "user_ids", message->users.ids, message->users.count),
             "users are those of the list");
         break;
+    case MESSAGE_CALL_REQUEST:
+    case MESSAGE_CALL_ACCEPT:
+    case MESSAGE_CALL_REJECT:
+    case MESSAGE_CALL_END:
+    case MESSAGE_CALL_SIGNAL:
+        check_call(text, message);
+        break;
     case MESSAGE_REFRESH_TOKEN:
-        fuzz_require(fuzz_native_is_string(text, "token", message->token), "token is as given");
+        check_string(text, "token", message->token);
         break;
     default:
+        check_chat(text, message);
         break;
     }
 }
