@@ -129,7 +129,7 @@ static const struct setting table[] = {
           "Fill of the outbound buffer at which the client is told SLOW_CONSUMER."),
     SECONDS(gateway.backpressure.outbound.grace_period, "5", 0, YEAR_MS,
             "Time a slow consumer has to recover before it is closed."),
-    COUNT(gateway.circuit_breaker.failure_threshold, "5", 1, COUNT_MAX,
+    COUNT(gateway.circuit_breaker.failure_threshold, "5", 1, 10000,
           "Failures of the durability plane that open the breaker."),
     SECONDS(gateway.circuit_breaker.failure_window, "30", SHORTEST_MS, YEAR_MS,
             "Window in which those failures are counted."),

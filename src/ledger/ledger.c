@@ -20,7 +20,13 @@ const char *ledger_status_name(enum ledger_status status)
 
 const struct ledger_metrics *ledger_metrics(const struct ledger *ledger)
 {
-    return &ledger->metrics;
+    return &ledger_innermost((struct ledger *)ledger)->metrics;
+}
+
+int64_t ledger_retry_after_ms(const struct ledger_client *client)
+{
+    struct ledger *ledger = client->ledger;
+    return ledger->backend->retry_after_ms ? ledger->backend->retry_after_ms(ledger) : 0;
 }
 
 void ledger_close(struct ledger **ledger)
@@ -73,7 +79,8 @@ void ledger_client_expire(struct ledger_client *client)
     struct ledger_request *request;
     while ((request = oldest_unanswered(client)) && request->deadline_ms <= now_ms) {
         list_remove(&request->unanswered);
-        ledger_count(&client->ledger->metrics.timeouts);
+        ledger_count(&ledger_innermost(client->ledger)->metrics.timeouts);
+        request_observe(request, LEDGER_TIMEOUT);
         atomic_store_explicit(&request->abandoned, true, memory_order_relaxed);
         answer_timeout(request);
     }

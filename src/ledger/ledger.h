@@ -104,6 +104,9 @@ int64_t ledger_client_deadline_ms(const struct ledger_client *client);
 /* Answers what is overdue with LEDGER_TIMEOUT. What the backend says later is dropped. */
 void ledger_client_expire(struct ledger_client *client);
 
+/* How long further writes are known to be in vain (a breaker is open); 0: they are not. */
+int64_t ledger_retry_after_ms(const struct ledger_client *client);
+
 /* Runs the completions of a posted chain on the worker's thread, then frees it. */
 void ledger_complete(struct ledger_request *done);
 
@@ -306,6 +309,7 @@ struct ledger_chat {
     int64_t created_at_ms;
     const struct slice *members; /* sorted by bytes; NULL where they were not asked for */
     size_t member_count;         /* of the chat, also where `members` is NULL */
+    uint64_t members_version;    /* grows with every change of the members, from 1 */
     uint64_t latest_sequence;    /* 0: no message yet */
     uint64_t unread;             /* of the one who asks */
 };

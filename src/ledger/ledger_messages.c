@@ -97,13 +97,31 @@ static struct ledger_request *make_for_message(struct ledger_client *client,
     return request;
 }
 
-void ledger_outbox_remove(struct ledger_client *client, struct slice chat, uint64_t sequence,
+static const struct ledger_position *copy_positions(struct ledger_request *request,
+                                                    const struct ledger_position *positions,
+                                                    size_t count)
+{
+    if (count > LEDGER_OUTBOX_BATCH_MAX) {
+        request_refuse(request, LEDGER_LIMIT);
+        return NULL;
+    }
+    struct ledger_position *copies = request_alloc(request, count * sizeof(*copies));
+    for (size_t i = 0; copies && i < count; i++) {
+        copies[i].chat = request_id(request, positions[i].chat);
+        copies[i].sequence = clamp_sequence(positions[i].sequence);
+    }
+    return copies;
+}
+
+void ledger_outbox_remove(struct ledger_client *client, const struct ledger_position *positions,
+                          size_t count,
                           void (*done)(void *arg, const struct ledger_change_outcome *outcome),
                           void *arg)
 {
-    struct ledger_request *request =
-        make_for_message(client, LEDGER_OUTBOX_REMOVE, chat, sequence, arg);
+    struct ledger_request *request = request_make(client, LEDGER_OUTBOX_REMOVE, arg);
     request->done.change = done;
+    request->input.positions = copy_positions(request, positions, count);
+    request->input.position_count = count;
     request_submit(request);
 }
 

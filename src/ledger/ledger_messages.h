@@ -24,6 +24,7 @@ enum {
         64, /* devices of one user in one chat; the one furthest behind goes first */
     LEDGER_DEAD_LETTERS_MAX = 10000, /* kept; the oldest goes first */
     LEDGER_DEAD_LETTER_REASON_BYTES_MAX = 256,
+    LEDGER_OUTBOX_BATCH_MAX = 1024, /* messages of one ledger_outbox_remove() */
 };
 
 struct ledger_message {
@@ -41,6 +42,7 @@ struct ledger_append_outcome {
     struct slice message_id;
     uint64_t sequence;
     int64_t sent_at_ms;
+    uint64_t members_version; /* of the chat when it was stored; 0 of a duplicate */
     bool duplicate;    /* the rest describes the first send */
     bool body_differs; /* of a duplicate: that one had another body */
     bool published;    /* of a duplicate: it has left the outbox */
@@ -86,8 +88,15 @@ void ledger_outbox_list(struct ledger_client *client, uint32_t limit,
                         void (*done)(void *arg, const struct ledger_messages_outcome *outcome),
                         void *arg);
 
-/* The message was published (or given up). */
-void ledger_outbox_remove(struct ledger_client *client, struct slice chat, uint64_t sequence,
+/* Names a message. */
+struct ledger_position {
+    struct slice chat;
+    uint64_t sequence;
+};
+
+/* These messages were published (or given up). At most LEDGER_OUTBOX_BATCH_MAX, else LIMIT. */
+void ledger_outbox_remove(struct ledger_client *client, const struct ledger_position *positions,
+                          size_t count,
                           void (*done)(void *arg, const struct ledger_change_outcome *outcome),
                           void *arg);
 

@@ -198,13 +198,24 @@ static struct ledger_request *detach_first_client(struct ledger_request **chain)
     return detached;
 }
 
+void request_observe(struct ledger_request *request, enum ledger_status status)
+{
+    struct ledger *ledger = request->client->ledger;
+    if (ledger->backend->observe && request->refused == LEDGER_OK &&
+        !atomic_exchange(&request->observed, true))
+        ledger->backend->observe(ledger, request, status);
+}
+
 void request_finish(struct ledger_request *chain)
 {
     while (chain) {
         struct ledger_request *own = detach_first_client(&chain);
         const struct ledger_client *client = own->client;
-        for (struct ledger_request *request = own; request; request = request->next)
-            ledger_count(&client->ledger->metrics.answers[request->outcome.any.status]);
+        struct ledger_metrics *metrics = &ledger_innermost(client->ledger)->metrics;
+        for (struct ledger_request *request = own; request; request = request->next) {
+            ledger_count(&metrics->answers[request->outcome.any.status]);
+            request_observe(request, request->outcome.any.status);
+        }
         client->post(client->post_arg, own);
     }
 }

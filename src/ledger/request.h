@@ -29,13 +29,29 @@ struct ledger_backend {
     void (*submit)(struct ledger *ledger, struct ledger_request *request);
     /* Finishes what was taken, then frees the ledger. */
     void (*close)(struct ledger *ledger);
+    /* May be NULL. For a decorator that judges the store by its answers: sees each request that was
+     * submitted once, when it is finished or when its time is up, whichever comes first. Any thread.
+     */
+    void (*observe)(struct ledger *ledger, const struct ledger_request *request,
+                    enum ledger_status status);
+    /* May be NULL. How long asking is known to be in vain; 0: ask. Any thread. */
+    int64_t (*retry_after_ms)(struct ledger *ledger);
 };
 
 /* A backend embeds this as its first member. */
 struct ledger {
     const struct ledger_backend *backend;
+    struct ledger *inner; /* of a decorator: what it wraps and owns; else NULL */
     struct ledger_metrics metrics;
 };
+
+/* The backend behind all decorators, which keeps the metrics. */
+static inline struct ledger *ledger_innermost(struct ledger *ledger)
+{
+    while (ledger->inner)
+        ledger = ledger->inner;
+    return ledger;
+}
 
 /* One line per call of the port, in the order of the headers: operation, whether it writes, the
  * member of the completion and outcome unions that answers it. */
@@ -94,6 +110,8 @@ struct request_input {
     const struct ledger_last_seen *seen;
     size_t seen_count;
     const struct ledger_call *call;
+    const struct ledger_position *positions;
+    size_t position_count;
     struct ledger_settings settings;
     uint64_t sequence;
     uint32_t limit; /* 1 to LEDGER_PAGE_MAX */
@@ -151,6 +169,8 @@ struct ledger_request {
     enum ledger_status refused; /* not OK: never reaches the backend, this is the answer */
     bool exhausted;
     _Atomic bool abandoned;
+    _Atomic bool observed; /* see ledger_backend.observe */
+    uint32_t ticket;       /* a decorator's, from its submit to its observe */
     int64_t wall_ms; /* the caller's time of day */
     int64_t deadline_ms;
     uint64_t submitted_us; /* stamped by the backend, for its metrics */
@@ -210,6 +230,9 @@ const char *request_name(const struct ledger_request *request);
 
 /* Makes `status` the whole outcome. */
 void request_fail(struct ledger_request *request, enum ledger_status status);
+
+/* Shows an answer to the ledger the client asked, unless it saw this request's before. */
+void request_observe(struct ledger_request *request, enum ledger_status status);
 
 /* Gives a chain (linked by `next`, of any clients) back; their owner is the client from here on. */
 void request_finish(struct ledger_request *chain);

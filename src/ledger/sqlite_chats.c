@@ -28,8 +28,8 @@ enum ledger_status sqlite_chats_read(struct database *database, struct ledger_re
 {
     static const char SELECT_CHAT[] =
         "SELECT creator, created_at_ms, member_count, "
-        "  (SELECT max(sequence) FROM messages WHERE messages.chat_id = chats.chat_id) "
-        "FROM chats WHERE chat_id = ?";
+        "  (SELECT max(sequence) FROM messages WHERE messages.chat_id = chats.chat_id), "
+        "  members_version FROM chats WHERE chat_id = ?";
     *chat = (struct ledger_chat){.id = id};
     struct query query = query_of(database, SELECT_CHAT, id, SLICE_NONE, SLICE_NONE);
     bool found = query_next(&query);
@@ -38,6 +38,7 @@ enum ledger_status sqlite_chats_read(struct database *database, struct ledger_re
         chat->created_at_ms = query_int(&query, 1);
         chat->member_count = (size_t)query_int(&query, 2);
         chat->latest_sequence = (uint64_t)query_int(&query, 3);
+        chat->members_version = (uint64_t)query_int(&query, 4);
     }
     query_end(&query);
     if (!found)

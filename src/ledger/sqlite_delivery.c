@@ -58,24 +58,27 @@ enum ledger_status sqlite_delivery_outbox_list(struct database *database,
     return LEDGER_OK;
 }
 
-static bool run_for_message(struct database *database, const char *sql,
-                            const struct request_input *input)
+static bool run_for_message(struct database *database, const char *sql, struct slice chat,
+                            uint64_t sequence)
 {
-    struct query query = query_of(database, sql, input->chat, SLICE_NONE, SLICE_NONE);
-    query_bind_int(&query, (int64_t)input->sequence);
+    struct query query = query_of(database, sql, chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&query, (int64_t)sequence);
     return query_run(&query) > 0;
 }
 
-static bool remove_from_outbox(struct database *database, const struct request_input *input)
+static bool remove_from_outbox(struct database *database, struct slice chat, uint64_t sequence)
 {
     static const char DELETE_OUTBOX[] = "DELETE FROM outbox WHERE chat_id = ? AND sequence = ?";
-    return run_for_message(database, DELETE_OUTBOX, input);
+    return run_for_message(database, DELETE_OUTBOX, chat, sequence);
 }
 
 enum ledger_status sqlite_delivery_outbox_remove(struct database *database,
                                                  struct ledger_request *request)
 {
-    request->outcome.change.changed = remove_from_outbox(database, &request->input);
+    const struct request_input *input = &request->input;
+    for (size_t i = 0; i < input->position_count; i++)
+        request->outcome.change.changed |= remove_from_outbox(
+            database, input->positions[i].chat, input->positions[i].sequence);
     return LEDGER_OK;
 }
 
@@ -98,7 +101,7 @@ enum ledger_status sqlite_delivery_dead_letter_put(struct database *database,
         "INSERT OR IGNORE INTO dead_letters (chat_id, reason, sequence, created_at_ms) "
         "VALUES (?, ?, ?, ?)";
     const struct request_input *input = &request->input;
-    remove_from_outbox(database, input);
+    remove_from_outbox(database, input->chat, input->sequence);
     struct query query =
         query_of(database, INSERT_DEAD_LETTER, input->chat, input->text, SLICE_NONE);
     query_bind_int(&query, (int64_t)input->sequence);
@@ -137,8 +140,10 @@ enum ledger_status sqlite_delivery_dead_letter_replay(struct database *database,
         "DELETE FROM dead_letters WHERE chat_id = ? AND sequence = ?";
     static const char INSERT_AGAIN[] =
         "INSERT OR IGNORE INTO outbox (chat_id, sequence) VALUES (?, ?)";
-    if (!run_for_message(database, DELETE_DEAD_LETTER, &request->input))
+    const struct request_input *input = &request->input;
+    if (!run_for_message(database, DELETE_DEAD_LETTER, input->chat, input->sequence))
         return LEDGER_NOT_FOUND;
-    request->outcome.change.changed = run_for_message(database, INSERT_AGAIN, &request->input);
+    request->outcome.change.changed =
+        run_for_message(database, INSERT_AGAIN, input->chat, input->sequence);
     return LEDGER_OK;
 }

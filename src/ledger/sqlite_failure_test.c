@@ -129,7 +129,7 @@ static void test_newer_schema_is_refused(void **state)
     run_sql(fixture, "PRAGMA user_version=99");
     assert_null(sqlite_ledger_open(fixture->file.path, NULL, &error));
     assert_non_null(strstr(error.text, "99"));
-    run_sql(fixture, "PRAGMA user_version=2");
+    run_sql(fixture, "PRAGMA user_version=3");
     open_ledger(fixture, 0);
 }
 
@@ -139,7 +139,8 @@ static void test_older_schema_is_lifted(void **state)
     harness_chat_create(&fixture->harness, "c", "alice", "bob");
     close_ledger(fixture);
     run_sql(fixture, "DROP TABLE messages; DROP TABLE chat_counters; DROP TABLE cursors;"
-                     "DROP TABLE outbox; DROP TABLE dead_letters; PRAGMA user_version=1");
+                     "DROP TABLE outbox; DROP TABLE dead_letters;"
+                     "ALTER TABLE chats DROP COLUMN members_version; PRAGMA user_version=1");
     open_ledger(fixture, 0);
     expect(harness_send(&fixture->harness, "c", "alice", "1", "first"), "ok 1 m-1");
 }

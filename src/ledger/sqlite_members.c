@@ -47,7 +47,8 @@ static bool insert_member(struct database *database, struct slice chat, struct s
 static void add_to_count(struct database *database, struct slice chat, int64_t members)
 {
     static const char UPDATE_COUNT[] =
-        "UPDATE chats SET member_count = member_count + ?2 WHERE chat_id = ?1";
+        "UPDATE chats SET member_count = member_count + ?2, members_version = members_version + 1 "
+        "WHERE chat_id = ?1";
     struct query query = query_of(database, UPDATE_COUNT, chat, SLICE_NONE, SLICE_NONE);
     query_bind_int(&query, members);
     query_run(&query);

@@ -31,6 +31,7 @@ struct counter {
     bool missing;
     int64_t value;
     int64_t highest; /* of the stored messages */
+    int64_t members_version;
 };
 
 static struct counter read_counter(struct database *database, struct slice chat)
@@ -38,13 +39,15 @@ static struct counter read_counter(struct database *database, struct slice chat)
     static const char SELECT_COUNTER[] =
         "SELECT (SELECT sequence FROM chat_counters WHERE chat_id = ?1), "
         "       (SELECT max(sequence) FROM messages WHERE chat_id = ?1), "
-        "       NOT EXISTS (SELECT 1 FROM chat_counters WHERE chat_id = ?1)";
+        "       NOT EXISTS (SELECT 1 FROM chat_counters WHERE chat_id = ?1), "
+        "       (SELECT members_version FROM chats WHERE chat_id = ?1)";
     struct counter counter = {.missing = true};
     struct query query = query_of(database, SELECT_COUNTER, chat, SLICE_NONE, SLICE_NONE);
     if (query_next(&query)) {
         counter.value = query_int(&query, 0);
         counter.highest = query_int(&query, 1);
         counter.missing = query_int(&query, 2) != 0;
+        counter.members_version = query_int(&query, 3);
     }
     query_end(&query);
     return counter;
@@ -100,7 +103,10 @@ enum ledger_status sqlite_messages_append(struct database *database, struct ledg
     set_counter(database, input->chat, sequence);
     insert_message(database, request, sequence);
     request->outcome.append = (struct ledger_append_outcome){
-        .message_id = input->id, .sequence = (uint64_t)sequence, .sent_at_ms = request->wall_ms};
+        .message_id = input->id,
+        .sequence = (uint64_t)sequence,
+        .sent_at_ms = request->wall_ms,
+        .members_version = (uint64_t)counter.members_version};
     return LEDGER_OK;
 }
 

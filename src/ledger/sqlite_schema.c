@@ -118,7 +118,11 @@ static const char MESSAGES[] =
     "  UNIQUE (chat_id, sequence)"
     ") STRICT;";
 
-static const char *const migrations[] = {PEOPLE, MESSAGES};
+/* Version 3: whoever remembers a chat's members can tell whether they are still the same. */
+static const char MEMBERS_VERSION[] =
+    "ALTER TABLE chats ADD COLUMN members_version INTEGER NOT NULL DEFAULT 1;";
+
+static const char *const migrations[] = {PEOPLE, MESSAGES, MEMBERS_VERSION};
 
 int sqlite_schema_version(void)
 {

@@ -498,7 +498,8 @@ const char *harness_outbox(struct harness *harness, uint32_t limit)
 
 const char *harness_published(struct harness *harness, const char *chat, uint64_t sequence)
 {
-    ledger_outbox_remove(&harness->client, slice_of(chat), sequence, write_change, harness);
+    struct ledger_position position = {slice_of(chat), sequence};
+    ledger_outbox_remove(&harness->client, &position, 1, write_change, harness);
     return line(harness);
 }
 

@@ -1,0 +1,127 @@
+#include "ledger/breaker_ledger.h"
+
+#include "base/log.h"
+#include "ledger/request.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* What a client should wait at least, also when a probe may end the outage at any moment. */
+enum { RETRY_AFTER_MIN_MS = 1000 };
+
+struct breaker_ledger {
+    struct ledger base;
+    int64_t (*now_ms)(void);
+    pthread_mutex_t mutex; /* guards the breaker */
+    struct breaker breaker;
+};
+
+static void log_change(enum breaker_state from, enum breaker_state to)
+{
+    if (to == BREAKER_OPEN)
+        log_error("circuit_breaker", "from=%s to=%s", breaker_state_name(from),
+                  breaker_state_name(to));
+    else if (to != from)
+        log_info("circuit_breaker", "from=%s to=%s", breaker_state_name(from),
+                 breaker_state_name(to));
+}
+
+static bool admit(struct breaker_ledger *self, uint32_t *ticket)
+{
+    pthread_mutex_lock(&self->mutex);
+    enum breaker_state before = self->breaker.state;
+    bool admitted = breaker_admit(&self->breaker, self->now_ms(), ticket);
+    enum breaker_state after = self->breaker.state;
+    pthread_mutex_unlock(&self->mutex);
+    if (before != after)
+        log_change(before, after);
+    return admitted;
+}
+
+static void submit(struct ledger *ledger, struct ledger_request *request)
+{
+    struct breaker_ledger *self = (struct breaker_ledger *)ledger;
+    if (request_writes(request) && !admit(self, &request->ticket)) {
+        request->ticket = 0;
+        request_fail(request, LEDGER_UNAVAILABLE);
+        request_finish(request);
+        return;
+    }
+    ledger->inner->backend->submit(ledger->inner, request);
+}
+
+static enum breaker_result result_of(enum ledger_status status)
+{
+    switch (status) {
+    case LEDGER_UNAVAILABLE:
+    case LEDGER_TIMEOUT:
+        return BREAKER_FAILURE;
+    case LEDGER_BUSY:
+        return BREAKER_NEITHER;
+    default:
+        return BREAKER_SUCCESS;
+    }
+}
+
+static void observe(struct ledger *ledger, const struct ledger_request *request,
+                    enum ledger_status status)
+{
+    struct breaker_ledger *self = (struct breaker_ledger *)ledger;
+    if (!request->ticket)
+        return;
+    pthread_mutex_lock(&self->mutex);
+    enum breaker_state before = self->breaker.state;
+    breaker_report(&self->breaker, request->ticket, result_of(status), self->now_ms());
+    enum breaker_state after = self->breaker.state;
+    pthread_mutex_unlock(&self->mutex);
+    if (before != after)
+        log_change(before, after);
+}
+
+static int64_t retry_after_ms(struct ledger *ledger)
+{
+    struct breaker_ledger *self = (struct breaker_ledger *)ledger;
+    pthread_mutex_lock(&self->mutex);
+    bool closed = self->breaker.state == BREAKER_CLOSED;
+    int64_t open_for_ms = breaker_open_for_ms(&self->breaker, self->now_ms());
+    pthread_mutex_unlock(&self->mutex);
+    if (closed)
+        return 0;
+    return open_for_ms > RETRY_AFTER_MIN_MS ? open_for_ms : RETRY_AFTER_MIN_MS;
+}
+
+static void close_ledger(struct ledger *ledger)
+{
+    struct breaker_ledger *self = (struct breaker_ledger *)ledger;
+    ledger_close(&self->base.inner);
+    breaker_free(&self->breaker);
+    pthread_mutex_destroy(&self->mutex);
+    free(self);
+}
+
+static const struct ledger_backend breaker_backend = {
+    .submit = submit, .close = close_ledger, .observe = observe, .retry_after_ms = retry_after_ms};
+
+struct ledger *breaker_ledger_make(struct ledger *inner, const struct breaker_limits *limits,
+                                   int64_t (*now_ms)(void))
+{
+    struct breaker_ledger *self = calloc(1, sizeof(*self));
+    if (!self || !breaker_init(&self->breaker, limits)) {
+        free(self);
+        return NULL;
+    }
+    self->base.backend = &breaker_backend;
+    self->base.inner = inner;
+    self->now_ms = now_ms;
+    pthread_mutex_init(&self->mutex, NULL);
+    return &self->base;
+}
+
+enum breaker_state breaker_ledger_state(struct ledger *ledger)
+{
+    struct breaker_ledger *self = (struct breaker_ledger *)ledger;
+    pthread_mutex_lock(&self->mutex);
+    enum breaker_state state = self->breaker.state;
+    pthread_mutex_unlock(&self->mutex);
+    return state;
+}
