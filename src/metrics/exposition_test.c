@@ -5,6 +5,7 @@
 #include "metrics/process.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,12 +57,19 @@ static double shown(const char *text, const char *series)
     char start[160];
     snprintf(start, sizeof start, "\nrollcall_%s ", series);
     const char *line = strstr(text, start);
-    if (!line)
+    if (!line) {
         fail_msg("no series %s", series);
+        return NAN;
+    }
     return strtod(line + strlen(start), NULL);
 }
 
-#define assert_shown(text, series, value) assert_float_equal(shown(text, series), value, 1e-6)
+static void assert_shown(const char *text, const char *series, double expected)
+{
+    double value = shown(text, series);
+    if (!(fabs(value - expected) <= 1e-6))
+        fail_msg("%s is %.9g, not %.9g", series, value, expected);
+}
 
 static void every_metric_has_help_type_and_value(void **state)
 {

@@ -2,7 +2,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,10 +20,8 @@ int64_t process_resident_bytes(void)
     if (len <= 0)
         return -1;
     text[len] = '\0';
-    long long resident_pages;
-    if (sscanf(text, "%*d %lld", &resident_pages) != 1)
-        return -1;
-    return (int64_t)resident_pages * sysconf(_SC_PAGESIZE);
+    const char *resident = strchr(text, ' '); /* the second number, in pages */
+    return resident ? strtoll(resident, NULL, 10) * sysconf(_SC_PAGESIZE) : -1;
 }
 
 static int64_t count_fds(void)

@@ -14,9 +14,8 @@
 static bool parse(const char *text, struct presence_event *out)
 {
     static char copy[PRESENCE_EVENT_BYTES_MAX];
-    size_t len = strlen(text);
-    memcpy(copy, text, len);
-    return presence_event_parse(copy, len, out);
+    int len = snprintf(copy, sizeof(copy), "%s", text);
+    return presence_event_parse(copy, (size_t)len, out);
 }
 
 static void expect_round_trip(struct presence presence)

@@ -75,21 +75,6 @@ bool router_attach(struct router *router, struct endpoint *endpoint, struct slic
     return true;
 }
 
-void router_detach(struct router *router, struct endpoint *endpoint)
-{
-    struct route *route = endpoint->route;
-    if (!route)
-        return;
-    while (endpoint->subscriptions)
-        router_unsubscribe(router, endpoint->subscriptions);
-    list_remove(&endpoint->of_route);
-    endpoint->route = NULL;
-    if (list_empty(&route->endpoints)) {
-        table_remove(&router->routes, &route->node);
-        free(route);
-    }
-}
-
 struct topic *router_topic(const struct router *router, struct slice name)
 {
     struct table_node *node = table_find(&router->topics, name);
@@ -118,12 +103,44 @@ static void free_topic_if_empty(struct router *router, struct topic *topic)
     free(topic);
 }
 
+/* The subscription's end in its topic; its endpoint no longer lists it. */
+static void leave_topic(struct router *router, struct subscription *subscription)
+{
+    struct topic *topic = subscription->topic;
+    struct subscription *last = topic->subscriptions[--topic->count];
+    topic->subscriptions[subscription->index] = last;
+    last->index = subscription->index;
+    free(subscription);
+    free_topic_if_empty(router, topic);
+}
+
+void router_detach(struct router *router, struct endpoint *endpoint)
+{
+    struct route *route = endpoint->route;
+    struct subscription *next;
+    if (!route)
+        return;
+    for (struct subscription *at = endpoint->subscriptions; at; at = next) {
+        next = at->next;
+        leave_topic(router, at);
+    }
+    endpoint->subscriptions = NULL;
+    endpoint->subscription_count = 0;
+    list_remove(&endpoint->of_route);
+    endpoint->route = NULL;
+    if (list_empty(&route->endpoints)) {
+        table_remove(&router->routes, &route->node);
+        free(route);
+    }
+}
+
 static bool topic_reserve(struct topic *topic)
 {
     if (topic->count < topic->cap)
         return true;
     uint32_t cap = topic->cap ? topic->cap * 2 : TOPIC_SUBSCRIBERS_MIN;
-    struct subscription **grown = realloc(topic->subscriptions, cap * sizeof(*grown));
+    struct subscription **grown =
+        realloc(topic->subscriptions, cap * sizeof(struct subscription *));
     if (!grown)
         return false;
     topic->subscriptions = grown;
@@ -176,18 +193,13 @@ struct subscription *router_subscribe(struct router *router, struct endpoint *en
 
 void router_unsubscribe(struct router *router, struct subscription *subscription)
 {
-    struct topic *topic = subscription->topic;
     struct endpoint *endpoint = subscription->endpoint;
-    struct subscription *last = topic->subscriptions[--topic->count];
-    topic->subscriptions[subscription->index] = last;
-    last->index = subscription->index;
     struct subscription **at = &endpoint->subscriptions;
     while (*at != subscription)
         at = &(*at)->next;
     *at = subscription->next;
     endpoint->subscription_count--;
-    free(subscription);
-    free_topic_if_empty(router, topic);
+    leave_topic(router, subscription);
 }
 
 size_t router_fan_out(struct router *router, struct topic *topic,
@@ -207,21 +219,28 @@ size_t router_fan_out(struct router *router, struct topic *topic,
     return delivered;
 }
 
-size_t router_send_to_user(struct router *router, struct slice user_id,
-                           const struct message *message, const struct endpoint *except)
+size_t router_broadcast_to_user(struct router *router, struct slice user_id,
+                                struct broadcast *broadcast, const struct endpoint *except)
 {
     struct route *route = router_find(router, user_id);
     if (!route)
         return 0;
-    struct broadcast broadcast = {.message = message};
     size_t delivered = 0;
     for (struct list *at = route->endpoints.next; at != &route->endpoints; at = at->next) {
         struct endpoint *endpoint = CONTAINER_OF(at, struct endpoint, of_route);
         if (endpoint == except)
             continue;
-        router->deliver(endpoint, &broadcast, 0);
+        router->deliver(endpoint, broadcast, 0);
         delivered++;
     }
+    return delivered;
+}
+
+size_t router_send_to_user(struct router *router, struct slice user_id,
+                           const struct message *message, const struct endpoint *except)
+{
+    struct broadcast broadcast = {.message = message};
+    size_t delivered = router_broadcast_to_user(router, user_id, &broadcast, except);
     broadcast_end(&broadcast);
     return delivered;
 }

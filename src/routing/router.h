@@ -92,7 +92,7 @@ struct subscription *router_subscription(const struct endpoint *endpoint, struct
 
 /* Subscribes, or finds what is there already. NULL when memory is short. */
 struct subscription *router_subscribe(struct router *router, struct endpoint *endpoint,
-                                      struct slice topic);
+                                      struct slice name);
 void router_unsubscribe(struct router *router, struct subscription *subscription);
 
 struct topic *router_topic(const struct router *router, struct slice name);
@@ -104,6 +104,10 @@ size_t router_fan_out(struct router *router, struct topic *topic,
 /* To every endpoint of a user here, but for `except` (may be NULL). Returns how many got it. */
 size_t router_send_to_user(struct router *router, struct slice user_id,
                            const struct message *message, const struct endpoint *except);
+
+/* The same for one user among many: the broadcast is the caller's, so it is encoded once for all. */
+size_t router_broadcast_to_user(struct router *router, struct slice user_id,
+                                struct broadcast *broadcast, const struct endpoint *except);
 
 /* A supersede key for "the state of this": the same for the same kind and name, another for any other;
  * always odd, hence never 0. */

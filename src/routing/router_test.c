@@ -27,7 +27,7 @@ static size_t topic_number(struct slice name)
 {
     char text[16] = {0};
     memcpy(text, name.data, name.len);
-    return (size_t)atoi(text + 6);
+    return strtoul(text + 6, NULL, 10);
 }
 
 static void count_subscribe(struct bus *bus, struct slice topic)

@@ -94,7 +94,7 @@ void state_store_suite_each_expiry_is_reaped_once(void **state)
             struct slice user = harness->transitions[i].presence.user_id;
             expect_changed(harness->transitions[i], PRESENCE_OFFLINE);
             memcpy(text, user.data, user.len);
-            times[atoi(text + 5)]++;
+            times[strtoul(text + 5, NULL, 10)]++;
         }
     }
     for (unsigned i = 0; i < USERS; i++)
