@@ -126,6 +126,7 @@ void router_detach(struct router *router, struct endpoint *endpoint)
     }
     endpoint->subscriptions = NULL;
     endpoint->subscription_count = 0;
+    recent_free(&endpoint->recent);
     list_remove(&endpoint->of_route);
     endpoint->route = NULL;
     if (list_empty(&route->endpoints)) {

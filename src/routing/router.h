@@ -18,6 +18,7 @@
 #include "base/table.h"
 #include "bus/bus.h"
 #include "message/encoder.h"
+#include "routing/recent.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,6 +39,7 @@ struct endpoint {
     struct list of_route;
     struct route *route; /* NULL while not attached */
     struct subscription *subscriptions;
+    struct recent *recent; /* what several roads may bring; NULL until one does */
     uint16_t subscription_count;
 };
 

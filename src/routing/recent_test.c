@@ -1,0 +1,40 @@
+#include "routing/recent.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void a_key_is_new_once(void **state)
+{
+    (void)state;
+    struct recent *recent = NULL;
+    assert_true(recent_note(&recent, 7));
+    assert_false(recent_note(&recent, 7));
+    assert_true(recent_note(&recent, 8));
+    assert_false(recent_note(&recent, 7));
+    recent_free(&recent);
+    assert_null(recent);
+}
+
+static void the_oldest_is_forgotten(void **state)
+{
+    (void)state;
+    struct recent *recent = NULL;
+    for (uint64_t key = 1; key <= RECENT_MAX + 1; key++)
+        assert_true(recent_note(&recent, key));
+    for (uint64_t key = 2; key <= RECENT_MAX + 1; key++)
+        assert_false(recent_note(&recent, key));
+    assert_true(recent_note(&recent, 1));
+    recent_free(&recent);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_key_is_new_once),
+        cmocka_unit_test(the_oldest_is_forgotten),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
