@@ -1,0 +1,28 @@
+#include "store/call_store.h"
+
+static const char *const STATE_NAMES[] = {
+    [CALL_RINGING] = "ringing",
+    [CALL_ACCEPTED] = "accepted",
+    [CALL_ENDED] = "ended",
+};
+
+static const char *const REASON_NAMES[CALL_REASON_COUNT] = {
+    [CALL_REASON_NONE] = "none",
+    [CALL_REASON_HANGUP] = "hangup",
+    [CALL_REASON_REJECTED] = "rejected",
+    [CALL_REASON_CANCELLED] = "cancelled",
+    [CALL_REASON_TIMEOUT] = "timeout",
+    [CALL_REASON_BUSY] = "busy",
+    [CALL_REASON_ANSWERED_ELSEWHERE] = "answered_elsewhere",
+    [CALL_REASON_DISCONNECTED] = "disconnected",
+};
+
+const char *call_state_name(enum call_state state)
+{
+    return STATE_NAMES[state];
+}
+
+const char *call_reason_name(enum call_reason reason)
+{
+    return REASON_NAMES[reason];
+}
