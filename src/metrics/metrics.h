@@ -180,7 +180,9 @@ enum metric {
         "From a transition to its delivery to local sockets")                                      \
     ROW(TYPING, "typing_delivery_time_seconds", "From a typing update to its delivery")            \
     ROW(PERSIST, "durability_persist_latency_seconds", "Making a message durable")                 \
-    ROW(PUBLISH, "durability_kafka_produce_latency_seconds", "Publishing an event")
+    ROW(PUBLISH, "durability_kafka_produce_latency_seconds", "Publishing an event")                \
+    ROW(DELIVERY, "fanout_delivery_latency_seconds",                                               \
+        "From a message being sent to its being in the queues of its receivers")
 
 enum metrics_latency {
 #define METRICS_LATENCY_ID(id, name, help) LATENCY_##id,
