@@ -416,6 +416,8 @@ static void handle_event(struct connection *connection, enum websocket_event eve
                          struct websocket_message *message)
 {
     connection->last_heard_ms = now_of(connection);
+    if (connection->unhealthy)
+        connection_wake_at(connection, connection->last_heard_ms);
     switch (event) {
     case WEBSOCKET_TEXT:
     case WEBSOCKET_BINARY:

@@ -73,18 +73,20 @@ static int64_t renewal_period_ms(const struct config *config)
     return heartbeat_ms < third_ms ? heartbeat_ms : third_ms;
 }
 
-/* A connection that is silent for the unhealthy time keeps what is left of its lease. */
-static void renew_if_due(struct session *session, int64_t now_ms)
+/* Answers when to come again. A connection that is silent for the unhealthy time keeps what is left of
+ * its lease; its next sign of life brings us back at once, so that no lease of a live one runs out. */
+static int64_t renew_if_due(struct session *session, int64_t now_ms)
 {
-    if (now_ms < session->renew_at_ms)
-        return;
-    session->renew_at_ms = now_ms + renewal_period_ms(session->context->config);
     if (!connection_healthy(&session->connection, now_ms))
-        return;
+        return INT64_MAX;
+    if (now_ms < session->renew_at_ms)
+        return session->renew_at_ms;
+    session->renew_at_ms = now_ms + renewal_period_ms(session->context->config);
     struct lease lease = session_lease(session);
     presence_renew(session->context->presence, lease.user_id, &lease.conn_id,
                    lease.last_heartbeat_ms);
     loop_defer(session->context->loop, &session->context->flush);
+    return session->renew_at_ms;
 }
 
 static int64_t tick(struct connection *connection)
@@ -92,12 +94,10 @@ static int64_t tick(struct connection *connection)
     struct session *session = session_of(connection);
     int64_t now_ms = clock_of(session)->now_ms;
     int64_t idle_at_ms = session->active_at_ms + session->context->config->presence.idle_ms;
-    renew_if_due(session, now_ms);
+    int64_t renew_at_ms = renew_if_due(session, now_ms);
     if (now_ms >= idle_at_ms)
         set_idle(session, true);
-    if (session->idle || session->renew_at_ms < idle_at_ms)
-        return session->renew_at_ms;
-    return idle_at_ms;
+    return session->idle || renew_at_ms < idle_at_ms ? renew_at_ms : idle_at_ms;
 }
 
 static void reopened(void *arg, bool registered)
