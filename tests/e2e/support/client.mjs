@@ -59,7 +59,7 @@ class Client {
     socket.on('pong', (data) => this.pongs.push(data.toString()));
     socket.on('message', (data) => {
       this.messages.push(JSON.parse(data));
-      for (const look of this.#waiting.slice()) look();
+      for (const look of this.#waiting) look();
     });
     clients.add(this);
   }
@@ -72,17 +72,21 @@ class Client {
   next(wanted, timeoutMs = SOON_MS) {
     const fits = typeof wanted === 'string' ? ({ type }) => type === wanted : wanted;
     let look;
+    const forget = () => {
+      this.#waiting = this.#waiting.filter((other) => other !== look);
+    };
     const found = new Promise((resolve) => {
       look = () => {
         const at = this.messages.findIndex(fits);
-        if (at >= 0) resolve(this.messages.splice(at, 1)[0]);
+        if (at < 0) return;
+        forget(); // before another message comes in the same packet
+        resolve(this.messages.splice(at, 1)[0]);
       };
       this.#waiting.push(look);
       look();
     });
-    return within(timeoutMs, found, () => `${wanted}, but ${summary(this.messages)}`).finally(() =>
-      this.#waiting.splice(this.#waiting.indexOf(look), 1),
-    );
+    const what = () => `${wanted}, but ${summary(this.messages)}`;
+    return within(timeoutMs, found, what).finally(forget);
   }
 
   /** Sends a command and waits for what answers it. */

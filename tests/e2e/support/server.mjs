@@ -30,8 +30,11 @@ const START_LINE = /^rollcall: open (https?:\/\/[^:]+:(\d+)\/)$/;
 const { ROLLCALL_BIN: _ours, ...environment } = process.env;
 
 /** Runs the program to its end: its exit code and what it printed. */
-export async function rollcall(...args) {
-  const options = { env: environment, timeout: START_TIMEOUT_MS };
+export const rollcall = (...args) => rollcallWith({}, ...args);
+
+/** The same with variables in its environment. */
+export function rollcallWith(env, ...args) {
+  const options = { env: { ...environment, ...env }, timeout: START_TIMEOUT_MS };
   return execute(ROLLCALL_BIN, args, options).then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
     ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
