@@ -41,6 +41,8 @@ struct gateway {
     struct last_seen last_seen;
     struct verifier verifier;
     struct presence_plane presence;
+    struct typing_plane typing;
+    struct chat_plane chats;
     struct handler_context handlers;
     struct rest_context rest;
     struct delivery delivery;
@@ -201,8 +203,12 @@ static void reap(struct wheel_timer *timer)
 static void received(void *arg, struct slice topic, struct slice payload)
 {
     struct gateway *gateway = arg;
+    struct slice chat_id;
+    enum chat_topic chat_topic = chat_topic_parse(topic, &chat_id);
     if (presence_topic_user(topic).data)
         presence_received(&gateway->presence, topic, payload);
+    else if (chat_topic != CHAT_TOPIC_NONE)
+        chat_received(&gateway->chats, chat_topic, chat_id, payload);
     else
         delivery_received(&gateway->delivery, payload);
 }
@@ -238,7 +244,36 @@ static bool compose_ports(struct gateway *gateway)
                                     &gateway->metrics, received, gateway);
     ledger_client_init(&gateway->ledger, gateway->parts.ledger, &gateway->loop.clock,
                        ledger_inbox_post, &gateway->ledger_inbox);
-    return gateway->store && gateway->bus;
+    gateway->typing.store = memory_typing_store(gateway->parts.typing, &gateway->loop.clock);
+    return gateway->store && gateway->bus && gateway->typing.store;
+}
+
+static bool compose_chats(struct gateway *gateway)
+{
+    const struct config *config = gateway->parts.config;
+    struct typing_plane *typing = &gateway->typing;
+    typing->config = config;
+    typing->clock = &gateway->loop.clock;
+    typing->bus = gateway->bus;
+    typing->metrics = &gateway->metrics;
+    typing->rooms = (struct typing_rooms){
+        .clock = &gateway->loop.clock,
+        .wheel = &gateway->loop.wheel,
+        .router = &gateway->router,
+        .ledger = &gateway->ledger,
+        .metrics = &gateway->metrics,
+        .ttl_ms = config->typing.ttl_ms,
+    };
+    gateway->chats = (struct chat_plane){
+        .config = config,
+        .clock = &gateway->loop.clock,
+        .router = &gateway->router,
+        .metrics = &gateway->metrics,
+        .typing = typing,
+    };
+    gateway->handlers.chats = &gateway->chats;
+    gateway->handlers.typing = typing;
+    return typing_rooms_init(&typing->rooms, gateway->parts.hash_seed);
 }
 
 static bool compose_planes(struct gateway *gateway)
@@ -319,7 +354,7 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
         !router_init(&gateway->router, parts->hash_seed, gateway->bus, &gateway->encoder,
                      session_deliver) ||
         !last_seen_init(&gateway->last_seen, &gateway->ledger, parts->hash_seed) ||
-        !compose_planes(gateway))
+        !compose_planes(gateway) || !compose_chats(gateway))
         return NULL; /* the process gives up: nothing is worth unwinding */
     gateway->housekeeping.fire = housekeep;
     gateway->reaping.fire = reap;
@@ -366,6 +401,8 @@ void gateway_free(struct gateway **gateway)
     mailbox_free(&freed->mailbox);
     ledger_inbox_free(&freed->ledger_inbox);
     last_seen_free(&freed->last_seen);
+    typing_rooms_free(&freed->typing.rooms);
+    typing_store_free(&freed->typing.store);
     router_free(&freed->router);
     bus_free(&freed->bus);
     state_store_free(&freed->store);

@@ -18,6 +18,7 @@
 #include "metrics/exposition.h"
 #include "socket/tls.h"
 #include "store/memory_state.h"
+#include "store/memory_typing.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,6 +30,7 @@ enum { GATEWAY_ERROR_TEXT_MAX = 512 };
 struct gateway_parts {
     const struct config *config;
     struct memory_state *state;
+    struct memory_typing *typing;
     struct mailbox_exchange *exchange;
     struct ledger *ledger;
     struct exposition *exposition;

@@ -127,11 +127,18 @@ static bool make_state(struct server *server)
         .hash_seed = server->parts.hash_seed,
         .started_at_ms = server->parts.started_at_ms,
     };
+    struct memory_typing_options typing = {
+        .ttl_ms = config->typing.ttl_ms,
+        .rate_per_second = config->typing.rate_per_second,
+        .hash_seed = server->parts.hash_seed,
+    };
     server->parts.state = memory_state_make(&options);
+    server->parts.typing = memory_typing_make(&typing);
     server->parts.exchange =
         mailbox_exchange_make(server->parts.workers, server->parts.hash_seed);
     server->parts.exposition = calloc(1, sizeof(struct exposition));
-    return (server->parts.state && server->parts.exchange && server->parts.exposition) ||
+    return (server->parts.state && server->parts.typing && server->parts.exchange &&
+            server->parts.exposition) ||
            fail("start", "out of memory");
 }
 
@@ -309,6 +316,7 @@ static void free_parts(struct server *server)
         gateway_free(&server->gateways[i]);
     mailbox_exchange_free(&server->parts.exchange);
     memory_state_free(&server->parts.state);
+    memory_typing_free(&server->parts.typing);
     exposition_free(server->parts.exposition);
     free(server->parts.exposition);
     key_set_release(&server->keys);

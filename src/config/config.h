@@ -109,6 +109,7 @@ struct config_gateway {
         int64_t header_timeout_ms;
         int64_t idle_timeout_ms;
         size_t max_body_bytes;
+        size_t max_list_body_bytes; /* where a list of members is expected */
     } http;
     struct {
         struct config_inbound inbound;
@@ -130,6 +131,7 @@ struct config_presence {
     int64_t idle_ms;
     int64_t offline_grace_ms;
     uint32_t max_subscriptions;
+    uint32_t max_open_chats; /* of a connection */
     uint32_t max_query_users;
     uint32_t offline_records_max;
     int64_t reap_interval_ms;

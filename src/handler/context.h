@@ -7,6 +7,7 @@
 #include "connection/connection.h"
 #include "ledger/ledger.h"
 #include "message/fields.h"
+#include "presence/chat.h"
 #include "presence/presence_plane.h"
 #include "routing/delivery.h"
 #include "routing/router.h"
@@ -21,6 +22,8 @@ struct handler_context {
     struct router *router;
     struct delivery *delivery;
     struct presence_plane *presence;
+    struct chat_plane *chats;
+    struct typing_plane *typing;
     struct ledger_client *ledger;
     struct verifier *verifier;
     struct loop_task verify; /* runs the verifier while it has work */

@@ -2,6 +2,7 @@
 
 struct command {
     void (*handle)(struct session *session, const struct message *message);
+    bool unlimited; /* never refused for coming too often */
 };
 
 static const struct command COMMANDS[MESSAGE_TYPE_COUNT] = {
@@ -9,6 +10,10 @@ static const struct command COMMANDS[MESSAGE_TYPE_COUNT] = {
     [MESSAGE_SUBSCRIBE_PRESENCE] = {handle_subscribe_presence},
     [MESSAGE_UNSUBSCRIBE_PRESENCE] = {handle_unsubscribe_presence},
     [MESSAGE_QUERY_PRESENCE] = {handle_query_presence},
+    [MESSAGE_OPEN_CHAT] = {handle_open_chat},
+    [MESSAGE_CLOSE_CHAT] = {handle_close_chat},
+    [MESSAGE_TYPING_START] = {handle_typing_start},
+    [MESSAGE_TYPING_STOP] = {handle_typing_stop, .unlimited = true},
     [MESSAGE_REFRESH_TOKEN] = {handle_refresh_token},
 };
 
@@ -54,6 +59,6 @@ void dispatch(struct session *session, const struct message *message)
         COMMANDS[message->type].handle;
     if (!handle)
         dispatch_invalid(session, message, "unknown type");
-    else if (within_rate(session, message->id))
+    else if (COMMANDS[message->type].unlimited || within_rate(session, message->id))
         handle(session, message);
 }

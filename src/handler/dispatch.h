@@ -17,6 +17,10 @@ void handle_heartbeat(struct session *session, const struct message *message);
 void handle_subscribe_presence(struct session *session, const struct message *message);
 void handle_unsubscribe_presence(struct session *session, const struct message *message);
 void handle_query_presence(struct session *session, const struct message *message);
+void handle_open_chat(struct session *session, const struct message *message);
+void handle_close_chat(struct session *session, const struct message *message);
+void handle_typing_start(struct session *session, const struct message *message);
+void handle_typing_stop(struct session *session, const struct message *message);
 void handle_refresh_token(struct session *session, const struct message *message);
 
 #endif

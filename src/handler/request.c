@@ -29,7 +29,7 @@ struct request *request_open(struct session *session, const struct message *mess
     return request;
 }
 
-static void end(struct request **request)
+void request_end(struct request **request)
 {
     struct request *ended = *request;
     *request = NULL;
@@ -48,14 +48,37 @@ void request_reply(struct request **request, struct message *answer)
     answer->id = (*request)->id;
     if ((*request)->session)
         connection_send(&(*request)->session->connection, answer);
-    end(request);
+    request_end(request);
 }
 
 void request_error(struct request **request, enum error_code code, const char *text)
 {
     if ((*request)->session)
         session_error((*request)->session, (*request)->id, code, text);
-    end(request);
+    request_end(request);
+}
+
+void request_ledger_error(struct request **request, enum ledger_status status)
+{
+    switch (status) {
+    case LEDGER_NOT_FOUND:
+        request_error(request, ERROR_NOT_FOUND, "there is no such thing");
+        break;
+    case LEDGER_FORBIDDEN:
+        request_error(request, ERROR_FORBIDDEN, "you may not do this");
+        break;
+    case LEDGER_HALTED:
+        request_error(request, ERROR_CHAT_HALTED, "the chat takes no messages until it is repaired");
+        break;
+    case LEDGER_INVALID:
+    case LEDGER_CONFLICT:
+    case LEDGER_LIMIT:
+        request_error(request, ERROR_INVALID_MESSAGE, ledger_status_name(status));
+        break;
+    default:
+        request_error(request, ERROR_SERVICE_UNAVAILABLE, "the ledger does not answer");
+        break;
+    }
 }
 
 void request_orphan_all(struct session *session)

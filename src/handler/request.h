@@ -24,6 +24,12 @@ struct request *request_open(struct session *session, const struct message *mess
 void request_reply(struct request **request, struct message *answer);
 void request_error(struct request **request, enum error_code code, const char *text);
 
+/* The error that goes with a ledger status other than OK. */
+void request_ledger_error(struct request **request, enum ledger_status status);
+
+/* Ends it without a word: a command that is answered by what it does. */
+void request_end(struct request **request);
+
 /* The session goes. */
 void request_orphan_all(struct session *session);
 

@@ -190,6 +190,7 @@ static void left(struct connection *connection)
     struct session *session = session_of(connection);
     struct handler_context *context = session->context;
     request_orphan_all(session);
+    chat_leave(context->chats, &session->endpoint);
     metrics_add(context->metrics, METRIC_SUBSCRIPTIONS, -session->endpoint.subscription_count);
     metrics_add(context->metrics, METRIC_CONNECTIONS_ACTIVE, -1);
     metrics_count(context->metrics, METRIC_CONNECTIONS_CLOSED);

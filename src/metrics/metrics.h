@@ -103,6 +103,13 @@ enum {
         "Presence changes delivered to sockets")                                                   \
     ROW(TYPING_DELIVERY_P99, "typing_delivery_time_p99", P99(TYPING),                              \
         "Seconds from a typing update to its delivery, 99th percentile")                           \
+    ROW(CHATS_OPEN, "chats_open", SUM, "Chats that connections have open")                         \
+    ROW(TYPING_UPDATES, "typing_updates", COUNTER, "Typing updates taken")                         \
+    ROW(TYPING_LIMITED, "typing_limited", COUNTER,                                                 \
+        "Typing updates dropped because they came too soon")                                       \
+    ROW(TYPING_PUSHES, "typing_pushes", COUNTER, "Typing changes told to a room")                  \
+    ROW(TYPING_COALESCED, "typing_coalesced", COUNTER, "Typing that ended before a room was told") \
+    ROW(TYPING_DELIVERIES, "typing_deliveries", COUNTER, "Typing changes delivered to sockets")    \
     ROW(ROUTING_KEYS_COUNT, "routing_keys_count", SUM, "Routing entries held")                     \
     ROW(ROUTING_MULTI_DEVICE_USERS, "routing_multi_device_users", LARGEST,                         \
         "Users with more than one connection")                                                     \

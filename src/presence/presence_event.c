@@ -38,8 +38,14 @@ static bool read_status(struct json *json, enum presence_status *out)
     return json_string(json, &name) && presence_status_parse(name, out);
 }
 
-static bool read_member(struct json *json, struct slice key, struct slice *type,
-                        struct presence_change *change)
+static bool read_reason(struct json *json, enum presence_reason *out)
+{
+    struct slice name;
+    return json_string(json, &name) && presence_reason_parse(name, out);
+}
+
+bool presence_event_read_member(struct json *json, struct slice key, struct slice *type,
+                                struct presence_change *change)
 {
     struct presence *presence = &change->presence;
     if (slice_is(key, "type"))
@@ -68,7 +74,7 @@ bool presence_event_parse(char *text, size_t len, struct presence_event *out)
     json_init(&json, text, len);
     json_object(&json);
     while (json_member(&json, &key))
-        if (!read_member(&json, key, &type, &out->change))
+        if (!presence_event_read_member(&json, key, &type, &out->change))
             return false;
     if (!json_done(&json) || out->change.presence.user_id.len == 0)
         return false;

@@ -9,6 +9,7 @@
 #define ROLLCALL_PRESENCE_PRESENCE_EVENT_H
 
 #include "base/buffer.h"
+#include "base/json.h"
 #include "message/message.h"
 
 #include <stdbool.h>
@@ -26,6 +27,10 @@ void presence_event_write(struct buffer *out, const struct presence_event *event
 
 /* Reads an event; its slices point into `text`, which is written to. False for anything else. */
 bool presence_event_parse(char *text, size_t len, struct presence_event *out);
+
+/* Reads the value of one member of an event, or skips it when it is none of its. */
+bool presence_event_read_member(struct json *json, struct slice key, struct slice *type,
+                                struct presence_change *change);
 
 /* Writes "presence:<user>" and returns it; `out` has room for ROUTER_TOPIC_BYTES_MAX. */
 struct slice presence_topic(char *out, struct slice user_id);

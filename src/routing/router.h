@@ -27,6 +27,7 @@
 enum { ROUTER_VIEWS_MAX = 4, ROUTER_TOPIC_BYTES_MAX = 192 };
 
 struct subscription;
+struct typing_notice;
 
 struct route {
     struct table_node node;
@@ -39,6 +40,7 @@ struct endpoint {
     struct list of_route;
     struct route *route; /* NULL while not attached */
     struct subscription *subscriptions;
+    struct typing_notice *typing_notices; /* where this device types; presence/typing.h keeps it */
     struct recent *recent; /* what several roads may bring; NULL until one does */
     uint16_t subscription_count;
 };

@@ -65,6 +65,11 @@ static void make_parts(struct world *world)
         .hash_seed = 1,
         .started_at_ms = clock.wall_ms,
     });
+    world->parts.typing = memory_typing_make(&(struct memory_typing_options){
+        .ttl_ms = world->config.typing.ttl_ms,
+        .rate_per_second = world->config.typing.rate_per_second,
+        .hash_seed = 1,
+    });
     exposition_init(world->parts.exposition, clock.now_ms, clock.wall_ms);
 }
 
@@ -107,6 +112,7 @@ void world_close(struct world *world)
     gateway_free(&world->gateway);
     mailbox_exchange_free(&world->parts.exchange);
     memory_state_free(&world->parts.state);
+    memory_typing_free(&world->parts.typing);
     exposition_free(world->parts.exposition);
     free(world->parts.exposition);
     jwt_signer_free(&world->signer);
