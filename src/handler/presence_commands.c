@@ -57,11 +57,31 @@ static void decided(void *arg, const struct slice *users, const struct privacy_d
                             decisions, count);
 }
 
+/* A client that is told it failed holds nothing of it; unless another of its requests, still under way,
+ * may want the same. */
+static void withdraw(struct request *failed, const struct slice *users, size_t count)
+{
+    struct session *session = failed->session;
+    for (const struct request *at = session->requests; at; at = at->next)
+        if (at != failed && at->type == MESSAGE_SUBSCRIBE_PRESENCE)
+            return;
+    subscription_withdraw(session->context->presence, &session->endpoint, users, count);
+}
+
+static void undecided(void *arg, const struct slice *users, size_t count)
+{
+    struct request *request = arg;
+    if (request->session)
+        withdraw(request, users, count);
+}
+
 static void look(struct session *session, struct request *request, const struct user_list *users,
                  bool subscribing)
 {
-    struct look_handler handler = {
-        .decided = subscribing ? decided : NULL, .done = looked, .arg = request};
+    struct look_handler handler = {.decided = subscribing ? decided : NULL,
+                                   .undecided = subscribing ? undecided : NULL,
+                                   .done = looked,
+                                   .arg = request};
     presence_look(session->context->presence, session_user(session), users->ids, users->count,
                   &handler);
 }
@@ -81,10 +101,12 @@ void handle_subscribe_presence(struct session *session, const struct message *me
     struct request *request = request_open(session, message);
     if (!request)
         return;
-    if (subscription_add(plane, &session->endpoint, users->ids, users->count))
+    if (subscription_add(plane, &session->endpoint, users->ids, users->count)) {
         look(session, request, users, true);
-    else
-        request_error(&request, ERROR_SERVER_BUSY, "out of memory");
+        return;
+    }
+    withdraw(request, users->ids, users->count);
+    request_error(&request, ERROR_SERVER_BUSY, "out of memory");
 }
 
 void handle_unsubscribe_presence(struct session *session, const struct message *message)

@@ -1,10 +1,18 @@
 #include "presence/look.h"
 
+#include "base/container.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+/* How often a look asks the ledger while what it asks about keeps changing. */
+enum { LOOK_READS_MAX = 5 };
+
 /* One allocation: the arrays and the ids' bytes follow the struct. */
 struct look {
+    struct list of_plane; /* while it waits to decide */
+    unsigned reads;
+    bool outdated;
     struct presence_plane *plane;
     struct look_handler handler;
     struct slice viewer;
@@ -24,7 +32,8 @@ static struct look *make_look(struct slice viewer, const struct slice *users, si
     struct look *look = malloc(sizeof(*look) + count * per_user + bytes);
     if (!look)
         return NULL;
-    look->count = count;
+    *look = (struct look){.count = count};
+    list_init(&look->of_plane);
     look->known = (struct presence *)(look + 1);
     look->users = (struct slice *)(look->known + count);
     look->decisions = (struct privacy_decision *)(look->users + count);
@@ -38,12 +47,6 @@ static struct look *make_look(struct slice viewer, const struct slice *users, si
         at += users[i].len;
     }
     return look;
-}
-
-static void finish(struct look *look, bool ok, const struct presence *presences)
-{
-    look->handler.done(look->handler.arg, ok, presences, ok ? look->count : 0);
-    free(look);
 }
 
 /* A user whom the state store has forgotten may still be remembered by the ledger. */
@@ -70,16 +73,29 @@ static void read_state(void *arg, enum state_status status, const struct presenc
             look->known[i].stale = true;
         }
     }
-    finish(look, true, look->known);
+    look->handler.done(look->handler.arg, true, look->known, look->count);
+    free(look);
 }
 
-static void read_profiles(void *arg, const struct ledger_profiles_outcome *outcome)
+static void read_profiles(void *arg, const struct ledger_profiles_outcome *outcome);
+
+static void ask(struct look *look)
 {
-    struct look *look = arg;
-    if (outcome->status != LEDGER_OK) {
-        finish(look, false, NULL);
-        return;
-    }
+    look->outdated = false;
+    look->reads++;
+    ledger_profiles(look->plane->ledger, look->viewer, look->users, look->count, read_profiles,
+                    look);
+}
+
+static void give_up(const struct look_handler *handler, const struct slice *users, size_t count)
+{
+    if (handler->undecided)
+        handler->undecided(handler->arg, users, count);
+    handler->done(handler->arg, false, NULL, 0);
+}
+
+static void decide(struct look *look, const struct ledger_profiles_outcome *outcome)
+{
     for (size_t i = 0; i < look->count; i++) {
         const struct ledger_profile *profile = &outcome->profiles[i];
         look->decisions[i] = privacy_decide(look->viewer, profile);
@@ -88,8 +104,26 @@ static void read_profiles(void *arg, const struct ledger_profiles_outcome *outco
             .version = (int64_t)profile->presence_version,
         };
     }
+    list_remove(&look->of_plane);
     if (look->handler.decided)
         look->handler.decided(look->handler.arg, look->users, look->decisions, look->count);
+}
+
+static void read_profiles(void *arg, const struct ledger_profiles_outcome *outcome)
+{
+    struct look *look = arg;
+    bool answered = outcome->status == LEDGER_OK;
+    if (answered && look->outdated && look->reads < LOOK_READS_MAX) {
+        ask(look);
+        return;
+    }
+    if (!answered || look->outdated) {
+        list_remove(&look->of_plane);
+        give_up(&look->handler, look->users, look->count);
+        free(look);
+        return;
+    }
+    decide(look, outcome);
     state_read(look->plane->store, look->users, look->count, read_state, look);
 }
 
@@ -102,10 +136,28 @@ void presence_look(struct presence_plane *plane, struct slice viewer, const stru
     }
     struct look *look = make_look(viewer, users, count);
     if (!look) {
-        handler->done(handler->arg, false, NULL, 0);
+        give_up(handler, users, count);
         return;
     }
     look->plane = plane;
     look->handler = *handler;
-    ledger_profiles(plane->ledger, look->viewer, look->users, count, read_profiles, look);
+    if (handler->decided)
+        list_append(&plane->looks, &look->of_plane);
+    ask(look);
+}
+
+static bool concerns(const struct look *look, struct slice user_id)
+{
+    for (size_t i = 0; i < look->count; i++)
+        if (slice_equal(look->users[i], user_id))
+            return true;
+    return false;
+}
+
+void look_outdate(struct presence_plane *plane, struct slice user_id)
+{
+    for (struct list *at = plane->looks.next; at != &plane->looks; at = at->next) {
+        struct look *look = CONTAINER_OF(at, struct look, of_plane);
+        look->outdated |= concerns(look, user_id);
+    }
 }

@@ -3,8 +3,9 @@
  * engine's decision, then the state. Behind queries, snapshots and subscriptions alike.
  *
  * `decided` (may be NULL) runs when the views are known and before the state is read: a subscriber sets
- * its subscriptions' views there, so that no change falls between. `done` runs once; with ok false the
- * ledger could not answer and nothing is known. While the state store is out of reach presences come
+ * its subscriptions' views there, so that no change falls between. If what may be seen changed while the
+ * ledger was asked, it is asked again, so that no old setting wins. `undecided` (may be NULL) runs
+ * instead of it when the ledger could not answer. `done` runs once, last; with ok false nothing is known. While the state store is out of reach presences come
  * back as unknown and stale.
  */
 #ifndef ROLLCALL_PRESENCE_LOOK_H
@@ -16,11 +17,15 @@
 struct look_handler {
     void (*decided)(void *arg, const struct slice *users, const struct privacy_decision *decisions,
                     size_t count);
+    void (*undecided)(void *arg, const struct slice *users, size_t count);
     void (*done)(void *arg, bool ok, const struct presence *presences, size_t count);
     void *arg;
 };
 
 void presence_look(struct presence_plane *plane, struct slice viewer, const struct slice *users,
                    size_t count, const struct look_handler *handler);
+
+/* What may be seen of this user has changed: looks under way that will set views must ask again. */
+void look_outdate(struct presence_plane *plane, struct slice user_id);
 
 #endif

@@ -2,10 +2,22 @@
 
 #include "base/log.h"
 #include "presence/presence_event.h"
+#include "presence/review.h"
 #include "presence/subscription.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+void presence_init(struct presence_plane *plane)
+{
+    list_init(&plane->looks);
+    list_init(&plane->reviews);
+}
+
+void presence_free(struct presence_plane *plane)
+{
+    review_forget_all(plane);
+}
 
 static void publish(struct presence_plane *plane, const struct presence_event *event)
 {
@@ -57,10 +69,10 @@ static void opened(void *arg, enum state_status status, const struct state_trans
 {
     struct opening opening = *(struct opening *)arg;
     free(arg);
-    /* the session first: it is told that it is established before anything else */
-    opening.done(opening.arg, status == STATE_OK);
+    /* first: `online` must be out before the `offline` of a session that cannot be opened after all */
     if (status == STATE_OK)
         apply_transition(opening.plane, transition);
+    opening.done(opening.arg, status == STATE_OK);
 }
 
 void presence_open(struct presence_plane *plane, const struct lease *lease,
@@ -133,6 +145,7 @@ static void reaped(void *arg, enum state_status status, const struct state_trans
 
 void presence_reap(struct presence_plane *plane)
 {
+    review_retry(plane);
     state_reap(plane->store, plane->config->presence.reap_batch_max, reaped, plane);
 }
 
@@ -156,5 +169,5 @@ void presence_received(struct presence_plane *plane, struct slice topic, struct 
     if (event.kind == PRESENCE_EVENT_CHANGED)
         subscription_fan_out(plane, topic, &event.change);
     else
-        subscription_review(plane, event.change.presence.user_id);
+        review_start(plane, event.change.presence.user_id);
 }

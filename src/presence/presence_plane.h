@@ -15,6 +15,7 @@
 #define ROLLCALL_PRESENCE_PRESENCE_PLANE_H
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "bus/bus.h"
 #include "config/config.h"
 #include "ledger/last_seen.h"
@@ -43,7 +44,15 @@ struct presence_plane {
     struct lease_renewal renewals[PRESENCE_RENEWALS_MAX];
     char renewal_users[PRESENCE_RENEWALS_MAX][USER_ID_BYTES_MAX];
     size_t renewal_count;
+    struct list looks;   /* that will set views (look.h) */
+    struct list reviews; /* under way, or waiting to be tried again (review.h) */
 };
+
+/* For the parts that are the plane's own; those above are set by its maker. */
+void presence_init(struct presence_plane *plane);
+
+/* When nothing is under way any more. */
+void presence_free(struct presence_plane *plane);
 
 /* Registers a connection. `done` learns whether the store took it. */
 void presence_open(struct presence_plane *plane, const struct lease *lease,
@@ -59,7 +68,7 @@ void presence_set_idle(struct presence_plane *plane, struct slice user_id,
 void presence_close(struct presence_plane *plane, struct slice user_id,
                     const struct ulid *conn_id);
 
-/* One bounded pass over leases that ran out. */
+/* One bounded pass over leases that ran out, and over reviews that could not be made. */
 void presence_reap(struct presence_plane *plane);
 
 /* An event from the bus, on a topic of this plane. */

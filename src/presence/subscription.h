@@ -1,9 +1,8 @@
 /*
  * Presence subscriptions: an endpoint's standing wish to hear of a user, held to what privacy allows.
  *
- * A subscription is made hidden, gets its view when privacy has decided, and is reviewed whenever the
- * user's settings, contacts or blocks change: who loses sight is told `unknown` once and then nothing,
- * who gains it is told how things stand.
+ * A subscription is made without a view, gets one when privacy has decided, and is reviewed whenever the
+ * user's settings, contacts or blocks change (review.h). Without a view it hears nothing.
  */
 #ifndef ROLLCALL_PRESENCE_SUBSCRIPTION_H
 #define ROLLCALL_PRESENCE_SUBSCRIPTION_H
@@ -11,15 +10,26 @@
 #include "presence/presence_plane.h"
 #include "presence/privacy.h"
 
+/* Beside the privacy views: not decided yet, or in doubt. */
+enum { SUBSCRIPTION_UNDECIDED = PRIVACY_VIEWS };
+
+/* The endpoint's subscription to a user's presence, or NULL. */
+struct subscription *subscription_find(const struct endpoint *endpoint, struct slice user_id);
+
 /* How many presence subscriptions the endpoint would hold with these added. */
 size_t subscription_count_with(const struct endpoint *endpoint, const struct slice *users,
                                size_t count);
 
-/* Subscribes to each, hidden until subscription_decide(). False when memory is short. */
+/* Subscribes to each, without a view until subscription_decide(). False when memory is short; some may
+ * have been added then. */
 bool subscription_add(struct presence_plane *plane, struct endpoint *endpoint,
                       const struct slice *users, size_t count);
 void subscription_remove(struct presence_plane *plane, struct endpoint *endpoint,
                          const struct slice *users, size_t count);
+
+/* Takes back those of these that never got a view. */
+void subscription_withdraw(struct presence_plane *plane, struct endpoint *endpoint,
+                           const struct slice *users, size_t count);
 
 /* Sets the views that privacy decided for this endpoint. */
 void subscription_decide(struct presence_plane *plane, struct endpoint *endpoint,
@@ -29,8 +39,5 @@ void subscription_decide(struct presence_plane *plane, struct endpoint *endpoint
 /* A change of a user's presence, to every local subscriber who may see it. */
 void subscription_fan_out(struct presence_plane *plane, struct slice topic,
                           const struct presence_change *change);
-
-/* What may be seen of this user is different: asks the ledger and sets every local view anew. */
-void subscription_review(struct presence_plane *plane, struct slice user_id);
 
 #endif
