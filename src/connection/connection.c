@@ -13,6 +13,7 @@ enum {
     CLOSE_OVERLOAD = 4004,
     CLOSE_ADMIN = 4005,
     /* even, so they are no router_key() */
+    OWED_POLL_MS = 10,
     PONG_KEY = 2, /* only the newest ping is answered */
     PING_KEY = 4,
 };
@@ -185,23 +186,35 @@ static void relieve(struct connection *connection)
         stream_flush(&connection->stream);
 }
 
-void connection_queue(struct connection *connection, struct blob *blob, uint64_t key)
+/* Whether a state has to give way to what is owed: the queue fills up and holds none to replace. */
+static bool gives_way(struct connection *connection, uint64_t key)
+{
+    return key && connection->warned && !outbound_holds(&connection->outbound, key);
+}
+
+bool connection_queue(struct connection *connection, struct blob *blob, uint64_t key)
 {
     if (connection->state != CONNECTION_OPEN || connection->overflowed) {
         blob_drop(&blob);
-        return;
+        return false;
+    }
+    if (gives_way(connection, key)) {
+        metrics_count(connection->context->metrics, METRIC_STATES_SHED);
+        blob_drop(&blob);
+        return false;
     }
     metrics_count(connection->context->metrics, METRIC_MESSAGES_OUT);
     enum outbound_result result = push(connection, blob, key, false);
     if (result == OUTBOUND_NO_MEMORY) {
         connection_fail(connection);
-        return;
+        return false;
     }
     connection->overflowed = result == OUTBOUND_FULL;
     if (connection->outbound.count > 1 || connection->overflowed) {
         relieve(connection);
         check_level(connection);
     }
+    return result != OUTBOUND_FULL;
 }
 
 void connection_send(struct connection *connection, const struct message *message)
@@ -250,13 +263,18 @@ void connection_close(struct connection *connection, unsigned code, struct slice
 static void tell_end(struct connection *connection, enum closing_reason reason,
                      int64_t reconnect_after_ms)
 {
-    if (connection->end_was_told)
+    const struct sync_point *points = NULL;
+    size_t count =
+        connection->owner->sync_from ? connection->owner->sync_from(connection, &points) : 0;
+    if (connection->end_was_told && count == 0)
         return;
     connection->end_was_told = push_message(
         connection, &(struct message){.type = MESSAGE_CONNECTION_CLOSING,
                                       .closing = {.reason = reason,
                                                   .reconnect_allowed = true,
-                                                  .reconnect_after_ms = reconnect_after_ms}});
+                                                  .reconnect_after_ms = reconnect_after_ms,
+                                                  .sync_from = points,
+                                                  .sync_from_count = count}});
 }
 
 static void count_end(struct connection *connection, enum closing_reason reason)
@@ -349,11 +367,25 @@ static int64_t check_silence(struct connection *connection, int64_t now_ms)
     return connection->last_heard_ms + config->presence.expiry_window_ms;
 }
 
+/* Whether the end that has come should wait for answers under way. */
+static bool waits_for_answers(struct connection *connection, int64_t now_ms)
+{
+    bool orderly = connection->ends_as == CLOSING_DRAINING ||
+                   connection->ends_as == CLOSING_MAX_LIFETIME ||
+                   connection->ends_as == CLOSING_TOKEN_EXPIRED;
+    connection->closing = orderly && connection->owner->owes &&
+                          connection->owner->owes(connection) &&
+                          now_ms - connection->ends_at_ms < CONNECTION_OWED_MAX_MS;
+    return connection->closing;
+}
+
 static int64_t check_limits(struct connection *connection, int64_t now_ms)
 {
     if (connection->grace_until_ms && connection->grace_until_ms <= now_ms) {
         connection_end(connection, CLOSING_SLOW_CONSUMER, -1);
     } else if (connection->ends_at_ms <= now_ms) {
+        if (waits_for_answers(connection, now_ms))
+            return now_ms + OWED_POLL_MS;
         uint64_t spread_ms =
             (uint64_t)connection->context->config->gateway.timeouts.heartbeat_interval_ms;
         connection_end(connection, connection->ends_as,

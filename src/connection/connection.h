@@ -26,6 +26,15 @@
  * A peer that breaks the protocol is not listened to any more. It is sent a close frame and our end of
  * the stream, and its own end is awaited, so that the close frame is not lost to a reset.
  *
+ * Who gives way: a message with a key is the state of something (presence, typing), and the next state
+ * or a query makes up for one that is lost; one without a key is owed. From the warning level up, a
+ * state that replaces none in the queue is not queued, so that what is left belongs to what is owed.
+ * That is never replaced, reordered or taken out again: it is refused as a whole, from the first that
+ * does not fit, and the owner is told so by connection_queue(), to name it in `sync_from`.
+ *
+ * Answers that are owed: an end that was announced or comes by the clock (draining, lifetime, token)
+ * waits for them, CONNECTION_OWED_MAX_MS at most; `closing` is set then, and new commands are refused.
+ *
  * Signs of life: any complete message or control frame. Silent for the unhealthy time: pinged, and
  * `connection_healthy()` is false. Silent for the lease window: ended.
  *
@@ -55,6 +64,10 @@ struct connection_owner {
     /* Now and then while OPEN, and when an unhealthy peer is heard again; returns when it wants to be called next (monotonic ms). */
     int64_t (*tick)(struct connection *connection);
     void (*left)(struct connection *connection);
+    /* May be NULL. Whether answers are under way that an orderly end should wait for. */
+    bool (*owes)(const struct connection *connection);
+    /* May be NULL. Where the peer should start to sync, of what was not queued; lasts for the call. */
+    size_t (*sync_from)(const struct connection *connection, const struct sync_point **points);
     /* The last call: frees the memory. */
     void (*gone)(struct connection *connection);
 };
@@ -72,6 +85,9 @@ struct connection_context {
     int64_t close_timeout_ms; /* shorter while draining */
     size_t count;             /* connections that are not GONE */
 };
+
+/* How long an end may wait for answers: longer than any request may take. */
+enum { CONNECTION_OWED_MAX_MS = 10000 };
 
 enum connection_state { CONNECTION_OPEN, CONNECTION_ENDING, CONNECTION_GONE };
 
@@ -94,6 +110,7 @@ struct connection {
     bool overflowed : 1;
     bool close_received : 1;
     bool close_owed : 1; /* ENDING: the close frame could not be queued yet */
+    bool closing : 1;    /* its end has come and waits for answers */
     bool broken : 1;     /* the peer broke the protocol: what it says is not understood any more */
 };
 
@@ -111,8 +128,9 @@ bool connection_open(struct connection *connection, struct connection_context *c
                      const struct connection_owner *owner, const struct dialect *dialect,
                      struct stream *from, struct slice greeting);
 
-/* Queues one reference to a blob, taken in every case. `key`: see outbound.h. */
-void connection_queue(struct connection *connection, struct blob *blob, uint64_t key);
+/* Queues one reference to a blob, taken in every case. `key`: see outbound.h. False: it was not queued,
+ * nor will anything after it be, unless it was a state (see above). */
+bool connection_queue(struct connection *connection, struct blob *blob, uint64_t key);
 
 /* Encodes and queues a message for this connection alone. */
 void connection_send(struct connection *connection, const struct message *message);
@@ -151,6 +169,12 @@ static inline bool connection_healthy(const struct connection *connection, int64
 {
     return now_ms - connection->last_heard_ms <
            connection->context->config->gateway.timeouts.heartbeat_timeout_ms;
+}
+
+/* Whether its queue is at the warning level or above. */
+static inline bool connection_is_filling(const struct connection *connection)
+{
+    return connection->warned || connection->overflowed;
 }
 
 /* The close code that goes with a reason. */

@@ -95,6 +95,11 @@ enum outbound_result outbound_push(struct outbound *outbound, const struct outbo
     return OUTBOUND_QUEUED;
 }
 
+bool outbound_holds(struct outbound *outbound, uint64_t key)
+{
+    return outbound->count && replaceable(outbound, key) != NULL;
+}
+
 uint32_t outbound_percent(const struct outbound *outbound, const struct outbound_limits *limits)
 {
     uint32_t by_count = (uint32_t)(outbound->count * 100ULL / limits->messages_max);

@@ -58,6 +58,9 @@ enum outbound_result {
 enum outbound_result outbound_push(struct outbound *outbound, const struct outbound_limits *limits,
                                    struct blob *blob, uint64_t key, bool last_words);
 
+/* Whether a message with this key would take the place of a queued one. */
+bool outbound_holds(struct outbound *outbound, uint64_t key);
+
 /* How full it is, in per cent of the nearer bound. */
 uint32_t outbound_percent(const struct outbound *outbound, const struct outbound_limits *limits);
 

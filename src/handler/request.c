@@ -11,8 +11,8 @@ struct request *request_open(struct session *session, const struct message *mess
         request = malloc(sizeof(*request) + message->id.len);
     if (!request) {
         metrics_count(session->context->metrics, METRIC_SERVER_BUSY);
-        session_error(session, message->id, ERROR_SERVER_BUSY,
-                      "too many requests under way on this connection");
+        session_refuse(session, message, ERROR_SERVER_BUSY,
+                       "too many requests under way on this connection", -1);
         return NULL;
     }
     char *id = (char *)(request + 1);

@@ -37,10 +37,10 @@ struct breaker_limits {
 struct breaker {
     struct breaker_limits limits;
     enum breaker_state state;
-    uint32_t ticket;       /* of this state; grows with every change */
-    int64_t *failures_ms;  /* the last failure_threshold of this CLOSED state, a ring */
-    uint32_t failures;     /* noted in it, ever */
-    uint32_t probes_out;   /* HALF_OPEN: admitted, and not reported as NEITHER */
+    uint32_t ticket;      /* of this state; grows with every change */
+    int64_t *failures_ms; /* the last failure_threshold of this CLOSED state, a ring */
+    uint32_t failures;    /* noted in it, ever */
+    uint32_t probes_out;  /* HALF_OPEN: admitted, and not reported as NEITHER */
     uint32_t probes_passed;
     int64_t opened_at_ms;
 };

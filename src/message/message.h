@@ -236,8 +236,10 @@ struct message {
         struct slice data; /* delivery: raw JSON */
         struct connection_closing closing;
         struct {
-            struct slice name;   /* of the event's type */
-            struct slice fields; /* a JSON object */
+            struct slice name;    /* of the event's type */
+            struct slice fields;  /* a JSON object */
+            struct slice chat_id; /* of a chat's message: where it belongs */
+            int64_t sequence;     /* 0: it is none */
         } relay;
     };
 };

@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "handler/context.h"
 #include "metrics/exposition.h"
+#include "rest/sender_rates.h"
 #include "socket/stream.h"
 #include "socket/tls.h"
 
@@ -20,6 +21,7 @@ struct rest_context {
     struct list https; /* HTTP connections open */
     size_t http_count;
     size_t connections_max; /* of this worker, all kinds */
+    struct sender_rates sender_rates;
     bool shedding;          /* memory is short: nobody new */
 };
 

@@ -1,0 +1,25 @@
+/*
+ * What a connection missed: per chat, the first message that found no room in its queue, so that
+ * connection_closing can name where to start a sync.
+ *
+ * Made only when something is missed, which is followed by the connection's end. At most MISSED_CHATS_MAX
+ * chats are named; a client that is told so many of them syncs all of its chats anyway.
+ */
+#ifndef ROLLCALL_HANDLER_MISSED_H
+#define ROLLCALL_HANDLER_MISSED_H
+
+#include "message/message.h"
+
+enum { MISSED_CHATS_MAX = 1024 };
+
+struct missed;
+
+/* Notes a message, unless an earlier one of its chat stands there. Without memory nothing is noted. */
+void missed_note(struct missed **missed, struct slice chat, int64_t sequence);
+
+/* How many chats there are, and where to start in each; they last until the next note. */
+size_t missed_points(const struct missed *missed, const struct sync_point **points);
+
+void missed_free(struct missed **missed);
+
+#endif
