@@ -290,6 +290,7 @@ static bool compose_planes(struct gateway *gateway)
     gateway->presence.metrics = &gateway->metrics;
     gateway->presence.lost = session_lease_lost;
     gateway->presence.lost_arg = handlers;
+    presence_init(&gateway->presence);
 
     handlers->config = config;
     handlers->loop = &gateway->loop;
@@ -400,6 +401,7 @@ void gateway_free(struct gateway **gateway)
     verifier_free(&freed->verifier);
     mailbox_free(&freed->mailbox);
     ledger_inbox_free(&freed->ledger_inbox);
+    presence_free(&freed->presence);
     last_seen_free(&freed->last_seen);
     typing_rooms_free(&freed->typing.rooms);
     typing_store_free(&freed->typing.store);
