@@ -1,0 +1,218 @@
+/* Leases in, transitions out: who hears what when, and with a state store that is out of reach. */
+#include "presence/presence_plane.h"
+
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static struct world world;
+static struct client alice, bob, phone;
+
+static void open_with(const char *const *sets)
+{
+    world_open(&world, sets);
+    client_connect(&alice, &world, "alice");
+    client_send(&alice, "{\"type\":\"subscribe_presence\",\"user_ids\":[\"bob\"]}");
+    client_expect(&alice, "presence_snapshot");
+}
+
+static void close_world(void)
+{
+    client_hang_up(&alice);
+    world_close(&world);
+}
+
+static int64_t expect_change(const char *status)
+{
+    char piece[64];
+    int64_t version = 0;
+    client_expect(&alice, "presence_changed");
+    snprintf(piece, sizeof(piece), "\"user_id\":\"bob\",\"status\":\"%s\"", status);
+    if (!client_has(&alice, piece))
+        fail_msg("expected %s, got %s", piece, alice.text);
+    assert_int_equal(sscanf(strstr(alice.text, "\"version\":"), "\"version\":%ld", &version), 1);
+    return version;
+}
+
+static void keep_alive(struct client *client)
+{
+    client_frame(client, CLIENT_PONG, "", 0);
+    world_settle(&world);
+}
+
+static void first_and_last_device_make_the_events(void **unused)
+{
+    (void)unused;
+    open_with(WORLD_DEFAULTS);
+    client_connect(&bob, &world, "bob");
+    int64_t version = expect_change("online");
+    assert_true(client_has(&alice, "\"last_seen\":null"));
+    client_connect(&phone, &world, "bob");
+    client_hang_up(&bob);
+    client_expect_nothing(&alice);
+    client_hang_up(&phone);
+    assert_true(expect_change("offline") > version);
+    assert_false(client_has(&alice, "\"last_seen\":null"));
+    client_expect_nothing(&alice);
+    close_world();
+}
+
+static void last_seen_is_kept_by_the_ledger(void **unused)
+{
+    (void)unused;
+    open_with(WORLD_DEFAULTS);
+    client_connect(&bob, &world, "bob");
+    int64_t left_at_ms = world.loop->clock.wall_ms;
+    client_hang_up(&bob);
+    world_advance(&world, 2000);
+    for (size_t i = 0; i < world.ledger.user_count; i++)
+        if (strcmp(world.ledger.users[i].id, "bob") == 0)
+            assert_int_equal(world.ledger.users[i].last_seen_ms, left_at_ms);
+    assert_int_equal(world.ledger.asked[LEDGER_LAST_SEEN_PUT], 1);
+    close_world();
+}
+
+static void a_reload_within_the_grace_is_not_seen(void **unused)
+{
+    (void)unused;
+    open_with(WORLD_SETS("presence.offline_grace_seconds=3"));
+    client_connect(&bob, &world, "bob");
+    expect_change("online");
+    client_hang_up(&bob);
+    world_advance(&world, 2900);
+    client_connect(&bob, &world, "bob");
+    world_advance(&world, 4000);
+    keep_alive(&alice);
+    client_expect_nothing(&alice);
+    client_hang_up(&bob);
+    world_advance(&world, 2999);
+    client_expect_nothing(&alice);
+    world_advance(&world, 1 + world.config.presence.reap_interval_ms);
+    expect_change("offline");
+    close_world();
+}
+
+static void ignore(void *arg, bool registered)
+{
+    (void)arg;
+    assert_true(registered);
+}
+
+/* As one of a gateway that crashed: nobody renews it. */
+static void a_lease_nobody_renews_is_reaped_and_its_last_sign_of_life_shown(void **unused)
+{
+    (void)unused;
+    open_with(WORLD_DEFAULTS);
+    int64_t wall_ms = world.loop->clock.wall_ms;
+    struct lease lease = {.conn_id = {{1}},
+                          .user_id = SLICE("bob"),
+                          .device_id = SLICE("tv"),
+                          .gateway_id = SLICE("gw-crashed"),
+                          .last_heartbeat_ms = wall_ms};
+    presence_open(world.presence, &lease, ignore, NULL);
+    expect_change("online");
+    for (int second = 0; second < 14; second++) {
+        world_advance(&world, 1000);
+        keep_alive(&alice);
+    }
+    world_advance(&world, 999);
+    client_expect_nothing(&alice);
+    world_advance(&world, 1 + world.config.presence.reap_interval_ms);
+    expect_change("offline");
+    assert_int_equal(world_presence(&world, "bob").last_seen_ms, wall_ms);
+    assert_int_equal(world_metric(&world, METRIC_PRESENCE_REAPED), 1);
+    close_world();
+}
+
+static void renewals_are_sent_in_batches_however_many_there_are(void **unused)
+{
+    (void)unused;
+    open_with(WORLD_DEFAULTS);
+    const struct ulid nobodys = {{2}};
+    for (int i = 0; i < 2 * PRESENCE_RENEWALS_MAX + 3; i++)
+        presence_renew(world.presence, SLICE("nobody"), &nobodys, 0);
+    assert_int_equal(world.presence->renewal_count, 3);
+    presence_flush(world.presence);
+    assert_int_equal(world.presence->renewal_count, 0);
+    close_world();
+}
+
+static void what_is_no_event_on_the_bus_is_ignored(void **unused)
+{
+    (void)unused;
+    open_with(WORLD_DEFAULTS);
+    static const char *const payloads[] = {
+        "",         "{}",
+        "nonsense", "{\"type\":\"presence_changed\"}",
+        "[1]",      "{\"type\":\"presence_changed\",\"user_id\":\"bob\",\"status\":\"rich\"}"};
+    static char large[8192];
+    for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++)
+        presence_received(world.presence, SLICE("presence:bob"), slice_of(payloads[i]));
+    presence_received(world.presence, SLICE("presence:bob"), (struct slice){large, sizeof(large)});
+    client_expect_nothing(&alice);
+    close_world();
+}
+
+/* ---- a store out of reach ---- */
+
+static struct state_store *real_store;
+
+static void read_nothing(struct state_store *store, const struct slice *user_ids, size_t count,
+                         void (*done)(void *arg, enum state_status status,
+                                      const struct presence *presences, size_t count),
+                         void *arg)
+{
+    (void)store;
+    (void)user_ids;
+    (void)count;
+    done(arg, STATE_UNAVAILABLE, NULL, 0);
+}
+
+static bool not_available(struct state_store *store)
+{
+    (void)store;
+    return false;
+}
+
+static void presence_is_stale_and_nobody_new_taken_while_the_store_is_out_of_reach(void **unused)
+{
+    (void)unused;
+    char token[WORLD_TOKEN_BYTES_MAX];
+    open_with(WORLD_DEFAULTS);
+    struct state_store_operations operations = *world.presence->store->operations;
+    operations.read = read_nothing;
+    operations.available = not_available;
+    real_store = world.presence->store;
+    struct state_store broken = {&operations};
+    world.presence->store = &broken;
+    client_send(&alice, "{\"type\":\"query_presence\",\"user_ids\":[\"bob\"]}");
+    client_expect(&alice, "presence_snapshot");
+    assert_true(client_has(&alice, "\"status\":\"unknown\""));
+    assert_true(client_has(&alice, "\"stale\":true"));
+    client_dial(&bob, &world, 0);
+    world_token(&world, "bob", "", 60000, token);
+    client_upgrade(&bob, token);
+    assert_int_equal(client_answer(&bob), 503);
+    assert_true(client_has(&bob, "Retry-After:"));
+    world.presence->store = real_store;
+    client_hang_up(&bob);
+    close_world();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_and_last_device_make_the_events),
+        cmocka_unit_test(last_seen_is_kept_by_the_ledger),
+        cmocka_unit_test(a_reload_within_the_grace_is_not_seen),
+        cmocka_unit_test(a_lease_nobody_renews_is_reaped_and_its_last_sign_of_life_shown),
+        cmocka_unit_test(renewals_are_sent_in_batches_however_many_there_are),
+        cmocka_unit_test(what_is_no_event_on_the_bus_is_ignored),
+        cmocka_unit_test(presence_is_stale_and_nobody_new_taken_while_the_store_is_out_of_reach),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,341 @@
+/* Subscriptions and what privacy makes of them, with a ledger that answers when and how the test wants. */
+#include "presence/subscription.h"
+
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static struct world world;
+static struct client alice, bob, carol;
+
+static int open_world(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_SETS("presence.max_subscriptions=5"));
+    client_connect(&alice, &world, "alice");
+    client_connect(&bob, &world, "bob");
+    return 0;
+}
+
+static int close_world(void **unused)
+{
+    (void)unused;
+    client_hang_up(&alice);
+    client_hang_up(&bob);
+    world_close(&world);
+    return 0;
+}
+
+static void set_away(struct client *client, bool away)
+{
+    client_send(client, away ? "{\"type\":\"heartbeat\",\"active\":false}"
+                             : "{\"type\":\"heartbeat\",\"active\":true}");
+    client_expect(client, "heartbeat_ack");
+}
+
+static void subscribe(struct client *client, const char *user)
+{
+    char json[128];
+    snprintf(json, sizeof(json), "{\"type\":\"subscribe_presence\",\"id\":1,\"user_ids\":[\"%s\"]}",
+             user);
+    client_send(client, json);
+}
+
+static void expect_change(struct client *client, const char *user, const char *status)
+{
+    char piece[128];
+    client_expect(client, "presence_changed");
+    snprintf(piece, sizeof(piece), "\"user_id\":\"%s\",\"status\":\"%s\"", user, status);
+    if (!client_has(client, piece))
+        fail_msg("expected %s, got %s", piece, client->text);
+}
+
+/* The setting is stored and every gateway told, as PATCH /v1/me does. */
+static void show(const char *user, enum ledger_visibility visibility)
+{
+    fake_ledger_show(&world.ledger, user, visibility, visibility);
+    presence_publish_privacy(world.presence, slice_of(user));
+    world_settle(&world);
+}
+
+/* ---- subscribing ---- */
+
+static void a_subscriber_hears_of_changes_until_it_unsubscribes(void **unused)
+{
+    (void)unused;
+    subscribe(&alice, "bob");
+    client_expect(&alice, "presence_snapshot");
+    assert_true(client_has(&alice, "\"user_id\":\"bob\",\"status\":\"online\""));
+    set_away(&bob, true);
+    expect_change(&alice, "bob", "away");
+    set_away(&bob, false);
+    expect_change(&alice, "bob", "online");
+    client_send(&alice, "{\"type\":\"unsubscribe_presence\",\"user_ids\":[\"bob\"]}");
+    client_expect(&alice, "ok");
+    set_away(&bob, true);
+    client_expect_nothing(&alice);
+    assert_int_equal(world_metric(&world, METRIC_SUBSCRIPTIONS), 0);
+}
+
+static void a_slow_subscriber_gets_the_latest_only(void **unused)
+{
+    (void)unused;
+    subscribe(&alice, "bob");
+    client_expect(&alice, "presence_snapshot");
+    for (int i = 0; i < 5; i++) { /* in one turn */
+        const char *json = i % 2 ? "{\"type\":\"heartbeat\",\"active\":true}"
+                                 : "{\"type\":\"heartbeat\",\"active\":false}";
+        client_frame(&bob, CLIENT_TEXT, json, strlen(json));
+    }
+    expect_change(&alice, "bob", "away");
+    client_expect_nothing(&alice);
+    assert_int_equal(world_metric(&world, METRIC_MESSAGES_SUPERSEDED), 4);
+}
+
+static void repeated_users_count_once_and_the_bound_holds(void **unused)
+{
+    (void)unused;
+    client_send(&alice, "{\"type\":\"subscribe_presence\",\"user_ids\":[\"a\",\"b\",\"a\",\"c\"]}");
+    client_expect(&alice, "presence_snapshot");
+    client_send(&alice, "{\"type\":\"subscribe_presence\",\"user_ids\":[\"a\",\"d\",\"e\"]}");
+    client_expect(&alice, "presence_snapshot");
+    subscribe(&alice, "f");
+    client_expect(&alice, "error");
+    assert_true(client_has(&alice, "\"code\":\"SUBSCRIPTION_LIMIT\""));
+    subscribe(&alice, "e");
+    client_expect(&alice, "presence_snapshot");
+    assert_int_equal(world_metric(&world, METRIC_SUBSCRIPTIONS), 5);
+}
+
+static void a_change_between_subscribing_and_the_snapshot_is_not_missed(void **unused)
+{
+    (void)unused;
+    world.ledger.holding = true;
+    subscribe(&alice, "bob");
+    set_away(&bob, true);
+    client_expect_nothing(&alice); /* nothing is shown before privacy has spoken */
+    fake_ledger_release_all(&world.ledger);
+    client_expect(&alice, "presence_snapshot");
+    assert_true(client_has(&alice, "\"user_id\":\"bob\",\"status\":\"away\""));
+}
+
+static void a_subscribe_that_failed_leaves_nothing_behind(void **unused)
+{
+    (void)unused;
+    world.ledger.failing = LEDGER_UNAVAILABLE;
+    subscribe(&alice, "bob");
+    client_expect(&alice, "error");
+    assert_int_equal(world_metric(&world, METRIC_SUBSCRIPTIONS), 0);
+    world.ledger.failing = LEDGER_OK;
+    show("bob", LEDGER_VISIBLE_EVERYONE);
+    set_away(&bob, true);
+    client_expect_nothing(&alice);
+}
+
+static void a_failed_subscribe_does_not_take_back_what_is_held(void **unused)
+{
+    (void)unused;
+    subscribe(&alice, "bob");
+    client_expect(&alice, "presence_snapshot");
+    world.ledger.failing = LEDGER_UNAVAILABLE;
+    subscribe(&alice, "bob");
+    client_expect(&alice, "error");
+    set_away(&bob, true);
+    expect_change(&alice, "bob", "away");
+}
+
+static void of_two_subscribes_under_way_one_may_fail(void **unused)
+{
+    (void)unused;
+    world.ledger.holding = true;
+    world.ledger.failing = LEDGER_UNAVAILABLE;
+    subscribe(&alice, "bob");
+    world.ledger.failing = LEDGER_OK;
+    subscribe(&alice, "bob");
+    fake_ledger_release(&world.ledger);
+    client_expect(&alice, "error");
+    fake_ledger_release(&world.ledger);
+    client_expect(&alice, "presence_snapshot");
+    set_away(&bob, true);
+    expect_change(&alice, "bob", "away");
+}
+
+static void unsubscribing_before_the_answer_is_honoured(void **unused)
+{
+    (void)unused;
+    world.ledger.holding = true;
+    subscribe(&alice, "bob");
+    client_send(&alice, "{\"type\":\"unsubscribe_presence\",\"user_ids\":[\"bob\"]}");
+    client_expect(&alice, "ok");
+    fake_ledger_release_all(&world.ledger);
+    client_expect(&alice, "presence_snapshot");
+    set_away(&bob, true);
+    client_expect_nothing(&alice);
+}
+
+/* ---- reviews ---- */
+
+static void who_loses_sight_is_told_unknown_once_and_then_nothing(void **unused)
+{
+    (void)unused;
+    subscribe(&alice, "bob");
+    client_expect(&alice, "presence_snapshot");
+    show("bob", LEDGER_VISIBLE_NOBODY);
+    expect_change(&alice, "bob", "unknown");
+    assert_true(client_has(&alice, "\"reason\":\"privacy\""));
+    assert_true(client_has(&alice, "\"version\":0"));
+    set_away(&bob, true);
+    client_expect_nothing(&alice);
+    show("bob", LEDGER_VISIBLE_EVERYONE);
+    expect_change(&alice, "bob", "away");
+    client_expect_nothing(&alice);
+}
+
+static void contacts_see_what_strangers_do_not(void **unused)
+{
+    (void)unused;
+    client_connect(&carol, &world, "carol");
+    fake_ledger_befriend(&world.ledger, "alice", "bob");
+    subscribe(&alice, "bob");
+    client_expect(&alice, "presence_snapshot");
+    subscribe(&carol, "bob");
+    client_expect(&carol, "presence_snapshot");
+    show("bob", LEDGER_VISIBLE_CONTACTS_ONLY);
+    client_expect_nothing(&alice);
+    expect_change(&carol, "bob", "unknown");
+    assert_true(client_has(&carol, "\"reason\":\"not_contacts\""));
+    set_away(&bob, true);
+    expect_change(&alice, "bob", "away");
+    client_expect_nothing(&carol);
+    client_hang_up(&carol);
+}
+
+/* The reading is older than the setting, and its answer comes after the review's. */
+static void a_setting_changed_while_somebody_subscribes_is_not_undone(void **unused)
+{
+    (void)unused;
+    world.ledger.holding = true;
+    subscribe(&alice, "bob");
+    show("bob", LEDGER_VISIBLE_NOBODY);
+    fake_ledger_release_newest(&world.ledger); /* the review */
+    world_settle(&world);
+    world.ledger.holding = false;
+    fake_ledger_release_all(&world.ledger); /* the subscriber's own */
+    set_away(&bob, true);
+    while (client_next(&alice) == CLIENT_TEXT)
+        assert_true(client_has(&alice, "\"status\":\"unknown\""));
+    show("bob", LEDGER_VISIBLE_EVERYONE);
+    expect_change(&alice, "bob", "away");
+}
+
+static void a_review_that_was_overtaken_does_not_count(void **unused)
+{
+    (void)unused;
+    subscribe(&alice, "bob");
+    client_expect(&alice, "presence_snapshot");
+    show("bob", LEDGER_VISIBLE_NOBODY);
+    expect_change(&alice, "bob", "unknown");
+    world.ledger.holding = true;
+    show("bob", LEDGER_VISIBLE_EVERYONE);
+    show("bob", LEDGER_VISIBLE_NOBODY);
+    fake_ledger_release_newest(&world.ledger);
+    fake_ledger_release_all(&world.ledger);
+    set_away(&bob, true);
+    client_expect_nothing(&alice);
+}
+
+static void a_look_gives_up_when_settings_never_stand_still(void **unused)
+{
+    (void)unused;
+    world.ledger.holding = true;
+    subscribe(&alice, "bob");
+    for (int i = 0; i < 10 && world.ledger.held_count; i++) {
+        show("bob", i % 2 ? LEDGER_VISIBLE_EVERYONE : LEDGER_VISIBLE_NOBODY);
+        while (world.ledger.held_count > 1)
+            fake_ledger_release_newest(&world.ledger); /* the reviews */
+        fake_ledger_release(&world.ledger);
+        world_settle(&world);
+    }
+    assert_int_equal(world.ledger.held_count, 0);
+    enum client_event event;
+    while ((event = client_next(&alice)) == CLIENT_TEXT &&
+           !client_has(&alice, "\"type\":\"error\""))
+        ;
+    assert_int_equal(event, CLIENT_TEXT);
+    assert_true(client_has(&alice, "\"id\":1,\"code\":\"SERVICE_UNAVAILABLE\""));
+}
+
+/* Until the ledger says who may see, nobody does. */
+static void while_the_ledger_is_away_a_change_of_settings_hides(void **unused)
+{
+    (void)unused;
+    subscribe(&alice, "bob");
+    client_expect(&alice, "presence_snapshot");
+    world.ledger.failing = LEDGER_UNAVAILABLE;
+    show("bob", LEDGER_VISIBLE_NOBODY);
+    set_away(&bob, true);
+    client_expect_nothing(&alice);
+    world_advance(&world, 2000);
+    client_expect_nothing(&alice);
+    world.ledger.failing = LEDGER_OK;
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    expect_change(&alice, "bob", "unknown");
+    client_expect_nothing(&alice);
+}
+
+static void after_the_ledger_is_back_those_who_may_see_hear_how_things_stand(void **unused)
+{
+    (void)unused;
+    subscribe(&alice, "bob");
+    client_expect(&alice, "presence_snapshot");
+    world.ledger.failing = LEDGER_TIMEOUT;
+    show("bob", LEDGER_VISIBLE_EVERYONE);
+    set_away(&bob, true);
+    client_expect_nothing(&alice);
+    world.ledger.failing = LEDGER_OK;
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    expect_change(&alice, "bob", "away");
+    client_expect_nothing(&alice);
+}
+
+static void a_review_nobody_waits_for_any_more_ends(void **unused)
+{
+    (void)unused;
+    client_connect(&carol, &world, "carol");
+    subscribe(&carol, "bob");
+    client_expect(&carol, "presence_snapshot");
+    world.ledger.holding = true;
+    show("bob", LEDGER_VISIBLE_NOBODY);
+    client_hang_up(&carol);
+    fake_ledger_release_all(&world.ledger);
+    world_settle(&world);
+    assert_true(list_empty(&world.presence->reviews));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        TEST(a_subscriber_hears_of_changes_until_it_unsubscribes),
+        TEST(a_slow_subscriber_gets_the_latest_only),
+        TEST(repeated_users_count_once_and_the_bound_holds),
+        TEST(a_change_between_subscribing_and_the_snapshot_is_not_missed),
+        TEST(a_subscribe_that_failed_leaves_nothing_behind),
+        TEST(a_failed_subscribe_does_not_take_back_what_is_held),
+        TEST(of_two_subscribes_under_way_one_may_fail),
+        TEST(unsubscribing_before_the_answer_is_honoured),
+        TEST(who_loses_sight_is_told_unknown_once_and_then_nothing),
+        TEST(contacts_see_what_strangers_do_not),
+        TEST(a_setting_changed_while_somebody_subscribes_is_not_undone),
+        TEST(a_review_that_was_overtaken_does_not_count),
+        TEST(a_look_gives_up_when_settings_never_stand_still),
+        TEST(while_the_ledger_is_away_a_change_of_settings_hides),
+        TEST(after_the_ledger_is_back_those_who_may_see_hear_how_things_stand),
+        TEST(a_review_nobody_waits_for_any_more_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
