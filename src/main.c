@@ -1,5 +1,7 @@
 /* Arguments: which command, and nothing else. */
 #include "config/config.h"
+#include "dead_letters_command.h"
+#include "repair_command.h"
 #include "serve_options.h"
 #include "server.h"
 #include "token_command.h"
@@ -41,6 +43,8 @@ static const struct command {
     const char *name;
     int (*run)(int argc, char **argv);
 } COMMANDS[] = {
+    {"repair", repair_command},
+    {"dead-letters", dead_letters_command},
     {"serve", serve},   {"token", token_command}, {"help", help},        {"--help", help},
     {"-h", help},       {"version", version},     {"--version", version}, {"-V", version},
 };

@@ -79,6 +79,8 @@ void serve_options_write_usage(FILE *out)
           "Commands:\n"
           "  serve                             run a gateway\n"
           "  token USER                        print a signed token\n"
+          "  repair CHAT                       restore the counter of a halted chat\n"
+          "  dead-letters                      list or replay what could not be fanned out\n"
           "\n"
           "  --help                            print this; after a command, its options\n"
           "  --version                         print the version\n"
