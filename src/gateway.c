@@ -2,11 +2,13 @@
 
 #include "base/container.h"
 #include "base/log.h"
+#include "gateway_messages.h"
 #include "handler/session.h"
 #include "ledger/last_seen.h"
 #include "ledger_inbox.h"
 #include "memory_pressure.h"
 #include "presence/presence_event.h"
+#include "presence/push.h"
 #include "rest/rest_context.h"
 #include "routing/delivery.h"
 #include "socket/listener.h"
@@ -42,7 +44,9 @@ struct gateway {
     struct verifier verifier;
     struct presence_plane presence;
     struct typing_plane typing;
+    struct call_plane calls;
     struct chat_plane chats;
+    struct gateway_messages messages;
     struct handler_context handlers;
     struct rest_context rest;
     struct delivery delivery;
@@ -109,7 +113,10 @@ static bool is_drained(struct gateway *gateway)
         return false;
     if (!gateway->last_seen.flushing)
         last_seen_flush(&gateway->last_seen);
-    return last_seen_idle(&gateway->last_seen);
+    bool time_is_up = !wheel_is_set(&gateway->drain_deadline);
+    return (gateway_messages_idle(&gateway->messages) || time_is_up) &&
+           last_seen_idle(&gateway->last_seen) &&
+           audience_idle(&gateway->presence.audience);
 }
 
 /* ---- orders from other threads ---- */
@@ -173,7 +180,7 @@ static void housekeep(struct wheel_timer *timer)
         .draining = gateway->handlers.draining,
     };
     state_put_gateway(gateway->store, &info);
-    ledger_client_expire(&gateway->ledger);
+    gateway_messages_tick(&gateway->messages);
     last_seen_tick(&gateway->last_seen);
     memory_pressure_check(&gateway->rest);
     metrics_set(&gateway->metrics, METRIC_ROUTING_KEYS_COUNT, (int64_t)gateway->router.routes.size);
@@ -196,6 +203,7 @@ static void reap(struct wheel_timer *timer)
     loop_set_timer(&gateway->loop, timer,
                    gateway->loop.clock.now_ms + gateway->parts.config->presence.reap_interval_ms);
     presence_reap(&gateway->presence);
+    call_plane_tick(&gateway->calls);
 }
 
 /* ---- events from the bus ---- */
@@ -209,6 +217,8 @@ static void received(void *arg, struct slice topic, struct slice payload)
         presence_received(&gateway->presence, topic, payload);
     else if (chat_topic != CHAT_TOPIC_NONE)
         chat_received(&gateway->chats, chat_topic, chat_id, payload);
+    else if (push_is(payload))
+        push_received(&gateway->presence, payload);
     else
         delivery_received(&gateway->delivery, payload);
 }
@@ -245,7 +255,12 @@ static bool compose_ports(struct gateway *gateway)
     ledger_client_init(&gateway->ledger, gateway->parts.ledger, &gateway->loop.clock,
                        ledger_inbox_post, &gateway->ledger_inbox);
     gateway->typing.store = memory_typing_store(gateway->parts.typing, &gateway->loop.clock);
-    return gateway->store && gateway->bus && gateway->typing.store;
+    gateway->calls.store = memory_calls_store(gateway->parts.calls, &gateway->loop.clock);
+    struct circle_store *circles =
+        memory_circles_store(gateway->parts.circles, gateway->store, &gateway->loop.clock);
+    return circles &&
+           audience_init(&gateway->presence.audience, circles, gateway->parts.hash_seed) &&
+           gateway->store && gateway->bus && gateway->typing.store && gateway->calls.store;
 }
 
 static bool compose_chats(struct gateway *gateway)
@@ -274,6 +289,36 @@ static bool compose_chats(struct gateway *gateway)
     gateway->handlers.chats = &gateway->chats;
     gateway->handlers.typing = typing;
     return typing_rooms_init(&typing->rooms, gateway->parts.hash_seed);
+}
+
+static bool compose_calls(struct gateway *gateway)
+{
+    gateway->calls.presence = &gateway->presence;
+    gateway->calls.delivery = &gateway->delivery;
+    gateway->calls.random = &gateway->random;
+    gateway->calls.is_connected = session_is_connected;
+    gateway->calls.arg = &gateway->handlers;
+    gateway->handlers.calls = &gateway->calls;
+    return call_bindings_init(&gateway->calls.bindings, gateway->parts.hash_seed);
+}
+
+static bool compose_messages(struct gateway *gateway)
+{
+    struct gateway_messages_parts parts = {
+        .config = gateway->parts.config,
+        .loop = &gateway->loop,
+        .random = &gateway->random,
+        .metrics = &gateway->metrics,
+        .ledger = gateway->parts.ledger,
+        .client = &gateway->ledger,
+        .delivery = &gateway->delivery,
+        .typing = &gateway->typing,
+        .hash_seed = gateway->parts.hash_seed,
+        .started_at_ms = gateway->parts.started_at_ms,
+        .replays = gateway->index == 0,
+    };
+    gateway->handlers.messages = &gateway->messages.plane;
+    return gateway_messages_make(&gateway->messages, &parts);
 }
 
 static bool compose_planes(struct gateway *gateway)
@@ -321,6 +366,7 @@ static bool compose_planes(struct gateway *gateway)
         .store = gateway->store,
         .metrics = &gateway->metrics,
         .is_connection = session_is_connection,
+        .is_device = session_is_device,
         .close = close_session,
         .arg = handlers,
     };
@@ -355,7 +401,8 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
         !router_init(&gateway->router, parts->hash_seed, gateway->bus, &gateway->encoder,
                      session_deliver) ||
         !last_seen_init(&gateway->last_seen, &gateway->ledger, parts->hash_seed) ||
-        !compose_planes(gateway) || !compose_chats(gateway))
+        !compose_planes(gateway) || !compose_chats(gateway) ||
+        !compose_messages(gateway) || !compose_calls(gateway))
         return NULL; /* the process gives up: nothing is worth unwinding */
     gateway->housekeeping.fire = housekeep;
     gateway->reaping.fire = reap;
@@ -388,8 +435,10 @@ void gateway_run(struct gateway *gateway)
     bus_subscribe(gateway->bus, delivery_topic(topic, gateway->handlers.gateway_id));
     housekeep(&gateway->housekeeping);
     reap(&gateway->reaping);
+    gateway_messages_start(&gateway->messages);
     while (!is_drained(gateway))
         loop_turn(&gateway->loop, -1);
+    gateway_messages_stop(&gateway->messages);
 }
 
 void gateway_free(struct gateway **gateway)
@@ -401,8 +450,12 @@ void gateway_free(struct gateway **gateway)
     verifier_free(&freed->verifier);
     mailbox_free(&freed->mailbox);
     ledger_inbox_free(&freed->ledger_inbox);
+    gateway_messages_free(&freed->messages);
     presence_free(&freed->presence);
+    audience_free(&freed->presence.audience);
     last_seen_free(&freed->last_seen);
+    call_bindings_free(&freed->calls.bindings);
+    call_store_free(&freed->calls.store);
     typing_rooms_free(&freed->typing.rooms);
     typing_store_free(&freed->typing.store);
     router_free(&freed->router);

@@ -17,6 +17,8 @@
 #include "ledger/ledger.h"
 #include "metrics/exposition.h"
 #include "socket/tls.h"
+#include "store/memory_calls.h"
+#include "store/memory_circle.h"
 #include "store/memory_state.h"
 #include "store/memory_typing.h"
 
@@ -30,7 +32,9 @@ enum { GATEWAY_ERROR_TEXT_MAX = 512 };
 struct gateway_parts {
     const struct config *config;
     struct memory_state *state;
+    struct memory_circles *circles;
     struct memory_typing *typing;
+    struct memory_calls *calls;
     struct mailbox_exchange *exchange;
     struct ledger *ledger;
     struct exposition *exposition;

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "config/address.h"
 #include "gateway.h"
+#include "ledger/breaker_ledger.h"
 #include "ledger/sqlite_ledger.h"
 
 #include <errno.h>
@@ -99,6 +100,25 @@ static bool load_tls(struct server *server)
     return server->tls || fail("TLS", error);
 }
 
+static int64_t monotonic_ms(void)
+{
+    return clock_microseconds() / 1000;
+}
+
+/* The breaker stands before the ledger of all gateways: what one of them finds out, all know. */
+static bool guard_ledger(struct server *server, struct ledger *ledger)
+{
+    const struct config_circuit_breaker *config = &server->config->gateway.circuit_breaker;
+    struct breaker_limits limits = {
+        .failure_threshold = config->failure_threshold,
+        .probe_count = config->half_open_probe_count,
+        .failure_window_ms = config->failure_window_ms,
+        .open_duration_ms = config->open_duration_ms,
+    };
+    server->parts.ledger = breaker_ledger_make(ledger, &limits, monotonic_ms);
+    return server->parts.ledger || fail("start", "out of memory");
+}
+
 static bool open_ledger(struct server *server)
 {
     const struct config *config = server->config;
@@ -111,8 +131,10 @@ static bool open_ledger(struct server *server)
         snprintf(path, sizeof(path), "%s", config->ledger.url + 7);
     else
         return fail(config->ledger.url, "this build has the sqlite: ledger only");
-    server->parts.ledger = sqlite_ledger_open(path, NULL, &error);
-    return server->parts.ledger || fail("ledger", error.text);
+    if (!slice_is(slice_of(config->feed.url), "local"))
+        return fail(config->feed.url, "this build has the feed \"local\" only");
+    struct ledger *ledger = sqlite_ledger_open(path, NULL, &error);
+    return ledger ? guard_ledger(server, ledger) : fail("ledger", error.text);
 }
 
 static bool make_state(struct server *server)
@@ -132,13 +154,24 @@ static bool make_state(struct server *server)
         .rate_per_second = config->typing.rate_per_second,
         .hash_seed = server->parts.hash_seed,
     };
+    struct memory_calls_options calls = {
+        .ring_timeout_ms = config->call.ring_timeout_ms,
+        .reconnect_grace_ms = config->call.reconnect_grace_ms,
+        .lease_window_ms = config->presence.expiry_window_ms,
+        .hash_seed = server->parts.hash_seed,
+    };
     server->parts.state = memory_state_make(&options);
+    server->parts.calls = memory_calls_make(&calls);
     server->parts.typing = memory_typing_make(&typing);
+    server->parts.circles = memory_circles_make(&(struct memory_circles_options){
+        .contacts_total_max = MEMORY_CIRCLE_CONTACTS_TOTAL_MAX,
+        .hash_seed = server->parts.hash_seed,
+    });
     server->parts.exchange =
         mailbox_exchange_make(server->parts.workers, server->parts.hash_seed);
     server->parts.exposition = calloc(1, sizeof(struct exposition));
-    return (server->parts.state && server->parts.typing && server->parts.exchange &&
-            server->parts.exposition) ||
+    return (server->parts.state && server->parts.circles && server->parts.typing && server->parts.exchange &&
+            server->parts.calls && server->parts.exposition) ||
            fail("start", "out of memory");
 }
 
@@ -315,7 +348,9 @@ static void free_parts(struct server *server)
     for (size_t i = 0; i < server->parts.workers; i++)
         gateway_free(&server->gateways[i]);
     mailbox_exchange_free(&server->parts.exchange);
+    memory_circles_free(&server->parts.circles);
     memory_state_free(&server->parts.state);
+    memory_calls_free(&server->parts.calls);
     memory_typing_free(&server->parts.typing);
     exposition_free(server->parts.exposition);
     free(server->parts.exposition);

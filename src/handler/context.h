@@ -5,9 +5,11 @@
 #include "auth/verifier.h"
 #include "config/config.h"
 #include "connection/connection.h"
+#include "durability/message_plane.h"
 #include "ledger/ledger.h"
 #include "message/fields.h"
 #include "presence/chat.h"
+#include "presence/call_plane.h"
 #include "presence/presence_plane.h"
 #include "routing/delivery.h"
 #include "routing/router.h"
@@ -22,9 +24,11 @@ struct handler_context {
     struct router *router;
     struct delivery *delivery;
     struct presence_plane *presence;
+    struct call_plane *calls;
     struct chat_plane *chats;
     struct typing_plane *typing;
     struct ledger_client *ledger;
+    struct message_plane *messages;
     struct verifier *verifier;
     struct loop_task verify; /* runs the verifier while it has work */
     struct loop_task flush;  /* sends collected renewals */

@@ -14,11 +14,19 @@ static const struct command COMMANDS[MESSAGE_TYPE_COUNT] = {
     [MESSAGE_CLOSE_CHAT] = {handle_close_chat},
     [MESSAGE_TYPING_START] = {handle_typing_start},
     [MESSAGE_TYPING_STOP] = {handle_typing_stop, .unlimited = true},
+    [MESSAGE_SEND_MESSAGE] = {handle_send_message},
+    [MESSAGE_ACK] = {handle_ack},
+    [MESSAGE_SYNC_REQUEST] = {handle_sync_request},
+    [MESSAGE_CALL_REQUEST] = {handle_call_request},
+    [MESSAGE_CALL_ACCEPT] = {handle_call_accept},
+    [MESSAGE_CALL_REJECT] = {handle_call_reject},
+    [MESSAGE_CALL_END] = {handle_call_end},
+    [MESSAGE_CALL_SIGNAL] = {handle_call_signal},
     [MESSAGE_REFRESH_TOKEN] = {handle_refresh_token},
 };
 
 /* True when the command may go on; else the client was told when to come back. */
-static bool within_rate(struct session *session, struct slice id)
+static bool within_rate(struct session *session, const struct message *message)
 {
     const struct config_inbound *limits = &session->context->config->gateway.backpressure.inbound;
     int64_t retry_after_ms;
@@ -27,30 +35,16 @@ static bool within_rate(struct session *session, struct slice id)
                         &retry_after_ms))
         return true;
     metrics_count(session->context->metrics, METRIC_RATE_LIMITED);
-    connection_send(&session->connection,
-                    &(struct message){.type = MESSAGE_ERROR,
-                                      .id = id,
-                                      .error = {.code = ERROR_RATE_LIMITED,
-                                                .text = "too many commands",
-                                                .retry_after_ms = retry_after_ms,
-                                                .grace_period_ms = -1}});
+    session_refuse(session, message, ERROR_RATE_LIMITED, "too many commands", retry_after_ms);
     return false;
 }
 
 void dispatch_invalid(struct session *session, const struct message *message, const char *problem)
 {
-    if (!within_rate(session, message->id))
+    if (!within_rate(session, message))
         return;
     metrics_count(session->context->metrics, METRIC_INVALID_MESSAGES);
-    struct message answer = {.type = MESSAGE_ERROR,
-                             .id = message->id,
-                             .error = {.code = ERROR_INVALID_MESSAGE,
-                                       .text = problem,
-                                       .retry_after_ms = -1,
-                                       .grace_period_ms = -1}};
-    if (message->type == MESSAGE_SEND_MESSAGE)
-        answer.error.client_message_id = message->send.client_message_id;
-    connection_send(&session->connection, &answer);
+    session_refuse(session, message, ERROR_INVALID_MESSAGE, problem, -1);
 }
 
 void dispatch(struct session *session, const struct message *message)
@@ -59,6 +53,6 @@ void dispatch(struct session *session, const struct message *message)
         COMMANDS[message->type].handle;
     if (!handle)
         dispatch_invalid(session, message, "unknown type");
-    else if (COMMANDS[message->type].unlimited || within_rate(session, message->id))
+    else if (COMMANDS[message->type].unlimited || within_rate(session, message))
         handle(session, message);
 }

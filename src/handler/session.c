@@ -3,6 +3,7 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "handler/dispatch.h"
+#include "handler/missed.h"
 #include "handler/request.h"
 
 #include <stdlib.h>
@@ -41,6 +42,20 @@ void session_error(struct session *session, struct slice id, enum error_code cod
             .type = MESSAGE_ERROR,
             .id = id,
             .error = {.code = code, .text = text, .retry_after_ms = -1, .grace_period_ms = -1}});
+}
+
+void session_refuse(struct session *session, const struct message *command, enum error_code code,
+                    const char *text, int64_t retry_after_ms)
+{
+    struct message answer = {.type = MESSAGE_ERROR,
+                             .id = command->id,
+                             .error = {.code = code,
+                                       .text = text,
+                                       .retry_after_ms = retry_after_ms,
+                                       .grace_period_ms = -1}};
+    if (command->type == MESSAGE_SEND_MESSAGE)
+        answer.error.client_message_id = command->send.client_message_id;
+    connection_send(&session->connection, &answer);
 }
 
 /* ---- activity and lease ---- */
@@ -115,6 +130,8 @@ void session_lease_lost(void *arg, struct slice user_id, const struct ulid *conn
         return;
     struct lease lease = session_lease(session);
     presence_open(context->presence, &lease, reopened, NULL);
+    struct call_device device = session_device(session);
+    call_plane_attach(context->calls, &device); /* what was forgotten may have been in a call */
 }
 
 struct session *session_find(struct handler_context *context, struct slice user_id,
@@ -134,6 +151,23 @@ struct session *session_find(struct handler_context *context, struct slice user_
 bool session_is_connection(const struct endpoint *endpoint, const struct ulid *conn_id)
 {
     return ulid_equal(&CONTAINER_OF(endpoint, struct session, endpoint)->conn_id, conn_id);
+}
+
+bool session_is_device(const struct endpoint *endpoint, struct slice device_id)
+{
+    const struct session *session = CONTAINER_OF(endpoint, struct session, endpoint);
+    return slice_equal((struct slice){session->device, session->device_len}, device_id);
+}
+
+bool session_is_connected(void *arg, struct slice user_id, const struct ulid *conn_id)
+{
+    return session_find(arg, user_id, conn_id) != NULL;
+}
+
+struct call_device session_device(const struct session *session)
+{
+    return (struct call_device){
+        session_user(session), {session->device, session->device_len}, session->conn_id};
 }
 
 /* ---- limits ---- */
@@ -166,10 +200,22 @@ void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uin
     struct session *session = CONTAINER_OF(endpoint, struct session, endpoint);
     struct blob *blob =
         broadcast_blob(broadcast, session->context->encoder, session->connection.dialect);
-    if (blob)
-        connection_queue(&session->connection, blob_share(blob), key);
-    else
+    bool queued = blob && connection_queue(&session->connection, blob_share(blob), key);
+    if (!blob)
         connection_fail(&session->connection);
+    const struct message *message = broadcast->message;
+    if (!queued && message->type == MESSAGE_RELAY && message->relay.sequence)
+        missed_note(&session->missed, message->relay.chat_id, message->relay.sequence);
+}
+
+static bool owes(const struct connection *connection)
+{
+    return CONTAINER_OF(connection, struct session, connection)->request_count > 0;
+}
+
+static size_t sync_from(const struct connection *connection, const struct sync_point **points)
+{
+    return missed_points(CONTAINER_OF(connection, struct session, connection)->missed, points);
 }
 
 static void payload(struct connection *connection, char *data, size_t len, bool binary)
@@ -181,6 +227,9 @@ static void payload(struct connection *connection, char *data, size_t len, bool 
     if (binary ||
         !connection->dialect->decode(&session->context->scratch, data, len, &message, &problem))
         dispatch_invalid(session, &message, problem);
+    else if (connection->closing)
+        session_refuse(session, &message, ERROR_SERVICE_UNAVAILABLE,
+                       "this connection is about to close", 0);
     else
         dispatch(session, &message);
 }
@@ -200,17 +249,22 @@ static void left(struct connection *connection)
     memcpy(user, user_id.data, user_id.len);
     router_detach(context->router, &session->endpoint);
     presence_close(context->presence, (struct slice){user, user_id.len}, &session->conn_id);
+    call_plane_detach(context->calls, (struct slice){user, user_id.len}, &session->conn_id);
 }
 
 static void gone(struct connection *connection)
 {
-    free(session_of(connection));
+    struct session *session = session_of(connection);
+    missed_free(&session->missed);
+    free(session);
 }
 
 static const struct connection_owner OWNER = {
     .payload = payload,
     .tick = tick,
     .left = left,
+    .owes = owes,
+    .sync_from = sync_from,
     .gone = gone,
 };
 
@@ -265,5 +319,7 @@ struct session *session_open(struct handler_context *context, struct stream *fro
     session_limit_token(session, identity->expires_at_wall_ms);
     connection_wake_at(&session->connection, session->renew_at_ms);
     connection_wake_at(&session->connection, now_ms + context->config->presence.idle_ms);
+    struct call_device device = session_device(session);
+    call_plane_attach(context->calls, &device);
     return session;
 }

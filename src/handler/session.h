@@ -17,6 +17,7 @@
 #include "handler/context.h"
 #include "routing/router.h"
 
+struct missed;
 struct request;
 
 struct session {
@@ -25,6 +26,8 @@ struct session {
     struct handler_context *context;
     struct ulid conn_id;
     struct rate_limit commands;
+    struct rate_limit messages;
+    struct missed *missed; /* chats' messages that found no room; NULL as long as all did */
     struct request *requests; /* answers that are still owed */
     int64_t active_at_ms;
     int64_t renew_at_ms;
@@ -64,8 +67,22 @@ struct session *session_find(struct handler_context *context, struct slice user_
 /* delivery.is_connection */
 bool session_is_connection(const struct endpoint *endpoint, const struct ulid *conn_id);
 
+/* delivery.is_device */
+bool session_is_device(const struct endpoint *endpoint, struct slice device_id);
+
+/* call_plane.is_connected; `arg` is the handler context. */
+bool session_is_connected(void *arg, struct slice user_id, const struct ulid *conn_id);
+
+/* The device as calls know it. Borrows from the session. */
+struct call_device session_device(const struct session *session);
+
 /* The lease as the store should know it. Borrows from the session. */
 struct lease session_lease(const struct session *session);
+
+/* Refuses a command: the error names its id and, of a send_message, its client_message_id. A
+ * `retry_after_ms` < 0 is not said. */
+void session_refuse(struct session *session, const struct message *command, enum error_code code,
+                    const char *text, int64_t retry_after_ms);
 
 /* Sends an error that answers `id` (SLICE_NONE: nothing in particular). */
 void session_error(struct session *session, struct slice id, enum error_code code,

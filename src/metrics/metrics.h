@@ -76,6 +76,8 @@ enum {
     ROW(MESSAGES_OUT, "gateway_messages_queued", COUNTER, "Messages queued for clients")           \
     ROW(MESSAGES_SUPERSEDED, "gateway_messages_superseded", COUNTER,                               \
         "Queued presence changes replaced by a newer one")                                         \
+    ROW(STATES_SHED, "gateway_states_shed", COUNTER,                                               \
+        "Presence and typing changes not queued because the queue filled up")                      \
     ROW(BUS_DROPPED, "gateway_bus_dropped", COUNTER,                                               \
         "Events another gateway's full mailbox refused")                                           \
     ROW(HTTP_REQUESTS, "http_requests", COUNTER, "HTTP requests answered")                         \
@@ -101,6 +103,13 @@ enum {
         "Sockets the last presence change went to")                                                \
     ROW(PRESENCE_DELIVERIES, "presence_deliveries", COUNTER,                                       \
         "Presence changes delivered to sockets")                                                   \
+    ROW(FRIENDS_TOLD, "presence_friend_deliveries", COUNTER,                                       \
+        "Presence changes of contacts delivered to sockets without a subscription")                \
+    ROW(FRIENDS_SKIPPED, "presence_friend_skipped", COUNTER,                                       \
+        "Presence changes whose contacts could not be found out")                                  \
+    ROW(CIRCLE_HITS, "presence_circle_hits", COUNTER, "Circles of users found in the cache")       \
+    ROW(CIRCLE_MISSES, "presence_circle_misses", COUNTER,                                          \
+        "Circles of users that were read from the ledger")                                         \
     ROW(TYPING_DELIVERY_P99, "typing_delivery_time_p99", P99(TYPING),                              \
         "Seconds from a typing update to its delivery, 99th percentile")                           \
     ROW(CHATS_OPEN, "chats_open", SUM, "Chats that connections have open")                         \
@@ -110,6 +119,19 @@ enum {
     ROW(TYPING_PUSHES, "typing_pushes", COUNTER, "Typing changes told to a room")                  \
     ROW(TYPING_COALESCED, "typing_coalesced", COUNTER, "Typing that ended before a room was told") \
     ROW(TYPING_DELIVERIES, "typing_deliveries", COUNTER, "Typing changes delivered to sockets")    \
+    ROW(CALLS_STARTED, "calls_started", COUNTER, "Calls that began to ring or were declared")       \
+    ROW(CALLS_ANSWERED, "calls_answered", COUNTER, "Calls accepted")                               \
+    ROW(CALLS_BUSY, "calls_busy", COUNTER, "Call requests answered with CALL_BUSY")                \
+    ROW(CALLS_ENDED_HANGUP, "calls_ended_hangup", COUNTER, "Calls ended by one of the two")        \
+    ROW(CALLS_ENDED_REJECTED, "calls_ended_rejected", COUNTER, "Calls rejected")                   \
+    ROW(CALLS_ENDED_CANCELLED, "calls_ended_cancelled", COUNTER,                                   \
+        "Calls given up by the caller while they rang")                                            \
+    ROW(CALLS_ENDED_TIMEOUT, "calls_ended_timeout", COUNTER, "Calls nobody answered")              \
+    ROW(CALLS_ENDED_DISCONNECTED, "calls_ended_disconnected", COUNTER,                             \
+        "Calls ended because a device was gone for too long")                                      \
+    ROW(CALLS_ACTIVE, "calls_active", SUM, "Calls under way (add up all gateways of a fleet)")     \
+    ROW(CALL_RING_TIME_P99, "call_ring_time_p99", P99(CALL_RING),                                  \
+        "Seconds from a request to its answer, 99th percentile")                                   \
     ROW(ROUTING_KEYS_COUNT, "routing_keys_count", SUM, "Routing entries held")                     \
     ROW(ROUTING_MULTI_DEVICE_USERS, "routing_multi_device_users", LARGEST,                         \
         "Users with more than one connection")                                                     \
@@ -186,6 +208,7 @@ enum metric {
     ROW(PRESENCE, "presence_update_latency_seconds",                                               \
         "From a transition to its delivery to local sockets")                                      \
     ROW(TYPING, "typing_delivery_time_seconds", "From a typing update to its delivery")            \
+    ROW(CALL_RING, "call_ring_time_seconds", "From a call's request to its answer")                \
     ROW(PERSIST, "durability_persist_latency_seconds", "Making a message durable")                 \
     ROW(PUBLISH, "durability_kafka_produce_latency_seconds", "Publishing an event")                \
     ROW(DELIVERY, "fanout_delivery_latency_seconds",                                               \

@@ -10,6 +10,13 @@ static const struct rest_route ROUTES[] = {
     {HTTP1_GET, "/v1/me", REST_USER, rest_me_get},
     {HTTP1_PATCH, "/v1/me", REST_USER, rest_me_patch},
     {HTTP1_POST, "/v1/users/{user}/deliver", REST_DELIVER, rest_deliver},
+    {HTTP1_GET, "/v1/chats", REST_USER, rest_chats_get},
+    {HTTP1_POST, "/v1/chats", REST_USER, rest_chats_post},
+    {HTTP1_GET, "/v1/chats/{chat}", REST_USER, rest_chat_get},
+    {HTTP1_PUT, "/v1/chats/{chat}/members/{user}", REST_USER, rest_chat_member_put},
+    {HTTP1_DELETE, "/v1/chats/{chat}/members/{user}", REST_USER, rest_chat_member_delete},
+    {HTTP1_GET, "/v1/chats/{chat}/messages", REST_USER, rest_messages_get},
+    {HTTP1_POST, "/v1/chats/{chat}/messages", REST_USER, rest_message_post},
     {HTTP1_GET, "/admin/v1/gateways", REST_ADMIN, rest_admin_gateways},
     {HTTP1_GET, "/admin/v1/connections", REST_ADMIN, rest_admin_connections},
     {HTTP1_DELETE, "/admin/v1/connections/{conn_id}", REST_ADMIN, rest_admin_connection_delete},
@@ -76,6 +83,18 @@ static const struct rest_route *find(struct exchange *exchange, struct buffer *a
         buffer_append_text(allowed, METHOD_NAMES[ROUTES[i].method]);
     }
     return NULL;
+}
+
+size_t router_table_body_bytes_max(struct exchange *exchange)
+{
+    const struct config_gateway *gateway = &exchange->context->handlers->config->gateway;
+    struct buffer allowed = BUFFER_INIT;
+    const struct rest_route *route = find(exchange, &allowed);
+    buffer_free(&allowed);
+    bool takes_list = route && route->handle == rest_chats_post;
+    return takes_list && gateway->http.max_list_body_bytes > gateway->http.max_body_bytes
+               ? gateway->http.max_list_body_bytes
+               : gateway->http.max_body_bytes;
 }
 
 static void preflight(struct exchange *exchange)

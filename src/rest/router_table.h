@@ -19,6 +19,9 @@ struct rest_route {
     void (*handle)(struct exchange *exchange);
 };
 
+/* How long the body of a request may be, by its head. */
+size_t router_table_body_bytes_max(struct exchange *exchange);
+
 /* Finds the route of a complete request and answers it. */
 void router_table_dispatch(struct exchange *exchange);
 
@@ -28,6 +31,13 @@ void rest_presence_many(struct exchange *exchange);
 void rest_me_get(struct exchange *exchange);
 void rest_me_patch(struct exchange *exchange);
 void rest_deliver(struct exchange *exchange);
+void rest_chats_get(struct exchange *exchange);
+void rest_chats_post(struct exchange *exchange);
+void rest_chat_get(struct exchange *exchange);
+void rest_chat_member_put(struct exchange *exchange);
+void rest_chat_member_delete(struct exchange *exchange);
+void rest_messages_get(struct exchange *exchange);
+void rest_message_post(struct exchange *exchange);
 void rest_admin_gateways(struct exchange *exchange);
 void rest_admin_connections(struct exchange *exchange);
 void rest_admin_connection_delete(struct exchange *exchange);
