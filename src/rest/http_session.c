@@ -112,8 +112,8 @@ static void start_exchange(struct http_session *session, size_t head_len)
         refuse(session, 503, "out of memory");
         return;
     }
-    const struct config *config = session->context->handlers->config;
-    http1_body_start(&exchange->body_decoder, &exchange->head, config->gateway.http.max_body_bytes);
+    http1_body_start(&exchange->body_decoder, &exchange->head,
+                     router_table_body_bytes_max(exchange));
     if (exchange->head.expect_continue) {
         buffer_append_text(&session->out, "HTTP/1.1 100 Continue\r\n\r\n");
         stream_want_write(&session->stream);

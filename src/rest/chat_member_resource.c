@@ -1,0 +1,45 @@
+/* PUT, DELETE /v1/chats/{id}/members/{user}: every member may add and remove members. */
+#include "rest/chat_json.h"
+#include "rest/router_table.h"
+
+static void added(void *arg, const struct ledger_change_outcome *outcome)
+{
+    struct exchange *exchange = arg;
+    if (outcome->status != LEDGER_OK) {
+        chat_json_error(&exchange, outcome->status);
+        return;
+    }
+    exchange_reply_empty(&exchange);
+}
+
+void rest_chat_member_put(struct exchange *exchange)
+{
+    if (user_id_valid(exchange->parameters[1]))
+        ledger_chat_member_add(exchange->context->handlers->ledger, exchange->parameters[0],
+                               exchange_user(exchange), exchange->parameters[1], added, exchange);
+    else
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is no user id");
+}
+
+static void removed(void *arg, const struct ledger_change_outcome *outcome)
+{
+    struct exchange *exchange = arg;
+    struct handler_context *handlers = exchange->context->handlers;
+    if (outcome->status != LEDGER_OK) {
+        chat_json_error(&exchange, outcome->status);
+        return;
+    }
+    if (outcome->changed)
+        chat_publish_removal(handlers->chats, exchange->parameters[0], exchange->parameters[1]);
+    exchange_reply_empty(&exchange);
+}
+
+void rest_chat_member_delete(struct exchange *exchange)
+{
+    if (user_id_valid(exchange->parameters[1]))
+        ledger_chat_member_remove(exchange->context->handlers->ledger, exchange->parameters[0],
+                                  exchange_user(exchange), exchange->parameters[1], removed,
+                                  exchange);
+    else
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is no user id");
+}

@@ -1,0 +1,168 @@
+/* POST /v1/chats, GET /v1/chats, GET /v1/chats/{id} */
+#include "rest/chat_json.h"
+#include "rest/router_table.h"
+
+#include <stdlib.h>
+
+enum { CHATS_PAGE = 100 }; /* unless another limit is asked for, LEDGER_PAGE_MAX at most */
+
+/* ---- making one ---- */
+
+static void created(void *arg, const struct ledger_chat_outcome *outcome)
+{
+    struct exchange *exchange = arg;
+    struct buffer json = BUFFER_INIT;
+    if (outcome->status != LEDGER_OK) {
+        chat_json_error(&exchange, outcome->status);
+        return;
+    }
+    chat_json_write(&json, &outcome->chat);
+    exchange_reply_json(&exchange, outcome->created ? 201 : 200, &json);
+}
+
+static size_t count_elements(struct slice raw)
+{
+    struct json json;
+    size_t count = 0;
+    json_init(&json, (char *)raw.data, raw.len);
+    json_array(&json);
+    while (json_element(&json) && json_skip(&json))
+        count++;
+    return count;
+}
+
+/* The ids stand in the body; their slices must be freed. NULL: *problem says why. */
+static struct slice *read_members(struct slice raw, size_t *count, const char **problem)
+{
+    struct json json;
+    *problem = "members must be a list of user ids";
+    json_init(&json, (char *)raw.data, raw.len);
+    if (!raw.len || json_peek(&json) != JSON_ARRAY)
+        return NULL;
+    size_t named = count_elements(raw);
+    if (named > LEDGER_CHAT_MEMBERS_MAX) {
+        *problem = "a chat has at most 10000 members";
+        return NULL;
+    }
+    struct slice *members = malloc((named + 1) * sizeof(*members));
+    json_array(&json);
+    for (*count = 0; members && json_element(&json); (*count)++)
+        if (!json_string(&json, &members[*count]) || !user_id_valid(members[*count])) {
+            free(members);
+            *problem = "members must be user ids: 1 to 128 bytes, no control characters";
+            return NULL;
+        }
+    return members;
+}
+
+/* The id that was given, or a new one written to `made`; SLICE_NONE when what was given is none. */
+static struct slice choose_id(struct exchange *exchange, char made[ULID_TEXT_LEN])
+{
+    struct handler_context *handlers = exchange->context->handlers;
+    struct slice raw = fields_find(&handlers->scratch, "chat_id");
+    struct slice id = {made, ULID_TEXT_LEN};
+    if (raw.data)
+        return fields_string(raw, &id) && user_id_valid(id) ? id : SLICE_NONE;
+    struct ulid ulid = ulid_make(handlers->loop->clock.wall_ms, handlers->random);
+    ulid_write(made, &ulid);
+    return id;
+}
+
+void rest_chats_post(struct exchange *exchange)
+{
+    struct handler_context *handlers = exchange->context->handlers;
+    char made[ULID_TEXT_LEN];
+    const char *problem;
+    size_t count;
+    if (!exchange_json(&exchange))
+        return;
+    struct slice id = choose_id(exchange, made);
+    if (!id.data) {
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE,
+                       "chat_id must be a string of 1 to 128 bytes, no control characters");
+        return;
+    }
+    struct slice *members =
+        read_members(fields_find(&handlers->scratch, "members"), &count, &problem);
+    if (!members) {
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, problem);
+        return;
+    }
+    ledger_chat_create(handlers->ledger, id, exchange_user(exchange), members, count, created,
+                       exchange);
+    free(members);
+}
+
+/* ---- reading ---- */
+
+static void got(void *arg, const struct ledger_chat_outcome *outcome)
+{
+    struct exchange *exchange = arg;
+    struct buffer json = BUFFER_INIT;
+    if (outcome->status != LEDGER_OK) {
+        chat_json_error(&exchange, outcome->status);
+        return;
+    }
+    chat_json_write(&json, &outcome->chat);
+    exchange_reply_json(&exchange, 200, &json);
+}
+
+void rest_chat_get(struct exchange *exchange)
+{
+    ledger_chat_get(exchange->context->handlers->ledger, exchange->parameters[0],
+                    exchange_user(exchange), got, exchange);
+}
+
+static void listed(void *arg, const struct ledger_chats_outcome *outcome)
+{
+    struct exchange *exchange = arg;
+    struct buffer json = BUFFER_INIT;
+    if (outcome->status != LEDGER_OK) {
+        chat_json_error(&exchange, outcome->status);
+        return;
+    }
+    json_write_object(&json);
+    json_write_key(&json, SLICE("chats"));
+    json_write_array(&json);
+    for (size_t i = 0; i < outcome->count; i++)
+        chat_json_write(&json, &outcome->chats[i]);
+    json_write_array_end(&json);
+    json_write_key_bool(&json, SLICE("has_more"), outcome->has_more);
+    json_write_object_end(&json);
+    exchange_reply_json(&exchange, 200, &json);
+}
+
+/* False: it is there and no number from 1 to LEDGER_PAGE_MAX. */
+static bool read_limit(const struct exchange *exchange, uint32_t *limit)
+{
+    char text[EXCHANGE_PARAMETER_BYTES_MAX];
+    struct slice value;
+    *limit = CHATS_PAGE;
+    if (!http1_query_find(exchange->head.target.query, SLICE("limit")).data)
+        return true;
+    if (!exchange_query(exchange, SLICE("limit"), text, sizeof(text), &value) || value.len > 4)
+        return false;
+    *limit = 0;
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.data[i] < '0' || value.data[i] > '9')
+            return false;
+        *limit = *limit * 10 + (uint32_t)(value.data[i] - '0');
+    }
+    return *limit >= 1 && *limit <= LEDGER_PAGE_MAX;
+}
+
+void rest_chats_get(struct exchange *exchange)
+{
+    char text[EXCHANGE_PARAMETER_BYTES_MAX];
+    struct slice after = SLICE_NONE;
+    uint32_t limit;
+    bool given = http1_query_find(exchange->head.target.query, SLICE("after")).data != NULL;
+    if (!read_limit(exchange, &limit))
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "limit must be from 1 to 1000");
+    else if (given && (!exchange_query(exchange, SLICE("after"), text, sizeof(text), &after) ||
+                       !user_id_valid(after)))
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "after must be a chat's id");
+    else
+        ledger_chats_list(exchange->context->handlers->ledger, exchange_user(exchange), after,
+                          limit, true, listed, exchange);
+}
