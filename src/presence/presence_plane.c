@@ -132,6 +132,32 @@ void presence_close(struct presence_plane *plane, struct slice user_id, const st
     state_close(plane->store, user_id, conn_id, settle, plane);
 }
 
+struct call_setting {
+    struct presence_plane *plane;
+    void (*done)(void *arg);
+    void *arg;
+};
+
+static void call_set(void *arg, enum state_status status, const struct state_transition *transition)
+{
+    struct call_setting setting = *(struct call_setting *)arg;
+    free(arg);
+    settle(setting.plane, status, transition);
+    setting.done(setting.arg);
+}
+
+void presence_set_call(struct presence_plane *plane, struct slice user_id, bool in_call,
+                       void (*done)(void *arg), void *arg)
+{
+    struct call_setting *setting = malloc(sizeof(*setting));
+    if (!setting) {
+        done(arg);
+        return;
+    }
+    *setting = (struct call_setting){plane, done, arg};
+    state_set_call(plane->store, user_id, in_call, call_set, setting);
+}
+
 static void reaped(void *arg, enum state_status status, const struct state_transition *transitions,
                    size_t count)
 {

@@ -68,6 +68,10 @@ void presence_set_idle(struct presence_plane *plane, struct slice user_id,
 void presence_close(struct presence_plane *plane, struct slice user_id,
                     const struct ulid *conn_id);
 
+/* The user is in a call, or no longer. `done` runs when the store has answered, whatever it said. */
+void presence_set_call(struct presence_plane *plane, struct slice user_id, bool in_call,
+                       void (*done)(void *arg), void *arg);
+
 /* One bounded pass over leases that ran out, and over reviews that could not be made. */
 void presence_reap(struct presence_plane *plane);
 

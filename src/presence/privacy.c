@@ -27,6 +27,12 @@ struct privacy_decision privacy_decide(struct slice viewer, const struct ledger_
                                      PRESENCE_REASON_NONE};
 }
 
+bool privacy_allows_call(struct slice caller, const struct ledger_profile *target)
+{
+    return target->are_contacts && !target->blocked_by_viewer && !target->blocked_by_target &&
+           !slice_equal(caller, target->user);
+}
+
 struct presence privacy_apply(const struct presence *presence, struct privacy_decision decision)
 {
     if (decision.view == PRIVACY_HIDDEN)

@@ -26,6 +26,9 @@ struct privacy_decision {
 
 struct privacy_decision privacy_decide(struct slice viewer, const struct ledger_profile *target);
 
+/* Calls need a mutual contact, whatever is shown of presence. */
+bool privacy_allows_call(struct slice caller, const struct ledger_profile *target);
+
 /* The presence as this viewer may see it. */
 struct presence privacy_apply(const struct presence *presence, struct privacy_decision decision);
 

@@ -70,6 +70,12 @@ static void make_parts(struct world *world)
         .rate_per_second = world->config.typing.rate_per_second,
         .hash_seed = 1,
     });
+    world->parts.calls = memory_calls_make(&(struct memory_calls_options){
+        .ring_timeout_ms = world->config.call.ring_timeout_ms,
+        .reconnect_grace_ms = world->config.call.reconnect_grace_ms,
+        .lease_window_ms = world->config.presence.expiry_window_ms,
+        .hash_seed = 1,
+    });
     exposition_init(world->parts.exposition, clock.now_ms, clock.wall_ms);
 }
 
@@ -112,6 +118,7 @@ void world_close(struct world *world)
     gateway_free(&world->gateway);
     mailbox_exchange_free(&world->parts.exchange);
     memory_state_free(&world->parts.state);
+    memory_calls_free(&world->parts.calls);
     memory_typing_free(&world->parts.typing);
     exposition_free(world->parts.exposition);
     free(world->parts.exposition);
