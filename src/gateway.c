@@ -302,6 +302,12 @@ static bool compose_calls(struct gateway *gateway)
     return call_bindings_init(&gateway->calls.bindings, gateway->parts.hash_seed);
 }
 
+static void sent_a_message(void *arg, struct slice chat_id, struct slice user_id)
+{
+    struct gateway *gateway = arg;
+    typing_ended(&gateway->typing, chat_id, user_id);
+}
+
 static bool compose_messages(struct gateway *gateway)
 {
     struct gateway_messages_parts parts = {
@@ -318,7 +324,11 @@ static bool compose_messages(struct gateway *gateway)
         .replays = gateway->index == 0,
     };
     gateway->handlers.messages = &gateway->messages.plane;
-    return gateway_messages_make(&gateway->messages, &parts);
+    if (!gateway_messages_make(&gateway->messages, &parts))
+        return false;
+    gateway->messages.plane.sent = sent_a_message;
+    gateway->messages.plane.sent_arg = gateway;
+    return true;
 }
 
 static bool compose_planes(struct gateway *gateway)

@@ -141,6 +141,17 @@ test('closing the chat and leaving end it', async () => {
   await seen(bob, 'alice6', false);
 });
 
+test('a message sent ends it, on whatever device it was', async () => {
+  const [phone, bob] = await room('sent', 'alice11', 'bob11');
+  const laptop = await connect(server, 'alice11');
+  await open(bob, 'sent');
+  start(phone, 'sent');
+  await seen(bob, 'alice11', true);
+  const message = { type: 'send_message', chat_id: 'sent', client_message_id: '1', body: 'done' };
+  assert.equal((await laptop.ask(message)).type, 'message_ack');
+  await seen(bob, 'alice11', false);
+});
+
 test('the snapshot says who types already, and the end is told', async () => {
   const [alice, bob, shy] = await room('joined', 'alice7', 'bob7', 'shy7');
   await setVisibility(server, 'shy7', 'nobody');
