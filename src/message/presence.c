@@ -38,3 +38,13 @@ const char *presence_reason_name(enum presence_reason reason)
     }
     return NULL;
 }
+
+bool presence_reason_parse(struct slice name, enum presence_reason *out)
+{
+    for (int i = PRESENCE_REASON_PRIVACY; i <= PRESENCE_REASON_NOT_CONTACTS; i++)
+        if (slice_is(name, presence_reason_name((enum presence_reason)i))) {
+            *out = (enum presence_reason)i;
+            return true;
+        }
+    return false;
+}

@@ -41,6 +41,7 @@ bool presence_status_parse(struct slice name, enum presence_status *out);
 
 /* NULL for PRESENCE_REASON_NONE. */
 const char *presence_reason_name(enum presence_reason reason);
+bool presence_reason_parse(struct slice name, enum presence_reason *out);
 
 /* What somebody sees who may not see. */
 static inline struct presence presence_hidden(struct slice user_id, enum presence_reason reason)

@@ -60,6 +60,8 @@ bool presence_event_read_member(struct json *json, struct slice key, struct slic
         return read_time(json, &presence->last_seen_ms);
     if (slice_is(key, "version"))
         return json_int(json, &presence->version);
+    if (slice_is(key, "reason"))
+        return read_reason(json, &presence->reason);
     if (slice_is(key, "timestamp"))
         return read_time(json, &change->timestamp_ms);
     return json_skip(json);

@@ -46,9 +46,10 @@ static void apply_transition(struct presence_plane *plane,
         return;
     metrics_count(plane->metrics, METRIC_PRESENCE_TRANSITIONS);
     note_last_seen(plane, &transition->presence);
-    publish(plane, &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED,
-                                            .change = {.presence = transition->presence,
-                                                       .timestamp_ms = transition->at_ms}});
+    struct presence_change change = {transition->presence, transition->at_ms};
+    publish(plane,
+            &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED, .change = change});
+    audience_tell(plane, &change);
 }
 
 /* For operations whose caller waits for nothing. */

@@ -21,6 +21,7 @@
 #include "ledger/last_seen.h"
 #include "ledger/ledger.h"
 #include "metrics/metrics.h"
+#include "presence/audience.h"
 #include "routing/router.h"
 #include "store/state_store.h"
 
@@ -38,6 +39,7 @@ struct presence_plane {
     struct ledger_client *ledger;
     struct last_seen *last_seen;
     struct metrics *metrics;
+    struct audience audience; /* made with audience_init(); without it nobody has contacts */
     /* The store no longer knew this lease of ours: its session must open it again. */
     void (*lost)(void *arg, struct slice user_id, const struct ulid *conn_id);
     void *lost_arg;
@@ -65,8 +67,7 @@ void presence_flush(struct presence_plane *plane);
 
 void presence_set_idle(struct presence_plane *plane, struct slice user_id,
                        const struct ulid *conn_id, bool idle);
-void presence_close(struct presence_plane *plane, struct slice user_id,
-                    const struct ulid *conn_id);
+void presence_close(struct presence_plane *plane, struct slice user_id, const struct ulid *conn_id);
 
 /* The user is in a call, or no longer. `done` runs when the store has answered, whatever it said. */
 void presence_set_call(struct presence_plane *plane, struct slice user_id, bool in_call,

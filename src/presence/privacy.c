@@ -27,6 +27,19 @@ struct privacy_decision privacy_decide(struct slice viewer, const struct ledger_
                                      PRESENCE_REASON_NONE};
 }
 
+struct privacy_decision privacy_of_contact(const struct ledger_settings *settings)
+{
+    struct ledger_profile profile = {
+        .user = SLICE("user"), .settings = *settings, .are_contacts = true};
+    return privacy_decide(SLICE("contact"), &profile);
+}
+
+struct privacy_decision privacy_of_stranger(const struct ledger_settings *settings)
+{
+    struct ledger_profile profile = {.user = SLICE("user"), .settings = *settings};
+    return privacy_decide(SLICE("stranger"), &profile);
+}
+
 bool privacy_allows_call(struct slice caller, const struct ledger_profile *target)
 {
     return target->are_contacts && !target->blocked_by_viewer && !target->blocked_by_target &&

@@ -26,6 +26,10 @@ struct privacy_decision {
 
 struct privacy_decision privacy_decide(struct slice viewer, const struct ledger_profile *target);
 
+/* What any contact sees of a user with these settings, and what anybody else does who is not blocked. */
+struct privacy_decision privacy_of_contact(const struct ledger_settings *settings);
+struct privacy_decision privacy_of_stranger(const struct ledger_settings *settings);
+
 /* Calls need a mutual contact, whatever is shown of presence. */
 bool privacy_allows_call(struct slice caller, const struct ledger_profile *target);
 

@@ -1,5 +1,8 @@
 /* GET /v1/me, PATCH /v1/me: one's own settings. */
+#include "presence/exposure.h"
 #include "rest/router_table.h"
+
+#include <stdlib.h>
 
 static const char *const VISIBILITY_NAMES[] = {
     [LEDGER_VISIBLE_CONTACTS_ONLY] = "contacts_only",
@@ -37,16 +40,34 @@ void rest_me_get(struct exchange *exchange)
                         exchange);
 }
 
+/* An answer that waits until everybody has been told. */
+struct changing {
+    struct exchange *exchange;
+    struct ledger_settings settings;
+};
+
+static void changed(void *arg)
+{
+    struct changing *changing = arg;
+    reply(changing->exchange, &changing->settings);
+    free(changing);
+}
+
 static void put(void *arg, const struct ledger_settings_outcome *outcome)
 {
     struct exchange *exchange = arg;
-    if (outcome->status != LEDGER_OK) {
-        exchange_ledger_error(&exchange, outcome->status);
+    struct changing *changing = outcome->status == LEDGER_OK ? malloc(sizeof(*changing)) : NULL;
+    if (!changing) {
+        exchange_ledger_error(&exchange, outcome->status != LEDGER_OK ? outcome->status
+                                                                      : LEDGER_UNAVAILABLE);
         return;
     }
-    if (memcmp(&outcome->settings, &outcome->previous, sizeof(outcome->settings)) != 0)
-        presence_publish_privacy(exchange->context->handlers->presence, exchange_user(exchange));
-    reply(exchange, &outcome->settings);
+    *changing = (struct changing){exchange, outcome->settings};
+    if (memcmp(&outcome->settings, &outcome->previous, sizeof(outcome->settings)) == 0)
+        changed(changing);
+    else
+        exposure_of_settings(exchange->context->handlers->presence, exchange_user(exchange),
+                             &outcome->previous, &outcome->settings, changed, changing);
 }
 
 /* NULL in *chosen when the member is absent. False: it is there and wrong. */

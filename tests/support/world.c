@@ -65,6 +65,8 @@ static void make_parts(struct world *world)
         .hash_seed = 1,
         .started_at_ms = clock.wall_ms,
     });
+    world->parts.circles = memory_circles_make(
+        &(struct memory_circles_options){.contacts_total_max = 2 * CIRCLE_CONTACTS_MAX});
     world->parts.typing = memory_typing_make(&(struct memory_typing_options){
         .ttl_ms = world->config.typing.ttl_ms,
         .rate_per_second = world->config.typing.rate_per_second,
@@ -117,6 +119,7 @@ void world_close(struct world *world)
     ledger_close(&world->parts.ledger);
     gateway_free(&world->gateway);
     mailbox_exchange_free(&world->parts.exchange);
+    memory_circles_free(&world->parts.circles);
     memory_state_free(&world->parts.state);
     memory_calls_free(&world->parts.calls);
     memory_typing_free(&world->parts.typing);

@@ -1,0 +1,260 @@
+#include "presence/audience.h"
+
+#include "base/container.h"
+#include "base/json.h"
+#include "presence/chat_event.h"
+#include "presence/circle_load.h"
+#include "presence/presence_event.h"
+#include "presence/presence_plane.h"
+#include "presence/privacy.h"
+#include "presence/push.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A question under way: asked of the cache, or on the list of the load it waits for. */
+struct question {
+    struct list of_load;
+    struct presence_plane *plane;
+    void (*done)(void *arg, const struct circle *circle);
+    void *arg;
+    uint8_t attempts;
+    uint8_t user_id_len;
+    char user_id[];
+};
+
+/* One user's circle being read. */
+struct load {
+    struct table_node node;
+    struct presence_plane *plane;
+    struct list questions;
+    size_t question_count;
+    uint64_t ticket;
+    uint8_t user_id_len;
+    char user_id[];
+};
+
+static struct slice load_user(const struct load *load)
+{
+    return (struct slice){load->user_id, load->user_id_len};
+}
+
+static bool load_matches(const struct table_node *node, struct slice key)
+{
+    return slice_equal(load_user(CONTAINER_OF(node, struct load, node)), key);
+}
+
+bool audience_init(struct audience *audience, struct circle_store *circles, uint64_t hash_seed)
+{
+    *audience = (struct audience){.circles = circles};
+    return table_init(&audience->loads, hash_seed, load_matches);
+}
+
+/* By now the ledger has answered, or given up on, all that was asked of it. */
+void audience_free(struct audience *audience)
+{
+    table_free(&audience->loads);
+    circle_store_free(&audience->circles);
+}
+
+bool audience_idle(const struct audience *audience)
+{
+    return audience->loads.size == 0;
+}
+
+/* ---- asking ---- */
+
+static void answer(struct question *question, const struct circle *circle)
+{
+    if (!circle)
+        metrics_count(question->plane->metrics, METRIC_FRIENDS_SKIPPED);
+    question->done(question->arg, circle);
+    free(question);
+}
+
+static void ask_cache(struct question *question);
+
+static void loaded(void *arg, const struct circle *circle)
+{
+    struct load *load = arg;
+    struct audience *audience = &load->plane->audience;
+    if (circle)
+        circle_put(audience->circles, load_user(load), load->ticket, circle);
+    table_remove(&audience->loads, &load->node);
+    while (!list_empty(&load->questions)) {
+        struct question *question = CONTAINER_OF(load->questions.next, struct question, of_load);
+        list_remove(&question->of_load);
+        if (circle && ++question->attempts < AUDIENCE_ATTEMPTS_MAX)
+            ask_cache(question);
+        else
+            answer(question, NULL);
+    }
+    free(load);
+}
+
+static struct load *find_load(struct presence_plane *plane, struct slice user_id)
+{
+    struct table_node *node = table_find(&plane->audience.loads, user_id);
+    return node ? CONTAINER_OF(node, struct load, node) : NULL;
+}
+
+static void wait_for(struct load *load, struct question *question)
+{
+    list_append(&load->questions, &question->of_load);
+    if (++load->question_count <= AUDIENCE_WAITING_MAX)
+        return;
+    struct question *oldest = CONTAINER_OF(load->questions.next, struct question, of_load);
+    list_remove(&oldest->of_load);
+    load->question_count--;
+    answer(oldest, NULL);
+}
+
+/* The question waits for a load that is under way, or begins one. */
+static void load_circle(struct question *question, uint64_t ticket)
+{
+    struct presence_plane *plane = question->plane;
+    struct slice user_id = {question->user_id, question->user_id_len};
+    struct load *load = find_load(plane, user_id);
+    if (load) {
+        wait_for(load, question);
+        return;
+    }
+    if (plane->audience.loads.size < AUDIENCE_LOADS_MAX)
+        load = malloc(sizeof(*load) + user_id.len);
+    if (!load) {
+        answer(question, NULL);
+        return;
+    }
+    *load = (struct load){.plane = plane, .ticket = ticket, .user_id_len = (uint8_t)user_id.len};
+    memcpy(load->user_id, user_id.data, user_id.len);
+    list_init(&load->questions);
+    wait_for(load, question);
+    table_insert(&plane->audience.loads, &load->node, load_user(load));
+    metrics_count(plane->metrics, METRIC_CIRCLE_MISSES);
+    circle_load(plane->ledger, load_user(load), loaded, load);
+}
+
+static void heard(void *arg, enum state_status status, const struct circle_audience *audience)
+{
+    struct question *question = arg;
+    if (status != STATE_OK) {
+        answer(question, NULL);
+    } else if (audience->known) {
+        metrics_count(question->plane->metrics, METRIC_CIRCLE_HITS);
+        answer(question, &audience->circle);
+    } else {
+        load_circle(question, audience->ticket);
+    }
+}
+
+static void ask_cache(struct question *question)
+{
+    circle_audience(question->plane->audience.circles,
+                    (struct slice){question->user_id, question->user_id_len}, heard, question);
+}
+
+void audience_ask(struct presence_plane *plane, struct slice user_id,
+                  void (*done)(void *arg, const struct circle *circle), void *arg)
+{
+    struct question *question =
+        plane->audience.circles ? malloc(sizeof(*question) + user_id.len) : NULL;
+    if (!question) {
+        done(arg, NULL);
+        return;
+    }
+    *question = (struct question){
+        .plane = plane, .done = done, .arg = arg, .user_id_len = (uint8_t)user_id.len};
+    memcpy(question->user_id, user_id.data, user_id.len);
+    list_init(&question->of_load);
+    struct load *load = find_load(plane, user_id);
+    if (load)
+        wait_for(load, question);
+    else
+        ask_cache(question);
+}
+
+void audience_drop(struct presence_plane *plane, struct slice user_id)
+{
+    if (plane->audience.circles)
+        circle_drop(plane->audience.circles, user_id);
+}
+
+/* ---- telling ---- */
+
+void audience_tell_chats(struct presence_plane *plane, const struct circle_list *chats,
+                         const struct presence_change *change, const struct circle_list *except,
+                         const struct circle_list *except_too)
+{
+    char name[ROUTER_TOPIC_BYTES_MAX];
+    struct buffer payload = BUFFER_INIT;
+    if (chats->count == 0)
+        return;
+    struct message message = {.type = MESSAGE_PRESENCE_CHANGED, .change = *change};
+    json_write_object(&payload);
+    json_write_key_string(&payload, SLICE("type"), message_name(&message));
+    fields_encode(&payload, &message);
+    json_write_key(&payload, SLICE("except"));
+    json_write_array(&payload);
+    for (size_t i = 0; i < except->count; i++)
+        json_write_string(&payload, except->ids[i]);
+    for (size_t i = 0; i < except_too->count; i++)
+        json_write_string(&payload, except_too->ids[i]);
+    json_write_array_end(&payload);
+    json_write_object_end(&payload);
+    for (size_t i = 0; !payload.failed && i < chats->count && i < AUDIENCE_CHATS_MAX; i++)
+        bus_publish(plane->bus, chat_topic_name(name, chats->ids[i], CHAT_TOPIC_PRESENCE),
+                    buffer_slice(&payload));
+    buffer_free(&payload);
+}
+
+/* A change of presence on its way; it outlives the transition that made it. */
+struct telling {
+    struct presence_plane *plane;
+    struct presence_change change;
+    char user_id[];
+};
+
+/* Where contacts see when somebody was last seen and others do not, the chats' version, which says
+ * less, must not reach them first. */
+static void tell_circle(struct telling *telling, const struct circle *circle)
+{
+    struct ledger_settings settings = {(enum ledger_visibility)circle->presence_visibility,
+                                       (enum ledger_visibility)circle->last_seen_visibility};
+    struct presence_change change = telling->change;
+    struct privacy_decision contact = privacy_of_contact(&settings);
+    struct privacy_decision stranger = privacy_of_stranger(&settings);
+    const struct circle_list none = {0};
+    if (contact.view == PRIVACY_HIDDEN)
+        return;
+    change.presence = privacy_apply(&telling->change.presence, contact);
+    push_send(telling->plane, &circle->contacts, &(struct push){.change = change});
+    if (stranger.view == PRIVACY_HIDDEN)
+        return;
+    change.presence = privacy_apply(&telling->change.presence, stranger);
+    audience_tell_chats(telling->plane, &circle->chats, &change, &circle->blocked,
+                        stranger.view == contact.view ? &none : &circle->contacts);
+}
+
+static void tell(void *arg, const struct circle *circle)
+{
+    struct telling *telling = arg;
+    if (circle)
+        tell_circle(telling, circle);
+    free(telling);
+}
+
+void audience_tell(struct presence_plane *plane, const struct presence_change *change)
+{
+    struct slice user_id = change->presence.user_id;
+    if (!plane->audience.circles)
+        return;
+    circle_set_online(plane->audience.circles, user_id, change->presence.status != PRESENCE_OFFLINE,
+                      change->presence.version);
+    struct telling *telling = malloc(sizeof(*telling) + user_id.len);
+    if (!telling)
+        return;
+    *telling = (struct telling){.plane = plane, .change = *change};
+    memcpy(telling->user_id, user_id.data, user_id.len);
+    telling->change.presence.user_id.data = telling->user_id;
+    audience_ask(plane, user_id, tell, telling);
+}

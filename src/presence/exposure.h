@@ -1,0 +1,42 @@
+/*
+ * Exposure: what may be seen of somebody has become different. The one door for every change of a
+ * setting, a contact or a block, once it is committed; nothing else may change who sees whom.
+ *
+ * Each forgets what was cached and then brings everybody who was watching in line with what privacy
+ * decides now: who loses sight is told `unknown` once and then nothing; who gains it is told how things
+ * stand.
+ *
+ *   a setting    all subscribers (reviewed on their gateways), all contacts, all who have a chat open
+ *   a relation   the two, each as a viewer of the other: decided here, pushed to their devices
+ *
+ * A block must not show: what the blocked is told is what they would be told by somebody who chose
+ * `nobody` and then ended the contact, in that order. That is why the caller sends contact_removed when
+ * `done` has run and not before.
+ */
+#ifndef ROLLCALL_PRESENCE_EXPOSURE_H
+#define ROLLCALL_PRESENCE_EXPOSURE_H
+
+#include "ledger/ledger.h"
+
+#include <stdbool.h>
+
+struct presence_plane;
+
+enum exposure_cause {
+    EXPOSURE_CONTACT_MADE,
+    EXPOSURE_CONTACT_ENDED,
+    EXPOSURE_BLOCKED, /* by the first of the two */
+    EXPOSURE_UNBLOCKED
+};
+
+/* `done` runs once, when all that must be told is on its way, or cannot be told because a store does not
+ * answer; who looks will see it then. */
+void exposure_of_relation(struct presence_plane *plane, enum exposure_cause cause,
+                          struct slice user_id, struct slice peer_id, bool were_contacts,
+                          void (*done)(void *arg), void *arg);
+
+void exposure_of_settings(struct presence_plane *plane, struct slice user_id,
+                          const struct ledger_settings *before, const struct ledger_settings *after,
+                          void (*done)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * Pushes: changes of a user's presence to people who hold no subscription, because they are contacts, or
+ * because what they may see has just become different.
+ *
+ *   push_send() → state store: which gateways → one publish per gateway, carrying all receivers there,
+ *   on `server:<gateway>:deliver` → push_received() → each receiver's own sockets
+ *
+ * On the wire it is told from other deliveries by its first member:
+ *
+ *   {"presence":{…as presence_event.h…}, "users":["a","b"]}                     a contact's change
+ *   {"presence":{…}, "view":0, "contacts":true, "chats":["c"], "users":["a"]}   sight lost or gained
+ *
+ * The sender has applied privacy: a push says no more than all its receivers may see. One change reaches
+ * an endpoint once, however many roads lead there: a subscription that shows the user comes first, and
+ * between pushes and chats the endpoint remembers (routing/recent.h).
+ */
+#ifndef ROLLCALL_PRESENCE_PUSH_H
+#define ROLLCALL_PRESENCE_PUSH_H
+
+#include "presence/presence_plane.h"
+#include "presence/privacy.h"
+#include "store/circle_store.h"
+
+struct push {
+    struct presence_change change;
+    bool exposes; /* the receivers' view of this user is `view` from now on; else only a change */
+    enum privacy_view view;
+    /* Of one that exposes: who without a subscription is told. */
+    bool contacts;            /* the receivers, as they are, or were until now, contacts */
+    struct circle_list chats; /* those who have one of these open */
+};
+
+/* Sends to all devices of the users. Nobody waits for it and nothing is retried. */
+void push_send(struct presence_plane *plane, const struct circle_list *users,
+               const struct push *push);
+
+/* Whether a delivery is a push. */
+bool push_is(struct slice payload);
+void push_received(struct presence_plane *plane, struct slice payload);
+
+/* Whether a change that came as a contact's or through a chat is news to this endpoint; from now on it
+ * is none. Not for the one whose presence it is. */
+bool push_is_news(const struct router *router, struct endpoint *endpoint,
+                  const struct presence_change *change);
+
+#endif
