@@ -2,8 +2,7 @@
 
 #include "base/container.h"
 #include "base/log.h"
-#include "presence/presence_event.h"
-#include "presence/privacy.h"
+#include "presence/push.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -205,13 +204,6 @@ static bool is_exception(const struct exceptions *exceptions, const struct route
                                         sizeof(const struct route *), compare_routes);
 }
 
-/* Whether the endpoint hears of this user by a subscription of its own. */
-static bool is_subscribed(const struct endpoint *endpoint, struct slice presence_topic)
-{
-    const struct subscription *held = router_subscription(endpoint, presence_topic);
-    return held && held->view != PRIVACY_HIDDEN;
-}
-
 static void tell_presence(struct chat_plane *plane, const struct topic *topic,
                           const struct chat_event *event, const struct exceptions *exceptions)
 {
@@ -220,14 +212,12 @@ static void tell_presence(struct chat_plane *plane, const struct topic *topic,
     struct message message = {.type = MESSAGE_PRESENCE_CHANGED, .change = event->change};
     struct broadcast broadcast = {.message = &message};
     uint64_t key = router_key(plane->router, MESSAGE_PRESENCE_CHANGED, presence->user_id);
-    char name[ROUTER_TOPIC_BYTES_MAX];
-    struct slice user_topic = presence_topic(name, presence->user_id);
     size_t delivered = 0;
     for (uint32_t i = 0; i < topic->count; i++) {
         struct endpoint *endpoint = topic->subscriptions[i]->endpoint;
         if (topic->subscriptions[i]->view != CHAT_VIEW_OPEN || endpoint->route == own ||
-            is_exception(exceptions, endpoint->route) || is_subscribed(endpoint, user_topic) ||
-            !recent_note(&endpoint->recent, key + (uint64_t)presence->version))
+            is_exception(exceptions, endpoint->route) ||
+            !push_is_news(plane->router, endpoint, &event->change))
             continue;
         plane->router->deliver(endpoint, &broadcast, key);
         delivered++;

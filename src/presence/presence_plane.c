@@ -47,8 +47,7 @@ static void apply_transition(struct presence_plane *plane,
     metrics_count(plane->metrics, METRIC_PRESENCE_TRANSITIONS);
     note_last_seen(plane, &transition->presence);
     struct presence_change change = {transition->presence, transition->at_ms};
-    publish(plane,
-            &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED, .change = change});
+    publish(plane, &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED, .change = change});
     audience_tell(plane, &change);
 }
 

@@ -9,6 +9,8 @@ static void added(void *arg, const struct ledger_change_outcome *outcome)
         chat_json_error(&exchange, outcome->status);
         return;
     }
+    if (outcome->changed)
+        audience_drop(exchange->context->handlers->presence, exchange->parameters[1]);
     exchange_reply_empty(&exchange);
 }
 
@@ -29,8 +31,10 @@ static void removed(void *arg, const struct ledger_change_outcome *outcome)
         chat_json_error(&exchange, outcome->status);
         return;
     }
-    if (outcome->changed)
+    if (outcome->changed) {
+        audience_drop(handlers->presence, exchange->parameters[1]);
         chat_publish_removal(handlers->chats, exchange->parameters[0], exchange->parameters[1]);
+    }
     exchange_reply_empty(&exchange);
 }
 
