@@ -26,11 +26,13 @@ static ssize_t receive(struct stream *stream, char *out, size_t max)
     return stream->tls ? tls_read(stream->tls, out, max) : recv(stream->source.fd, out, max, 0);
 }
 
-static void end(struct stream *stream)
+/* `error` is an errno, or 0 where the peer ended in order. */
+static void end(struct stream *stream, int error)
 {
     if (stream->ended)
         return;
     stream->ended = true;
+    stream->error = error;
     stream->owner->ended(stream);
 }
 
@@ -52,7 +54,7 @@ static void read_some(struct stream *stream)
         } else {
             stream->failed |= got < 0;
             stream->readable = false;
-            end(stream);
+            end(stream, got < 0 ? errno : 0);
         }
     }
     if (stream->readable && !stream->closing)
@@ -110,16 +112,21 @@ static void write_some(struct stream *stream)
     } else if (errno != EINTR) {
         stream->failed = true;
         stream->want_write = false;
-        end(stream);
+        end(stream, errno);
     }
 }
 
-static void finish_close(struct stream *stream)
+static void release(struct stream *stream)
 {
     tls_session_free(&stream->tls);
     if (stream->source.fd >= 0)
         close(stream->source.fd); /* which takes it out of epoll */
     stream->source.fd = -1;
+}
+
+static void finish_close(struct stream *stream)
+{
+    release(stream);
     stream->owner->closed(stream);
 }
 
@@ -240,6 +247,18 @@ void stream_close(struct stream *stream)
         return;
     stream->closing = true;
     put_on_pending(stream);
+}
+
+void stream_drop(struct stream *stream)
+{
+    struct stream **link = &stream->set->pending;
+    while (*link && *link != stream)
+        link = &(*link)->next_pending;
+    if (*link)
+        *link = stream->next_pending;
+    stream->on_pending = false;
+    stream->closing = true;
+    release(stream);
 }
 
 void stream_shutdown(struct stream *stream)

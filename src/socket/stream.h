@@ -63,6 +63,7 @@ struct stream {
     bool closing : 1;
     bool failed : 1; /* nothing more can be sent */
     bool paused : 1; /* the owner does not want bytes for now */
+    int error;       /* errno of what ended it; 0: the peer's orderly end */
 };
 
 bool stream_set_init(struct stream_set *set, struct loop *loop);
@@ -90,6 +91,10 @@ void stream_pause(struct stream *stream, bool paused);
 /* Ends it; nothing is called any more but, in a later task, `closed`. What was gathered and not sent
  * is lost. Harmless when called twice. */
 void stream_close(struct stream *stream);
+
+/* The same at once and without a word, `closed` included: the memory may go. Only while the loop makes no
+ * turn, since a turn may hold events of it. */
+void stream_drop(struct stream *stream);
 
 /* What was sent is all: the peer sees the end once it has read it, while we still read what it sends.
  * Closing over unread bytes would reset the connection, and our last words might be lost with it. */

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +27,9 @@ static void explain(char error[TLS_ERROR_TEXT_MAX], const char *what, const char
     ERR_clear_error();
 }
 
-static SSL_CTX *make_ssl(void)
+static SSL_CTX *make_ssl(const SSL_METHOD *method)
 {
-    SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
+    SSL_CTX *ssl = SSL_CTX_new(method);
     if (!ssl)
         return NULL;
     SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION);
@@ -40,6 +41,19 @@ static SSL_CTX *make_ssl(void)
     /* sessions are resumed by ticket; a cache on our side would only grow */
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
     return ssl;
+}
+
+/* Takes the SSL context; frees it when memory is short. */
+static struct tls_context *wrap(SSL_CTX *ssl)
+{
+    struct tls_context *context = calloc(1, sizeof(*context));
+    if (!context) {
+        SSL_CTX_free(ssl);
+        return NULL;
+    }
+    context->ssl = ssl;
+    atomic_init(&context->refs, 1);
+    return context;
 }
 
 static bool use_files(SSL_CTX *ssl, const char *certificate_file, const char *key_file, char *error)
@@ -62,21 +76,32 @@ static bool use_files(SSL_CTX *ssl, const char *certificate_file, const char *ke
 struct tls_context *tls_context_load(const char *certificate_file, const char *key_file,
                                      char error[TLS_ERROR_TEXT_MAX])
 {
-    struct tls_context *context = calloc(1, sizeof(*context));
-    SSL_CTX *ssl = make_ssl();
-    if (!context || !ssl) {
-        snprintf(error, TLS_ERROR_TEXT_MAX, "out of memory");
-        goto failed;
+    SSL_CTX *ssl = make_ssl(TLS_server_method());
+    snprintf(error, TLS_ERROR_TEXT_MAX, "out of memory");
+    if (!ssl)
+        return NULL;
+    if (!use_files(ssl, certificate_file, key_file, error)) {
+        SSL_CTX_free(ssl);
+        return NULL;
     }
-    if (!use_files(ssl, certificate_file, key_file, error))
-        goto failed;
-    context->ssl = ssl;
-    atomic_init(&context->refs, 1);
-    return context;
-failed:
-    SSL_CTX_free(ssl);
-    free(context);
-    return NULL;
+    return wrap(ssl);
+}
+
+struct tls_context *tls_context_load_client(const char *ca_file, char error[TLS_ERROR_TEXT_MAX])
+{
+    SSL_CTX *ssl = make_ssl(TLS_client_method());
+    snprintf(error, TLS_ERROR_TEXT_MAX, "out of memory");
+    if (!ssl)
+        return NULL;
+    SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, NULL);
+    int loaded = ca_file ? SSL_CTX_load_verify_locations(ssl, ca_file, NULL)
+                         : SSL_CTX_set_default_verify_paths(ssl);
+    if (loaded != 1) {
+        explain(error, "certificates to trust:", ca_file ? ca_file : "the system's");
+        SSL_CTX_free(ssl);
+        return NULL;
+    }
+    return wrap(ssl);
 }
 
 struct tls_context *tls_context_share(struct tls_context *context)
@@ -95,16 +120,49 @@ void tls_context_drop(struct tls_context **context)
     free(dropped);
 }
 
-struct tls_session *tls_session_make(struct tls_context *context, int fd)
+static SSL *make_session(struct tls_context *context, int fd)
 {
     SSL *ssl = SSL_new(context->ssl);
-    if (!ssl || SSL_set_fd(ssl, fd) != 1) {
-        SSL_free(ssl);
-        ERR_clear_error();
-        return NULL;
-    }
-    SSL_set_accept_state(ssl);
+    if (ssl && SSL_set_fd(ssl, fd) == 1)
+        return ssl;
+    SSL_free(ssl);
+    ERR_clear_error();
+    return NULL;
+}
+
+struct tls_session *tls_session_make(struct tls_context *context, int fd)
+{
+    SSL *ssl = make_session(context, fd);
+    if (ssl)
+        SSL_set_accept_state(ssl);
     return (struct tls_session *)ssl;
+}
+
+/* A certificate names hosts or addresses; only a name is told to the server (RFC 6066). */
+static bool expect_host(SSL *ssl, const char *host)
+{
+    if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1)
+        return true;
+    return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+}
+
+struct tls_session *tls_session_make_client(struct tls_context *context, int fd, const char *host)
+{
+    SSL *ssl = make_session(context, fd);
+    if (ssl && !expect_host(ssl, host)) {
+        SSL_free(ssl);
+        ssl = NULL;
+    }
+    ERR_clear_error();
+    if (ssl)
+        SSL_set_connect_state(ssl);
+    return (struct tls_session *)ssl;
+}
+
+const char *tls_distrust(struct tls_session *session)
+{
+    long result = SSL_get_verify_result(ssl_of(session));
+    return result == X509_V_OK ? NULL : X509_verify_cert_error_string(result);
 }
 
 /* Sends close_notify, once; does not wait for the peer's. */
