@@ -375,6 +375,7 @@ struct ledger_call {
     int64_t started_at_ms;
     int64_t answered_at_ms; /* 0: never */
     int64_t ended_at_ms;
+    uint32_t kept_max; /* of an append: calls kept of each; 0: LEDGER_CALLS_KEPT_MAX, the most */
 };
 
 /* Enters an ended call into the history of both. The same id again changes nothing. */

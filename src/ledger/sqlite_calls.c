@@ -16,14 +16,15 @@ static bool insert_call(struct database *database, struct slice user,
     return query_run(&query) > 0;
 }
 
-static void drop_oldest(struct database *database, struct slice user)
+static void drop_oldest(struct database *database, struct slice user, uint32_t kept_max)
 {
     static const char DELETE_OLD[] =
         "DELETE FROM calls WHERE user_id = ?1 AND call_id IN "
         "  (SELECT call_id FROM calls WHERE user_id = ?1 "
         "   ORDER BY ended_at_ms DESC, call_id DESC LIMIT -1 OFFSET ?2)";
     struct query query = query_of(database, DELETE_OLD, user, SLICE_NONE, SLICE_NONE);
-    query_bind_int(&query, LEDGER_CALLS_KEPT_MAX);
+    bool is_set = kept_max > 0 && kept_max < LEDGER_CALLS_KEPT_MAX;
+    query_bind_int(&query, is_set ? kept_max : LEDGER_CALLS_KEPT_MAX);
     query_run(&query);
 }
 
@@ -33,9 +34,9 @@ enum ledger_status sqlite_calls_append(struct database *database, struct ledger_
     bool of_caller = insert_call(database, call->caller, call);
     bool of_callee = insert_call(database, call->callee, call);
     if (of_caller)
-        drop_oldest(database, call->caller);
+        drop_oldest(database, call->caller, call->kept_max);
     if (of_callee)
-        drop_oldest(database, call->callee);
+        drop_oldest(database, call->callee, call->kept_max);
     request->outcome.change.changed = of_caller || of_callee;
     return LEDGER_OK;
 }

@@ -81,8 +81,9 @@ static void record(struct call_plane *plane, const struct call *call)
         .started_at_ms = call->started_at_ms,
         .answered_at_ms = call->answered_at_ms,
         .ended_at_ms = call->ended_at_ms,
+        .kept_max = plane->presence->config->call.history_max,
     };
-    if (call->callee.user_id.data && plane->presence->config->call.history_max > 0)
+    if (call->callee.user_id.data && entry.kept_max > 0)
         ledger_call_append(plane->presence->ledger, &entry, recorded, NULL);
 }
 

@@ -9,6 +9,7 @@ static const struct rest_route ROUTES[] = {
     {HTTP1_GET, "/v1/presence", REST_USER, rest_presence_many},
     {HTTP1_GET, "/v1/me", REST_USER, rest_me_get},
     {HTTP1_PATCH, "/v1/me", REST_USER, rest_me_patch},
+    {HTTP1_GET, "/v1/calls", REST_USER, rest_calls_get},
     {HTTP1_GET, "/v1/friends", REST_USER, rest_friends_get},
     {HTTP1_GET, "/v1/contact-requests", REST_USER, rest_contact_requests_get},
     {HTTP1_POST, "/v1/contact-requests", REST_USER, rest_contact_requests_post},

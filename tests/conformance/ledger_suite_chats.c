@@ -150,7 +150,7 @@ void ledger_suite_calls_are_bounded(void **state)
     for (int i = 0; i < LEDGER_CALLS_KEPT_MAX; i++) {
         snprintf(id, sizeof(id), "k%d", i);
         struct ledger_call call = {
-            slice_of(id), SLICE("alice"), SLICE("bob"), SLICE("hangup"), i, i, 1000 + i};
+            slice_of(id), SLICE("alice"), SLICE("bob"), SLICE("hangup"), i, i, 1000 + i, 0};
         ledger_call_append(&h->client, &call, harness_count_change, h);
     }
     harness_await(h, LEDGER_CALLS_KEPT_MAX);
@@ -161,4 +161,16 @@ void ledger_suite_calls_are_bounded(void **state)
     assert_non_null(strstr(h->line.data, " k1:"));
     harness_calls(h, "bob", LEDGER_PAGE_MAX);
     assert_non_null(strstr(h->line.data, " k0:"));
+    struct ledger_call last = {.id = SLICE("last"),
+                               .caller = SLICE("carol"),
+                               .callee = SLICE("bob"),
+                               .reason = SLICE("busy"),
+                               .ended_at_ms = 99999,
+                               .kept_max = 3};
+    ledger_call_append(&h->client, &last, harness_count_change, h);
+    harness_await(h, h->answers + 1);
+    harness_calls(h, "bob", LEDGER_PAGE_MAX);
+    assert_non_null(strstr(h->line.data, " last:"));
+    assert_non_null(strstr(h->line.data, " k998:"));
+    assert_null(strstr(h->line.data, " k997:"));
 }
