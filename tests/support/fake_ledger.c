@@ -4,6 +4,8 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static struct fake_ledger *fake_of(struct ledger *ledger)
 {
@@ -41,6 +43,14 @@ static bool are_contacts(const struct fake_ledger *fake, struct slice a, struct 
     return false;
 }
 
+static bool has_blocked(const struct fake_ledger *fake, struct slice user, struct slice peer)
+{
+    for (size_t i = 0; i < fake->block_count; i++)
+        if (slice_is(user, fake->blocks[i][0]) && slice_is(peer, fake->blocks[i][1]))
+            return true;
+    return false;
+}
+
 /* ---- operations ---- */
 
 static void answer_profiles(struct fake_ledger *fake, struct ledger_request *request)
@@ -54,6 +64,8 @@ static void answer_profiles(struct fake_ledger *fake, struct ledger_request *req
             .user = id,
             .settings = user ? user->settings : fake->initial,
             .are_contacts = are_contacts(fake, request->input.user, id),
+            .blocked_by_viewer = has_blocked(fake, request->input.user, id),
+            .blocked_by_target = has_blocked(fake, id, request->input.user),
             .last_seen_ms = user ? user->last_seen_ms : 0,
             .presence_version = user ? user->presence_version : 0,
         };
@@ -83,6 +95,78 @@ static void store_last_seen(struct fake_ledger *fake, struct ledger_request *req
     }
 }
 
+static int compare_ids(const void *left, const void *right)
+{
+    const struct slice *a = left, *b = right;
+    int order = memcmp(a->data, b->data, a->len < b->len ? a->len : b->len);
+    return order ? order : (a->len > b->len) - (a->len < b->len);
+}
+
+/* The second of each pair whose first is `key`; `both` ways where a pair has no direction. */
+static void answer_pairs(struct ledger_request *request, const char *const (*pairs)[2],
+                         size_t pair_count, bool both)
+{
+    struct slice *ids = request_alloc(request, (2 * pair_count + 1) * sizeof(*ids));
+    size_t count = 0;
+    for (size_t i = 0; ids && i < pair_count; i++)
+        for (int side = 0; side <= both; side++)
+            if (slice_is(request->input.user, pairs[i][side]))
+                ids[count++] = request_copy(request, slice_of(pairs[i][!side]));
+    if (ids)
+        qsort(ids, count, sizeof(*ids), compare_ids);
+    request->outcome.ids = (struct ledger_ids_outcome){LEDGER_OK, ids, count};
+}
+
+/* ---- chats ---- */
+
+static struct slice *list_members(const struct fake_ledger *fake, struct ledger_request *request,
+                                  struct slice chat, size_t *count)
+{
+    struct slice *ids = request_alloc(request, (fake->member_count + 1) * sizeof(*ids));
+    *count = 0;
+    for (size_t i = 0; ids && i < fake->member_count; i++)
+        if (slice_is(chat, fake->members[i].chat))
+            ids[(*count)++] = request_copy(request, slice_of(fake->members[i].user));
+    if (ids)
+        qsort(ids, *count, sizeof(*ids), compare_ids);
+    return ids;
+}
+
+static enum ledger_status access_of(const struct fake_ledger *fake, struct slice chat,
+                                    struct slice user)
+{
+    enum ledger_status status = LEDGER_NOT_FOUND;
+    for (size_t i = 0; i < fake->member_count; i++)
+        if (slice_is(chat, fake->members[i].chat)) {
+            if (!user.data || slice_is(user, fake->members[i].user))
+                return LEDGER_OK;
+            status = LEDGER_FORBIDDEN;
+        }
+    return status;
+}
+
+static void answer_chat(const struct fake_ledger *fake, struct ledger_request *request)
+{
+    struct ledger_chat_outcome *outcome = &request->outcome.chat;
+    *outcome = (struct ledger_chat_outcome){
+        .status = access_of(fake, request->input.chat, request->input.user),
+        .chat.id = request->input.chat,
+    };
+    outcome->chat.members =
+        list_members(fake, request, request->input.chat, &outcome->chat.member_count);
+}
+
+static void answer_chats(const struct fake_ledger *fake, struct ledger_request *request)
+{
+    struct ledger_chat *chats = request_alloc(request, (fake->member_count + 1) * sizeof(*chats));
+    size_t count = 0;
+    for (size_t i = 0; chats && i < fake->member_count; i++)
+        if (slice_is(request->input.user, fake->members[i].user))
+            chats[count++] =
+                (struct ledger_chat){.id = request_copy(request, slice_of(fake->members[i].chat))};
+    request->outcome.chats = (struct ledger_chats_outcome){LEDGER_OK, chats, count, false};
+}
+
 static void make_answer(struct fake_ledger *fake, struct ledger_request *request)
 {
     switch (request->operation) {
@@ -95,6 +179,21 @@ static void make_answer(struct fake_ledger *fake, struct ledger_request *request
         break;
     case LEDGER_LAST_SEEN_PUT:
         store_last_seen(fake, request);
+        break;
+    case LEDGER_CONTACTS_LIST:
+        answer_pairs(request, fake->contacts, fake->contact_count, true);
+        break;
+    case LEDGER_BLOCKS_LIST:
+        answer_pairs(request, fake->blocks, fake->block_count, false);
+        break;
+    case LEDGER_CHAT_GET:
+        answer_chat(fake, request);
+        break;
+    case LEDGER_CHATS_LIST:
+        answer_chats(fake, request);
+        break;
+    case LEDGER_CHAT_MEMBER_CHECK:
+        request->outcome.change.status = access_of(fake, request->input.chat, request->input.user);
         break;
     default:
         request_fail(request, LEDGER_UNAVAILABLE);
@@ -156,6 +255,28 @@ void fake_ledger_befriend(struct fake_ledger *fake, const char *a, const char *b
     assert(fake->contact_count < FAKE_LEDGER_CONTACTS_MAX);
     fake->contacts[fake->contact_count][0] = a;
     fake->contacts[fake->contact_count++][1] = b;
+}
+
+void fake_ledger_block(struct fake_ledger *fake, const char *user, const char *peer)
+{
+    assert(fake->block_count < FAKE_LEDGER_CONTACTS_MAX);
+    fake->blocks[fake->block_count][0] = user;
+    fake->blocks[fake->block_count++][1] = peer;
+}
+
+void fake_ledger_join(struct fake_ledger *fake, const char *chat, const char *user)
+{
+    assert(fake->member_count < FAKE_LEDGER_MEMBERS_MAX);
+    struct fake_member *member = &fake->members[fake->member_count++];
+    snprintf(member->chat, sizeof(member->chat), "%s", chat);
+    snprintf(member->user, sizeof(member->user), "%s", user);
+}
+
+void fake_ledger_leave(struct fake_ledger *fake, const char *chat, const char *user)
+{
+    for (size_t i = fake->member_count; i-- > 0;)
+        if (strcmp(fake->members[i].chat, chat) == 0 && strcmp(fake->members[i].user, user) == 0)
+            fake->members[i] = fake->members[--fake->member_count];
 }
 
 static void release(struct fake_ledger *fake, struct ledger_request **at)

@@ -1,8 +1,8 @@
 /*
  * A ledger in memory for tests: answers at once, later, in another order, or not at all.
  *
- * It knows what the presence plane asks for (settings, profiles, last seen); everything else it
- * refuses as UNAVAILABLE. An answer is made when the request comes and handed over when the test
+ * It knows what the presence plane asks for (settings, profiles, last seen, contacts, blocks, chats and
+ * their members); everything else it refuses as UNAVAILABLE. An answer is made when the request comes and handed over when the test
  * wants: so a test can change a setting after a read has begun and before it is answered.
  *
  * One thread. The ledger is a plain struct of the test's, closed with ledger_close().
@@ -16,7 +16,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { FAKE_LEDGER_USERS_MAX = 32, FAKE_LEDGER_CONTACTS_MAX = 32 };
+enum {
+    FAKE_LEDGER_USERS_MAX = 96,
+    FAKE_LEDGER_CONTACTS_MAX = 32,
+    FAKE_LEDGER_MEMBERS_MAX = 256, /* of all chats together */
+};
 
 struct fake_user {
     char id[LEDGER_ID_BYTES_MAX + 1];
@@ -25,12 +29,21 @@ struct fake_user {
     uint64_t presence_version;
 };
 
+struct fake_member {
+    char chat[LEDGER_ID_BYTES_MAX + 1];
+    char user[LEDGER_ID_BYTES_MAX + 1];
+};
+
 struct fake_ledger {
     struct ledger ledger;
     struct fake_user users[FAKE_LEDGER_USERS_MAX];
     size_t user_count;
     const char *contacts[FAKE_LEDGER_CONTACTS_MAX][2];
     size_t contact_count;
+    const char *blocks[FAKE_LEDGER_CONTACTS_MAX][2]; /* by whom, whom */
+    size_t block_count;
+    struct fake_member members[FAKE_LEDGER_MEMBERS_MAX];
+    size_t member_count;
     struct ledger_settings initial; /* of users nobody told it about */
     enum ledger_status failing;     /* not OK: what it answers to everything */
     bool holding;                   /* answers wait for fake_ledger_release…() */
@@ -45,6 +58,13 @@ void fake_ledger_init(struct fake_ledger *fake);
 void fake_ledger_show(struct fake_ledger *fake, const char *user, enum ledger_visibility presence,
                       enum ledger_visibility last_seen);
 void fake_ledger_befriend(struct fake_ledger *fake, const char *a, const char *b);
+
+/* One blocks another, which says nothing of their contact. */
+void fake_ledger_block(struct fake_ledger *fake, const char *user, const char *peer);
+
+/* A chat is there as long as it has members. */
+void fake_ledger_join(struct fake_ledger *fake, const char *chat, const char *user);
+void fake_ledger_leave(struct fake_ledger *fake, const char *chat, const char *user);
 
 /* Answers the oldest, the newest or all that wait. */
 void fake_ledger_release(struct fake_ledger *fake);
