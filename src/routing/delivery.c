@@ -301,12 +301,13 @@ static void open_parcel(struct delivery *delivery, const struct parcel *parcel)
 void delivery_received(struct delivery *delivery, struct slice payload)
 {
     struct parcel parcel;
+    struct ulid close_id;
     char *text = malloc(payload.len + 1);
     if (!text)
         return;
     memcpy(text, payload.data, payload.len);
     bool valid = parse(text, payload.len, &parcel) &&
-                 (parcel.close.data ||
+                 (ulid_parse(parcel.close, &close_id) ||
                   (parcel.type.data && parcel.fields.len >= 2 && parcel.fields.data[0] == '{'));
     if (valid && !is_repetition(&delivery->recent, &parcel))
         open_parcel(delivery, &parcel);
