@@ -3,6 +3,7 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "gateway_messages.h"
+#include "handler/echo.h"
 #include "handler/session.h"
 #include "ledger/last_seen.h"
 #include "ledger_inbox.h"
@@ -99,6 +100,7 @@ static void start_drain(struct gateway *gateway)
     struct drain_walk walk = {.gateway = gateway, .total = gateway->handlers.session_count};
     table_each(&gateway->router.routes, drain_route, &walk);
     http_session_drain(&gateway->rest);
+    echo_end_all(&gateway->rest.echoes);
     last_seen_flush(&gateway->last_seen);
     loop_set_timer(&gateway->loop, &gateway->drain_deadline,
                    gateway->loop.clock.now_ms +
@@ -370,6 +372,7 @@ static bool compose_planes(struct gateway *gateway)
     gateway->rest.drain_arg = gateway->parts.drain_arg;
     gateway->rest.connections_max = gateway->parts.connections_max;
     list_init(&gateway->rest.https);
+    list_init(&gateway->rest.echoes);
 
     gateway->delivery = (struct delivery){
         .router = &gateway->router,

@@ -1,8 +1,14 @@
 #include "handler/echo.h"
 
+#include "base/container.h"
 #include "frame/websocket_encode.h"
 
 #include <stdlib.h>
+
+struct echo {
+    struct connection connection;
+    struct list of_all;
+};
 
 static void payload(struct connection *connection, char *data, size_t len, bool binary)
 {
@@ -30,7 +36,9 @@ static void left(struct connection *connection)
 
 static void gone(struct connection *connection)
 {
-    free(connection);
+    struct echo *echo = CONTAINER_OF(connection, struct echo, connection);
+    list_remove(&echo->of_all);
+    free(echo);
 }
 
 static const struct connection_owner OWNER = {
@@ -40,16 +48,26 @@ static const struct connection_owner OWNER = {
     .gone = gone,
 };
 
-bool echo_open(struct connection_context *context, struct stream *from, struct slice greeting)
+bool echo_open(struct connection_context *context, struct list *all, struct stream *from,
+               struct slice greeting)
 {
-    struct connection *connection = malloc(sizeof(*connection));
-    if (!connection)
+    struct echo *echo = malloc(sizeof(*echo));
+    if (!echo)
         return false;
-    if (!connection_open(connection, context, &OWNER, &DIALECT_TABLE_NATIVE, from, greeting)) {
-        free(connection);
+    if (!connection_open(&echo->connection, context, &OWNER, &DIALECT_TABLE_NATIVE, from,
+                         greeting)) {
+        free(echo);
         return false;
     }
-    connection_wake_at(connection, context->loop->clock.now_ms +
-                                       context->config->gateway.timeouts.heartbeat_timeout_ms);
+    list_append(all, &echo->of_all);
+    connection_wake_at(&echo->connection,
+                       context->loop->clock.now_ms +
+                           context->config->gateway.timeouts.heartbeat_timeout_ms);
     return true;
+}
+
+void echo_end_all(struct list *all)
+{
+    for (struct list *at = all->next; at != all; at = at->next)
+        connection_end(&CONTAINER_OF(at, struct echo, of_all)->connection, CLOSING_DRAINING, -1);
 }

@@ -3,9 +3,14 @@
 #ifndef ROLLCALL_HANDLER_ECHO_H
 #define ROLLCALL_HANDLER_ECHO_H
 
+#include "base/list.h"
 #include "connection/connection.h"
 
-/* As connection_open(); the connection owns itself. */
-bool echo_open(struct connection_context *context, struct stream *from, struct slice greeting);
+/* As connection_open(); the connection owns itself and stands in the list `all` until it has gone. */
+bool echo_open(struct connection_context *context, struct list *all, struct stream *from,
+               struct slice greeting);
+
+/* Ends all in the list: the gateway is draining. */
+void echo_end_all(struct list *all);
 
 #endif

@@ -129,7 +129,8 @@ void exchange_error(struct exchange **exchange, unsigned status, enum error_code
     const char *headers = status == 503 || status == 429 ? RETRY_AFTER
                           : status == 401                ? "WWW-Authenticate: Bearer\r\n"
                                                          : "";
-    exchange_reply(exchange, status, JSON_TYPE, headers, buffer_slice(&json));
+    exchange_reply(exchange, status, JSON_TYPE, headers,
+                   json.failed ? SLICE_NONE : buffer_slice(&json));
     buffer_free(&json);
 }
 

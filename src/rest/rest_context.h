@@ -18,7 +18,8 @@ struct rest_context {
     const struct jwt_signer *dev_signer; /* NULL: no /dev/token */
     void (*drain)(void *arg);            /* starts the drain of the whole process */
     void *drain_arg;
-    struct list https; /* HTTP connections open */
+    struct list https;  /* HTTP connections open */
+    struct list echoes; /* connections to /v1/echo, which no route leads to */
     size_t http_count;
     size_t connections_max; /* of this worker, all kinds */
     struct sender_rates sender_rates;

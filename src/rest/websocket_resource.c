@@ -154,8 +154,9 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
         free(joining);
         return;
     }
-    if (!joining->exchange->session) { /* gone while it waited */
-        exchange_reply_empty(&joining->exchange);
+    if (!joining->exchange->session || !check_room(&joining->exchange)) {
+        if (joining->exchange) /* its peer went while it waited */
+            exchange_reply_empty(&joining->exchange);
         free(joining);
         return;
     }
@@ -211,8 +212,8 @@ void rest_echo(struct exchange *exchange)
     }
     if (!check_handshake(&exchange, accept))
         return;
-    if (echo_open(&exchange->context->handlers->connections, &exchange->session->stream,
-                  write_greeting(text, exchange, accept)))
+    if (echo_open(&exchange->context->handlers->connections, &exchange->context->echoes,
+                  &exchange->session->stream, write_greeting(text, exchange, accept)))
         end_exchange(&exchange);
     else
         refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
