@@ -276,6 +276,7 @@ static void block_signals(sigset_t *signals)
     sigaddset(signals, SIGUSR1); /* from ourselves: all gateways have stopped */
     pthread_sigmask(SIG_BLOCK, signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its write */
 }
 
 static void reload(struct server *server)
