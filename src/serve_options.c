@@ -29,7 +29,7 @@ static const struct option options[] = {
     {"--node-id", "NAME", "gateway.node_id", SETS_VALUE, SERVE, "name of this gateway"},
     {"--workers", "N", "gateway.workers", SETS_VALUE, SERVE, "worker threads; 0 is one per core"},
     {"--state", "URL", "state.url", SETS_VALUE, SERVE, "where presence is kept: memory"},
-    {"--ledger", "URL", "ledger.url", SETS_VALUE, BOTH, "where settings are kept: sqlite:PATH"},
+    {"--ledger", "URL", "ledger.url", SETS_VALUE, BOTH, "where all that lasts is kept: sqlite:PATH"},
     {"--feed", "URL", "feed.url", SETS_VALUE, SERVE, NULL},
     {"--peer-listen", "HOST:PORT", "peer.listen", SETS_VALUE, BOTH, NULL},
     {"--peers", "HOST:PORT,...", "peer.peers", SETS_VALUE, SERVE, NULL},
