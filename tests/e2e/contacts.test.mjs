@@ -236,6 +236,85 @@ test('a change of setting reaches contacts at once', async () => {
   assert.equal((await alices.change(bob, 'offline')).last_seen, null);
 });
 
+/** A chat of these members, opened by the clients of some of them. */
+async function openChat(members, clients) {
+  const [creator, ...others] = members;
+  const { chat_id } = await expectRest(server, 201, 'POST', '/v1/chats', creator, {
+    members: others,
+  });
+  for (const client of clients) await client.ask({ type: 'open_chat', chat_id });
+  return chat_id;
+}
+
+test('however many reasons there are to hear of a change, it comes once', async () => {
+  const [alice, bob, carol] = people('alice', 'bob', 'carol');
+  await befriend(server, alice, bob);
+  await setVisibility(server, bob, 'everyone');
+  const [friend, stranger] = [await connect(server, alice), await connect(server, carol)];
+  for (let chats = 0; chats < 2; chats += 1) await openChat([alice, bob, carol], [friend, stranger]);
+  const bobs = await connect(server, bob);
+  for (const client of [friend, stranger]) {
+    await client.change(bob, 'online');
+    assert.deepEqual(await quiet(client, bob), []);
+  }
+  await bobs.close();
+  for (const client of [friend, stranger]) {
+    assert.notEqual((await client.change(bob, 'offline')).last_seen, null);
+    assert.deepEqual(await quiet(client, bob), []);
+  }
+});
+
+test('who has a chat open loses and gains sight with the setting, once, and contacts keep it', async () => {
+  const [alice, bob, carol] = people('alice', 'bob', 'carol');
+  await befriend(server, alice, bob);
+  await setVisibility(server, bob, 'everyone', 'contacts_only');
+  const bobs = await connect(server, bob);
+  const [friend, stranger] = [await connect(server, alice), await connect(server, carol)];
+  for (let chats = 0; chats < 2; chats += 1) await openChat([alice, bob, carol], [friend, stranger]);
+  await setVisibility(server, bob, 'contacts_only');
+  assert.equal((await stranger.change(bob)).reason, 'not_contacts');
+  bobs.send({ type: 'heartbeat', active: false });
+  await friend.change(bob, 'away');
+  assert.deepEqual(await quiet(stranger, bob), []);
+  assert.deepEqual(await quiet(friend, bob), []);
+  await setVisibility(server, bob, 'everyone', 'contacts_only');
+  assert.equal((await stranger.change(bob)).status, 'away');
+  assert.deepEqual(await quiet(friend, bob), []);
+  await setVisibility(server, bob, 'nobody');
+  for (const client of [friend, stranger]) {
+    assert.equal((await client.change(bob)).reason, 'privacy');
+    assert.deepEqual(await quiet(client, bob), []);
+  }
+});
+
+test('what contacts may see of last seen, and others not, is so on both roads', async () => {
+  const [alice, bob, carol] = people('alice', 'bob', 'carol');
+  await befriend(server, alice, bob);
+  await setVisibility(server, bob, 'everyone', 'contacts_only');
+  const bobs = await connect(server, bob);
+  const [friend, stranger] = [await connect(server, alice), await connect(server, carol)];
+  await openChat([alice, bob, carol], [friend, stranger]);
+  await bobs.close();
+  assert.notEqual((await friend.change(bob, 'offline')).last_seen, null);
+  assert.equal((await stranger.change(bob, 'offline')).last_seen, null);
+});
+
+test('who is blocked loses sight in open chats too, and gains it back', async () => {
+  const [alice, bob, carol] = people('alice', 'bob', 'carol');
+  await setVisibility(server, bob, 'everyone');
+  const bobs = await connect(server, bob);
+  const [blocked, other] = [await connect(server, alice), await connect(server, carol)];
+  await openChat([alice, bob, carol], [blocked, other]);
+  await block(server, bob, alice);
+  assert.equal((await blocked.change(bob)).reason, 'privacy');
+  bobs.send({ type: 'heartbeat', active: false });
+  await other.change(bob, 'away');
+  assert.deepEqual(await quiet(blocked, bob), []);
+  await unblock(server, bob, alice);
+  assert.equal((await blocked.change(bob)).status, 'away');
+  assert.deepEqual(await quiet(other, bob), []);
+});
+
 test('the list of friends is filtered and paged', async () => {
   const [alice, ...others] = people('alice', 'bob', 'carol', 'dave', 'erin', 'frank');
   for (const other of others) await befriend(server, alice, other);
