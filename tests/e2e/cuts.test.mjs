@@ -1,0 +1,102 @@
+/**
+ * Clients that follow the contract and are cut off at random: after all of it, each has every message
+ * once and in order, and every message that was sent is there once. $CUTS sets how many (300).
+ */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { WebSocket } from 'ws';
+import { Rollcall } from '../../clients/js/rollcall.js';
+import { devToken, eventually, rest, sleep } from './support/client.mjs';
+import { startProxy } from './support/proxy.mjs';
+import { startServer } from './support/server.mjs';
+
+const CUTS = Number(process.env.CUTS ?? 300);
+const LONG_MS = 120000 + CUTS * 100;
+
+/** Back-off runs a hundred times as fast, or the test would mostly wait. */
+const hurried = {
+  setTimeout: (run, ms) => setTimeout(run, ms > 1000 ? ms / 100 : ms),
+  clearTimeout,
+  now: Date.now,
+};
+
+const AMPLE = {
+  'gateway.backpressure.inbound.rate_limit_per_second': 10000,
+  'gateway.backpressure.inbound.rate_limit_burst': 10000,
+  'gateway.backpressure.inbound.command_rate_per_second': 10000,
+  'gateway.backpressure.inbound.command_rate_burst': 10000,
+  'gateway.workers': 2,
+};
+
+test(`${CUTS} cuts: every message once, in order, at everybody`, { timeout: LONG_MS }, async () => {
+  const server = await startServer({ settings: AMPLE });
+  const proxy = await startProxy(server.port);
+  after(async () => {
+    proxy.close();
+    await server.stop();
+  });
+  await rest(server, 'POST', '/v1/chats', {
+    user: 'alice',
+    body: { chat_id: 'c', members: ['bob', 'carol'] },
+  });
+
+  const people = await Promise.all(
+    ['alice', 'bob', 'carol'].map(async (user) => {
+      const token = await devToken(server, user);
+      const client = new Rollcall({
+        url: proxy.url,
+        token,
+        deviceId: `${user}-device`,
+        WebSocket,
+        timers: hurried,
+      });
+      const got = [];
+      client.on('message', (message) => got.push(message));
+      client.on('error', () => {});
+      await client.connect();
+      await client.openChat('c', { afterSequence: 0 });
+      return { user, client, got };
+    }),
+  );
+
+  let cutting = true;
+  const cutter = (async () => {
+    while (cutting && proxy.cuts < CUTS) {
+      await sleep(5 + Math.random() * 40);
+      proxy.cut(0.5);
+    }
+    cutting = false;
+  })();
+  const acks = new Map();
+  await Promise.all(
+    people.map(async ({ user, client }) => {
+      for (let n = 0; cutting; n += 1) {
+        const body = `${user} ${n}`;
+        const ack = await client.sendMessage('c', body).catch((error) => error);
+        if (ack instanceof Error) {
+          assert.ok(ack.retryable ?? true, `${body}: ${ack.code} ${ack.message}`);
+          continue;
+        }
+        assert.ok(!acks.has(ack.sequence), `sequence ${ack.sequence} given twice`);
+        acks.set(ack.sequence, body);
+      }
+    }),
+  );
+  await cutter;
+
+  const latest = (await rest(server, 'GET', '/v1/chats/c', { user: 'alice' })).body.latest_sequence;
+  assert.ok(proxy.cuts >= CUTS, `${proxy.cuts} cuts`);
+  assert.ok(acks.size > 50, `${acks.size} messages`);
+  for (const { user, client, got } of people) {
+    await eventually(() => got.length >= latest, `${user} has all ${latest}`, 30000);
+    await sleep(50);
+    assert.deepEqual(
+      got.map(({ sequence }) => sequence),
+      Array.from({ length: latest }, (_, i) => i + 1),
+      `${user} has each once, in order`,
+    );
+    for (const [sequence, body] of acks) assert.equal(got[sequence - 1].body, body);
+    assert.equal(new Set(got.map(({ body }) => body)).size, latest, 'no message is stored twice');
+    client.close();
+  }
+});

@@ -1,0 +1,34 @@
+/** The ledger's file from outside: what an operator with the sqlite3 program, or an accident, can do. */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { SOON_MS, within } from './client.mjs';
+
+const execute = promisify(execFile);
+
+export const ledgerPath = (server) => join(server.dataDir, 'ledger.db');
+
+/** Runs a statement; its output, as the sqlite3 program prints it. */
+export async function sql(path, statement) {
+  const { stdout } = await execute('sqlite3', ['-cmd', '.timeout 5000', path, statement]);
+  return stdout.trim();
+}
+
+/** Keeps everybody else from writing until `release()`. */
+export async function lockDatabase(path) {
+  const holder = spawn('sqlite3', [path], { stdio: ['pipe', 'pipe', 'inherit'] });
+  holder.stdin.write('.timeout 5000\nBEGIN IMMEDIATE;\nSELECT \'locked\';\n');
+  await within(SOON_MS, once(holder.stdout, 'data'), 'lock on the database');
+  return {
+    async release() {
+      const gone = once(holder, 'exit');
+      holder.stdin.end('ROLLBACK;\n.quit\n');
+      await gone;
+    },
+  };
+}
+
+/** Lets no file of the process grow beyond so many bytes; `unlimited` takes it back. */
+export const limitFileSize = ({ pid }, bytes) =>
+  execute('prlimit', ['--pid', String(pid), `--fsize=${bytes}:unlimited`]);

@@ -1,0 +1,50 @@
+/** A TCP proxy in front of a server that can cut all its connections, as a bad network does. */
+import { connect, createServer } from 'node:net';
+import { once } from 'node:events';
+
+export async function startProxy(port) {
+  const pairs = new Set();
+  let cuts = 0;
+  const listener = createServer((near) => {
+    const far = connect(port, '127.0.0.1');
+    const pair = { near, far };
+    const end = () => {
+      near.destroy();
+      far.destroy();
+      pairs.delete(pair);
+    };
+    pairs.add(pair);
+    for (const socket of [near, far]) {
+      socket.setNoDelay(true);
+      socket.on('error', end);
+      socket.on('close', end);
+    }
+    near.pipe(far);
+    far.pipe(near);
+  });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  return {
+    url: `http://127.0.0.1:${listener.address().port}/`,
+
+    /** How many connections were cut so far. */
+    get cuts() {
+      return cuts;
+    },
+
+    /** Cuts each connection with this probability, in the middle of whatever is on its way. */
+    cut(probability = 1, random = Math.random) {
+      for (const { near, far } of [...pairs]) {
+        if (random() >= probability) continue;
+        cuts += 1;
+        near.resetAndDestroy?.() ?? near.destroy();
+        far.resetAndDestroy?.() ?? far.destroy();
+      }
+    },
+
+    close() {
+      listener.close();
+      this.cut();
+    },
+  };
+}
