@@ -28,6 +28,11 @@ $(SUITES:%=test-%): test-%: ## run one suite: includes unit fault fuzz e2e tsan
 	@tools/install-deps test fuzz || { echo "0 passed, 1 failed"; exit 1; }
 	@tools/run-tests $*
 
+.PHONY: soak
+soak: build ## kill the server 200 times and cut clients off 3000 times (SOAK_ROUNDS, CUTS)
+	@tools/install-deps test
+	@tools/soak
+
 .PHONY: bench
 bench: build ## measure against the floor server and the peers
 	@tools/install-deps bench
