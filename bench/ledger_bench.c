@@ -1,0 +1,296 @@
+/*
+ * What a durable acknowledgement costs: messages acknowledged per second through the ledger port, with
+ * 1, 16, 256 and 2,000 senders who each wait for their answer before they send again, beside plain
+ * SQLite inserting the same rows (message, counter, outbox) in transactions of 256, in the same run and
+ * on the same disk.
+ *
+ *   ledger_bench DIRECTORY [SECONDS_PER_STEP [MESSAGES_BEFORE]]
+ *
+ * MESSAGES_BEFORE fills the chat first, to show that a long chat is as fast as an empty one. Prints a
+ * line of JSON per step.
+ */
+#include "base/random.h"
+#include "base/ulid.h"
+#include "ledger/ledger_messages.h"
+#include "ledger/sqlite_ledger.h"
+#include "ledger_inbox.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SENDERS_MAX = 2000, PLAIN_BATCH = 256, BODY_BYTES = 100, SAMPLES_MAX = 1 << 20 };
+
+static const char BODY[BODY_BYTES + 1] =
+    "The quick brown fox jumps over the lazy dog, and the lazy dog lets it: it has seen better jumps ..";
+
+struct bench {
+    struct loop loop;
+    struct ledger_inbox inbox;
+    struct ledger_client client;
+    struct random random;
+    int64_t until_us;
+    unsigned long sent;
+    unsigned long acknowledged;
+    unsigned long failed;
+    unsigned in_flight;
+    int64_t *samples;
+    size_t sample_count;
+};
+
+struct sender {
+    struct bench *bench;
+    unsigned number;
+    int64_t started_us;
+};
+
+static void die(const char *what)
+{
+    fprintf(stderr, "ledger_bench: %s\n", what);
+    exit(1);
+}
+
+static void send_next(struct sender *sender);
+
+static void acknowledged(void *arg, const struct ledger_append_outcome *outcome)
+{
+    struct sender *sender = arg;
+    struct bench *bench = sender->bench;
+    bench->in_flight--;
+    if (outcome->status != LEDGER_OK)
+        bench->failed++;
+    else
+        bench->acknowledged++;
+    if (bench->sample_count < SAMPLES_MAX)
+        bench->samples[bench->sample_count++] = clock_microseconds() - sender->started_us;
+    if (clock_microseconds() < bench->until_us)
+        send_next(sender);
+}
+
+static void send_next(struct sender *sender)
+{
+    struct bench *bench = sender->bench;
+    struct ulid ulid = ulid_make(bench->loop.clock.wall_ms, &bench->random);
+    char id[ULID_TEXT_LEN];
+    char client_id[32];
+    ulid_write(id, &ulid);
+    int len = snprintf(client_id, sizeof(client_id), "m-%lu", bench->sent++);
+    sender->started_us = clock_microseconds();
+    bench->in_flight++;
+    ledger_message_append(&bench->client, SLICE("bench"), SLICE("alice"),
+                          (struct slice){client_id, (size_t)len}, (struct slice){id, sizeof(id)},
+                          (struct slice){BODY, BODY_BYTES}, acknowledged, sender);
+}
+
+static int compare(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a;
+    int64_t right = *(const int64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+static double percentile_ms(struct bench *bench, unsigned percent)
+{
+    if (bench->sample_count == 0)
+        return 0;
+    qsort(bench->samples, bench->sample_count, sizeof(*bench->samples), compare);
+    return (double)bench->samples[(bench->sample_count - 1) * percent / 100] / 1000;
+}
+
+/* Messages acknowledged per second with so many senders. */
+static double measure_ledger(struct bench *bench, unsigned senders, double seconds)
+{
+    static struct sender all[SENDERS_MAX];
+    int64_t started_us = clock_microseconds();
+    bench->until_us = started_us + (int64_t)(seconds * 1e6);
+    bench->acknowledged = bench->failed = 0;
+    bench->sample_count = 0;
+    for (unsigned i = 0; i < senders; i++) {
+        all[i] = (struct sender){.bench = bench, .number = i};
+        send_next(&all[i]);
+    }
+    while (bench->in_flight)
+        loop_turn(&bench->loop, 1000);
+    return (double)bench->acknowledged * 1e6 / (double)(clock_microseconds() - started_us);
+}
+
+static void chat_made(void *arg, const struct ledger_chat_outcome *outcome)
+{
+    if (outcome->status != LEDGER_OK)
+        die("cannot make the chat");
+    *(bool *)arg = true;
+}
+
+static void make_chat(struct bench *bench)
+{
+    bool made = false;
+    struct slice member = SLICE("bob");
+    ledger_chat_create(&bench->client, SLICE("bench"), SLICE("alice"), &member, 1, chat_made,
+                       &made);
+    while (!made)
+        loop_turn(&bench->loop, 1000);
+}
+
+/* ---- the same rows by hand ---- */
+
+static void run(sqlite3 *database, const char *sql)
+{
+    if (sqlite3_exec(database, sql, NULL, NULL, NULL) != SQLITE_OK)
+        die(sqlite3_errmsg(database));
+}
+
+static void step(sqlite3 *database, sqlite3_stmt *statement)
+{
+    if (sqlite3_step(statement) != SQLITE_DONE)
+        die(sqlite3_errmsg(database));
+    sqlite3_reset(statement);
+}
+
+static sqlite3_stmt *prepare(sqlite3 *database, const char *sql)
+{
+    sqlite3_stmt *statement;
+    if (sqlite3_prepare_v2(database, sql, -1, &statement, NULL) != SQLITE_OK)
+        die(sqlite3_errmsg(database));
+    return statement;
+}
+
+struct plain {
+    sqlite3 *database;
+    sqlite3_stmt *message;
+    sqlite3_stmt *counter;
+    sqlite3_stmt *outbox;
+    struct random random;
+    int64_t sequence;
+};
+
+static void insert_plain(struct plain *plain)
+{
+    char id[ULID_TEXT_LEN];
+    char client_id[32];
+    struct ulid ulid = ulid_make(1, &plain->random);
+    ulid_write(id, &ulid);
+    snprintf(client_id, sizeof(client_id), "m-%lld", (long long)++plain->sequence);
+    sqlite3_bind_int64(plain->message, 1, plain->sequence);
+    sqlite3_bind_text(plain->message, 2, id, sizeof(id), SQLITE_STATIC);
+    sqlite3_bind_text(plain->message, 3, client_id, -1, SQLITE_STATIC);
+    sqlite3_bind_text(plain->message, 4, BODY, BODY_BYTES, SQLITE_STATIC);
+    step(plain->database, plain->message);
+    sqlite3_bind_int64(plain->counter, 1, plain->sequence);
+    step(plain->database, plain->counter);
+    sqlite3_bind_int64(plain->outbox, 1, plain->sequence);
+    step(plain->database, plain->outbox);
+}
+
+static double measure_plain(const char *path, double seconds)
+{
+    struct plain plain = {0};
+    random_init_seeded(&plain.random, 1);
+    if (sqlite3_open(path, &plain.database) != SQLITE_OK)
+        die("cannot open the plain file");
+    run(plain.database,
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; UPDATE chat_counters SET sequence = 0;");
+    plain.message =
+        prepare(plain.database, "INSERT INTO messages (chat_id, sequence, message_id, sender, "
+                                "client_message_id, body, sent_at_ms) VALUES "
+                                "('bench', ?1, ?2, 'alice', ?3, ?4, 1794775261030)");
+    plain.counter =
+        prepare(plain.database, "UPDATE chat_counters SET sequence = ?1 WHERE chat_id = 'bench'");
+    plain.outbox =
+        prepare(plain.database, "INSERT INTO outbox (chat_id, sequence) VALUES ('bench', ?1)");
+    int64_t started_us = clock_microseconds();
+    int64_t until_us = started_us + (int64_t)(seconds * 1e6);
+    while (clock_microseconds() < until_us) {
+        run(plain.database, "BEGIN IMMEDIATE");
+        for (int i = 0; i < PLAIN_BATCH; i++)
+            insert_plain(&plain);
+        run(plain.database, "COMMIT");
+    }
+    double rate = (double)plain.sequence * 1e6 / (double)(clock_microseconds() - started_us);
+    sqlite3_finalize(plain.message);
+    sqlite3_finalize(plain.counter);
+    sqlite3_finalize(plain.outbox);
+    sqlite3_close(plain.database);
+    return rate;
+}
+
+/* ---- the run ---- */
+
+static void open_bench(struct bench *bench, struct ledger **ledger, const char *path)
+{
+    struct sqlite_ledger_error error;
+    *ledger = sqlite_ledger_open(path, NULL, &error);
+    if (!*ledger)
+        die(error.text);
+    if (!loop_init(&bench->loop) || !ledger_inbox_init(&bench->inbox, &bench->loop))
+        die("no loop");
+    random_init_system(&bench->random);
+    ledger_client_init(&bench->client, *ledger, &bench->loop.clock, ledger_inbox_post,
+                       &bench->inbox);
+    make_chat(bench);
+}
+
+static void close_bench(struct bench *bench, struct ledger **ledger)
+{
+    ledger_close(ledger);
+    ledger_inbox_free(&bench->inbox);
+    loop_free(&bench->loop);
+}
+
+/* A fresh file with the schema and the chat, for the plain side. */
+static void make_plain_file(const char *path)
+{
+    static struct bench bench;
+    struct ledger *ledger;
+    open_bench(&bench, &ledger, path);
+    close_bench(&bench, &ledger);
+}
+
+static void fill(struct bench *bench, unsigned long messages)
+{
+    if (!messages)
+        return;
+    double rate = 0;
+    while (bench->sent < messages)
+        rate = measure_ledger(bench, SENDERS_MAX, 1);
+    fprintf(stderr, "filled %lu messages, the last at %.0f a second\n", bench->sent, rate);
+}
+
+int main(int argc, char **argv)
+{
+    static const unsigned STEPS[] = {1, 16, 256, 2000};
+    static struct bench bench;
+    struct ledger *ledger;
+    char path[4096];
+    char plain_path[4096];
+    if (argc < 2)
+        die("usage: ledger_bench DIRECTORY [SECONDS_PER_STEP [MESSAGES_BEFORE]]");
+    double seconds = argc > 2 ? atof(argv[2]) : 3;
+    snprintf(path, sizeof(path), "%s/ledger.db", argv[1]);
+    snprintf(plain_path, sizeof(plain_path), "%s/plain.db", argv[1]);
+    bench.samples = malloc(SAMPLES_MAX * sizeof(*bench.samples));
+    if (!bench.samples)
+        die("out of memory");
+    make_plain_file(plain_path);
+    open_bench(&bench, &ledger, path);
+    fill(&bench, argc > 3 ? strtoul(argv[3], NULL, 10) : 0);
+    for (size_t i = 0; i < sizeof(STEPS) / sizeof(STEPS[0]); i++) {
+        double before = measure_plain(plain_path, seconds / 2);
+        double rate = measure_ledger(&bench, STEPS[i], seconds);
+        double failed = (double)bench.failed;
+        double p99_ms = percentile_ms(&bench, 99);
+        remove(plain_path);
+        make_plain_file(plain_path);
+        double after = measure_plain(plain_path, seconds / 2);
+        remove(plain_path);
+        make_plain_file(plain_path);
+        double plain = (before + after) / 2;
+        printf("{\"senders\":%u,\"acknowledged_per_second\":%.0f,\"plain_per_second\":%.0f,"
+               "\"ratio\":%.2f,\"p99_ms\":%.2f,\"failed\":%.0f}\n",
+               STEPS[i], rate, plain, rate / plain, p99_ms, failed);
+        fflush(stdout);
+    }
+    close_bench(&bench, &ledger);
+    free(bench.samples);
+    return 0;
+}
