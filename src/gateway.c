@@ -277,7 +277,7 @@ static bool compose_chats(struct gateway *gateway)
         .clock = &gateway->loop.clock,
         .wheel = &gateway->loop.wheel,
         .router = &gateway->router,
-        .ledger = &gateway->ledger,
+        .presence = &gateway->presence,
         .metrics = &gateway->metrics,
         .ttl_ms = config->typing.ttl_ms,
     };

@@ -267,29 +267,29 @@ static void fire(struct wheel_timer *timer)
     work(room);
 }
 
-/* What was shown stays shown to those who may see it under both sights; the others hear the difference. */
+/* What was shown stays shown to those who may see it under both sights; the others hear the difference.
+ * Without a sight nobody may see. */
 static void seen(void *arg, struct sight *sight)
 {
     struct typer *typer = arg;
     struct sight *previous = typer->sight;
-    typer->reading = NULL;
+    typer->sight = sight;
     typer->sight_read_ms = typer->room->rooms->clock->now_ms;
-    if (sight) {
-        typer->sight = sight;
-        if (previous && typer->shown) {
-            tell(typer, false, previous, sight);
+    if (previous && typer->shown && !(sight && sight_equal(previous, sight))) {
+        tell(typer, false, previous, sight);
+        if (sight)
             tell(typer, true, sight, previous);
-        }
-        sight_free(&previous);
+        typer->shown = sight != NULL;
     }
+    sight_free(&previous);
     work(typer->room);
 }
 
+/* May run to its end at once, and with it the room's work. */
 static void read_sight(struct typer *typer)
 {
-    struct typing_rooms *rooms = typer->room->rooms;
     sight_forget(&typer->reading);
-    typer->reading = sight_read(rooms->ledger, user_of(typer), seen, typer);
+    sight_read(typer->room->rooms->presence, user_of(typer), &typer->reading, seen, typer);
 }
 
 static void read_sight_if_old(struct typer *typer)
@@ -328,11 +328,10 @@ void typing_room_heard(struct typing_rooms *rooms, struct slice chat_id, struct 
     if (!typer)
         return;
     room = typer->room;
-    if (typing) {
-        typer->ends_at_ms = rooms->clock->now_ms + rooms->ttl_ms;
-        read_sight_if_old(typer);
-    }
+    typer->ends_at_ms = rooms->clock->now_ms + rooms->ttl_ms;
     set_typing(typer, typing, since_wall_ms);
+    if (typing)
+        read_sight_if_old(typer); /* one who types is not freed by it, nor is the room */
     work(room);
 }
 
@@ -345,7 +344,7 @@ void typing_room_known(struct typing_rooms *rooms, struct slice chat_id, struct 
     typer->typing = typer->shown = true;
     typer->ends_at_ms = rooms->clock->now_ms + left_ms;
     read_sight_if_old(typer);
-    work(typer->room);
+    schedule(typer->room);
 }
 
 void typing_room_review(struct typing_rooms *rooms, struct slice chat_id, struct slice user_id)

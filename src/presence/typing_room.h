@@ -10,9 +10,9 @@
  * a time; who types beyond that is not shown until another stops. So a room costs each of its viewers a
  * bounded number of pushes a second, however many type in it.
  *
- * Privacy: only those who may see the user (sight.h) see them typing. A sight is read anew when a
- * renewal finds it older than TYPING_ROOM_SIGHT_MS, and at once when typing_room_review() says so: who
- * lost sight is told that the typing ended, and no more. A stop goes to whom the start went.
+ * Privacy: only those who may see the user (sight.h) see them typing. A sight is read anew with every
+ * renewal, and at once when typing_room_review() says so: who lost sight is told that the typing ended,
+ * and no more; so is everybody when it cannot be read. A stop goes to whom the start went.
  *
  * What nobody renews ends here by itself, so a gateway that dies leaves nobody typing for ever.
  *
@@ -24,22 +24,23 @@
 #include "base/clock.h"
 #include "base/table.h"
 #include "base/wheel.h"
-#include "ledger/ledger.h"
 #include "metrics/metrics.h"
 #include "routing/router.h"
+
+struct presence_plane;
 
 enum {
     TYPING_ROOM_TICK_MS = 100,
     TYPING_ROOM_PUSHES_PER_TICK = 4,
     TYPING_ROOM_SHOWN_MAX = 50,
-    TYPING_ROOM_SIGHT_MS = 2000,
+    TYPING_ROOM_SIGHT_MS = 500, /* less than the time between two renewals */
 };
 
 struct typing_rooms {
     const struct clock *clock;
     struct wheel *wheel;
     struct router *router;
-    struct ledger_client *ledger;
+    struct presence_plane *presence;
     struct metrics *metrics;
     int64_t ttl_ms;
     struct table rooms; /* by chat */

@@ -67,6 +67,12 @@ static int64_t counted(enum metric metric)
     return world.metrics->values[metric];
 }
 
+/* What the ledger was told of a user is known everywhere, as after every change over REST. */
+static void changed(const char *user)
+{
+    audience_drop(world.presence, slice_of(user));
+}
+
 /* ---- who sees it, and for how long ---- */
 
 static void silence_ends_it_to_the_millisecond(void **unused)
@@ -280,6 +286,7 @@ static void a_snapshot_knows_who_types_and_the_end_is_told(void **unused)
 {
     (void)unused;
     fake_ledger_show(&world.ledger, "carol", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
+    changed("carol");
     say(&alice, "typing_start", "room");
     say(&bob, "typing_start", "room");
     say(&carol, "typing_start", "room");
@@ -301,6 +308,7 @@ static void typing_asks_the_privacy_engine(void **unused)
     (void)unused;
     fake_ledger_show(&world.ledger, "alice", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_EVERYONE);
     fake_ledger_befriend(&world.ledger, "carol", "alice");
+    changed("alice");
     open_chat(&bob, "room");
     open_chat(&carol, "room");
     say(&alice, "typing_start", "room");
@@ -315,6 +323,7 @@ static void the_blocked_see_nothing(void **unused)
 {
     (void)unused;
     fake_ledger_block(&world.ledger, "alice", "bob");
+    changed("alice");
     open_chat(&bob, "room");
     open_chat(&carol, "room");
     say(&alice, "typing_start", "room");
@@ -329,11 +338,65 @@ static void without_an_answer_nobody_sees(void **unused)
     (void)unused;
     open_chat(&bob, "room");
     open_chat(&alice, "room");
+    changed("alice");
     world.ledger.failing = LEDGER_UNAVAILABLE;
     say(&alice, "typing_start", "room");
     client_expect_nothing(&bob);
     world_advance(&world, TTL_MS);
     client_expect_nothing(&bob);
+}
+
+/* Bob sees alice typing; then she blocks him. Carol, who saw it too, hears of no difference. */
+static void a_block_ends_what_was_seen_with_the_next_renewal(void **unused)
+{
+    (void)unused;
+    open_chat(&bob, "room");
+    open_chat(&carol, "room");
+    say(&alice, "typing_start", "room");
+    expect_typing(&bob, "alice", true);
+    expect_typing(&carol, "alice", true);
+    fake_ledger_block(&world.ledger, "alice", "bob");
+    changed("alice");
+    world_advance(&world, SECOND_MS);
+    say(&alice, "typing_start", "room");
+    expect_typing(&bob, "alice", false);
+    say(&alice, "typing_stop", "room");
+    expect_typing(&carol, "alice", false);
+    client_expect_nothing(&bob);
+    client_expect_nothing(&carol);
+}
+
+static void sight_taken_in_the_chat_ends_it_at_once(void **unused)
+{
+    (void)unused;
+    open_chat(&bob, "room");
+    say(&alice, "typing_start", "room");
+    expect_typing(&bob, "alice", true);
+    fake_ledger_show(&world.ledger, "alice", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
+    changed("alice");
+    chat_received(world.handlers->chats, CHAT_TOPIC_PRESENCE, SLICE("room"),
+                  SLICE("{\"type\":\"presence_changed\",\"user_id\":\"alice\","
+                        "\"status\":\"unknown\",\"reason\":\"privacy\",\"version\":0}"));
+    client_expect(&bob, "presence_changed");
+    expect_typing(&bob, "alice", false);
+    world_advance(&world, SECOND_MS);
+    say(&alice, "typing_start", "room");
+    client_expect_nothing(&bob);
+}
+
+static void who_may_see_again_is_told_with_the_next_renewal(void **unused)
+{
+    (void)unused;
+    fake_ledger_show(&world.ledger, "alice", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
+    changed("alice");
+    open_chat(&bob, "room");
+    say(&alice, "typing_start", "room");
+    client_expect_nothing(&bob);
+    fake_ledger_show(&world.ledger, "alice", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_NOBODY);
+    changed("alice");
+    world_advance(&world, SECOND_MS);
+    say(&alice, "typing_start", "room");
+    expect_typing(&bob, "alice", true);
 }
 
 /* ---- many at once ---- */
@@ -433,6 +496,9 @@ int main(void)
         TEST(typing_asks_the_privacy_engine),
         TEST(the_blocked_see_nothing),
         TEST(without_an_answer_nobody_sees),
+        TEST(a_block_ends_what_was_seen_with_the_next_renewal),
+        TEST(sight_taken_in_the_chat_ends_it_at_once),
+        TEST(who_may_see_again_is_told_with_the_next_renewal),
         TEST(a_crowd_costs_a_bounded_number_of_pushes),
         TEST(one_who_flickers_is_told_as_it_stands),
     };

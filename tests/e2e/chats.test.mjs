@@ -236,6 +236,76 @@ test('who is removed loses the open chat at once', async () => {
   assert.equal((await open(victim, 'leaving')).code, 'FORBIDDEN');
 });
 
+test('presence reaches those with the chat open within a second, once', async () => {
+  await setVisibility(server, 'shown', 'everyone');
+  await setVisibility(server, 'hidden', 'nobody');
+  await chatOf('watched', 'watcher', 'shown', 'hidden', 'stranger2');
+  await chatOf('watched-too', 'watcher', 'shown');
+  const watcher = await connect(server, 'watcher');
+  await open(watcher, 'watched');
+  await open(watcher, 'watched-too');
+  const shown = await connect(server, 'shown');
+  await connect(server, 'hidden');
+  await connect(server, 'stranger2');
+  const online = await watcher.change('shown', 'online', 1000);
+  assert.ok(online.version > 0);
+  shown.send({ type: 'heartbeat', active: false });
+  await watcher.change('shown', 'away', 1000);
+  await watcher.ask({ type: 'close_chat', chat_id: 'watched-too' });
+  shown.terminate();
+  await watcher.change('shown', 'offline', 1000);
+  assert.deepEqual(await watcher.settle(), [], 'and of the others nothing');
+  await watcher.ask({ type: 'close_chat', chat_id: 'watched' });
+  await connect(server, 'shown');
+  assert.deepEqual(await watcher.settle(), [], 'nor when nothing is open');
+});
+
+test('a subscription besides brings no change twice', async () => {
+  await setVisibility(server, 'twice', 'everyone');
+  await chatOf('both', 'keen', 'twice');
+  const keen = await connect(server, 'keen');
+  await open(keen, 'both');
+  await keen.subscribe('twice');
+  await connect(server, 'twice');
+  await keen.change('twice', 'online', 1000);
+  assert.deepEqual(await keen.settle(), []);
+});
+
+test('who stops being seen is unknown in the open chat, once', async () => {
+  await setVisibility(server, 'fickle', 'everyone');
+  await chatOf('fickle-chat', 'observer', 'fickle');
+  const fickle = await connect(server, 'fickle');
+  const observer = await connect(server, 'observer');
+  await open(observer, 'fickle-chat');
+  await setVisibility(server, 'fickle', 'nobody');
+  const unknown = await observer.change('fickle', 'unknown', 1000);
+  assert.equal(unknown.version, 0);
+  fickle.terminate();
+  assert.deepEqual(await observer.settle(), []);
+  await setVisibility(server, 'fickle', 'everyone');
+  await observer.change('fickle', 'offline', 1000);
+});
+
+test('who blocked whom cannot be in a new chat, and is not told which it is', async () => {
+  const block = (user, peer, method = 'PUT') =>
+    rest(server, method, `/v1/blocks/${peer}`, { user });
+  await chatOf('old', 'blocked', 'friend');
+  assert.ok((await block('blocker', 'blocked')).status < 300);
+  const answers = [
+    await post('blocked', { members: ['blocker'] }),
+    await post('blocker', { members: ['blocked'] }),
+    await post('blocked', { members: ['friend', 'blocker'] }),
+    await put('blocked', 'old', 'blocker'),
+  ];
+  for (const { status, body } of answers) {
+    assert.equal(status, 403);
+    assert.deepEqual(body, answers[0].body);
+  }
+  assert.equal((await get('blocked', '/v1/chats')).body.chats.length, 1, 'nothing was left behind');
+  assert.ok((await block('blocker', 'blocked', 'DELETE')).status < 300);
+  assert.equal((await post('blocked', { members: ['blocker'] })).status, 201);
+});
+
 test('open chats are counted', async () => {
   const gauge = async () => {
     const { body } = await rest(server, 'GET', '/metrics');

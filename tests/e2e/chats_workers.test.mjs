@@ -45,6 +45,9 @@ const open = (client, chat) => client.ask({ type: 'open_chat', chat_id: chat });
 const typing = (user, state) => (message) =>
   message.type === 'typing_changed' && message.user_id === user && message.typing === state;
 
+const typingLeft = async (client) =>
+  (await client.settle()).filter(({ type }) => type === 'typing_changed');
+
 test('typing reaches every worker once, and so does its end', async () => {
   await chatOf('everywhere', 'alice', 'bob');
   const bobs = await everywhere('bob');
@@ -57,8 +60,19 @@ test('typing reaches every worker once, and so does its end', async () => {
   alice.terminate();
   for (const bob of [...bobs, late]) {
     await bob.next(typing('alice', false));
-    assert.deepEqual(await bob.settle(), []);
+    assert.deepEqual(await typingLeft(bob), []);
   }
+});
+
+test('presence reaches every worker where the chat is open, once', async () => {
+  await chatOf('present', 'grace', 'heidi');
+  const heidis = await everywhere('heidi');
+  for (const heidi of heidis) await open(heidi, 'present');
+  const grace = await connect(server, 'grace');
+  for (const heidi of heidis) await heidi.change('grace', 'online', 1000);
+  grace.terminate();
+  for (const heidi of heidis) await heidi.change('grace', 'offline', 1000);
+  for (const heidi of heidis) assert.deepEqual(await heidi.settle(), []);
 });
 
 test('the devices of a user share one limit across workers', async () => {
@@ -74,7 +88,7 @@ test('the devices of a user share one limit across workers', async () => {
   assert.equal(limited.length, WORKERS - 1);
   await dave.next(typing('carol', true));
   await dave.next(typing('carol', false));
-  assert.deepEqual(await dave.settle(), []);
+  assert.deepEqual(await typingLeft(dave), []);
 });
 
 test('who is removed loses the chat on every worker', async () => {
