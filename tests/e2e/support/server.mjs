@@ -61,8 +61,10 @@ export async function startServer(options = {}) {
   });
   const log = collectLog(child);
   const exited = once(child, 'exit');
+  exited.catch(() => {}); // told by startAddress()
   const address = await startAddress(child, log).catch(async (error) => {
     child.kill('SIGKILL');
+    if (dataDir === undefined) await rm(directory, { recursive: true, force: true });
     throw error;
   });
   return {
@@ -105,20 +107,19 @@ function collectLog(child) {
 
 /** The address in the start line; what the server said instead, if it does not start. */
 function startAddress(child, log) {
-  return new Promise((resolve, reject) => {
+  let timeout;
+  const started = new Promise((resolve, reject) => {
     const fail = (why) => reject(new Error(`${ROLLCALL_BIN} ${why}\n${log.text}`));
-    const timeout = setTimeout(
+    timeout = setTimeout(
       () => fail(`printed no start line within ${START_TIMEOUT_MS} ms`),
       START_TIMEOUT_MS,
     );
     child.once('error', (error) => fail(error.message));
-    child.once('exit', (code, signal) => fail(`ended at once with ${code ?? signal}`));
-    child.once('exit', () => clearTimeout(timeout));
+    child.once('close', (code, signal) => fail(`ended at once with ${code ?? signal}`));
     createInterface({ input: child.stdout }).on('line', (line) => {
       const match = START_LINE.exec(line);
-      if (match === null) return;
-      clearTimeout(timeout);
-      resolve({ url: match[1], port: Number(match[2]) });
+      if (match !== null) resolve({ url: match[1], port: Number(match[2]) });
     });
   });
+  return started.finally(() => clearTimeout(timeout));
 }
