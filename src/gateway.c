@@ -442,13 +442,18 @@ uint16_t gateway_port(const struct gateway *gateway)
     return gateway->listener.port;
 }
 
-void gateway_run(struct gateway *gateway)
+static void start(struct gateway *gateway)
 {
     char topic[ROUTER_TOPIC_BYTES_MAX];
     bus_subscribe(gateway->bus, delivery_topic(topic, gateway->handlers.gateway_id));
     housekeep(&gateway->housekeeping);
     reap(&gateway->reaping);
     gateway_messages_start(&gateway->messages);
+}
+
+void gateway_run(struct gateway *gateway)
+{
+    start(gateway);
     while (!is_drained(gateway))
         loop_turn(&gateway->loop, -1);
     gateway_messages_stop(&gateway->messages);

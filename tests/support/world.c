@@ -4,6 +4,7 @@
 #include "gateway.c"
 
 #include "auth/key_testing.h"
+#include "ledger/breaker_ledger.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,13 +45,32 @@ static struct key_set *make_keys(struct world *world)
     return keys;
 }
 
+/* The breaker's clock has no argument: it is that of the one world there is. */
+static const struct clock *world_clock;
+
+static int64_t world_clock_ms(void)
+{
+    return world_clock ? world_clock->now_ms : 0;
+}
+
+static struct ledger *make_ledger(struct world *world)
+{
+    const struct config_circuit_breaker *config = &world->config.gateway.circuit_breaker;
+    const struct breaker_limits limits = {.failure_threshold = config->failure_threshold,
+                                          .probe_count = config->half_open_probe_count,
+                                          .failure_window_ms = config->failure_window_ms,
+                                          .open_duration_ms = config->open_duration_ms};
+    fake_ledger_init(&world->ledger);
+    return breaker_ledger_make(&world->ledger.ledger, &limits, world_clock_ms);
+}
+
 static void make_parts(struct world *world)
 {
     struct clock clock;
     clock_advance(&clock);
     world->parts = (struct gateway_parts){
         .config = &world->config,
-        .ledger = &world->ledger.ledger,
+        .ledger = make_ledger(world),
         .exchange = mailbox_exchange_make(1, 1),
         .exposition = calloc(1, sizeof(struct exposition)),
         .workers = 1,
@@ -86,12 +106,12 @@ void world_open(struct world *world, const char *const *sets)
     memset(world, 0, sizeof(*world));
     log_init(LOG_LEVEL_ERROR, false);
     load_config(world, sets);
-    fake_ledger_init(&world->ledger);
     make_parts(world);
     struct gateway *gateway = gateway_make(&world->parts, 0);
     assert_non_null(gateway);
     world->gateway = gateway;
     world->loop = &gateway->loop;
+    world_clock = &gateway->loop.clock;
     world->metrics = &gateway->metrics;
     world->handlers = &gateway->handlers;
     world->rest = &gateway->rest;
@@ -99,8 +119,7 @@ void world_open(struct world *world, const char *const *sets)
     world->loop->advance = stand_still;
     random_init_seeded(&gateway->random, 1);
     verifier_use(&gateway->verifier, make_keys(world));
-    housekeep(&gateway->housekeeping);
-    reap(&gateway->reaping);
+    start(gateway);
     world_settle(world);
 }
 
@@ -116,6 +135,8 @@ void world_close(struct world *world)
         assert_true(world_now(world) < give_up_ms);
         world_advance(world, 1000);
     }
+    gateway_messages_stop(&world->gateway->messages);
+    world_clock = NULL;
     ledger_close(&world->parts.ledger);
     gateway_free(&world->gateway);
     mailbox_exchange_free(&world->parts.exchange);
