@@ -15,6 +15,7 @@ const METHODS = ['get', 'put', 'post', 'patch', 'delete'];
 /** Embedded files are no routes; of them only the description describes itself. */
 const ASSETS = ['get /openapi.json'];
 const BODY_BYTES_MAX = 1024;
+const LIST_BYTES_MAX = 4096;
 
 const read = (path) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
 
@@ -25,7 +26,11 @@ const tokens = {};
 
 before(async () => {
   server = await startServer({
-    settings: { 'gateway.http.max_body_bytes': BODY_BYTES_MAX, 'debug.echo': true },
+    settings: {
+      'gateway.http.max_body_bytes': BODY_BYTES_MAX,
+      'gateway.http.max_list_body_bytes': LIST_BYTES_MAX,
+      'debug.echo': true,
+    },
   });
   document = await (await fetch(`${server.url}openapi.json`)).json();
   tokens.alice = await server.token('alice');
@@ -178,6 +183,22 @@ const PROBES = [
   ['get /v1/calls', 'v1/calls?limit=5', 'alice', undefined, 200],
   ['get /v1/calls', 'v1/calls?limit=0', 'alice', undefined, 400],
   ['get /v1/calls', 'v1/calls', null, undefined, 401],
+  ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed', members: ['bob'] }, 201],
+  ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed', members: ['bob'] }, 200],
+  ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed', members: ['carol'] }, 409],
+  ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed' }, 400],
+  ['post /v1/chats', 'v1/chats', 'alice', { members: ['x'.repeat(LIST_BYTES_MAX)] }, 413],
+  ['get /v1/chats', 'v1/chats', 'alice', undefined, 200],
+  ['get /v1/chats', 'v1/chats?limit=0', 'alice', undefined, 400],
+  ['get /v1/chats', 'v1/chats', null, undefined, 401],
+  ['get /v1/chats/{chat}', 'v1/chats/probed', 'alice', undefined, 200],
+  ['get /v1/chats/{chat}', 'v1/chats/probed', 'root', undefined, 403],
+  ['get /v1/chats/{chat}', 'v1/chats/nowhere', 'alice', undefined, 404],
+  ['put /v1/chats/{chat}/members/{user}', 'v1/chats/probed/members/c', 'alice', undefined, 204],
+  ['put /v1/chats/{chat}/members/{user}', 'v1/chats/probed/members/c', 'root', undefined, 403],
+  ['put /v1/chats/{chat}/members/{user}', 'v1/chats/nowhere/members/c', 'alice', undefined, 404],
+  ['delete /v1/chats/{chat}/members/{user}', 'v1/chats/probed/members/c', 'alice', undefined, 204],
+  ['delete /v1/chats/{chat}/members/{user}', 'v1/chats/probed/members/c', 'root', undefined, 403],
   ['post /v1/users/{user}/deliver', 'v1/users/bob/deliver', 'root', { any: ['thing'] }, 202],
   ['post /v1/users/{user}/deliver', 'v1/users/nobody/deliver', 'root', 7, 202],
   ['post /v1/users/{user}/deliver', 'v1/users/bob/deliver', 'root', undefined, 400],
