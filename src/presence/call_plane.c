@@ -29,11 +29,10 @@ static void attached(void *arg, const struct call_answer *answer)
 {
     struct call_command *command = arg;
     struct call_plane *plane = command->plane;
-    if (answer->result == CALL_DONE) {
+    if (answer->result == CALL_DONE)
         bind_here(plane, &command->device);
-        if (answer->call->state == CALL_ACCEPTED) /* a new first lease starts without it */
-            call_outcome_sync(plane, command->device.user_id);
-    }
+    if (answer->call && answer->call->state == CALL_ACCEPTED) /* a first lease starts without it */
+        call_outcome_sync(plane, command->device.user_id);
     if (answer->result == CALL_DONE || answer->result == CALL_RINGS)
         call_events_tell(plane->delivery, answer->call, &command->device);
     free(command);

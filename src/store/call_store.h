@@ -85,6 +85,7 @@ enum call_result {
     CALL_REPEATED,    /* it was made before, by the same device */
     CALL_GLARE,       /* the request answered the call that rang the other way, which is `call` */
     CALL_RINGS,       /* of attach(): `call` rings for this device */
+    CALL_ELSEWHERE,   /* of attach(): the user is in `call` with another device */
     CALL_NOT_FOUND,   /* no `call` */
     CALL_WRONG_STATE, /* `call` says which */
     CALL_WRONG_PARTY, /* only the callee may do this */
@@ -186,7 +187,7 @@ static inline void call_store_get(struct call_store *store, struct slice id, str
 }
 
 /* A device has a new connection: DONE (it is in a call, which is now held by this connection), RINGS,
- * NOT_FOUND (nothing of it concerns this device). */
+ * ELSEWHERE, NOT_FOUND (its user is in no call). */
 static inline void call_store_attach(struct call_store *store, const struct call_device *device,
                                      void (*done)(void *arg, const struct call_answer *answer),
                                      void *arg)

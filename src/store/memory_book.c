@@ -321,10 +321,9 @@ enum call_result memory_book_attach(struct memory_book *book, const struct call_
         bind_device(book, own, device, now);
         return CALL_DONE;
     }
-    if (own && is_callee(own) && own->call->state == CALL_RINGING)
-        return CALL_RINGS;
-    *call = NULL;
-    return CALL_NOT_FOUND;
+    if (!own)
+        return CALL_NOT_FOUND;
+    return is_callee(own) && own->call->state == CALL_RINGING ? CALL_RINGS : CALL_ELSEWHERE;
 }
 
 enum call_result memory_book_detach(struct memory_book *book, struct slice user_id,

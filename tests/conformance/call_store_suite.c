@@ -222,7 +222,7 @@ static void a_device_may_come_back_within_the_grace(void **state)
     assert_int_equal(suite_detach(world, bob()), CALL_NOT_FOUND);
     suite_pass(world, world->backend->reconnect_grace_ms - 1);
     assert_int_equal(suite_reap(world, CALL_REAP_MAX), 0);
-    assert_int_equal(suite_attach(world, suite_device("bob", 1, 1)), CALL_NOT_FOUND);
+    assert_int_equal(suite_attach(world, suite_device("bob", 1, 1)), CALL_ELSEWHERE);
     assert_int_equal(suite_attach(world, back), CALL_DONE);
     assert_memory_equal(&world->call.callee.conn_id, &back.conn_id, sizeof(back.conn_id));
     suite_pass(world, world->backend->reconnect_grace_ms);
@@ -275,7 +275,7 @@ static void a_device_that_comes_rings_too(void **state)
     ring(world);
     assert_int_equal(suite_attach(world, suite_device("bob", 1, 1)), CALL_RINGS);
     assert_true(slice_is(world->call.id, "c"));
-    assert_int_equal(suite_attach(world, suite_device("alice", 1, 1)), CALL_NOT_FOUND);
+    assert_int_equal(suite_attach(world, suite_device("alice", 1, 1)), CALL_ELSEWHERE);
     assert_int_equal(suite_attach(world, suite_device("alice", 0, 2)), CALL_DONE);
     assert_int_equal(world->call.state, CALL_RINGING);
 }

@@ -207,8 +207,8 @@ static void do_attach(struct model *model, int user, int device)
     enum call_result wanted = CALL_NOT_FOUND;
     if (call && uses(&call->parties[side], user, device))
         wanted = CALL_DONE;
-    else if (call && call->state == CALL_RINGING && side == 1)
-        wanted = CALL_RINGS;
+    else if (call)
+        wanted = call->state == CALL_RINGING && side == 1 ? CALL_RINGS : CALL_ELSEWHERE;
     assert_int_equal(
         suite_attach(model->world, suite_device(NAMES[user], (unsigned)device, connection)),
         wanted);

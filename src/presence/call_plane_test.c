@@ -1,0 +1,488 @@
+/* Calls between devices on two gateways, in virtual time: each road once, then at random. */
+#include "support/call_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* Alice has two devices, bob two, on gateways that differ; carol is a contact of both, eve of nobody. */
+struct cast {
+    struct call_world world;
+    struct device *alice, *alice_other, *bob, *bob_other, *carol, *eve;
+};
+
+static int set_up(void **state)
+{
+    struct cast *cast = malloc(sizeof(*cast));
+    assert_non_null(cast);
+    struct call_world *world = &cast->world;
+    call_world_open(world);
+    fake_ledger_befriend(&world->ledger, "alice", "bob");
+    fake_ledger_befriend(&world->ledger, "alice", "carol");
+    fake_ledger_befriend(&world->ledger, "bob", "carol");
+    cast->alice = call_world_device(world, "alice", "phone", 0);
+    cast->alice_other = call_world_device(world, "alice", "desk", 1);
+    cast->bob = call_world_device(world, "bob", "phone", 1);
+    cast->bob_other = call_world_device(world, "bob", "desk", 0);
+    cast->carol = call_world_device(world, "carol", "phone", 1);
+    cast->eve = call_world_device(world, "eve", "phone", 0);
+    *state = cast;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct cast *cast = *state;
+    call_world_close(&cast->world);
+    free(cast);
+    return 0;
+}
+
+#define expect_heard(device, event) assert_string_equal((device)->heard, event)
+#define expect_refused(done, expected)                                                             \
+    do {                                                                                           \
+        assert_false(done);                                                                        \
+        assert_string_equal(error_code_name(cast->world.code), error_code_name(expected));         \
+    } while (0)
+
+static void ring(struct cast *cast)
+{
+    assert_true(call_world_request(cast->alice, "bob", "c"));
+    expect_heard(cast->bob, "call_incoming");
+    expect_heard(cast->bob_other, "call_incoming");
+    call_world_check(&cast->world);
+}
+
+static void talk(struct cast *cast)
+{
+    ring(cast);
+    assert_true(call_world_accept(cast->bob, "c"));
+    expect_heard(cast->alice, "call_accepted");
+    expect_heard(cast->bob_other, "call_ended answered_elsewhere");
+    call_world_check(&cast->world);
+    assert_true(call_world_in_call(&cast->world, "alice"));
+    assert_true(call_world_in_call(&cast->world, "bob"));
+}
+
+static void expect_quiet(struct cast *cast)
+{
+    call_world_check(&cast->world);
+    assert_false(call_world_in_call(&cast->world, "alice"));
+    assert_false(call_world_in_call(&cast->world, "bob"));
+    assert_int_equal(call_world_metric(&cast->world, METRIC_CALLS_ACTIVE), 0);
+}
+
+static void a_call_is_made_and_ended(void **state)
+{
+    struct cast *cast = *state;
+    talk(cast);
+    assert_int_equal(call_world_metric(&cast->world, METRIC_CALLS_ACTIVE), 1);
+    assert_true(call_world_end(cast->alice, "c"));
+    expect_heard(cast->bob, "call_ended hangup");
+    expect_heard(cast->alice_other, "call_ended hangup");
+    expect_quiet(cast);
+    assert_int_equal(call_world_metric(&cast->world, METRIC_CALLS_ANSWERED), 1);
+    assert_int_equal(call_world_metric(&cast->world, METRIC_CALLS_ENDED_HANGUP), 1);
+    assert_int_equal(cast->world.ledger.asked[LEDGER_CALL_APPEND], 1);
+}
+
+static void a_call_is_rejected(void **state)
+{
+    struct cast *cast = *state;
+    ring(cast);
+    assert_true(call_world_reject(cast->bob_other, "c"));
+    expect_heard(cast->alice, "call_rejected");
+    expect_heard(cast->bob, "call_ended rejected");
+    expect_quiet(cast);
+}
+
+static void a_call_is_cancelled(void **state)
+{
+    struct cast *cast = *state;
+    ring(cast);
+    assert_true(call_world_end(cast->alice_other, "c"));
+    expect_heard(cast->alice, "call_ended cancelled");
+    expect_heard(cast->bob, "call_ended cancelled");
+    expect_heard(cast->bob_other, "call_ended cancelled");
+    expect_quiet(cast);
+}
+
+static void nobody_answers(void **state)
+{
+    struct cast *cast = *state;
+    ring(cast);
+    call_world_pass(&cast->world, CALL_WORLD_RING_MS - 1);
+    call_world_check(&cast->world);
+    expect_heard(cast->bob, "call_incoming");
+    call_world_pass(&cast->world, CALL_WORLD_TICK_MS);
+    expect_heard(cast->alice, "call_ended timeout");
+    expect_heard(cast->bob, "call_ended timeout");
+    expect_heard(cast->bob_other, "call_ended timeout");
+    expect_quiet(cast);
+    assert_int_equal(call_world_metric(&cast->world, METRIC_CALLS_ENDED_TIMEOUT), 1);
+}
+
+static void exactly_one_device_answers(void **state)
+{
+    struct cast *cast = *state;
+    talk(cast);
+    expect_refused(call_world_accept(cast->bob_other, "c"), ERROR_CALL_UNAVAILABLE);
+    assert_non_null(strstr(cast->world.problem, "accepted"));
+    expect_refused(call_world_reject(cast->bob_other, "c"), ERROR_CALL_UNAVAILABLE);
+    call_world_check(&cast->world);
+}
+
+static void whom_one_may_not_call_is_not_there(void **state)
+{
+    struct cast *cast = *state;
+    call_world_disconnect(cast->carol);
+    const char *problems[4];
+    expect_refused(call_world_request(cast->alice, "carol", NULL), ERROR_CALL_UNAVAILABLE);
+    problems[0] = cast->world.problem;
+    expect_refused(call_world_request(cast->alice, "eve", NULL), ERROR_CALL_UNAVAILABLE);
+    problems[1] = cast->world.problem;
+    expect_refused(call_world_request(cast->alice, "no such user", NULL), ERROR_CALL_UNAVAILABLE);
+    problems[2] = cast->world.problem;
+    expect_refused(call_world_request(cast->alice, "alice", NULL), ERROR_CALL_UNAVAILABLE);
+    problems[3] = cast->world.problem;
+    for (int i = 1; i < 4; i++)
+        assert_string_equal(problems[i], problems[0]);
+    assert_int_equal(cast->eve->heard_count, 0);
+    expect_quiet(cast);
+}
+
+static void a_ledger_that_fails_is_no_answer(void **state)
+{
+    struct cast *cast = *state;
+    cast->world.ledger.failing = LEDGER_UNAVAILABLE;
+    expect_refused(call_world_request(cast->alice, "bob", NULL), ERROR_SERVICE_UNAVAILABLE);
+    cast->world.ledger.failing = LEDGER_OK;
+    assert_true(call_world_request(cast->alice, "bob", NULL));
+}
+
+static void who_is_in_a_call_is_busy(void **state)
+{
+    struct cast *cast = *state;
+    talk(cast);
+    size_t recorded = cast->world.ledger.asked[LEDGER_CALL_APPEND];
+    expect_refused(call_world_request(cast->carol, "bob", "d"), ERROR_CALL_BUSY);
+    assert_int_equal(cast->world.ledger.asked[LEDGER_CALL_APPEND], recorded + 1);
+    expect_refused(call_world_request(cast->alice_other, "carol", "d"), ERROR_CALL_BUSY);
+    expect_refused(call_world_request(cast->bob, "alice", "d"), ERROR_CALL_BUSY);
+    call_world_check(&cast->world);
+}
+
+static void crossing_requests_become_one_call(void **state)
+{
+    struct cast *cast = *state;
+    ring(cast);
+    assert_true(call_world_request(cast->bob_other, "alice", "d"));
+    expect_heard(cast->alice, "call_accepted");
+    expect_heard(cast->bob_other, "call_accepted");
+    expect_heard(cast->bob, "call_ended answered_elsewhere");
+    assert_string_equal(cast->bob_other->call_id, "c");
+    call_world_check(&cast->world);
+    assert_true(call_world_in_call(&cast->world, "alice"));
+    assert_true(call_world_end(cast->bob_other, "c"));
+    expect_quiet(cast);
+}
+
+static void other_peoples_calls_are_not_found(void **state)
+{
+    struct cast *cast = *state;
+    talk(cast);
+    struct device *others[] = {cast->carol, cast->eve};
+    for (int i = 0; i < 2; i++) {
+        expect_refused(call_world_accept(others[i], "c"), ERROR_NOT_FOUND);
+        const char *problem = cast->world.problem;
+        expect_refused(call_world_accept(others[i], "nothing"), ERROR_NOT_FOUND);
+        assert_string_equal(cast->world.problem, problem);
+        expect_refused(call_world_reject(others[i], "c"), ERROR_NOT_FOUND);
+        expect_refused(call_world_end(others[i], "c"), ERROR_NOT_FOUND);
+        expect_refused(call_world_signal(others[i], "c", "1"), ERROR_NOT_FOUND);
+    }
+    expect_refused(call_world_request(cast->carol, "alice", "c"), ERROR_INVALID_MESSAGE);
+    call_world_check(&cast->world);
+}
+
+static void signals_go_to_the_other_side_only(void **state)
+{
+    struct cast *cast = *state;
+    ring(cast);
+    assert_true(call_world_signal(cast->alice, "c", "{\"sdp\":1}"));
+    assert_string_equal(cast->bob->signal, "{\"sdp\":1}");
+    assert_string_equal(cast->bob_other->signal, "{\"sdp\":1}");
+    assert_true(call_world_signal(cast->bob_other, "c", "[2]"));
+    assert_string_equal(cast->alice->signal, "[2]");
+    assert_string_equal(cast->alice_other->signal, "");
+    expect_refused(call_world_signal(cast->alice_other, "c", "3"), ERROR_CALL_UNAVAILABLE);
+    assert_true(call_world_accept(cast->bob, "c"));
+    assert_true(call_world_signal(cast->alice, "c", "4"));
+    assert_string_equal(cast->bob->signal, "4");
+    assert_string_equal(cast->bob_other->signal, "{\"sdp\":1}");
+    expect_refused(call_world_signal(cast->bob_other, "c", "5"), ERROR_CALL_UNAVAILABLE);
+    assert_true(call_world_end(cast->bob, "c"));
+    expect_refused(call_world_signal(cast->alice, "c", "6"), ERROR_CALL_UNAVAILABLE);
+    assert_non_null(strstr(cast->world.problem, "ended"));
+}
+
+static void signals_are_bounded(void **state)
+{
+    struct cast *cast = *state;
+    static char data[CALL_SIGNAL_BYTES_MAX + 4];
+    ring(cast);
+    memset(data, '1', CALL_SIGNAL_BYTES_MAX);
+    assert_true(call_world_signal(cast->alice, "c", data));
+    data[CALL_SIGNAL_BYTES_MAX] = '1';
+    expect_refused(call_world_signal(cast->alice, "c", data), ERROR_MESSAGE_TOO_LARGE);
+    memset(data, 'x', CALL_SIGNAL_BYTES_MAX + 2);
+    data[0] = data[CALL_SIGNAL_BYTES_MAX + 1] = '"';
+    assert_true(call_world_signal(cast->alice, "c", data));
+    expect_refused(call_world_signal(cast->eve, "c", "1"), ERROR_NOT_FOUND);
+}
+
+static void a_device_may_come_back(void **state)
+{
+    struct cast *cast = *state;
+    talk(cast);
+    call_world_disconnect(cast->bob_other);
+    call_world_disconnect(cast->bob); /* the last lease takes in_call with it */
+    call_world_pass(&cast->world, CALL_WORLD_GRACE_MS - CALL_WORLD_TICK_MS);
+    assert_string_equal(cast->alice->heard, "call_accepted");
+    cast->bob->gate = &cast->world.gates[0]; /* through another gateway */
+    call_world_connect(cast->bob);
+    expect_heard(cast->bob, "call_accepted");
+    call_world_check(&cast->world);
+    call_world_pass(&cast->world, 10 * CALL_WORLD_GRACE_MS);
+    assert_true(call_world_in_call(&cast->world, "bob"));
+    assert_true(call_world_signal(cast->alice, "c", "7"));
+    assert_string_equal(cast->bob->signal, "7");
+    assert_true(call_world_end(cast->bob, "c"));
+    expect_heard(cast->alice, "call_ended hangup");
+    expect_quiet(cast);
+}
+
+static void a_device_that_stays_away_hangs_up(void **state)
+{
+    struct cast *cast = *state;
+    talk(cast);
+    call_world_disconnect(cast->bob);
+    call_world_pass(&cast->world, CALL_WORLD_GRACE_MS);
+    expect_heard(cast->alice, "call_ended disconnected");
+    expect_quiet(cast);
+    call_world_connect(cast->bob);
+    assert_int_equal(cast->bob->picture, PICTURE_IDLE);
+    expect_quiet(cast);
+}
+
+static void a_caller_that_stays_away_stops_the_ring(void **state)
+{
+    struct cast *cast = *state;
+    ring(cast);
+    call_world_disconnect(cast->alice);
+    call_world_pass(&cast->world, CALL_WORLD_GRACE_MS);
+    expect_heard(cast->bob, "call_ended disconnected");
+    expect_quiet(cast);
+}
+
+static void a_caller_that_came_back_hears_how_it_stands(void **state)
+{
+    struct cast *cast = *state;
+    ring(cast);
+    call_world_disconnect(cast->alice);
+    call_world_connect(cast->alice);
+    expect_heard(cast->alice, "call_ringing");
+    call_world_disconnect(cast->alice);
+    assert_true(call_world_accept(cast->bob, "c"));
+    call_world_connect(cast->alice);
+    expect_heard(cast->alice, "call_accepted");
+    call_world_check(&cast->world);
+}
+
+static void a_device_that_connects_rings_too(void **state)
+{
+    struct cast *cast = *state;
+    call_world_disconnect(cast->bob_other);
+    assert_true(call_world_request(cast->alice, "bob", "c"));
+    call_world_connect(cast->bob_other);
+    expect_heard(cast->bob_other, "call_incoming");
+    call_world_check(&cast->world);
+    assert_true(call_world_accept(cast->bob_other, "c"));
+    expect_heard(cast->bob, "call_ended answered_elsewhere");
+}
+
+static void a_gateway_that_dies_ends_its_calls(void **state)
+{
+    struct cast *cast = *state;
+    talk(cast);
+    call_world_lose(cast->bob); /* his other device keeps him online */
+    call_world_pass(&cast->world, CALL_WORLD_WINDOW_MS + CALL_WORLD_TICK_MS);
+    expect_heard(cast->alice, "call_ended disconnected");
+    expect_quiet(cast);
+}
+
+static void count_reply(void *arg, const struct call_reply *reply)
+{
+    assert_null(reply->problem);
+    ++*(int *)arg;
+}
+
+/* The ledger takes its time, and meanwhile the asker is gone: nobody else would end that ring. */
+static void a_request_may_outlive_its_connection(void **state)
+{
+    struct cast *cast = *state;
+    struct call_world *world = &cast->world;
+    struct call_device self = {SLICE("alice"), SLICE("phone"), cast->alice->conn_id};
+    int replies = 0;
+    world->ledger.holding = true;
+    call_plane_request(&cast->alice->gate->calls, &self, SLICE("bob"), SLICE("c"), count_reply,
+                       &replies);
+    call_world_disconnect(cast->alice);
+    world->ledger.holding = false;
+    fake_ledger_release_all(&world->ledger);
+    call_world_pass(world, CALL_WORLD_TICK_MS);
+    assert_int_equal(replies, 1);
+    expect_heard(cast->bob, "call_incoming");
+    call_world_pass(world, CALL_WORLD_GRACE_MS);
+    expect_heard(cast->bob, "call_ended disconnected");
+    expect_quiet(cast);
+}
+
+static void a_user_may_declare_a_call(void **state)
+{
+    struct cast *cast = *state;
+    assert_true(call_world_declare_start(cast->alice));
+    assert_true(call_world_in_call(&cast->world, "alice"));
+    assert_true(call_world_declare_start(cast->alice_other)); /* already so */
+    expect_refused(call_world_request(cast->bob, "alice", NULL), ERROR_CALL_BUSY);
+    assert_true(call_world_declare_end(cast->alice));
+    assert_true(call_world_declare_end(cast->alice)); /* already so */
+    expect_quiet(cast);
+    assert_true(call_world_declare_start(cast->alice));
+    call_world_disconnect(cast->alice);
+    call_world_pass(&cast->world, CALL_WORLD_GRACE_MS);
+    expect_quiet(cast);
+    assert_int_equal(cast->alice_other->heard_count, 0);
+    assert_int_equal(cast->world.ledger.asked[LEDGER_CALL_APPEND], 1); /* bob's busy try */
+}
+
+static void declaring_goes_with_real_calls(void **state)
+{
+    struct cast *cast = *state;
+    ring(cast);
+    expect_refused(call_world_declare_start(cast->bob), ERROR_CALL_BUSY);
+    assert_true(call_world_accept(cast->bob, "c"));
+    assert_true(call_world_declare_start(cast->bob)); /* as C's clients do after accepting */
+    assert_true(call_world_declare_end(cast->bob));
+    expect_heard(cast->alice, "call_ended hangup");
+    expect_quiet(cast);
+}
+
+/* ---- at random ---- */
+
+enum { STEPS = 20000 };
+
+static const char *const USERS[] = {"alice", "bob", "carol"};
+
+static void random_step(struct cast *cast, struct random *random, unsigned step)
+{
+    struct call_world *world = &cast->world;
+    struct device *device = &world->devices[random_below(random, 5)];
+    const char *peer = USERS[random_below(random, 3)];
+    const char *id = device->call_id[0] ? device->call_id : NULL;
+    char made[32];
+    snprintf(made, sizeof(made), "call-%u", step);
+    if (!device->connected) {
+        if (random_below(random, 3) == 0)
+            device->gate = &world->gates[random_below(random, CALL_WORLD_GATES)];
+        call_world_connect(device);
+        return;
+    }
+    switch (random_below(random, 12)) {
+    case 0:
+    case 1:
+        call_world_request(device, peer, random_below(random, 2) ? made : NULL);
+        break;
+    case 2:
+    case 3:
+    case 4:
+        call_world_accept(device, id);
+        break;
+    case 5:
+        call_world_reject(device, id);
+        break;
+    case 6:
+        call_world_end(device, id);
+        break;
+    case 7:
+        call_world_disconnect(device);
+        break;
+    case 8:
+        call_world_signal(device, id, "1");
+        break;
+    case 9:
+        if (random_below(random, 4) == 0)
+            call_world_declare_start(device);
+        break;
+    default: {
+        bool is_long = random_below(random, 10) == 0;
+        call_world_pass(world, (int64_t)random_below(random, is_long ? 40000 : 6000));
+    }
+    }
+}
+
+static void pictures_are_true_whatever_happens(void **state)
+{
+    struct cast *cast = *state;
+    struct random random;
+    random_init_seeded(&random, 4711);
+    for (unsigned step = 0; step < STEPS; step++) {
+        random_step(cast, &random, step);
+        call_world_check(&cast->world);
+    }
+    for (int i = 0; i < 5; i++)
+        if (cast->world.devices[i].connected)
+            call_world_disconnect(&cast->world.devices[i]);
+    call_world_pass(&cast->world, CALL_WORLD_RING_MS);
+    expect_quiet(cast);
+    const enum metric seen[] = {METRIC_CALLS_ANSWERED,          METRIC_CALLS_BUSY,
+                                METRIC_CALLS_ENDED_HANGUP,      METRIC_CALLS_ENDED_REJECTED,
+                                METRIC_CALLS_ENDED_CANCELLED,   METRIC_CALLS_ENDED_TIMEOUT,
+                                METRIC_CALLS_ENDED_DISCONNECTED};
+    for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++)
+        assert_true(call_world_metric(&cast->world, seen[i]) > 10);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_call_is_made_and_ended),
+        TEST(a_call_is_rejected),
+        TEST(a_call_is_cancelled),
+        TEST(nobody_answers),
+        TEST(exactly_one_device_answers),
+        TEST(whom_one_may_not_call_is_not_there),
+        TEST(a_ledger_that_fails_is_no_answer),
+        TEST(who_is_in_a_call_is_busy),
+        TEST(crossing_requests_become_one_call),
+        TEST(other_peoples_calls_are_not_found),
+        TEST(signals_go_to_the_other_side_only),
+        TEST(signals_are_bounded),
+        TEST(a_device_may_come_back),
+        TEST(a_device_that_stays_away_hangs_up),
+        TEST(a_caller_that_stays_away_stops_the_ring),
+        TEST(a_caller_that_came_back_hears_how_it_stands),
+        TEST(a_device_that_connects_rings_too),
+        TEST(a_gateway_that_dies_ends_its_calls),
+        TEST(a_request_may_outlive_its_connection),
+        TEST(a_user_may_declare_a_call),
+        TEST(declaring_goes_with_real_calls),
+        TEST(pictures_are_true_whatever_happens),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,501 @@
+#include "support/call_world.h"
+
+#include "base/container.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "presence/presence_event.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* ---- events reach devices ---- */
+
+static struct device *device_of(const struct endpoint *endpoint)
+{
+    return CONTAINER_OF(endpoint, struct device, endpoint);
+}
+
+static struct slice member(struct slice object, const char *name, bool raw)
+{
+    static char copy[64 * 1024];
+    struct json json;
+    struct slice key, value = SLICE_NONE;
+    assert_true(object.len < sizeof(copy));
+    memcpy(copy, object.data, object.len);
+    json_init(&json, copy, object.len);
+    json_object(&json);
+    while (json_member(&json, &key)) {
+        if (!slice_is(key, name))
+            json_skip(&json);
+        else if (raw)
+            json_raw(&json, &value);
+        else
+            json_string(&json, &value);
+    }
+    return value;
+}
+
+static void copy_text(char *out, size_t room, struct slice text)
+{
+    assert_true(text.len < room);
+    if (text.len)
+        memcpy(out, text.data, text.len);
+    out[text.len] = '\0';
+}
+
+static void set_picture(struct device *device, enum picture picture, struct slice call_id)
+{
+    device->picture = picture;
+    copy_text(device->call_id, sizeof(device->call_id),
+              picture == PICTURE_IDLE ? SLICE_NONE : call_id);
+}
+
+/* Ends of calls that a device has no picture of are none of its business. */
+static void believe(struct device *device, struct slice name, struct slice call_id)
+{
+    bool is_own = slice_is(call_id, device->call_id);
+    if (slice_is(name, "call_incoming"))
+        set_picture(device, PICTURE_RINGING, call_id);
+    else if (slice_is(name, "call_ringing"))
+        set_picture(device, PICTURE_CALLING, call_id);
+    else if (slice_is(name, "call_accepted"))
+        set_picture(device, PICTURE_TALKING, call_id);
+    else if (is_own && (slice_is(name, "call_ended") || slice_is(name, "call_rejected")))
+        set_picture(device, PICTURE_IDLE, SLICE_NONE);
+}
+
+static void deliver(struct endpoint *endpoint, struct broadcast *broadcast, uint64_t key)
+{
+    (void)key;
+    struct device *device = device_of(endpoint);
+    const struct message *message = broadcast->message;
+    assert_int_equal(message->type, MESSAGE_RELAY);
+    struct slice name = message->relay.name;
+    struct slice reason = member(message->relay.fields, "reason", false);
+    snprintf(device->heard, sizeof(device->heard), "%.*s%s%.*s", SLICE_FORMAT(name),
+             reason.len ? " " : "", (int)reason.len, reason.data ? reason.data : "");
+    device->heard_count++;
+    if (slice_is(name, "call_signal")) {
+        struct slice data = member(message->relay.fields, "data", true);
+        copy_text(device->signal, sizeof(device->signal),
+                  slice_first(data, sizeof(device->signal) - 1));
+    }
+    believe(device, name, member(message->relay.fields, "call_id", false));
+}
+
+static bool is_connection(const struct endpoint *endpoint, const struct ulid *conn_id)
+{
+    return ulid_equal(&device_of(endpoint)->conn_id, conn_id);
+}
+
+static bool is_device(const struct endpoint *endpoint, struct slice device_id)
+{
+    return slice_is(device_id, device_of(endpoint)->name);
+}
+
+static bool is_connected(void *arg, struct slice user_id, const struct ulid *conn_id)
+{
+    const struct gate *gate = arg;
+    for (size_t i = 0; i < gate->world->device_count; i++) {
+        const struct device *device = &gate->world->devices[i];
+        if (device->connected && device->gate == gate && slice_is(user_id, device->user) &&
+            ulid_equal(&device->conn_id, conn_id))
+            return true;
+    }
+    return false;
+}
+
+/* ---- gateways ---- */
+
+static void on_topic(struct bus *bus, struct slice topic)
+{
+    (void)bus;
+    (void)topic;
+}
+
+static void publish(struct bus *bus, struct slice topic, struct slice payload)
+{
+    struct call_world *world = CONTAINER_OF(bus, struct gate, bus)->world;
+    for (size_t i = 0; i < CALL_WORLD_GATES; i++) {
+        char name[ROUTER_TOPIC_BYTES_MAX];
+        struct gate *gate = &world->gates[i];
+        if (slice_equal(topic, delivery_topic(name, slice_of(gate->id))))
+            delivery_received(&gate->delivery, payload);
+    }
+}
+
+static const struct bus_operations BUS = {
+    .subscribe = on_topic, .unsubscribe = on_topic, .publish = publish};
+
+static void post(void *arg, struct ledger_request *done)
+{
+    struct call_world *world = arg;
+    struct ledger_request **at = &world->posted;
+    while (*at)
+        at = &(*at)->next;
+    *at = done;
+}
+
+static void pump(struct call_world *world)
+{
+    while (world->posted) {
+        struct ledger_request *posted = world->posted;
+        world->posted = NULL;
+        ledger_complete(posted);
+    }
+}
+
+static void open_gate(struct call_world *world, struct gate *gate, size_t index)
+{
+    snprintf(gate->id, sizeof(gate->id), "gate-%zu", index);
+    gate->world = world;
+    gate->bus.operations = &BUS;
+    gate->state = memory_state_store(world->state, &world->clock);
+    gate->calls.store = memory_calls_store(world->calls, &world->clock);
+    encoder_init(&gate->encoder);
+    random_init_seeded(&gate->random, index);
+    assert_true(router_init(&gate->router, 1, &gate->bus, &gate->encoder, deliver));
+    ledger_client_init(&gate->ledger, &world->ledger.ledger, &world->clock, post, world);
+    assert_true(last_seen_init(&gate->last_seen, &gate->ledger, 1));
+    gate->presence.config = &world->config;
+    gate->presence.clock = &world->clock;
+    gate->presence.store = gate->state;
+    gate->presence.bus = &gate->bus;
+    gate->presence.router = &gate->router;
+    gate->presence.ledger = &gate->ledger;
+    gate->presence.last_seen = &gate->last_seen;
+    gate->presence.metrics = &gate->metrics;
+    presence_init(&gate->presence);
+    gate->delivery.router = &gate->router;
+    gate->delivery.store = gate->state;
+    gate->delivery.metrics = &gate->metrics;
+    gate->delivery.is_connection = is_connection;
+    gate->delivery.is_device = is_device;
+    gate->calls.presence = &gate->presence;
+    gate->calls.delivery = &gate->delivery;
+    gate->calls.random = &gate->random;
+    gate->calls.is_connected = is_connected;
+    gate->calls.arg = gate;
+    assert_true(call_bindings_init(&gate->calls.bindings, 1));
+}
+
+static void close_gate(struct gate *gate)
+{
+    call_bindings_free(&gate->calls.bindings);
+    call_store_free(&gate->calls.store);
+    presence_free(&gate->presence);
+    last_seen_free(&gate->last_seen);
+    router_free(&gate->router);
+    encoder_free(&gate->encoder);
+    state_store_free(&gate->state);
+}
+
+void call_world_open(struct call_world *world)
+{
+    memset(world, 0, sizeof(*world));
+    log_init(LOG_LEVEL_ERROR, false);
+    world->config.presence.expiry_window_ms = CALL_WORLD_WINDOW_MS;
+    world->config.presence.reap_batch_max = 100;
+    world->config.call.ring_timeout_ms = CALL_WORLD_RING_MS;
+    world->config.call.reconnect_grace_ms = CALL_WORLD_GRACE_MS;
+    world->config.call.history_max = 100;
+    world->clock = (struct clock){.now_ms = 1000, .wall_ms = 1700000000000};
+    world->state = memory_state_make(&(struct memory_state_options){
+        .lease_window_ms = CALL_WORLD_WINDOW_MS, .offline_records_max = 1000, .hash_seed = 1});
+    world->calls = memory_calls_make(&(struct memory_calls_options){
+        .ring_timeout_ms = CALL_WORLD_RING_MS,
+        .reconnect_grace_ms = CALL_WORLD_GRACE_MS,
+        .lease_window_ms = CALL_WORLD_WINDOW_MS,
+        .hash_seed = 1,
+    });
+    fake_ledger_init(&world->ledger);
+    for (size_t i = 0; i < CALL_WORLD_GATES; i++)
+        open_gate(world, &world->gates[i], i);
+}
+
+void call_world_close(struct call_world *world)
+{
+    for (size_t i = 0; i < world->device_count; i++)
+        if (world->devices[i].connected)
+            call_world_disconnect(&world->devices[i]);
+    pump(world);
+    for (size_t i = 0; i < CALL_WORLD_GATES; i++)
+        close_gate(&world->gates[i]);
+    struct ledger *ledger = &world->ledger.ledger;
+    ledger_close(&ledger);
+    memory_calls_free(&world->calls);
+    memory_state_free(&world->state);
+}
+
+/* ---- devices ---- */
+
+static struct call_device identity(const struct device *device)
+{
+    return (struct call_device){slice_of(device->user), slice_of(device->name), device->conn_id};
+}
+
+struct device *call_world_device(struct call_world *world, const char *user, const char *name,
+                                 size_t gate)
+{
+    assert_true(world->device_count < CALL_WORLD_DEVICES_MAX);
+    struct device *device = &world->devices[world->device_count++];
+    *device = (struct device){.gate = &world->gates[gate], .user = user, .name = name};
+    call_world_connect(device);
+    return device;
+}
+
+static void opened(void *arg, bool registered)
+{
+    (void)arg;
+    assert_true(registered);
+}
+
+void call_world_connect(struct device *device)
+{
+    struct gate *gate = device->gate;
+    struct call_world *world = gate->world;
+    device->conn_id = (struct ulid){{0}};
+    world->connections++;
+    memcpy(device->conn_id.bytes, &world->connections, sizeof(world->connections));
+    struct lease lease = {.conn_id = device->conn_id,
+                          .user_id = slice_of(device->user),
+                          .device_id = slice_of(device->name),
+                          .gateway_id = slice_of(gate->id),
+                          .last_heartbeat_ms = world->clock.wall_ms};
+    presence_open(&gate->presence, &lease, opened, NULL);
+    assert_true(router_attach(&gate->router, &device->endpoint, slice_of(device->user)));
+    device->connected = true;
+    struct call_device self = identity(device);
+    call_plane_attach(&gate->calls, &self);
+    pump(world);
+}
+
+static void leave(struct device *device)
+{
+    device->connected = false;
+    set_picture(device, PICTURE_IDLE, SLICE_NONE);
+    router_detach(&device->gate->router, &device->endpoint);
+}
+
+void call_world_disconnect(struct device *device)
+{
+    leave(device);
+    presence_close(&device->gate->presence, slice_of(device->user), &device->conn_id);
+    call_plane_detach(&device->gate->calls, slice_of(device->user), &device->conn_id);
+    pump(device->gate->world);
+}
+
+void call_world_lose(struct device *device)
+{
+    leave(device);
+    call_bindings_remove(&device->gate->calls.bindings, &device->conn_id);
+}
+
+/* ---- commands ---- */
+
+static void replied(void *arg, const struct call_reply *reply)
+{
+    struct call_world *world = arg;
+    assert_false(world->replied);
+    world->replied = true;
+    world->problem = reply->problem;
+    world->code = reply->code;
+    if (!reply->problem && world->asker)
+        set_picture(world->asker, world->becomes, reply->call ? reply->call->id : SLICE_NONE);
+}
+
+/* `asker` NULL: the command leaves the device's picture alone. */
+static struct call_world *begin(struct device *device, struct device *asker, enum picture becomes)
+{
+    struct call_world *world = device->gate->world;
+    world->replied = false;
+    world->asker = asker;
+    world->becomes = becomes;
+    return world;
+}
+
+static bool finish(struct call_world *world)
+{
+    pump(world);
+    assert_true(world->replied);
+    return world->problem == NULL;
+}
+
+bool call_world_request(struct device *device, const char *to, const char *id)
+{
+    struct call_world *world = begin(device, device, PICTURE_CALLING);
+    struct call_device self = identity(device);
+    call_plane_request(&device->gate->calls, &self, slice_of(to), slice_of(id), replied, world);
+    return finish(world);
+}
+
+bool call_world_accept(struct device *device, const char *id)
+{
+    struct call_world *world = begin(device, device, PICTURE_TALKING);
+    struct call_device self = identity(device);
+    call_plane_accept(&device->gate->calls, &self, slice_of(id), replied, world);
+    return finish(world);
+}
+
+bool call_world_reject(struct device *device, const char *id)
+{
+    struct call_world *world = begin(device, device, PICTURE_IDLE);
+    struct call_device self = identity(device);
+    call_plane_reject(&device->gate->calls, &self, slice_of(id), replied, world);
+    return finish(world);
+}
+
+bool call_world_end(struct device *device, const char *id)
+{
+    struct call_world *world = begin(device, device, PICTURE_IDLE);
+    struct call_device self = identity(device);
+    call_plane_end(&device->gate->calls, &self, slice_of(id), replied, world);
+    return finish(world);
+}
+
+bool call_world_signal(struct device *device, const char *id, const char *data)
+{
+    struct call_world *world = begin(device, NULL, PICTURE_IDLE);
+    struct call_device self = identity(device);
+    call_plane_signal(&device->gate->calls, &self, slice_of(id), slice_of(data), replied, world);
+    return finish(world);
+}
+
+bool call_world_declare_start(struct device *device)
+{
+    struct call_world *world = begin(device, NULL, PICTURE_IDLE);
+    struct call_device self = identity(device);
+    call_plane_declare_start(&device->gate->calls, &self, replied, world);
+    return finish(world);
+}
+
+bool call_world_declare_end(struct device *device)
+{
+    struct call_world *world = begin(device, device, PICTURE_IDLE);
+    struct call_device self = identity(device);
+    call_plane_declare_end(&device->gate->calls, &self, replied, world);
+    return finish(world);
+}
+
+/* ---- time ---- */
+
+static void tick(struct call_world *world)
+{
+    for (size_t i = 0; i < world->device_count; i++) {
+        struct device *device = &world->devices[i];
+        if (device->connected)
+            presence_renew(&device->gate->presence, slice_of(device->user), &device->conn_id,
+                           world->clock.wall_ms);
+    }
+    for (size_t i = 0; i < CALL_WORLD_GATES; i++) {
+        presence_flush(&world->gates[i].presence);
+        presence_reap(&world->gates[i].presence);
+        call_plane_tick(&world->gates[i].calls);
+    }
+    pump(world);
+}
+
+void call_world_pass(struct call_world *world, int64_t duration_ms)
+{
+    for (int64_t left_ms = duration_ms; left_ms > 0; left_ms -= CALL_WORLD_TICK_MS) {
+        int64_t step_ms = left_ms < CALL_WORLD_TICK_MS ? left_ms : CALL_WORLD_TICK_MS;
+        world->clock.now_ms += step_ms;
+        world->clock.wall_ms += step_ms;
+        tick(world);
+    }
+}
+
+/* ---- the truth ---- */
+
+static void take_in_call(void *arg, enum state_status status, const struct presence *presences,
+                         size_t count)
+{
+    assert_int_equal(status, STATE_OK);
+    assert_int_equal(count, 1);
+    *(struct presence *)arg = presences[0];
+}
+
+bool call_world_in_call(struct call_world *world, const char *user)
+{
+    struct presence presence;
+    struct slice id = slice_of(user);
+    state_read(world->gates[0].state, &id, 1, take_in_call, &presence);
+    return presence.in_call;
+}
+
+struct truth {
+    bool has_call;
+    bool is_declared;
+    bool is_caller;
+    enum call_state state;
+    char id[CALL_ID_BYTES_MAX + 1];
+    char device[DEVICE_ID_BYTES_MAX + 1]; /* the user's device in it, or "" */
+};
+
+struct asking {
+    const char *user;
+    struct truth *truth;
+};
+
+static void take_truth(void *arg, const struct call_answer *answer)
+{
+    const struct asking *asking = arg;
+    struct truth *truth = asking->truth;
+    *truth = (struct truth){.has_call = answer->result == CALL_DONE};
+    if (!truth->has_call)
+        return;
+    truth->is_caller = slice_is(answer->call->caller.user_id, asking->user);
+    truth->is_declared = !answer->call->callee.user_id.data;
+    truth->state = answer->call->state;
+    struct slice device =
+        truth->is_caller ? answer->call->caller.device_id : answer->call->callee.device_id;
+    copy_text(truth->id, sizeof(truth->id), answer->call->id);
+    copy_text(truth->device, sizeof(truth->device), device);
+}
+
+static enum picture true_picture(const struct truth *truth, const struct device *device)
+{
+    bool takes_part = strcmp(truth->device, device->name) == 0;
+    if (!truth->has_call || truth->is_declared)
+        return PICTURE_IDLE;
+    if (truth->state == CALL_ACCEPTED)
+        return takes_part ? PICTURE_TALKING : PICTURE_IDLE;
+    if (!truth->is_caller)
+        return PICTURE_RINGING;
+    return takes_part ? PICTURE_CALLING : PICTURE_IDLE;
+}
+
+static void check_device(struct call_world *world, const struct device *device)
+{
+    struct truth truth;
+    struct asking asking = {device->user, &truth};
+    call_store_get(device->gate->calls.store, SLICE_NONE, slice_of(device->user), take_truth,
+                   &asking);
+    enum picture expected = true_picture(&truth, device);
+    if (device->picture != expected ||
+        strcmp(device->call_id, expected == PICTURE_IDLE ? "" : truth.id) != 0)
+        fail_msg("%s's %s shows %d of %s, but %d of %s is true (last heard: %s)", device->user,
+                 device->name, (int)device->picture, device->call_id, (int)expected, truth.id,
+                 device->heard);
+    bool in_call = truth.has_call && truth.state == CALL_ACCEPTED;
+    assert_int_equal(call_world_in_call(world, device->user), in_call);
+}
+
+void call_world_check(struct call_world *world)
+{
+    for (size_t i = 0; i < world->device_count; i++)
+        if (world->devices[i].connected)
+            check_device(world, &world->devices[i]);
+}
+
+int64_t call_world_metric(const struct call_world *world, enum metric metric)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < CALL_WORLD_GATES; i++)
+        sum += world->gates[i].metrics.values[metric];
+    return sum;
+}

@@ -1,0 +1,111 @@
+/*
+ * A world for tests of calls: two gateways that share their stores, virtual time, a ledger that obeys,
+ * and devices that believe what they are told.
+ *
+ * A device keeps the picture a client would show: idle, calling, ringing, talking. It changes by the
+ * answers to the device's own commands and by the events that reach it, and by nothing else; so a test
+ * can hold the picture against the truth (call_world_check()), which is how missing, doubled and stray
+ * events are found.
+ */
+#ifndef ROLLCALL_TESTS_CALL_WORLD_H
+#define ROLLCALL_TESTS_CALL_WORLD_H
+
+#include "presence/call_plane.h"
+#include "store/memory_calls.h"
+#include "store/memory_state.h"
+#include "support/fake_ledger.h"
+
+enum {
+    CALL_WORLD_GATES = 2,
+    CALL_WORLD_DEVICES_MAX = 8,
+    CALL_WORLD_RING_MS = 30000,
+    CALL_WORLD_GRACE_MS = 5000,
+    CALL_WORLD_WINDOW_MS = 15000,
+    CALL_WORLD_TICK_MS = 500,
+};
+
+enum picture { PICTURE_IDLE, PICTURE_CALLING, PICTURE_RINGING, PICTURE_TALKING };
+
+struct call_world;
+
+struct gate {
+    struct call_world *world;
+    char id[16];
+    struct bus bus;
+    struct state_store *state;
+    struct router router;
+    struct encoder encoder;
+    struct metrics metrics;
+    struct ledger_client ledger;
+    struct last_seen last_seen;
+    struct presence_plane presence;
+    struct delivery delivery;
+    struct call_plane calls;
+    struct random random;
+};
+
+struct device {
+    struct endpoint endpoint;
+    struct gate *gate;
+    const char *user;
+    const char *name;
+    struct ulid conn_id;
+    bool connected;
+    enum picture picture;
+    char call_id[CALL_ID_BYTES_MAX + 1]; /* of the picture */
+    char heard[64];                      /* the last event: "call_ended hangup" */
+    unsigned heard_count;
+    char signal[256]; /* data of the last call_signal */
+};
+
+struct call_world {
+    struct config config;
+    struct clock clock;
+    struct memory_state *state;
+    struct memory_calls *calls;
+    struct fake_ledger ledger;
+    struct gate gates[CALL_WORLD_GATES];
+    struct device devices[CALL_WORLD_DEVICES_MAX];
+    size_t device_count;
+    unsigned connections; /* made so far */
+    struct ledger_request *posted;
+    /* of the last command: */
+    bool replied;
+    const char *problem; /* NULL: done */
+    enum error_code code;
+    enum picture becomes; /* of the device whose command it is, when it is done */
+    struct device *asker;
+};
+
+void call_world_open(struct call_world *world);
+void call_world_close(struct call_world *world);
+
+/* A new device, connected to one of the gateways. */
+struct device *call_world_device(struct call_world *world, const char *user, const char *name,
+                                 size_t gate);
+void call_world_connect(struct device *device);
+void call_world_disconnect(struct device *device);
+
+/* The gateway of a device dies: nobody speaks for it any more, and nobody says so. */
+void call_world_lose(struct device *device);
+
+/* Commands; true when done. What was wrong is in world->code. */
+bool call_world_request(struct device *device, const char *to, const char *id);
+bool call_world_accept(struct device *device, const char *id);
+bool call_world_reject(struct device *device, const char *id);
+bool call_world_end(struct device *device, const char *id);
+bool call_world_signal(struct device *device, const char *id, const char *data);
+bool call_world_declare_start(struct device *device);
+bool call_world_declare_end(struct device *device);
+
+/* Time passes, and leases, calls and reapers with it. */
+void call_world_pass(struct call_world *world, int64_t duration_ms);
+
+bool call_world_in_call(struct call_world *world, const char *user);
+
+/* Every connected device's picture is true, and so is its user's in_call. */
+void call_world_check(struct call_world *world);
+
+int64_t call_world_metric(const struct call_world *world, enum metric metric);
+
+#endif
