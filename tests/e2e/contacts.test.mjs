@@ -80,6 +80,8 @@ test('accepting is told to all devices of both, who see each other at once', asy
     assert.deepEqual({ status, reason }, { status: 'online', reason: undefined });
     assert.deepEqual(await quiet(device, peer), []);
   }
+  for (const device of devices) device.send({ type: 'heartbeat', active: false });
+  for (const [at, device] of devices.entries()) await device.change(at < 2 ? bob : alice, 'away');
 });
 
 test('contacts hear of coming, being away and going, once on each device, strangers nothing', async () => {
@@ -182,6 +184,8 @@ test('removing a contact takes sight away from both, once, and is told to both',
     assert.ok(timestamp);
     assert.equal((await clients[user].next('contact_removed')).user_id, peer);
   }
+  for (const client of Object.values(clients)) client.send({ type: 'heartbeat', active: false });
+  assert.deepEqual(await quiet(clients[alice], bob), []);
   await clients[alice].close();
   assert.deepEqual(await quiet(clients[bob], alice), []);
   assert.deepEqual(await friends(server, bob), []);
