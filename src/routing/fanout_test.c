@@ -1,0 +1,348 @@
+#include "routing/fanout.h"
+
+#include "base/container.h"
+#include "feed/local_feed.h"
+#include "support/script_ledger.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+enum { PUBLISHED_MAX = 64, PAYLOAD_BYTES_MAX = 512 };
+
+/* A world of one gateway: fan-out and feed are real, what is around them is scripted. */
+struct fixture {
+    struct script_ledger script;
+    struct state_store store;
+    struct bus bus;
+    struct router router;
+    struct encoder encoder;
+    struct delivery delivery;
+    struct metrics metrics;
+    struct config_retry retry;
+    struct wheel wheel;
+    struct fanout fanout;
+    struct feed *feed;
+    /* what the chat looks like, and what the store says */
+    enum ledger_status chat_status;
+    uint64_t version;
+    size_t member_count;
+    enum state_status routes_status;
+    struct ledger_message outbox[8];
+    size_t outbox_count;
+    /* what came of it */
+    char published[PUBLISHED_MAX][PAYLOAD_BYTES_MAX];
+    size_t published_count;
+    size_t removed;
+    char buried[64];
+    unsigned publish_answers;
+};
+
+static const struct slice MEMBERS[] = {{"alice", 5}, {"bob", 3}, {"carol", 5}};
+
+static void answer_outbox(struct fixture *fixture, struct ledger_request *request)
+{
+    request->outcome.messages.messages = fixture->outbox;
+    request->outcome.messages.count = fixture->outbox_count;
+    fixture->outbox_count = 0;
+}
+
+static void answer(void *arg, struct ledger_request *request)
+{
+    struct fixture *fixture = arg;
+    switch (request->operation) {
+    case LEDGER_CHAT_GET:
+        request->outcome.chat =
+            (struct ledger_chat_outcome){.status = fixture->chat_status,
+                                         .chat = {.members = MEMBERS,
+                                                  .member_count = fixture->member_count,
+                                                  .members_version = fixture->version}};
+        break;
+    case LEDGER_OUTBOX_REMOVE:
+        fixture->removed += request->input.position_count;
+        break;
+    case LEDGER_OUTBOX_LIST:
+        answer_outbox(fixture, request);
+        break;
+    case LEDGER_DEAD_LETTER_PUT:
+        snprintf(fixture->buried, sizeof(fixture->buried), "%llu %.*s",
+                 (unsigned long long)request->input.sequence, SLICE_FORMAT(request->input.text));
+        break;
+    default:
+        assert_int_equal(request->operation, LEDGER_DEAD_LETTERS_LIST);
+        break;
+    }
+}
+
+static void routes(struct state_store *store, const struct slice *users, size_t count,
+                   void (*done)(void *arg, enum state_status status,
+                                const struct state_route *routes, size_t count),
+                   void *arg)
+{
+    struct fixture *fixture = CONTAINER_OF(store, struct fixture, store);
+    struct state_route route = {.gateway_id = SLICE("gw"), .users = users, .count = count};
+    done(arg, fixture->routes_status, &route, 1);
+}
+
+static const struct state_store_operations STORE = {.routes = routes};
+
+static void publish(struct bus *bus, struct slice topic, struct slice payload)
+{
+    struct fixture *fixture = CONTAINER_OF(bus, struct fixture, bus);
+    assert_true(slice_is(topic, "server:gw:deliver"));
+    assert_true(fixture->published_count < PUBLISHED_MAX);
+    snprintf(fixture->published[fixture->published_count++], PAYLOAD_BYTES_MAX, "%.*s",
+             SLICE_FORMAT(payload));
+}
+
+static const struct bus_operations BUS = {.publish = publish};
+
+static void compose(struct fixture *fixture)
+{
+    struct local_feed_options options = {.ledger = &fixture->script.client,
+                                         .metrics = &fixture->metrics,
+                                         .replays = true,
+                                         .replay_page = 100,
+                                         .started_at_ms = fixture->script.clock.wall_ms};
+    fixture->retry = (struct config_retry){3, 100, 1000};
+    fixture->delivery = (struct delivery){
+        .router = &fixture->router, .store = &fixture->store, .metrics = &fixture->metrics};
+    fixture->fanout = (struct fanout){.retry = &fixture->retry,
+                                      .clock = &fixture->script.clock,
+                                      .wheel = &fixture->wheel,
+                                      .ledger = &fixture->script.client,
+                                      .delivery = &fixture->delivery,
+                                      .metrics = &fixture->metrics};
+    fixture->feed = local_feed_make(&options, fanout_consume, &fixture->fanout);
+    fixture->fanout.feed = fixture->feed;
+    assert_true(fanout_init(&fixture->fanout, 1));
+}
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    fixture = (struct fixture){
+        .store.operations = &STORE, .bus.operations = &BUS, .version = 1, .member_count = 2};
+    script_ledger_init(&fixture.script);
+    fixture.script.answer = answer;
+    fixture.script.arg = &fixture;
+    wheel_init(&fixture.wheel, fixture.script.clock.now_ms);
+    assert_true(router_init(&fixture.router, 1, &fixture.bus, &fixture.encoder, NULL));
+    compose(&fixture);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->fanout.stopped = true;
+    local_feed_stop(fixture->feed);
+    script_ledger_turn(&fixture->script);
+    fanout_free(&fixture->fanout);
+    feed_free(&fixture->feed);
+    router_free(&fixture->router);
+    return 0;
+}
+
+static void counted(void *arg, bool published)
+{
+    ((struct fixture *)arg)->publish_answers += published;
+}
+
+static void persist(struct fixture *fixture, uint64_t sequence, uint64_t version)
+{
+    struct feed_event event = {.chat = SLICE("c"),
+                               .message_id = SLICE("m"),
+                               .sender = SLICE("alice"),
+                               .body = SLICE("text"),
+                               .sequence = sequence,
+                               .members_version = version,
+                               .sent_at_ms = fixture->script.clock.wall_ms};
+    feed_publish(fixture->feed, &event, counted, fixture);
+}
+
+static void pass(struct fixture *fixture, int64_t ms)
+{
+    fixture->script.clock.now_ms += ms;
+    fixture->script.clock.wall_ms += ms;
+    wheel_advance(&fixture->wheel, fixture->script.clock.now_ms, 100);
+    script_ledger_turn(&fixture->script);
+}
+
+static void assert_published(const struct fixture *fixture, size_t index, const char *text)
+{
+    assert_true(index < fixture->published_count);
+    assert_non_null(strstr(fixture->published[index], text));
+}
+
+static void test_one_publish_carries_all_recipients(void **state)
+{
+    struct fixture *fixture = *state;
+    persist(fixture, 1, 1);
+    assert_int_equal(fixture->publish_answers, 1);
+    assert_int_equal(feed_lag(fixture->feed), 1);
+    script_ledger_turn(&fixture->script);
+    assert_int_equal(fixture->published_count, 1);
+    assert_published(fixture, 0, "{\"users\":[\"alice\",\"bob\"],\"type\":\"message\"");
+    assert_published(fixture, 0, "\"chat\":\"c\",\"sequence\":1");
+    assert_int_equal(fixture->removed, 1);
+    assert_int_equal(feed_lag(fixture->feed), 0);
+}
+
+static void test_members_are_read_once_until_they_change(void **state)
+{
+    struct fixture *fixture = *state;
+    for (uint64_t n = 1; n <= 10; n++) {
+        persist(fixture, n, 1);
+        script_ledger_turn(&fixture->script);
+    }
+    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 1);
+    fixture->version = 2;
+    fixture->member_count = 3;
+    persist(fixture, 11, 2);
+    script_ledger_turn(&fixture->script);
+    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 2);
+    assert_published(fixture, 10, "\"carol\"");
+    assert_int_equal(fixture->removed, 11);
+}
+
+static void test_order_holds_while_members_are_read(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->script.holding = true;
+    persist(fixture, 1, 1);
+    persist(fixture, 2, 1);
+    persist(fixture, 3,
+            2); /* came after the look began, and needs newer members than it may find */
+    fixture->script.holding = false;
+    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 1);
+    script_ledger_turn(&fixture->script);
+    assert_int_equal(fixture->published_count, 2);
+    assert_true(fixture->script.asked[LEDGER_CHAT_GET] >= 2);
+    fixture->version = 2;
+    pass(fixture, 100);
+    assert_int_equal(fixture->published_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        char sequence[32];
+        snprintf(sequence, sizeof(sequence), "\"sequence\":%zu", i + 1);
+        assert_published(fixture, i, sequence);
+    }
+}
+
+static void test_three_tries_with_back_off_then_skipped(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->chat_status = LEDGER_UNAVAILABLE;
+    persist(fixture, 1, 1);
+    script_ledger_turn(&fixture->script);
+    pass(fixture, 99);
+    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 1);
+    pass(fixture, 1);
+    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 2);
+    pass(fixture, 199);
+    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 2);
+    pass(fixture, 1);
+    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 3);
+    pass(fixture, 10000);
+    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 3);
+    assert_int_equal(fixture->metrics.values[METRIC_FANOUT_RETRY_COUNT], 2);
+    assert_int_equal(fixture->metrics.values[METRIC_FANOUT_SKIPPED], 1);
+    assert_int_equal(fixture->removed, 1);
+    assert_int_equal(feed_lag(fixture->feed), 0);
+}
+
+static void test_routes_that_cannot_be_read_are_tried_again(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->routes_status = STATE_UNAVAILABLE;
+    persist(fixture, 1, 1);
+    script_ledger_turn(&fixture->script);
+    assert_int_equal(fixture->published_count, 0);
+    fixture->routes_status = STATE_OK;
+    pass(fixture, 100);
+    assert_int_equal(fixture->published_count, 1);
+    assert_int_equal(fixture->removed, 1);
+}
+
+static void test_poison_is_buried(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->chat_status = LEDGER_NOT_FOUND;
+    persist(fixture, 9, 1);
+    script_ledger_turn(&fixture->script);
+    assert_string_equal(fixture->buried, "9 there is no such chat");
+    assert_int_equal(fixture->metrics.values[METRIC_FANOUT_DLQ_DEPTH], 1);
+    assert_int_equal(feed_lag(fixture->feed), 0);
+    assert_int_equal(fixture->removed, 0);
+}
+
+static void test_the_outbox_of_another_life_is_replayed(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t now_ms = fixture->script.clock.wall_ms;
+    for (size_t i = 0; i < 3; i++)
+        fixture->outbox[i] = (struct ledger_message){.chat = SLICE("c"),
+                                                     .id = SLICE("m"),
+                                                     .sender = SLICE("alice"),
+                                                     .body = SLICE("left behind"),
+                                                     .sequence = i + 1,
+                                                     .sent_at_ms = now_ms - 2 + (int64_t)i};
+    fixture->outbox_count = 3; /* the last is of this life, and on its way already */
+    local_feed_tick(fixture->feed);
+    script_ledger_turn(&fixture->script);
+    assert_int_equal(fixture->published_count, 2);
+    assert_int_equal(fixture->removed, 2);
+    local_feed_tick(fixture->feed);
+    assert_int_equal(fixture->script.asked[LEDGER_OUTBOX_LIST], 1);
+    pass(fixture, LOCAL_FEED_SWEEP_INTERVAL_MS);
+    local_feed_tick(fixture->feed);
+    assert_int_equal(fixture->script.asked[LEDGER_OUTBOX_LIST], 2);
+}
+
+static void test_removals_go_in_batches_and_the_feed_is_bounded(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->script.holding = true;
+    for (uint64_t n = 1; n <= LOCAL_FEED_EVENTS_MAX + 5; n++)
+        persist(fixture, n, 1);
+    assert_int_equal(fixture->publish_answers, LOCAL_FEED_EVENTS_MAX);
+    assert_false(feed_available(fixture->feed));
+}
+
+static void test_a_stop_delivers_nothing_more(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->script.holding = true;
+    persist(fixture, 1, 1);
+    fixture->fanout.stopped = true;
+    local_feed_stop(fixture->feed);
+    persist(fixture, 2, 1);
+    assert_int_equal(fixture->publish_answers, 1);
+    script_ledger_turn(&fixture->script);
+    assert_int_equal(fixture->published_count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_one_publish_carries_all_recipients, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_members_are_read_once_until_they_change, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_order_holds_while_members_are_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_three_tries_with_back_off_then_skipped, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_routes_that_cannot_be_read_are_tried_again, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_poison_is_buried, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_outbox_of_another_life_is_replayed, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_removals_go_in_batches_and_the_feed_is_bounded, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_a_stop_delivers_nothing_more, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

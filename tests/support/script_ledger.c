@@ -1,0 +1,61 @@
+#include "support/script_ledger.h"
+
+static void append(struct ledger_request **chain, struct ledger_request *request)
+{
+    while (*chain)
+        chain = &(*chain)->next;
+    *chain = request;
+}
+
+static void answer(struct script_ledger *script, struct ledger_request *request)
+{
+    request_fail(request, script->status);
+    if (script->answer && script->status == LEDGER_OK)
+        script->answer(script->arg, request);
+    request_finish(request);
+}
+
+static void submit(struct ledger *ledger, struct ledger_request *request)
+{
+    struct script_ledger *script = (struct script_ledger *)ledger;
+    script->asked[request->operation]++;
+    request->next = NULL;
+    if (script->holding)
+        append(&script->held, request);
+    else
+        answer(script, request);
+}
+
+static void close_script(struct ledger *ledger)
+{
+    (void)ledger;
+}
+
+static const struct ledger_backend SCRIPT = {.submit = submit, .close = close_script};
+
+static void post(void *arg, struct ledger_request *done)
+{
+    append(&((struct script_ledger *)arg)->posted, done);
+}
+
+void script_ledger_init(struct script_ledger *script)
+{
+    *script = (struct script_ledger){.ledger = {.backend = &SCRIPT}, .status = LEDGER_OK};
+    script->clock = (struct clock){.now_ms = 1000, .wall_ms = 1800000000000};
+    ledger_client_init(&script->client, &script->ledger, &script->clock, post, script);
+}
+
+void script_ledger_turn(struct script_ledger *script)
+{
+    while (script->held) {
+        struct ledger_request *request = script->held;
+        script->held = request->next;
+        request->next = NULL;
+        answer(script, request);
+    }
+    while (script->posted) {
+        struct ledger_request *posted = script->posted;
+        script->posted = NULL;
+        ledger_complete(posted);
+    }
+}
