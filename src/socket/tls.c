@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct tls_context {
     SSL_CTX *ssl;
@@ -20,15 +21,29 @@ static SSL *ssl_of(struct tls_session *session)
     return (SSL *)session;
 }
 
+/* The first error tells the cause, those after it only who passed it on. */
 static void explain(char error[TLS_ERROR_TEXT_MAX], const char *what, const char *file)
 {
-    const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+    unsigned long cause = ERR_peek_error();
+    const char *reason =
+        ERR_SYSTEM_ERROR(cause) ? strerror(ERR_GET_REASON(cause)) : ERR_reason_error_string(cause);
     snprintf(error, TLS_ERROR_TEXT_MAX, "%s %s: %s", what, file, reason ? reason : "not usable");
     ERR_clear_error();
 }
 
+/* OpenSSL would ask at the terminal, and wait. */
+static int no_password(char *out, int max, int writing, void *arg)
+{
+    (void)out;
+    (void)max;
+    (void)writing;
+    (void)arg;
+    return -1;
+}
+
 static SSL_CTX *make_ssl(const SSL_METHOD *method)
 {
+    ERR_clear_error(); /* an older error must not explain a new failure */
     SSL_CTX *ssl = SSL_CTX_new(method);
     if (!ssl)
         return NULL;
@@ -37,6 +52,7 @@ static SSL_CTX *make_ssl(const SSL_METHOD *method)
                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_default_passwd_cb(ssl, no_password);
     SSL_CTX_set_num_tickets(ssl, 1);
     /* sessions are resumed by ticket; a cache on our side would only grow */
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
