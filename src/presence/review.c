@@ -122,6 +122,7 @@ static bool set_views(struct presence_plane *plane, struct slice viewer, struct 
             hide(plane, held, user_id, decision.reason);
         } else {
             held->view = (uint8_t)decision.view;
+            held->due = true;
             opened = true;
         }
     }
@@ -140,7 +141,7 @@ static void suspend(struct review *review)
 
 /* ---- one review ---- */
 
-/* Everybody who may see hears how things stand: a repetition to those who knew is harmless and rare. */
+/* Who may see now, or sees more or less than before, hears how things stand; others know. */
 static void read_state(void *arg, enum state_status status, const struct presence *presences,
                        size_t count)
 {
@@ -149,9 +150,10 @@ static void read_state(void *arg, enum state_status status, const struct presenc
         suspend(review);
         return;
     }
-    char name[ROUTER_TOPIC_BYTES_MAX];
+    struct topic *topic = topic_of(review->plane, review->user_id);
     struct presence_change change = {presences[0], review->plane->clock->wall_ms};
-    subscription_fan_out(review->plane, presence_topic(name, review->user_id), &change);
+    if (topic)
+        subscription_tell_due(review->plane, topic, &change);
     free_review(review);
 }
 

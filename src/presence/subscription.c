@@ -3,6 +3,7 @@
 #include "presence/presence_event.h"
 
 #include <assert.h>
+#include <string.h>
 
 static_assert((int)SUBSCRIPTION_UNDECIDED < (int)ROUTER_VIEWS_MAX,
               "a subscription's view is a privacy view, or none yet");
@@ -95,28 +96,61 @@ void subscription_decide(struct presence_plane *plane, struct endpoint *endpoint
     }
 }
 
-/* Sends a change to all subscribers of a topic, each in the variant its view allows. */
+/* ---- telling: a change in the variants that views allow ---- */
+
+struct variants {
+    struct message messages[PRIVACY_VIEWS];
+    struct broadcast broadcasts[PRIVACY_VIEWS];
+    struct broadcast *by_view[ROUTER_VIEWS_MAX]; /* NULL where a view shows nothing */
+};
+
+static void make_variants(struct variants *variants, const struct presence_change *change)
+{
+    memset(variants, 0, sizeof(*variants));
+    for (int view = PRIVACY_PRESENCE; view < PRIVACY_VIEWS; view++) {
+        struct privacy_decision decision = {.view = (enum privacy_view)view};
+        variants->messages[view] = (struct message){
+            .type = MESSAGE_PRESENCE_CHANGED,
+            .change = {privacy_apply(&change->presence, decision), change->timestamp_ms}};
+        variants->broadcasts[view].message = &variants->messages[view];
+        variants->by_view[view] = &variants->broadcasts[view];
+    }
+}
+
+static void end_variants(struct variants *variants)
+{
+    for (int view = PRIVACY_PRESENCE; view < PRIVACY_VIEWS; view++)
+        broadcast_end(&variants->broadcasts[view]);
+}
+
+void subscription_tell_due(struct presence_plane *plane, struct topic *topic,
+                           const struct presence_change *change)
+{
+    struct variants variants;
+    uint64_t key = router_key(plane->router, MESSAGE_PRESENCE_CHANGED, change->presence.user_id);
+    make_variants(&variants, change);
+    for (uint32_t i = 0; i < topic->count; i++) {
+        struct subscription *held = topic->subscriptions[i];
+        if (held->due && variants.by_view[held->view]) {
+            plane->router->deliver(held->endpoint, variants.by_view[held->view], key);
+            metrics_count(plane->metrics, METRIC_PRESENCE_DELIVERIES);
+        }
+        held->due = false;
+    }
+    end_variants(&variants);
+}
+
 void subscription_fan_out(struct presence_plane *plane, struct slice topic_name,
                           const struct presence_change *change)
 {
     struct topic *topic = router_topic(plane->router, topic_name);
     if (!topic)
         return;
-    struct message messages[PRIVACY_VIEWS];
-    struct broadcast broadcasts[PRIVACY_VIEWS] = {0};
-    struct broadcast *variants[ROUTER_VIEWS_MAX] = {0};
-    for (int view = PRIVACY_PRESENCE; view < PRIVACY_VIEWS; view++) {
-        struct privacy_decision decision = {.view = (enum privacy_view)view};
-        messages[view] = (struct message){
-            .type = MESSAGE_PRESENCE_CHANGED,
-            .change = {privacy_apply(&change->presence, decision), change->timestamp_ms}};
-        broadcasts[view].message = &messages[view];
-        variants[view] = &broadcasts[view];
-    }
+    struct variants variants;
+    make_variants(&variants, change);
     uint64_t key = router_key(plane->router, MESSAGE_PRESENCE_CHANGED, change->presence.user_id);
-    size_t delivered = router_fan_out(plane->router, topic, variants, key);
-    for (int view = PRIVACY_PRESENCE; view < PRIVACY_VIEWS; view++)
-        broadcast_end(&broadcasts[view]);
+    size_t delivered = router_fan_out(plane->router, topic, variants.by_view, key);
+    end_variants(&variants);
     metrics_set(plane->metrics, METRIC_SUBSCRIPTION_FANOUT_COUNT, (int64_t)delivered);
     metrics_add(plane->metrics, METRIC_PRESENCE_DELIVERIES, (int64_t)delivered);
     metrics_latency(plane->metrics, LATENCY_PRESENCE,

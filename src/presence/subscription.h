@@ -36,6 +36,10 @@ void subscription_decide(struct presence_plane *plane, struct endpoint *endpoint
                          const struct slice *users, const struct privacy_decision *decisions,
                          size_t count);
 
+/* How a user is, to those local subscribers whose view was set anew. */
+void subscription_tell_due(struct presence_plane *plane, struct topic *topic,
+                           const struct presence_change *change);
+
 /* A change of a user's presence, to every local subscriber who may see it. */
 void subscription_fan_out(struct presence_plane *plane, struct slice topic,
                           const struct presence_change *change);

@@ -41,7 +41,7 @@ struct endpoint {
     struct route *route; /* NULL while not attached */
     struct subscription *subscriptions;
     struct typing_notice *typing_notices; /* where this device types; presence/typing.h keeps it */
-    struct recent *recent; /* what several roads may bring; NULL until one does */
+    struct recent *recent;                /* what several roads may bring; NULL until one does */
     uint16_t subscription_count;
 };
 
@@ -60,6 +60,7 @@ struct subscription {
     struct subscription *next; /* of the same endpoint */
     uint32_t index;            /* in topic->subscriptions */
     uint8_t view;
+    bool due; /* the plane that owns the topic set the view anew; the holder is yet to be told */
 };
 
 struct router {
