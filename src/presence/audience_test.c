@@ -1,0 +1,241 @@
+/* Who hears of a change without having asked, with a ledger that answers when and how the test wants. */
+#include "presence/audience.h"
+
+#include "presence/exposure.h"
+#include "presence/presence_plane.h"
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static struct world world;
+static struct client alice, bob, carol;
+
+static int open_world(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_DEFAULTS);
+    fake_ledger_befriend(&world.ledger, "alice", "bob");
+    client_connect(&alice, &world, "alice");
+    client_connect(&carol, &world, "carol");
+    client_connect(&bob, &world, "bob");
+    client_expect(&alice, "presence_changed");
+    return 0;
+}
+
+static int close_world(void **unused)
+{
+    (void)unused;
+    client_hang_up(&alice);
+    client_hang_up(&bob);
+    client_hang_up(&carol);
+    world_close(&world);
+    return 0;
+}
+
+static void set_away(struct client *client, bool away)
+{
+    client_send(client, away ? "{\"type\":\"heartbeat\",\"active\":false}"
+                             : "{\"type\":\"heartbeat\",\"active\":true}");
+    client_expect(client, "heartbeat_ack");
+}
+
+static void expect_change(struct client *client, const char *user, const char *status)
+{
+    char piece[128];
+    client_expect(client, "presence_changed");
+    snprintf(piece, sizeof(piece), "\"user_id\":\"%s\",\"status\":\"%s\"", user, status);
+    if (!client_has(client, piece))
+        fail_msg("expected %s, got %s", piece, client->text);
+}
+
+static size_t loads(void)
+{
+    return world.ledger.asked[LEDGER_CONTACTS_LIST];
+}
+
+static void contacts_hear_and_strangers_do_not(void **unused)
+{
+    (void)unused;
+    set_away(&bob, true);
+    expect_change(&alice, "bob", "away");
+    set_away(&bob, false);
+    expect_change(&alice, "bob", "online");
+    client_expect_nothing(&alice);
+    client_expect_nothing(&carol);
+    client_expect_nothing(&bob);
+}
+
+static void a_circle_is_read_once(void **unused)
+{
+    (void)unused;
+    size_t before = loads();
+    for (int i = 0; i < 5; i++) {
+        set_away(&bob, i % 2 == 0);
+        client_expect(&alice, "presence_changed");
+    }
+    assert_int_equal(loads(), before);
+    assert_int_equal(world_metric(&world, METRIC_FRIENDS_SKIPPED), 0);
+}
+
+static void changes_wait_for_the_circle_together_and_in_order(void **unused)
+{
+    (void)unused;
+    size_t before = loads();
+    audience_drop(world.presence, SLICE("bob"));
+    world.ledger.holding = true;
+    set_away(&bob, true);
+    set_away(&bob, false);
+    set_away(&bob, true);
+    client_expect_nothing(&alice);
+    assert_false(audience_idle(&world.presence->audience));
+    world.ledger.holding = false;
+    fake_ledger_release_all(&world.ledger);
+    world_settle(&world);
+    assert_int_equal(loads(), before + 1);
+    assert_true(audience_idle(&world.presence->audience));
+    expect_change(&alice, "bob", "away"); /* the newest took the others' place in the queue */
+    client_expect_nothing(&alice);
+    assert_int_equal(world_metric(&world, METRIC_FRIENDS_SKIPPED), 0);
+}
+
+static void what_was_read_before_a_change_is_not_kept(void **unused)
+{
+    (void)unused;
+    audience_drop(world.presence, SLICE("bob"));
+    world.ledger.holding = true;
+    set_away(&bob, true); /* the answer, made now, knows no carol */
+    fake_ledger_befriend(&world.ledger, "bob", "carol");
+    audience_drop(world.presence, SLICE("bob"));
+    world.ledger.holding = false;
+    fake_ledger_release_all(&world.ledger);
+    world_settle(&world);
+    expect_change(&alice, "bob", "away");
+    expect_change(&carol, "bob", "away");
+}
+
+static void without_the_ledger_contacts_hear_nothing_until_it_is_back(void **unused)
+{
+    (void)unused;
+    audience_drop(world.presence, SLICE("bob"));
+    world.ledger.failing = LEDGER_UNAVAILABLE;
+    set_away(&bob, true);
+    client_expect_nothing(&alice);
+    assert_int_equal(world_metric(&world, METRIC_FRIENDS_SKIPPED), 1);
+    world.ledger.failing = LEDGER_OK;
+    set_away(&bob, false);
+    expect_change(&alice, "bob", "online");
+}
+
+static void those_who_wait_are_bounded(void **unused)
+{
+    (void)unused;
+    audience_drop(world.presence, SLICE("bob"));
+    world.ledger.holding = true;
+    for (int i = 0; i < AUDIENCE_WAITING_MAX + 5; i++) {
+        struct presence_change change = {{.user_id = SLICE("bob"),
+                                          .status = PRESENCE_AWAY,
+                                          .last_seen_ms = TIME_NONE,
+                                          .version = i},
+                                         i};
+        audience_tell(world.presence, &change);
+    }
+    assert_int_equal(world_metric(&world, METRIC_FRIENDS_SKIPPED), 5);
+    world.ledger.holding = false;
+    fake_ledger_release_all(&world.ledger);
+    world_settle(&world);
+    expect_change(&alice, "bob", "away");
+}
+
+/* ---- sight ---- */
+
+/* A change of sight asks several stores, one after the other. */
+static void settle_until(const bool *done)
+{
+    for (int i = 0; i < 5 && !*done; i++)
+        world_settle(&world);
+    assert_true(*done);
+}
+
+static void note_done(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static void show(const char *user, enum ledger_visibility before, enum ledger_visibility after)
+{
+    bool done = false;
+    struct ledger_settings old = {before, before}, new = {after, after};
+    fake_ledger_show(&world.ledger, user, after, after);
+    exposure_of_settings(world.presence, slice_of(user), &old, &new, note_done, &done);
+    settle_until(&done);
+}
+
+static void a_setting_takes_sight_from_contacts_once_and_gives_it_back(void **unused)
+{
+    (void)unused;
+    show("bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_NOBODY);
+    expect_change(&alice, "bob", "unknown");
+    assert_true(client_has(&alice, "\"reason\":\"privacy\""));
+    set_away(&bob, true);
+    client_expect_nothing(&alice);
+    show("bob", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_CONTACTS_ONLY);
+    expect_change(&alice, "bob", "away");
+    show("bob", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_EVERYONE);
+    client_expect_nothing(&alice);
+    client_expect_nothing(&carol);
+}
+
+/* A subscription under way when sight is taken away must not be given by what was read before. */
+static void a_look_that_began_before_a_block_shows_nothing_after_it(void **unused)
+{
+    (void)unused;
+    bool done = false;
+    world.ledger.holding = true;
+    client_send(&carol, "{\"type\":\"subscribe_presence\",\"id\":1,\"user_ids\":[\"bob\"]}");
+    fake_ledger_block(&world.ledger, "bob", "carol");
+    world.ledger.holding = false; /* the block's own questions are answered at once */
+    exposure_of_relation(world.presence, EXPOSURE_BLOCKED, SLICE("bob"), SLICE("carol"), false,
+                         note_done, &done);
+    settle_until(&done);
+    fake_ledger_release_all(&world.ledger);
+    world_settle(&world);
+    client_expect(&carol, "presence_snapshot");
+    assert_true(client_has(&carol, "\"status\":\"unknown\""));
+    set_away(&bob, true);
+    client_expect(&alice, "presence_changed");
+    client_expect_nothing(&carol);
+}
+
+static void done_runs_also_when_the_ledger_cannot_say(void **unused)
+{
+    (void)unused;
+    bool done = false;
+    world.ledger.failing = LEDGER_UNAVAILABLE;
+    exposure_of_relation(world.presence, EXPOSURE_CONTACT_ENDED, SLICE("alice"), SLICE("bob"), true,
+                         note_done, &done);
+    settle_until(&done);
+    world.ledger.failing = LEDGER_OK;
+    client_expect_nothing(&alice);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        TEST(contacts_hear_and_strangers_do_not),
+        TEST(a_circle_is_read_once),
+        TEST(changes_wait_for_the_circle_together_and_in_order),
+        TEST(what_was_read_before_a_change_is_not_kept),
+        TEST(without_the_ledger_contacts_hear_nothing_until_it_is_back),
+        TEST(those_who_wait_are_bounded),
+        TEST(a_setting_takes_sight_from_contacts_once_and_gives_it_back),
+        TEST(a_look_that_began_before_a_block_shows_nothing_after_it),
+        TEST(done_runs_also_when_the_ledger_cannot_say),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
