@@ -155,6 +155,14 @@ static void warn_slow_consumer(struct connection *connection)
     connection_wake_at(connection, connection->grace_until_ms);
 }
 
+static void make_up_for_shed(struct connection *connection)
+{
+    bool shed = connection->shed;
+    connection->shed = false;
+    if (shed && connection->state == CONNECTION_OPEN && connection->owner->recovered)
+        connection->owner->recovered(connection);
+}
+
 /* What a level of the queue means (F's slow-consumer contract) is decided here and nowhere else. */
 static void check_level(struct connection *connection)
 {
@@ -164,6 +172,7 @@ static void check_level(struct connection *connection)
     if (percent < limits->warning_threshold_percent && !connection->overflowed) {
         connection->warned = false;
         connection->grace_until_ms = 0;
+        make_up_for_shed(connection);
         return;
     }
     if (!connection->warned) {
@@ -200,6 +209,7 @@ bool connection_queue(struct connection *connection, struct blob *blob, uint64_t
     }
     if (gives_way(connection, key)) {
         metrics_count(connection->context->metrics, METRIC_STATES_SHED);
+        connection->shed = true;
         blob_drop(&blob);
         return false;
     }

@@ -30,7 +30,8 @@
  * or a query makes up for one that is lost; one without a key is owed. From the warning level up, a
  * state that replaces none in the queue is not queued, so that what is left belongs to what is owed.
  * That is never replaced, reordered or taken out again: it is refused as a whole, from the first that
- * does not fit, and the owner is told so by connection_queue(), to name it in `sync_from`.
+ * does not fit, and the owner is told so by connection_queue(), to name it in `sync_from`. When the queue
+ * has drained again, `recovered` makes up for states that gave way.
  *
  * Answers that are owed: an end that was announced or comes by the clock (draining, lifetime, token)
  * waits for them, CONNECTION_OWED_MAX_MS at most; `closing` is set then, and new commands are refused.
@@ -68,6 +69,8 @@ struct connection_owner {
     bool (*owes)(const struct connection *connection);
     /* May be NULL. Where the peer should start to sync, of what was not queued; lasts for the call. */
     size_t (*sync_from)(const struct connection *connection, const struct sync_point **points);
+    /* May be NULL. The queue has drained again after states had to give way: say anew what they are. */
+    void (*recovered)(struct connection *connection);
     /* The last call: frees the memory. */
     void (*gone)(struct connection *connection);
 };
@@ -108,6 +111,7 @@ struct connection {
     bool unhealthy : 1;
     bool warned : 1;
     bool overflowed : 1;
+    bool shed : 1; /* states gave way */
     bool close_received : 1;
     bool close_owed : 1; /* ENDING: the close frame could not be queued yet */
     bool closing : 1;    /* its end has come and waits for answers */

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "handler/dispatch.h"
 #include "handler/missed.h"
+#include "handler/presence_refresh.h"
 #include "handler/request.h"
 
 #include <stdlib.h>
@@ -213,6 +214,11 @@ static bool owes(const struct connection *connection)
     return CONTAINER_OF(connection, struct session, connection)->request_count > 0;
 }
 
+static void recovered(struct connection *connection)
+{
+    presence_refresh(session_of(connection));
+}
+
 static size_t sync_from(const struct connection *connection, const struct sync_point **points)
 {
     return missed_points(CONTAINER_OF(connection, struct session, connection)->missed, points);
@@ -265,6 +271,7 @@ static const struct connection_owner OWNER = {
     .left = left,
     .owes = owes,
     .sync_from = sync_from,
+    .recovered = recovered,
     .gone = gone,
 };
 

@@ -11,6 +11,7 @@ import {
   eventually,
   openSocket,
   rest,
+  setVisibility,
   sleep,
 } from './support/client.mjs';
 import { ledgerPath, sql } from './support/ledger.mjs';
@@ -579,6 +580,53 @@ test('a reader that stops costs its bound only, is warned, and told where to syn
       );
       assert.equal(closing.sync_from_sequence[chatId], got.length + 1, 'the first it missed');
     }
+  } finally {
+    closeAll();
+    await where.stop();
+  }
+});
+
+test('presence gives way to messages, and is made up for when the reader has caught up', async () => {
+  const where = await startServer({
+    settings: {
+      ...AMPLE,
+      'gateway.backpressure.outbound.max_buffer_messages': 100,
+      'gateway.backpressure.outbound.grace_period_seconds': 60,
+      'gateway.socket_unsent_bytes_max': 4096,
+    },
+  });
+  try {
+    await rest(where, 'POST', '/v1/chats', {
+      user: 'alice',
+      body: { chat_id: 'c', members: ['slow'] },
+    });
+    for (const user of ['bob', 'carol']) await setVisibility(where, user, 'everyone');
+    const alice = await connect(where, 'alice');
+    const slow = await connect(where, 'slow');
+    await slow.subscribe('bob', 'carol');
+    slow.socket._socket.pause();
+    const warnings = async () =>
+      Number(
+        /slow_consumer_warnings (\d+)/.exec((await rest(where, 'GET', '/metrics')).body)[1],
+      );
+    let sent = 0;
+    for (; (await warnings()) === 0; sent += 1)
+      assert.equal((await sendMessage(alice, 'c', 'b'.repeat(4000))).type, 'message_ack');
+    await connect(where, 'bob');
+    await eventually(
+      async () => /states_shed [1-9]/.test((await rest(where, 'GET', '/metrics')).body),
+      'a change that gave way',
+    );
+    slow.socket._socket.resume();
+    const snapshot = await slow.next('presence_snapshot');
+    assert.equal(snapshot.id, undefined);
+    assert.equal(snapshot.presences.find(({ user_id: user }) => user === 'bob').status, 'online');
+    const got = slow.messages.filter(({ type }) => type === 'message');
+    assert.deepEqual(
+      got.map(({ sequence }) => sequence),
+      Array.from({ length: sent }, (_, i) => i + 1),
+    );
+    assert.equal((await slow.ask({ type: 'heartbeat' })).type, 'heartbeat_ack', 'it recovered');
   } finally {
     closeAll();
     await where.stop();

@@ -1,0 +1,13 @@
+/*
+ * After a queue has drained again: presence changes gave way while it was filling up, so the client is
+ * told anew, by a presence_snapshot nobody asked for, how those are whom it is subscribed to. Typing needs
+ * no such thing, it ends by itself.
+ */
+#ifndef ROLLCALL_HANDLER_PRESENCE_REFRESH_H
+#define ROLLCALL_HANDLER_PRESENCE_REFRESH_H
+
+#include "handler/session.h"
+
+void presence_refresh(struct session *session);
+
+#endif
