@@ -1,0 +1,44 @@
+#include "support/worker_loop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { TURN_WAIT_MS = 20 };
+
+void worker_loop_open(struct worker_loop *worker)
+{
+    memset(worker, 0, sizeof(*worker));
+    assert_true(loop_init(&worker->loop));
+    assert_true(stream_set_init(&worker->streams, &worker->loop));
+    random_init_system(&worker->random);
+}
+
+void worker_loop_close(struct worker_loop *worker)
+{
+    stream_set_free(&worker->streams);
+    loop_free(&worker->loop);
+}
+
+bool worker_loop_until(struct worker_loop *worker, bool (*holds)(void *arg), void *arg,
+                       int64_t limit_ms)
+{
+    int64_t end_us = clock_microseconds() + limit_ms * 1000;
+    while (!holds(arg) && clock_microseconds() < end_us)
+        loop_turn(&worker->loop, TURN_WAIT_MS);
+    return holds(arg);
+}
+
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+void worker_loop_run(struct worker_loop *worker, int64_t duration_ms)
+{
+    worker_loop_until(worker, never, NULL, duration_ms);
+}

@@ -1,0 +1,31 @@
+/* What a worker gives its clients of other servers: a loop in real time, streams, chance and counters. */
+#ifndef ROLLCALL_TESTS_WORKER_LOOP_H
+#define ROLLCALL_TESTS_WORKER_LOOP_H
+
+#include "base/random.h"
+#include "metrics/metrics.h"
+#include "socket/loop.h"
+#include "socket/stream.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct worker_loop {
+    struct loop loop;
+    struct stream_set streams;
+    struct random random;
+    struct metrics metrics;
+};
+
+/* Fails the test when the system gives no loop. */
+void worker_loop_open(struct worker_loop *worker);
+void worker_loop_close(struct worker_loop *worker);
+
+/* Turns until it holds, at most so long; answers whether it does. */
+bool worker_loop_until(struct worker_loop *worker, bool (*holds)(void *arg), void *arg,
+                       int64_t limit_ms);
+
+/* Turns for so long. */
+void worker_loop_run(struct worker_loop *worker, int64_t duration_ms);
+
+#endif
