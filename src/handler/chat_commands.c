@@ -1,4 +1,6 @@
 /* open_chat, close_chat */
+#include "handler/chat_commands.h"
+
 #include "handler/dispatch.h"
 #include "handler/request.h"
 #include "presence/chat.h"
@@ -113,11 +115,10 @@ static void typing_read(void *arg, enum state_status status, const struct typing
         refuse(opening, ERROR_SERVICE_UNAVAILABLE, "");
         return;
     }
-    for (size_t i = 0; status == STATE_OK && i < count; i++) {
-        opening->users[opening->typing_count++] = keep(opening, users[i].user_id);
-        typing_room_known(&session->context->typing->rooms, opening->chat_id, users[i].user_id,
-                          users[i].left_ms);
-    }
+    struct typing_rooms *rooms = &session->context->typing->rooms;
+    for (size_t i = 0; status == STATE_OK && i < count; i++)
+        if (typing_room_known(rooms, opening->chat_id, users[i].user_id, users[i].left_ms))
+            opening->users[opening->typing_count++] = keep(opening, users[i].user_id);
     opening->count = opening->typing_count;
     for (size_t i = 0; i < opening->member_count && opening->count < SNAPSHOT_PRESENCES_MAX; i++)
         if (!is_typing(opening, opening->members[i]))
@@ -149,7 +150,7 @@ static void chat_read(void *arg, const struct ledger_chat_outcome *outcome)
         return;
     }
     if (!chat_confirm(session->context->chats, &session->endpoint, opening->chat_id)) {
-        not_opened(opening, session, LEDGER_FORBIDDEN);
+        refuse(opening, ERROR_FORBIDDEN, "the chat was closed, or you were removed from it");
         return;
     }
     opening->latest_sequence = (int64_t)outcome->chat.latest_sequence;
@@ -203,4 +204,16 @@ void handle_close_chat(struct session *session, const struct message *message)
 {
     chat_close(session->context->chats, &session->endpoint, message->chat_id);
     connection_send(&session->connection, &(struct message){.type = MESSAGE_OK, .id = message->id});
+}
+
+/* An opening changes no subscription of a chat that is open, and answers later. */
+void chat_commands_refresh(struct session *session)
+{
+    for (struct subscription *at = session->endpoint.subscriptions; at; at = at->next) {
+        struct slice name = {at->topic->name, at->topic->name_len};
+        struct message message = {.type = MESSAGE_OPEN_CHAT, .id = SLICE_NONE};
+        if (at->view == CHAT_VIEW_OPEN &&
+            chat_topic_parse(name, &message.chat_id) == CHAT_TOPIC_PRESENCE)
+            handle_open_chat(session, &message);
+    }
 }

@@ -2,6 +2,7 @@
 
 #include "base/container.h"
 #include "base/log.h"
+#include "handler/chat_commands.h"
 #include "handler/dispatch.h"
 #include "handler/missed.h"
 #include "handler/presence_refresh.h"
@@ -217,6 +218,7 @@ static bool owes(const struct connection *connection)
 static void recovered(struct connection *connection)
 {
     presence_refresh(session_of(connection));
+    chat_commands_refresh(session_of(connection));
 }
 
 static size_t sync_from(const struct connection *connection, const struct sync_point **points)

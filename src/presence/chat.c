@@ -94,6 +94,8 @@ static void unsubscribe(struct chat_plane *plane, struct endpoint *endpoint, str
         return;
     router_unsubscribe(plane->router, typing);
     router_unsubscribe(plane->router, presence);
+    if (!chat_topic_of(plane->router, chat_id, CHAT_TOPIC_TYPING))
+        typing_room_abandon(&plane->typing->rooms, chat_id);
     metrics_add(plane->metrics, METRIC_CHATS_OPEN, -1);
 }
 
@@ -142,8 +144,9 @@ static void tell_closed(struct chat_plane *plane, struct endpoint *endpoint, str
     json_write_key_string(&fields, SLICE("chat_id"), chat_id);
     json_write_key_string(&fields, SLICE("reason"), SLICE("removed"));
     json_write_object_end(&fields);
-    struct message message = {.type = MESSAGE_RELAY,
-                              .relay = {SLICE("chat_closed"), buffer_slice(&fields)}};
+    struct message message = {
+        .type = MESSAGE_RELAY,
+        .relay = {.name = SLICE("chat_closed"), .fields = buffer_slice(&fields)}};
     struct broadcast broadcast = {.message = &message};
     if (!fields.failed)
         plane->router->deliver(endpoint, &broadcast, 0);

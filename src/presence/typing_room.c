@@ -128,8 +128,12 @@ static void free_room(struct table_node *node, void *arg)
 {
     (void)arg;
     struct typing_room *room = CONTAINER_OF(node, struct typing_room, node);
-    while (!list_empty(&room->typers))
-        free_typer(CONTAINER_OF(room->typers.next, struct typer, of_room));
+    struct list *at = room->typers.next;
+    while (at != &room->typers) {
+        struct typer *typer = CONTAINER_OF(at, struct typer, of_room);
+        at = at->next;
+        free_typer(typer);
+    }
     free_room_if_empty(room);
 }
 
@@ -335,16 +339,27 @@ void typing_room_heard(struct typing_rooms *rooms, struct slice chat_id, struct 
     work(room);
 }
 
-void typing_room_known(struct typing_rooms *rooms, struct slice chat_id, struct slice user_id,
+bool typing_room_known(struct typing_rooms *rooms, struct slice chat_id, struct slice user_id,
                        int64_t left_ms)
 {
     struct typer *typer = follow(rooms, chat_id, user_id);
-    if (!typer || typer->typing)
-        return;
-    typer->typing = typer->shown = true;
-    typer->ends_at_ms = rooms->clock->now_ms + left_ms;
+    if (!typer)
+        return false;
+    int64_t ends_at_ms = rooms->clock->now_ms + left_ms;
+    if (typer->ends_at_ms < ends_at_ms)
+        typer->ends_at_ms = ends_at_ms;
+    if (!typer->typing)
+        typer->typing = typer->shown = true;
     read_sight_if_old(typer);
     schedule(typer->room);
+    return true;
+}
+
+void typing_room_abandon(struct typing_rooms *rooms, struct slice chat_id)
+{
+    struct typing_room *room = find_room(rooms, chat_id);
+    if (room)
+        free_room(&room->node, NULL);
 }
 
 void typing_room_review(struct typing_rooms *rooms, struct slice chat_id, struct slice user_id)

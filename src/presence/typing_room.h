@@ -16,7 +16,7 @@
  *
  * What nobody renews ends here by itself, so a gateway that dies leaves nobody typing for ever.
  *
- * One per worker, on its thread. Rooms exist while somebody types in them.
+ * One per worker, on its thread. Rooms exist while somebody types in them and somebody here looks.
  */
 #ifndef ROLLCALL_PRESENCE_TYPING_ROOM_H
 #define ROLLCALL_PRESENCE_TYPING_ROOM_H
@@ -55,9 +55,13 @@ void typing_room_heard(struct typing_rooms *rooms, struct slice chat_id, struct 
                        bool typing, int64_t since_wall_ms);
 
 /* Somebody opens the chat and learned from the store that this user types for `left_ms` more: the one
- * who opens is told in another way, so this only sees to it that the end is told. */
-void typing_room_known(struct typing_rooms *rooms, struct slice chat_id, struct slice user_id,
+ * who opens is told in another way, so this only sees to it that the end is told. False: it cannot, there
+ * are too many. */
+bool typing_room_known(struct typing_rooms *rooms, struct slice chat_id, struct slice user_id,
                        int64_t left_ms);
+
+/* Nobody here has the chat open any more: what happens there from now on is not heard of. */
+void typing_room_abandon(struct typing_rooms *rooms, struct slice chat_id);
 
 /* What may be seen of this user may have changed. */
 void typing_room_review(struct typing_rooms *rooms, struct slice chat_id, struct slice user_id);

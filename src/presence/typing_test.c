@@ -216,6 +216,23 @@ static void a_member_removed_loses_the_chat_and_stops_typing(void **unused)
 
 /* ---- opening ---- */
 
+static void who_looks_again_hears_of_a_new_start(void **unused)
+{
+    (void)unused;
+    open_chat(&bob, "room");
+    say(&alice, "typing_start", "room");
+    expect_typing(&bob, "alice", true);
+    say(&bob, "close_chat", "room");
+    client_expect(&bob, "ok");
+    say(&alice, "typing_stop", "room"); /* nobody here hears that */
+    open_chat(&bob, "room");
+    world_advance(&world, SECOND_MS);
+    say(&alice, "typing_start", "room");
+    expect_typing(&bob, "alice", true);
+    world_advance(&world, TTL_MS - 1);
+    client_expect_nothing(&bob);
+}
+
 static void a_removal_while_opening_confirms_nothing(void **unused)
 {
     (void)unused;
@@ -488,6 +505,7 @@ int main(void)
         TEST(closing_ends_it),
         TEST(the_oldest_of_too_many_chats_is_ended),
         TEST(a_member_removed_loses_the_chat_and_stops_typing),
+        TEST(who_looks_again_hears_of_a_new_start),
         TEST(a_removal_while_opening_confirms_nothing),
         TEST(nothing_is_told_before_membership_is_known),
         TEST(a_ledger_that_fails_leaves_the_chat_closed),

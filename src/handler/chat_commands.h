@@ -1,0 +1,11 @@
+/* What else a session's open chats need; the commands themselves are in dispatch.h. */
+#ifndef ROLLCALL_HANDLER_CHAT_COMMANDS_H
+#define ROLLCALL_HANDLER_CHAT_COMMANDS_H
+
+#include "handler/session.h"
+
+/* Who types and how people are gave way to what was owed to a slow reader, and it has caught up: sends a
+ * snapshot of every chat it has open. */
+void chat_commands_refresh(struct session *session);
+
+#endif
