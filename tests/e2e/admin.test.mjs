@@ -1,4 +1,4 @@
-/** What an operator sees and does: scopes, gateways, connections, explanations, deliveries, metrics. */
+/** What an operator sees and does: gateways, connections, explanations, deliveries, metrics. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, deliver, eventually, metric, rest } from './support/client.mjs';
@@ -16,8 +16,9 @@ const METRICS = `
   durability.dynamodb.available durability.dynamodb.throttle_count durability.idempotency.hit_rate
   durability.kafka.available durability.kafka.produce_latency_p99 durability.messages.persisted_rate
   durability.persist.latency_p99 durability.transaction.conflict_rate fanout.consumer.restarts
-  fanout.delivery.skip_rate fanout.dlq.depth fanout.kafka.consumer_lag fanout.messages.delivered_rate
-  fanout.retry.count gateway.circuit_breaker.open gateway.connection.timeout
+  fanout.delivery.skip_rate fanout.dlq.depth fanout.kafka.consumer_lag
+  fanout.messages.delivered_rate fanout.retry.count
+  gateway.circuit_breaker.open gateway.connection.timeout
   gateway.connections.active gateway.connections.rate gateway.instances.healthy
   gateway.redis.available gateway.redis.connection_errors gateway.slow_consumer.disconnects
   presence.update_latency_p99 presence.subscription_fanout_count presence.stale_ratio
@@ -108,7 +109,7 @@ test('a device id may be odd, and one that cannot be is refused', async () => {
   }
 });
 
-test('a connection that an administrator closes is told so, with 4005; the others stay', async () => {
+test('a connection an administrator closes is told so, with 4005; others stay', async () => {
   const [one, two] = [await connect(server, 'kicked'), await connect(server, 'kicked')];
   const { status } = await asAdmin('DELETE', `connections/${one.established.conn_id}`);
   assert.ok(status === 204 || status === 200 || status === 202, String(status));

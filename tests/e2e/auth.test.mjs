@@ -29,7 +29,11 @@ let directory;
 let keyFiles = 0;
 let server; // in dev mode
 let keyed; // with keys of ours
-const key = { RS256: makeKey('RS256'), ES256: makeKey('ES256', 'es'), EdDSA: makeKey('EdDSA', 'ed') };
+const key = {
+  RS256: makeKey('RS256'),
+  ES256: makeKey('ES256', 'es'),
+  EdDSA: makeKey('EdDSA', 'ed'),
+};
 
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'rollcall-auth-'));
@@ -181,7 +185,7 @@ test('`rollcall token --key` signs what a server with that key takes', async () 
   }
 });
 
-test('keys are rotated by SIGHUP without dropping anybody; a bad file changes nothing', async () => {
+test('SIGHUP rotates keys and drops nobody; a bad file changes nothing', async () => {
   const [older, newer] = [makeKey('ES256', 'older'), makeKey('RS256', 'newer')];
   const rotating = await serveKeys(jwks(older));
   const reload = async (text, logged) => {
@@ -237,7 +241,7 @@ test('a token that is refreshed in time keeps the connection beyond the first', 
   assert.deepEqual(yan.messages, []);
 });
 
-test('a refresh with another user’s token, or a bad one, is refused and changes nothing', async () => {
+test('a refresh with a bad token, or another user’s, is refused', async () => {
   const max = await connect(keyed, 'max', { token: makeToken(key.ES256, 'max') });
   const ask = async (token) => (await max.ask({ type: 'refresh_token', token })).code;
   assert.equal(await ask(makeToken(key.ES256, 'moritz')), 'FORBIDDEN');

@@ -23,7 +23,13 @@ async function fileWith(name, text) {
 
 /** A start that is refused: exit code 2, nothing on stdout, and what is wrong on stderr. */
 async function isRefused(args, ...patterns) {
-  const { code, stdout, stderr } = await rollcall('serve', '--dev', '--data-dir', directory, ...args);
+  const { code, stdout, stderr } = await rollcall(
+    'serve',
+    '--dev',
+    '--data-dir',
+    directory,
+    ...args,
+  );
   assert.equal(code, 2, stderr);
   assert.equal(stdout, '');
   for (const pattern of patterns) assert.match(stderr, pattern);
@@ -87,10 +93,11 @@ test('an unknown variable of ours stops the start as well', async () => {
   );
 });
 
-test('--print-config shows what holds, in a form that is read again; flag wins over set, set over environment, environment over file', async () => {
+test('--print-config shows which source wins, in a form that is read again', async () => {
   const path = await fileWith(
     'layers.yaml',
-    'gateway:\n  workers: 2\n  max_frame_bytes: 1000\n  max_connections: 10\ntyping:\n  ttl_seconds: 9\n',
+    'gateway:\n  workers: 2\n  max_frame_bytes: 1000\n  max_connections: 10\n' +
+      'typing:\n  ttl_seconds: 9\n',
   );
   const args = ['serve', '--dev', '--config', path, '--print-config'];
   const sets = ['--set', 'gateway.workers=4', '--set', 'gateway.max_frame_bytes=3000'];
@@ -135,7 +142,7 @@ test('a port that is taken by somebody else is said so', async () => {
   }
 });
 
-test('tokens: one, many, with a time to live and scopes, from the keys of a data directory', async () => {
+test('tokens: one, many, with a time to live and scopes', async () => {
   const server = await startServer();
   try {
     const options = ['--data-dir', server.dataDir];
@@ -154,8 +161,17 @@ test('tokens: one, many, with a time to live and scopes, from the keys of a data
     );
     const { established } = await connect(server, 'user2', { token: tokens[2] });
     assert.equal(established.user_id, 'user2');
-    for (const wrong of [['--ttl', '-5'], ['--ttl', 'x'], ['--count', '0'], ['--key', '/none']])
-      assert.notEqual((await rollcall('token', 'a', ...options, ...wrong)).code, 0, wrong.join(' '));
+    for (const wrong of [
+      ['--ttl', '-5'],
+      ['--ttl', 'x'],
+      ['--count', '0'],
+      ['--key', '/none'],
+    ])
+      assert.notEqual(
+        (await rollcall('token', 'a', ...options, ...wrong)).code,
+        0,
+        wrong.join(' '),
+      );
     assert.notEqual((await rollcall('token', 'x'.repeat(129), ...options)).code, 0);
   } finally {
     closeAll();

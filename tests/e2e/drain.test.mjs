@@ -142,8 +142,8 @@ test('a peer that does not answer the close frame does not keep it', async () =>
   const stubborn = await connect(server, 'stubborn');
   stubborn.socket.pause();
   const token = await server.token('operator', { scope: 'deliver' });
-  for (let n = 0; n < 10; n += 1)
-    await deliver(server, token, 'stubborn', 'x'.repeat(60000)); // which it never reads
+  const unread = 'x'.repeat(60000);
+  for (let n = 0; n < 10; n += 1) await deliver(server, token, 'stubborn', unread);
   const startedMs = Date.now();
   assert.equal(await server.stop(), 0);
   assert.ok(Date.now() - startedMs < 3000 + SLACK_MS);
@@ -174,7 +174,7 @@ test('a second signal ends it at once', async () => {
   }
 });
 
-test('a connection whose handshake is under way meets the drain with an answer or an end', async () => {
+test('a drain answers or ends those whose handshake is under way', async () => {
   const server = await serve(1);
   const token = await server.token('late');
   const url = `${server.url.replace('http', 'ws')}v1/ws`;

@@ -53,13 +53,15 @@ async function served(socket, bytes, status = 200) {
 const lines = (...all) => `${all.join('\r\n')}\r\n\r\n`;
 const GET = 'GET /healthz HTTP/1.1';
 const POST = 'POST /dev/token HTTP/1.1';
+const LENGTH_4 = 'Content-Length: 4';
+const CHUNKED = 'Transfer-Encoding: chunked';
 
-test('what could smuggle a second request is refused with 400, and the connection ended', async () => {
+test('what could smuggle a second request is refused, and the connection ended', async () => {
   const smuggled = 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n';
   const bad = {
-    'both lengths': `${lines(POST, HOST, 'Content-Length: 4', 'Transfer-Encoding: chunked')}0\r\n\r\n${smuggled}`,
-    'both lengths, turned': `${lines(POST, HOST, 'Transfer-Encoding: chunked', 'Content-Length: 4')}0\r\n\r\n${smuggled}`,
-    'two lengths that differ': `${lines(POST, HOST, 'Content-Length: 2', 'Content-Length: 40')}{}${smuggled}`,
+    'both lengths': `${lines(POST, HOST, LENGTH_4, CHUNKED)}0\r\n\r\n${smuggled}`,
+    'both lengths, turned': `${lines(POST, HOST, CHUNKED, LENGTH_4)}0\r\n\r\n${smuggled}`,
+    'two lengths': `${lines(POST, HOST, LENGTH_4, 'Content-Length: 40')}{  }${smuggled}`,
     'a list of lengths': `${lines(POST, HOST, 'Content-Length: 2, 40')}{}${smuggled}`,
     'a length with a sign': `${lines(POST, HOST, 'Content-Length: +2')}{}`,
     'a negative length': `${lines(POST, HOST, 'Content-Length: -2')}{}`,
@@ -98,7 +100,7 @@ test('transfer codings other than chunked alone are refused', async () => {
 });
 
 test('a chunked body that is not well-formed is refused', async () => {
-  const head = lines(POST, HOST, 'Transfer-Encoding: chunked');
+  const head = lines(POST, HOST, CHUNKED);
   for (const body of [
     'x\r\n',
     '-1\r\n',
@@ -115,7 +117,7 @@ test('another major version is refused with 505', async () => {
   assert.equal(await refused(lines('GET /healthz HTTP/2.0', HOST)), 505);
 });
 
-test('a head that is too large is refused with 431 (a target with 414), endless ones too', async () => {
+test('a head that is too large is refused with 431, endless ones too', async () => {
   assert.equal(await refused(lines(GET, HOST, `X-Large: ${'x'.repeat(17000)}`)), 431);
   const many = Array.from({ length: 3000 }, (_, n) => `X-${n}: y`);
   assert.equal(await refused(lines(GET, HOST, ...many)), 431);
@@ -288,7 +290,7 @@ test('a body over the limit is refused with 413, announced or not', async () => 
   await announced.end();
 
   const chunked = rawConnect(server);
-  chunked.send(lines(POST, HOST, 'Transfer-Encoding: chunked'));
+  chunked.send(lines(POST, HOST, CHUNKED));
   for (let n = 0; n < 5; n += 1) chunked.send(`4000\r\n${'x'.repeat(0x4000)}\r\n`);
   assert.equal((await chunked.response()).status, 413);
   await chunked.end();
@@ -297,10 +299,7 @@ test('a body over the limit is refused with 413, announced or not', async () => 
 test('a chunked body is a body, with extensions and trailers', async () => {
   const socket = rawConnect(server);
   const body = '7;why="not"\r\n{"user"\r\n4\r\n:"ca\r\n4\r\nrl"}\r\n0\r\nX-Trailer: seen\r\n\r\n';
-  const { body: answer } = await served(
-    socket,
-    lines(POST, HOST, 'Transfer-Encoding: chunked') + body,
-  );
+  const { body: answer } = await served(socket, lines(POST, HOST, CHUNKED) + body);
   assert.equal(typeof JSON.parse(answer).token, 'string');
   await served(socket, request('GET', '/healthz'));
 });

@@ -64,10 +64,15 @@ test('a heartbeat is acknowledged, with its id when it has one', async () => {
   }
 });
 
-test('a subscriber sees online, away, active again and offline, each once and in order', async () => {
+test('a subscriber sees online, away, online and offline, each once, in order', async () => {
   const { watcher, presences } = await watch('wanda', 'ollie');
   const { version: before, ...offline } = presences[0];
-  assert.deepEqual(offline, { user_id: 'ollie', status: 'offline', in_call: false, last_seen: null });
+  assert.deepEqual(offline, {
+    user_id: 'ollie',
+    status: 'offline',
+    in_call: false,
+    last_seen: null,
+  });
   const ollie = await connect(server, 'ollie');
   const steps = [
     ['online', () => ollie.send({ type: 'heartbeat' })], // neither activity nor idleness
@@ -88,7 +93,10 @@ test('a subscriber sees online, away, active again and offline, each once and in
     else assert.equal(change.last_seen, null);
     seen.push(change.version);
   }
-  assert.deepEqual(seen, [...new Set(seen)].sort((left, right) => left - right));
+  assert.deepEqual(
+    seen,
+    [...new Set(seen)].sort((left, right) => left - right),
+  );
   assert.ok(seen[0] > before);
   await watcher.settle();
   assert.deepEqual(watcher.messages, []);

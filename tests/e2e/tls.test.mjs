@@ -86,7 +86,8 @@ async function get(path) {
   });
 }
 
-const openSecure = async (user) => connect(server, user, { token, ws: { ca: await certificate() } });
+const openSecure = async (user) =>
+  connect(server, user, { token, ws: { ca: await certificate() } });
 
 test('https and wss are served under a certificate that is verified', async () => {
   assert.match(server.url, /^https:/);

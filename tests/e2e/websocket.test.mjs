@@ -184,7 +184,7 @@ test('text that is not UTF-8 is refused with 1007', async () => {
   );
 });
 
-test('bad text is refused as it comes: before the frame, and before the message, is complete', async () => {
+test('bad text is refused as it comes, before frame and message are complete', async () => {
   const unfinished = frame(text, first([0x41, 0xed, 0xa0, 0x41]), { length: 2000 });
   assert.equal(await closedWith(unfinished), 1007);
   assert.equal(await closedWith(frame(text, first([0xf4, 0x90]), { fin: false })), 1007);
@@ -275,7 +275,7 @@ async function residentBytes(pid) {
   return Number(pages) * 4096;
 }
 
-test('a flood of pings without a reader costs bounded memory, and the last is answered', async () => {
+test('a flood of pings costs bounded memory, and the last is answered', async () => {
   const socket = await rawWebSocket(server);
   const bystander = await rawWebSocket(server);
   socket.socket.pause();

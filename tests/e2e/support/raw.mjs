@@ -1,6 +1,6 @@
 /**
- * Bytes on a TCP connection, and WebSocket frames made by hand: for what a proper client would never
- * send.
+ * Bytes on a TCP connection, and WebSocket frames made by hand: for what a proper client would
+ * never send.
  */
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
@@ -51,7 +51,11 @@ export class RawSocket {
       const woken = new Promise((resolve) => {
         this.#wake = resolve;
       });
-      await within(timeoutMs, woken, `${what} (but ${this.received.toString('latin1').slice(-500)})`);
+      await within(
+        timeoutMs,
+        woken,
+        `${what} (but ${this.received.toString('latin1').slice(-500)})`,
+      );
     }
   }
 
