@@ -25,7 +25,7 @@ struct model_party {
 };
 
 struct model_call {
-    char id[16];
+    char id[32];
     enum call_state state;
     enum call_reason reason;
     struct model_party parties[2]; /* caller, callee */
@@ -107,7 +107,7 @@ static void do_request(struct model *model, int user, int device)
     enum call_result wanted = own      ? glare ? CALL_GLARE : CALL_CALLER_BUSY
                               : theirs ? CALL_CALLEE_BUSY
                                        : CALL_DONE;
-    char id[16];
+    char id[32];
     snprintf(id, sizeof(id), "call-%zu", model->count);
     assert_int_equal(suite_request(model->world, id,
                                    suite_device(NAMES[user], (unsigned)device, connection),
@@ -122,7 +122,7 @@ static void do_request(struct model *model, int user, int device)
 static void do_declare(struct model *model, int user, int device)
 {
     int side;
-    char id[16];
+    char id[32];
     snprintf(id, sizeof(id), "call-%zu", model->count);
     unsigned connection = model->next_connection++;
     bool busy = call_of(model, user, &side) != NULL;
