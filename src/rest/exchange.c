@@ -94,6 +94,7 @@ void exchange_reply(struct exchange **exchange, unsigned status, const char *con
     bool failed = out->failed;
     metrics_count(session->context->handlers->metrics, METRIC_HTTP_REQUESTS);
     free_exchange(exchange);
+    session->exchange = NULL;
     if (failed)
         stream_close(&session->stream);
     else

@@ -63,7 +63,6 @@ static void refuse(struct http_session *session, unsigned status, const char *te
 
 void http_session_answered(struct http_session *session, bool close_after)
 {
-    session->exchange = NULL;
     session->close_after |= close_after;
     stream_want_write(&session->stream);
     set_state(session, session->close_after ? HTTP_CLOSING : HTTP_SENDING);

@@ -17,6 +17,7 @@ static struct {
     size_t failed;
     size_t first; /* 0: none fails */
     size_t last;
+    size_t spared; /* size of what never fails; 0: nothing */
 } fault;
 
 static void start(size_t first, size_t last)
@@ -37,6 +38,11 @@ void alloc_fault_from(size_t n)
     start(n, (size_t)-1);
 }
 
+void alloc_fault_spare(size_t size)
+{
+    fault.spared = size;
+}
+
 size_t alloc_fault_off(void)
 {
     fault.first = 0;
@@ -48,8 +54,10 @@ size_t alloc_fault_seen(void)
     return fault.seen;
 }
 
-static bool fails_now(void)
+static bool fails_now(size_t size)
 {
+    if (fault.spared && size == fault.spared)
+        return false;
     fault.seen++;
     if (fault.first == 0 || fault.seen < fault.first || fault.seen > fault.last)
         return false;
@@ -60,15 +68,15 @@ static bool fails_now(void)
 
 void *__wrap_malloc(size_t size)
 {
-    return fails_now() ? NULL : __real_malloc(size);
+    return fails_now(size) ? NULL : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return fails_now() ? NULL : __real_calloc(count, size);
+    return fails_now(count * size) ? NULL : __real_calloc(count, size);
 }
 
 void *__wrap_realloc(void *old, size_t size)
 {
-    return fails_now() ? NULL : __real_realloc(old, size);
+    return fails_now(size) ? NULL : __real_realloc(old, size);
 }

@@ -6,6 +6,7 @@
 #include "auth/key_testing.h"
 #include "ledger/breaker_ledger.h"
 
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -157,15 +158,20 @@ void world_turn(struct world *world)
     loop_turn(world->loop, 0);
 }
 
-/* A turn without tasks may still have found a byte that makes the next one busy: two are asked for. */
+static bool has_work(const struct world *world)
+{
+    struct pollfd events = {.fd = world->loop->epoll_fd, .events = POLLIN};
+    return world->loop->tasks || wheel_next_ms(&world->loop->wheel) <= world_now(world) ||
+           poll(&events, 1, 0) > 0;
+}
+
 void world_settle(struct world *world)
 {
-    int quiet = 0;
-    for (int turns = 0; quiet < 3; turns++) {
-        assert_true(turns < SETTLE_TURNS_MAX);
+    int turns = 0;
+    do {
+        assert_true(turns++ < SETTLE_TURNS_MAX);
         world_turn(world);
-        quiet = world->loop->tasks ? 0 : quiet + 1;
-    }
+    } while (has_work(world));
 }
 
 void world_advance(struct world *world, int64_t ms)

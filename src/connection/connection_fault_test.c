@@ -1,0 +1,275 @@
+/*
+ * The connection plane without memory: connecting, commands, fan-out, privacy reviews and closing are
+ * gone through with the first, second, third … allocation failing, until none is left to fail; then with
+ * all failing from each on. Whatever fails, nobody is left without a word: a request is answered, or the
+ * connection is closed with a close frame, or there is no connection. Nothing leaks (the sanitizer
+ * tells), and afterwards the gateway serves as before.
+ */
+#include "connection/connection.h"
+
+#include "support/alloc_fault.h"
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* HEARTBEAT stands for the one answer that carries no id. */
+enum { IDS = 8, HEARTBEAT = 6 };
+
+struct actor {
+    struct client client;
+    char token[WORLD_TOKEN_BYTES_MAX];
+    unsigned status;    /* of the handshake; 0: the socket was closed */
+    bool told;          /* a close frame came */
+    bool answered[IDS]; /* by id */
+    bool asked[IDS];
+    char last_status[16]; /* of the other, as last told */
+};
+
+static struct world world;
+static struct actor alice, bob;
+
+/* ---- actors ---- */
+
+static void note_text(struct actor *actor)
+{
+    unsigned id;
+    const char *at = strstr(actor->client.text, "\"id\":");
+    if (at && sscanf(at, "\"id\":%u", &id) == 1 && id < IDS)
+        actor->answered[id] = true;
+    else if (strstr(actor->client.text, "\"type\":\"heartbeat_ack\""))
+        actor->answered[HEARTBEAT] = true;
+    at = strstr(actor->client.text, "\"status\":\"");
+    if (at)
+        sscanf(at, "\"status\":\"%15[a-z]", actor->last_status);
+}
+
+static void listen_to_server(struct actor *actor)
+{
+    enum client_event event;
+    if (actor->status != 101 || actor->client.fd < 0)
+        return;
+    while ((event = client_next(&actor->client)) != CLIENT_NOTHING && event != CLIENT_END) {
+        if (event == CLIENT_TEXT)
+            note_text(actor);
+        actor->told |= event == CLIENT_CLOSE;
+    }
+    if (event == CLIENT_END && !actor->told)
+        fail_msg("the connection was cut without a word");
+}
+
+static void join(struct actor *actor)
+{
+    client_dial(&actor->client, &world, 0);
+    client_upgrade(&actor->client, actor->token);
+    actor->status = client_answer(&actor->client);
+    if (actor->status == 0 && !actor->client.ended)
+        fail_msg("a handshake was left without an answer");
+    listen_to_server(actor);
+}
+
+static void ask(struct actor *actor, unsigned id, const char *rest)
+{
+    char json[WORLD_TOKEN_BYTES_MAX + 128];
+    if (actor->status != 101 || actor->told)
+        return;
+    actor->asked[id] = true;
+    snprintf(json, sizeof(json), "{\"id\":%u,%s}", id, rest);
+    client_send(&actor->client, json);
+    listen_to_server(actor);
+}
+
+static void beat(struct actor *actor)
+{
+    if (actor->status != 101 || actor->told)
+        return;
+    actor->asked[HEARTBEAT] = true;
+    client_send(&actor->client, "{\"type\":\"heartbeat\"}");
+    listen_to_server(actor);
+}
+
+/* Whoever asked and is still connected has been answered. */
+static void check(const struct actor *actor)
+{
+    if (actor->status != 101 || actor->told)
+        return;
+    for (unsigned id = 0; id < IDS; id++)
+        if (actor->asked[id] && !actor->answered[id])
+            fail_msg("request %u was never answered", id);
+}
+
+static void leave(struct actor *actor)
+{
+    if (actor->client.fd < 0)
+        return;
+    if (actor->status == 101 && !actor->told) {
+        client_frame(&actor->client, CLIENT_CLOSE, "\x03\xe8", 2);
+        listen_to_server(actor);
+        assert_true(actor->told);
+    }
+    client_hang_up(&actor->client);
+}
+
+/* ---- the scenario ---- */
+
+static void play(void)
+{
+    char refresh[WORLD_TOKEN_BYTES_MAX + 64];
+    snprintf(refresh, sizeof(refresh), "\"type\":\"refresh_token\",\"token\":\"%s\"", alice.token);
+    join(&alice);
+    join(&bob);
+    ask(&alice, 0, "\"type\":\"subscribe_presence\",\"user_ids\":[\"bob\",\"carol\"]");
+    ask(&alice, 1, "\"type\":\"query_presence\",\"user_ids\":[\"bob\",\"dave\"]");
+    ask(&alice, 2, refresh);
+    ask(&bob, 3, "\"type\":\"heartbeat\",\"active\":false");
+    presence_publish_privacy(world.presence, SLICE("bob"));
+    listen_to_server(&alice);
+    ask(&alice, 4, "\"type\":\"no_such_command\"");
+    if (alice.status == 101 && !alice.told)
+        client_frame(&alice.client, CLIENT_PING, "?", 1);
+    ask(&alice, 5, "\"type\":\"unsubscribe_presence\",\"user_ids\":[\"carol\"]");
+    beat(&alice);
+    world_advance(&world, 5000); /* leases are renewed */
+    listen_to_server(&alice);
+    listen_to_server(&bob);
+}
+
+static void end_play(void)
+{
+    check(&alice);
+    check(&bob);
+    leave(&alice);
+    leave(&bob);
+    world_advance(&world, 20000);
+    assert_int_equal(world.handlers->connections.count, 0);
+    assert_int_equal(world.rest->http_count, 0);
+    assert_int_equal(world_leases(&world, "alice", NULL), 0);
+    assert_int_equal(world_leases(&world, "bob", NULL), 0);
+    assert_int_equal(world_metric(&world, METRIC_SUBSCRIPTIONS), 0);
+}
+
+static void prepare(struct actor *actor, const char *user)
+{
+    memset(actor, 0, sizeof(*actor));
+    actor->client.fd = -1;
+    world_token(&world, user, "", 3600000, actor->token);
+}
+
+static void serve_as_before(void)
+{
+    prepare(&alice, "alice");
+    prepare(&bob, "bob");
+    play();
+    assert_int_equal(alice.status, 101);
+    assert_int_equal(bob.status, 101);
+    assert_false(alice.told);
+    assert_string_equal(alice.last_status, "away");
+    end_play();
+}
+
+/* Plays once with allocations failing as `arm` has it; answers how many failed. */
+static size_t play_without_memory(void (*arm)(size_t n), size_t n)
+{
+    world_open(&world, WORLD_DEFAULTS);
+    alloc_fault_spare(sizeof(struct ledger_request));
+    prepare(&alice, "alice");
+    prepare(&bob, "bob");
+    arm(n);
+    play();
+    size_t failed = alloc_fault_off();
+    end_play();
+    serve_as_before();
+    world_close(&world);
+    alloc_fault_spare(0);
+    return failed;
+}
+
+static void whichever_allocation_fails_nobody_is_left_without_a_word(void **unused)
+{
+    (void)unused;
+    size_t n = 1;
+    while (play_without_memory(alloc_fault_after, n))
+        n++;
+    assert_in_range(n, 50, 5000); /* that many places were tried */
+}
+
+static void with_no_memory_at_all_from_any_point_on_nobody_is_left_without_a_word(void **unused)
+{
+    (void)unused;
+    size_t n = 1;
+    while (play_without_memory(alloc_fault_from, n))
+        n++;
+    assert_in_range(n, 50, 5000);
+}
+
+/* Ten messages in one turn: the first needs no memory to wait, the others do. */
+static size_t push_without_memory(size_t n)
+{
+    unsigned delivered = 0;
+    enum client_event event;
+    client_connect(&alice.client, &world, "alice");
+    alloc_fault_after(n);
+    for (int i = 0; i < 10; i++)
+        world_push(&world, "alice", "[1]", 0);
+    size_t failed = alloc_fault_off();
+    while ((event = client_next(&alice.client)) == CLIENT_TEXT &&
+           client_has(&alice.client, "\"type\":\"delivery\""))
+        delivered++;
+    if (!failed) {
+        assert_int_equal(delivered, 10);
+        client_hang_up(&alice.client);
+        return failed;
+    }
+    assert_int_equal(event, CLIENT_TEXT);
+    assert_true(client_has(&alice.client, "\"reason\":\"memory_pressure\""));
+    client_expect_close(&alice.client, 4004);
+    client_hang_up(&alice.client);
+    return failed;
+}
+
+static void a_message_that_cannot_be_queued_ends_the_connection_and_it_is_told_why(void **unused)
+{
+    (void)unused;
+    size_t n = 1;
+    world_open(&world, WORLD_DEFAULTS);
+    while (push_without_memory(n))
+        n++;
+    assert_true(n > 10);
+    world_close(&world);
+}
+
+/* With nothing left to say it with, the close frame that is kept at hand says it. */
+static void an_end_is_signalled_even_when_nothing_can_be_allocated(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_DEFAULTS);
+    for (int queued = 0; queued < 3; queued++) {
+        client_connect(&alice.client, &world, "alice");
+        for (int i = 0; i < queued; i++)
+            world_push(&world, "alice", "[1]", 0);
+        alloc_fault_from(1);
+        connection_end(&world_session(&world, "alice")->connection, CLOSING_ADMIN, -1);
+        for (int i = 0; i < queued; i++)
+            client_expect(&alice.client, "delivery");
+        client_expect_close(&alice.client, 4004);
+        alloc_fault_off();
+        client_frame(&alice.client, CLIENT_CLOSE, "", 0);
+        client_expect_end(&alice.client);
+    }
+    world_close(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_message_that_cannot_be_queued_ends_the_connection_and_it_is_told_why),
+        cmocka_unit_test(an_end_is_signalled_even_when_nothing_can_be_allocated),
+        cmocka_unit_test(whichever_allocation_fails_nobody_is_left_without_a_word),
+        cmocka_unit_test(with_no_memory_at_all_from_any_point_on_nobody_is_left_without_a_word),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+/*
+ * HTTP without memory: a row of requests is made with the first, second, third … allocation failing, then
+ * with all failing from each on. Whatever fails, a request is answered or its connection closed, nothing
+ * leaks (the sanitizer tells), and afterwards all is served as before.
+ */
+#include "rest/http_session.h"
+
+#include "support/alloc_fault.h"
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct request {
+    const char *line;
+    const char *body;
+    unsigned status; /* with memory */
+} requests[] = {
+    {"GET /v1/me", "", 200},
+    {"PATCH /v1/me", "{\"presence_visibility\":\"nobody\"}", 200},
+    {"PATCH /v1/me", "{\"presence_visibility\":\"friends\"}", 400},
+    {"GET /v1/presence/bob", "", 200},
+    {"GET /v1/presence?users=bob,carol", "", 200},
+    {"GET /v1/presence?users=", "", 400},
+    {"GET /admin/v1/gateways", "", 200},
+    {"GET /admin/v1/connections?user=bob", "", 200},
+    {"GET /admin/v1/explain/bob", "", 200},
+    {"POST /v1/users/bob/deliver", "{\"any\":[\"thing\"]}", 202},
+    {"GET /metrics", "", 200},
+    {"GET /healthz", "", 200},
+    {"GET /readyz", "", 200},
+    {"GET /", "", 200},
+    {"PUT /v1/me", "{}", 405},
+    {"OPTIONS /v1/me", "", 204},
+    {"GET /no/such/path", "", 404},
+};
+
+enum { REQUESTS = sizeof(requests) / sizeof(requests[0]) };
+
+static struct world world;
+static struct client alice, bob;
+static char token[WORLD_TOKEN_BYTES_MAX];
+
+static unsigned ask(const struct request *request)
+{
+    client_print(&alice,
+                 "%s HTTP/1.1\r\nHost: test\r\nOrigin: https://page.example\r\n"
+                 "Authorization: Bearer %s\r\nContent-Length: %zu\r\n\r\n%s",
+                 request->line, token, strlen(request->body), request->body);
+    return client_answer(&alice);
+}
+
+static void ask_all(bool with_memory)
+{
+    client_dial(&alice, &world, 0);
+    for (size_t i = 0; i < REQUESTS; i++) {
+        unsigned status = ask(&requests[i]);
+        if (with_memory)
+            assert_int_equal(status, requests[i].status);
+        else if (status == 0 && !alice.ended)
+            fail_msg("%s was left without an answer", requests[i].line);
+        if (!alice.ended && !client_has(&alice, "Connection: close"))
+            continue;
+        client_hang_up(&alice);
+        client_dial(&alice, &world, 0);
+    }
+    client_hang_up(&alice);
+}
+
+static size_t ask_without_memory(void (*arm)(size_t n), size_t n)
+{
+    alloc_fault_spare(sizeof(struct ledger_request));
+    arm(n);
+    ask_all(false);
+    size_t failed = alloc_fault_off();
+    alloc_fault_spare(0);
+    ask_all(true);
+    world_advance(&world, 1000);
+    assert_int_equal(world.rest->http_count, 0);
+    return failed;
+}
+
+static void without_memory_requests_are_answered_or_the_connection_closed(void **unused)
+{
+    (void)unused;
+    static void (*const arms[])(size_t n) = {alloc_fault_after, alloc_fault_from};
+    world_open(&world, WORLD_DEFAULTS);
+    world_token(&world, "alice", "admin deliver", 3600000, token);
+    for (int i = 0; i < 2; i++) {
+        size_t n = 1;
+        while (ask_without_memory(arms[i], n))
+            n++;
+        assert_in_range(n, 50, 5000); /* that many places were tried */
+    }
+    world_close(&world);
+}
+
+/* A head and a body in pieces, the client gone in the middle: what was kept of it is given back. */
+static void without_memory_requests_in_pieces_leave_nothing_behind(void **unused)
+{
+    (void)unused;
+    static const char text[] = "PATCH /v1/me HTTP/1.1\r\nHost: test\r\n"
+                               "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
+    world_open(&world, WORLD_DEFAULTS);
+    size_t failed = 1;
+    for (size_t n = 1; failed; n++) {
+        alloc_fault_after(n);
+        client_dial(&bob, &world, 0);
+        for (size_t at = 0; at < sizeof(text) - 1; at += 7) {
+            size_t left = sizeof(text) - 1 - at;
+            client_write(&bob, text + at, left < 7 ? left : 7);
+            world_settle(&world);
+        }
+        failed = alloc_fault_off();
+        client_hang_up(&bob);
+        assert_int_equal(world.rest->http_count, 0);
+    }
+    world_close(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_memory_requests_are_answered_or_the_connection_closed),
+        cmocka_unit_test(without_memory_requests_in_pieces_leave_nothing_behind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
