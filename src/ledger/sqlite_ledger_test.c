@@ -32,14 +32,15 @@ static void clean(void *context)
 
 static _Atomic unsigned full_scans;
 
-/* The outbox and the dead letters are read from their start, up to a limit. */
+/* The outbox and the dead letters are read from their start, up to a limit; a migration runs once. */
 static int check_statement(unsigned event, void *context, void *statement, void *nanoseconds)
 {
     (void)event, (void)context, (void)nanoseconds;
     const char *sql = sqlite3_sql(statement);
     int steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, 1);
     if (steps == 0 || strstr(sql, "FROM outbox") || strstr(sql, "FROM dead_letters") ||
-        strstr(sql, "sqlite_schema") || strstr(sql, "CREATE") || strstr(sql, "FROM chats"))
+        strstr(sql, "sqlite_schema") || strstr(sql, "CREATE") || strstr(sql, "ALTER TABLE") ||
+        strstr(sql, "FROM chats"))
         return 0;
     print_error("full scan: %s\n", sql);
     full_scans++;
