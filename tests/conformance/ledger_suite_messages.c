@@ -90,6 +90,53 @@ void ledger_suite_outbox_keeps_what_is_unpublished(void **state)
     expect(harness_outbox(h, 0), "ok b#1:alice:first b#2:bob:third /0");
 }
 
+/* ---- the version of a chat's members ---- */
+
+struct versions {
+    uint64_t of_chat;
+    uint64_t of_message;
+};
+
+static void note_chat(void *arg, const struct ledger_chat_outcome *outcome)
+{
+    ((struct versions *)arg)->of_chat = outcome->chat.members_version;
+}
+
+static void note_message(void *arg, const struct ledger_append_outcome *outcome)
+{
+    ((struct versions *)arg)->of_message = outcome->members_version;
+}
+
+/* A message stored now has the version that reading the chat shows. */
+static uint64_t members_version(struct harness *h, const char *client_id)
+{
+    struct versions versions = {0};
+    ledger_message_append(&h->client, SLICE("c1"), SLICE("alice"), slice_of(client_id),
+                          slice_of(client_id), SLICE("text"), note_message, &versions);
+    harness_settle(h);
+    ledger_chat_get(&h->client, SLICE("c1"), SLICE_NONE, note_chat, &versions);
+    harness_settle(h);
+    assert_int_equal(versions.of_chat, versions.of_message);
+    return versions.of_chat;
+}
+
+void ledger_suite_members_have_a_version(void **state)
+{
+    struct harness *h = *state;
+    harness_chat_create(h, "c1", "alice", "bob");
+    uint64_t first = members_version(h, "x1");
+    assert_int_not_equal(first, 0);
+    assert_int_equal(members_version(h, "x2"), first);
+    harness_member_add(h, "c1", "alice", "carol");
+    uint64_t with_carol = members_version(h, "x3");
+    assert_true(with_carol > first);
+    harness_member_add(h, "c1", "alice", "carol");
+    assert_int_equal(members_version(h, "x4"), with_carol);
+    harness_member_remove(h, "c1", "alice", "carol");
+    harness_member_add(h, "c1", "alice", "dave");
+    assert_true(members_version(h, "x5") > with_carol + 1);
+}
+
 void ledger_suite_dead_letters_can_be_replayed(void **state)
 {
     struct harness *h = *state;

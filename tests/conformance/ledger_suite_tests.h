@@ -28,6 +28,7 @@
     X(message_sent_again_is_the_same)                                                              \
     X(messages_are_read_both_ways)                                                                 \
     X(cursors_make_unread_counts)                                                                  \
+    X(members_have_a_version)                                                                      \
     X(outbox_keeps_what_is_unpublished)                                                            \
     X(dead_letters_can_be_replayed)                                                                \
     X(every_request_is_answered_once)                                                              \
