@@ -145,6 +145,21 @@ static void silence_ends_it(void **state)
     assert_int_equal(start(suite, 0, CHAT, ALICE, 1), TYPING_STARTED);
 }
 
+/* Whatever a backend still holds of those who went silent. */
+static void who_comes_back_after_a_silence_starts_anew(void **state)
+{
+    enum { OTHERS = 20 };
+    struct suite *suite = *state;
+    for (unsigned i = 1; i <= OTHERS; i++) {
+        char user[16];
+        int len = snprintf(user, sizeof(user), "user-%u", i);
+        start(suite, 0, CHAT, (struct slice){user, (size_t)len}, i);
+    }
+    start(suite, 0, CHAT, ALICE, OTHERS + 1);
+    pass(suite, suite->backend->ttl_ms);
+    assert_int_equal(start(suite, 0, CHAT, ALICE, OTHERS + 1), TYPING_STARTED);
+}
+
 static void renewing_keeps_it(void **state)
 {
     struct suite *suite = *state;
@@ -379,6 +394,7 @@ int typing_store_suite_run(const struct typing_store_suite_backend *backend)
     const struct CMUnitTest tests[] = {
         TEST(who_starts_is_read_everywhere),
         TEST(silence_ends_it),
+        TEST(who_comes_back_after_a_silence_starts_anew),
         TEST(renewing_keeps_it),
         TEST(updates_are_limited_per_user_and_chat),
         TEST(a_dropped_update_changes_nothing),
