@@ -12,8 +12,8 @@ enum {
     CLOSE_SLOW_CONSUMER = 4003,
     CLOSE_OVERLOAD = 4004,
     CLOSE_ADMIN = 4005,
-    /* even, so they are no router_key() */
     OWED_POLL_MS = 10,
+    /* even, so they are no router_key() */
     PONG_KEY = 2, /* only the newest ping is answered */
     PING_KEY = 4,
 };

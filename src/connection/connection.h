@@ -62,7 +62,8 @@ struct connection;
 struct connection_owner {
     /* A whole text or binary message. `data` may be written to and lasts for the call. */
     void (*payload)(struct connection *connection, char *data, size_t len, bool binary);
-    /* Now and then while OPEN, and when an unhealthy peer is heard again; returns when it wants to be called next (monotonic ms). */
+    /* Now and then while OPEN, and when an unhealthy peer is heard again; returns when it wants to be
+     * called next (monotonic ms). */
     int64_t (*tick)(struct connection *connection);
     void (*left)(struct connection *connection);
     /* May be NULL. Whether answers are under way that an orderly end should wait for. */
