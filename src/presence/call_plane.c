@@ -329,6 +329,29 @@ void call_plane_declare_end(struct call_plane *plane, const struct call_device *
         call_store_end(plane->store, SLICE_NONE, device->user_id, undeclared, command);
 }
 
+/* ---- those who may not call each other any more ---- */
+
+static void found_to_part(void *arg, const struct call_answer *answer)
+{
+    struct call_command *command = arg;
+    bool is_theirs =
+        answer->result == CALL_DONE && (slice_equal(answer->call->caller.user_id, command->to) ||
+                                        slice_equal(answer->call->callee.user_id, command->to));
+    if (is_theirs)
+        call_store_end(command->plane->store, answer->call->id, command->device.user_id, ended,
+                       command);
+    else
+        free(command);
+}
+
+void call_plane_part(struct call_plane *plane, struct slice user, struct slice peer)
+{
+    struct call_command *command = call_command_make(&(struct call_command){
+        .plane = plane, .device.user_id = user, .to = peer, .done = nobody_waits});
+    if (command)
+        call_store_get(plane->store, SLICE_NONE, command->device.user_id, found_to_part, command);
+}
+
 /* ---- time ---- */
 
 static void reaped(void *arg, const struct call *calls, size_t count)

@@ -86,6 +86,10 @@ void call_plane_declare_start(struct call_plane *plane, const struct call_device
 void call_plane_declare_end(struct call_plane *plane, const struct call_device *device,
                             void (*done)(void *arg, const struct call_reply *reply), void *arg);
 
+/* Two users may not call each other any more: ends the call between them, if there is one, as if `user`
+ * had ended it. */
+void call_plane_part(struct call_plane *plane, struct slice user, struct slice peer);
+
 /* A device has connected here (and its lease is registered), or a connection is gone. */
 void call_plane_attach(struct call_plane *plane, const struct call_device *device);
 void call_plane_detach(struct call_plane *plane, struct slice user_id, const struct ulid *conn_id);

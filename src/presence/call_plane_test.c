@@ -381,6 +381,25 @@ static void declaring_goes_with_real_calls(void **state)
     expect_quiet(cast);
 }
 
+static void who_may_not_call_any_more_is_parted(void **state)
+{
+    struct cast *cast = *state;
+    struct call_plane *plane = &cast->world.gates[0].calls;
+    talk(cast);
+    call_plane_part(plane, SLICE("bob"), SLICE("carol"));
+    call_plane_part(plane, SLICE("carol"), SLICE("alice"));
+    call_world_check(&cast->world);
+    assert_true(call_world_in_call(&cast->world, "alice"));
+    call_plane_part(plane, SLICE("bob"), SLICE("alice"));
+    expect_heard(cast->alice, "call_ended hangup");
+    expect_heard(cast->bob, "call_ended hangup");
+    expect_quiet(cast);
+    assert_true(call_world_request(cast->alice, "bob", "d"));
+    call_plane_part(plane, SLICE("alice"), SLICE("bob"));
+    expect_heard(cast->bob, "call_ended cancelled");
+    expect_quiet(cast);
+}
+
 /* ---- at random ---- */
 
 enum { STEPS = 20000 };
@@ -481,6 +500,7 @@ int main(void)
         TEST(a_request_may_outlive_its_connection),
         TEST(a_user_may_declare_a_call),
         TEST(declaring_goes_with_real_calls),
+        TEST(who_may_not_call_any_more_is_parted),
         TEST(pictures_are_true_whatever_happens),
     };
 #undef TEST

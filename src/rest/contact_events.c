@@ -84,6 +84,9 @@ void contact_events_changed(struct exchange *exchange, enum exposure_cause cause
     if (!settling)
         return;
     settling->contact_ended = contact_ended;
+    if (contact_ended)
+        call_plane_part(exchange->context->handlers->calls, exchange_user(exchange),
+                        settling->peer);
     exposure_of_relation(exchange->context->handlers->presence, cause, exchange_user(exchange),
                          settling->peer, contact_ended, settled, settling);
 }

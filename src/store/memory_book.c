@@ -5,24 +5,14 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static struct slice call_key(const struct memory_call *call)
-{
-    return (struct slice){call->id, call->id_len};
-}
-
-static struct slice user_key(const struct memory_party *party)
-{
-    return (struct slice){party->user, party->user_len};
-}
-
 static bool call_matches(const struct table_node *node, struct slice key)
 {
-    return slice_equal(call_key(CONTAINER_OF(node, struct memory_call, node)), key);
+    return slice_equal(memory_call_id(CONTAINER_OF(node, struct memory_call, node)), key);
 }
 
 static bool user_matches(const struct table_node *node, struct slice key)
 {
-    return slice_equal(user_key(CONTAINER_OF(node, struct memory_party, node)), key);
+    return slice_equal(memory_party_user(CONTAINER_OF(node, struct memory_party, node)), key);
 }
 
 bool memory_book_init(struct memory_book *book, const struct memory_calls_options *options)
@@ -68,23 +58,12 @@ static struct memory_party *find_own(const struct memory_book *book, struct slic
     if (!id.data)
         return find_party(book, user_id);
     struct memory_call *call = find_call(book, id);
-    if (call && slice_equal(user_key(&call->caller), user_id))
+    if (call && slice_equal(memory_party_user(&call->caller), user_id))
         return &call->caller;
-    return call && slice_equal(user_key(&call->callee), user_id) ? &call->callee : NULL;
-}
-
-static bool is_callee(const struct memory_party *party)
-{
-    return party == &party->call->callee;
+    return call && slice_equal(memory_party_user(&call->callee), user_id) ? &call->callee : NULL;
 }
 
 /* ---- parties ---- */
-
-static bool is_device(const struct memory_party *party, struct slice device_id)
-{
-    return party->device_len > 0 &&
-           slice_equal((struct slice){party->device, party->device_len}, device_id);
-}
 
 static void set_attached(struct memory_book *book, struct memory_party *party, bool attached,
                          const struct clock *now)
@@ -106,20 +85,10 @@ static void bind_device(struct memory_book *book, struct memory_party *party,
     set_attached(book, party, true, now);
 }
 
-static void init_party(struct memory_call *call, struct memory_party *party, struct slice user_id)
-{
-    assert(user_id.len <= USER_ID_BYTES_MAX);
-    party->call = call;
-    list_init(&party->waiting);
-    party->user_len = (uint8_t)user_id.len;
-    if (user_id.len)
-        memcpy(party->user, user_id.data, user_id.len);
-}
-
 static void enter_party(struct memory_book *book, struct memory_party *party)
 {
     if (party->user_len)
-        table_insert(&book->users, &party->node, user_key(party));
+        table_insert(&book->users, &party->node, memory_party_user(party));
 }
 
 static void leave_party(struct memory_book *book, struct memory_party *party)
@@ -137,7 +106,7 @@ static void assert_call(const struct memory_book *book, const struct memory_call
     bool is_live = call->state != CALL_ENDED;
     assert(is_live == (call->reason == CALL_REASON_NONE));
     assert(is_live == (call->ended_at_ms == 0));
-    assert(is_live == (find_party(book, user_key(&call->caller)) == &call->caller));
+    assert(is_live == (find_party(book, memory_party_user(&call->caller)) == &call->caller));
     assert((call->state == CALL_ACCEPTED) == list_empty(&call->waiting));
     assert(!is_live || call->caller.device_len > 0);
     assert(call->state != CALL_RINGING || call->callee.device_len == 0);
@@ -171,17 +140,11 @@ static struct memory_call *make_call(struct memory_book *book, struct slice id,
                                      const struct call_device *caller, struct slice callee,
                                      const struct clock *now)
 {
-    assert(id.len > 0 && id.len <= CALL_ID_BYTES_MAX);
-    struct memory_call *call = calloc(1, sizeof(*call));
+    struct memory_call *call = memory_call_make(id, caller->user_id, callee);
     if (!call)
         return NULL;
-    call->state = CALL_RINGING;
     call->started_at_ms = now->wall_ms;
     call->due_at_ms = now->now_ms + book->options.ring_timeout_ms;
-    call->id_len = (uint8_t)id.len;
-    memcpy(call->id, id.data, id.len);
-    init_party(call, &call->caller, caller->user_id);
-    init_party(call, &call->callee, callee);
     table_insert(&book->calls, &call->node, id);
     list_append(&book->ringing, &call->waiting);
     enter_party(book, &call->caller);
@@ -202,9 +165,10 @@ static void accept(struct memory_book *book, struct memory_call *call,
 static bool is_repeated(const struct memory_call *call, const struct call_device *caller,
                         struct slice callee)
 {
-    return call->state == CALL_RINGING && slice_equal(user_key(&call->caller), caller->user_id) &&
-           slice_equal(user_key(&call->callee), callee) &&
-           is_device(&call->caller, caller->device_id);
+    return call->state == CALL_RINGING &&
+           slice_equal(memory_party_user(&call->caller), caller->user_id) &&
+           slice_equal(memory_party_user(&call->callee), callee) &&
+           memory_party_is_device(&call->caller, caller->device_id);
 }
 
 enum call_result memory_book_request(struct memory_book *book, struct slice id,
@@ -221,8 +185,8 @@ enum call_result memory_book_request(struct memory_book *book, struct slice id,
     }
     if (own) {
         *call = own->call;
-        bool crosses = own->call->state == CALL_RINGING && is_callee(own) &&
-                       slice_equal(user_key(&own->call->caller), callee);
+        bool crosses = own->call->state == CALL_RINGING && memory_party_is_callee(own) &&
+                       slice_equal(memory_party_user(&own->call->caller), callee);
         if (!crosses)
             return CALL_CALLER_BUSY;
         accept(book, own->call, caller, now);
@@ -261,11 +225,12 @@ enum call_result memory_book_answer(struct memory_book *book, struct slice id,
     *call = own ? own->call : NULL;
     if (!own)
         return CALL_NOT_FOUND;
-    if (own->call->state == CALL_ACCEPTED && is_callee(own) && is_device(own, callee->device_id))
+    if (own->call->state == CALL_ACCEPTED && memory_party_is_callee(own) &&
+        memory_party_is_device(own, callee->device_id))
         return CALL_REPEATED;
     if (own->call->state != CALL_RINGING)
         return CALL_WRONG_STATE;
-    if (!is_callee(own))
+    if (!memory_party_is_callee(own))
         return CALL_WRONG_PARTY;
     accept(book, own->call, callee, now);
     return CALL_DONE;
@@ -280,7 +245,7 @@ enum call_result memory_book_reject(struct memory_book *book, struct slice id, s
         return CALL_NOT_FOUND;
     if (own->call->state != CALL_RINGING)
         return CALL_WRONG_STATE;
-    if (!is_callee(own))
+    if (!memory_party_is_callee(own))
         return CALL_WRONG_PARTY;
     set_state(book, own->call, CALL_ENDED, CALL_REASON_REJECTED, now);
     return CALL_DONE;
@@ -295,7 +260,8 @@ enum call_result memory_book_end(struct memory_book *book, struct slice id, stru
         return CALL_NOT_FOUND;
     if (own->call->state == CALL_ENDED)
         return CALL_WRONG_STATE;
-    enum call_reason reason = is_callee(own) ? CALL_REASON_REJECTED : CALL_REASON_CANCELLED;
+    enum call_reason reason =
+        memory_party_is_callee(own) ? CALL_REASON_REJECTED : CALL_REASON_CANCELLED;
     if (own->call->state == CALL_ACCEPTED)
         reason = CALL_REASON_HANGUP;
     set_state(book, own->call, CALL_ENDED, reason, now);
@@ -317,13 +283,14 @@ enum call_result memory_book_attach(struct memory_book *book, const struct call_
 {
     struct memory_party *own = find_party(book, device->user_id);
     *call = own ? own->call : NULL;
-    if (own && is_device(own, device->device_id)) {
+    if (own && memory_party_is_device(own, device->device_id)) {
         bind_device(book, own, device, now);
         return CALL_DONE;
     }
     if (!own)
         return CALL_NOT_FOUND;
-    return is_callee(own) && own->call->state == CALL_RINGING ? CALL_RINGS : CALL_ELSEWHERE;
+    return memory_party_is_callee(own) && own->call->state == CALL_RINGING ? CALL_RINGS
+                                                                           : CALL_ELSEWHERE;
 }
 
 enum call_result memory_book_detach(struct memory_book *book, struct slice user_id,
@@ -344,7 +311,7 @@ bool memory_book_renew(struct memory_book *book, const struct call_device *devic
                        const struct clock *now)
 {
     struct memory_party *own = find_party(book, device->user_id);
-    if (!own || !is_device(own, device->device_id))
+    if (!own || !memory_party_is_device(own, device->device_id))
         return false;
     if (!own->attached)
         own->conn_id = device->conn_id;
@@ -392,30 +359,4 @@ void memory_book_forget(struct memory_book *book, const struct clock *now)
         table_remove(&book->calls, &oldest->node);
         free(oldest);
     }
-}
-
-/* ---- views ---- */
-
-static struct call_device view_party(const struct memory_party *party)
-{
-    return (struct call_device){
-        .user_id = party->user_len ? user_key(party) : SLICE_NONE,
-        .device_id =
-            party->device_len ? (struct slice){party->device, party->device_len} : SLICE_NONE,
-        .conn_id = party->conn_id,
-    };
-}
-
-struct call memory_book_view(const struct memory_call *call)
-{
-    return (struct call){
-        .id = call_key(call),
-        .state = call->state,
-        .reason = call->reason,
-        .caller = view_party(&call->caller),
-        .callee = view_party(&call->callee),
-        .started_at_ms = call->started_at_ms,
-        .answered_at_ms = call->answered_at_ms,
-        .ended_at_ms = call->ended_at_ms,
-    };
 }

@@ -15,40 +15,8 @@
 #define ROLLCALL_STORE_MEMORY_BOOK_H
 
 #include "base/clock.h"
-#include "base/list.h"
-#include "base/table.h"
-#include "store/call_store.h"
+#include "store/memory_call.h"
 #include "store/memory_calls.h"
-
-struct memory_call;
-
-struct memory_party {
-    struct table_node node; /* in `users`, by user */
-    struct list waiting;    /* held or loose; of a callee who has not answered in neither */
-    struct memory_call *call;
-    struct ulid conn_id;
-    int64_t due_at_ms;
-    bool attached;
-    uint8_t user_len; /* 0: the call was declared, there is no callee */
-    uint8_t device_len;
-    char user[USER_ID_BYTES_MAX];
-    char device[DEVICE_ID_BYTES_MAX];
-};
-
-struct memory_call {
-    struct table_node node; /* in `calls`, by id */
-    struct list waiting;    /* ringing or ended; in neither while ACCEPTED */
-    enum call_state state;
-    enum call_reason reason;
-    struct memory_party caller;
-    struct memory_party callee;
-    int64_t due_at_ms;
-    int64_t started_at_ms;
-    int64_t answered_at_ms;
-    int64_t ended_at_ms;
-    uint8_t id_len;
-    char id[CALL_ID_BYTES_MAX];
-};
 
 struct memory_book {
     struct table calls;
@@ -96,8 +64,5 @@ struct memory_call *memory_book_reap_one(struct memory_book *book, const struct 
 
 /* Forgets what ended long enough ago, or too many of it. */
 void memory_book_forget(struct memory_book *book, const struct clock *now);
-
-/* A view into the call, which must last as long. */
-struct call memory_book_view(const struct memory_call *call);
 
 #endif

@@ -67,7 +67,7 @@ static void answer(struct memory_port *port, enum call_result result,
         copy = *found;
     unlock(port);
     if (found)
-        view = memory_book_view(&copy);
+        view = memory_call_view(&copy);
     done(arg, &(struct call_answer){result, found ? &view : NULL});
 }
 
@@ -180,7 +180,7 @@ static void memory_reap(struct call_store *store, size_t max,
     memory_book_forget(book, port->clock);
     unlock(port);
     for (size_t i = 0; i < count; i++)
-        views[i] = memory_book_view(&copies[i]);
+        views[i] = memory_call_view(&copies[i]);
     done(arg, views, count);
 }
 

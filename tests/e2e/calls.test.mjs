@@ -296,6 +296,20 @@ test('a caller who vanishes stops the ring; a device that connects rings too', a
     await expectEnded(device, callId, 'disconnected');
 });
 
+test('blocking or removing a contact ends the call with them', async () => {
+  for (const part of [block, removeContact]) {
+    const scene = await pair();
+    const callId = await talk(scene);
+    await part(server, scene.names.bob, scene.names.alice);
+    for (const device of [scene.alice, scene.bob]) await expectEnded(device, callId, 'hangup');
+    const gone = await expectError(scene.alice, 'CALL_UNAVAILABLE', {
+      type: 'call_request',
+      to: scene.names.bob,
+    });
+    assert.match(gone.message, /cannot be called/);
+  }
+});
+
 test('the history needs a token and a sensible limit', async () => {
   assert.equal((await rest(server, 'GET', '/v1/calls')).status, 401);
   for (const limit of ['0', '-1', 'x', '1001'])
