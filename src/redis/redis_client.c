@@ -1,0 +1,252 @@
+#include "redis/redis_client.h"
+
+#include "base/container.h"
+#include "base/log.h"
+#include "redis/redis_cluster.h"
+#include "redis/redis_request.h"
+#include "socket/tls.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct redis_client {
+    struct redis_cluster cluster;
+    struct redis_requests requests;
+    struct redis_url url;
+    char name[REDIS_NAME_MAX + 1];
+    struct list listeners;
+    struct metrics *metrics;
+    bool available; /* as the listeners know it */
+    bool closing;
+};
+
+/* ---- what listeners are told ---- */
+
+static void show(struct redis_client *client)
+{
+    metrics_set(client->metrics, METRIC_REDIS_AVAILABLE, client->available);
+    metrics_set(client->metrics, METRIC_GATEWAY_REDIS_AVAILABLE, client->available);
+}
+
+static void tell_available(struct redis_client *client)
+{
+    enum redis_problem problem = redis_client_problem(client);
+    client->available = client->cluster.available;
+    show(client);
+    if (client->available)
+        log_info("redis_available", "cluster=%d", client->url.cluster);
+    else
+        log_warn("redis_unavailable", "problem=%s because=\"%s\"", redis_problem_name(problem),
+                 redis_problem_text(problem));
+    for (struct list *at = client->listeners.next, *next; at != &client->listeners; at = next) {
+        struct redis_listener *listener = CONTAINER_OF(at, struct redis_listener, place);
+        next = at->next;
+        if (listener->changed)
+            listener->changed(listener, client->available);
+    }
+}
+
+static void tell_moved(struct redis_client *client)
+{
+    for (struct list *at = client->listeners.next, *next; at != &client->listeners; at = next) {
+        struct redis_listener *listener = CONTAINER_OF(at, struct redis_listener, place);
+        next = at->next;
+        if (listener->moved)
+            listener->moved(listener);
+    }
+}
+
+static void cluster_changed(struct redis_cluster *cluster)
+{
+    struct redis_client *client = CONTAINER_OF(cluster, struct redis_client, cluster);
+    if (client->closing)
+        return;
+    if (cluster->available != client->available)
+        tell_available(client);
+    tell_moved(client);
+}
+
+void redis_listen(struct redis_client *client, struct redis_listener *listener)
+{
+    list_append(&client->listeners, &listener->place);
+}
+
+void redis_unlisten(struct redis_listener *listener)
+{
+    list_remove(&listener->place);
+}
+
+/* ---- life ---- */
+
+static void set_up(struct redis_client *client, const struct redis_client_options *options)
+{
+    client->url = *options->url;
+    client->metrics = options->metrics;
+    snprintf(client->name, sizeof(client->name), "%s", options->name ? options->name : "");
+    list_init(&client->listeners);
+    client->cluster.url = &client->url;
+    client->cluster.changed = cluster_changed;
+    client->cluster.links = (struct redis_links){
+        .loop = options->loop,
+        .streams = options->streams,
+        .random = options->random,
+        .metrics = options->metrics,
+        .tls = options->tls ? tls_context_share(options->tls) : NULL,
+        .identity = {.user = client->url.user,
+                     .password = client->url.password,
+                     .name = client->name,
+                     .database = client->url.database,
+                     .wants_master = !client->url.cluster},
+    };
+    redis_requests_init(&client->requests, &client->cluster);
+}
+
+static void release(struct redis_client *client)
+{
+    redis_requests_free(&client->requests);
+    tls_context_drop(&client->cluster.links.tls);
+    explicit_bzero(&client->url, sizeof(client->url));
+    free(client);
+}
+
+struct redis_client *redis_client_make(const struct redis_client_options *options)
+{
+    struct redis_client *client = calloc(1, sizeof(*client));
+    if (!client)
+        return NULL;
+    set_up(client, options);
+    show(client);
+    if (redis_cluster_open(&client->cluster))
+        return client;
+    release(client);
+    return NULL;
+}
+
+void redis_client_free(struct redis_client **client)
+{
+    struct redis_client *freed = *client;
+    *client = NULL;
+    if (!freed)
+        return;
+    freed->closing = true;
+    redis_cluster_close(&freed->cluster);
+    release(freed);
+}
+
+/* ---- how it is ---- */
+
+bool redis_available(const struct redis_client *client)
+{
+    return client->available;
+}
+
+enum redis_problem redis_client_problem(const struct redis_client *client)
+{
+    return redis_cluster_problem(&client->cluster);
+}
+
+bool redis_reaches(const struct redis_client *client, struct slice key)
+{
+    const struct redis_link *link = redis_cluster_link(&client->cluster, redis_slot(key));
+    return link && redis_link_takes(link);
+}
+
+bool redis_is_cluster(const struct redis_client *client)
+{
+    return client->url.cluster;
+}
+
+struct redis_cluster *redis_client_cluster(struct redis_client *client)
+{
+    return &client->cluster;
+}
+
+/* ---- commands ---- */
+
+/* What is in the scratch buffer goes to a single server, which sends nothing elsewhere. */
+static void send_directly(struct redis_client *client, struct redis_link *link,
+                          void (*done)(void *arg, const struct resp_value *reply), void *arg)
+{
+    const struct buffer *scratch = &client->requests.scratch;
+    bool sent = link && !scratch->failed && redis_link_send(link, buffer_slice(scratch), done, arg);
+    if (!sent && done)
+        done(arg, NULL);
+}
+
+void redis_command(struct redis_client *client, struct slice key, const struct slice *words,
+                   size_t count, void (*done)(void *arg, const struct resp_value *reply), void *arg)
+{
+    struct buffer *scratch = &client->requests.scratch;
+    buffer_clear(scratch);
+    resp_write_command(scratch, words, count);
+    if (!client->url.cluster) {
+        send_directly(client, redis_cluster_link(&client->cluster, 0), done, arg);
+        return;
+    }
+    struct redis_request *request = redis_request_make(&client->requests, done, arg);
+    if (!request) {
+        if (done)
+            done(arg, NULL);
+        return;
+    }
+    request->any_slot = key.data == NULL;
+    request->slot = redis_slot(key);
+    redis_request_send(request);
+}
+
+void redis_eval(struct redis_client *client, const struct redis_script *script,
+                const struct slice *keys, size_t key_count, const struct slice *arguments,
+                size_t argument_count, void (*done)(void *arg, const struct resp_value *reply),
+                void *arg)
+{
+    struct buffer *scratch = &client->requests.scratch;
+    buffer_clear(scratch);
+    redis_script_write_call(scratch, keys, key_count, arguments, argument_count);
+    struct redis_request *request = redis_request_make(&client->requests, done, arg);
+    if (!request) {
+        if (done)
+            done(arg, NULL);
+        return;
+    }
+    request->script = script;
+    request->argument_count = key_count + argument_count;
+    request->any_slot = key_count == 0;
+    request->slot = key_count ? redis_slot(keys[0]) : 0;
+    redis_request_send(request);
+}
+
+void redis_publish(struct redis_client *client, struct slice channel, struct slice message,
+                   void (*done)(void *arg, const struct resp_value *reply), void *arg)
+{
+    const struct slice words[] = {client->url.cluster ? SLICE("SPUBLISH") : SLICE("PUBLISH"),
+                                  channel, message};
+    redis_command(client, channel, words, 3, done, arg);
+}
+
+/* ---- servers ---- */
+
+size_t redis_master_count(const struct redis_client *client)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < client->cluster.node_count; i++)
+        count += client->cluster.nodes[i]->slots > 0;
+    return count;
+}
+
+static struct redis_link *link_of_master(const struct redis_client *client, size_t master)
+{
+    for (size_t i = 0; i < client->cluster.node_count; i++)
+        if (client->cluster.nodes[i]->slots > 0 && master-- == 0)
+            return client->cluster.nodes[i]->link;
+    return NULL;
+}
+
+void redis_command_on(struct redis_client *client, size_t master, const struct slice *words,
+                      size_t count, void (*done)(void *arg, const struct resp_value *reply),
+                      void *arg)
+{
+    struct buffer *scratch = &client->requests.scratch;
+    buffer_clear(scratch);
+    resp_write_command(scratch, words, count);
+    send_directly(client, link_of_master(client, master), done, arg);
+}

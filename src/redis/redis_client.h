@@ -1,0 +1,109 @@
+/*
+ * What stores and buses use: one logical client a worker, of one server or of a cluster, made from a URL.
+ *
+ * Every command is answered exactly once. `done` gets the server's reply, which lasts the call and may be
+ * an error (RESP_ERROR), or NULL: Redis is out of reach, and whether the command was executed is unknown.
+ * A reply never comes before the call returns; NULL may (nothing could be queued), so do not try again
+ * from within. Commands for one key are executed in the order in which they were given, and answered in
+ * that order, except around a redirection or a refusal.
+ *
+ * Time: a command is answered within REDIS_COMMAND_LIMIT_MS of its last sending and, redirections and
+ * patience included, REDIS_REQUEST_LIMIT_MS more at the very most. While Redis is known to be out of reach
+ * the answer is NULL at once; nothing is kept for later.
+ *
+ * Keys decide where a command goes: all keys of one command or script must be in one slot (redis_slot.h).
+ *
+ * redis_available() is what readiness shows: whether commands can be expected to succeed, writes included
+ * (a server that is loading, out of memory, or a replica is not available, though reads may still be
+ * answered). It is a signal and not a gate. It starts false.
+ *
+ * One thread, that of the loop. Callbacks may send commands; they must not free the client.
+ */
+#ifndef ROLLCALL_REDIS_REDIS_CLIENT_H
+#define ROLLCALL_REDIS_REDIS_CLIENT_H
+
+#include "base/list.h"
+#include "base/random.h"
+#include "metrics/metrics.h"
+#include "redis/redis_problem.h"
+#include "redis/redis_script.h"
+#include "redis/redis_slot.h"
+#include "redis/redis_url.h"
+#include "redis/resp.h"
+#include "socket/stream.h"
+
+#include <stdbool.h>
+
+enum { REDIS_NAME_MAX = 64 };
+
+struct redis_client;
+struct redis_cluster;
+
+struct redis_client_options {
+    struct loop *loop;
+    struct stream_set *streams;
+    struct random *random;
+    struct metrics *metrics;
+    const struct redis_url *url; /* copied */
+    struct tls_context *tls;     /* shared; needed when the URL says TLS */
+    const char *name;            /* of its connections, copied; the gateway's id. May be NULL */
+};
+
+/* Who wants to know when something changes. The memory is the listener's. */
+struct redis_listener {
+    struct list place;
+    /* Redis became available, or is not any more. May be NULL. */
+    void (*changed)(struct redis_listener *listener, bool available);
+    /* Slots may be served by others than before. May be NULL. */
+    void (*moved)(struct redis_listener *listener);
+};
+
+/* Starts to connect; needs no server to be there. NULL when memory is short. */
+struct redis_client *redis_client_make(const struct redis_client_options *options);
+
+/* Answers what waits with NULL, and frees. Only while the loop makes no turn; what uses the client (pub/sub,
+ * the INFO poll) is freed before. */
+void redis_client_free(struct redis_client **client);
+
+bool redis_available(const struct redis_client *client);
+
+/* What is wrong, for people to read; REDIS_FINE when nothing is. A cluster can be available and have a
+ * problem: a part of it failed. */
+enum redis_problem redis_client_problem(const struct redis_client *client);
+
+/* Whether a command for this key would be sent now. */
+bool redis_reaches(const struct redis_client *client, struct slice key);
+
+bool redis_is_cluster(const struct redis_client *client);
+
+/* The listener is told of changes from now on; not of how it is now. */
+void redis_listen(struct redis_client *client, struct redis_listener *listener);
+void redis_unlisten(struct redis_listener *listener);
+
+/* A command as its words. `key` decides where it goes; SLICE_NONE: to any master. `done` may be NULL. */
+void redis_command(struct redis_client *client, struct slice key, const struct slice *words,
+                   size_t count, void (*done)(void *arg, const struct resp_value *reply),
+                   void *arg);
+
+/* Runs a script; the first key decides where. There must be one on a cluster. The script must outlive the
+ * answer. */
+void redis_eval(struct redis_client *client, const struct redis_script *script,
+                const struct slice *keys, size_t key_count, const struct slice *arguments,
+                size_t argument_count, void (*done)(void *arg, const struct resp_value *reply),
+                void *arg);
+
+/* Publishes (PUBLISH, on a cluster SPUBLISH); the reply is the number of receivers on that server. */
+void redis_publish(struct redis_client *client, struct slice channel, struct slice message,
+                   void (*done)(void *arg, const struct resp_value *reply), void *arg);
+
+/* The masters known now, numbered from 0 until something changes: for what concerns servers rather than
+ * keys (INFO, SCAN). */
+size_t redis_master_count(const struct redis_client *client);
+void redis_command_on(struct redis_client *client, size_t master, const struct slice *words,
+                      size_t count, void (*done)(void *arg, const struct resp_value *reply),
+                      void *arg);
+
+/* For pub/sub, which has links of its own. */
+struct redis_cluster *redis_client_cluster(struct redis_client *client);
+
+#endif

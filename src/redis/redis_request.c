@@ -1,0 +1,188 @@
+#include "redis/redis_request.h"
+
+#include "base/container.h"
+#include "redis/redis_wire.h"
+
+#include <stdlib.h>
+
+static void send_to(struct redis_request *request, struct redis_link *link, bool asking);
+
+static int64_t now_ms(const struct redis_requests *requests)
+{
+    return requests->cluster->links.loop->clock.now_ms;
+}
+
+static void finish(struct redis_request *request, const struct resp_value *reply)
+{
+    if (request->done)
+        request->done(request->arg, reply);
+    free(request);
+}
+
+/* ---- trying again ---- */
+
+static void set_timer(struct redis_requests *requests)
+{
+    if (list_empty(&requests->waiting))
+        return;
+    const struct redis_request *next =
+        CONTAINER_OF(requests->waiting.next, struct redis_request, place);
+    loop_set_timer(requests->cluster->links.loop, &requests->timer, next->retry_ms);
+}
+
+/* All wait equally long, so that the list stays sorted. */
+static void retry_later(struct redis_request *request)
+{
+    struct redis_requests *requests = request->requests;
+    request->retry_ms = now_ms(requests) + REDIS_RETRY_DELAY_MS;
+    if (request->retry_ms > request->limit_ms ||
+        requests->waiting_count == REDIS_RETRIES_WAITING_MAX) {
+        finish(request, NULL);
+        return;
+    }
+    list_append(&requests->waiting, &request->place);
+    requests->waiting_count++;
+    if (!wheel_is_set(&requests->timer))
+        set_timer(requests);
+}
+
+static struct redis_request *take_waiting(struct redis_requests *requests)
+{
+    struct redis_request *request =
+        CONTAINER_OF(requests->waiting.next, struct redis_request, place);
+    list_remove(&request->place);
+    requests->waiting_count--;
+    return request;
+}
+
+static void fire(struct wheel_timer *timer)
+{
+    struct redis_requests *requests = CONTAINER_OF(timer, struct redis_requests, timer);
+    while (!list_empty(&requests->waiting) &&
+           CONTAINER_OF(requests->waiting.next, struct redis_request, place)->retry_ms <=
+               now_ms(requests))
+        redis_request_send(take_waiting(requests));
+    set_timer(requests);
+}
+
+/* ---- answers ---- */
+
+static void redirect(struct redis_request *request, const struct resp_value *error, bool asking)
+{
+    struct redis_cluster *cluster = request->requests->cluster;
+    struct redis_link *owner = redis_cluster_link(cluster, request->slot);
+    const char *asked_host = owner ? redis_link_endpoint(owner)->host : cluster->url->seeds[0].host;
+    struct redis_endpoint endpoint;
+    uint16_t slot;
+    if (request->redirects++ == REDIS_REDIRECTS_MAX ||
+        !redis_topology_redirect(error->text, asked_host, &slot, &endpoint)) {
+        finish(request, NULL);
+        return;
+    }
+    send_to(request,
+            asking ? redis_cluster_link_to(cluster, &endpoint)
+                   : redis_cluster_moved(cluster, slot, &endpoint),
+            asking);
+}
+
+static void take_error(struct redis_request *request, const struct resp_value *error)
+{
+    if (request->script && !request->wants_source && resp_is_error(error, "NOSCRIPT")) {
+        request->wants_source = true;
+        redis_request_send(request);
+    } else if (resp_is_error(error, "MOVED")) {
+        redirect(request, error, false);
+    } else if (resp_is_error(error, "ASK")) {
+        redirect(request, error, true);
+    } else if (resp_is_error(error, "TRYAGAIN")) {
+        retry_later(request);
+    } else if (resp_is_error(error, "CLUSTERDOWN")) {
+        redis_cluster_call_down(request->requests->cluster);
+        retry_later(request);
+    } else {
+        finish(request, error);
+    }
+}
+
+static void answered(void *arg, const struct resp_value *reply)
+{
+    struct redis_request *request = arg;
+    if (reply && reply->type == RESP_ERROR)
+        take_error(request, reply);
+    else
+        finish(request, reply);
+}
+
+/* ---- sending ---- */
+
+static struct slice command_of(const struct redis_request *request)
+{
+    struct buffer *scratch = &request->requests->scratch;
+    struct slice bytes = {request->bytes, request->len};
+    if (!request->script)
+        return bytes;
+    buffer_clear(scratch);
+    if (request->wants_source)
+        redis_script_write_source(request->script, request->argument_count, scratch);
+    else
+        redis_script_write_sha(request->script, request->argument_count, scratch);
+    buffer_append_slice(scratch, bytes);
+    return scratch->failed ? SLICE_NONE : buffer_slice(scratch);
+}
+
+/* ASKING has an answer of its own, which nobody needs. */
+static void send_to(struct redis_request *request, struct redis_link *link, bool asking)
+{
+    static const struct slice ask_first = SLICE("*1\r\n$6\r\nASKING\r\n");
+    struct slice command = command_of(request);
+    bool sent = link && command.len > 0;
+    if (sent && asking)
+        sent = redis_link_send(link, ask_first, NULL, NULL);
+    if (!sent || !redis_link_send(link, command, answered, request))
+        finish(request, NULL);
+}
+
+void redis_request_send(struct redis_request *request)
+{
+    struct redis_cluster *cluster = request->requests->cluster;
+    send_to(request,
+            request->any_slot ? redis_cluster_any(cluster)
+                              : redis_cluster_link(cluster, request->slot),
+            false);
+}
+
+struct redis_request *redis_request_make(struct redis_requests *requests,
+                                         void (*done)(void *arg, const struct resp_value *reply),
+                                         void *arg)
+{
+    struct slice bytes = buffer_slice(&requests->scratch);
+    struct redis_request *request = NULL;
+    if (!requests->scratch.failed)
+        request = malloc(sizeof(*request) + bytes.len);
+    if (!request)
+        return NULL;
+    *request = (struct redis_request){.requests = requests,
+                                      .done = done,
+                                      .arg = arg,
+                                      .limit_ms = now_ms(requests) + REDIS_REQUEST_LIMIT_MS,
+                                      .len = bytes.len};
+    list_init(&request->place);
+    memcpy(request->bytes, bytes.data, bytes.len);
+    return request;
+}
+
+void redis_requests_init(struct redis_requests *requests, struct redis_cluster *cluster)
+{
+    *requests = (struct redis_requests){.cluster = cluster,
+                                        .timer = {.fire = fire},
+                                        .scratch = BUFFER_BOUNDED(REDIS_OUT_BYTES_MAX)};
+    list_init(&requests->waiting);
+}
+
+void redis_requests_free(struct redis_requests *requests)
+{
+    loop_cancel_timer(requests->cluster->links.loop, &requests->timer);
+    while (!list_empty(&requests->waiting))
+        finish(take_waiting(requests), NULL);
+    buffer_free(&requests->scratch);
+}

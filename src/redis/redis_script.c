@@ -1,0 +1,43 @@
+#include "redis/redis_script.h"
+
+#include "redis/resp.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+
+enum { SHA_BYTES = REDIS_SHA_LEN / 2, WORDS_BEFORE_KEYS = 3 };
+
+bool redis_script_init(struct redis_script *script, struct slice source)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    script->source = source;
+    if (EVP_Digest(source.data, source.len, digest, NULL, EVP_sha1(), NULL) != 1)
+        return false;
+    for (size_t i = 0; i < SHA_BYTES; i++)
+        snprintf(script->sha + 2 * i, 3, "%02x", digest[i]);
+    return true;
+}
+
+void redis_script_write_sha(const struct redis_script *script, size_t count, struct buffer *out)
+{
+    resp_write_count(out, WORDS_BEFORE_KEYS + count);
+    resp_write_argument(out, SLICE("EVALSHA"));
+    resp_write_argument(out, (struct slice){script->sha, REDIS_SHA_LEN});
+}
+
+void redis_script_write_source(const struct redis_script *script, size_t count, struct buffer *out)
+{
+    resp_write_count(out, WORDS_BEFORE_KEYS + count);
+    resp_write_argument(out, SLICE("EVAL"));
+    resp_write_argument(out, script->source);
+}
+
+void redis_script_write_call(struct buffer *out, const struct slice *keys, size_t key_count,
+                             const struct slice *arguments, size_t argument_count)
+{
+    resp_write_integer(out, (int64_t)key_count);
+    for (size_t i = 0; i < key_count; i++)
+        resp_write_argument(out, keys[i]);
+    for (size_t i = 0; i < argument_count; i++)
+        resp_write_argument(out, arguments[i]);
+}
