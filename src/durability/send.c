@@ -43,6 +43,7 @@ static void fail(struct send *send, enum error_code code, const char *text, int6
 
 static void fail_for_now(struct send *send, const char *text)
 {
+    metrics_count(send->plane->metrics, METRIC_SENDS_FAILED);
     int64_t known_ms = send->plane->stopped ? 0 : ledger_retry_after_ms(send->plane->ledger);
     fail(send, ERROR_SERVICE_UNAVAILABLE, text, known_ms ? known_ms : RETRY_AFTER_DEFAULT_MS);
 }
@@ -144,6 +145,7 @@ static void appended(void *arg, const struct ledger_append_outcome *outcome)
         fail(send, ERROR_CHAT_HALTED, "the chat is halted until an operator has repaired it", -1);
         break;
     case LEDGER_BUSY:
+        metrics_count(send->plane->metrics, METRIC_SENDS_FAILED);
         fail(send, ERROR_SERVER_BUSY, "too many messages wait to be stored",
              RETRY_AFTER_DEFAULT_MS);
         break;
@@ -190,17 +192,17 @@ static struct send *make(struct message_plane *plane, const struct send_order *o
     return send;
 }
 
-static size_t body_bytes_max(const struct message_plane *plane)
+bool send_body_fits(const struct message_plane *plane, struct slice body)
 {
-    size_t max = plane->config->gateway.backpressure.inbound.max_message_size_bytes;
-    return max < LEDGER_BODY_BYTES_MAX ? max : LEDGER_BODY_BYTES_MAX;
+    return body.len <= LEDGER_BODY_BYTES_MAX &&
+           body.len <= plane->config->gateway.backpressure.inbound.max_message_size_bytes;
 }
 
 void send_message(struct message_plane *plane, const struct send_order *order,
                   void (*done)(void *arg, const struct send_result *result), void *arg)
 {
     struct send_result refused;
-    if (order->body.len > body_bytes_max(plane)) {
+    if (!send_body_fits(plane, order->body)) {
         refused =
             failure(order->client_message_id, ERROR_MESSAGE_TOO_LARGE, "the body is too large", -1);
         done(arg, &refused);

@@ -34,7 +34,10 @@ struct send_result {
     struct message_error error; /* otherwise; names the client_message_id */
 };
 
-/* Runs `done` once, also before it returns. */
+/* Whether a body is not too large: what is asked first, before rates are counted. */
+bool send_body_fits(const struct message_plane *plane, struct slice body);
+
+/* Runs `done` once, also before it returns. A body that does not fit is refused as MESSAGE_TOO_LARGE. */
 void send_message(struct message_plane *plane, const struct send_order *order,
                   void (*done)(void *arg, const struct send_result *result), void *arg);
 

@@ -34,6 +34,10 @@ static bool within_message_rate(struct session *session, const struct message *m
 void handle_send_message(struct session *session, const struct message *message)
 {
     const struct send_message *send = &message->send;
+    if (!send_body_fits(session->context->messages, send->body)) {
+        session_refuse(session, message, ERROR_MESSAGE_TOO_LARGE, "the body is too large", -1);
+        return;
+    }
     if (!within_message_rate(session, message))
         return;
     struct request *request = request_open(session, message);

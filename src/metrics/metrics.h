@@ -166,6 +166,10 @@ enum {
     ROW(MESSAGES_PERSISTED, "durability_messages_persisted", COUNTER, "Messages made durable")     \
     ROW(MESSAGES_PERSISTED_RATE, "durability_messages_persisted_rate", RATE(MESSAGES_PERSISTED),   \
         "Messages made durable per second")                                                        \
+    ROW(SENDS_FAILED, "durability_sends_failed", COUNTER,                                          \
+        "Sends the ledger or the feed could not take")                                             \
+    ROW(AVAILABILITY, "durability_availability", SHARE_BESIDE(MESSAGES_PERSISTED, SENDS_FAILED),   \
+        "Share of sends that were made durable (0 while nothing is sent)")                         \
     ROW(TRANSACTION_CONFLICTS, "durability_transaction_conflicts", COUNTER,                        \
         "Transactions that met a conflict")                                                        \
     ROW(TRANSACTION_CONFLICT_RATE, "durability_transaction_conflict_rate",                         \
@@ -182,6 +186,8 @@ enum {
         "Messages put into sockets' queues")                                                       \
     ROW(FANOUT_DELIVERED_RATE, "fanout_messages_delivered_rate", RATE(FANOUT_DELIVERED),           \
         "Messages put into sockets' queues per second")                                            \
+    ROW(FANOUT_DELIVERY_LAG_P99, "fanout_delivery_lag_p99", P99(DELIVERY),                         \
+        "Seconds from a message's commit to its delivery to gateways, 99th percentile")            \
     ROW(FANOUT_SKIPPED, "fanout_delivery_skipped", COUNTER, "Deliveries skipped")                  \
     ROW(FANOUT_SKIP_RATE, "fanout_delivery_skip_rate",                                             \
         SHARE_BESIDE(FANOUT_SKIPPED, FANOUT_DELIVERED), "Share of deliveries skipped")             \

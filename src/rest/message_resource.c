@@ -115,6 +115,11 @@ void rest_message_post(struct exchange *exchange)
         send_error(exchange, client_message_id, ERROR_INVALID_MESSAGE, "this is no chat id", -1);
         return;
     }
+    if (!send_body_fits(handlers->messages, body)) {
+        send_error(exchange, client_message_id, ERROR_MESSAGE_TOO_LARGE, "the body is too large",
+                   -1);
+        return;
+    }
     if (!within_rate(exchange, client_message_id))
         return;
     struct send_order order = {
