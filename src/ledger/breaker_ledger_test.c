@@ -201,6 +201,18 @@ static void test_time_outs_count_once_whatever_comes_later(void **state)
     assert_int_equal(breaker_ledger_state(fixture->guarded), BREAKER_OPEN);
 }
 
+static void test_a_failure_after_its_time_out_is_the_same_failure(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->script.holding = true;
+    for (int i = 0; i < 3; i++)
+        append(&fixture->worker);
+    fixture->worker.clock.now_ms += LEDGER_TIME_LIMIT_MS;
+    ledger_client_expire(&fixture->worker.client);
+    release(&fixture->script, LEDGER_UNAVAILABLE);
+    assert_int_equal(breaker_ledger_state(fixture->guarded), BREAKER_CLOSED);
+}
+
 static void test_a_probe_ends_the_outage(void **state)
 {
     struct fixture *fixture = *state;
@@ -252,6 +264,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_time_outs_count_once_whatever_comes_later, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(test_a_failure_after_its_time_out_is_the_same_failure,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_probe_ends_the_outage, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_workers_share_it, set_up, tear_down),
     };
