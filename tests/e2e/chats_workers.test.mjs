@@ -80,10 +80,8 @@ test('the devices of a user share one limit across workers', async () => {
   const carols = await everywhere('carol');
   const dave = await connect(server, 'dave');
   await open(dave, 'limit');
-  for (const carol of carols) {
-    carol.send({ type: 'typing_start', chat_id: 'limit' });
-    await carol.settle();
-  }
+  for (const carol of carols) carol.send({ type: 'typing_start', chat_id: 'limit' });
+  for (const carol of carols) await carol.settle();
   const limited = carols.flatMap(({ messages }) => messages.filter(({ code }) => code));
   assert.equal(limited.length, WORKERS - 1);
   await dave.next(typing('carol', true));
