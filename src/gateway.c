@@ -301,7 +301,7 @@ static bool compose_calls(struct gateway *gateway)
     gateway->calls.is_connected = session_is_connected;
     gateway->calls.arg = &gateway->handlers;
     gateway->handlers.calls = &gateway->calls;
-    return call_bindings_init(&gateway->calls.bindings, gateway->parts.hash_seed);
+    return call_plane_init(&gateway->calls, gateway->parts.hash_seed);
 }
 
 static void sent_a_message(void *arg, struct slice chat_id, struct slice user_id)
@@ -472,7 +472,7 @@ void gateway_free(struct gateway **gateway)
     presence_free(&freed->presence);
     audience_free(&freed->presence.audience);
     last_seen_free(&freed->last_seen);
-    call_bindings_free(&freed->calls.bindings);
+    call_plane_free(&freed->calls);
     call_store_free(&freed->calls.store);
     typing_rooms_free(&freed->typing.rooms);
     typing_store_free(&freed->typing.store);

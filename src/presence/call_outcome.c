@@ -2,64 +2,11 @@
 
 #include "base/log.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-/* ---- in_call ---- */
-
-/* Transitions that overtake each other while `in_call` is being set: more is a storm, and the next
- * transition of the user sets it right. */
-enum { SYNC_ROUNDS_MAX = 16 };
-
-struct syncing {
-    struct call_plane *plane;
-    unsigned rounds;
-    bool set; /* what it was set to last */
-    size_t user_len;
-    char user[];
-};
-
-static void look_again(void *arg);
-
-static void looked(void *arg, const struct call_answer *answer)
-{
-    struct syncing *syncing = arg;
-    struct slice user = {syncing->user, syncing->user_len};
-    bool in_call = answer->result == CALL_DONE && answer->call->state == CALL_ACCEPTED;
-    bool agrees = syncing->rounds > 0 && syncing->set == in_call;
-    if (answer->result == CALL_UNAVAILABLE || agrees || syncing->rounds == SYNC_ROUNDS_MAX) {
-        free(syncing);
-        return;
-    }
-    syncing->rounds++;
-    syncing->set = in_call;
-    presence_set_call(syncing->plane->presence, user, in_call, look_again, syncing);
-}
-
-static void look_again(void *arg)
-{
-    struct syncing *syncing = arg;
-    struct slice user = {syncing->user, syncing->user_len};
-    call_store_get(syncing->plane->store, SLICE_NONE, user, looked, syncing);
-}
-
-void call_outcome_sync(struct call_plane *plane, struct slice user_id)
-{
-    struct syncing *syncing = malloc(sizeof(*syncing) + user_id.len);
-    if (!syncing) {
-        log_warn("in_call_not_set", "user=%s reason=memory", log_quote(user_id));
-        return;
-    }
-    *syncing = (struct syncing){.plane = plane, .user_len = user_id.len};
-    memcpy(syncing->user, user_id.data, user_id.len);
-    look_again(syncing);
-}
-
 static void sync_both(struct call_plane *plane, const struct call *call)
 {
-    call_outcome_sync(plane, call->caller.user_id);
+    call_sync_user(&plane->sync, call->caller.user_id);
     if (call->callee.user_id.data)
-        call_outcome_sync(plane, call->callee.user_id);
+        call_sync_user(&plane->sync, call->callee.user_id);
 }
 
 /* ---- history ---- */

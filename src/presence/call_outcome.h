@@ -7,9 +7,6 @@
 
 #include "presence/call_plane.h"
 
-/* Makes a user's `in_call` what the call store says. */
-void call_outcome_sync(struct call_plane *plane, struct slice user_id);
-
 void call_outcome_started(struct call_plane *plane);
 void call_outcome_answered(struct call_plane *plane, const struct call *call);
 void call_outcome_ended(struct call_plane *plane, const struct call *call);

@@ -9,6 +9,18 @@
 
 enum { RENEWALS_PER_WAIT = 3 }; /* a party is renewed so often before it could be lost */
 
+bool call_plane_init(struct call_plane *plane, uint64_t hash_seed)
+{
+    call_sync_init(&plane->sync, plane->store, plane->presence);
+    return call_bindings_init(&plane->bindings, hash_seed);
+}
+
+void call_plane_free(struct call_plane *plane)
+{
+    call_sync_free(&plane->sync);
+    call_bindings_free(&plane->bindings);
+}
+
 /* ---- connections that hold a party ---- */
 
 static void ignore(void *arg, const struct call_answer *answer)
@@ -32,7 +44,7 @@ static void attached(void *arg, const struct call_answer *answer)
     if (answer->result == CALL_DONE)
         bind_here(plane, &command->device);
     if (answer->call && answer->call->state == CALL_ACCEPTED) /* a first lease starts without it */
-        call_outcome_sync(plane, command->device.user_id);
+        call_sync_user(&plane->sync, command->device.user_id);
     if (answer->result == CALL_DONE || answer->result == CALL_RINGS)
         call_events_tell(plane->delivery, answer->call, &command->device);
     free(command);
@@ -297,7 +309,7 @@ static void declared(void *arg, const struct call_answer *answer)
     if (!already) {
         bind_here(plane, &command->device);
         call_outcome_started(plane);
-        call_outcome_sync(plane, command->device.user_id);
+        call_sync_user(&plane->sync, command->device.user_id);
     }
     free(command);
 }
@@ -379,5 +391,6 @@ void call_plane_tick(struct call_plane *plane)
         plane->renew_at_ms = now_ms + renewal_period_ms(plane->presence->config);
         call_bindings_renew(&plane->bindings, plane->store);
     }
+    call_sync_retry(&plane->sync);
     call_store_reap(plane->store, CALL_REAP_MAX, reaped, plane);
 }

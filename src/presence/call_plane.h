@@ -10,9 +10,7 @@
  * connections it must speak for (call_bindings.h). Whichever gateway makes a transition tells of it, by
  * delivery, so the two sides may be anywhere.
  *
- * `in_call` of a user is another record, in the state store. It follows: after every transition the
- * plane sets it to what the call store says, looks again, and goes on until the two agree. So whoever
- * sets it last has seen the last transition, whatever the order in which gateways come to it.
+ * `in_call` of a user is another record, in the state store; it follows the call store (call_sync.h).
  *
  * A user whom the asker may not call, one who is not there, and one who is not known look the same:
  * CALL_UNAVAILABLE. So do a call of other people and none at all: NOT_FOUND.
@@ -27,6 +25,7 @@
 
 #include "base/random.h"
 #include "presence/call_bindings.h"
+#include "presence/call_sync.h"
 #include "presence/presence_plane.h"
 #include "routing/delivery.h"
 #include "store/call_store.h"
@@ -42,8 +41,15 @@ struct call_plane {
     bool (*is_connected)(void *arg, struct slice user_id, const struct ulid *conn_id);
     void *arg;
     struct call_bindings bindings;
+    struct call_sync sync;
     int64_t renew_at_ms;
 };
+
+/* For the parts that are the plane's own; those above are set by its maker. False: memory is short. */
+bool call_plane_init(struct call_plane *plane, uint64_t hash_seed);
+
+/* When nothing is under way any more. The store stays its maker's. */
+void call_plane_free(struct call_plane *plane);
 
 /* How a command ended. */
 struct call_reply {

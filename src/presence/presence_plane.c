@@ -134,7 +134,7 @@ void presence_close(struct presence_plane *plane, struct slice user_id, const st
 
 struct call_setting {
     struct presence_plane *plane;
-    void (*done)(void *arg);
+    void (*done)(void *arg, bool set);
     void *arg;
 };
 
@@ -143,15 +143,15 @@ static void call_set(void *arg, enum state_status status, const struct state_tra
     struct call_setting setting = *(struct call_setting *)arg;
     free(arg);
     settle(setting.plane, status, transition);
-    setting.done(setting.arg);
+    setting.done(setting.arg, status == STATE_OK);
 }
 
 void presence_set_call(struct presence_plane *plane, struct slice user_id, bool in_call,
-                       void (*done)(void *arg), void *arg)
+                       void (*done)(void *arg, bool set), void *arg)
 {
     struct call_setting *setting = malloc(sizeof(*setting));
     if (!setting) {
-        done(arg);
+        done(arg, false);
         return;
     }
     *setting = (struct call_setting){plane, done, arg};

@@ -69,9 +69,9 @@ void presence_set_idle(struct presence_plane *plane, struct slice user_id,
                        const struct ulid *conn_id, bool idle);
 void presence_close(struct presence_plane *plane, struct slice user_id, const struct ulid *conn_id);
 
-/* The user is in a call, or no longer. `done` runs when the store has answered, whatever it said. */
+/* The user is in a call, or no longer. `done` learns whether the store took it. */
 void presence_set_call(struct presence_plane *plane, struct slice user_id, bool in_call,
-                       void (*done)(void *arg), void *arg);
+                       void (*done)(void *arg, bool set), void *arg);
 
 /* One bounded pass over leases that ran out, and over reviews that could not be made. */
 void presence_reap(struct presence_plane *plane);

@@ -180,12 +180,12 @@ static void open_gate(struct call_world *world, struct gate *gate, size_t index)
     gate->calls.random = &gate->random;
     gate->calls.is_connected = is_connected;
     gate->calls.arg = gate;
-    assert_true(call_bindings_init(&gate->calls.bindings, 1));
+    assert_true(call_plane_init(&gate->calls, 1));
 }
 
 static void close_gate(struct gate *gate)
 {
-    call_bindings_free(&gate->calls.bindings);
+    call_plane_free(&gate->calls);
     call_store_free(&gate->calls.store);
     presence_free(&gate->presence);
     last_seen_free(&gate->last_seen);
