@@ -1,0 +1,86 @@
+/*
+ * A chat in a terminal, in a hundred lines of an application's own.
+ *
+ *     example HOST PORT TOKEN CHAT        every line typed is sent, what others say is printed
+ */
+#include "rollcall.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_BYTES_MAX = 4096 };
+
+static void print_event(void *arg, const struct rollcall_event *event)
+{
+    (void)arg;
+    switch (event->type) {
+    case ROLLCALL_EVENT_STATE:
+        fprintf(stderr, "-- %s\n", rollcall_state_name(event->state));
+        break;
+    case ROLLCALL_EVENT_MESSAGE:
+        printf("%lld %s: %s\n", (long long)event->sequence, event->user_id, event->body);
+        break;
+    case ROLLCALL_EVENT_SENT:
+        printf("%lld (sent)\n", (long long)event->sequence);
+        break;
+    case ROLLCALL_EVENT_PRESENCE:
+        printf("-- %s is %s\n", event->user_id, event->status);
+        break;
+    case ROLLCALL_EVENT_REFUSED:
+    case ROLLCALL_EVENT_ERROR:
+        fprintf(stderr, "-- %s: %s\n", event->code, event->text);
+        break;
+    case ROLLCALL_EVENT_OTHER:
+        break;
+    }
+    fflush(stdout);
+}
+
+/* False at the end of the input. */
+static bool send_line(struct rollcall *client, const char *chat)
+{
+    char line[LINE_BYTES_MAX + 2];
+    if (!fgets(line, sizeof(line), stdin))
+        return false;
+    line[strcspn(line, "\n")] = '\0';
+    if (line[0] && !rollcall_send(client, chat, NULL, line))
+        fprintf(stderr, "-- too many messages wait\n");
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 5) {
+        fprintf(stderr, "usage: %s HOST PORT TOKEN CHAT\n", argv[0]);
+        return 2;
+    }
+    struct rollcall_options options = {.host = argv[1],
+                                       .port = (uint16_t)atoi(argv[2]),
+                                       .token = argv[3],
+                                       .device_id = "terminal",
+                                       .event = print_event};
+    struct rollcall *client = rollcall_open(&options);
+    if (!client)
+        return 1;
+    rollcall_follow(client, argv[4], 0);
+    rollcall_open_chat(client, argv[4]);
+    setvbuf(stdin, NULL, _IONBF, 0); /* poll() sees only what stdio has not taken */
+    bool typing = true;
+    while (rollcall_get_state(client) != ROLLCALL_STOPPED) {
+        struct pollfd fds[2] = {
+            {.fd = rollcall_fd(client), .events = rollcall_poll_events(client)},
+            {.fd = typing ? STDIN_FILENO : -1, .events = POLLIN},
+        };
+        poll(fds, 2, rollcall_wait_ms(client));
+        rollcall_process(client, fds[0].revents);
+        if (fds[1].revents && !send_line(client, argv[4])) {
+            typing = false;
+            rollcall_close(client);
+        }
+    }
+    rollcall_free(&client);
+    return 0;
+}

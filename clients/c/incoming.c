@@ -1,0 +1,237 @@
+/* What the server says: read once into a flat struct, then acted upon by its type. */
+#include "client.h"
+
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The members that any message of the protocol has and this library looks at. */
+struct fields {
+    struct slice type;
+    struct slice chat_id;
+    struct slice message_id;
+    struct slice client_message_id;
+    struct slice sender_id;
+    struct slice user_id;
+    struct slice status;
+    struct slice body;
+    struct slice code;
+    struct slice text;
+    struct slice presences; /* raw */
+    struct slice messages;  /* raw */
+    int64_t sequence;
+    int64_t reconnect_after_ms;
+    double heartbeat_s;
+    double expiry_s;
+    double retry_after_s;
+    bool duplicate;
+    bool has_more;
+    bool reconnect_allowed;
+};
+
+enum kind { KIND_TEXT, KIND_RAW, KIND_INT, KIND_DOUBLE, KIND_BOOL };
+
+static const struct {
+    const char *name;
+    enum kind kind;
+    size_t offset;
+} MEMBERS[] = {
+    {"type", KIND_TEXT, offsetof(struct fields, type)},
+    {"chat_id", KIND_TEXT, offsetof(struct fields, chat_id)},
+    {"message_id", KIND_TEXT, offsetof(struct fields, message_id)},
+    {"client_message_id", KIND_TEXT, offsetof(struct fields, client_message_id)},
+    {"sender_id", KIND_TEXT, offsetof(struct fields, sender_id)},
+    {"user_id", KIND_TEXT, offsetof(struct fields, user_id)},
+    {"status", KIND_TEXT, offsetof(struct fields, status)},
+    {"body", KIND_TEXT, offsetof(struct fields, body)},
+    {"code", KIND_TEXT, offsetof(struct fields, code)},
+    {"message", KIND_TEXT, offsetof(struct fields, text)},
+    {"presences", KIND_RAW, offsetof(struct fields, presences)},
+    {"messages", KIND_RAW, offsetof(struct fields, messages)},
+    {"sequence", KIND_INT, offsetof(struct fields, sequence)},
+    {"reconnect_after_ms", KIND_INT, offsetof(struct fields, reconnect_after_ms)},
+    {"heartbeat_interval_seconds", KIND_DOUBLE, offsetof(struct fields, heartbeat_s)},
+    {"expiry_window_seconds", KIND_DOUBLE, offsetof(struct fields, expiry_s)},
+    {"retry_after_seconds", KIND_DOUBLE, offsetof(struct fields, retry_after_s)},
+    {"duplicate", KIND_BOOL, offsetof(struct fields, duplicate)},
+    {"has_more", KIND_BOOL, offsetof(struct fields, has_more)},
+    {"reconnect_allowed", KIND_BOOL, offsetof(struct fields, reconnect_allowed)},
+};
+
+static bool read_as(struct json *json, enum kind kind, void *out)
+{
+    enum json_type type = json_peek(json);
+    bool fits = kind == KIND_RAW || (kind == KIND_TEXT && type == JSON_STRING) ||
+                (kind == KIND_BOOL && (type == JSON_TRUE || type == JSON_FALSE)) ||
+                ((kind == KIND_INT || kind == KIND_DOUBLE) && type == JSON_NUMBER);
+    if (!fits)
+        return json_skip(json);
+    switch (kind) {
+    case KIND_TEXT:
+        return json_string(json, out);
+    case KIND_RAW:
+        return json_raw(json, out);
+    case KIND_INT:
+        return json_int(json, out);
+    case KIND_DOUBLE:
+        return json_double(json, out);
+    case KIND_BOOL:
+        return json_bool(json, out);
+    }
+    return false;
+}
+
+static bool read_object(struct json *json, struct fields *fields)
+{
+    struct slice key;
+    *fields = (struct fields){.reconnect_after_ms = -1, .reconnect_allowed = true};
+    json_object(json);
+    while (json_member(json, &key)) {
+        size_t i = 0;
+        while (i < sizeof(MEMBERS) / sizeof(MEMBERS[0]) && !slice_is(key, MEMBERS[i].name))
+            i++;
+        if (i == sizeof(MEMBERS) / sizeof(MEMBERS[0]))
+            json_skip(json);
+        else if (!read_as(json, MEMBERS[i].kind, (char *)fields + MEMBERS[i].offset))
+            return false;
+    }
+    return json->error == NULL;
+}
+
+/* Terminated copies of what an event shows, for the length of the callback. */
+struct texts {
+    struct buffer memory;
+};
+
+static const char *terminated(struct texts *texts, struct slice text)
+{
+    size_t at = texts->memory.len;
+    buffer_append_slice(&texts->memory, text);
+    buffer_append_byte(&texts->memory, '\0');
+    return texts->memory.failed ? "" : texts->memory.data + at;
+}
+
+/* Reserved in one piece, so that the pointers stay good while it is filled. */
+static bool reserve_texts(struct texts *texts, const struct fields *fields)
+{
+    size_t bytes = fields->type.len + fields->chat_id.len + fields->message_id.len +
+                   fields->client_message_id.len + fields->sender_id.len + fields->user_id.len +
+                   fields->status.len + fields->body.len + fields->code.len + fields->text.len + 16;
+    texts->memory = BUFFER_INIT;
+    return buffer_reserve(&texts->memory, bytes);
+}
+
+static struct rollcall_event event_of(struct texts *texts, const struct fields *fields,
+                                      enum rollcall_event_type type, const char *json, size_t len)
+{
+    return (struct rollcall_event){
+        .type = type,
+        .name = terminated(texts, fields->type),
+        .chat_id = terminated(texts, fields->chat_id),
+        .message_id = terminated(texts, fields->message_id),
+        .client_message_id = terminated(texts, fields->client_message_id),
+        .user_id = terminated(texts, fields->sender_id.data ? fields->sender_id : fields->user_id),
+        .status = terminated(texts, fields->status),
+        .body = terminated(texts, fields->body),
+        .code = terminated(texts, fields->code),
+        .text = terminated(texts, fields->text),
+        .sequence = fields->sequence,
+        .duplicate = fields->duplicate,
+        .json = json,
+        .json_len = len,
+    };
+}
+
+static void each_item(struct rollcall *client, struct slice raw, enum rollcall_event_type type,
+                      void (*act)(struct rollcall *client, const struct rollcall_event *event))
+{
+    struct json json;
+    struct fields fields;
+    json_init(&json, (char *)raw.data, raw.len);
+    json_array(&json);
+    while (raw.data && json_element(&json) && read_object(&json, &fields)) {
+        struct texts texts;
+        if (!reserve_texts(&texts, &fields))
+            return;
+        struct rollcall_event event = event_of(&texts, &fields, type, NULL, 0);
+        act(client, &event);
+        buffer_free(&texts.memory);
+    }
+}
+
+/* Codes after which the same message may well be taken a little later. */
+static bool is_passing(struct slice code)
+{
+    return slice_is(code, "RATE_LIMITED") || slice_is(code, "SERVER_BUSY") ||
+           slice_is(code, "SERVICE_UNAVAILABLE");
+}
+
+static void take_error(struct rollcall *client, const struct fields *fields,
+                       struct rollcall_event *event)
+{
+    if (fields->client_message_id.data && is_passing(fields->code)) {
+        outbox_retry(client, event->client_message_id, (int64_t)(fields->retry_after_s * 1000));
+        return;
+    }
+    if (fields->client_message_id.data) {
+        event->type = ROLLCALL_EVENT_REFUSED;
+        outbox_answered(client, event->client_message_id);
+    }
+    client_emit(client, event);
+}
+
+static void act(struct rollcall *client, const struct fields *fields, struct rollcall_event *event)
+{
+    struct slice type = fields->type;
+    if (slice_is(type, "heartbeat_ack"))
+        return;
+    if (slice_is(type, "connection_established")) {
+        client_established(client, (int64_t)(fields->heartbeat_s * 1000),
+                           (int64_t)(fields->expiry_s * 1000));
+    } else if (slice_is(type, "message")) {
+        event->type = ROLLCALL_EVENT_MESSAGE;
+        chats_message(client, event);
+    } else if (slice_is(type, "message_ack")) {
+        event->type = ROLLCALL_EVENT_SENT;
+        outbox_answered(client, event->client_message_id);
+        client_emit(client, event);
+    } else if (slice_is(type, "sync_response")) {
+        each_item(client, fields->messages, ROLLCALL_EVENT_MESSAGE, chats_message);
+        chats_page(client, fields->chat_id, fields->has_more);
+    } else if (slice_is(type, "presence_changed")) {
+        event->type = ROLLCALL_EVENT_PRESENCE;
+        client_emit(client, event);
+    } else if (slice_is(type, "presence_snapshot")) {
+        each_item(client, fields->presences, ROLLCALL_EVENT_PRESENCE, client_emit);
+    } else if (slice_is(type, "error")) {
+        event->type = ROLLCALL_EVENT_ERROR;
+        take_error(client, fields, event);
+    } else {
+        if (slice_is(type, "connection_closing")) {
+            client->stop_after |= !fields->reconnect_allowed;
+            client->server_wait_ms = fields->reconnect_after_ms;
+        }
+        client_emit(client, event);
+    }
+}
+
+/* Reading unescapes in place, so what the application sees of the JSON is kept first. */
+void incoming_message(struct rollcall *client, char *data, size_t len)
+{
+    struct json json;
+    struct fields fields;
+    struct texts texts;
+    char *kept = malloc(len + 1);
+    if (!kept)
+        return;
+    memcpy(kept, data, len);
+    kept[len] = '\0';
+    json_init(&json, data, len);
+    if (read_object(&json, &fields) && reserve_texts(&texts, &fields)) {
+        struct rollcall_event event = event_of(&texts, &fields, ROLLCALL_EVENT_OTHER, kept, len);
+        act(client, &fields, &event);
+        buffer_free(&texts.memory);
+    }
+    free(kept);
+}
