@@ -44,8 +44,13 @@ static struct call_syncing *take_waiting(struct call_sync *sync)
 
 void call_sync_free(struct call_sync *sync)
 {
-    while (!list_empty(&sync->waiting))
-        release(take_waiting(sync));
+    struct list *next;
+    for (struct list *at = sync->waiting.next; at != &sync->waiting; at = next) {
+        next = at->next;
+        release(CONTAINER_OF(at, struct call_syncing, waiting));
+    }
+    list_init(&sync->waiting);
+    sync->waiting_count = 0;
 }
 
 static struct slice user_of(const struct call_syncing *syncing)
