@@ -5,6 +5,12 @@
 
 #include <stdlib.h>
 
+static void look_again(struct redis_cluster *cluster, int64_t delay_ms)
+{
+    int64_t now_ms = cluster->links.loop->clock.now_ms;
+    loop_set_timer(cluster->links.loop, &cluster->timer, now_ms + delay_ms);
+}
+
 /* ---- nodes ---- */
 
 /* How many slots have a server that is fine. */
@@ -23,12 +29,16 @@ static void judge(struct redis_cluster *cluster)
     cluster->changed(cluster);
 }
 
+/* Without a table there is nothing to wait for; with one, news are gathered for a moment. */
 static void link_changed(struct redis_link *link, void *arg)
 {
-    struct redis_node *node = arg;
-    (void)link;
-    redis_cluster_hurry(node->cluster);
-    judge(node->cluster);
+    struct redis_cluster *cluster = ((struct redis_node *)arg)->cluster;
+    bool fine = redis_link_problem(link) == REDIS_FINE;
+    if (cluster->url->cluster && fine && slots_served(cluster) == 0 && !cluster->refreshing)
+        look_again(cluster, 0);
+    else
+        redis_cluster_hurry(cluster);
+    judge(cluster);
 }
 
 static const struct redis_link_owner link_owner = {.changed = link_changed};
@@ -117,12 +127,6 @@ static void apply(struct redis_cluster *cluster, const struct redis_topology *to
 static bool is_whole(const struct redis_cluster *cluster)
 {
     return slots_served(cluster) == REDIS_SLOTS && !cluster->down;
-}
-
-static void look_again(struct redis_cluster *cluster, int64_t delay_ms)
-{
-    int64_t now_ms = cluster->links.loop->clock.now_ms;
-    loop_set_timer(cluster->links.loop, &cluster->timer, now_ms + delay_ms);
 }
 
 static void take_table(struct redis_cluster *cluster, const struct resp_value *reply)
@@ -273,6 +277,13 @@ struct redis_link *redis_cluster_moved(struct redis_cluster *cluster, uint16_t s
         set_owner(cluster, slot, node);
     redis_cluster_hurry(cluster);
     return node ? node->link : NULL;
+}
+
+bool redis_cluster_serves(const struct redis_cluster *cluster,
+                          const struct redis_endpoint *endpoint)
+{
+    const struct redis_node *node = find_node(cluster, endpoint);
+    return node && node->slots > 0;
 }
 
 void redis_cluster_call_down(struct redis_cluster *cluster)

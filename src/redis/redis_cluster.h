@@ -73,6 +73,10 @@ struct redis_link *redis_cluster_link_to(struct redis_cluster *cluster,
 struct redis_link *redis_cluster_moved(struct redis_cluster *cluster, uint16_t slot,
                                        const struct redis_endpoint *endpoint);
 
+/* Whether this server serves any slot. */
+bool redis_cluster_serves(const struct redis_cluster *cluster,
+                          const struct redis_endpoint *endpoint);
+
 /* Fetches the table soon. */
 void redis_cluster_hurry(struct redis_cluster *cluster);
 

@@ -1,0 +1,395 @@
+/* Subscriptions against real servers, one and a cluster: what comes, and that losses are told. */
+#include "redis/redis_pubsub.h"
+
+#include "support/redis_server.h"
+#include "support/worker_loop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SOON_MS = 8000, FAILOVER_MS = 15000, QUIET_MS = 300 };
+
+struct fixture {
+    struct worker_loop worker;
+    struct redis_client *client;
+    struct redis_pubsub *pubsub;
+    struct redis_server server;
+    unsigned messages;
+    unsigned wanted;
+    unsigned gaps;
+    unsigned subscribed;
+    unsigned in_disorder;
+    bool leave_when_told; /* unsubscribes from within */
+    char channel[64];
+    char last[64];
+};
+
+static struct redis_server cluster_servers[REDIS_CLUSTER_SERVERS];
+
+static void take_message(void *arg, struct slice channel, struct slice message)
+{
+    struct fixture *fixture = arg;
+    snprintf(fixture->channel, sizeof(fixture->channel), "%.*s", SLICE_FORMAT(channel));
+    snprintf(fixture->last, sizeof(fixture->last), "%.*s", SLICE_FORMAT(message));
+    fixture->in_disorder += strtoul(fixture->last, NULL, 10) != fixture->messages;
+    fixture->messages++;
+    if (fixture->leave_when_told)
+        redis_pubsub_unsubscribe(fixture->pubsub, channel);
+}
+
+static void note_subscribed(void *arg, struct slice channel)
+{
+    (void)channel;
+    ((struct fixture *)arg)->subscribed++;
+}
+
+static void note_gap(void *arg)
+{
+    ((struct fixture *)arg)->gaps++;
+}
+
+static const struct redis_pubsub_owner owner = {take_message, note_subscribed, note_gap};
+
+static bool is_settled(void *arg)
+{
+    struct fixture *fixture = arg;
+    return redis_available(fixture->client) && redis_pubsub_settled(fixture->pubsub);
+}
+
+static bool has_messages(void *arg)
+{
+    struct fixture *fixture = arg;
+    return fixture->messages >= fixture->wanted;
+}
+
+static bool has_gap(void *arg)
+{
+    return ((struct fixture *)arg)->gaps > 0;
+}
+
+static void settle(struct fixture *fixture, int64_t limit_ms)
+{
+    assert_true(worker_loop_until(&fixture->worker, is_settled, fixture, limit_ms));
+}
+
+static void await_messages(struct fixture *fixture, unsigned count)
+{
+    fixture->wanted = count;
+    worker_loop_until(&fixture->worker, has_messages, fixture, SOON_MS);
+    assert_int_equal(fixture->messages, count);
+}
+
+static void await_gap(struct fixture *fixture, int64_t limit_ms)
+{
+    assert_true(worker_loop_until(&fixture->worker, has_gap, fixture, limit_ms));
+}
+
+static void publish(struct fixture *fixture, const char *channel, const char *message)
+{
+    redis_publish(fixture->client, slice_of(channel), slice_of(message), NULL, NULL);
+}
+
+static void subscribe(struct fixture *fixture, const char *channel)
+{
+    assert_true(redis_pubsub_subscribe(fixture->pubsub, slice_of(channel)));
+}
+
+static void open_pubsub(struct fixture *fixture, const char *scheme, uint16_t port)
+{
+    char text[64];
+    char error[REDIS_URL_ERROR_MAX];
+    struct redis_url url;
+    snprintf(text, sizeof(text), "%s://127.0.0.1:%u", scheme, port);
+    assert_true(redis_url_parse(slice_of(text), &url, error));
+    fixture->client =
+        redis_client_make(&(struct redis_client_options){.loop = &fixture->worker.loop,
+                                                         .streams = &fixture->worker.streams,
+                                                         .random = &fixture->worker.random,
+                                                         .metrics = &fixture->worker.metrics,
+                                                         .url = &url});
+    fixture->pubsub = redis_pubsub_make(fixture->client, &owner, fixture);
+    assert_non_null(fixture->pubsub);
+}
+
+static void open_single(struct fixture *fixture, const char *const *options)
+{
+    redis_server_start(&fixture->server, options);
+    open_pubsub(fixture, "redis", fixture->server.port);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    *state = fixture;
+    worker_loop_open(&fixture->worker);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    redis_pubsub_free(&fixture->pubsub);
+    redis_client_free(&fixture->client);
+    redis_server_stop(&fixture->server);
+    worker_loop_close(&fixture->worker);
+    free(fixture);
+    return 0;
+}
+
+/* ---- one server ---- */
+
+static void messages_come_in_order(void **state)
+{
+    enum { MESSAGES = 10000 };
+    struct fixture *fixture = *state;
+    char number[16];
+    open_single(fixture, REDIS_DEFAULTS);
+    subscribe(fixture, "a");
+    subscribe(fixture, "a");
+    settle(fixture, SOON_MS);
+    assert_int_equal(fixture->subscribed, 1);
+    for (int i = 0; i < MESSAGES; i++) {
+        snprintf(number, sizeof(number), "%d", i);
+        publish(fixture, "a", number);
+    }
+    await_messages(fixture, MESSAGES);
+    assert_int_equal(fixture->in_disorder, 0);
+    assert_string_equal(fixture->channel, "a");
+    assert_int_equal(fixture->gaps, 0);
+}
+
+static void what_is_unsubscribed_is_silent(void **state)
+{
+    struct fixture *fixture = *state;
+    char reply[REDIS_SERVER_REPLY_MAX];
+    open_single(fixture, REDIS_DEFAULTS);
+    subscribe(fixture, "a");
+    subscribe(fixture, "b");
+    settle(fixture, SOON_MS);
+    redis_pubsub_unsubscribe(fixture->pubsub, SLICE("a"));
+    redis_pubsub_unsubscribe(fixture->pubsub, SLICE("never"));
+    publish(fixture, "a", "x");
+    publish(fixture, "b", "y");
+    await_messages(fixture, 1);
+    assert_string_equal(fixture->last, "y");
+    redis_server_ask(&fixture->server, reply, "PUBSUB", "CHANNELS", NULL);
+    assert_string_equal(reply, "b ");
+    fixture->leave_when_told = true;
+    publish(fixture, "b", "z");
+    publish(fixture, "b", "not me");
+    await_messages(fixture, 2);
+    worker_loop_run(&fixture->worker, QUIET_MS);
+    assert_int_equal(fixture->messages, 2);
+    assert_int_equal(fixture->gaps, 0);
+}
+
+static void a_change_of_mind_ends_where_it_should(void **state)
+{
+    struct fixture *fixture = *state;
+    open_single(fixture, REDIS_DEFAULTS);
+    subscribe(fixture, "a");
+    settle(fixture, SOON_MS);
+    for (int i = 0; i < 5; i++) {
+        redis_pubsub_unsubscribe(fixture->pubsub, SLICE("a"));
+        subscribe(fixture, "a");
+        if (i % 2)
+            loop_turn(&fixture->worker.loop, 0);
+    }
+    settle(fixture, SOON_MS);
+    publish(fixture, "a", "0");
+    await_messages(fixture, 1);
+    redis_pubsub_unsubscribe(fixture->pubsub, SLICE("a"));
+    subscribe(fixture, "a");
+    redis_pubsub_unsubscribe(fixture->pubsub, SLICE("a"));
+    worker_loop_run(&fixture->worker, QUIET_MS);
+    redis_server_expect(&fixture->server, "", "PUBSUB", "CHANNELS", NULL);
+    assert_int_equal(fixture->gaps, 0);
+}
+
+static void subscribe_many(struct fixture *fixture, unsigned count)
+{
+    char channel[32];
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(channel, sizeof(channel), "channel-%u", i);
+        subscribe(fixture, channel);
+    }
+}
+
+static void a_lost_connection_is_a_gap_and_all_comes_back(void **state)
+{
+    enum { CHANNELS = 5000 };
+    struct fixture *fixture = *state;
+    char reply[REDIS_SERVER_REPLY_MAX];
+    open_single(fixture, REDIS_DEFAULTS);
+    subscribe_many(fixture, CHANNELS);
+    settle(fixture, SOON_MS);
+    assert_int_equal(fixture->subscribed, CHANNELS);
+    assert_int_equal(fixture->gaps, 0);
+    redis_server_expect(&fixture->server, "1", "CLIENT", "KILL", "TYPE", "pubsub", NULL);
+    await_gap(fixture, SOON_MS);
+    assert_true(redis_pubsub_settled(fixture->pubsub));
+    assert_int_equal(fixture->subscribed, 2 * CHANNELS);
+    redis_server_kill(&fixture->server);
+    worker_loop_run(&fixture->worker, QUIET_MS);
+    redis_server_restart(&fixture->server);
+    fixture->gaps = 0;
+    await_gap(fixture, SOON_MS);
+    worker_loop_run(&fixture->worker, QUIET_MS);
+    assert_int_equal(fixture->gaps, 1);
+    redis_server_ask(&fixture->server, reply, "PUBSUB", "NUMSUB", "channel-0", "channel-4999",
+                     NULL);
+    assert_string_equal(reply, "channel-0 1 channel-4999 1 ");
+    publish(fixture, "channel-77", "0");
+    await_messages(fixture, 1);
+}
+
+static void version_2_does_as_well(void **state)
+{
+    struct fixture *fixture = *state;
+    open_single(fixture, REDIS_OPTIONS("--rename-command", "HELLO", "GOODBYE"));
+    subscribe(fixture, "a");
+    subscribe(fixture, "b");
+    settle(fixture, SOON_MS);
+    publish(fixture, "a", "0");
+    await_messages(fixture, 1);
+    worker_loop_run(&fixture->worker, 1500); /* asked whether it lives, in its other way */
+    redis_pubsub_unsubscribe(fixture->pubsub, SLICE("a"));
+    publish(fixture, "b", "1");
+    await_messages(fixture, 2);
+    assert_int_equal(fixture->gaps, 0);
+}
+
+static void what_is_too_long_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    char name[REDIS_CHANNEL_BYTES_MAX + 1] = {0};
+    open_single(fixture, REDIS_DEFAULTS);
+    assert_false(redis_pubsub_subscribe(fixture->pubsub, (struct slice){name, sizeof(name)}));
+    assert_true(redis_pubsub_subscribe(fixture->pubsub, (struct slice){name, sizeof(name) - 1}));
+    settle(fixture, SOON_MS);
+}
+
+/* ---- a cluster ---- */
+
+static void channels_are_subscribed_where_their_slots_are(void **state)
+{
+    enum { CHANNELS = 600 };
+    struct fixture *fixture = *state;
+    char channel[32];
+    char number[16];
+    open_pubsub(fixture, "redis-cluster", cluster_servers[1].port);
+    subscribe_many(fixture, CHANNELS); /* before anything is known */
+    settle(fixture, SOON_MS);
+    assert_int_equal(fixture->subscribed, CHANNELS);
+    for (unsigned i = 0; i < CHANNELS; i++) {
+        snprintf(channel, sizeof(channel), "channel-%u", i);
+        snprintf(number, sizeof(number), "%u", i);
+        publish(fixture, channel, number);
+    }
+    await_messages(fixture, CHANNELS);
+    for (int i = 0; i < REDIS_CLUSTER_MASTERS; i++) {
+        char reply[REDIS_SERVER_REPLY_MAX];
+        redis_server_ask(&cluster_servers[i], reply, "PUBSUB", "SHARDCHANNELS", NULL);
+        assert_non_null(strstr(reply, "channel-"));
+    }
+    assert_int_equal(fixture->gaps, 0);
+}
+
+static void a_slot_that_moves_is_a_gap(void **state)
+{
+    struct fixture *fixture = *state;
+    char from[REDIS_SERVER_REPLY_MAX];
+    char to[REDIS_SERVER_REPLY_MAX];
+    char slot[8];
+    unsigned number = redis_slot(SLICE("{wanderer}"));
+    unsigned owner_index = number * REDIS_CLUSTER_MASTERS / REDIS_SLOTS;
+    struct redis_server *old = &cluster_servers[owner_index];
+    struct redis_server *new = &cluster_servers[(owner_index + 1) % REDIS_CLUSTER_MASTERS];
+    open_pubsub(fixture, "redis-cluster", cluster_servers[0].port);
+    subscribe(fixture, "{wanderer}1");
+    subscribe(fixture, "{wanderer}2");
+    subscribe(fixture, "elsewhere");
+    settle(fixture, SOON_MS);
+    publish(fixture, "{wanderer}1", "0");
+    await_messages(fixture, 1);
+    snprintf(slot, sizeof(slot), "%u", number % REDIS_SLOTS);
+    redis_cluster_id(old, from);
+    redis_cluster_id(new, to);
+    redis_server_expect(new, "OK", "CLUSTER", "SETSLOT", slot, "IMPORTING", from, NULL);
+    redis_server_expect(old, "OK", "CLUSTER", "SETSLOT", slot, "MIGRATING", to, NULL);
+    redis_server_expect(new, "OK", "CLUSTER", "SETSLOT", slot, "NODE", to, NULL);
+    redis_server_expect(old, "OK", "CLUSTER", "SETSLOT", slot, "NODE", to, NULL);
+    int64_t start_us = clock_microseconds();
+    await_gap(fixture, SOON_MS);
+    print_message("resubscribed after %lld ms\n",
+                  (long long)(clock_microseconds() - start_us) / 1000);
+    settle(fixture, SOON_MS);
+    publish(fixture, "{wanderer}1", "1");
+    publish(fixture, "{wanderer}2", "2");
+    publish(fixture, "elsewhere", "3");
+    await_messages(fixture, 4);
+    char reply[REDIS_SERVER_REPLY_MAX];
+    redis_server_ask(new, reply, "PUBSUB", "SHARDNUMSUB", "{wanderer}1", NULL);
+    assert_string_equal(reply, "{wanderer}1 1 ");
+}
+
+/* Last: it leaves the cluster with another master. */
+static void a_failover_is_a_gap(void **state)
+{
+    struct fixture *fixture = *state;
+    open_pubsub(fixture, "redis-cluster", cluster_servers[1].port);
+    subscribe_many(fixture, 100);
+    settle(fixture, SOON_MS);
+    redis_server_kill(&cluster_servers[0]);
+    int64_t start_us = clock_microseconds();
+    await_gap(fixture, FAILOVER_MS);
+    settle(fixture, FAILOVER_MS);
+    print_message("resubscribed after %lld ms\n",
+                  (long long)(clock_microseconds() - start_us) / 1000);
+    char channel[32];
+    for (unsigned i = 0; i < 100; i++) {
+        snprintf(channel, sizeof(channel), "channel-%u", i);
+        publish(fixture, channel, "x");
+    }
+    await_messages(fixture, 100);
+}
+
+static int start_cluster(void **state)
+{
+    (void)state;
+    redis_cluster_start(cluster_servers);
+    return 0;
+}
+
+static int stop_cluster(void **state)
+{
+    (void)state;
+    redis_cluster_stop(cluster_servers);
+    return 0;
+}
+
+#define with_fixture(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest with_one[] = {
+        with_fixture(messages_come_in_order),
+        with_fixture(what_is_unsubscribed_is_silent),
+        with_fixture(a_change_of_mind_ends_where_it_should),
+        with_fixture(a_lost_connection_is_a_gap_and_all_comes_back),
+        with_fixture(version_2_does_as_well),
+        with_fixture(what_is_too_long_is_refused),
+    };
+    const struct CMUnitTest with_many[] = {
+        with_fixture(channels_are_subscribed_where_their_slots_are),
+        with_fixture(a_slot_that_moves_is_a_gap),
+        with_fixture(a_failover_is_a_gap),
+    };
+    return cmocka_run_group_tests(with_one, NULL, NULL) +
+           cmocka_run_group_tests(with_many, start_cluster, stop_cluster);
+}
