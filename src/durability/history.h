@@ -22,7 +22,8 @@ struct history_query {
     bool backwards;
 };
 
-/* `done` runs once, also before this returns, with LEDGER_OK and a page that lasts for the call, or why not. */
+/* `done` runs once, also before this returns, with LEDGER_OK and a page that lasts for the call, or with
+ * why not. */
 void history_read(struct message_plane *plane, const struct history_query *query,
                   void (*done)(void *arg, enum ledger_status status,
                                const struct sync_response *page),

@@ -4,9 +4,9 @@
  *   body's size → ledger (breaker, transaction, disk) → feed → result
  *
  * F's contracts hold here: success is told only after the commit and the publish; whatever else happens
- * is told as an error; each send ends with exactly one result, also while draining, when the breaker is
- * open or when whoever asked has gone. When the commit succeeded and the publish did not, the send fails
- * with SERVICE_UNAVAILABLE: its repetition finds the first one's sequence and publishes that.
+ * is told as an error; each send ends with exactly one result, also while draining, when the breaker
+ * is open or when whoever asked has gone. When the commit succeeded and the publish did not, the send
+ * fails with SERVICE_UNAVAILABLE: its repetition finds the first one's sequence and publishes that.
  *
  * Rate limits and the bound on requests under way belong to whom one sends for, a connection or a user
  * of REST, and are applied there before.
@@ -37,7 +37,7 @@ struct send_result {
 /* Whether a body is not too large: what is asked first, before rates are counted. */
 bool send_body_fits(const struct message_plane *plane, struct slice body);
 
-/* Runs `done` once, also before it returns. A body that does not fit is refused as MESSAGE_TOO_LARGE. */
+/* Runs `done` once, also before it returns. A body that does not fit is refused. */
 void send_message(struct message_plane *plane, const struct send_order *order,
                   void (*done)(void *arg, const struct send_result *result), void *arg);
 

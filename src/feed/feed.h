@@ -38,8 +38,8 @@ struct feed_event {
     struct ulid except; /* the connection that sent it, which was answered instead */
 };
 
-/* An event on its way. Between consume and feed_settle() `link`, `timer`, `attempts` and `owner` are the
- * consumer's. */
+/* An event on its way. Between consume and feed_settle() `link`, `timer`, `attempts` and `owner` are
+ * the consumer's. */
 struct feed_item {
     struct feed_event event;
     struct list link;

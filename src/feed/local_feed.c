@@ -64,10 +64,10 @@ static struct local_item *make_item(struct local_feed *self, const struct feed_e
     return made;
 }
 
+/* Of an item that is in no list any more, or in one that ends with it. */
 static void end_item(struct local_item *ended, bool left_outbox)
 {
     struct local_feed *self = ended->feed;
-    list_remove(&ended->item.link);
     self->count--;
     if (ended->replayed) {
         self->page_failed |= !left_outbox;
@@ -83,6 +83,17 @@ static struct local_item *first_item(struct list *list)
     return CONTAINER_OF(CONTAINER_OF(list->next, struct feed_item, link), struct local_item, item);
 }
 
+static void end_all(struct list *items, bool left_outbox)
+{
+    struct list *at = items->next;
+    while (at != items) {
+        struct feed_item *item = CONTAINER_OF(at, struct feed_item, link);
+        at = at->next;
+        end_item(CONTAINER_OF(item, struct local_item, item), left_outbox);
+    }
+    list_init(items);
+}
+
 /* ---- leaving the outbox ---- */
 
 static void remove_settled(struct local_feed *self);
@@ -93,8 +104,7 @@ static void removed(void *arg, const struct ledger_change_outcome *outcome)
     bool left_outbox = outcome->status == LEDGER_OK;
     if (!left_outbox)
         log_warn("outbox_removal_failed", "status=%s", ledger_status_name(outcome->status));
-    while (!list_empty(&self->removing))
-        end_item(first_item(&self->removing), left_outbox);
+    end_all(&self->removing, left_outbox);
     remove_settled(self);
 }
 
@@ -261,10 +271,8 @@ static void free_feed(struct feed *feed)
 {
     struct local_feed *self = local_of(feed);
     self->page_has_more = false;
-    while (!list_empty(&self->removing))
-        end_item(first_item(&self->removing), false);
-    while (!list_empty(&self->removable))
-        end_item(first_item(&self->removable), false);
+    end_all(&self->removing, false);
+    end_all(&self->removable, false);
     free(self);
 }
 

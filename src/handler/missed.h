@@ -2,8 +2,8 @@
  * What a connection missed: per chat, the first message that found no room in its queue, so that
  * connection_closing can name where to start a sync.
  *
- * Made only when something is missed, which is followed by the connection's end. At most MISSED_CHATS_MAX
- * chats are named; a client that is told so many of them syncs all of its chats anyway.
+ * Made only when something is missed, which is followed by the connection's end. At most
+ * MISSED_CHATS_MAX chats are named; a client that is told so many of them syncs all of its chats anyway.
  */
 #ifndef ROLLCALL_HANDLER_MISSED_H
 #define ROLLCALL_HANDLER_MISSED_H

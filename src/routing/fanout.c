@@ -271,6 +271,15 @@ void fanout_consume(void *arg, struct feed_item *item)
 
 /* ---- the end ---- */
 
+static void give_back_and_free(struct table_node *node, void *arg)
+{
+    struct fanout *fanout = arg;
+    struct fanout_chat *chat = CONTAINER_OF(node, struct fanout_chat, node);
+    while (!list_empty(&chat->waiting))
+        feed_settle(fanout->feed, first_item(&chat->waiting), FEED_SKIPPED, NULL);
+    free_chat(chat);
+}
+
 void fanout_free(struct fanout *fanout)
 {
     while (!list_empty(&fanout->retrying)) {
@@ -278,11 +287,6 @@ void fanout_free(struct fanout *fanout)
         wheel_cancel(fanout->wheel, &item->timer);
         feed_settle(fanout->feed, item, FEED_SKIPPED, NULL);
     }
-    while (!list_empty(&fanout->recent)) {
-        struct fanout_chat *chat = CONTAINER_OF(fanout->recent.next, struct fanout_chat, recent);
-        while (!list_empty(&chat->waiting))
-            feed_settle(fanout->feed, first_item(&chat->waiting), FEED_SKIPPED, NULL);
-        free_chat(chat);
-    }
+    table_each(&fanout->chats, give_back_and_free, fanout);
     table_free(&fanout->chats);
 }

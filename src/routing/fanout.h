@@ -51,7 +51,7 @@ bool fanout_init(struct fanout *fanout, uint64_t seed);
 /* Gives unfinished items back to the feed. The ledger is closed by now. */
 void fanout_free(struct fanout *fanout);
 
-/* feed->consume */
-void fanout_consume(void *fanout, struct feed_item *item);
+/* feed->consume; the argument is the fan-out. */
+void fanout_consume(void *arg, struct feed_item *item);
 
 #endif

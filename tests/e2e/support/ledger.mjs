@@ -7,11 +7,15 @@ import { SOON_MS, within } from './client.mjs';
 
 const execute = promisify(execFile);
 
+const OUTPUT_BYTES_MAX = 256 * 1024 * 1024;
+
 export const ledgerPath = (server) => join(server.dataDir, 'ledger.db');
 
 /** Runs a statement; its output, as the sqlite3 program prints it. */
 export async function sql(path, statement) {
-  const { stdout } = await execute('sqlite3', ['-cmd', '.timeout 5000', path, statement]);
+  const { stdout } = await execute('sqlite3', ['-cmd', '.timeout 5000', path, statement], {
+    maxBuffer: OUTPUT_BYTES_MAX,
+  });
   return stdout.trim();
 }
 
