@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
-import { closeAll, connect } from './support/client.mjs';
+import { closeAll, connect, rest } from './support/client.mjs';
 import { startServer } from './support/server.mjs';
 
 const read = (path) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
@@ -27,6 +27,10 @@ let alice;
 before(async () => {
   server = await startServer({ args: ['--workers', '1'] });
   alice = await connect(server, 'alice');
+  await rest(server, 'POST', '/v1/chats', {
+    user: 'alice',
+    body: { chat_id: 'team', members: ['bob'] },
+  });
 });
 after(async () => {
   closeAll();
