@@ -1,0 +1,161 @@
+/*
+ * What it costs to find out who must hear of a user's change, on this machine:
+ *
+ *     contacts_bench [rounds]
+ *
+ * One user with so many contacts, of whom a share is online on four gateways. A round is what a gateway
+ * does between a transition and its publishes: the audience from the circle cache, the gateways of those
+ * in it, and the text of one push a gateway. Times are of the processor. What is left out, the sockets,
+ * costs the same for every delivery; `bench/contacts` measures it all.
+ */
+#include "base/json.h"
+#include "store/memory_circle.h"
+#include "store/memory_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { CONTACTS_MAX = 5000, ID_ROOM = 24, GATEWAYS = 4, ROUNDS = 20000 };
+
+struct fixture {
+    struct clock clock;
+    struct memory_state *memory_state;
+    struct state_store *state;
+    struct memory_circles *circles;
+    struct circle_store *store;
+    char texts[CONTACTS_MAX][ID_ROOM];
+    struct slice contacts[CONTACTS_MAX];
+    size_t told;
+    size_t bytes;
+};
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void ignore(void *arg, enum state_status status, const struct state_transition *transition)
+{
+    (void)arg, (void)status, (void)transition;
+}
+
+static void bring_online(struct fixture *fixture, size_t count, unsigned percent)
+{
+    static const struct slice gateways[GATEWAYS] = {
+        {"gw-0", 4}, {"gw-1", 4}, {"gw-2", 4}, {"gw-3", 4}};
+    for (size_t i = 0; i < count; i++) {
+        int len = snprintf(fixture->texts[i], ID_ROOM, "contact-%zu", i);
+        fixture->contacts[i] = (struct slice){fixture->texts[i], (size_t)len};
+        if (i * percent % 100 >= percent) /* spread evenly */
+            continue;
+        struct lease lease = {.user_id = fixture->contacts[i],
+                              .gateway_id = gateways[i % GATEWAYS]};
+        memcpy(lease.conn_id.bytes, &i, sizeof(i));
+        state_open(fixture->state, &lease, ignore, NULL);
+    }
+}
+
+static void put(void *arg, enum state_status status, const struct circle_audience *audience)
+{
+    struct fixture *fixture = arg;
+    if (status != STATE_OK || audience->known)
+        abort();
+    fixture->bytes = audience->ticket;
+}
+
+static void make(struct fixture *fixture, size_t count, unsigned percent)
+{
+    *fixture = (struct fixture){.clock = {1, 1700000000000}};
+    fixture->memory_state = memory_state_make(&(struct memory_state_options){
+        .lease_window_ms = 60000, .offline_records_max = 100000, .hash_seed = 7});
+    fixture->circles = memory_circles_make(&(struct memory_circles_options){
+        .contacts_total_max = MEMORY_CIRCLE_CONTACTS_TOTAL_MAX, .hash_seed = 7});
+    fixture->state = memory_state_store(fixture->memory_state, &fixture->clock);
+    fixture->store = memory_circles_store(fixture->circles, fixture->state, &fixture->clock);
+    bring_online(fixture, count, percent);
+    circle_audience(fixture->store, SLICE("user"), put, fixture);
+    circle_put(fixture->store, SLICE("user"), fixture->bytes,
+               &(struct circle){.contacts = {fixture->contacts, count}});
+}
+
+static void end(struct fixture *fixture)
+{
+    circle_store_free(&fixture->store);
+    memory_circles_free(&fixture->circles);
+    state_store_free(&fixture->state);
+    memory_state_free(&fixture->memory_state);
+}
+
+static void write_pushes(void *arg, enum state_status status, const struct state_route *routes,
+                         size_t count)
+{
+    struct fixture *fixture = arg;
+    if (status != STATE_OK)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        struct buffer text = BUFFER_INIT;
+        json_write_object(&text);
+        json_write_key(&text, SLICE("users"));
+        json_write_array(&text);
+        for (size_t j = 0; j < routes[i].count; j++)
+            json_write_string(&text, routes[i].users[j]);
+        json_write_array_end(&text);
+        json_write_object_end(&text);
+        fixture->told += routes[i].count;
+        fixture->bytes += text.len;
+        buffer_free(&text);
+    }
+}
+
+static void find_routes(void *arg, enum state_status status, const struct circle_audience *audience)
+{
+    struct fixture *fixture = arg;
+    if (status != STATE_OK || !audience->known)
+        abort();
+    state_routes(fixture->state, audience->circle.contacts.ids, audience->circle.contacts.count,
+                 write_pushes, fixture);
+}
+
+static void only_audience(void *arg, enum state_status status,
+                          const struct circle_audience *audience)
+{
+    if (status != STATE_OK || !audience->known)
+        abort();
+    ((struct fixture *)arg)->told += audience->circle.contacts.count;
+}
+
+static double measure(struct fixture *fixture, long rounds,
+                      void (*done)(void *arg, enum state_status status,
+                                   const struct circle_audience *audience))
+{
+    fixture->told = 0;
+    double start = seconds();
+    for (long i = 0; i < rounds; i++)
+        circle_audience(fixture->store, SLICE("user"), done, fixture);
+    return (seconds() - start) / (double)rounds;
+}
+
+int main(int argc, char **argv)
+{
+    static struct fixture fixture;
+    static const size_t contacts[] = {10, 500, 5000};
+    static const unsigned percents[] = {1, 50};
+    long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : ROUNDS;
+    if (rounds < 1)
+        return EXIT_FAILURE;
+    printf("| contacts | online | audience | all of it | a delivery |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < sizeof(contacts) / sizeof(contacts[0]); i++)
+        for (size_t j = 0; j < sizeof(percents) / sizeof(percents[0]); j++) {
+            make(&fixture, contacts[i], percents[j]);
+            double audience = measure(&fixture, rounds, only_audience);
+            double all = measure(&fixture, rounds / 10 + 1, find_routes);
+            size_t online = fixture.told / (size_t)(rounds / 10 + 1);
+            printf("| %zu | %zu | %.2f µs | %.2f µs | %.0f ns |\n", contacts[i], online,
+                   audience * 1e6, all * 1e6, online ? all * 1e9 / (double)online : 0);
+            end(&fixture);
+        }
+    return EXIT_SUCCESS;
+}
