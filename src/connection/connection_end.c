@@ -1,0 +1,149 @@
+/* How a connection ends: told why, closed with the code that goes with it, flushed, gone. */
+#include "connection/connection_parts.h"
+#include "frame/websocket_encode.h"
+
+enum {
+    CLOSE_TOKEN = 4001,
+    CLOSE_HEARTBEAT = 4002,
+    CLOSE_SLOW_CONSUMER = 4003,
+    CLOSE_OVERLOAD = 4004,
+    CLOSE_ADMIN = 4005,
+};
+
+static const unsigned CLOSE_CODES[CLOSING_REASON_COUNT] = {
+    [CLOSING_SLOW_CONSUMER] = CLOSE_SLOW_CONSUMER,
+    [CLOSING_DRAINING] = WEBSOCKET_CLOSE_GOING_AWAY,
+    [CLOSING_MAX_LIFETIME] = WEBSOCKET_CLOSE_GOING_AWAY,
+    [CLOSING_MEMORY_PRESSURE] = CLOSE_OVERLOAD,
+    [CLOSING_HEARTBEAT_TIMEOUT] = CLOSE_HEARTBEAT,
+    [CLOSING_TOKEN_EXPIRED] = CLOSE_TOKEN,
+    [CLOSING_UPSTREAM_FAILURE] = CLOSE_OVERLOAD,
+    [CLOSING_ADMIN] = CLOSE_ADMIN,
+};
+
+unsigned connection_close_code(enum closing_reason reason)
+{
+    return CLOSE_CODES[reason];
+}
+
+/* What can still be said when there is no memory for anything else. */
+struct blob *connection_make_spare_close(void)
+{
+    uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
+    char payload[WEBSOCKET_CONTROL_BYTES_MAX];
+    size_t len = websocket_close_write(payload, CLOSE_OVERLOAD,
+                                       slice_of(closing_reason_name(CLOSING_MEMORY_PRESSURE)));
+    size_t header_len = websocket_header_write(header, WEBSOCKET_OPCODE_CLOSE, len);
+    return blob_make((struct slice){(const char *)header, header_len},
+                     (struct slice){payload, len});
+}
+
+/* What is left to do when all is sent: a close frame that had no room, or the socket's end. */
+void connection_finish_ending(struct connection *connection)
+{
+    if (connection->state != CONNECTION_ENDING || connection->outbound.count)
+        return;
+    if (connection->close_owed) /* an empty queue takes one without memory */
+        connection->close_owed =
+            !connection_push(connection, blob_share(connection->context->spare_close), 0);
+    else if (connection->close_received)
+        stream_close(&connection->stream);
+    else if (connection->broken)
+        stream_shutdown(&connection->stream);
+}
+
+void connection_start_ending(struct connection *connection, unsigned code, struct slice reason)
+{
+    char payload[WEBSOCKET_CONTROL_BYTES_MAX];
+    size_t len = websocket_close_write(payload, code, reason);
+    connection->close_owed = !connection_push_control(connection, WEBSOCKET_OPCODE_CLOSE,
+                                                      (struct slice){payload, len}, 0);
+    connection->ends_at_ms = connection_now_ms(connection) + connection->context->close_timeout_ms;
+    connection_wake_at(connection, connection->ends_at_ms);
+    connection_set_state(connection, CONNECTION_ENDING);
+    connection_finish_ending(connection);
+}
+
+void connection_close(struct connection *connection, unsigned code, struct slice reason)
+{
+    if (connection->state == CONNECTION_OPEN)
+        connection_start_ending(connection, code, reason);
+}
+
+static void tell_end(struct connection *connection, enum closing_reason reason,
+                     int64_t reconnect_after_ms)
+{
+    const struct sync_point *points = NULL;
+    size_t count =
+        connection->owner->sync_from ? connection->owner->sync_from(connection, &points) : 0;
+    if (connection->end_was_told && count == 0)
+        return;
+    connection->end_was_told = connection_push_message(
+        connection, &(struct message){.type = MESSAGE_CONNECTION_CLOSING,
+                                      .closing = {.reason = reason,
+                                                  .reconnect_allowed = true,
+                                                  .reconnect_after_ms = reconnect_after_ms,
+                                                  .sync_from = points,
+                                                  .sync_from_count = count}});
+}
+
+static void count_end(struct connection *connection, enum closing_reason reason)
+{
+    struct metrics *metrics = connection->context->metrics;
+    switch (reason) {
+    case CLOSING_SLOW_CONSUMER:
+        metrics_count(metrics, METRIC_SLOW_CONSUMER_DISCONNECTS);
+        metrics_count(metrics, METRIC_CLIENT_RESYNC_FORCED);
+        break;
+    case CLOSING_HEARTBEAT_TIMEOUT:
+        metrics_count(metrics, METRIC_CONNECTION_TIMEOUT);
+        break;
+    case CLOSING_MEMORY_PRESSURE:
+        metrics_count(metrics, METRIC_MEMORY_SHED);
+        metrics_count(metrics, METRIC_CLIENT_RESYNC_FORCED);
+        break;
+    case CLOSING_MAX_LIFETIME:
+    case CLOSING_DRAINING:
+        metrics_count(metrics, METRIC_CLIENT_RESYNC_FORCED);
+        break;
+    default:
+        break;
+    }
+}
+
+void connection_end(struct connection *connection, enum closing_reason reason,
+                    int64_t reconnect_after_ms)
+{
+    if (connection->state != CONNECTION_OPEN)
+        return;
+    tell_end(connection, reason, reconnect_after_ms);
+    count_end(connection, reason);
+    connection_start_ending(connection, connection_close_code(reason),
+                            slice_of(closing_reason_name(reason)));
+}
+
+void connection_limit(struct connection *connection, enum closing_reason reason, int64_t at_ms)
+{
+    if (connection->state != CONNECTION_OPEN || at_ms >= connection->ends_at_ms)
+        return;
+    connection->ends_at_ms = at_ms;
+    if (!connection->end_was_told)
+        connection->ends_as = (uint8_t)reason;
+    connection_wake_at(connection, at_ms);
+}
+
+void connection_unlimit(struct connection *connection, enum closing_reason reason)
+{
+    if (connection->state == CONNECTION_OPEN && connection->ends_as == reason)
+        connection->ends_at_ms = INT64_MAX;
+}
+
+void connection_end_at(struct connection *connection, enum closing_reason reason, int64_t at_ms,
+                       int64_t reconnect_after_ms)
+{
+    if (connection->state != CONNECTION_OPEN)
+        return;
+    tell_end(connection, reason, reconnect_after_ms);
+    connection->ends_as = (uint8_t)reason;
+    connection_limit(connection, reason, at_ms);
+}

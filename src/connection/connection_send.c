@@ -1,0 +1,142 @@
+/* What goes out: the queue, and what its levels mean (F's slow-consumer contract). */
+#include "base/log.h"
+#include "connection/connection_parts.h"
+#include "frame/websocket_encode.h"
+
+static enum outbound_result push(struct connection *connection, struct blob *blob, uint64_t key,
+                                 bool last_words)
+{
+    struct connection_context *context = connection->context;
+    enum outbound_result result =
+        outbound_push(&connection->outbound, &context->outbound, blob, key, last_words);
+    if (result == OUTBOUND_SUPERSEDED)
+        metrics_count(context->metrics, METRIC_MESSAGES_SUPERSEDED);
+    stream_want_write(&connection->stream);
+    return result;
+}
+
+bool connection_push(struct connection *connection, struct blob *blob, uint64_t key)
+{
+    if (!blob)
+        return false;
+    enum outbound_result result = push(connection, blob, key, true);
+    return result == OUTBOUND_QUEUED || result == OUTBOUND_SUPERSEDED;
+}
+
+bool connection_push_message(struct connection *connection, const struct message *message)
+{
+    return connection_push(
+        connection, encoder_encode(connection->context->encoder, connection->dialect, message), 0);
+}
+
+bool connection_push_control(struct connection *connection, enum websocket_opcode opcode,
+                             struct slice payload, uint64_t key)
+{
+    uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
+    size_t len = websocket_header_write(header, opcode, payload.len);
+    return connection_push(connection,
+                           blob_make((struct slice){(const char *)header, len}, payload), key);
+}
+
+void connection_fail(struct connection *connection)
+{
+    connection->overflowed = true;
+    connection_limit(connection, CLOSING_MEMORY_PRESSURE, connection_now_ms(connection));
+}
+
+static void warn_slow_consumer(struct connection *connection)
+{
+    int64_t grace_ms = connection->context->config->gateway.backpressure.outbound.grace_period_ms;
+    connection->grace_until_ms = connection_now_ms(connection) + grace_ms;
+    metrics_count(connection->context->metrics, METRIC_SLOW_CONSUMER_WARNINGS);
+    if (!connection_push_message(
+            connection,
+            &(struct message){.type = MESSAGE_ERROR,
+                              .error = {.code = ERROR_SLOW_CONSUMER,
+                                        .text = "you read more slowly than messages come; "
+                                                "catch up or be disconnected",
+                                        .retry_after_ms = -1,
+                                        .grace_period_ms = grace_ms}}))
+        connection_fail(connection);
+    connection_wake_at(connection, connection->grace_until_ms);
+}
+
+static void make_up_for_shed(struct connection *connection)
+{
+    bool shed = connection->shed;
+    connection->shed = false;
+    if (shed && connection->state == CONNECTION_OPEN && connection->owner->recovered)
+        connection->owner->recovered(connection);
+}
+
+void connection_check_level(struct connection *connection)
+{
+    const struct config_outbound *limits =
+        &connection->context->config->gateway.backpressure.outbound;
+    uint32_t percent = outbound_percent(&connection->outbound, &connection->context->outbound);
+    if (percent < limits->warning_threshold_percent && !connection->overflowed) {
+        connection->warned = false;
+        connection->grace_until_ms = 0;
+        make_up_for_shed(connection);
+        return;
+    }
+    if (!connection->warned) {
+        connection->warned = true;
+        log_warn("outbound_queue_filling", "percent=%u messages=%u bytes=%u", percent,
+                 connection->outbound.count, connection->outbound.bytes);
+    }
+    bool critical = percent >= limits->critical_threshold_percent || connection->overflowed;
+    if (critical && connection->grace_until_ms == 0)
+        warn_slow_consumer(connection);
+}
+
+/* A turn of the loop may bring more than the queue holds, however fast the peer reads: what the socket
+ * takes does not count against it. */
+static void relieve(struct connection *connection)
+{
+    uint32_t warning_percent =
+        connection->context->config->gateway.backpressure.outbound.warning_threshold_percent;
+    if (outbound_percent(&connection->outbound, &connection->context->outbound) >= warning_percent)
+        stream_flush(&connection->stream);
+}
+
+/* Whether a state has to give way to what is owed: the queue fills up and holds none to replace. */
+static bool gives_way(struct connection *connection, uint64_t key)
+{
+    return key && connection->warned && !outbound_holds(&connection->outbound, key);
+}
+
+bool connection_queue(struct connection *connection, struct blob *blob, uint64_t key)
+{
+    if (connection->state != CONNECTION_OPEN || connection->overflowed) {
+        blob_drop(&blob);
+        return false;
+    }
+    if (gives_way(connection, key)) {
+        metrics_count(connection->context->metrics, METRIC_STATES_SHED);
+        connection->shed = true;
+        blob_drop(&blob);
+        return false;
+    }
+    metrics_count(connection->context->metrics, METRIC_MESSAGES_OUT);
+    enum outbound_result result = push(connection, blob, key, false);
+    if (result == OUTBOUND_NO_MEMORY) {
+        connection_fail(connection);
+        return false;
+    }
+    connection->overflowed = result == OUTBOUND_FULL;
+    if (connection->outbound.count > 1 || connection->overflowed) {
+        relieve(connection);
+        connection_check_level(connection);
+    }
+    return result != OUTBOUND_FULL;
+}
+
+void connection_send(struct connection *connection, const struct message *message)
+{
+    struct blob *blob = encoder_encode(connection->context->encoder, connection->dialect, message);
+    if (blob)
+        connection_queue(connection, blob, 0);
+    else
+        connection_fail(connection);
+}
