@@ -1,7 +1,9 @@
 #include "support/world.h"
 
 /* The composition root itself, so that what is tested is put together as what is shipped. */
-#include "gateway.c"
+#include "gateway_inside.h"
+
+#include "base/container.h"
 
 #include "auth/key_testing.h"
 #include "ledger/breaker_ledger.h"
@@ -120,7 +122,7 @@ void world_open(struct world *world, const char *const *sets)
     world->loop->advance = stand_still;
     random_init_seeded(&gateway->random, 1);
     verifier_use(&gateway->verifier, make_keys(world));
-    start(gateway);
+    gateway_start(gateway);
     world_settle(world);
 }
 
@@ -198,13 +200,13 @@ int64_t world_now(const struct world *world)
 
 void world_drain(struct world *world)
 {
-    start_drain(world->gateway);
+    gateway_start_drain(world->gateway);
     world_settle(world);
 }
 
 bool world_drained(const struct world *world)
 {
-    return is_drained(world->gateway);
+    return gateway_is_drained(world->gateway);
 }
 
 /* ---- looking and touching ---- */

@@ -1,0 +1,220 @@
+/* The composition root of one worker: the one place that names its backends and puts its parts together. */
+#include "base/container.h"
+#include "gateway_inside.h"
+#include "presence/push.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void compose_identity(struct gateway *gateway)
+{
+    const char *node_id = gateway->parts.config->gateway.node_id;
+    if (gateway->parts.workers == 1)
+        snprintf(gateway->id, sizeof(gateway->id), "%s", node_id);
+    else
+        snprintf(gateway->id, sizeof(gateway->id), "%s-%zu", node_id, gateway->index);
+    gateway->handlers.gateway_id = slice_of(gateway->id);
+}
+
+static bool compose_ports(struct gateway *gateway)
+{
+    gateway->store = memory_state_store(gateway->parts.state, &gateway->loop.clock);
+    gateway->bus = mailbox_bus_make(gateway->parts.exchange, gateway->index, &gateway->mailbox,
+                                    &gateway->metrics, gateway_received, gateway);
+    ledger_client_init(&gateway->ledger, gateway->parts.ledger, &gateway->loop.clock,
+                       ledger_inbox_post, &gateway->ledger_inbox);
+    gateway->typing.store = memory_typing_store(gateway->parts.typing, &gateway->loop.clock);
+    gateway->calls.store = memory_calls_store(gateway->parts.calls, &gateway->loop.clock);
+    struct circle_store *circles =
+        memory_circles_store(gateway->parts.circles, gateway->store, &gateway->loop.clock);
+    return circles &&
+           audience_init(&gateway->presence.audience, circles, gateway->parts.hash_seed) &&
+           gateway->store && gateway->bus && gateway->typing.store && gateway->calls.store;
+}
+
+static bool compose_chats(struct gateway *gateway)
+{
+    const struct config *config = gateway->parts.config;
+    struct typing_plane *typing = &gateway->typing;
+    typing->config = config;
+    typing->clock = &gateway->loop.clock;
+    typing->bus = gateway->bus;
+    typing->metrics = &gateway->metrics;
+    typing->rooms = (struct typing_rooms){
+        .clock = &gateway->loop.clock,
+        .wheel = &gateway->loop.wheel,
+        .router = &gateway->router,
+        .presence = &gateway->presence,
+        .metrics = &gateway->metrics,
+        .ttl_ms = config->typing.ttl_ms,
+    };
+    gateway->chats = (struct chat_plane){
+        .config = config,
+        .clock = &gateway->loop.clock,
+        .router = &gateway->router,
+        .metrics = &gateway->metrics,
+        .typing = typing,
+    };
+    gateway->handlers.chats = &gateway->chats;
+    gateway->handlers.typing = typing;
+    return typing_rooms_init(&typing->rooms, gateway->parts.hash_seed);
+}
+
+static bool compose_calls(struct gateway *gateway)
+{
+    gateway->calls.presence = &gateway->presence;
+    gateway->calls.delivery = &gateway->delivery;
+    gateway->calls.random = &gateway->random;
+    gateway->calls.is_connected = session_is_connected;
+    gateway->calls.arg = &gateway->handlers;
+    gateway->handlers.calls = &gateway->calls;
+    return call_plane_init(&gateway->calls, gateway->parts.hash_seed);
+}
+
+static void sent_a_message(void *arg, struct slice chat_id, struct slice user_id)
+{
+    struct gateway *gateway = arg;
+    typing_ended(&gateway->typing, chat_id, user_id);
+}
+
+static bool compose_messages(struct gateway *gateway)
+{
+    struct gateway_messages_parts parts = {
+        .config = gateway->parts.config,
+        .loop = &gateway->loop,
+        .random = &gateway->random,
+        .metrics = &gateway->metrics,
+        .ledger = gateway->parts.ledger,
+        .client = &gateway->ledger,
+        .delivery = &gateway->delivery,
+        .typing = &gateway->typing,
+        .hash_seed = gateway->parts.hash_seed,
+        .started_at_ms = gateway->parts.started_at_ms,
+        .replays = gateway->index == 0,
+    };
+    gateway->handlers.messages = &gateway->messages.plane;
+    if (!gateway_messages_make(&gateway->messages, &parts))
+        return false;
+    gateway->messages.plane.sent = sent_a_message;
+    gateway->messages.plane.sent_arg = gateway;
+    return true;
+}
+
+static bool compose_planes(struct gateway *gateway)
+{
+    const struct config *config = gateway->parts.config;
+    struct handler_context *handlers = &gateway->handlers;
+    gateway->presence.config = config;
+    gateway->presence.clock = &gateway->loop.clock;
+    gateway->presence.store = gateway->store;
+    gateway->presence.bus = gateway->bus;
+    gateway->presence.router = &gateway->router;
+    gateway->presence.ledger = &gateway->ledger;
+    gateway->presence.last_seen = &gateway->last_seen;
+    gateway->presence.metrics = &gateway->metrics;
+    gateway->presence.lost = session_lease_lost;
+    gateway->presence.lost_arg = handlers;
+    presence_init(&gateway->presence);
+
+    handlers->config = config;
+    handlers->loop = &gateway->loop;
+    handlers->random = &gateway->random;
+    handlers->metrics = &gateway->metrics;
+    handlers->encoder = &gateway->encoder;
+    handlers->router = &gateway->router;
+    handlers->delivery = &gateway->delivery;
+    handlers->presence = &gateway->presence;
+    handlers->ledger = &gateway->ledger;
+    handlers->verifier = &gateway->verifier;
+    if (!connection_context_init(&handlers->connections, config, &gateway->loop, &gateway->encoder,
+                                 &gateway->metrics, &gateway->random))
+        return false;
+    context_init_tasks(handlers);
+
+    gateway->rest.handlers = handlers;
+    gateway->rest.streams = &gateway->streams;
+    gateway->rest.exposition = gateway->parts.exposition;
+    gateway->rest.dev_signer = gateway->parts.dev_signer;
+    gateway->rest.drain = gateway->parts.drain;
+    gateway->rest.drain_arg = gateway->parts.drain_arg;
+    gateway->rest.connections_max = gateway->parts.connections_max;
+    list_init(&gateway->rest.https);
+    list_init(&gateway->rest.echoes);
+
+    gateway->delivery = (struct delivery){
+        .router = &gateway->router,
+        .store = gateway->store,
+        .metrics = &gateway->metrics,
+        .is_connection = session_is_connection,
+        .is_device = session_is_device,
+        .close = gateway_close_session,
+        .arg = handlers,
+    };
+    return true;
+}
+
+static void compose_verifier(struct gateway *gateway)
+{
+    const struct config *config = gateway->parts.config;
+    struct jwt_policy policy = JWT_POLICY_DEFAULT;
+    policy.issuer = slice_of(config->auth.issuer);
+    policy.audience = slice_of(config->auth.audience);
+    verifier_init(&gateway->verifier, NULL, &policy, config->gateway.handshakes_per_turn,
+                  config->gateway.pending_handshakes_max);
+}
+
+struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
+{
+    struct gateway *gateway = calloc(1, sizeof(*gateway));
+    if (!gateway)
+        return NULL;
+    gateway->parts = *parts;
+    gateway->index = index;
+    gateway->listener.source.fd = -1;
+    random_init_system(&gateway->random);
+    encoder_init(&gateway->encoder);
+    compose_identity(gateway);
+    compose_verifier(gateway);
+    if (!loop_init(&gateway->loop) || !mailbox_init(&gateway->mailbox, &gateway->loop, gateway) ||
+        !stream_set_init(&gateway->streams, &gateway->loop) ||
+        !ledger_inbox_init(&gateway->ledger_inbox, &gateway->loop) || !compose_ports(gateway) ||
+        !router_init(&gateway->router, parts->hash_seed, gateway->bus, &gateway->encoder,
+                     session_deliver) ||
+        !last_seen_init(&gateway->last_seen, &gateway->ledger, parts->hash_seed) ||
+        !compose_planes(gateway) || !compose_chats(gateway) || !compose_messages(gateway) ||
+        !compose_calls(gateway))
+        return NULL; /* the process gives up: nothing is worth unwinding */
+    gateway->housekeeping.fire = gateway_housekeep;
+    gateway->reaping.fire = gateway_reap;
+    gateway->drain_deadline.fire = gateway_drain_time_is_up;
+    exposition_add(parts->exposition, &gateway->metrics);
+    return gateway;
+}
+
+void gateway_free(struct gateway **gateway)
+{
+    struct gateway *freed = *gateway;
+    *gateway = NULL;
+    if (!freed)
+        return;
+    verifier_free(&freed->verifier);
+    mailbox_free(&freed->mailbox);
+    ledger_inbox_free(&freed->ledger_inbox);
+    gateway_messages_free(&freed->messages);
+    presence_free(&freed->presence);
+    audience_free(&freed->presence.audience);
+    last_seen_free(&freed->last_seen);
+    call_plane_free(&freed->calls);
+    call_store_free(&freed->calls.store);
+    typing_rooms_free(&freed->typing.rooms);
+    typing_store_free(&freed->typing.store);
+    router_free(&freed->router);
+    bus_free(&freed->bus);
+    state_store_free(&freed->store);
+    connection_context_free(&freed->handlers.connections);
+    encoder_free(&freed->encoder);
+    stream_set_free(&freed->streams);
+    tls_context_drop(&freed->rest.tls);
+    loop_free(&freed->loop);
+    free(freed);
+}

@@ -1,0 +1,64 @@
+/*
+ * What a gateway is made of, for the files that make it: gateway.c (running), gateway_compose.c (putting
+ * it together), gateway_drain.c (leaving), and tests that look inside.
+ */
+#ifndef ROLLCALL_GATEWAY_INSIDE_H
+#define ROLLCALL_GATEWAY_INSIDE_H
+
+#include "gateway.h"
+#include "gateway_messages.h"
+#include "handler/session.h"
+#include "ledger/last_seen.h"
+#include "ledger_inbox.h"
+#include "rest/rest_context.h"
+#include "routing/delivery.h"
+#include "socket/listener.h"
+
+struct gateway {
+    struct gateway_parts parts;
+    size_t index;
+    char id[GATEWAY_ID_BYTES_MAX];
+    struct loop loop;
+    struct random random;
+    struct metrics metrics;
+    struct mailbox mailbox;
+    struct stream_set streams;
+    struct listener listener;
+    struct encoder encoder;
+    struct router router;
+    struct bus *bus;
+    struct state_store *store;
+    struct ledger_inbox ledger_inbox;
+    struct ledger_client ledger;
+    struct last_seen last_seen;
+    struct verifier verifier;
+    struct presence_plane presence;
+    struct typing_plane typing;
+    struct call_plane calls;
+    struct chat_plane chats;
+    struct gateway_messages messages;
+    struct handler_context handlers;
+    struct rest_context rest;
+    struct delivery delivery;
+    struct wheel_timer housekeeping;
+    struct wheel_timer reaping;
+    struct wheel_timer drain_deadline;
+};
+
+/* Registers on the bus and starts the timers; gateway_run() does it first. */
+void gateway_start(struct gateway *gateway);
+
+/* What composition wires in. */
+void gateway_received(void *arg, struct slice topic, struct slice payload);
+void gateway_close_session(void *arg, struct slice user_id, const struct ulid *conn_id);
+void gateway_housekeep(struct wheel_timer *timer);
+void gateway_reap(struct wheel_timer *timer);
+void gateway_drain_time_is_up(struct wheel_timer *timer);
+
+/* On the gateway's own thread: tells everybody, spreads the closings, stops accepting. */
+void gateway_start_drain(struct gateway *gateway);
+
+/* Everybody has gone and what they left is written, or the time for that is up. */
+bool gateway_is_drained(struct gateway *gateway);
+
+#endif
