@@ -173,54 +173,57 @@ static void send_directly(struct redis_client *client, struct redis_link *link,
         done(arg, NULL);
 }
 
-void redis_command(struct redis_client *client, struct slice key, const struct slice *words,
-                   size_t count, void (*done)(void *arg, const struct resp_value *reply), void *arg)
+/* The same where it may be sent elsewhere; NULL when memory is short, and that was answered. */
+static struct redis_request *make_request(struct redis_client *client,
+                                          void (*done)(void *arg, const struct resp_value *reply),
+                                          void *arg)
+{
+    struct redis_request *request = redis_request_make(&client->requests, done, arg);
+    if (!request && done)
+        done(arg, NULL);
+    return request;
+}
+
+void redis_command(struct redis_client *client, struct slice key, struct redis_words words,
+                   void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
     struct buffer *scratch = &client->requests.scratch;
     buffer_clear(scratch);
-    resp_write_command(scratch, words, count);
+    resp_write_command(scratch, words.items, words.count);
     if (!client->url.cluster) {
         send_directly(client, redis_cluster_link(&client->cluster, 0), done, arg);
         return;
     }
-    struct redis_request *request = redis_request_make(&client->requests, done, arg);
-    if (!request) {
-        if (done)
-            done(arg, NULL);
+    struct redis_request *request = make_request(client, done, arg);
+    if (!request)
         return;
-    }
     request->any_slot = key.data == NULL;
     request->slot = redis_slot(key);
     redis_request_send(request);
 }
 
 void redis_eval(struct redis_client *client, const struct redis_script *script,
-                const struct slice *keys, size_t key_count, const struct slice *arguments,
-                size_t argument_count, void (*done)(void *arg, const struct resp_value *reply),
-                void *arg)
+                struct redis_words keys, struct redis_words arguments,
+                void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
     struct buffer *scratch = &client->requests.scratch;
     buffer_clear(scratch);
-    redis_script_write_call(scratch, keys, key_count, arguments, argument_count);
-    struct redis_request *request = redis_request_make(&client->requests, done, arg);
-    if (!request) {
-        if (done)
-            done(arg, NULL);
+    redis_script_write_call(scratch, keys, arguments);
+    struct redis_request *request = make_request(client, done, arg);
+    if (!request)
         return;
-    }
     request->script = script;
-    request->argument_count = key_count + argument_count;
-    request->any_slot = key_count == 0;
-    request->slot = key_count ? redis_slot(keys[0]) : 0;
+    request->argument_count = keys.count + arguments.count;
+    request->any_slot = keys.count == 0;
+    request->slot = keys.count ? redis_slot(keys.items[0]) : 0;
     redis_request_send(request);
 }
 
 void redis_publish(struct redis_client *client, struct slice channel, struct slice message,
                    void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
-    const struct slice words[] = {client->url.cluster ? SLICE("SPUBLISH") : SLICE("PUBLISH"),
-                                  channel, message};
-    redis_command(client, channel, words, 3, done, arg);
+    const struct slice word = client->url.cluster ? SLICE("SPUBLISH") : SLICE("PUBLISH");
+    redis_command(client, channel, REDIS_WORDS(word, channel, message), done, arg);
 }
 
 /* ---- servers ---- */
@@ -241,12 +244,11 @@ static struct redis_link *link_of_master(const struct redis_client *client, size
     return NULL;
 }
 
-void redis_command_on(struct redis_client *client, size_t master, const struct slice *words,
-                      size_t count, void (*done)(void *arg, const struct resp_value *reply),
-                      void *arg)
+void redis_command_on(struct redis_client *client, size_t master, struct redis_words words,
+                      void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
     struct buffer *scratch = &client->requests.scratch;
     buffer_clear(scratch);
-    resp_write_command(scratch, words, count);
+    resp_write_command(scratch, words.items, words.count);
     send_directly(client, link_of_master(client, master), done, arg);
 }

@@ -29,6 +29,7 @@
 #include "redis/redis_script.h"
 #include "redis/redis_slot.h"
 #include "redis/redis_url.h"
+#include "redis/redis_words.h"
 #include "redis/resp.h"
 #include "socket/stream.h"
 
@@ -80,17 +81,15 @@ bool redis_is_cluster(const struct redis_client *client);
 void redis_listen(struct redis_client *client, struct redis_listener *listener);
 void redis_unlisten(struct redis_listener *listener);
 
-/* A command as its words. `key` decides where it goes; SLICE_NONE: to any master. `done` may be NULL. */
-void redis_command(struct redis_client *client, struct slice key, const struct slice *words,
-                   size_t count, void (*done)(void *arg, const struct resp_value *reply),
-                   void *arg);
+/* A command as its words (redis_words.h), which are copied. `key` decides where it goes; SLICE_NONE: to any
+ * master. `done` may be NULL. */
+void redis_command(struct redis_client *client, struct slice key, struct redis_words words,
+                   void (*done)(void *arg, const struct resp_value *reply), void *arg);
 
-/* Runs a script; the first key decides where. There must be one on a cluster. The script must outlive the
- * answer. */
+/* Runs a script; the first key decides where. The script must outlive the answer. */
 void redis_eval(struct redis_client *client, const struct redis_script *script,
-                const struct slice *keys, size_t key_count, const struct slice *arguments,
-                size_t argument_count, void (*done)(void *arg, const struct resp_value *reply),
-                void *arg);
+                struct redis_words keys, struct redis_words arguments,
+                void (*done)(void *arg, const struct resp_value *reply), void *arg);
 
 /* Publishes (PUBLISH, on a cluster SPUBLISH); the reply is the number of receivers on that server. */
 void redis_publish(struct redis_client *client, struct slice channel, struct slice message,
@@ -99,9 +98,8 @@ void redis_publish(struct redis_client *client, struct slice channel, struct sli
 /* The masters known now, numbered from 0 until something changes: for what concerns servers rather than
  * keys (INFO, SCAN). */
 size_t redis_master_count(const struct redis_client *client);
-void redis_command_on(struct redis_client *client, size_t master, const struct slice *words,
-                      size_t count, void (*done)(void *arg, const struct resp_value *reply),
-                      void *arg);
+void redis_command_on(struct redis_client *client, size_t master, struct redis_words words,
+                      void (*done)(void *arg, const struct resp_value *reply), void *arg);
 
 /* For pub/sub, which has links of its own. */
 struct redis_cluster *redis_client_cluster(struct redis_client *client);

@@ -90,7 +90,8 @@ static void start_command(struct fixture *fixture, const char *line)
     for (struct slice rest = slice_of(line); rest.data; count++)
         rest = slice_split(rest, ' ', &words[count]);
     fixture->asked++;
-    redis_command(fixture->client, count > 1 ? words[1] : SLICE_NONE, words, count, take, fixture);
+    redis_command(fixture->client, count > 1 ? words[1] : SLICE_NONE,
+                  (struct redis_words){words, count}, take, fixture);
 }
 
 static const char *ask(struct fixture *fixture, const char *line)
@@ -103,10 +104,9 @@ static const char *ask(struct fixture *fixture, const char *line)
 static const char *eval(struct fixture *fixture, const struct redis_script *script, const char *key,
                         const char *argument)
 {
-    struct slice keys[] = {slice_of(key)};
-    struct slice arguments[] = {slice_of(argument)};
     fixture->asked++;
-    redis_eval(fixture->client, script, keys, 1, arguments, 1, take, fixture);
+    redis_eval(fixture->client, script, REDIS_WORDS(slice_of(key)), REDIS_WORDS(slice_of(argument)),
+               take, fixture);
     assert_true(worker_loop_until(&fixture->worker, all_answered, fixture, SOON_MS));
     return fixture->last;
 }

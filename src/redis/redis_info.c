@@ -95,7 +95,6 @@ static void take_info(void *arg, const struct resp_value *reply)
 
 static void ask_all(struct redis_info *info)
 {
-    static const struct slice words[] = {SLICE("INFO")};
     size_t masters = redis_master_count(info->client);
     struct round *round = masters ? calloc(1, sizeof(*round)) : NULL;
     if (!round)
@@ -104,7 +103,7 @@ static void ask_all(struct redis_info *info)
     round->answers_left = masters;
     info->round = round;
     for (size_t i = 0; i < masters; i++)
-        redis_command_on(info->client, i, words, 1, take_info, round);
+        redis_command_on(info->client, i, REDIS_WORDS(SLICE("INFO")), take_info, round);
 }
 
 static void fire(struct wheel_timer *timer)

@@ -205,14 +205,14 @@ struct redis_line *redis_line_make(struct redis_links *links, const struct redis
     return line;
 }
 
-void redis_line_free(struct redis_line **freed)
+void redis_line_free(struct redis_line **line)
 {
-    struct redis_line *line = *freed;
-    *freed = NULL;
-    redis_link_end(&line->link);
-    loop_cancel_timer(line->loop, &line->timer);
-    list_remove(&line->place);
-    buffer_free(&line->leaving);
-    buffer_free(&line->scratch);
-    free(line);
+    struct redis_line *freed = *line;
+    *line = NULL;
+    redis_link_end(&freed->link);
+    loop_cancel_timer(freed->loop, &freed->timer);
+    list_remove(&freed->place);
+    buffer_free(&freed->leaving);
+    buffer_free(&freed->scratch);
+    free(freed);
 }

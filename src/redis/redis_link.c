@@ -111,26 +111,28 @@ static void free_link(struct redis_link *link)
     free(link);
 }
 
-void redis_link_end(struct redis_link **ended)
+void redis_link_end(struct redis_link **link)
 {
-    struct redis_link *link = *ended;
-    *ended = NULL;
-    if (!link)
+    struct redis_link *ended = *link;
+    *link = NULL;
+    if (!ended)
         return;
-    link->owner = NULL;
-    list_append(&link->links->ending, &link->place);
-    redis_wire_close(&link->wire);
-    if (link->wire.state == REDIS_WIRE_IDLE)
-        set_timer(link, 0);
+    ended->owner = NULL;
+    list_append(&ended->links->ending, &ended->place);
+    redis_wire_close(&ended->wire);
+    if (ended->wire.state == REDIS_WIRE_IDLE)
+        set_timer(ended, 0);
     else
-        loop_cancel_timer(link->links->loop, &link->timer);
-    answer_all(link);
+        loop_cancel_timer(ended->links->loop, &ended->timer);
+    answer_all(ended);
 }
 
 void redis_links_reap(struct redis_links *links)
 {
-    while (!list_empty(&links->ending))
-        free_link(CONTAINER_OF(links->ending.next, struct redis_link, place));
+    for (struct list *at = links->ending.next, *next; at != &links->ending; at = next) {
+        next = at->next;
+        free_link(CONTAINER_OF(at, struct redis_link, place));
+    }
 }
 
 static void closed(struct redis_wire *wire)

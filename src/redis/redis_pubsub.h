@@ -44,10 +44,10 @@ struct redis_pubsub *redis_pubsub_make(struct redis_client *client,
 void redis_pubsub_free(struct redis_pubsub **pubsub);
 
 /* Harmless when it is subscribed already. False: too many, too long, or memory is short. */
-bool redis_pubsub_subscribe(struct redis_pubsub *pubsub, struct slice channel);
+bool redis_pubsub_subscribe(struct redis_pubsub *pubsub, struct slice name);
 
 /* From now on no message of it is passed on. */
-void redis_pubsub_unsubscribe(struct redis_pubsub *pubsub, struct slice channel);
+void redis_pubsub_unsubscribe(struct redis_pubsub *pubsub, struct slice name);
 
 /* Whether all that is subscribed is live. */
 bool redis_pubsub_settled(const struct redis_pubsub *pubsub);

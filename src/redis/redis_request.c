@@ -23,11 +23,9 @@ static void finish(struct redis_request *request, const struct resp_value *reply
 
 static void set_timer(struct redis_requests *requests)
 {
-    if (list_empty(&requests->waiting))
-        return;
-    const struct redis_request *next =
-        CONTAINER_OF(requests->waiting.next, struct redis_request, place);
-    loop_set_timer(requests->cluster->links.loop, &requests->timer, next->retry_ms);
+    if (requests->waiting)
+        loop_set_timer(requests->cluster->links.loop, &requests->timer,
+                       requests->waiting->retry_ms);
 }
 
 /* All wait equally long, so that the list stays sorted. */
@@ -40,7 +38,9 @@ static void retry_later(struct redis_request *request)
         finish(request, NULL);
         return;
     }
-    list_append(&requests->waiting, &request->place);
+    request->next = NULL;
+    *requests->waiting_end = request;
+    requests->waiting_end = &request->next;
     requests->waiting_count++;
     if (!wheel_is_set(&requests->timer))
         set_timer(requests);
@@ -48,9 +48,10 @@ static void retry_later(struct redis_request *request)
 
 static struct redis_request *take_waiting(struct redis_requests *requests)
 {
-    struct redis_request *request =
-        CONTAINER_OF(requests->waiting.next, struct redis_request, place);
-    list_remove(&request->place);
+    struct redis_request *request = requests->waiting;
+    requests->waiting = request->next;
+    if (!requests->waiting)
+        requests->waiting_end = &requests->waiting;
     requests->waiting_count--;
     return request;
 }
@@ -58,9 +59,7 @@ static struct redis_request *take_waiting(struct redis_requests *requests)
 static void fire(struct wheel_timer *timer)
 {
     struct redis_requests *requests = CONTAINER_OF(timer, struct redis_requests, timer);
-    while (!list_empty(&requests->waiting) &&
-           CONTAINER_OF(requests->waiting.next, struct redis_request, place)->retry_ms <=
-               now_ms(requests))
+    while (requests->waiting && requests->waiting->retry_ms <= now_ms(requests))
         redis_request_send(take_waiting(requests));
     set_timer(requests);
 }
@@ -166,7 +165,6 @@ struct redis_request *redis_request_make(struct redis_requests *requests,
                                       .arg = arg,
                                       .limit_ms = now_ms(requests) + REDIS_REQUEST_LIMIT_MS,
                                       .len = bytes.len};
-    list_init(&request->place);
     memcpy(request->bytes, bytes.data, bytes.len);
     return request;
 }
@@ -176,13 +174,13 @@ void redis_requests_init(struct redis_requests *requests, struct redis_cluster *
     *requests = (struct redis_requests){.cluster = cluster,
                                         .timer = {.fire = fire},
                                         .scratch = BUFFER_BOUNDED(REDIS_OUT_BYTES_MAX)};
-    list_init(&requests->waiting);
+    requests->waiting_end = &requests->waiting;
 }
 
 void redis_requests_free(struct redis_requests *requests)
 {
     loop_cancel_timer(requests->cluster->links.loop, &requests->timer);
-    while (!list_empty(&requests->waiting))
+    while (requests->waiting)
         finish(take_waiting(requests), NULL);
     buffer_free(&requests->scratch);
 }

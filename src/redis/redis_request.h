@@ -9,7 +9,6 @@
 #ifndef ROLLCALL_REDIS_REDIS_REQUEST_H
 #define ROLLCALL_REDIS_REDIS_REQUEST_H
 
-#include "base/list.h"
 #include "redis/redis_cluster.h"
 #include "redis/redis_script.h"
 
@@ -26,14 +25,15 @@ enum {
 /* The requests of one client. */
 struct redis_requests {
     struct redis_cluster *cluster;
-    struct list waiting; /* to be tried again, the next first */
+    struct redis_request *waiting; /* to be tried again, the next first */
+    struct redis_request **waiting_end;
     size_t waiting_count;
     struct wheel_timer timer;
     struct buffer scratch;
 };
 
 struct redis_request {
-    struct list place; /* in `waiting` */
+    struct redis_request *next; /* in `waiting` */
     struct redis_requests *requests;
     void (*done)(void *arg, const struct resp_value *reply);
     void *arg;

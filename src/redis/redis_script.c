@@ -32,12 +32,12 @@ void redis_script_write_source(const struct redis_script *script, size_t count, 
     resp_write_argument(out, script->source);
 }
 
-void redis_script_write_call(struct buffer *out, const struct slice *keys, size_t key_count,
-                             const struct slice *arguments, size_t argument_count)
+void redis_script_write_call(struct buffer *out, struct redis_words keys,
+                             struct redis_words arguments)
 {
-    resp_write_integer(out, (int64_t)key_count);
-    for (size_t i = 0; i < key_count; i++)
-        resp_write_argument(out, keys[i]);
-    for (size_t i = 0; i < argument_count; i++)
-        resp_write_argument(out, arguments[i]);
+    resp_write_integer(out, (int64_t)keys.count);
+    for (size_t i = 0; i < keys.count; i++)
+        resp_write_argument(out, keys.items[i]);
+    for (size_t i = 0; i < arguments.count; i++)
+        resp_write_argument(out, arguments.items[i]);
 }

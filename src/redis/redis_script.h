@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/slice.h"
+#include "redis/redis_words.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +27,7 @@ bool redis_script_init(struct redis_script *script, struct slice source);
  * keys on, is redis_script_write_call()'s and the same in both forms. */
 void redis_script_write_sha(const struct redis_script *script, size_t count, struct buffer *out);
 void redis_script_write_source(const struct redis_script *script, size_t count, struct buffer *out);
-void redis_script_write_call(struct buffer *out, const struct slice *keys, size_t key_count,
-                             const struct slice *arguments, size_t argument_count);
+void redis_script_write_call(struct buffer *out, struct redis_words keys,
+                             struct redis_words arguments);
 
 #endif

@@ -118,7 +118,7 @@ struct resolver_lookup *resolver_start(struct loop *loop, const char *host, uint
     lookup->done = done;
     lookup->arg = arg;
     lookup->source = (struct loop_source){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), ready};
-    strcpy(lookup->host, host);
+    snprintf(lookup->host, sizeof(lookup->host), "%s", host);
     snprintf(lookup->port, sizeof(lookup->port), "%u", port);
     atomic_init(&lookup->refs, 1);
     if (lookup->source.fd < 0) {

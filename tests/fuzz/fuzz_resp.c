@@ -39,7 +39,7 @@ static enum outcome reference_bulk(struct reference *reader, int64_t len)
     if (reader->input.len < end + 2)
         return MORE;
     reader->at = end + 2;
-    return memcmp(reader->input.data + end, "\r\n", 2) == 0 ? ENDS : NONSENSE;
+    return slice_is((struct slice){reader->input.data + end, 2}, "\r\n") ? ENDS : NONSENSE;
 }
 
 static enum outcome reference_value(struct reference *reader, unsigned depth);
@@ -91,7 +91,7 @@ static enum outcome reference_value(struct reference *reader, unsigned depth)
     case ':':
         return resp_parse_integer(rest, &number) ? ENDS : NONSENSE;
     default:
-        return memchr("$=!*~%>", line.data[0], 7)
+        return line.data[0] && strchr("$=!*~%>", line.data[0])
                    ? reference_sized(reader, line.data[0], rest, depth)
                    : NONSENSE;
     }
