@@ -58,8 +58,8 @@ static void put(void *arg, const struct ledger_settings_outcome *outcome)
     struct exchange *exchange = arg;
     struct changing *changing = outcome->status == LEDGER_OK ? malloc(sizeof(*changing)) : NULL;
     if (!changing) {
-        exchange_ledger_error(&exchange, outcome->status != LEDGER_OK ? outcome->status
-                                                                      : LEDGER_UNAVAILABLE);
+        exchange_ledger_error(&exchange,
+                              outcome->status != LEDGER_OK ? outcome->status : LEDGER_UNAVAILABLE);
         return;
     }
     *changing = (struct changing){exchange, outcome->settings};
