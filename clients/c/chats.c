@@ -6,7 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct chat *chats_find(struct rollcall *client, struct slice chat_id)
+/* The ids of our commands say what they were about, should they be refused. */
+#define OPEN_ID "open "
+#define SYNC_ID "sync "
+enum { ID_PREFIX_LEN = sizeof(SYNC_ID) - 1 };
+
+static struct chat *find(const struct rollcall *client, struct slice chat_id)
 {
     struct chat *at = client->chats;
     while (at && !slice_is(chat_id, at->id))
@@ -14,9 +19,9 @@ struct chat *chats_find(struct rollcall *client, struct slice chat_id)
     return at;
 }
 
-struct chat *chats_add(struct rollcall *client, struct slice chat_id)
+static struct chat *find_or_add(struct rollcall *client, struct slice chat_id)
 {
-    struct chat *chat = chats_find(client, chat_id);
+    struct chat *chat = find(client, chat_id);
     if (chat || client->chat_count == ROLLCALL_CHATS_MAX || chat_id.len > ROLLCALL_ID_BYTES_MAX)
         return chat;
     chat = calloc(1, sizeof(*chat) + chat_id.len + 1);
@@ -29,6 +34,19 @@ struct chat *chats_add(struct rollcall *client, struct slice chat_id)
     return chat;
 }
 
+/* A chat that is neither followed nor open any more makes room for another. */
+static void forget_if_unused(struct rollcall *client, struct chat *chat)
+{
+    if (chat->followed || chat->open)
+        return;
+    struct chat **at = &client->chats;
+    while (*at != chat)
+        at = &(*at)->next;
+    *at = chat->next;
+    client->chat_count--;
+    free(chat);
+}
+
 void chats_free(struct rollcall *client)
 {
     while (client->chats) {
@@ -36,15 +54,23 @@ void chats_free(struct rollcall *client)
         free(client->chats);
         client->chats = next;
     }
+    client->chat_count = 0;
 }
 
-static bool send_about(struct rollcall *client, const char *type, const struct chat *chat)
+/* ---- what is said ---- */
+
+static bool say(struct rollcall *client, const char *type, const char *id, const struct chat *chat)
 {
     struct buffer json = BUFFER_INIT;
+    char full_id[ID_PREFIX_LEN + ROLLCALL_ID_BYTES_MAX];
+    size_t len = strlen(chat->id);
+    memcpy(full_id, id, ID_PREFIX_LEN);
+    memcpy(full_id + ID_PREFIX_LEN, chat->id, len);
     json_write_object(&json);
     json_write_key_string(&json, SLICE("type"), slice_of(type));
+    json_write_key_string(&json, SLICE("id"), (struct slice){full_id, ID_PREFIX_LEN + len});
     json_write_key_string(&json, SLICE("chat_id"), slice_of(chat->id));
-    if (strcmp(type, "sync_request") == 0) {
+    if (strcmp(id, SYNC_ID) == 0) {
         json_write_key_int(&json, SLICE("after_sequence"), chat->sequence);
         json_write_key_int(&json, SLICE("limit"), CLIENT_SYNC_PAGE);
     }
@@ -54,100 +80,213 @@ static bool send_about(struct rollcall *client, const char *type, const struct c
     return sent;
 }
 
-static void sync(struct rollcall *client, struct chat *chat)
-{
-    if (chat->syncing) {
-        chat->again = true;
-        return;
-    }
-    chat->again = false;
-    chat->syncing = send_about(client, "sync_request", chat);
-}
-
-void chats_resume(struct rollcall *client)
-{
-    for (struct chat *at = client->chats; at; at = at->next) {
-        if (at->open)
-            send_about(client, "open_chat", at);
-        if (at->followed)
-            sync(client, at);
-    }
-}
-
 void chats_reset(struct rollcall *client)
 {
-    for (struct chat *at = client->chats; at; at = at->next)
-        at->syncing = at->again = false;
+    for (struct chat *at = client->chats; at; at = at->next) {
+        errand_reset(&at->opening, at->open);
+        errand_reset(&at->syncing, at->followed);
+        at->seen = at->sequence;
+    }
 }
 
 bool chats_synced(const struct rollcall *client)
 {
     for (const struct chat *at = client->chats; at; at = at->next)
-        if (at->syncing)
+        if (at->syncing.wanted)
             return false;
     return true;
+}
+
+static size_t count_under_way(const struct rollcall *client)
+{
+    int64_t now_ms = client->clock.now_ms;
+    size_t count = 0;
+    for (const struct chat *at = client->chats; at; at = at->next) {
+        count += at->opening.wanted && at->opening.due_ms > now_ms;
+        count += at->syncing.wanted && at->syncing.due_ms > now_ms;
+    }
+    return count;
+}
+
+void chats_flush(struct rollcall *client)
+{
+    int64_t now_ms = client->clock.now_ms;
+    size_t under_way = count_under_way(client);
+    for (struct chat *at = client->chats; at && under_way < CLIENT_CHAT_COMMANDS_MAX;
+         at = at->next) {
+        if (errand_is_due(&at->opening, now_ms)) {
+            errand_sent(client, &at->opening, say(client, "open_chat", OPEN_ID, at));
+            under_way++;
+        }
+        if (errand_is_due(&at->syncing, now_ms)) {
+            at->asked_after = at->sequence;
+            errand_sent(client, &at->syncing, say(client, "sync_request", SYNC_ID, at));
+            under_way++;
+        }
+    }
+}
+
+/* While as many commands as may be are under way, the answer to one of them is what is waited for. */
+int64_t chats_due_ms(const struct rollcall *client)
+{
+    int64_t now_ms = client->clock.now_ms;
+    int64_t due_ms = INT64_MAX;
+    bool full = count_under_way(client) >= CLIENT_CHAT_COMMANDS_MAX;
+    for (const struct chat *at = client->chats; at; at = at->next) {
+        const struct errand *errands[] = {&at->opening, &at->syncing};
+        for (size_t i = 0; i < 2; i++)
+            if (errands[i]->wanted && errands[i]->due_ms < due_ms &&
+                !(full && errands[i]->due_ms <= now_ms))
+                due_ms = errands[i]->due_ms;
+    }
+    return due_ms;
+}
+
+/* ---- what is heard ---- */
+
+static void saw(struct rollcall *client, struct chat *chat, int64_t sequence)
+{
+    if (sequence <= chat->sequence)
+        return;
+    if (sequence > chat->seen)
+        chat->seen = sequence;
+    errand_want(&chat->syncing, client->clock.now_ms);
 }
 
 /* The next one is given out; an older one was given out before; a later one means that some are
  * missing, which are fetched (and it with them). */
 void chats_message(struct rollcall *client, const struct rollcall_event *event)
 {
-    struct chat *chat = chats_find(client, slice_of(event->chat_id));
+    struct chat *chat = find(client, slice_of(event->chat_id));
     if (!chat || !chat->followed) {
         client_emit(client, event);
         return;
     }
-    if (event->sequence == chat->sequence + 1) {
+    if (event->sequence > chat->sequence && event->sequence - chat->sequence == 1) {
         chat->sequence = event->sequence;
         client_emit(client, event);
-    } else if (event->sequence > chat->sequence) {
-        sync(client, chat);
+    } else {
+        saw(client, chat, event->sequence);
     }
+}
+
+void chats_own(struct rollcall *client, const struct rollcall_event *ack, const char *body)
+{
+    struct chat *chat = find(client, slice_of(ack->chat_id));
+    if (!chat || !chat->followed)
+        return;
+    if (!body) {
+        saw(client, chat, ack->sequence);
+        return;
+    }
+    chats_message(client, &(struct rollcall_event){.type = ROLLCALL_EVENT_MESSAGE,
+                                                   .name = "message",
+                                                   .chat_id = ack->chat_id,
+                                                   .message_id = ack->message_id,
+                                                   .client_message_id = ack->client_message_id,
+                                                   .user_id = client->user_id,
+                                                   .body = body,
+                                                   .body_len = strlen(body),
+                                                   .sequence = ack->sequence});
 }
 
 void chats_page(struct rollcall *client, struct slice chat_id, bool has_more)
 {
-    struct chat *chat = chats_find(client, chat_id);
-    if (!chat)
+    struct chat *chat = find(client, chat_id);
+    if (!chat || !chat->syncing.wanted)
         return;
-    bool go_on = has_more || chat->again;
-    chat->syncing = false;
-    if (go_on)
-        sync(client, chat);
+    bool progressed = chat->sequence > chat->asked_after;
+    if (!has_more && chat->seen <= chat->sequence) {
+        errand_answered(&chat->syncing);
+    } else if (progressed) {
+        errand_answered(&chat->syncing);
+        errand_want(&chat->syncing, client->clock.now_ms);
+    } else {
+        errand_refused(client, &chat->syncing, 0); /* or it would be asked in a circle */
+    }
 }
 
-static bool is_live(const struct rollcall *client)
+void chats_opened(struct rollcall *client, struct slice chat_id)
 {
-    return client->state == ROLLCALL_SYNCING || client->state == ROLLCALL_READY;
+    struct chat *chat = find(client, chat_id);
+    if (chat)
+        errand_answered(&chat->opening);
 }
+
+void chats_closed(struct rollcall *client, struct slice chat_id)
+{
+    struct chat *chat = find(client, chat_id);
+    if (!chat)
+        return;
+    chat->open = false;
+    errand_answered(&chat->opening);
+    forget_if_unused(client, chat);
+}
+
+bool chats_refused(struct rollcall *client, struct slice id, bool for_good, int64_t after_ms,
+                   const char **chat_id)
+{
+    if (id.len <= ID_PREFIX_LEN)
+        return false;
+    struct slice prefix = {id.data, ID_PREFIX_LEN};
+    bool opening = slice_is(prefix, OPEN_ID);
+    if (!opening && !slice_is(prefix, SYNC_ID))
+        return false;
+    struct chat *chat =
+        find(client, (struct slice){id.data + ID_PREFIX_LEN, id.len - ID_PREFIX_LEN});
+    if (!chat)
+        return false;
+    *chat_id = chat->id;
+    struct errand *errand = opening ? &chat->opening : &chat->syncing;
+    if (for_good)
+        errand_answered(errand);
+    else
+        errand_refused(client, errand, after_ms);
+    return true;
+}
+
+/* ---- what the application wants ---- */
 
 bool rollcall_follow(struct rollcall *client, const char *chat_id, int64_t after_sequence)
 {
-    struct chat *chat = chats_add(client, slice_of(chat_id));
+    struct chat *chat = find_or_add(client, slice_of(chat_id));
     if (!chat)
         return false;
     if (!chat->followed)
-        chat->sequence = after_sequence;
+        chat->sequence = chat->seen = after_sequence > 0 ? after_sequence : 0;
     chat->followed = true;
-    if (is_live(client))
-        sync(client, chat);
+    errand_want(&chat->syncing, client->clock.now_ms);
+    return true;
+}
+
+bool rollcall_unfollow(struct rollcall *client, const char *chat_id)
+{
+    struct chat *chat = find(client, slice_of(chat_id));
+    if (!chat || !chat->followed)
+        return false;
+    chat->followed = false;
+    errand_answered(&chat->syncing);
+    forget_if_unused(client, chat);
     return true;
 }
 
 bool rollcall_open_chat(struct rollcall *client, const char *chat_id)
 {
-    struct chat *chat = chats_add(client, slice_of(chat_id));
+    struct chat *chat = find_or_add(client, slice_of(chat_id));
     if (!chat)
         return false;
     chat->open = true;
-    return !is_live(client) || send_about(client, "open_chat", chat);
+    errand_want(&chat->opening, client->clock.now_ms);
+    return true;
 }
 
 bool rollcall_close_chat(struct rollcall *client, const char *chat_id)
 {
-    struct chat *chat = chats_find(client, slice_of(chat_id));
+    struct chat *chat = find(client, slice_of(chat_id));
     if (!chat || !chat->open)
         return false;
-    chat->open = false;
-    return !is_live(client) || send_about(client, "close_chat", chat);
+    if (client_is_live(client))
+        say(client, "close_chat", "shut ", chat);
+    chats_closed(client, slice_of(chat_id));
+    return true;
 }

@@ -9,6 +9,7 @@
 /* The members that any message of the protocol has and this library looks at. */
 struct fields {
     struct slice type;
+    struct slice id;
     struct slice chat_id;
     struct slice message_id;
     struct slice client_message_id;
@@ -21,6 +22,7 @@ struct fields {
     struct slice presences; /* raw */
     struct slice messages;  /* raw */
     int64_t sequence;
+    int64_t version;
     int64_t reconnect_after_ms;
     double heartbeat_s;
     double expiry_s;
@@ -38,6 +40,7 @@ static const struct {
     size_t offset;
 } MEMBERS[] = {
     {"type", KIND_TEXT, offsetof(struct fields, type)},
+    {"id", KIND_TEXT, offsetof(struct fields, id)},
     {"chat_id", KIND_TEXT, offsetof(struct fields, chat_id)},
     {"message_id", KIND_TEXT, offsetof(struct fields, message_id)},
     {"client_message_id", KIND_TEXT, offsetof(struct fields, client_message_id)},
@@ -50,6 +53,7 @@ static const struct {
     {"presences", KIND_RAW, offsetof(struct fields, presences)},
     {"messages", KIND_RAW, offsetof(struct fields, messages)},
     {"sequence", KIND_INT, offsetof(struct fields, sequence)},
+    {"version", KIND_INT, offsetof(struct fields, version)},
     {"reconnect_after_ms", KIND_INT, offsetof(struct fields, reconnect_after_ms)},
     {"heartbeat_interval_seconds", KIND_DOUBLE, offsetof(struct fields, heartbeat_s)},
     {"expiry_window_seconds", KIND_DOUBLE, offsetof(struct fields, expiry_s)},
@@ -134,104 +138,216 @@ static struct rollcall_event event_of(struct texts *texts, const struct fields *
         .user_id = terminated(texts, fields->sender_id.data ? fields->sender_id : fields->user_id),
         .status = terminated(texts, fields->status),
         .body = terminated(texts, fields->body),
+        .body_len = fields->body.len,
         .code = terminated(texts, fields->code),
         .text = terminated(texts, fields->text),
         .sequence = fields->sequence,
+        .version = fields->version,
         .duplicate = fields->duplicate,
         .json = json,
         .json_len = len,
     };
 }
 
-static void each_item(struct rollcall *client, struct slice raw, enum rollcall_event_type type,
+/* False when memory is short, which leaves the rest unseen. */
+static bool each_item(struct rollcall *client, struct slice raw, enum rollcall_event_type type,
                       void (*act)(struct rollcall *client, const struct rollcall_event *event))
 {
     struct json json;
     struct fields fields;
+    if (!raw.data)
+        return true;
     json_init(&json, (char *)raw.data, raw.len);
     json_array(&json);
-    while (raw.data && json_element(&json) && read_object(&json, &fields)) {
+    while (json_element(&json) && read_object(&json, &fields)) {
         struct texts texts;
         if (!reserve_texts(&texts, &fields))
-            return;
+            return false;
         struct rollcall_event event = event_of(&texts, &fields, type, NULL, 0);
         act(client, &event);
         buffer_free(&texts.memory);
     }
+    return true;
 }
 
-/* Codes after which the same message may well be taken a little later. */
+/* Codes after which the same command may well be taken a little later. */
 static bool is_passing(struct slice code)
 {
     return slice_is(code, "RATE_LIMITED") || slice_is(code, "SERVER_BUSY") ||
            slice_is(code, "SERVICE_UNAVAILABLE");
 }
 
-static void take_error(struct rollcall *client, const struct fields *fields,
+/* ---- by type ---- */
+
+static bool take_established(struct rollcall *client, const struct fields *fields,
+                             struct rollcall_event *event)
+{
+    return client_established(client, event->user_id, fields->heartbeat_s, fields->expiry_s);
+}
+
+static bool take_message(struct rollcall *client, const struct fields *fields,
+                         struct rollcall_event *event)
+{
+    (void)fields;
+    event->type = ROLLCALL_EVENT_MESSAGE;
+    chats_message(client, event);
+    return true;
+}
+
+/* An acknowledgement that came twice is of no interest. */
+static bool take_ack(struct rollcall *client, const struct fields *fields,
+                     struct rollcall_event *event)
+{
+    struct outgoing *sent = outbox_detach(client, event->client_message_id);
+    if (!sent)
+        return true;
+    event->type = ROLLCALL_EVENT_SENT;
+    client_emit(client, event);
+    chats_own(client, event, fields->duplicate ? NULL : sent->body);
+    outgoing_free(&sent);
+    return true;
+}
+
+static bool take_page(struct rollcall *client, const struct fields *fields,
+                      struct rollcall_event *event)
+{
+    (void)event;
+    if (!each_item(client, fields->messages, ROLLCALL_EVENT_MESSAGE, chats_message))
+        return false;
+    chats_page(client, fields->chat_id, fields->has_more);
+    return true;
+}
+
+static bool take_presence(struct rollcall *client, const struct fields *fields,
+                          struct rollcall_event *event)
+{
+    (void)fields;
+    event->type = ROLLCALL_EVENT_PRESENCE;
+    client_emit(client, event);
+    return true;
+}
+
+static bool take_presences(struct rollcall *client, const struct fields *fields,
+                           struct rollcall_event *event)
+{
+    (void)event;
+    commands_refused(client, fields->id, true, 0);
+    return each_item(client, fields->presences, ROLLCALL_EVENT_PRESENCE, client_emit);
+}
+
+static bool take_opened(struct rollcall *client, const struct fields *fields,
+                        struct rollcall_event *event)
+{
+    chats_opened(client, fields->chat_id);
+    client_emit(client, event);
+    return true;
+}
+
+static bool take_closed(struct rollcall *client, const struct fields *fields,
+                        struct rollcall_event *event)
+{
+    chats_closed(client, fields->chat_id);
+    client_emit(client, event);
+    return true;
+}
+
+static bool take_closing(struct rollcall *client, const struct fields *fields,
+                         struct rollcall_event *event)
+{
+    client_told_to_go(client, fields->reconnect_allowed, fields->reconnect_after_ms);
+    client_emit(client, event);
+    return true;
+}
+
+static void refuse_message(struct rollcall *client, struct rollcall_event *event)
+{
+    struct outgoing *refused = outbox_detach(client, event->client_message_id);
+    if (!refused)
+        return;
+    event->type = ROLLCALL_EVENT_REFUSED;
+    event->chat_id = refused->chat_id;
+    client_emit(client, event);
+    outgoing_free(&refused);
+}
+
+/* What we said by ourselves is said again when the server asks for patience. */
+static bool take_error(struct rollcall *client, const struct fields *fields,
                        struct rollcall_event *event)
 {
-    if (fields->client_message_id.data && is_passing(fields->code)) {
-        outbox_retry(client, event->client_message_id, (int64_t)(fields->retry_after_s * 1000));
-        return;
-    }
+    bool for_good = !is_passing(fields->code);
+    int64_t after_ms = client_milliseconds(fields->retry_after_s);
+    event->type = ROLLCALL_EVENT_ERROR;
     if (fields->client_message_id.data) {
-        event->type = ROLLCALL_EVENT_REFUSED;
-        outbox_answered(client, event->client_message_id);
+        if (for_good)
+            refuse_message(client, event);
+        else
+            outbox_refused(client, event->client_message_id, after_ms);
+        return true;
     }
-    client_emit(client, event);
+    bool ours = chats_refused(client, fields->id, for_good, after_ms, &event->chat_id) ||
+                commands_refused(client, fields->id, for_good, after_ms);
+    if (!ours || for_good)
+        client_emit(client, event);
+    return true;
 }
 
-static void act(struct rollcall *client, const struct fields *fields, struct rollcall_event *event)
+static bool take_nothing(struct rollcall *client, const struct fields *fields,
+                         struct rollcall_event *event)
 {
-    struct slice type = fields->type;
-    if (slice_is(type, "heartbeat_ack"))
-        return;
-    if (slice_is(type, "connection_established")) {
-        client_established(client, (int64_t)(fields->heartbeat_s * 1000),
-                           (int64_t)(fields->expiry_s * 1000));
-    } else if (slice_is(type, "message")) {
-        event->type = ROLLCALL_EVENT_MESSAGE;
-        chats_message(client, event);
-    } else if (slice_is(type, "message_ack")) {
-        event->type = ROLLCALL_EVENT_SENT;
-        outbox_answered(client, event->client_message_id);
-        client_emit(client, event);
-    } else if (slice_is(type, "sync_response")) {
-        each_item(client, fields->messages, ROLLCALL_EVENT_MESSAGE, chats_message);
-        chats_page(client, fields->chat_id, fields->has_more);
-    } else if (slice_is(type, "presence_changed")) {
-        event->type = ROLLCALL_EVENT_PRESENCE;
-        client_emit(client, event);
-    } else if (slice_is(type, "presence_snapshot")) {
-        each_item(client, fields->presences, ROLLCALL_EVENT_PRESENCE, client_emit);
-    } else if (slice_is(type, "error")) {
-        event->type = ROLLCALL_EVENT_ERROR;
-        take_error(client, fields, event);
-    } else {
-        if (slice_is(type, "connection_closing")) {
-            client->stop_after |= !fields->reconnect_allowed;
-            client->server_wait_ms = fields->reconnect_after_ms;
-        }
-        client_emit(client, event);
-    }
+    (void)client, (void)fields, (void)event;
+    return true;
 }
 
-/* Reading unescapes in place, so what the application sees of the JSON is kept first. */
-void incoming_message(struct rollcall *client, char *data, size_t len)
+static const struct {
+    const char *type;
+    bool (*take)(struct rollcall *client, const struct fields *fields,
+                 struct rollcall_event *event);
+} TYPES[] = {
+    {"heartbeat_ack", take_nothing},
+    {"message", take_message},
+    {"message_ack", take_ack},
+    {"sync_response", take_page},
+    {"presence_changed", take_presence},
+    {"presence_snapshot", take_presences},
+    {"chat_snapshot", take_opened},
+    {"chat_closed", take_closed},
+    {"error", take_error},
+    {"connection_established", take_established},
+    {"connection_closing", take_closing},
+};
+
+static bool take(struct rollcall *client, const struct fields *fields, struct rollcall_event *event)
+{
+    for (size_t i = 0; i < sizeof(TYPES) / sizeof(TYPES[0]); i++)
+        if (slice_is(fields->type, TYPES[i].type))
+            return TYPES[i].take(client, fields, event);
+    client_emit(client, event);
+    return true;
+}
+
+/* Reading unescapes in place, so what the application sees of the JSON is kept first. What cannot be
+ * read is passed over: a newer server may say more than we know. */
+bool incoming_message(struct rollcall *client, char *data, size_t len)
 {
     struct json json;
     struct fields fields;
     struct texts texts;
     char *kept = malloc(len + 1);
     if (!kept)
-        return;
+        return false;
     memcpy(kept, data, len);
     kept[len] = '\0';
     json_init(&json, data, len);
-    if (read_object(&json, &fields) && reserve_texts(&texts, &fields)) {
-        struct rollcall_event event = event_of(&texts, &fields, ROLLCALL_EVENT_OTHER, kept, len);
-        act(client, &fields, &event);
-        buffer_free(&texts.memory);
+    bool taken = true;
+    if (read_object(&json, &fields) && fields.type.len > 0) {
+        taken = reserve_texts(&texts, &fields);
+        struct rollcall_event event = {0};
+        if (taken) {
+            event = event_of(&texts, &fields, ROLLCALL_EVENT_OTHER, kept, len);
+            taken = take(client, &fields, &event);
+            buffer_free(&texts.memory);
+        }
     }
     free(kept);
+    return taken;
 }

@@ -7,22 +7,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_outgoing(struct outgoing *message)
+void outgoing_free(struct outgoing **message)
 {
-    free(message->chat_id);
-    free(message->client_message_id);
-    free(message->body);
-    free(message);
+    struct outgoing *freed = *message;
+    *message = NULL;
+    if (!freed)
+        return;
+    free(freed->chat_id);
+    free(freed->client_message_id);
+    free(freed->body);
+    free(freed);
 }
 
 void outbox_free(struct rollcall *client)
 {
     while (client->outbox) {
         struct outgoing *next = client->outbox->next;
-        free_outgoing(client->outbox);
+        outgoing_free(&client->outbox);
         client->outbox = next;
     }
     client->outbox_count = 0;
+}
+
+static struct outgoing **find(struct rollcall *client, const char *client_message_id)
+{
+    struct outgoing **at = &client->outbox;
+    while (*at && strcmp((*at)->client_message_id, client_message_id) != 0)
+        at = &(*at)->next;
+    return at;
 }
 
 static char *make_id(struct rollcall *client)
@@ -36,28 +48,41 @@ static char *make_id(struct rollcall *client)
     return id;
 }
 
+static struct outgoing *make_outgoing(struct rollcall *client, const char *chat_id,
+                                      const char *client_message_id, const char *body)
+{
+    struct outgoing *message = calloc(1, sizeof(*message));
+    if (!message)
+        return NULL;
+    message->chat_id = strdup(chat_id);
+    message->client_message_id = client_message_id ? strdup(client_message_id) : make_id(client);
+    message->body = strdup(body);
+    message->errand.wanted = true;
+    if (!message->chat_id || !message->client_message_id || !message->body)
+        outgoing_free(&message);
+    return message;
+}
+
+/* What the server would close the connection for, again and again, is not taken in. */
+static bool is_fit(const char *chat_id, const char *client_message_id, const char *body)
+{
+    return strlen(chat_id) <= ROLLCALL_ID_BYTES_MAX && strlen(body) <= ROLLCALL_BODY_BYTES_MAX &&
+           (!client_message_id || strlen(client_message_id) <= ROLLCALL_ID_BYTES_MAX);
+}
+
 bool rollcall_send(struct rollcall *client, const char *chat_id, const char *client_message_id,
                    const char *body)
 {
     if (client->outbox_count == ROLLCALL_OUTBOX_MAX || client->state == ROLLCALL_STOPPED)
         return false;
-    struct outgoing *message = calloc(1, sizeof(*message));
+    if (!is_fit(chat_id, client_message_id, body) ||
+        (client_message_id && *find(client, client_message_id)))
+        return false;
+    struct outgoing *message = make_outgoing(client, chat_id, client_message_id, body);
     if (!message)
         return false;
-    message->chat_id = strdup(chat_id);
-    message->client_message_id = client_message_id ? strdup(client_message_id) : make_id(client);
-    message->body = strdup(body);
-    if (!message->chat_id || !message->client_message_id || !message->body) {
-        free_outgoing(message);
-        return false;
-    }
-    struct outgoing **end = &client->outbox;
-    while (*end)
-        end = &(*end)->next;
-    *end = message;
+    *find(client, message->client_message_id) = message; /* there is none such: the end */
     client->outbox_count++;
-    if (!client->in_callback)
-        outbox_flush(client);
     return true;
 }
 
@@ -70,7 +95,7 @@ static bool is_first_of_chat(const struct rollcall *client, const struct outgoin
     return true;
 }
 
-static void transmit(struct rollcall *client, struct outgoing *message)
+static bool transmit(struct rollcall *client, const struct outgoing *message)
 {
     struct buffer json = BUFFER_INIT;
     json_write_object(&json);
@@ -79,67 +104,48 @@ static void transmit(struct rollcall *client, struct outgoing *message)
     json_write_key_string(&json, SLICE("client_message_id"), slice_of(message->client_message_id));
     json_write_key_string(&json, SLICE("body"), slice_of(message->body));
     json_write_object_end(&json);
-    message->on_its_way = !json.failed && transport_send(client, buffer_slice(&json));
-    if (!message->on_its_way)
-        message->not_before_ms = client->clock.now_ms + CLIENT_RETRY_MS;
+    bool sent = !json.failed && transport_send(client, buffer_slice(&json));
     buffer_free(&json);
-}
-
-static bool is_due(const struct rollcall *client, const struct outgoing *message)
-{
-    return !message->on_its_way && is_first_of_chat(client, message);
+    return sent;
 }
 
 void outbox_flush(struct rollcall *client)
 {
-    if (client->state != ROLLCALL_READY && client->state != ROLLCALL_SYNCING)
-        return;
+    int64_t now_ms = client->clock.now_ms;
     for (struct outgoing *at = client->outbox; at; at = at->next)
-        if (is_due(client, at) && at->not_before_ms <= client->clock.now_ms)
-            transmit(client, at);
+        if (errand_is_due(&at->errand, now_ms) && is_first_of_chat(client, at))
+            errand_sent(client, &at->errand, transmit(client, at));
 }
 
 int64_t outbox_due_ms(const struct rollcall *client)
 {
     int64_t due_ms = INT64_MAX;
     for (const struct outgoing *at = client->outbox; at; at = at->next)
-        if (is_due(client, at) && at->not_before_ms < due_ms)
-            due_ms = at->not_before_ms;
+        if (at->errand.due_ms < due_ms && is_first_of_chat(client, at))
+            due_ms = at->errand.due_ms;
     return due_ms;
 }
 
 void outbox_reset(struct rollcall *client)
 {
-    for (struct outgoing *at = client->outbox; at; at = at->next) {
-        at->on_its_way = false;
-        at->not_before_ms = 0;
-    }
+    for (struct outgoing *at = client->outbox; at; at = at->next)
+        errand_reset(&at->errand, true);
 }
 
-static struct outgoing **find(struct rollcall *client, const char *client_message_id)
-{
-    struct outgoing **at = &client->outbox;
-    while (*at && strcmp((*at)->client_message_id, client_message_id) != 0)
-        at = &(*at)->next;
-    return at;
-}
-
-void outbox_answered(struct rollcall *client, const char *client_message_id)
+struct outgoing *outbox_detach(struct rollcall *client, const char *client_message_id)
 {
     struct outgoing **at = find(client, client_message_id);
-    if (!*at)
-        return;
-    struct outgoing *done = *at;
-    *at = done->next;
-    client->outbox_count--;
-    free_outgoing(done);
+    struct outgoing *found = *at;
+    if (found) {
+        *at = found->next;
+        client->outbox_count--;
+    }
+    return found;
 }
 
-void outbox_retry(struct rollcall *client, const char *client_message_id, int64_t after_ms)
+void outbox_refused(struct rollcall *client, const char *client_message_id, int64_t after_ms)
 {
     struct outgoing *message = *find(client, client_message_id);
-    if (!message)
-        return;
-    message->on_its_way = false;
-    message->not_before_ms = client->clock.now_ms + (after_ms > 0 ? after_ms : CLIENT_RETRY_MS);
+    if (message)
+        errand_refused(client, &message->errand, after_ms);
 }

@@ -14,18 +14,23 @@
  * Everything that happens comes through the `event` callback, from inside rollcall_process() and only
  * from there; it may call any function of this header but rollcall_free().
  *
- *   DISCONNECTED ──open──► CONNECTING ──connection_established──► SYNCING ──chats synced──► READY
+ *   DISCONNECTED ─process► CONNECTING ──connection_established──► SYNCING ──chats synced──► READY
  *                               │ failed                             │                      │
  *   BACKOFF ◄───────────────────┴────────────────────────────────────┴── lost or closed ────┘
  *      └── 1, 2, 4, 8, 16 s (± 20 %), or what the server asked for ──► CONNECTING
- *   STOPPED: rollcall_close(), or the server said that reconnecting is not allowed
+ *          (from 1 s again after a connection that held ten seconds)
+ *   STOPPED: rollcall_close(), the server said that reconnecting is not allowed, or it refused the
+ *            token and there is no other, or the fresh one too
  *
  * What it keeps for you over reconnects:
  *   - heartbeats, and noticing that the server has gone;
  *   - presence subscriptions, open chats: made again;
  *   - messages you sent: sent again under the same client_message_id until they are acknowledged or
  *     refused; one at a time per chat, so that they cannot overtake each other;
- *   - chats you follow: every message is given to you once and in order, fetched where it was missed.
+ *   - chats you follow: every message is given to you once and in order, your own among them, fetched
+ *     where it was missed.
+ * What the server cannot do now (RATE_LIMITED, SERVER_BUSY, SERVICE_UNAVAILABLE) is tried again by
+ * itself, when the server said or with back-off.
  *
  * Bounds: ROLLCALL_OUTBOX_MAX messages waiting, ROLLCALL_CHATS_MAX chats followed,
  * ROLLCALL_SUBSCRIPTIONS_MAX users watched; what passes them is refused with false.
@@ -48,6 +53,7 @@ enum {
     ROLLCALL_CHATS_MAX = 256,
     ROLLCALL_SUBSCRIPTIONS_MAX = 20,
     ROLLCALL_ID_BYTES_MAX = 128,
+    ROLLCALL_BODY_BYTES_MAX = 4096,
 };
 
 enum rollcall_state {
@@ -63,10 +69,10 @@ enum rollcall_event_type {
     ROLLCALL_EVENT_STATE,    /* state; of BACKOFF: wait_ms */
     ROLLCALL_EVENT_MESSAGE,  /* chat_id, message_id, sequence, user_id (the sender), body */
     ROLLCALL_EVENT_SENT,     /* chat_id, client_message_id, message_id, sequence, duplicate */
-    ROLLCALL_EVENT_REFUSED,  /* a message was refused for good: client_message_id, code, text */
-    ROLLCALL_EVENT_PRESENCE, /* user_id, status; json has the rest */
-    ROLLCALL_EVENT_ERROR,    /* any other error the server answered: code, text */
-    ROLLCALL_EVENT_OTHER,    /* everything else the server said: name, json */
+    ROLLCALL_EVENT_REFUSED,  /* a message, for good: chat_id, client_message_id, code, text */
+    ROLLCALL_EVENT_PRESENCE, /* user_id, status, version; of a change, json has the rest */
+    ROLLCALL_EVENT_ERROR, /* any other error: code, text; chat_id if following or opening it failed */
+    ROLLCALL_EVENT_OTHER, /* everything else the server said: name, json */
 };
 
 /* Texts are terminated and never NULL; those that do not apply are "". */
@@ -81,9 +87,11 @@ struct rollcall_event {
     const char *user_id;
     const char *status;
     const char *body;
+    size_t body_len; /* a body may hold '\0' */
     const char *code;
     const char *text;
     int64_t sequence;
+    int64_t version; /* of a user's presence; a lower one than you know is old news */
     bool duplicate;
     const char *json; /* the whole message as the server sent it; "" where there is none */
     size_t json_len;
@@ -92,14 +100,13 @@ struct rollcall_event {
 struct rollcall;
 
 struct rollcall_options {
-    const char
-        *host; /* an address or a name; a name is resolved when connecting, which may take time */
+    const char *host; /* a name is resolved when connecting, which blocks; an address is not */
     uint16_t port;
     const char *token;
     const char *device_id; /* NULL: the server makes one up for every connection */
     void (*event)(void *arg, const struct rollcall_event *event);
     /* A fresh token for the next connection, asked for when the server refused the last one; may be
-     * NULL, as may the token it returns (then the client stops). Copied. */
+     * NULL, as may the token it returns (then the client stops). Copied. It must not call back. */
     const char *(*fresh_token)(void *arg);
     void *arg;
     uint32_t hurry; /* divides all back-off waits: for tests; 0 and 1 mean the contract's own */
@@ -108,15 +115,20 @@ struct rollcall_options {
 /* Starts to connect. NULL when memory is short. */
 struct rollcall *rollcall_open(const struct rollcall_options *options);
 
-/* Says goodbye and stops; rollcall_process() brings it to STOPPED. */
+/* Says goodbye and stops; rollcall_process() brings it to STOPPED, within two seconds. Messages that
+ * are not acknowledged by then are lost. */
 void rollcall_close(struct rollcall *client);
 
 /* Ends it at once and nulls the pointer. Not from inside the callback. */
 void rollcall_free(struct rollcall **client);
 
+/* For your loop: what to wait on (-1: nothing; another one after each reconnect), for which poll()
+ * events, and for how long (-1: for ever, it has stopped). Ask anew before every wait. */
 int rollcall_fd(const struct rollcall *client);
 short rollcall_poll_events(const struct rollcall *client);
 int rollcall_wait_ms(const struct rollcall *client);
+
+/* Does what is due. `revents` is what poll() said of the descriptor; 0 when it timed out. */
 void rollcall_process(struct rollcall *client, short revents);
 enum rollcall_state rollcall_get_state(const struct rollcall *client);
 
@@ -130,13 +142,16 @@ bool rollcall_refresh_token(struct rollcall *client, const char *token);
 bool rollcall_subscribe(struct rollcall *client, const char *user_id);
 bool rollcall_unsubscribe(struct rollcall *client, const char *user_id);
 
-/* Follows a chat from the message after `after_sequence` on. */
+/* Follows a chat from the message after `after_sequence` on. Messages of chats that you do not follow
+ * are given to you as they come, without these promises. */
 bool rollcall_follow(struct rollcall *client, const char *chat_id, int64_t after_sequence);
+bool rollcall_unfollow(struct rollcall *client, const char *chat_id);
 
-/* Tells the server up to where this device has got. */
+/* Tells the server up to where this device has got. False while there is no connection. */
 bool rollcall_ack(struct rollcall *client, const char *chat_id, int64_t sequence);
 
-/* Sends a message. `client_message_id` NULL: one is made. Answered by SENT or REFUSED, some time. */
+/* Sends a message. `client_message_id` NULL: one is made. Answered by SENT or REFUSED, some time.
+ * False, and nothing is kept, when the outbox is full, a text is too long, or that id waits already. */
 bool rollcall_send(struct rollcall *client, const char *chat_id, const char *client_message_id,
                    const char *body);
 

@@ -1,7 +1,6 @@
 /* The socket, the WebSocket handshake, frames out and in. */
 #include "client.h"
 
-#include "frame/websocket_encode.h"
 #include "frame/websocket_mask.h"
 
 #include <errno.h>
@@ -16,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 16 * 1024 };
+enum { READ_BYTES = 16 * 1024, READS_PER_TURN_MAX = 16, CLOSE_TOKEN = 4001 };
 
 static const struct websocket_limits LIMITS = {.message_bytes_max = CLIENT_MESSAGE_BYTES_MAX,
                                                .peer_masks = false};
@@ -47,41 +46,61 @@ static void write_escaped(struct buffer *out, const char *text)
     }
 }
 
-static void write_handshake(struct rollcall *client)
+/* False when memory is short. */
+static bool write_handshake(struct rollcall *client)
 {
     struct buffer *out = &client->out;
     unsigned char nonce[16];
     unsigned char key[WEBSOCKET_KEY_BYTES + 1];
+    bool brackets = strchr(client->host, ':') != NULL; /* an IPv6 address */
     random_bytes(&client->random, nonce, sizeof(nonce));
     EVP_EncodeBlock(key, nonce, sizeof(nonce));
+    if (!websocket_accept_key(slice_of((const char *)key), client->accept_key))
+        return false;
     buffer_append_text(out, "GET /v1/ws");
     if (client->device_id) {
         buffer_append_text(out, "?device_id=");
         write_escaped(out, client->device_id);
     }
     buffer_printf(out,
-                  " HTTP/1.1\r\nHost: %s:%u\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                  " HTTP/1.1\r\nHost: %s%s%s:%u\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
                   "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n"
                   "Authorization: Bearer %s\r\n\r\n",
-                  client->host, client->options.port, (const char *)key, client->token);
+                  brackets ? "[" : "", client->host, brackets ? "]" : "", client->options.port,
+                  (const char *)key, client->token);
+    return !out->failed;
 }
 
-static int open_socket(const struct rollcall *client)
+static int open_socket(const struct addrinfo *address)
+{
+    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int on = 1;
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    if (connect(fd, address->ai_addr, address->ai_addrlen) < 0 && errno != EINPROGRESS) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* A name may stand for several addresses: each attempt tries the next. */
+static int dial(const struct rollcall *client)
 {
     char port[8];
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found;
+    unsigned count = 0;
     snprintf(port, sizeof(port), "%u", client->options.port);
     if (getaddrinfo(client->host, port, &hints, &found) != 0)
         return -1;
-    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    int on = 1;
-    if (fd >= 0)
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) < 0 && errno != EINPROGRESS) {
-        close(fd);
-        fd = -1;
-    }
+    for (const struct addrinfo *at = found; at; at = at->ai_next)
+        count++;
+    const struct addrinfo *chosen = found;
+    for (unsigned i = client->attempts % count; i > 0; i--)
+        chosen = chosen->ai_next;
+    int fd = open_socket(chosen);
     freeaddrinfo(found);
     return fd;
 }
@@ -89,13 +108,10 @@ static int open_socket(const struct rollcall *client)
 void transport_connect(struct rollcall *client)
 {
     transport_drop(client);
-    client->fd = open_socket(client);
-    if (client->fd < 0) {
-        client_lost(client);
-        return;
-    }
+    client->fd = dial(client);
     client->heard_ms = client->clock.now_ms;
-    write_handshake(client);
+    if (client->fd < 0 || !write_handshake(client))
+        client_lost(client);
 }
 
 /* ---- out ---- */
@@ -134,8 +150,8 @@ static void flush(struct rollcall *client)
     while (client->out_sent < client->out.len) {
         ssize_t went = send(client->fd, client->out.data + client->out_sent,
                             client->out.len - client->out_sent, MSG_NOSIGNAL);
-        if (went < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOTCONN))
-            return;
+        if (went < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOTCONN))
+            break;
         if (went < 0) {
             client_lost(client);
             return;
@@ -143,7 +159,9 @@ static void flush(struct rollcall *client)
         client->connected = true;
         client->out_sent += (size_t)went;
     }
-    buffer_clear(&client->out);
+    if (client->out_sent < client->out.len && client->out_sent < client->out.len / 2)
+        return; /* moving the rest up is worth it when it is the smaller part */
+    buffer_consume(&client->out, client->out_sent);
     client->out_sent = 0;
 }
 
@@ -151,7 +169,7 @@ static void flush(struct rollcall *client)
 
 static void closed_by_server(struct rollcall *client, unsigned code)
 {
-    client->refused |= code == 4001;
+    client->refused |= code == CLOSE_TOKEN;
     client_lost(client);
 }
 
@@ -161,8 +179,10 @@ static void take_frames(struct rollcall *client, char *data, size_t len)
     while (client->upgraded) {
         switch (websocket_decode(&client->decoder, &LIMITS, &data, &len, &message)) {
         case WEBSOCKET_TEXT:
-            incoming_message(client, message.data, message.len);
-            break;
+            if (incoming_message(client, message.data, message.len))
+                break;
+            client_lost(client);
+            return;
         case WEBSOCKET_PING:
             write_frame(client, WEBSOCKET_OPCODE_PONG, (struct slice){message.data, message.len});
             break;
@@ -180,44 +200,86 @@ static void take_frames(struct rollcall *client, char *data, size_t len)
     }
 }
 
+/* The value of a header, or nothing. */
+static struct slice header(struct slice head, const char *name)
+{
+    size_t name_len = strlen(name);
+    const char *end = head.data + head.len;
+    for (const char *line = head.data; line < end;) {
+        const char *stop = memmem(line, (size_t)(end - line), "\r\n", 2);
+        stop = stop ? stop : end;
+        if ((size_t)(stop - line) > name_len && line[name_len] == ':' &&
+            strncasecmp(line, name, name_len) == 0) {
+            const char *value = line + name_len + 1;
+            while (value < stop && (*value == ' ' || *value == '\t'))
+                value++;
+            return (struct slice){value, (size_t)(stop - value)};
+        }
+        line = stop + (stop < end ? 2 : 0);
+    }
+    return SLICE_NONE;
+}
+
+/* The number at the start of a text; 0 when there is none. */
+static unsigned number(struct slice text)
+{
+    unsigned value = 0;
+    for (size_t i = 0; i < text.len && i < 6 && text.data[i] >= '0' && text.data[i] <= '9'; i++)
+        value = value * 10 + (unsigned)(text.data[i] - '0');
+    return value;
+}
+
+/* Not 101: what the refusal tells about the next attempt. */
+static void take_refusal(struct rollcall *client, unsigned status, struct slice head)
+{
+    unsigned after_s = number(header(head, "Retry-After"));
+    client->refused = client->at_once = status == 401;
+    client->not_before_ms = client->clock.now_ms + client_milliseconds(after_s);
+    client_lost(client);
+}
+
+static bool is_upgrade(const struct rollcall *client, struct slice head)
+{
+    return slice_is(header(head, "Sec-WebSocket-Accept"), client->accept_key);
+}
+
 /* The answer to the handshake: 101 and on to frames, or the end of this attempt. */
 static void take_answer(struct rollcall *client, const char *data, size_t len)
 {
+    static const struct slice VERSION = {"HTTP/1.1 ", 9};
     buffer_append(&client->in, data, len);
     const char *end =
-        client->in.len ? memmem(client->in.data, client->in.len, "\r\n\r\n", 4) : NULL;
+        client->in.failed ? NULL : memmem(client->in.data, client->in.len, "\r\n\r\n", 4);
     if (client->in.failed || (!end && client->in.len > READ_BYTES)) {
         client_lost(client);
         return;
     }
     if (!end)
         return;
-    unsigned status = 0;
-    if (client->in.len > 12)
-        sscanf(client->in.data, "HTTP/1.1 %3u", &status);
-    if (status != 101) {
-        client->refused = status == 401;
-        client_lost(client);
+    struct slice head = {client->in.data, (size_t)(end - client->in.data) + 2};
+    bool http = head.len > VERSION.len && memcmp(head.data, VERSION.data, VERSION.len) == 0;
+    unsigned status =
+        http ? number((struct slice){head.data + VERSION.len, head.len - VERSION.len}) : 0;
+    if (status != 101 || !is_upgrade(client, head)) {
+        take_refusal(client, status, head);
         return;
     }
-    size_t head = (size_t)(end - client->in.data) + 4;
     client->upgraded = true;
-    size_t rest = client->in.len - head;
-    char *frames = rest ? malloc(rest) : NULL;
-    if (rest && frames)
-        memcpy(frames, client->in.data + head, rest);
-    buffer_free(&client->in);
-    if (frames)
-        take_frames(client, frames, rest);
-    free(frames);
+    struct buffer answer =
+        client->in; /* it holds the first frames, and outlives a lost connection */
+    client->in = BUFFER_BOUNDED(CLIENT_MESSAGE_BYTES_MAX);
+    size_t frames_at = head.len + 2;
+    take_frames(client, answer.data + frames_at, answer.len - frames_at);
+    buffer_free(&answer);
 }
 
+/* A server that speaks without end does not keep the application from its other work. */
 static void receive(struct rollcall *client)
 {
     char data[READ_BYTES];
-    while (client->fd >= 0) {
+    for (unsigned reads = 0; client->fd >= 0 && reads < READS_PER_TURN_MAX; reads++) {
         ssize_t got = recv(client->fd, data, sizeof(data), 0);
-        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (got <= 0) {
             client_lost(client);

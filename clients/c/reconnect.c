@@ -1,0 +1,135 @@
+/* How a connection begins and ends. */
+#include "client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BACKOFF_FIRST_MS = 1000,
+    BACKOFF_MAX_MS = 16000,
+    BACKOFF_JITTER_PERCENT = 20,
+    HEARTBEAT_DEFAULT_MS = 5000,
+    EXPIRY_DEFAULT_MS = 15000,
+};
+
+static int64_t hurried(const struct rollcall *client, int64_t wait_ms)
+{
+    return client->options.hurry > 1 ? wait_ms / client->options.hurry : wait_ms;
+}
+
+int64_t client_backoff_ms(struct rollcall *client, unsigned failures)
+{
+    int64_t base_ms = BACKOFF_FIRST_MS;
+    for (unsigned i = 0; i < failures && base_ms < BACKOFF_MAX_MS; i++)
+        base_ms *= 2;
+    int64_t jitter_ms = base_ms * BACKOFF_JITTER_PERCENT / 100;
+    int64_t wait_ms =
+        base_ms - jitter_ms + (int64_t)random_below(&client->random, (uint64_t)(2 * jitter_ms + 1));
+    return hurried(client, wait_ms);
+}
+
+int64_t client_milliseconds(double seconds)
+{
+    if (!(seconds > 0))
+        return 0;
+    return seconds < CLIENT_WAIT_MAX_MS / 1000 ? (int64_t)(seconds * 1000) : CLIENT_WAIT_MAX_MS;
+}
+
+/* A refused token is replaced once; when the fresh one is refused as well, or there is none, there is
+ * nothing left to try. */
+static bool replace_token(struct rollcall *client)
+{
+    if (!client->refused)
+        return true;
+    const char *fresh = NULL;
+    if (client->options.fresh_token && !client->replaced)
+        fresh = client->options.fresh_token(client->options.arg);
+    char *copy = fresh ? strdup(fresh) : NULL;
+    if (!copy)
+        return false;
+    free(client->token);
+    client->token = copy;
+    client->refused = false;
+    client->replaced = true;
+    return true;
+}
+
+/* What the server asked for wins over our own figure. */
+static int64_t wait_ms(struct rollcall *client)
+{
+    int64_t now_ms = client->clock.now_ms;
+    int64_t own_ms = client_backoff_ms(client, client->attempts++);
+    if (client->server_retry_at_ms >= 0) {
+        int64_t left_ms = client->server_retry_at_ms - now_ms;
+        return left_ms > 0 ? hurried(client, left_ms) : 0;
+    }
+    if (client->at_once)
+        return 0;
+    int64_t least_ms = hurried(client, client->not_before_ms - now_ms);
+    return own_ms > least_ms ? own_ms : least_ms;
+}
+
+static void forget_connection(struct rollcall *client)
+{
+    int64_t now_ms = client->clock.now_ms;
+    if (client->established_ms >= 0 && now_ms - client->established_ms >= CLIENT_HELD_MS)
+        client->attempts = 0;
+    client->established_ms = -1;
+    transport_drop(client);
+    chats_reset(client);
+    outbox_reset(client);
+    commands_reset(client);
+}
+
+void client_lost(struct rollcall *client)
+{
+    forget_connection(client);
+    if (client->state == ROLLCALL_STOPPED)
+        return;
+    if (client->stop_after || client->closing || !replace_token(client)) {
+        client_set_state(client, ROLLCALL_STOPPED);
+        return;
+    }
+    client->retry_at_ms = client->clock.now_ms + wait_ms(client);
+    client->server_retry_at_ms = -1;
+    client->at_once = false;
+    client_set_state(client, ROLLCALL_BACKOFF);
+}
+
+void client_connect(struct rollcall *client)
+{
+    client->deadline_ms = client->clock.now_ms + CLIENT_HANDSHAKE_MS;
+    client_set_state(client, ROLLCALL_CONNECTING);
+    transport_connect(client);
+}
+
+void client_told_to_go(struct rollcall *client, bool reconnect_allowed, int64_t after_ms)
+{
+    client->stop_after |= !reconnect_allowed;
+    if (after_ms < 0)
+        return;
+    if (after_ms > CLIENT_WAIT_MAX_MS)
+        after_ms = CLIENT_WAIT_MAX_MS;
+    client->server_retry_at_ms = client->clock.now_ms + after_ms;
+}
+
+bool client_established(struct rollcall *client, const char *user_id, double heartbeat_s,
+                        double expiry_s)
+{
+    if (client->state != ROLLCALL_CONNECTING)
+        return true;
+    char *copy = strdup(user_id);
+    if (!copy)
+        return false;
+    free(client->user_id);
+    client->user_id = copy;
+    int64_t heartbeat_ms = client_milliseconds(heartbeat_s);
+    int64_t expiry_ms = client_milliseconds(expiry_s);
+    client->heartbeat_ms = heartbeat_ms > 0 ? heartbeat_ms : HEARTBEAT_DEFAULT_MS;
+    client->expiry_ms = expiry_ms > 0 ? expiry_ms : EXPIRY_DEFAULT_MS;
+    client->established_ms = client->clock.now_ms;
+    client->replaced = false;
+    client_set_state(client, ROLLCALL_SYNCING);
+    client_heartbeat(client);
+    return true;
+}
