@@ -187,6 +187,23 @@ void ledger_profiles(struct ledger_client *client, struct slice viewer, const st
                      void (*done)(void *arg, const struct ledger_profiles_outcome *outcome),
                      void *arg);
 
+struct ledger_id_list {
+    const struct slice *ids; /* sorted by bytes */
+    size_t count;
+};
+
+struct ledger_circle_outcome {
+    enum ledger_status status;
+    struct ledger_settings settings;
+    struct ledger_id_list contacts;
+    struct ledger_id_list blocked; /* by this user */
+    struct ledger_id_list chats;   /* the first `chats_max` */
+};
+
+/* All that decides who hears of a user, from one snapshot and in one journey. */
+void ledger_circle(struct ledger_client *client, struct slice user, uint32_t chats_max,
+                   void (*done)(void *arg, const struct ledger_circle_outcome *outcome), void *arg);
+
 struct ledger_last_seen {
     struct slice user;
     int64_t last_seen_ms; /* 0: leave as it is */

@@ -145,6 +145,16 @@ static void list_ids(struct ledger_client *client, enum ledger_operation operati
     request_submit(request);
 }
 
+void ledger_circle(struct ledger_client *client, struct slice user, uint32_t chats_max,
+                   void (*done)(void *arg, const struct ledger_circle_outcome *outcome), void *arg)
+{
+    struct ledger_request *request = request_make(client, LEDGER_CIRCLE, arg);
+    request->done.circle = done;
+    request->input.user = request_id(request, user);
+    request->input.limit = request_limit(chats_max);
+    request_submit(request);
+}
+
 void ledger_contacts_list(struct ledger_client *client, struct slice user,
                           void (*done)(void *arg, const struct ledger_ids_outcome *outcome),
                           void *arg)

@@ -59,6 +59,7 @@ static inline struct ledger *ledger_innermost(struct ledger *ledger)
     X(SETTINGS_GET, false, settings)                                                               \
     X(SETTINGS_PUT, true, settings)                                                                \
     X(PROFILES, false, profiles)                                                                   \
+    X(CIRCLE, false, circle)                                                                       \
     X(LAST_SEEN_PUT, true, change)                                                                 \
     X(CONTACT_REQUEST_CREATE, true, contact)                                                       \
     X(CONTACT_REQUEST_ACCEPT, true, contact)                                                       \
@@ -130,6 +131,7 @@ union request_outcome {
     struct ledger_ids_outcome ids;
     struct ledger_settings_outcome settings;
     struct ledger_profiles_outcome profiles;
+    struct ledger_circle_outcome circle;
     struct ledger_contact_outcome contact;
     struct ledger_contact_requests_outcome contact_requests;
     struct ledger_block_outcome block;
@@ -147,6 +149,7 @@ union request_completion {
     void (*ids)(void *arg, const struct ledger_ids_outcome *outcome);
     void (*settings)(void *arg, const struct ledger_settings_outcome *outcome);
     void (*profiles)(void *arg, const struct ledger_profiles_outcome *outcome);
+    void (*circle)(void *arg, const struct ledger_circle_outcome *outcome);
     void (*contact)(void *arg, const struct ledger_contact_outcome *outcome);
     void (*contact_requests)(void *arg, const struct ledger_contact_requests_outcome *outcome);
     void (*block)(void *arg, const struct ledger_block_outcome *outcome);

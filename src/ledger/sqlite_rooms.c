@@ -7,6 +7,7 @@ static enum ledger_status (*const rooms[LEDGER_OPERATION_COUNT])(struct database
     [LEDGER_SETTINGS_GET] = sqlite_users_settings_get,
     [LEDGER_SETTINGS_PUT] = sqlite_users_settings_put,
     [LEDGER_PROFILES] = sqlite_users_profiles,
+    [LEDGER_CIRCLE] = sqlite_users_circle,
     [LEDGER_LAST_SEEN_PUT] = sqlite_users_last_seen_put,
     [LEDGER_CONTACT_REQUEST_CREATE] = sqlite_contact_requests_create,
     [LEDGER_CONTACT_REQUEST_ACCEPT] = sqlite_contact_requests_accept,

@@ -24,6 +24,29 @@ enum ledger_status sqlite_users_settings_get(struct database *database,
     return LEDGER_OK;
 }
 
+enum ledger_status sqlite_users_circle(struct database *database, struct ledger_request *request)
+{
+    static const char SELECT_CONTACTS[] =
+        "SELECT contact_id FROM contacts WHERE user_id = ? ORDER BY contact_id";
+    static const char SELECT_BLOCKED[] =
+        "SELECT blocked_id FROM blocks WHERE user_id = ? ORDER BY blocked_id";
+    static const char SELECT_CHATS[] =
+        "SELECT chat_id FROM chat_members WHERE user_id = ? ORDER BY chat_id LIMIT ?";
+    struct slice user = request->input.user;
+    struct ledger_circle_outcome *outcome = &request->outcome.circle;
+    outcome->settings = read_settings(database, user);
+    outcome->contacts.ids = sqlite_rooms_read_ids(
+        request, query_of(database, SELECT_CONTACTS, user, SLICE_NONE, SLICE_NONE),
+        &outcome->contacts.count);
+    outcome->blocked.ids = sqlite_rooms_read_ids(
+        request, query_of(database, SELECT_BLOCKED, user, SLICE_NONE, SLICE_NONE),
+        &outcome->blocked.count);
+    struct query chats = query_of(database, SELECT_CHATS, user, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&chats, request->input.limit);
+    outcome->chats.ids = sqlite_rooms_read_ids(request, chats, &outcome->chats.count);
+    return LEDGER_OK;
+}
+
 enum ledger_status sqlite_users_settings_put(struct database *database,
                                              struct ledger_request *request)
 {

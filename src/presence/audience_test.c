@@ -54,7 +54,7 @@ static void expect_change(struct client *client, const char *user, const char *s
 
 static size_t loads(void)
 {
-    return world.ledger.asked[LEDGER_CONTACTS_LIST];
+    return world.ledger.asked[LEDGER_CIRCLE];
 }
 
 static void contacts_hear_and_strangers_do_not(void **unused)

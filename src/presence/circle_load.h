@@ -1,8 +1,8 @@
 /*
- * Reads a user's circle from the ledger: settings, contacts, blocks and chats, all asked for at once.
+ * Reads a user's circle from the ledger: settings, contacts, blocks and chats, from one snapshot.
  *
- * The four answers need not be of one moment; whoever keeps the circle must know that nothing changed
- * since before it was asked for (store/circle_store.h: the ticket).
+ * It may be old by the time it arrives; whoever keeps the circle must know that nothing changed since
+ * before it was asked for (store/circle_store.h: the ticket).
  */
 #ifndef ROLLCALL_PRESENCE_CIRCLE_LOAD_H
 #define ROLLCALL_PRESENCE_CIRCLE_LOAD_H

@@ -13,18 +13,40 @@
 /* Drops are counted per slot of a hash: a collision merely voids a ticket that was good. */
 enum { DROP_SLOTS = 4096 };
 
-/* One allocation: contacts' numbers, then the slices of blocks and chats, then their bytes. */
+/* One allocation, and every user who is online has one, so it is kept small: contacts' numbers follow,
+ * then the slices of blocks and their bytes, then those of chats. */
 struct memory_circle {
     struct list by_use; /* on `here`, `gone` or `dead` */
     struct memory_node *owner;
     int64_t gone_at_ms; /* while on `gone`: when the owner left, monotonic */
-    size_t cost;
     uint32_t pins;
+    uint32_t contact_count; /* interned so far */
+    uint32_t blocked_at;    /* where their slices begin, from the struct's start */
+    uint32_t blocked_count;
+    uint32_t chats_at;
+    uint32_t chat_count;
+    uint32_t cost;
     bool linked; /* the owner's */
-    struct circle circle;
-    uint32_t *contacts;
-    size_t contact_count; /* interned so far */
+    uint8_t presence_visibility;
+    uint8_t last_seen_visibility;
+    uint32_t contacts[];
 };
+
+static struct circle_list list_at(const struct memory_circle *circle, uint32_t at, uint32_t count)
+{
+    return (struct circle_list){(const struct slice *)((const char *)circle + at), count};
+}
+
+/* As it was put, but for the contacts. */
+static struct circle circle_of(const struct memory_circle *circle)
+{
+    return (struct circle){
+        .presence_visibility = circle->presence_visibility,
+        .last_seen_visibility = circle->last_seen_visibility,
+        .blocked = list_at(circle, circle->blocked_at, circle->blocked_count),
+        .chats = list_at(circle, circle->chats_at, circle->chat_count),
+    };
+}
 
 struct memory_circles {
     pthread_mutex_t lock;
@@ -204,17 +226,16 @@ static size_t bytes_of(const struct circle_list *list)
     return bytes;
 }
 
-/* Copies a list to *at and moves it on: all slices first, then their bytes. */
-static struct circle_list copy_list(char **at, const struct circle_list *list)
+/* Copies a list to `at`: all slices first, then their bytes. */
+static void copy_list(char *at, const struct circle_list *list)
 {
-    struct slice *ids = (struct slice *)*at;
-    *at += list->count * sizeof(*ids);
+    struct slice *ids = (struct slice *)at;
+    at += list->count * sizeof(*ids);
     for (size_t i = 0; i < list->count; i++) {
-        memcpy(*at, list->ids[i].data, list->ids[i].len);
-        ids[i] = (struct slice){*at, list->ids[i].len};
-        *at += list->ids[i].len;
+        memcpy(at, list->ids[i].data, list->ids[i].len);
+        ids[i] = (struct slice){at, list->ids[i].len};
+        at += list->ids[i].len;
     }
-    return (struct circle_list){ids, list->count};
 }
 
 static size_t aligned(size_t bytes)
@@ -222,26 +243,34 @@ static size_t aligned(size_t bytes)
     return (bytes + sizeof(void *) - 1) & ~(sizeof(void *) - 1);
 }
 
+static size_t contacts_kept(const struct circle *circle)
+{
+    return circle->contacts.count < CIRCLE_CONTACTS_MAX ? circle->contacts.count
+                                                        : CIRCLE_CONTACTS_MAX;
+}
+
+/* Its contacts are interned by intern_all(). */
 static struct memory_circle *make_circle(const struct circle *circle)
 {
-    size_t contacts =
-        circle->contacts.count < CIRCLE_CONTACTS_MAX ? circle->contacts.count : CIRCLE_CONTACTS_MAX;
-    size_t numbers_bytes = aligned(contacts * sizeof(uint32_t));
-    size_t blocked_bytes = aligned(bytes_of(&circle->blocked));
-    struct memory_circle *made =
-        malloc(sizeof(*made) + numbers_bytes + blocked_bytes + bytes_of(&circle->chats));
+    size_t contacts = contacts_kept(circle);
+    size_t blocked_at = aligned(sizeof(struct memory_circle) + contacts * sizeof(uint32_t));
+    size_t chats_at = blocked_at + aligned(bytes_of(&circle->blocked));
+    size_t bytes = chats_at + bytes_of(&circle->chats);
+    struct memory_circle *made = bytes <= UINT32_MAX ? malloc(bytes) : NULL;
     if (!made)
         return NULL;
-    char *blocked = (char *)(made + 1) + numbers_bytes;
-    char *chats = blocked + blocked_bytes;
     *made = (struct memory_circle){
-        .cost = MEMORY_CIRCLE_OWNER_COST + contacts + circle->blocked.count + circle->chats.count,
-        .circle = *circle,
-        .contacts = (uint32_t *)(made + 1),
+        .blocked_at = (uint32_t)blocked_at,
+        .blocked_count = (uint32_t)circle->blocked.count,
+        .chats_at = (uint32_t)chats_at,
+        .chat_count = (uint32_t)circle->chats.count,
+        .cost = (uint32_t)(MEMORY_CIRCLE_OWNER_COST + contacts + circle->blocked.count +
+                           circle->chats.count),
+        .presence_visibility = circle->presence_visibility,
+        .last_seen_visibility = circle->last_seen_visibility,
     };
-    made->circle.contacts.count = contacts; /* their ids stay the caller's while it is put */
-    made->circle.blocked = copy_list(&blocked, &circle->blocked);
-    made->circle.chats = copy_list(&chats, &circle->chats);
+    copy_list((char *)made + blocked_at, &circle->blocked);
+    copy_list((char *)made + chats_at, &circle->chats);
     list_init(&made->by_use);
     return made;
 }
@@ -306,13 +335,13 @@ static bool intern(struct memory_circle_store *store, struct memory_circle *made
 }
 
 static bool intern_all(struct memory_circle_store *store, struct memory_circle *made,
-                       struct slice owner)
+                       const struct circle *circle, struct slice owner)
 {
-    const struct circle_list *contacts = &made->circle.contacts;
-    for (size_t at = 0; at < contacts->count; at += MEMORY_CIRCLE_BATCH) {
-        size_t left = contacts->count - at;
+    size_t contacts = contacts_kept(circle);
+    for (size_t at = 0; at < contacts; at += MEMORY_CIRCLE_BATCH) {
+        size_t left = contacts - at;
         size_t count = left < MEMORY_CIRCLE_BATCH ? left : MEMORY_CIRCLE_BATCH;
-        if (!intern(store, made, contacts->ids + at, count, owner))
+        if (!intern(store, made, circle->contacts.ids + at, count, owner))
             return false;
     }
     return intern(store, made, NULL, 0, owner);
@@ -328,7 +357,6 @@ static bool install(struct memory_circle_store *store, struct memory_circle *mad
             unlink_circle(circles, made->owner->circle);
         made->owner->circle = made;
         made->linked = true;
-        made->circle.contacts = (struct circle_list){0};
         circles->circle_count++;
         place(circles, made, store->clock->now_ms);
     }
@@ -350,7 +378,7 @@ static void memory_circle_put(struct circle_store *port, struct slice user_id, u
         return;
     if (!reserve(store->circles, made->cost, store->clock->now_ms))
         free(made);
-    else if (!intern_all(store, made, user_id) || !install(store, made, ticket))
+    else if (!intern_all(store, made, circle, user_id) || !install(store, made, ticket))
         release(store->circles, made);
 }
 
@@ -399,7 +427,7 @@ static void answer(struct memory_circles *circles, const struct memory_circle *c
                                 const struct circle_audience *audience),
                    void *arg)
 {
-    struct circle_audience audience = {.known = true, .circle = circle->circle};
+    struct circle_audience audience = {.known = true, .circle = circle_of(circle)};
     size_t max = circle->contact_count;
     struct slice *ids = malloc((max + 1) * (sizeof(*ids) + sizeof(struct memory_node *)));
     if (!ids) {

@@ -142,6 +142,24 @@ static void write_settings(void *arg, const struct ledger_settings_outcome *outc
             visibilities[outcome->previous.last_seen]);
 }
 
+static void add_list(void *arg, const char *name, struct ledger_id_list list)
+{
+    add(arg, " %s:", name);
+    for (size_t i = 0; i < list.count; i++)
+        add(arg, "%s%.*s", i ? "," : "", SLICE_FORMAT(list.ids[i]));
+}
+
+static void write_circle(void *arg, const struct ledger_circle_outcome *outcome)
+{
+    if (!begin(arg, outcome->status))
+        return;
+    add(arg, " %s %s", visibilities[outcome->settings.presence],
+        visibilities[outcome->settings.last_seen]);
+    add_list(arg, "contacts", outcome->contacts);
+    add_list(arg, "blocked", outcome->blocked);
+    add_list(arg, "chats", outcome->chats);
+}
+
 static void write_profiles(void *arg, const struct ledger_profiles_outcome *outcome)
 {
     if (!begin(arg, outcome->status))
@@ -358,6 +376,12 @@ const char *harness_requests(struct harness *harness, const char *user,
 const char *harness_contacts(struct harness *harness, const char *user)
 {
     ledger_contacts_list(&harness->client, slice_of(user), write_ids, harness);
+    return line(harness);
+}
+
+const char *harness_circle(struct harness *harness, const char *user, uint32_t chats_max)
+{
+    ledger_circle(&harness->client, slice_of(user), chats_max, write_circle, harness);
     return line(harness);
 }
 

@@ -87,7 +87,7 @@ test('every error, reason and close code is on the page', async () => {
   const reasons = namesOf(source, 'CLOSING_');
   assert.ok(codes.length >= 13 && reasons.length >= 8, 'the tables were found');
   for (const { name } of [...codes, ...reasons]) assert.ok(page.includes(`\n| \`${name}\` |`), name);
-  const connection = await read('src/connection/connection.c');
+  const connection = await read('src/connection/connection_end.c');
   const closeCodes = [...connection.matchAll(/CLOSE_\w+ = (4\d\d\d)/g)].map(([, code]) => code);
   assert.ok(closeCodes.length >= 5, 'the codes were found');
   for (const code of closeCodes) assert.ok(page.includes(`| ${code} |`), code);

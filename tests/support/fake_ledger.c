@@ -103,8 +103,8 @@ static int compare_ids(const void *left, const void *right)
 }
 
 /* The second of each pair whose first is `key`; `both` ways where a pair has no direction. */
-static void answer_pairs(struct ledger_request *request, const char *const (*pairs)[2],
-                         size_t pair_count, bool both)
+static struct ledger_id_list pairs_of(struct ledger_request *request, const char *const (*pairs)[2],
+                                      size_t pair_count, bool both)
 {
     struct slice *ids = request_alloc(request, (2 * pair_count + 1) * sizeof(*ids));
     size_t count = 0;
@@ -114,7 +114,14 @@ static void answer_pairs(struct ledger_request *request, const char *const (*pai
                 ids[count++] = request_copy(request, slice_of(pairs[i][!side]));
     if (ids)
         qsort(ids, count, sizeof(*ids), compare_ids);
-    request->outcome.ids = (struct ledger_ids_outcome){LEDGER_OK, ids, count};
+    return (struct ledger_id_list){ids, count};
+}
+
+static void answer_pairs(struct ledger_request *request, const char *const (*pairs)[2],
+                         size_t pair_count, bool both)
+{
+    struct ledger_id_list list = pairs_of(request, pairs, pair_count, both);
+    request->outcome.ids = (struct ledger_ids_outcome){LEDGER_OK, list.ids, list.count};
 }
 
 /* ---- chats ---- */
@@ -167,6 +174,22 @@ static void answer_chats(const struct fake_ledger *fake, struct ledger_request *
     request->outcome.chats = (struct ledger_chats_outcome){LEDGER_OK, chats, count, false};
 }
 
+static void answer_circle(struct fake_ledger *fake, struct ledger_request *request)
+{
+    struct slice *chats = request_alloc(request, (fake->member_count + 1) * sizeof(*chats));
+    size_t count = 0;
+    for (size_t i = 0; chats && i < fake->member_count; i++)
+        if (slice_is(request->input.user, fake->members[i].user))
+            chats[count++] = request_copy(request, slice_of(fake->members[i].chat));
+    const struct fake_user *user = find_user(fake, request->input.user);
+    request->outcome.circle = (struct ledger_circle_outcome){
+        .settings = user ? user->settings : fake->initial,
+        .contacts = pairs_of(request, fake->contacts, fake->contact_count, true),
+        .blocked = pairs_of(request, fake->blocks, fake->block_count, false),
+        .chats = {chats, count},
+    };
+}
+
 static void make_answer(struct fake_ledger *fake, struct ledger_request *request)
 {
     switch (request->operation) {
@@ -176,6 +199,9 @@ static void make_answer(struct fake_ledger *fake, struct ledger_request *request
     case LEDGER_SETTINGS_GET:
     case LEDGER_SETTINGS_PUT:
         answer_settings(fake, request);
+        break;
+    case LEDGER_CIRCLE:
+        answer_circle(fake, request);
         break;
     case LEDGER_LAST_SEEN_PUT:
         store_last_seen(fake, request);
