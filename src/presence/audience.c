@@ -14,7 +14,7 @@
 
 /* A question under way: asked of the cache, or on the list of the load it waits for. */
 struct question {
-    struct list of_load;
+    struct question *next; /* that waits for the same load */
     struct presence_plane *plane;
     void (*done)(void *arg, const struct circle *circle);
     void *arg;
@@ -27,7 +27,8 @@ struct question {
 struct load {
     struct table_node node;
     struct presence_plane *plane;
-    struct list questions;
+    struct question *oldest;
+    struct question *newest;
     size_t question_count;
     uint64_t ticket;
     uint8_t user_id_len;
@@ -74,16 +75,26 @@ static void answer(struct question *question, const struct circle *circle)
 
 static void ask_cache(struct question *question);
 
+/* The oldest question that waits; NULL: none. */
+static struct question *take_oldest(struct load *load)
+{
+    struct question *oldest = load->oldest;
+    if (oldest) {
+        load->oldest = oldest->next;
+        load->question_count--;
+    }
+    return oldest;
+}
+
 static void loaded(void *arg, const struct circle *circle)
 {
     struct load *load = arg;
     struct audience *audience = &load->plane->audience;
+    struct question *question;
     if (circle)
         circle_put(audience->circles, load_user(load), load->ticket, circle);
     table_remove(&audience->loads, &load->node);
-    while (!list_empty(&load->questions)) {
-        struct question *question = CONTAINER_OF(load->questions.next, struct question, of_load);
-        list_remove(&question->of_load);
+    while ((question = take_oldest(load)) != NULL) {
         if (circle && ++question->attempts < AUDIENCE_ATTEMPTS_MAX)
             ask_cache(question);
         else
@@ -100,13 +111,15 @@ static struct load *find_load(struct presence_plane *plane, struct slice user_id
 
 static void wait_for(struct load *load, struct question *question)
 {
-    list_append(&load->questions, &question->of_load);
-    if (++load->question_count <= AUDIENCE_WAITING_MAX)
-        return;
-    struct question *oldest = CONTAINER_OF(load->questions.next, struct question, of_load);
-    list_remove(&oldest->of_load);
-    load->question_count--;
-    answer(oldest, NULL);
+    if (load->question_count == AUDIENCE_WAITING_MAX)
+        answer(take_oldest(load), NULL);
+    if (load->oldest)
+        load->newest->next = question;
+    else
+        load->oldest = question;
+    load->newest = question;
+    question->next = NULL;
+    load->question_count++;
 }
 
 /* The question waits for a load that is under way, or begins one. */
@@ -127,7 +140,6 @@ static void load_circle(struct question *question, uint64_t ticket)
     }
     *load = (struct load){.plane = plane, .ticket = ticket, .user_id_len = (uint8_t)user_id.len};
     memcpy(load->user_id, user_id.data, user_id.len);
-    list_init(&load->questions);
     wait_for(load, question);
     table_insert(&plane->audience.loads, &load->node, load_user(load));
     metrics_count(plane->metrics, METRIC_CIRCLE_MISSES);
@@ -165,7 +177,6 @@ void audience_ask(struct presence_plane *plane, struct slice user_id,
     *question = (struct question){
         .plane = plane, .done = done, .arg = arg, .user_id_len = (uint8_t)user_id.len};
     memcpy(question->user_id, user_id.data, user_id.len);
-    list_init(&question->of_load);
     struct load *load = find_load(plane, user_id);
     if (load)
         wait_for(load, question);

@@ -88,9 +88,10 @@ struct memory_circles *memory_circles_make(const struct memory_circles_options *
 
 static void free_list(struct list *list)
 {
-    while (!list_empty(list)) {
-        struct memory_circle *circle = CONTAINER_OF(list->next, struct memory_circle, by_use);
-        list_remove(&circle->by_use);
+    struct list *at = list->next;
+    while (at != list) {
+        struct memory_circle *circle = CONTAINER_OF(at, struct memory_circle, by_use);
+        at = at->next;
         free(circle);
     }
 }
@@ -172,9 +173,10 @@ static void unlock(struct memory_circles *circles)
         list_append(&dead, first);
     }
     pthread_mutex_unlock(&circles->lock);
-    while (!list_empty(&dead)) {
-        struct memory_circle *circle = CONTAINER_OF(dead.next, struct memory_circle, by_use);
-        list_remove(&circle->by_use);
+    struct list *at = dead.next;
+    while (at != &dead) {
+        struct memory_circle *circle = CONTAINER_OF(at, struct memory_circle, by_use);
+        at = at->next;
         release(circles, circle);
     }
 }

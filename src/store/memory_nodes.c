@@ -13,7 +13,7 @@ static bool node_matches(const struct table_node *node, struct slice key)
 bool memory_nodes_init(struct memory_nodes *nodes, size_t max, uint64_t hash_seed)
 {
     *nodes = (struct memory_nodes){
-        .by_number = calloc(max, sizeof(*nodes->by_number)),
+        .by_number = calloc(max, sizeof(struct memory_node *)),
         .online = calloc(max / 64 + 1, sizeof(*nodes->online)),
         .free_numbers = calloc(max, sizeof(*nodes->free_numbers)),
         .max = max,
