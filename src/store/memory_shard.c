@@ -246,10 +246,20 @@ static struct memory_user *make_user(struct memory_shard *shard, struct slice us
     return user;
 }
 
+/* A connection without a device of its own is called by its id, which need not be kept twice. */
+static bool is_own_device(const struct lease *lease)
+{
+    char conn_id[ULID_TEXT_LEN];
+    ulid_write(conn_id, &lease->conn_id);
+    return slice_equal(lease->device_id, (struct slice){conn_id, sizeof(conn_id)});
+}
+
 static struct memory_lease *make_lease(struct memory_shard *shard, const struct lease *lease,
                                        uint16_t gateway)
 {
-    struct memory_lease *made = malloc(sizeof(*made) + lease->device_id.len);
+    bool own_device = is_own_device(lease);
+    size_t device_len = own_device ? 0 : lease->device_id.len;
+    struct memory_lease *made = malloc(sizeof(*made) + device_len);
     if (!made)
         return NULL;
     *made = (struct memory_lease){
@@ -257,10 +267,11 @@ static struct memory_lease *make_lease(struct memory_shard *shard, const struct 
         .last_heartbeat_ms = lease->last_heartbeat_ms,
         .gateway = gateway,
         .idle = lease->idle,
-        .device_len = (uint8_t)lease->device_id.len,
+        .own_device = own_device,
+        .device_len = (uint8_t)device_len,
     };
-    if (lease->device_id.len)
-        memcpy(made->device, lease->device_id.data, lease->device_id.len);
+    if (device_len)
+        memcpy(made->device, lease->device_id.data, device_len);
     list_init(&made->by_expiry);
     table_insert(&shard->leases, &made->node, conn_key(&lease->conn_id));
     return made;

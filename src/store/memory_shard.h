@@ -39,6 +39,7 @@ struct memory_lease {
     int64_t last_heartbeat_ms;
     uint16_t gateway;
     bool idle;
+    bool own_device; /* the device is called by conn_id; device_len is 0 then */
     uint8_t device_len;
     char device[];
 };

@@ -377,11 +377,15 @@ static struct lease lease_of(const struct memory_state *state, const struct memo
                              struct slice user_id, char device[DEVICE_ID_BYTES_MAX])
 {
     const struct gateway_slot *gateway = &state->gateways[lease->gateway];
-    memcpy(device, lease->device, lease->device_len);
+    size_t device_len = lease->own_device ? ULID_TEXT_LEN : lease->device_len;
+    if (lease->own_device)
+        ulid_write(device, &lease->conn_id);
+    else
+        memcpy(device, lease->device, device_len);
     return (struct lease){
         .conn_id = lease->conn_id,
         .user_id = user_id,
-        .device_id = {device, lease->device_len},
+        .device_id = {device, device_len},
         .gateway_id = {gateway->id, gateway->id_len},
         .connected_at_ms = ulid_time_ms(&lease->conn_id),
         .last_heartbeat_ms = lease->last_heartbeat_ms,
