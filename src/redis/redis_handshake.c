@@ -100,6 +100,10 @@ enum redis_handshake_result redis_handshake_answer(struct redis_handshake *hands
     }
     if (failed && step != REDIS_STEP_NAME) /* some services allow no names */
         return refuse(reply, step, problem);
+    if (step == REDIS_STEP_PING && !slice_is(reply->text, "PONG")) {
+        *problem = REDIS_NOT_UNDERSTOOD;
+        return REDIS_NOT_SHAKEN;
+    }
     if (step == REDIS_STEP_HELLO) {
         if (handshake->identity->wants_master && is_replica(reply)) {
             *problem = REDIS_READ_ONLY;

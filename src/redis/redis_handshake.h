@@ -6,7 +6,8 @@
  *     unknown to the server (before Redis 6, some proxies)
  *   [AUTH [user] password] [CLIENT SETNAME name] [SELECT database] PING      in version 2
  *
- * The PING finds out what the others do not: a server that is still loading.
+ * The PING finds out what the others do not: a server that is still loading, or one that only echoes (a
+ * socket can even be connected to itself, where nobody listens on a port that the system gives away).
  */
 #ifndef ROLLCALL_REDIS_REDIS_HANDSHAKE_H
 #define ROLLCALL_REDIS_REDIS_HANDSHAKE_H

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -444,16 +445,18 @@ static void fenced_commands_are_answered_together(void **state)
 }
 
 /* A certificate for 127.0.0.1, signed by itself. */
-static void make_certificate(const char *folder)
+static void make_certificate(const char *cert, const char *key)
 {
-    char command[512];
-    snprintf(
-        command, sizeof(command),
-        "cd %s && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 "
-        "-subj /CN=redis -addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem "
-        "2>/dev/null",
-        folder);
-    assert_int_equal(system(command), 0);
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        execlp("openssl", "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+               "ec_paramgen_curve:P-256", "-nodes", "-days", "1", "-subj", "/CN=redis", "-addext",
+               "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert, (char *)NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
 }
 
 static void tls_is_spoken_with_those_we_trust(void **state)
@@ -465,9 +468,9 @@ static void tls_is_spoken_with_those_we_trust(void **state)
     char key[64];
     char tls_port[8];
     assert_non_null(mkdtemp(folder));
-    make_certificate(folder);
     snprintf(cert, sizeof(cert), "%s/cert.pem", folder);
     snprintf(key, sizeof(key), "%s/key.pem", folder);
+    make_certificate(cert, key);
     redis_server_start(&fixture->server, REDIS_DEFAULTS);
     uint16_t port = fixture->server.port;
     redis_server_stop(&fixture->server); /* its port is free, and is not its TLS port below */
