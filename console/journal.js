@@ -1,8 +1,22 @@
 /** The last things that happened, latest first. */
+import { happening } from './wording.js';
+
 const ENTRIES_MAX = 8;
 
 export class Journal {
   #list = document.getElementById('journal');
+  #seen = new Map();
+
+  /** Tells of everybody else's coming and going. */
+  constructor({ client, me }) {
+    this.#list.replaceChildren();
+    client.on('presence', (presence) => {
+      const name = presence.user_id;
+      const what = happening(this.#seen.get(name), presence);
+      this.#seen.set(name, presence);
+      if (what !== null && name !== me) this.add(name, what);
+    });
+  }
 
   add(name, what) {
     const entry = document.createElement('li');
@@ -22,9 +36,5 @@ export class Journal {
     entry.append(time, text);
     this.#list.prepend(entry);
     while (this.#list.childElementCount > ENTRIES_MAX) this.#list.lastElementChild.remove();
-  }
-
-  clear() {
-    this.#list.replaceChildren();
   }
 }

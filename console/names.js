@@ -4,7 +4,8 @@
  * Names are kept, latest first, in localStorage; a tab that joins says so on a BroadcastChannel and
  * the others begin to watch it.
  */
-const STORAGE_KEY = 'rollcall.names';
+const NAMES_KEY = 'rollcall.names';
+const PRIVACY_KEY = 'rollcall.privacy-chosen';
 const CHANNEL = 'rollcall';
 const NAMES_MAX = 12;
 const SUGGESTED = ['alice', 'bob', 'carol', 'dave', 'erin', 'frank'];
@@ -20,20 +21,19 @@ export class Names {
   }
 
   get known() {
-    try {
-      const names = JSON.parse(localStorage.getItem(STORAGE_KEY));
-      return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
-    } catch {
-      return [];
-    }
+    return this.#read(NAMES_KEY);
   }
 
   remember(name) {
-    this.#store([name, ...this.known.filter((known) => known !== name)].slice(0, NAMES_MAX));
+    const others = this.known.filter((known) => known !== name);
+    this.#write(NAMES_KEY, [name, ...others].slice(0, NAMES_MAX));
   }
 
   forget(name) {
-    this.#store(this.known.filter((known) => known !== name));
+    this.#write(
+      NAMES_KEY,
+      this.known.filter((known) => known !== name),
+    );
   }
 
   announce(name) {
@@ -41,15 +41,34 @@ export class Names {
     this.#channel.postMessage({ joined: name });
   }
 
+  /** Whether somebody chose, in this browser, who may see them. */
+  hasChosenPrivacy(name) {
+    return this.#read(PRIVACY_KEY).includes(name);
+  }
+
+  choosePrivacy(name) {
+    const others = this.#read(PRIVACY_KEY).filter((known) => known !== name);
+    this.#write(PRIVACY_KEY, [name, ...others].slice(0, NAMES_MAX));
+  }
+
   /** Names for one click. */
   suggest(count, except = []) {
     return SUGGESTED.filter((name) => !except.includes(name)).slice(0, count);
   }
 
-  /** A browser without storage still has this page. */
-  #store(names) {
+  #read(key) {
     try {
-      localStorage.setItem(STORAGE_KEY, JSON.stringify(names));
+      const names = JSON.parse(localStorage.getItem(key));
+      return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
+    } catch {
+      return [];
+    }
+  }
+
+  /** A browser without storage still has this page. */
+  #write(key, names) {
+    try {
+      localStorage.setItem(key, JSON.stringify(names));
     } catch {
       /* nothing to be done, nothing lost */
     }

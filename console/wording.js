@@ -24,11 +24,11 @@ export function statusLine(presence, nowMs) {
   return presence.stale ? `${line} (as last known)` : line;
 }
 
-function plainStatus({ status, in_call: inCall, last_seen: lastSeen }, nowMs) {
+function plainStatus({ status, last_seen: lastSeen }, nowMs) {
   if (status === 'unknown') return 'not here yet, or hidden';
   if (status === 'offline')
     return lastSeen ? `offline · last seen ${ago(lastSeen, nowMs)}` : 'offline';
-  return inCall ? `${status} · in a call` : status;
+  return status;
 }
 
 /** What happened between two presences of one person, or null if nothing worth telling. */
@@ -37,18 +37,25 @@ export function happening(before, after) {
   if (before === undefined) return here(after.status) ? 'is here' : null;
   if (!here(before.status) && here(after.status)) return 'came online';
   if (here(before.status) && !here(after.status)) return 'left';
-  if (after.status === 'away') return 'went away';
+  if (before.status === 'online' && after.status === 'away') return 'went away';
   if (before.status === 'away' && after.status === 'online') return 'is back';
+  if (!before.in_call && after.in_call) return 'is in a call';
   return null;
 }
 
-/** The same colour for the same name everywhere. */
-export function hueOf(name) {
+/** The initial on a colour that is the same for a name everywhere. */
+export function dress(avatar, name) {
+  avatar.textContent = [...name][0] ?? '';
+  avatar.dataset.hue = hueOf(name);
+}
+
+/** Seconds as a clock shows them: 1:05. */
+export function clock(seconds) {
+  return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`;
+}
+
+function hueOf(name) {
   let sum = 0;
   for (const character of name) sum = (sum * 31 + character.codePointAt(0)) % 9973;
   return sum % HUES;
-}
-
-export function initialOf(name) {
-  return [...name][0] ?? '';
 }

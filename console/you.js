@@ -1,5 +1,5 @@
 /** The user's own card: how others see them, away at will, and the door. */
-import { hueOf, initialOf } from './wording.js';
+import { dress } from './wording.js';
 
 export class You {
   #card = document.querySelector('.you');
@@ -11,9 +11,7 @@ export class You {
   constructor({ client, name, onLeave }) {
     this.#client = client;
     this.#name = name;
-    const avatar = document.getElementById('you-avatar');
-    avatar.textContent = initialOf(name);
-    avatar.dataset.hue = hueOf(name);
+    dress(document.getElementById('you-avatar'), name);
     document.getElementById('you-name').textContent = name;
     document.getElementById('leave').onclick = onLeave;
     this.#away.onclick = () => this.#appearAway(this.#away.getAttribute('aria-pressed') !== 'true');
@@ -39,8 +37,10 @@ export class You {
 
   #draw() {
     const connected = this.#client.state === 'READY';
-    const status = (connected && this.#client.presence(this.#name)?.status) || 'unknown';
+    const presence = connected ? this.#client.presence(this.#name) : undefined;
+    const status = presence?.status ?? 'unknown';
     this.#card.dataset.status = status;
-    this.#status.textContent = status === 'unknown' ? 'not connected' : `others see you ${status}`;
+    const inCall = presence?.in_call ? ', in a call' : '';
+    this.#status.textContent = presence ? `you are ${status}${inCall}` : 'not connected';
   }
 }

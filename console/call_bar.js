@@ -1,0 +1,91 @@
+/** The bar that rings, counts the time and hangs up. */
+import { clock, dress } from './wording.js';
+
+const TICK_MS = 500;
+
+const MEDIA = {
+  new: 'connecting …',
+  connecting: 'connecting …',
+  disconnected: 'the line is interrupted …',
+  failed: 'no way to the other side',
+};
+
+const byId = (id) => document.getElementById(id);
+
+export class CallBar {
+  #bar = byId('call');
+  #call = null;
+  #shown = null;
+  #ticker;
+
+  constructor({ onAccept, onHangUp, onMute }) {
+    byId('call-accept').onclick = onAccept;
+    byId('call-end').onclick = onHangUp;
+    byId('call-mute').onclick = () => onMute(!this.#call.muted);
+  }
+
+  draw(call) {
+    this.#call = call;
+    clearInterval(this.#ticker);
+    this.#bar.hidden = call === null;
+    if (call === null) {
+      this.#shown = null;
+      return;
+    }
+    this.#bar.dataset.state = call.state;
+    this.#bar.dataset.media = call.media;
+    byId('call-name').textContent = call.peer;
+    dress(byId('call-avatar'), call.peer);
+    this.#drawButtons(call);
+    this.#drawText();
+    if (call.state === 'active') this.#ticker = setInterval(() => this.#drawText(), TICK_MS);
+    this.#announce(call);
+  }
+
+  sound(stream) {
+    const audio = byId('call-sound');
+    audio.srcObject = stream;
+    if (stream !== null) audio.play().catch(() => {}); // no sound card, or none allowed
+  }
+
+  dispose() {
+    clearInterval(this.#ticker);
+    this.draw(null);
+  }
+
+  #drawButtons({ state, muted }) {
+    byId('call-accept').hidden = state !== 'incoming';
+    byId('call-mute').hidden = state !== 'active';
+    byId('call-mute').setAttribute('aria-pressed', String(muted));
+    byId('call-end').hidden = state === 'ended';
+    byId('call-end-text').textContent =
+      { incoming: 'Decline', calling: 'Cancel' }[state] ?? 'Hang up';
+  }
+
+  #drawText() {
+    const text = byId('call-text');
+    const words = this.#words(this.#call);
+    if (text.textContent !== words) text.textContent = words;
+  }
+
+  #words(call) {
+    if (call.state === 'incoming') return 'is calling you';
+    if (call.state === 'calling') return 'ringing …';
+    const spent = call.startedMs === null ? null : (call.endedMs ?? Date.now()) - call.startedMs;
+    const time = spent === null ? [] : [clock(spent / 1000)];
+    if (call.state === 'ended') return [call.ending, ...time].join(' · ');
+    const quiet = call.silent ? ['no microphone'] : [];
+    return [...time, ...(MEDIA[call.media] ? [MEDIA[call.media]] : []), ...quiet].join(' · ');
+  }
+
+  /** Once a state: whoever does not see the bar must hear of the call, not of its seconds. */
+  #announce(call) {
+    const state = `${call.peer} ${call.state}`;
+    if (state === this.#shown) return;
+    this.#shown = state;
+    const said = { active: 'Call answered', ended: call.ending }[call.state] ?? this.#words(call);
+    byId('announcer').textContent = `${call.peer}: ${said}`;
+    const idle = document.activeElement === document.body; // never under a hand that types
+    if (call.state === 'incoming' && idle) byId('call-accept').focus();
+  }
+}

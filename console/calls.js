@@ -1,0 +1,219 @@
+/**
+ * The user's call: there is at most one.
+ *
+ *   idle ── ring() ──────────► calling ── call_accepted ──► active
+ *     └──── call_incoming ───► incoming ── accept() ──────► active
+ *   calling, incoming, active ── hangUp(), call_rejected, call_ended, error ──► ended
+ *   ended ── a few seconds, or the next call ──► idle, calling, incoming
+ *
+ * If both call each other at the same time the server makes one call of it; whose it became, and so
+ * who offers, is told by `from` of `call_accepted`.
+ */
+import { SoundLink } from './sound_link.js';
+
+const ENDED_SHOWN_MS = 4000;
+
+/** After a reconnect the server says how a call stands; if it does not, the call is over. */
+const CONFIRM_WAIT_MS = 3000;
+
+const LIVE = ['calling', 'incoming', 'active'];
+
+const ENDINGS = {
+  hangup: 'Call ended',
+  rejected: 'Declined',
+  cancelled: 'Call cancelled',
+  timeout: 'No answer',
+  busy: 'In another call',
+  answered_elsewhere: 'Answered on another device',
+  disconnected: 'Connection lost',
+};
+
+const REFUSALS = { CALL_BUSY: 'In another call', CALL_UNAVAILABLE: 'Cannot be reached now' };
+
+export class Calls {
+  #client;
+  #me;
+  #onChange;
+  #onRemote;
+  #call = null;
+
+  /** `onChange(call)`: null, or what there is to show. `onRemote(stream)`: the other's sound. */
+  constructor({ client, me, onChange, onRemote }) {
+    this.#client = client;
+    this.#me = me;
+    this.#onChange = onChange;
+    this.#onRemote = onRemote;
+    client.on('call_incoming', (push) => this.#incoming(push));
+    client.on('call_ringing', (push) => this.#confirmed(push));
+    client.on('call_accepted', (push) => this.#accepted(push));
+    client.on('call_rejected', (push) => this.#endedBy(push, 'rejected'));
+    client.on('call_ended', (push) => this.#endedBy(push, push.reason));
+    client.on('call_signal', ({ call_id: id, data }) => {
+      if (this.#isCurrent(id)) this.#call.link?.receive(data);
+    });
+    client.on('state', ({ state }) => this.#connectionChanged(state));
+  }
+
+  get live() {
+    return this.#call !== null && LIVE.includes(this.#call.state);
+  }
+
+  async ring(peer) {
+    if (this.live) return;
+    const call = this.#begin({ state: 'calling', peer, outgoing: true });
+    try {
+      const { call_id: callId } = await this.#client.requestCall(peer);
+      call.callId ??= callId;
+      if (call.state === 'ended') await this.#client.endCall(callId);
+    } catch (error) {
+      this.#end(call, REFUSALS[error.code] ?? error.message);
+    }
+  }
+
+  /** The link is there before the answer is sent: the other's offer may come at once. */
+  async accept() {
+    const call = this.#call;
+    if (call?.state !== 'incoming') return;
+    this.#activate(call, false);
+    try {
+      await this.#client.acceptCall(call.callId);
+    } catch (error) {
+      this.#end(call, error.message);
+    }
+  }
+
+  /** Declines, cancels or ends, whatever the call is at. */
+  hangUp() {
+    const call = this.#call;
+    if (!this.live) return;
+    const { callId, state } = call;
+    this.#end(call, { incoming: 'Declined', calling: 'Call cancelled' }[state] ?? 'Call ended');
+    if (callId === null) return; // ring() ends it when its id is known
+    const told =
+      state === 'incoming' ? this.#client.rejectCall(callId) : this.#client.endCall(callId);
+    told.catch(() => {});
+  }
+
+  mute(muted) {
+    if (this.#call === null) return;
+    this.#call.muted = muted;
+    this.#call.link?.mute(muted);
+    this.#onChange(this.#call);
+  }
+
+  dispose() {
+    this.hangUp();
+    this.#onChange(null);
+    clearTimeout(this.#call?.timer);
+    this.#call = null;
+  }
+
+  // --- What the server says -----------------------------------------------------------------------
+
+  #incoming({ call_id: callId, from }) {
+    if (this.#isCurrent(callId)) this.#confirm();
+    else if (!this.live) this.#begin({ state: 'incoming', peer: from, callId });
+    // else the server knows that the user is busy, or is making one call of two
+  }
+
+  #accepted(push) {
+    const call = this.#call;
+    if (!this.live) return;
+    const ours = call.callId === null && [push.from, push.to].includes(call.peer);
+    if (!ours && !this.#isCurrent(push.call_id)) return;
+    call.callId = push.call_id;
+    if (call.state === 'active') this.#confirm();
+    else this.#activate(call, push.from === this.#me);
+  }
+
+  #endedBy({ call_id: callId }, reason) {
+    if (this.#isCurrent(callId)) this.#end(this.#call, ENDINGS[reason] ?? 'Call ended', reason);
+  }
+
+  #confirmed({ call_id: callId }) {
+    if (this.#isCurrent(callId)) this.#confirm();
+  }
+
+  #isCurrent(callId) {
+    return this.live && this.#call.callId === callId;
+  }
+
+  // --- States -------------------------------------------------------------------------------------
+
+  #begin(fields) {
+    clearTimeout(this.#call?.timer);
+    this.#call = {
+      callId: null,
+      outgoing: false,
+      link: null,
+      media: 'new',
+      silent: false,
+      muted: false,
+      startedMs: null,
+      ending: null,
+      unconfirmed: false,
+      ...fields,
+    };
+    this.#onChange(this.#call);
+    return this.#call;
+  }
+
+  #activate(call, offers) {
+    call.state = 'active';
+    call.link = new SoundLink({
+      offers,
+      signal: (data) => this.#client.signal(call.callId, data),
+      events: {
+        state: (media) => this.#mediaChanged(call, media),
+        remote: (stream) => this.#onRemote(stream),
+        silent: () => {
+          call.silent = true;
+          this.#onChange(call);
+        },
+      },
+    });
+    this.#onChange(call);
+  }
+
+  #mediaChanged(call, media) {
+    call.media = media;
+    if (media === 'connected') call.startedMs ??= Date.now();
+    if (call === this.#call) this.#onChange(call);
+  }
+
+  #end(call, ending, reason = null) {
+    if (call.state === 'ended') return;
+    call.missed = call.state === 'incoming' && ['cancelled', 'timeout'].includes(reason);
+    call.state = 'ended';
+    call.ending = ending;
+    call.endedMs = Date.now();
+    call.link?.close();
+    if (call !== this.#call) return;
+    this.#onRemote(null);
+    this.#onChange(call);
+    call.timer = setTimeout(() => {
+      if (call !== this.#call) return;
+      this.#call = null;
+      this.#onChange(null);
+    }, ENDED_SHOWN_MS);
+  }
+
+  // --- Lost connections ---------------------------------------------------------------------------
+
+  #connectionChanged(state) {
+    const call = this.#call;
+    if (!this.live) return;
+    if (state === 'DISCONNECTED') call.unconfirmed = call.callId !== null;
+    if (state !== 'READY' || !call.unconfirmed) return;
+    setTimeout(() => {
+      if (call.unconfirmed) this.#end(call, ENDINGS.disconnected);
+    }, CONFIRM_WAIT_MS);
+  }
+
+  /** Signals may have been lost with the old connection. */
+  #confirm() {
+    if (!this.#call.unconfirmed) return;
+    this.#call.unconfirmed = false;
+    this.#call.link?.restart();
+  }
+}

@@ -1,0 +1,61 @@
+/** Who sees the user, and whom the user does not want to see. */
+import { dress } from './wording.js';
+
+const SETTINGS = { presence_visibility: 'see-presence', last_seen_visibility: 'see-last-seen' };
+
+const byId = (id) => document.getElementById(id);
+
+export class Privacy {
+  #backend;
+  #roster;
+  #onUnblock;
+  #onProblem;
+
+  constructor({ backend, roster, onUnblock, onChosen, onProblem }) {
+    this.#backend = backend;
+    this.#roster = roster;
+    this.#onUnblock = onUnblock;
+    this.#onProblem = onProblem;
+    for (const [setting, id] of Object.entries(SETTINGS)) {
+      byId(id).onchange = async () => {
+        onChosen();
+        await this.#change({ [setting]: byId(id).value });
+      };
+    }
+    this.draw();
+  }
+
+  show(settings) {
+    for (const [setting, id] of Object.entries(SETTINGS)) byId(id).value = settings[setting];
+  }
+
+  draw() {
+    const items = this.#roster.blocked.map((name) => this.#blockedRow(name));
+    byId('blocked').replaceChildren(...items);
+    byId('blocked-section').hidden = items.length === 0;
+  }
+
+  dispose() {
+    byId('privacy').open = false;
+  }
+
+  /** If the server did not take it, the page must not say it did. */
+  async #change(changes) {
+    try {
+      this.show(await this.#backend.changeSettings(changes));
+    } catch (error) {
+      this.#onProblem(error);
+      this.show(await this.#backend.settings());
+    }
+  }
+
+  #blockedRow(name) {
+    const row = byId('blocked-template').content.firstElementChild.cloneNode(true);
+    dress(row.querySelector('.avatar'), name);
+    row.querySelector('.person-name').textContent = name;
+    const button = row.querySelector('button');
+    button.setAttribute('aria-label', `Unblock ${name}`);
+    button.addEventListener('click', () => this.#onUnblock(name));
+    return row;
+  }
+}

@@ -1,0 +1,38 @@
+/** Those who want to be contacts, with an answer for each. */
+import { Rows } from './rows.js';
+
+export class Requests {
+  #roster;
+  #rows;
+  #section = document.getElementById('requests-section');
+
+  constructor({ client, roster, onAccept, onDecline }) {
+    this.#roster = roster;
+    this.#rows = new Rows({
+      listId: 'requests',
+      templateId: 'request-template',
+      presenceOf: (name) => client.presence(name),
+      build: (row, name) => {
+        for (const [action, label, answer] of [
+          ['accept', 'Accept', onAccept],
+          ['decline', 'Decline', onDecline],
+        ]) {
+          const button = row.querySelector(`[data-action=${action}]`);
+          button.setAttribute('aria-label', `${label} ${name}`);
+          button.addEventListener('click', () => answer(name));
+        }
+      },
+    });
+    client.on('presence', ({ user_id: name }) => this.#rows.redraw(name));
+    this.draw();
+  }
+
+  draw() {
+    this.#rows.show(this.#roster.asking);
+    this.#section.hidden = this.#roster.asking.length === 0;
+  }
+
+  dispose() {
+    this.#rows.dispose();
+  }
+}
