@@ -1,0 +1,191 @@
+/** The chat on the page: typing, messages both ways, unread counts, reloads and reconnects. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, test } from 'node:test';
+import { launchBrowser } from './support/browser.mjs';
+import { rest } from './support/client.mjs';
+import {
+  PHONE,
+  appears,
+  befriendByClick,
+  button,
+  disappears,
+  friendRow,
+  openAs,
+  openContext,
+  overflow,
+  screenshot,
+  sees,
+  seesStatus,
+} from './support/page.mjs';
+import { startServer } from './support/server.mjs';
+
+let server;
+let browser;
+let contexts = [];
+
+/** Enough to fill a history in one go. */
+const SETTINGS = { 'gateway.backpressure.inbound.rate_limit_burst': 100 };
+
+before(async () => {
+  server = await startServer({ settings: SETTINGS });
+  browser = await launchBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+afterEach(async () => {
+  await Promise.all(contexts.map((context) => context.close()));
+  contexts = [];
+});
+
+async function friends(one, other, place = server) {
+  const opening = [one, other].map(async (name) => {
+    const context = await openContext(browser);
+    contexts.push(context);
+    return openAs(context, place, name);
+  });
+  const tabs = await Promise.all(opening);
+  await befriendByClick(tabs[0], one, tabs[1], other);
+  return tabs;
+}
+
+const openChat = (tab, name) => friendRow(tab, name).locator('.opener').click();
+
+const unread = (tab, name) => friendRow(tab, name).locator('.unread');
+
+async function write(tab, text) {
+  await tab.getByLabel('Message', { exact: true }).fill(text);
+  await tab.keyboard.press('Enter');
+}
+
+const message = (tab, text) => tab.locator('.message', { hasText: text });
+
+const bodies = async (tab) =>
+  (await tab.locator('.bubble').allTextContents()).map((text) => text.replace(/^[^:]*: /, ''));
+
+const complaints = () => contexts.flatMap((context) => context.complaints);
+
+test('two people write to each other, and see each other typing', async () => {
+  const [alice, bob] = await friends('alice', 'bob');
+  await openChat(alice, 'bob');
+  await write(alice, 'good morning');
+  await sees(message(alice, 'good morning').locator('.message-note'), /^\d\d:\d\d · sent$/);
+  await sees(unread(bob, 'alice'), '1');
+
+  await openChat(bob, 'alice');
+  await appears(message(bob, 'good morning'));
+  await disappears(unread(bob, 'alice'));
+  await bob.getByLabel('Message', { exact: true }).pressSequentially('hel');
+  await sees(alice.locator('#typing'), 'bob is typing');
+  await screenshot(alice, 'typing');
+  await write(bob, 'hello alice, how are you on this fine day?');
+  await sees(alice.locator('#typing'), '');
+  await appears(message(alice, 'hello alice'));
+  await write(alice, 'very well');
+  await appears(message(bob, 'very well'));
+  assert.deepEqual(await bodies(bob), await bodies(alice));
+  await screenshot(bob, 'chat');
+
+  await bob.getByLabel('Message', { exact: true }).pressSequentially('never sent');
+  await sees(alice.locator('#typing'), 'bob is typing');
+  await bob.getByLabel('Message', { exact: true }).fill('');
+  await sees(alice.locator('#typing'), '');
+  assert.deepEqual(complaints(), []);
+});
+
+test('a reload keeps the conversation open and complete, and what was read stays read', async () => {
+  const [carol, dave] = await friends('carol', 'dave');
+  await openChat(carol, 'dave');
+  for (const text of ['one', 'two', 'three']) await write(carol, text);
+  await openChat(dave, 'carol');
+  await write(dave, 'four');
+  await appears(message(carol, 'four'));
+  await Promise.all([carol.reload(), dave.reload()]);
+  for (const tab of [carol, dave]) {
+    await appears(message(tab, 'four'));
+    assert.deepEqual(await bodies(tab), ['one', 'two', 'three', 'four']);
+  }
+  await button(dave, 'Close the chat').click();
+  await seesStatus(friendRow(dave, 'carol'), 'online');
+  assert.ok(await unread(dave, 'carol').isHidden());
+  await write(carol, 'five');
+  await write(carol, 'six');
+  await sees(unread(dave, 'carol'), '2');
+  await dave.reload();
+  await sees(unread(dave, 'carol'), '2');
+  await openChat(dave, 'carol');
+  await disappears(unread(dave, 'carol'));
+  await dave.reload();
+  await appears(message(dave, 'six'));
+  assert.ok(await unread(dave, 'carol').isHidden());
+  assert.deepEqual(complaints(), []);
+});
+
+test('earlier messages are fetched on demand', async () => {
+  const [erin, frank] = await friends('erin', 'frank');
+  const token = await server.token('erin');
+  await openChat(erin, 'frank');
+  await write(erin, 'number 1');
+  await sees(message(erin, 'number 1').locator('.message-note'), /sent$/);
+  for (let number = 2; number <= 60; number += 1) {
+    const body = { client_message_id: `m${number}`, body: `number ${number}` };
+    const sent = await rest(server, 'POST', '/v1/chats/dm%3Aerin%3Afrank/messages', { token, body });
+    assert.equal(sent.status, 201);
+  }
+  await openChat(frank, 'erin');
+  await appears(message(frank, 'number 60'));
+  const before = await bodies(frank);
+  assert.equal(before.length, 50);
+  await button(frank, 'Earlier messages').click();
+  await disappears(button(frank, 'Earlier messages'));
+  assert.deepEqual(
+    await bodies(frank),
+    Array.from({ length: 60 }, (_, index) => `number ${index + 1}`),
+  );
+});
+
+test('a message written without a connection is sent when there is one again', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-page-'));
+  let second = await startServer({ dataDir });
+  try {
+    const [grace, heidi] = await friends('grace', 'heidi', second);
+    await openChat(grace, 'heidi');
+    await openChat(heidi, 'grace');
+    await write(grace, 'before');
+    await appears(message(heidi, 'before'));
+    await second.stop('SIGKILL');
+    await sees(grace.locator('#connection-text'), /^reconnecting/);
+    await write(grace, 'meanwhile');
+    await sees(message(grace, 'meanwhile').locator('.message-note'), 'sending …');
+    await screenshot(grace, 'sending');
+    second = await startServer({ dataDir, port: second.port });
+    await Promise.all([grace, heidi].map((tab) => button(tab, 'now').click().catch(() => {})));
+    await appears(message(heidi, 'meanwhile'));
+    await sees(message(grace, 'meanwhile').locator('.message-note'), /sent$/);
+    assert.deepEqual(await bodies(heidi), ['before', 'meanwhile']);
+  } finally {
+    await second.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+test('on a phone the chat takes the whole page, and the way back leads to the list', async () => {
+  const [ivan] = await friends('ivan', 'judy');
+  await ivan.setViewportSize(PHONE);
+  await openChat(ivan, 'judy');
+  await write(ivan, `a-word-that-is-far-too-long-to-fit-${'o'.repeat(120)}`);
+  await appears(ivan.locator('.message'));
+  assert.equal(await overflow(ivan), 0);
+  assert.ok(await ivan.locator('#friends').isHidden());
+  const send = await button(ivan, 'Send').boundingBox();
+  assert.ok(send.y + send.height <= PHONE.height, 'the line to write on is in view');
+  await button(ivan, 'Close the chat').click();
+  await appears(friendRow(ivan, 'judy'));
+  assert.deepEqual(complaints(), []);
+});
