@@ -1,5 +1,7 @@
 #include "message/fields.h"
 
+#include "auth/user_id.h"
+
 bool fields_scan(struct fields_scratch *scratch, struct json *json, const char **problem)
 {
     struct slice key;
@@ -64,6 +66,13 @@ static bool read_id(struct fields_scratch *scratch, struct slice raw, void *out)
     return fields_string(raw, id) && id->len > 0 && id->len <= USER_ID_BYTES_MAX;
 }
 
+/* Nobody can bear another name: a token with it would have been refused. */
+static bool read_user(struct fields_scratch *scratch, struct slice raw, void *out)
+{
+    (void)scratch;
+    return fields_string(raw, out) && user_id_valid(*(struct slice *)out);
+}
+
 /* How long a body may be is for its handler to say: it has an error of its own. */
 static bool read_text(struct fields_scratch *scratch, struct slice raw, void *out)
 {
@@ -95,7 +104,7 @@ static bool read_users(struct fields_scratch *scratch, struct slice raw, void *o
         if (count == FIELDS_USERS_MAX)
             return false;
         struct slice *id = &scratch->users[count++];
-        if (!json_string(&json, id) || id->len == 0 || id->len > USER_ID_BYTES_MAX)
+        if (!json_string(&json, id) || !user_id_valid(*id))
             return false;
     }
     *(struct user_list *)out = (struct user_list){scratch->users, count};
@@ -152,7 +161,7 @@ static const struct field FIELDS[MESSAGE_CONNECTION_ESTABLISHED][FIELDS_PER_MESS
                                "after_sequence must be a whole number, 0 or more"},
                               {"limit", AT(sync.limit), read_count, false,
                                "limit must be a whole number, 0 or more"}},
-    [MESSAGE_CALL_REQUEST] = {{"to", AT(call.to), read_id, true, "to must be a user id"},
+    [MESSAGE_CALL_REQUEST] = {{"to", AT(call.to), read_user, true, "to must be a user id"},
                               CALL(false)},
     [MESSAGE_CALL_ACCEPT] = {CALL(true)},
     [MESSAGE_CALL_REJECT] = {CALL(true)},

@@ -144,6 +144,8 @@ static void lists_of_anything_else_are_refused(void **state)
         "{\"user_ids\":{}}",
         "{\"user_ids\":[7]}",
         "{\"user_ids\":[\"\"]}",
+        "{\"user_ids\":[\"bo\\u0000b\"]}",
+        "{\"user_ids\":[\"bo\\nb\"]}",
         "{\"user_ids\":[\"bob\",null]}",
         "{\"user_ids\":[[\"bob\"]]}",
     };
