@@ -332,6 +332,14 @@ struct slice http1_header(const struct http1_head *head, struct slice name)
     return SLICE_NONE;
 }
 
+size_t http1_header_count(const struct http1_head *head, struct slice name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < head->header_count; i++)
+        count += http1_char_same_name(head->headers[i].name, name);
+    return count;
+}
+
 bool http1_header_has_token(const struct http1_head *head, struct slice name, struct slice token)
 {
     for (size_t i = 0; i < head->header_count; i++) {

@@ -80,6 +80,9 @@ enum http1_result http1_parse(struct slice input, size_t *scanned, struct http1_
 /* The value of the first field with that name, in any case; data is NULL when there is none. */
 struct slice http1_header(const struct http1_head *head, struct slice name);
 
+/* How many fields have that name. */
+size_t http1_header_count(const struct http1_head *head, struct slice name);
+
 /* Whether any field with that name lists `token`, in any case. */
 bool http1_header_has_token(const struct http1_head *head, struct slice name, struct slice token);
 

@@ -26,6 +26,12 @@ static void refuse(struct exchange **exchange, unsigned status, enum error_code 
     exchange_error(exchange, status, code, text);
 }
 
+/* A second key or version is refused even when it repeats the first (RFC 6455, 11.3.1 and 11.3.5). */
+static bool named_once(const struct http1_head *head, struct slice name)
+{
+    return http1_header_count(head, name) == 1;
+}
+
 /* The handshake as RFC 6455 wants it; false after an error was answered. */
 static bool check_handshake(struct exchange **exchange, char accept[WEBSOCKET_ACCEPT_BYTES + 1])
 {
@@ -40,6 +46,8 @@ static bool check_handshake(struct exchange **exchange, char accept[WEBSOCKET_AC
         return false;
     }
     if (head->version_minor == 0 || head->method != HTTP1_GET || (*exchange)->session->in.len ||
+        !named_once(head, SLICE("Sec-WebSocket-Version")) ||
+        !named_once(head, SLICE("Sec-WebSocket-Key")) ||
         !websocket_accept_key(http1_header(head, SLICE("Sec-WebSocket-Key")), accept)) {
         refuse(exchange, 400, ERROR_INVALID_MESSAGE, "not a WebSocket handshake");
         return false;

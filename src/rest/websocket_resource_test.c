@@ -74,6 +74,8 @@ static void what_is_no_handshake_is_refused(void **unused)
     expect_refused(ask("/v1/ws", UPGRADE "Sec-WebSocket-Version: 12\r\n" KEY), 426);
     assert_true(client_has(&alice, VERSION));
     expect_refused(ask("/v1/ws", UPGRADE VERSION "Sec-WebSocket-Key: short\r\n"), 400);
+    expect_refused(ask("/v1/ws", UPGRADE VERSION KEY KEY), 400);
+    expect_refused(ask("/v1/ws", UPGRADE VERSION VERSION KEY), 400);
     expect_refused(ask("/v1/ws", UPGRADE VERSION), 400);
     client_dial(&alice, &world, 0);
     client_print(&alice, "GET /v1/ws HTTP/1.0\r\n" UPGRADE VERSION KEY "\r\n");
