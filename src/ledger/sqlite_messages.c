@@ -69,39 +69,48 @@ static void set_counter(struct database *database, struct slice chat, int64_t se
     query_run(&query);
 }
 
-static void insert_message(struct database *database, const struct ledger_request *request,
+/* False when the sender's client_message_id is taken. A sequence that is taken is a failure. */
+static bool insert_message(struct database *database, const struct ledger_request *request,
                            int64_t sequence)
 {
     static const char INSERT_MESSAGE[] =
         "INSERT INTO messages (chat_id, message_id, sender, client_message_id, body, sequence, "
-        "sent_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)";
-    static const char INSERT_OUTBOX[] = "INSERT INTO outbox (chat_id, sequence) VALUES (?, ?)";
+        "sent_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (chat_id, sender, client_message_id) DO NOTHING";
     const struct request_input *input = &request->input;
     struct query query = query_of(database, INSERT_MESSAGE, input->chat, input->id, input->user);
     query_bind(&query, input->client_message_id);
     query_bind(&query, input->text);
     query_bind_int(&query, sequence);
     query_bind_int(&query, request->wall_ms);
-    query_run(&query);
-    struct query outbox = query_of(database, INSERT_OUTBOX, input->chat, SLICE_NONE, SLICE_NONE);
-    query_bind_int(&outbox, sequence);
-    query_run(&outbox);
+    return query_run(&query) > 0;
 }
 
+static void insert_outbox(struct database *database, struct slice chat, int64_t sequence)
+{
+    static const char INSERT_OUTBOX[] = "INSERT INTO outbox (chat_id, sequence) VALUES (?, ?)";
+    struct query query = query_of(database, INSERT_OUTBOX, chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&query, sequence);
+    query_run(&query);
+}
+
+/* A message is far more often new than sent again: inserting is what finds out. */
 enum ledger_status sqlite_messages_append(struct database *database, struct ledger_request *request)
 {
     const struct request_input *input = &request->input;
     enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
     if (status != LEDGER_OK)
         return status;
-    if (find_first_send(database, request))
-        return LEDGER_OK;
     struct counter counter = read_counter(database, input->chat);
     if (is_halted(&counter))
-        return LEDGER_HALTED;
+        return find_first_send(database, request) ? LEDGER_OK : LEDGER_HALTED;
     int64_t sequence = counter.value + 1;
+    if (!insert_message(database, request, sequence)) {
+        find_first_send(database, request);
+        return LEDGER_OK;
+    }
     set_counter(database, input->chat, sequence);
-    insert_message(database, request, sequence);
+    insert_outbox(database, input->chat, sequence);
     request->outcome.append = (struct ledger_append_outcome){
         .message_id = input->id,
         .sequence = (uint64_t)sequence,
