@@ -6,8 +6,8 @@
  *
  *   ledger_bench DIRECTORY [SECONDS_PER_STEP [MESSAGES_BEFORE]]
  *
- * MESSAGES_BEFORE fills the chat first, to show that a long chat is as fast as an empty one. Prints a
- * line of JSON per step.
+ * MESSAGES_BEFORE fills the chat first, to show that a long chat is as fast as a short one; then the
+ * time it takes to read a page at its start, middle and end comes first. Prints a line of JSON per step.
  */
 #include "base/random.h"
 #include "base/ulid.h"
@@ -20,7 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SENDERS_MAX = 2000, PLAIN_BATCH = 256, BODY_BYTES = 100, SAMPLES_MAX = 1 << 20 };
+enum {
+    SENDERS_MAX = 2000,
+    PLAIN_BATCH = 256,
+    BODY_BYTES = 100,
+    SAMPLES_MAX = 1 << 20,
+    PAGE_MESSAGES = 100,
+    PAGES = 300
+};
 
 static const char BODY[BODY_BYTES + 1] =
     "The quick brown fox jumps over the lazy dog, and the lazy dog lets it: it has seen better jumps ..";
@@ -246,14 +253,85 @@ static void make_plain_file(const char *path)
     close_bench(&bench, &ledger);
 }
 
-static void fill(struct bench *bench, unsigned long messages)
+/* Puts messages into the chat's file, in one transaction of SQLite's own making. */
+static void fill(const char *path, unsigned long messages)
 {
+    char sql[1024];
+    sqlite3 *database;
     if (!messages)
         return;
-    double rate = 0;
-    while (bench->sent < messages)
-        rate = measure_ledger(bench, SENDERS_MAX, 1);
-    fprintf(stderr, "filled %lu messages, the last at %.0f a second\n", bench->sent, rate);
+    make_plain_file(path);
+    if (sqlite3_open(path, &database) != SQLITE_OK)
+        die("cannot open the file to fill");
+    snprintf(
+        sql, sizeof(sql),
+        "BEGIN; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %lu) "
+        "INSERT INTO messages (chat_id, sequence, message_id, sender, client_message_id, body, "
+        "sent_at_ms) SELECT 'bench', i, hex(randomblob(13)), 'alice', 'before-' || i, '%s', "
+        "1794775261030 + i FROM n; "
+        "UPDATE chat_counters SET sequence = %lu WHERE chat_id = 'bench'; COMMIT;",
+        messages, BODY, messages);
+    run(database, sql);
+    sqlite3_close(database);
+}
+
+/* ---- pages ---- */
+
+static void page_read(void *arg, const struct ledger_messages_outcome *outcome)
+{
+    if (outcome->status != LEDGER_OK || outcome->count != PAGE_MESSAGES)
+        die("a page is not whole");
+    *(bool *)arg = true;
+}
+
+/* The median time from asking for a page to having it, nothing else going on. */
+static double page_us(struct bench *bench, uint64_t after)
+{
+    bench->sample_count = 0;
+    for (int i = 0; i < PAGES; i++) {
+        bool read = false;
+        int64_t started_us = clock_microseconds();
+        ledger_messages_after(&bench->client, SLICE("bench"), SLICE("bob"), after, PAGE_MESSAGES,
+                              page_read, &read);
+        while (!read)
+            loop_turn(&bench->loop, 1000);
+        bench->samples[bench->sample_count++] = clock_microseconds() - started_us;
+    }
+    return percentile_ms(bench, 50) * 1000;
+}
+
+static void measure_pages(struct bench *bench, unsigned long messages)
+{
+    if (messages < PAGE_MESSAGES)
+        return;
+    printf("{\"messages\":%lu,\"first_page_us\":%.0f,\"middle_page_us\":%.0f,"
+           "\"last_page_us\":%.0f}\n",
+           messages, page_us(bench, 0), page_us(bench, (messages - PAGE_MESSAGES) / 2),
+           page_us(bench, messages - PAGE_MESSAGES));
+    fflush(stdout);
+}
+
+/* ---- steps ---- */
+
+static double measure_fresh_plain(const char *path, double seconds)
+{
+    remove(path);
+    make_plain_file(path);
+    return measure_plain(path, seconds);
+}
+
+/* Plain SQLite before and after, since machines drift. */
+static void measure_step(struct bench *bench, const char *plain_path, unsigned senders,
+                         double seconds)
+{
+    double before = measure_fresh_plain(plain_path, seconds / 2);
+    double rate = measure_ledger(bench, senders, seconds);
+    double after = measure_fresh_plain(plain_path, seconds / 2);
+    double plain = (before + after) / 2;
+    printf("{\"senders\":%u,\"acknowledged_per_second\":%.0f,\"plain_per_second\":%.0f,"
+           "\"ratio\":%.2f,\"p99_ms\":%.2f,\"failed\":%lu}\n",
+           senders, rate, plain, rate / plain, percentile_ms(bench, 99), bench->failed);
+    fflush(stdout);
 }
 
 int main(int argc, char **argv)
@@ -266,30 +344,17 @@ int main(int argc, char **argv)
     if (argc < 2)
         die("usage: ledger_bench DIRECTORY [SECONDS_PER_STEP [MESSAGES_BEFORE]]");
     double seconds = argc > 2 ? atof(argv[2]) : 3;
+    unsigned long messages = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
     snprintf(path, sizeof(path), "%s/ledger.db", argv[1]);
     snprintf(plain_path, sizeof(plain_path), "%s/plain.db", argv[1]);
     bench.samples = malloc(SAMPLES_MAX * sizeof(*bench.samples));
     if (!bench.samples)
         die("out of memory");
-    make_plain_file(plain_path);
+    fill(path, messages);
     open_bench(&bench, &ledger, path);
-    fill(&bench, argc > 3 ? strtoul(argv[3], NULL, 10) : 0);
-    for (size_t i = 0; i < sizeof(STEPS) / sizeof(STEPS[0]); i++) {
-        double before = measure_plain(plain_path, seconds / 2);
-        double rate = measure_ledger(&bench, STEPS[i], seconds);
-        double failed = (double)bench.failed;
-        double p99_ms = percentile_ms(&bench, 99);
-        remove(plain_path);
-        make_plain_file(plain_path);
-        double after = measure_plain(plain_path, seconds / 2);
-        remove(plain_path);
-        make_plain_file(plain_path);
-        double plain = (before + after) / 2;
-        printf("{\"senders\":%u,\"acknowledged_per_second\":%.0f,\"plain_per_second\":%.0f,"
-               "\"ratio\":%.2f,\"p99_ms\":%.2f,\"failed\":%.0f}\n",
-               STEPS[i], rate, plain, rate / plain, p99_ms, failed);
-        fflush(stdout);
-    }
+    measure_pages(&bench, messages);
+    for (size_t i = 0; i < sizeof(STEPS) / sizeof(STEPS[0]); i++)
+        measure_step(&bench, plain_path, STEPS[i], seconds);
     close_bench(&bench, &ledger);
     free(bench.samples);
     return 0;

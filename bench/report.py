@@ -4,6 +4,7 @@ import json
 import platform
 import subprocess
 
+import durable
 import jobs as job_table
 import servers
 
@@ -41,7 +42,11 @@ def rows(results):
 
 
 def table(results):
-    lines = list(rows(results))
+    return aligned(rows(results))
+
+
+def aligned(rows_given):
+    lines = list(rows_given)
     widths = [max(map(len, column)) for column in zip(*lines)]
     lines.insert(1, ["-" * width for width in widths])
     return "\n".join("  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip()
@@ -49,9 +54,18 @@ def table(results):
 
 
 def markdown(results):
-    lines = list(rows(results))
-    lines.insert(1, ["---", *["---:"] * len(servers.ALL), "---", "---"])
+    return markdown_table(rows(results), ["---", *["---:"] * len(servers.ALL), "---", "---"])
+
+
+def markdown_table(rows_given, alignment=None):
+    lines = list(rows_given)
+    lines.insert(1, alignment or ["---", *["---:"] * (len(lines[0]) - 1)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def durable_tables(answers):
+    """The tables of what is acknowledged, for the terminal."""
+    return "".join(f"\n{title}\n\n{aligned(lines)}\n" for title, lines in durable.tables(answers))
 
 
 def machine():
@@ -74,11 +88,13 @@ def versions():
     return found
 
 
-def write_document(path, results, facts):
+def write_document(path, results, durable_answers, facts):
     peers = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     measured = "\n\n".join([
         BEGIN,
         markdown(results),
+        *(f"### {title}\n\n{markdown_table(lines)}"
+          for title, lines in durable.tables(durable_answers)),
         f"Measured on {facts['date']} on {facts['machine']}, with `{facts['command']}`"
         + (f"; {peers}." if peers else "."),
         END,

@@ -39,7 +39,7 @@ class Unavailable(Exception):
 
 
 def child_setup(core, niceness):
-    """What a child does first: stay on its core, and end with this program.
+    """What a child does first: stay on its core (None: on any), and end with this program.
 
     Linux groups processes by session and shares the processor among the groups first, so being
     less nice counts for something only in a session, and a group, of one's own.
@@ -48,7 +48,8 @@ def child_setup(core, niceness):
 
     def setup():
         library.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        os.sched_setaffinity(0, {core})
+        if core is not None:
+            os.sched_setaffinity(0, {core})
         if niceness != 0:
             os.setsid()
             os.nice(niceness)
