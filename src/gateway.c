@@ -9,7 +9,10 @@
 
 #include <stdlib.h>
 
-enum { HOUSEKEEPING_MS = 1000 };
+enum {
+    HOUSEKEEPING_MS = 1000,
+    REPORT_MS = 20, /* at most one report of a changed count in that time */
+};
 
 /* ---- orders from other threads ---- */
 
@@ -61,10 +64,8 @@ bool gateway_use(struct gateway *gateway, struct key_set *keys, struct tls_conte
 
 /* ---- time ---- */
 
-void gateway_housekeep(struct wheel_timer *timer)
+static void report(struct gateway *gateway)
 {
-    struct gateway *gateway = CONTAINER_OF(timer, struct gateway, housekeeping);
-    int64_t now_ms = gateway->loop.clock.now_ms;
     struct gateway_info info = {
         .gateway_id = gateway->handlers.gateway_id,
         .connections = gateway->handlers.session_count,
@@ -72,6 +73,42 @@ void gateway_housekeep(struct wheel_timer *timer)
         .draining = gateway->handlers.draining,
     };
     state_put_gateway(gateway->store, &info);
+    gateway->connections_reported = info.connections;
+    gateway->reported_at_ms = gateway->loop.clock.now_ms;
+}
+
+/* When a count that has changed is due to be told (monotonic); INT64_MAX: it is the one told. */
+static int64_t report_due_ms(const struct gateway *gateway)
+{
+    bool told = gateway->handlers.session_count == gateway->connections_reported;
+    return told ? INT64_MAX : gateway->reported_at_ms + REPORT_MS;
+}
+
+static int turn_wait_ms(const struct gateway *gateway)
+{
+    int64_t report_ms = report_due_ms(gateway);
+    int64_t last_seen_ms = last_seen_due_ms(&gateway->last_seen);
+    int64_t due_ms = report_ms < last_seen_ms ? report_ms : last_seen_ms;
+    int64_t left_ms = due_ms - gateway->loop.clock.now_ms;
+    if (due_ms == INT64_MAX)
+        return -1;
+    return left_ms < 0 ? 0 : (int)left_ms; /* both are within seconds */
+}
+
+/* One turn, then what must not wait for the housekeeping. */
+static void turn(struct gateway *gateway)
+{
+    loop_turn(&gateway->loop, turn_wait_ms(gateway));
+    if (gateway->loop.clock.now_ms >= report_due_ms(gateway))
+        report(gateway);
+    last_seen_tick(&gateway->last_seen);
+}
+
+void gateway_housekeep(struct wheel_timer *timer)
+{
+    struct gateway *gateway = CONTAINER_OF(timer, struct gateway, housekeeping);
+    int64_t now_ms = gateway->loop.clock.now_ms;
+    report(gateway);
     gateway_messages_tick(&gateway->messages);
     last_seen_tick(&gateway->last_seen);
     memory_pressure_check(&gateway->rest);
@@ -160,6 +197,6 @@ void gateway_run(struct gateway *gateway)
 {
     gateway_start(gateway);
     while (!gateway_is_drained(gateway))
-        loop_turn(&gateway->loop, -1);
+        turn(gateway);
     gateway_messages_stop(&gateway->messages);
 }

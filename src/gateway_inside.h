@@ -43,6 +43,8 @@ struct gateway {
     struct wheel_timer housekeeping;
     struct wheel_timer reaping;
     struct wheel_timer drain_deadline;
+    size_t connections_reported; /* what the store was told last, and when */
+    int64_t reported_at_ms;
 };
 
 /* Registers on the bus and starts the timers; gateway_run() does it first. */

@@ -20,7 +20,7 @@
 #include "ledger/ledger.h"
 
 enum {
-    LAST_SEEN_HOLD_MS = 1000,
+    LAST_SEEN_HOLD_MS = 100,
     LAST_SEEN_RETRY_MS = 2000,
     LAST_SEEN_USERS_MAX = 200000,
 };

@@ -8,7 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { closeAll, connect, openSocket, rest, sleep } from './support/client.mjs';
+import { closeAll, connect, eventually, openSocket, rest, sleep } from './support/client.mjs';
 import { ledgerPath, sql } from './support/ledger.mjs';
 import { startServer } from './support/server.mjs';
 
@@ -118,6 +118,27 @@ test(`${ROUNDS} kills in a storm`, { timeout: ROUNDS * ROUND_MS }, async (contex
   assert.equal(checked, acked.size);
   assert.ok(acked.size > ROUNDS * 20, `${acked.size} acknowledged`);
   context.diagnostic(`${acked.size} acknowledged messages over ${ROUNDS} kills`);
+});
+
+test('when somebody was last seen survives a kill soon after', async (context) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-crash-'));
+  context.after(() => rm(dataDir, { recursive: true, force: true }));
+  const presence = async (server) =>
+    (await rest(server, 'GET', '/v1/presence/seen', { user: 'seen' })).body;
+  const first = await startServer({ dataDir });
+  await connect(first, 'seen');
+  closeAll();
+  const left = await eventually(async () => {
+    const found = await presence(first);
+    return found.status === 'offline' && found;
+  }, 'offline');
+  await sleep(400); // the write-behind's moment, and a slow disk
+  await first.stop('SIGKILL');
+  const second = await startServer({ dataDir });
+  context.after(() => second.stop());
+  const found = await presence(second);
+  assert.deepEqual([found.status, found.last_seen], ['offline', left.last_seen]);
+  assert.ok(found.version >= left.version);
 });
 
 test('clients killed at every step of a send leave nothing half done', async () => {
