@@ -27,27 +27,30 @@ static bool find_first_send(struct database *database, struct ledger_request *re
     return found;
 }
 
+/* How a chat stands, in one look: before every send. */
 struct counter {
     bool missing;
     int64_t value;
     int64_t highest; /* of the stored messages */
     int64_t members_version;
+    bool has_member; /* the user who was asked for */
 };
 
-static struct counter read_counter(struct database *database, struct slice chat)
+static struct counter read_counter(struct database *database, struct slice chat, struct slice user)
 {
     static const char SELECT_COUNTER[] =
-        "SELECT (SELECT sequence FROM chat_counters WHERE chat_id = ?1), "
-        "       (SELECT max(sequence) FROM messages WHERE chat_id = ?1), "
-        "       NOT EXISTS (SELECT 1 FROM chat_counters WHERE chat_id = ?1), "
-        "       (SELECT members_version FROM chats WHERE chat_id = ?1)";
+        "SELECT k.sequence, k.chat_id IS NULL, c.members_version, "
+        "  (SELECT max(m.sequence) FROM messages m WHERE m.chat_id = ?1), "
+        "  EXISTS (SELECT 1 FROM chat_members WHERE chat_id = ?1 AND user_id = ?2) "
+        "FROM chats c LEFT JOIN chat_counters k ON k.chat_id = c.chat_id WHERE c.chat_id = ?1";
     struct counter counter = {.missing = true};
-    struct query query = query_of(database, SELECT_COUNTER, chat, SLICE_NONE, SLICE_NONE);
+    struct query query = query_of(database, SELECT_COUNTER, chat, user, SLICE_NONE);
     if (query_next(&query)) {
         counter.value = query_int(&query, 0);
-        counter.highest = query_int(&query, 1);
-        counter.missing = query_int(&query, 2) != 0;
-        counter.members_version = query_int(&query, 3);
+        counter.missing = query_int(&query, 1) != 0;
+        counter.members_version = query_int(&query, 2);
+        counter.highest = query_int(&query, 3);
+        counter.has_member = query_int(&query, 4) != 0;
     }
     query_end(&query);
     return counter;
@@ -57,6 +60,15 @@ static struct counter read_counter(struct database *database, struct slice chat)
 static bool is_halted(const struct counter *counter)
 {
     return counter->missing || counter->value != counter->highest;
+}
+
+static void advance_counter(struct database *database, struct slice chat, int64_t sequence)
+{
+    static const char UPDATE_COUNTER[] =
+        "UPDATE chat_counters SET sequence = ?2 WHERE chat_id = ?1";
+    struct query query = query_of(database, UPDATE_COUNTER, chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&query, sequence);
+    query_run(&query);
 }
 
 static void set_counter(struct database *database, struct slice chat, int64_t sequence)
@@ -98,10 +110,9 @@ static void insert_outbox(struct database *database, struct slice chat, int64_t 
 enum ledger_status sqlite_messages_append(struct database *database, struct ledger_request *request)
 {
     const struct request_input *input = &request->input;
-    enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
-    if (status != LEDGER_OK)
-        return status;
-    struct counter counter = read_counter(database, input->chat);
+    struct counter counter = read_counter(database, input->chat, input->user);
+    if (!counter.has_member)
+        return sqlite_members_access(database, input->chat, input->user);
     if (is_halted(&counter))
         return find_first_send(database, request) ? LEDGER_OK : LEDGER_HALTED;
     int64_t sequence = counter.value + 1;
@@ -109,13 +120,13 @@ enum ledger_status sqlite_messages_append(struct database *database, struct ledg
         find_first_send(database, request);
         return LEDGER_OK;
     }
-    set_counter(database, input->chat, sequence);
+    advance_counter(database, input->chat, sequence);
     insert_outbox(database, input->chat, sequence);
-    request->outcome.append = (struct ledger_append_outcome){
-        .message_id = input->id,
-        .sequence = (uint64_t)sequence,
-        .sent_at_ms = request->wall_ms,
-        .members_version = (uint64_t)counter.members_version};
+    request->outcome.append =
+        (struct ledger_append_outcome){.message_id = input->id,
+                                       .sequence = (uint64_t)sequence,
+                                       .sent_at_ms = request->wall_ms,
+                                       .members_version = (uint64_t)counter.members_version};
     return LEDGER_OK;
 }
 
@@ -125,7 +136,7 @@ enum ledger_status sqlite_messages_repair(struct database *database, struct ledg
     enum ledger_status status = sqlite_members_access(database, chat, SLICE_NONE);
     if (status != LEDGER_OK)
         return status;
-    struct counter counter = read_counter(database, chat);
+    struct counter counter = read_counter(database, chat, SLICE_NONE);
     request->outcome.repair =
         (struct ledger_repair_outcome){.counter_missing = counter.missing,
                                        .needed = is_halted(&counter),
@@ -184,7 +195,7 @@ static enum ledger_status read_page(struct database *database, struct ledger_req
     query_end(&query);
     outcome->messages = messages.items;
     outcome->count = messages.count;
-    outcome->latest_sequence = (uint64_t)read_counter(database, input->chat).highest;
+    outcome->latest_sequence = (uint64_t)read_counter(database, input->chat, SLICE_NONE).highest;
     return LEDGER_OK;
 }
 
