@@ -65,12 +65,14 @@ def growths(answers):
 
 
 def ledger_rows(answers):
-    yield ["senders", "acknowledged/s", "plain SQLite/s", "ratio", "p99", "should", "does"]
+    yield ["senders", "acknowledged/s", "plain SQLite/s", "ratio", "p99",
+           "processor", "plain's", "should", "does"]
     _, short = split(answers["short"])
     for senders, line in short.items():
         wanted = senders >= RATIO_SENDERS_MIN
         yield [f"{senders:,}", f"{line['acknowledged_per_second']:,}",
                f"{line['plain_per_second']:,}", f"{line['ratio']:.2f}", f"{line['p99_ms']:.1f} ms",
+               f"{line['cpu_us']:.1f} µs", f"{line['plain_cpu_us']:.1f} µs",
                f"≥ {RATIO_MIN:g}" if wanted else "–",
                "–" if not wanted else "PASS" if line["ratio"] >= RATIO_MIN else "under"]
 

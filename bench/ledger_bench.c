@@ -15,10 +15,13 @@
 #include "ledger/sqlite_ledger.h"
 #include "ledger_inbox.h"
 
+#include "cost.h"
+
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     SENDERS_MAX = 2000,
@@ -46,6 +49,17 @@ struct bench {
     size_t sample_count;
 };
 
+/* Messages per second, and the processor time of all our threads for each. */
+struct rate {
+    double per_second;
+    double cpu_us;
+};
+
+struct stopwatch {
+    uint64_t started_ns;
+    uint64_t started_cpu_ns;
+};
+
 struct sender {
     struct bench *bench;
     unsigned number;
@@ -56,6 +70,18 @@ static void die(const char *what)
 {
     fprintf(stderr, "ledger_bench: %s\n", what);
     exit(1);
+}
+
+static struct stopwatch start(void)
+{
+    return (struct stopwatch){cost_now_ns(), cost_cpu_ns(getpid())};
+}
+
+static struct rate stop(const struct stopwatch *watch, unsigned long messages)
+{
+    double elapsed_s = (double)(cost_now_ns() - watch->started_ns) / 1e9;
+    double cpu_us = (double)(cost_cpu_ns(getpid()) - watch->started_cpu_ns) / 1e3;
+    return (struct rate){(double)messages / elapsed_s, messages ? cpu_us / (double)messages : 0};
 }
 
 static void send_next(struct sender *sender);
@@ -105,12 +131,11 @@ static double percentile_ms(struct bench *bench, unsigned percent)
     return (double)bench->samples[(bench->sample_count - 1) * percent / 100] / 1000;
 }
 
-/* Messages acknowledged per second with so many senders. */
-static double measure_ledger(struct bench *bench, unsigned senders, double seconds)
+static struct rate measure_ledger(struct bench *bench, unsigned senders, double seconds)
 {
     static struct sender all[SENDERS_MAX];
-    int64_t started_us = clock_microseconds();
-    bench->until_us = started_us + (int64_t)(seconds * 1e6);
+    struct stopwatch watch = start();
+    bench->until_us = clock_microseconds() + (int64_t)(seconds * 1e6);
     bench->acknowledged = bench->failed = 0;
     bench->sample_count = 0;
     for (unsigned i = 0; i < senders; i++) {
@@ -119,7 +144,7 @@ static double measure_ledger(struct bench *bench, unsigned senders, double secon
     }
     while (bench->in_flight)
         loop_turn(&bench->loop, 1000);
-    return (double)bench->acknowledged * 1e6 / (double)(clock_microseconds() - started_us);
+    return stop(&watch, bench->acknowledged);
 }
 
 static void chat_made(void *arg, const struct ledger_chat_outcome *outcome)
@@ -189,7 +214,7 @@ static void insert_plain(struct plain *plain)
     step(plain->database, plain->outbox);
 }
 
-static double measure_plain(const char *path, double seconds)
+static struct rate measure_plain(const char *path, double seconds)
 {
     struct plain plain = {0};
     random_init_seeded(&plain.random, 1);
@@ -205,15 +230,15 @@ static double measure_plain(const char *path, double seconds)
         prepare(plain.database, "UPDATE chat_counters SET sequence = ?1 WHERE chat_id = 'bench'");
     plain.outbox =
         prepare(plain.database, "INSERT INTO outbox (chat_id, sequence) VALUES ('bench', ?1)");
-    int64_t started_us = clock_microseconds();
-    int64_t until_us = started_us + (int64_t)(seconds * 1e6);
+    struct stopwatch watch = start();
+    int64_t until_us = clock_microseconds() + (int64_t)(seconds * 1e6);
     while (clock_microseconds() < until_us) {
         run(plain.database, "BEGIN IMMEDIATE");
         for (int i = 0; i < PLAIN_BATCH; i++)
             insert_plain(&plain);
         run(plain.database, "COMMIT");
     }
-    double rate = (double)plain.sequence * 1e6 / (double)(clock_microseconds() - started_us);
+    struct rate rate = stop(&watch, (unsigned long)plain.sequence);
     sqlite3_finalize(plain.message);
     sqlite3_finalize(plain.counter);
     sqlite3_finalize(plain.outbox);
@@ -313,7 +338,7 @@ static void measure_pages(struct bench *bench, unsigned long messages)
 
 /* ---- steps ---- */
 
-static double measure_fresh_plain(const char *path, double seconds)
+static struct rate measure_fresh_plain(const char *path, double seconds)
 {
     remove(path);
     make_plain_file(path);
@@ -324,13 +349,14 @@ static double measure_fresh_plain(const char *path, double seconds)
 static void measure_step(struct bench *bench, const char *plain_path, unsigned senders,
                          double seconds)
 {
-    double before = measure_fresh_plain(plain_path, seconds / 2);
-    double rate = measure_ledger(bench, senders, seconds);
-    double after = measure_fresh_plain(plain_path, seconds / 2);
-    double plain = (before + after) / 2;
+    struct rate before = measure_fresh_plain(plain_path, seconds / 2);
+    struct rate rate = measure_ledger(bench, senders, seconds);
+    struct rate after = measure_fresh_plain(plain_path, seconds / 2);
+    double plain = (before.per_second + after.per_second) / 2;
     printf("{\"senders\":%u,\"acknowledged_per_second\":%.0f,\"plain_per_second\":%.0f,"
-           "\"ratio\":%.2f,\"p99_ms\":%.2f,\"failed\":%lu}\n",
-           senders, rate, plain, rate / plain, percentile_ms(bench, 99), bench->failed);
+           "\"ratio\":%.2f,\"p99_ms\":%.2f,\"failed\":%lu,\"cpu_us\":%.2f,\"plain_cpu_us\":%.2f}\n",
+           senders, rate.per_second, plain, rate.per_second / plain, percentile_ms(bench, 99),
+           bench->failed, rate.cpu_us, (before.cpu_us + after.cpu_us) / 2);
     fflush(stdout);
 }
 
