@@ -178,8 +178,8 @@ export class Room {
     const token = await this.#backend.signIn();
     if (this.#shown) return token;
     const chosen = this.#names.hasChosenPrivacy(this.#name);
-    const { settings, showMyself } = this.#backend;
-    this.#privacy.show(await (chosen ? settings : showMyself).call(this.#backend));
+    const backend = this.#backend;
+    this.#privacy.show(await (chosen ? backend.settings() : backend.showMyself()));
     this.#shown = true;
     return token;
   }

@@ -15,6 +15,9 @@ export class Talk {
   /** Set when the page began to collect messages; before that only their number counts. */
   collecting = false;
   typing = false;
+
+  /** Promises that the chat is there to be written to; null before it was asked for. */
+  made = null;
   #messages = [];
   #pending = [];
   #latest = 0;

@@ -61,7 +61,7 @@ export class Talks {
   /** Opens the chat, making it if it is the first time for both. */
   async open(name) {
     const talk = this.with(name);
-    const chat = await this.#backend.createChat(talk.chatId, [name]);
+    const chat = await this.#make(talk, name);
     talk.learn(chat);
     const start = talk.collecting ? undefined : Math.max(0, chat.latest_sequence - HISTORY);
     talk.collecting = true;
@@ -83,12 +83,14 @@ export class Talks {
     this.#onChange(name);
   }
 
+  /** Whoever writes fast is not faster than the making of the chat. */
   async send(name, body) {
     const talk = this.with(name);
     const clientMessageId = uniqueId();
     talk.addPending(clientMessageId, this.#me, body);
     this.#onChange(name);
     try {
+      await (talk.made ?? this.#make(talk, name));
       const ack = await this.#client.sendMessage(talk.chatId, body, { clientMessageId });
       talk.acknowledged(clientMessageId, ack.sequence);
     } catch {
@@ -112,6 +114,15 @@ export class Talks {
     const page = await this.#client.fetchMessages(talk.chatId, start, before - start);
     talk.addEarlier(page.messages);
     this.#onChange(name);
+  }
+
+  /** Made once by whoever comes first; after a failure the next one tries again. */
+  #make(talk, name) {
+    talk.made = this.#backend.createChat(talk.chatId, [name]);
+    talk.made.catch(() => {
+      talk.made = null;
+    });
+    return talk.made;
   }
 
   #received(message) {

@@ -56,15 +56,6 @@ export const appears = (locator) => locator.waitFor({ state: 'visible', timeout:
 
 export const disappears = (locator) => locator.waitFor({ state: 'hidden', timeout: LIVE_MS });
 
-/** One asks by name, the other accepts, with real clicks. */
-export async function befriendByClick(asking, askingName, asked, askedName) {
-  await asking.getByLabel('Add someone by name').fill(askedName);
-  await button(asking, 'Ask').click();
-  await button(asked, `Accept ${askingName}`).click({ timeout: LIVE_MS });
-  await seesStatus(friendRow(asking, askedName), 'online');
-  await seesStatus(friendRow(asked, askingName), 'online');
-}
-
 export async function screenshot(tab, name) {
   if (SCREENSHOTS === undefined) return;
   await mkdir(SCREENSHOTS, { recursive: true });
