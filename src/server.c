@@ -50,14 +50,12 @@ static size_t raise_descriptor_limit(const struct config *config)
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
     getrlimit(RLIMIT_NOFILE, &limit);
-    size_t allowed = limit.rlim_cur > DESCRIPTORS_RESERVED
-                         ? (size_t)limit.rlim_cur - DESCRIPTORS_RESERVED
-                         : 1;
+    size_t allowed =
+        limit.rlim_cur > DESCRIPTORS_RESERVED ? (size_t)limit.rlim_cur - DESCRIPTORS_RESERVED : 1;
     size_t wanted = config->gateway.max_connections;
     size_t connections = wanted && wanted < allowed ? wanted : allowed;
-    log_info("descriptor_limit",
-             "descriptors=%llu connections_max=%zu hint=%s", (unsigned long long)limit.rlim_cur,
-             connections,
+    log_info("descriptor_limit", "descriptors=%llu connections_max=%zu hint=%s",
+             (unsigned long long)limit.rlim_cur, connections,
              log_quote(slice_of(wanted > allowed
                                     ? "fewer than max_connections: raise LimitNOFILE or start "
                                       "several processes on this port"
@@ -167,11 +165,10 @@ static bool make_state(struct server *server)
         .contacts_total_max = MEMORY_CIRCLE_CONTACTS_TOTAL_MAX,
         .hash_seed = server->parts.hash_seed,
     });
-    server->parts.exchange =
-        mailbox_exchange_make(server->parts.workers, server->parts.hash_seed);
+    server->parts.exchange = mailbox_exchange_make(server->parts.workers, server->parts.hash_seed);
     server->parts.exposition = calloc(1, sizeof(struct exposition));
-    return (server->parts.state && server->parts.circles && server->parts.typing && server->parts.exchange &&
-            server->parts.calls && server->parts.exposition) ||
+    return (server->parts.state && server->parts.circles && server->parts.typing &&
+            server->parts.exchange && server->parts.calls && server->parts.exposition) ||
            fail("start", "out of memory");
 }
 
@@ -180,6 +177,18 @@ static void drain_by_signal(void *arg)
 {
     (void)arg;
     kill(getpid(), SIGTERM);
+}
+
+/* What the configuration may name and this build does not have is refused, never ignored. */
+static bool check_backends(const struct config *config)
+{
+    if (!slice_is(slice_of(config->feed.url), "local"))
+        return fail(config->feed.url, "this build has the feed \"local\" only");
+    if (config->peer.listen[0] || config->peer.peers.count)
+        log_warn("peer_links_off", "reason=%s",
+                 log_quote(slice_of("this build has no peer links; peer.listen and peer.peers have "
+                                    "no effect")));
+    return true;
 }
 
 static size_t count_workers(const struct config *config)
@@ -205,8 +214,8 @@ static bool make_parts(struct server *server)
     size_t connections_max = raise_descriptor_limit(server->config);
     server->parts.connections_max =
         (connections_max + server->parts.workers - 1) / server->parts.workers;
-    if (!make_directory(server->config->data_dir) || !load_keys(server) || !load_tls(server) ||
-        !make_state(server) || !open_ledger(server))
+    if (!check_backends(server->config) || !make_directory(server->config->data_dir) ||
+        !load_keys(server) || !load_tls(server) || !make_state(server) || !open_ledger(server))
         return false;
     exposition_init(server->parts.exposition, clock.now_ms, clock.wall_ms);
     server->parts.dev_signer = server->signer;
