@@ -32,7 +32,8 @@ int64_t client_milliseconds(double seconds)
 {
     if (!(seconds > 0))
         return 0;
-    return seconds < CLIENT_WAIT_MAX_MS / 1000 ? (int64_t)(seconds * 1000) : CLIENT_WAIT_MAX_MS;
+    double ms = seconds * 1000;
+    return ms < CLIENT_WAIT_MAX_MS ? (int64_t)ms : CLIENT_WAIT_MAX_MS;
 }
 
 /* A refused token is replaced once; when the fresh one is refused as well, or there is none, there is

@@ -2,7 +2,7 @@
  * Rollcall's client library for C: one user's connection to a Rollcall server, kept for as long as you
  * want it, over as many sockets as that takes.
  *
- * It has no threads and never blocks. Your own loop waits on its descriptor:
+ * It has no threads and never blocks (but to resolve a name). Your own loop waits on its descriptor:
  *
  *     struct rollcall *client = rollcall_open(&options);
  *     for (;;) {

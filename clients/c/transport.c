@@ -86,21 +86,26 @@ static int open_socket(const struct addrinfo *address)
 }
 
 /* A name may stand for several addresses: each attempt tries the next. */
+static const struct addrinfo *choose(const struct addrinfo *found, unsigned attempt)
+{
+    unsigned count = 1;
+    for (const struct addrinfo *at = found; at->ai_next; at = at->ai_next)
+        count++;
+    const struct addrinfo *chosen = found;
+    for (unsigned i = attempt % count; i > 0; i--)
+        chosen = chosen->ai_next;
+    return chosen;
+}
+
 static int dial(const struct rollcall *client)
 {
     char port[8];
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found;
-    unsigned count = 0;
     snprintf(port, sizeof(port), "%u", client->options.port);
     if (getaddrinfo(client->host, port, &hints, &found) != 0)
         return -1;
-    for (const struct addrinfo *at = found; at; at = at->ai_next)
-        count++;
-    const struct addrinfo *chosen = found;
-    for (unsigned i = client->attempts % count; i > 0; i--)
-        chosen = chosen->ai_next;
-    int fd = open_socket(chosen);
+    int fd = open_socket(choose(found, client->attempts));
     freeaddrinfo(found);
     return fd;
 }
