@@ -73,7 +73,9 @@ export interface ConnectionClosing {
 
 export interface CallPush {
   call_id: string;
-  from?: string;
+  /** The caller and the callee; the caller makes the offer. */
+  from: string;
+  to: string;
   reason?:
     | 'hangup'
     | 'rejected'
@@ -158,12 +160,14 @@ export interface Events {
   presence: Presence;
   message: Message;
   chat: ChatSnapshot;
+  /** This user is no longer a member; the client does not open it again. */
+  chat_closed: { chat_id: string; reason: string };
   typing: { chat_id: string; user_id: string; typing: boolean };
   /** Errors nobody waits for. Not fatal: `state` says when something ends. */
   error: Error;
   connection_established: ConnectionEstablished;
   connection_closing: ConnectionClosing;
-  call_incoming: CallPush & { from: string };
+  call_incoming: CallPush;
   call_ringing: CallPush;
   call_accepted: CallPush;
   call_rejected: CallPush;

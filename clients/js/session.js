@@ -255,6 +255,9 @@ export class Session {
         for (const presence of message.presences ?? []) this.#learn(presence);
         this.#emitter.emit('chat', message);
         break;
+      case 'chat_closed':
+        this.chats.close(message.chat_id);
+        break;
       case 'message':
         this.chats.offer(message);
         break;

@@ -303,6 +303,20 @@ test('chats named in sync_from_sequence are synced although nobody opened them',
   assert.equal(w.client.state, 'READY');
 });
 
+test('a chat the server closed is told of, and not opened again', async () => {
+  const w = world();
+  await w.ready();
+  await opened(w, 3);
+  const closed = [];
+  w.client.on('chat_closed', ({ chat_id: chatId }) => closed.push(chatId));
+  w.socket.serverSends({ type: 'chat_closed', chat_id: 'chat', reason: 'removed' });
+  assert.deepEqual(closed, ['chat']);
+  w.socket.serverCloses();
+  await w.reconnect();
+  assert.equal(w.client.state, 'READY');
+  assert.equal(w.socket.ofType('open_chat').length, 0);
+});
+
 test('a reconnect that breaks while syncing starts over', async () => {
   const w = world();
   await w.ready();
