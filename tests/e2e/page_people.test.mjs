@@ -104,6 +104,7 @@ test('who hides is hidden at once, stays so over a reload, and can show themselv
   await seesStatus(friendRow(heidi, 'grace'), /hidden/);
   await grace.getByText('Who sees me').click();
   await choose(grace, '#see-presence', 'contacts_only');
+  await choose(grace, '#see-last-seen', 'contacts_only');
   await seesStatus(friendRow(heidi, 'grace'), 'online');
   await grace.reload();
   await seesStatus(friendRow(grace, 'heidi'), 'online');
