@@ -67,11 +67,11 @@ export class Chats {
   }
 
   /** Takes `sync_from_sequence` of a closing connection: chats the server dropped messages of. */
-  hint(firstMissedByChat) {
-    for (const [chatId, sequence] of Object.entries(firstMissedByChat)) {
+  hint(syncAfterByChat) {
+    for (const [chatId, sequence] of Object.entries(syncAfterByChat)) {
       const log = this.#log(chatId);
       log.hinted = true;
-      if (log.last === null && Number.isInteger(sequence)) log.last = Math.max(sequence - 1, 0);
+      if (log.last === null && Number.isInteger(sequence)) log.last = Math.max(sequence, 0);
     }
   }
 

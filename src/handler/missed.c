@@ -40,8 +40,9 @@ static bool reserve(struct missed **missed)
 void missed_note(struct missed **missed, struct slice chat, int64_t sequence)
 {
     struct sync_point *known = *missed ? find(*missed, chat) : NULL;
+    int64_t after = sequence - 1;
     if (known) {
-        known->sequence = sequence < known->sequence ? sequence : known->sequence;
+        known->sequence = after < known->sequence ? after : known->sequence;
         return;
     }
     char *id = malloc(chat.len);
@@ -51,7 +52,7 @@ void missed_note(struct missed **missed, struct slice chat, int64_t sequence)
     }
     memcpy(id, chat.data, chat.len);
     (*missed)->points[(*missed)->count++] =
-        (struct sync_point){.chat_id = {id, chat.len}, .sequence = sequence};
+        (struct sync_point){.chat_id = {id, chat.len}, .sequence = after};
 }
 
 size_t missed_points(const struct missed *missed, const struct sync_point **points)

@@ -24,8 +24,8 @@ static void test_first_of_each_chat(void **state)
     note(&missed, "b", 2);
     assert_int_equal(missed_points(missed, &points), 2);
     assert_true(slice_is(points[0].chat_id, "a"));
-    assert_int_equal(points[0].sequence, 7);
-    assert_int_equal(points[1].sequence, 2);
+    assert_int_equal(points[0].sequence, 6);
+    assert_int_equal(points[1].sequence, 1);
     missed_free(&missed);
     assert_null(missed);
 }

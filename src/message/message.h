@@ -122,7 +122,7 @@ struct presence_change {
     int64_t timestamp_ms;
 };
 
-/* Where to start a sync from, in one chat. */
+/* What to sync one chat after: everything up to this sequence was sent. */
 struct sync_point {
     struct slice chat_id;
     int64_t sequence;

@@ -292,7 +292,7 @@ test('chats named in sync_from_sequence are synced although nobody opened them',
     type: 'connection_closing',
     reason: 'slow_consumer',
     reconnect_allowed: true,
-    sync_from_sequence: { chat: 12 },
+    sync_from_sequence: { chat: 11 },
   });
   w.socket.serverCloses(4003);
   await w.reconnect();
