@@ -73,6 +73,9 @@ static void ready(struct loop_source *source, uint32_t events)
 {
     (void)events;
     struct resolver_lookup *lookup = CONTAINER_OF(source, struct resolver_lookup, source);
+    uint64_t finished;
+    if (read(source->fd, &finished, sizeof(finished)) < 0)
+        return;
     const char *error = lookup->error ? gai_strerror(lookup->error) : NULL;
     loop_remove(lookup->loop, &lookup->source);
     lookup->done(lookup->arg, lookup->addresses, lookup->count,
