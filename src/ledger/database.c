@@ -61,7 +61,7 @@ static bool configure_reader(struct database *database)
     sqlite3_db_config(database->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     return database_run_script(database, "PRAGMA query_only=ON;"
                                          "PRAGMA temp_store=MEMORY;"
-                                         "PRAGMA cache_size=-16384;"
+                                         "PRAGMA cache_size=-1024;"
                                          "SELECT count(*) FROM sqlite_schema;");
 }
 

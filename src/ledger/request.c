@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-enum { CHUNK_BYTES = 1024 };
+/* Most requests hold an id or two; thousands may wait at once when everybody reconnects. */
+enum { FIRST_CHUNK_BYTES = 96, CHUNK_BYTES = 1024 };
 
 struct request_chunk {
     struct request_chunk *next;
@@ -113,7 +114,8 @@ static struct request_chunk *chunk_with_room(struct ledger_request *request, siz
     struct request_chunk *chunk = request->chunks;
     if (chunk && chunk->capacity - chunk->used >= bytes)
         return chunk;
-    size_t capacity = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+    size_t usual = request->chunks ? CHUNK_BYTES : FIRST_CHUNK_BYTES;
+    size_t capacity = bytes > usual ? bytes : usual;
     chunk = calloc(1, sizeof(*chunk) + capacity);
     if (!chunk)
         return NULL;
