@@ -18,6 +18,9 @@ struct question {
     struct presence_plane *plane;
     void (*done)(void *arg, const struct circle *circle);
     void *arg;
+    uint64_t alone_ticket; /* of the reading that found nobody around the user */
+    struct circle alone;   /* that reading: settings, and no ids */
+    bool is_alone;
     uint8_t attempts;
     uint8_t user_id_len;
     char user_id[];
@@ -86,15 +89,28 @@ static struct question *take_oldest(struct load *load)
     return oldest;
 }
 
+/* A circle with nobody in it is not kept: every user without contacts would pay for it, and reading it
+ * again costs the ledger one look. It answers those who asked, if nothing has changed since. */
+static bool is_alone(const struct circle *circle)
+{
+    return circle->contacts.count + circle->blocked.count + circle->chats.count == 0;
+}
+
 static void loaded(void *arg, const struct circle *circle)
 {
     struct load *load = arg;
     struct audience *audience = &load->plane->audience;
     struct question *question;
-    if (circle)
+    bool alone = circle && is_alone(circle);
+    if (circle && !alone)
         circle_put(audience->circles, load_user(load), load->ticket, circle);
     table_remove(&audience->loads, &load->node);
     while ((question = take_oldest(load)) != NULL) {
+        question->is_alone = alone;
+        question->alone_ticket = load->ticket;
+        question->alone =
+            (struct circle){.presence_visibility = alone ? circle->presence_visibility : 0,
+                            .last_seen_visibility = alone ? circle->last_seen_visibility : 0};
         if (circle && ++question->attempts < AUDIENCE_ATTEMPTS_MAX)
             ask_cache(question);
         else
@@ -154,6 +170,8 @@ static void heard(void *arg, enum state_status status, const struct circle_audie
     } else if (audience->known) {
         metrics_count(question->plane->metrics, METRIC_CIRCLE_HITS);
         answer(question, &audience->circle);
+    } else if (question->is_alone && question->alone_ticket == audience->ticket) {
+        answer(question, &question->alone);
     } else {
         load_circle(question, audience->ticket);
     }
