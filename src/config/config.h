@@ -214,7 +214,8 @@ struct config {
     struct config_call call;
     struct config_auth auth;
     struct {
-        const char *url; /* memory, redis://…, redis-cluster://… */
+        const char *url;     /* memory, redis://…, redis-cluster://… */
+        const char *ca_file; /* empty: the system's */
     } state;
     struct {
         const char *url; /* sqlite:…, remote://…, dynamodb://…; empty: SQLite in data_dir */

@@ -96,7 +96,7 @@ bool config_fail_value(struct config_error *error, const struct config_place *pl
     struct buffer text = BUFFER_INIT;
     write_place(&text, place);
     buffer_append_text(&text, setting->name);
-    if (setting->secret) {
+    if (setting_hides(setting, value)) {
         buffer_append_text(&text, " has a wrong value (not shown)");
     } else {
         buffer_append_text(&text, " cannot be ");

@@ -61,7 +61,7 @@ static void print_setting(FILE *out, const struct config *config, const struct s
     struct buffer value = BUFFER_INIT;
     setting_write_value(&value, setting, config);
     write_indent(out, depth);
-    if (setting->secret)
+    if (setting_hides(setting, buffer_slice(&value)))
         fprintf(out, "# %.*s: %s", SLICE_FORMAT(key),
                 slice_is(buffer_slice(&value), "\"\"") ? "(empty)" : "(not shown)");
     else

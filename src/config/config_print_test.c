@@ -92,6 +92,23 @@ static void secrets_are_not_shown(void **state)
     config_free(&config);
 }
 
+static void logins_of_urls_are_not_shown(void **state)
+{
+    (void)state;
+    struct config config;
+    struct config_error error;
+    expect_sets_loaded(&config, SETS("state.url=redis://:hunter2@localhost:6379"));
+    char *text = printed(&config);
+    assert_null(strstr(text, "hunter2"));
+    expect_line(text, "  # url: (not shown)  # set");
+    free(text);
+    config_free(&config);
+    const char *const wrong[] = {"state.url=http://:hunter2@localhost:6379"};
+    struct config_inputs inputs = {.assignments = wrong, .assignment_count = 1};
+    assert_false(config_load(&config, &inputs, &error));
+    assert_null(strstr(error.text, "hunter2"));
+}
+
 static void what_is_printed_loads_back(void **state)
 {
     (void)state;
@@ -143,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_value_tells_its_source),
         cmocka_unit_test(secrets_are_not_shown),
+        cmocka_unit_test(logins_of_urls_are_not_shown),
         cmocka_unit_test(what_is_printed_loads_back),
         cmocka_unit_test(the_bounds_of_every_number_load_back),
     };

@@ -36,6 +36,7 @@ struct setting {
     const struct setting_rule
         *rule;        /* what a text, or each item of a list, must keep to; NULL: none */
     bool secret;      /* never shown */
+    bool login;       /* a URL that may hold one: not shown where it does */
     const char *help; /* one sentence */
 };
 
@@ -65,6 +66,9 @@ enum setting_result setting_store(const struct setting *setting, struct config *
 /* Adds one item to a list. Refuses an empty one, and more than CONFIG_LIST_ITEMS_MAX. */
 enum setting_result setting_append(const struct setting *setting, struct config *config,
                                    struct slice item);
+
+/* Whether this value of the setting is for nobody's eyes. */
+bool setting_hides(const struct setting *setting, struct slice value);
 
 /* The value of a setting that is a number, in the field's unit. */
 int64_t setting_number(const struct setting *setting, const struct config *config);

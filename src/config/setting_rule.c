@@ -50,7 +50,8 @@ static bool has_scheme(struct slice text, const char *scheme)
 static bool is_state_url(struct slice text)
 {
     return slice_is(text, "memory") || has_scheme(text, "redis://") ||
-           has_scheme(text, "redis-cluster://");
+           has_scheme(text, "redis-cluster://") || has_scheme(text, "rediss://") ||
+           has_scheme(text, "rediss-cluster://");
 }
 
 static bool is_ledger_url(struct slice text)

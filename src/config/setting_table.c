@@ -42,6 +42,11 @@
         .name = #path, .type = SETTING_TEXT, .offset = FIELD(const char *, path), .initial = "",   \
         .secret = true, .help = (help_)                                                            \
     }
+#define URL(path, initial_, rule_, help_)                                                          \
+    {                                                                                              \
+        .name = #path, .type = SETTING_TEXT, .offset = FIELD(const char *, path),                  \
+        .initial = (initial_), .rule = (rule_), .login = true, .help = (help_)                     \
+    }
 #define LIST(path, rule_, help_)                                                                   \
     {                                                                                              \
         .name = #path, .type = SETTING_LIST, .offset = FIELD(struct config_list, path),            \
@@ -188,8 +193,10 @@ static const struct setting table[] = {
     BOOL(auth.dev, "false",
          "Accept tokens of a key pair generated in data_dir and hand them out at POST /dev/token; loopback only."),
 
-    TEXT(state.url, "memory", &setting_rule_state_url,
-         "Where leases, presence, typing and calls live."),
+    URL(state.url, "memory", &setting_rule_state_url,
+        "Where leases, presence, typing and calls live; rediss:// and rediss-cluster:// speak TLS. A user and a password may stand before the host, as USER:PASSWORD@."),
+    TEXT(state.ca_file, "", NULL,
+         "Certificates that Redis is trusted by where TLS is spoken, PEM; empty is the system's."),
     TEXT(ledger.url, "", &setting_rule_ledger_url,
          "Where settings, contacts, chats and messages live; empty is a SQLite file in data_dir."),
     TEXT(feed.url, "local", &setting_rule_feed_url,

@@ -2,6 +2,7 @@
 #include "config/setting.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const void *field_of(const struct setting *setting, const struct config *config)
 {
@@ -90,6 +91,11 @@ static void write_list(struct buffer *out, const struct config_list *list)
         write_quoted(out, list->items[i]);
     }
     buffer_append_byte(out, ']');
+}
+
+bool setting_hides(const struct setting *setting, struct slice value)
+{
+    return setting->secret || (setting->login && memchr(value.data, '@', value.len));
 }
 
 void setting_write_value(struct buffer *out, const struct setting *setting,
