@@ -6,14 +6,17 @@
  * nothing but the connection it came on: use TLS where the network is not trusted, since frames are not
  * encrypted without it.
  *
- *   CONNECTING ──► GREETING (proofs exchanged, at most PEER_GREETING_LIMIT_MS) ──► OPEN
- *        └───────────────┴────────── refused, cut, silent, or peer_link_close() ──────┴──► CLOSED
+ *   RESOLVING ──► GREETING (connected, proofs exchanged) ──► OPEN
+ *        └──────────────┴─── refused, cut, silent, or peer_link_close() ──┴──► CLOSING ──► gone
  *
- * On the wire: a greeting, then frames of a 4-byte big-endian length and that many bytes. An empty frame is
- * a sign of life, sent when nothing else was for PEER_SILENCE_MS / 3; a link that was silent for
- * PEER_SILENCE_MS is cut.
+ * Everything before OPEN together takes PEER_GREETING_LIMIT_MS at most, however slowly bytes come, and
+ * allocates nothing that depends on what the other side says (peer_greeting.h).
  *
- * A link is made dialling or accepting and never comes back once it is CLOSED: who wants it again dials
+ * On the wire: the greeting, then frames of a 4-byte big-endian length and that many bytes. An empty frame
+ * is a sign of life, sent when nothing else was for PEER_SIGN_OF_LIFE_MS. A link that was silent for
+ * PEER_SILENCE_MS is cut, and so is one whose other side has not read for so long.
+ *
+ * A link is made dialling or accepting and never comes back once it was closed: who wants it again dials
  * again (peer_dialer.h keeps one up). Everything is bounded: a frame by PEER_FRAME_BYTES_MAX, what waits to
  * be sent by PEER_QUEUE_BYTES_MAX.
  *
@@ -25,6 +28,7 @@
 
 #include "base/random.h"
 #include "base/slice.h"
+#include "socket/peer_greeting.h"
 #include "socket/stream.h"
 
 #include <stdbool.h>
@@ -37,7 +41,8 @@ enum {
     PEER_QUEUE_BYTES_MAX = 64 << 20,
     PEER_GREETING_LIMIT_MS = 3000,
     PEER_SILENCE_MS = 9000,
-    PEER_NAME_BYTES_MAX = 128,
+    PEER_SIGN_OF_LIFE_MS = PEER_SILENCE_MS / 3,
+    PEER_REASON_TEXT_MAX = 160,
 };
 
 struct peer_link;
@@ -55,9 +60,10 @@ struct peer_link_options {
     struct loop *loop;
     struct stream_set *streams;
     struct random *random;
-    const char *secret;      /* borrowed for the link's life */
-    struct slice name;       /* ours; borrowed likewise */
-    struct tls_context *tls; /* borrowed; NULL: plain */
+    struct slice secret; /* borrowed for the link's life */
+    struct slice name;   /* ours, at most PEER_NAME_BYTES_MAX; borrowed likewise */
+    struct tls_context
+        *tls; /* borrowed; NULL: plain. A client's for dialling, a server's for accepting */
 };
 
 /* Connects to HOST:PORT. NULL when memory is short. */
@@ -68,8 +74,13 @@ struct peer_link *peer_link_dial(const struct peer_link_options *options, const 
 struct peer_link *peer_link_accept(const struct peer_link_options *options, int fd,
                                    const struct peer_link_owner *owner, void *arg);
 
-/* Queues a frame of the given pieces (copied). False: the link is not open, or the queue is full. */
+/* Queues a frame of the given pieces (copied). False: the link is not open, the frame is longer than
+ * PEER_FRAME_BYTES_MAX, or the queue is full; nothing was queued then. An empty frame is never told. */
 bool peer_link_send(struct peer_link *link, const struct slice *pieces, size_t count);
+
+/* Stops and resumes reading, so that the other side meets TCP's own backpressure. Whole frames that were
+ * read already are still told. A paused link is not cut for silence. */
+void peer_link_pause(struct peer_link *link, bool paused);
 
 /* Bytes that wait to be sent. */
 size_t peer_link_queued_bytes(const struct peer_link *link);
