@@ -7,12 +7,26 @@
  * subscribed, the sender's own included. A gateway subscribes to a topic only while someone local
  * cares, and subscribes before it reads the state the topic changes, so that nothing falls in between.
  *
- * `received` runs on the worker's thread, possibly inside publish(). One `struct bus` per worker.
+ * Between machines a subscription takes a moment to become live, and may be lost for a while. `gap` says
+ * that it has become live, for the first time or again: what was published on the topic before may have
+ * been missed, so what was read before that depends on it is read anew. From then on nothing is missed
+ * until the next gap. A bus between threads has none.
+ *
+ * BUS_TOPIC_ALL is what every gateway subscribes to as long as it lives: who does not know where a user
+ * is tells all gateways, without help from Redis.
+ *
+ * `received` runs on the worker's thread, possibly inside publish(); so does `gap`, never inside a call.
+ * One `struct bus` per worker.
  */
 #ifndef ROLLCALL_BUS_BUS_H
 #define ROLLCALL_BUS_BUS_H
 
 #include "base/slice.h"
+
+#include <stdbool.h>
+
+/* Unlike any topic that names somebody: it has no colon. */
+#define BUS_TOPIC_ALL SLICE("broadcast")
 
 struct bus;
 
@@ -26,6 +40,8 @@ struct bus_operations {
 struct bus {
     const struct bus_operations *operations;
     void (*received)(void *arg, struct slice topic, struct slice payload);
+    /* SLICE_NONE: every topic. NULL: nobody asks. */
+    void (*gap)(void *arg, struct slice topic);
     void *arg;
 };
 
@@ -51,6 +67,17 @@ static inline void bus_free(struct bus **bus)
     *bus = NULL;
     if (freed)
         freed->operations->free(freed);
+}
+
+/* The gateway of a topic `server:<gateway>:deliver`; SLICE_NONE for other topics. */
+static inline struct slice bus_topic_gateway(struct slice topic)
+{
+    struct slice head = SLICE("server:"), tail = SLICE(":deliver");
+    size_t rest = topic.len - head.len;
+    if (!slice_starts_with(topic, head) || rest <= tail.len ||
+        !slice_equal((struct slice){topic.data + topic.len - tail.len, tail.len}, tail))
+        return SLICE_NONE;
+    return (struct slice){topic.data + head.len, rest - tail.len};
 }
 
 #endif

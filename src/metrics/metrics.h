@@ -80,6 +80,15 @@ enum {
         "Presence and typing changes not queued because the queue filled up")                      \
     ROW(BUS_DROPPED, "gateway_bus_dropped", COUNTER,                                               \
         "Events another gateway's full mailbox refused")                                           \
+    ROW(BUS_GAPS, "bus_gaps", COUNTER, "Topics that may have missed events and were read anew")    \
+    ROW(BUS_REROUTED, "bus_rerouted", COUNTER,                                                     \
+        "Events that went by mailbox or peer link since Redis did not take them")                  \
+    ROW(BUS_DUPLICATES, "bus_duplicates_dropped", COUNTER,                                         \
+        "Events that came by two roads, dropped the second time")                                  \
+    ROW(PEER_LINKS_OPEN, "peer_links_open", SUM, "Peer links that are open")                       \
+    ROW(PEER_FRAMES_SENT, "peer_frames_sent", COUNTER, "Events sent over peer links")              \
+    ROW(PEER_FRAMES_RECEIVED, "peer_frames_received", COUNTER, "Events received over peer links")  \
+    ROW(PEER_FRAMES_SKIPPED, "peer_frames_skipped", COUNTER, "Events no peer link could take")     \
     ROW(HTTP_REQUESTS, "http_requests", COUNTER, "HTTP requests answered")                         \
     ROW(HEARTBEATS, "heartbeat_received", COUNTER, "Heartbeats received")                          \
     ROW(HEARTBEAT_QPS, "heartbeat_qps", RATE(HEARTBEATS), "Heartbeats per second")                 \
@@ -110,6 +119,10 @@ enum {
     ROW(CIRCLE_HITS, "presence_circle_hits", COUNTER, "Circles of users found in the cache")       \
     ROW(CIRCLE_MISSES, "presence_circle_misses", COUNTER,                                          \
         "Circles of users that were read from the ledger")                                         \
+    ROW(RESYNC_USERS, "presence_resync_users", COUNTER,                                            \
+        "Users read anew after events may have been missed")                                       \
+    ROW(RESYNC_TOLD, "presence_resync_told", COUNTER,                                              \
+        "Presence changes that were found so and told")                                            \
     ROW(TYPING_DELIVERY_P99, "typing_delivery_time_p99", P99(TYPING),                              \
         "Seconds from a typing update to its delivery, 99th percentile")                           \
     ROW(CHATS_OPEN, "chats_open", SUM, "Chats that connections have open")                         \
@@ -119,7 +132,7 @@ enum {
     ROW(TYPING_PUSHES, "typing_pushes", COUNTER, "Typing changes told to a room")                  \
     ROW(TYPING_COALESCED, "typing_coalesced", COUNTER, "Typing that ended before a room was told") \
     ROW(TYPING_DELIVERIES, "typing_deliveries", COUNTER, "Typing changes delivered to sockets")    \
-    ROW(CALLS_STARTED, "calls_started", COUNTER, "Calls that began to ring or were declared")       \
+    ROW(CALLS_STARTED, "calls_started", COUNTER, "Calls that began to ring or were declared")      \
     ROW(CALLS_ANSWERED, "calls_answered", COUNTER, "Calls accepted")                               \
     ROW(CALLS_BUSY, "calls_busy", COUNTER, "Call requests answered with CALL_BUSY")                \
     ROW(CALLS_ENDED_HANGUP, "calls_ended_hangup", COUNTER, "Calls ended by one of the two")        \
@@ -191,6 +204,12 @@ enum {
     ROW(FANOUT_SKIPPED, "fanout_delivery_skipped", COUNTER, "Deliveries skipped")                  \
     ROW(FANOUT_SKIP_RATE, "fanout_delivery_skip_rate",                                             \
         SHARE_BESIDE(FANOUT_SKIPPED, FANOUT_DELIVERED), "Share of deliveries skipped")             \
+    ROW(BROADCAST_MODE, "fanout_broadcast_mode", LARGEST,                                          \
+        "1 while routes cannot be looked up and events go to all gateways")                        \
+    ROW(BROADCASTS, "fanout_broadcasts", COUNTER,                                                  \
+        "Events sent to all gateways for want of routes")                                          \
+    ROW(FANOUT_DUPLICATES, "fanout_duplicates_dropped", COUNTER,                                   \
+        "Messages that came again and were dropped")                                               \
     ROW(FANOUT_RETRY_COUNT, "fanout_retry_count", COUNTER, "Fan-out retries")                      \
     ROW(FANOUT_DLQ_DEPTH, "fanout_dlq_depth", LARGEST, "Dead letters waiting")                     \
     ROW(FANOUT_CONSUMER_RESTARTS, "fanout_consumer_restarts", COUNTER,                             \
