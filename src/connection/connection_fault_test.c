@@ -175,7 +175,6 @@ static void serve_as_before(void)
 static size_t play_without_memory(void (*arm)(size_t n), size_t n)
 {
     world_open(&world, WORLD_DEFAULTS);
-    alloc_fault_spare(sizeof(struct ledger_request));
     prepare(&alice, "alice");
     prepare(&bob, "bob");
     arm(n);
@@ -184,7 +183,6 @@ static size_t play_without_memory(void (*arm)(size_t n), size_t n)
     end_play();
     serve_as_before();
     world_close(&world);
-    alloc_fault_spare(0);
     return failed;
 }
 

@@ -60,29 +60,36 @@ static struct ledger_request *oldest_unanswered(const struct ledger_client *clie
 int64_t ledger_client_deadline_ms(const struct ledger_client *client)
 {
     const struct ledger_request *oldest = oldest_unanswered(client);
+    if (client->refusal_count)
+        return client->clock->now_ms;
     return oldest ? oldest->deadline_ms : INT64_MAX;
 }
 
-/* The backend may be writing into the request's own outcome, so the answer is made from a stand-in.
- */
-static void answer_timeout(struct ledger_request *request)
+/* A completion may call again and be refused again: that is answered the next time. */
+static void answer_refusals(struct ledger_client *client)
 {
-    struct ledger_request late = {
-        .operation = request->operation, .done = request->done, .arg = request->arg};
-    request_fail(&late, LEDGER_TIMEOUT);
-    request_answer(&late);
+    struct ledger_metrics *metrics = &ledger_innermost(client->ledger)->metrics;
+    for (size_t owed = client->refusal_count; owed > 0; owed--) {
+        struct ledger_refusal refusal = client->refusals[--client->refusal_count];
+        ledger_count(&metrics->answers[LEDGER_BUSY]);
+        request_answer_status((enum ledger_operation)refusal.operation,
+                              (union request_completion){.any = refusal.done}, refusal.arg,
+                              LEDGER_BUSY);
+    }
 }
 
 void ledger_client_expire(struct ledger_client *client)
 {
     int64_t now_ms = client->clock->now_ms;
     struct ledger_request *request;
+    answer_refusals(client);
     while ((request = oldest_unanswered(client)) && request->deadline_ms <= now_ms) {
         list_remove(&request->unanswered);
         ledger_count(&ledger_innermost(client->ledger)->metrics.timeouts);
         request_observe(request, LEDGER_TIMEOUT);
         atomic_store_explicit(&request->abandoned, true, memory_order_relaxed);
-        answer_timeout(request);
+        /* the backend may be writing into the request's own outcome */
+        request_answer_status(request->operation, request->done, request->arg, LEDGER_TIMEOUT);
     }
 }
 

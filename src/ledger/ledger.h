@@ -44,12 +44,13 @@ struct ledger_request;
 
 enum {
     LEDGER_ID_BYTES_MAX = 128,
-    LEDGER_QUEUE_MAX = 16384,            /* requests waiting in a backend; more is BUSY */
-    LEDGER_TIME_LIMIT_MS = 5000,         /* F: gateway to durability plane */
-    LEDGER_PAGE_MAX = 1000,              /* rows of one page; a larger limit is cut, 0 means this */
-    LEDGER_PROFILES_MAX = 10000,         /* targets of one ledger_profiles() */
-    LEDGER_CONTACTS_MAX = 10000,         /* of one user */
-    LEDGER_BLOCKS_MAX = 10000,           /* by one user */
+    LEDGER_QUEUE_MAX = 16384,    /* requests waiting in a backend; more is BUSY */
+    LEDGER_REFUSALS_MAX = 256,   /* calls without memory for a request, between two expiries */
+    LEDGER_TIME_LIMIT_MS = 5000, /* F: gateway to durability plane */
+    LEDGER_PAGE_MAX = 1000,      /* rows of one page; a larger limit is cut, 0 means this */
+    LEDGER_PROFILES_MAX = 10000, /* targets of one ledger_profiles() */
+    LEDGER_CONTACTS_MAX = 10000, /* of one user */
+    LEDGER_BLOCKS_MAX = 10000,   /* by one user */
     LEDGER_REQUESTS_OUTGOING_MAX = 1000, /* pending, of one user */
     LEDGER_CHAT_MEMBERS_MAX = 10000,
     LEDGER_CHATS_PAGE_MEMBERS_MAX = 20000, /* members listed in one page of chats; then has_more */
@@ -78,6 +79,13 @@ const char *ledger_status_name(enum ledger_status status);
 /* ---- clients ------------------------------------------------------------------------------------
  */
 
+/* An answer that is owed for a call there was no memory to make a request of. */
+struct ledger_refusal {
+    int operation;
+    void (*done)(void);
+    void *arg;
+};
+
 /* One worker's access. The fields below the line are the port's own. */
 struct ledger_client {
     struct ledger *ledger;
@@ -90,6 +98,8 @@ struct ledger_client {
     /* ---- */
     struct list unanswered; /* in the order of their deadlines */
     size_t outstanding;     /* not yet back from the backend, answered or not */
+    struct ledger_refusal refusals[LEDGER_REFUSALS_MAX]; /* answered by ledger_client_expire() */
+    size_t refusal_count;
 };
 
 /* A client with the default time limit. It may end when `outstanding` is 0, which it is after
@@ -98,10 +108,12 @@ void ledger_client_init(struct ledger_client *client, struct ledger *ledger,
                         const struct clock *clock,
                         void (*post)(void *arg, struct ledger_request *done), void *post_arg);
 
-/* When the oldest unanswered request runs out of time (monotonic), INT64_MAX when there is none. */
+/* When ledger_client_expire() has something to do (monotonic): the oldest unanswered request runs out
+ * of time, or at once for what was refused; INT64_MAX when nothing is owed. */
 int64_t ledger_client_deadline_ms(const struct ledger_client *client);
 
-/* Answers what is overdue with LEDGER_TIMEOUT. What the backend says later is dropped. */
+/* Answers what is overdue with LEDGER_TIMEOUT, and with LEDGER_BUSY the calls memory was too short for.
+ * What the backend says later is dropped. */
 void ledger_client_expire(struct ledger_client *client);
 
 /* How long further writes are known to be in vain (a breaker is open); 0: they are not. */

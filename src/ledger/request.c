@@ -1,5 +1,7 @@
 #include "ledger/request.h"
 
+#include "base/log.h"
+
 #include <stdlib.h>
 
 /* Most requests hold an id or two; thousands may wait at once when everybody reconnects. */
@@ -33,9 +35,13 @@ static const struct operation operations[LEDGER_OPERATION_COUNT] = {LEDGER_OPERA
 struct ledger_request *request_make(struct ledger_client *client, enum ledger_operation operation,
                                     void *arg)
 {
+    static _Thread_local struct ledger_request stand_in;
     struct ledger_request *request = calloc(1, sizeof(*request));
-    if (!request)
-        abort();
+    if (!request) {
+        request = &stand_in;
+        memset(request, 0, sizeof(*request));
+        request->stands_in = true;
+    }
     request->client = client;
     request->operation = operation;
     request->arg = arg;
@@ -94,9 +100,24 @@ uint32_t request_limit(uint32_t limit)
     return limit == 0 || limit > LEDGER_PAGE_MAX ? LEDGER_PAGE_MAX : limit;
 }
 
+static void owe_refusal(const struct ledger_request *request)
+{
+    struct ledger_client *client = request->client;
+    if (client->refusal_count == LEDGER_REFUSALS_MAX) {
+        log_error("out_of_memory", "calls_unanswered=%d", LEDGER_REFUSALS_MAX);
+        abort();
+    }
+    client->refusals[client->refusal_count++] = (struct ledger_refusal){
+        .operation = (int)request->operation, .done = request->done.any, .arg = request->arg};
+}
+
 void request_submit(struct ledger_request *request)
 {
     struct ledger_client *client = request->client;
+    if (request->stands_in) {
+        owe_refusal(request);
+        return;
+    }
     list_append(&client->unanswered, &request->unanswered);
     client->outstanding++;
     if (request->exhausted)
@@ -129,7 +150,7 @@ void *request_alloc(struct ledger_request *request, size_t bytes)
 {
     const size_t alignment = _Alignof(max_align_t);
     size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-    struct request_chunk *chunk = chunk_with_room(request, rounded);
+    struct request_chunk *chunk = request->stands_in ? NULL : chunk_with_room(request, rounded);
     if (!chunk) {
         request->exhausted = true;
         return NULL;
@@ -220,6 +241,14 @@ void request_finish(struct ledger_request *chain)
         }
         client->post(client->post_arg, own);
     }
+}
+
+void request_answer_status(enum ledger_operation operation, union request_completion done,
+                           void *arg, enum ledger_status status)
+{
+    struct ledger_request bare = {.operation = operation, .done = done, .arg = arg};
+    request_fail(&bare, status);
+    request_answer(&bare);
 }
 
 void request_answer(struct ledger_request *request)

@@ -145,6 +145,7 @@ union request_outcome {
 };
 
 union request_completion {
+    void (*any)(void); /* as a refusal keeps it */
     void (*change)(void *arg, const struct ledger_change_outcome *outcome);
     void (*ids)(void *arg, const struct ledger_ids_outcome *outcome);
     void (*settings)(void *arg, const struct ledger_settings_outcome *outcome);
@@ -171,10 +172,11 @@ struct ledger_request {
     enum ledger_operation operation;
     enum ledger_status refused; /* not OK: never reaches the backend, this is the answer */
     bool exhausted;
+    bool stands_in; /* for one that could not be had: see request_make() */
     _Atomic bool abandoned;
     _Atomic bool observed; /* see ledger_backend.observe */
     uint32_t ticket;       /* a decorator's, from its submit to its observe */
-    int64_t wall_ms; /* the caller's time of day */
+    int64_t wall_ms;       /* the caller's time of day */
     int64_t deadline_ms;
     uint64_t submitted_us; /* stamped by the backend, for its metrics */
     struct request_input input;
@@ -186,8 +188,9 @@ struct ledger_request {
 
 /* ---- making, for the port's own functions ---- */
 
-/* A request of the client. It ends the process when not even that memory can be had, since without
- * a request there is nothing to answer with. */
+/* A request of the client. When not even that memory can be had, a stand-in is filled in and submitted
+ * like any other, by the same thread and before the next one is made; the client then owes a refusal
+ * (BUSY). Only when LEDGER_REFUSALS_MAX are owed already, the process ends: nobody could be answered. */
 struct ledger_request *request_make(struct ledger_client *client, enum ledger_operation operation,
                                     void *arg);
 
@@ -241,6 +244,10 @@ void request_observe(struct ledger_request *request, enum ledger_status status);
 void request_finish(struct ledger_request *chain);
 
 /* ---- ending, for the client ---- */
+
+/* Runs a completion with nothing but a status, when the request itself is not there to answer with. */
+void request_answer_status(enum ledger_operation operation, union request_completion done,
+                           void *arg, enum ledger_status status);
 
 /* Runs the typed completion. */
 void request_answer(struct ledger_request *request);

@@ -126,7 +126,6 @@ static void a_store_is_made_whole_or_not_at_all(void **state)
 
 int main(void)
 {
-    alloc_fault_spare(sizeof(struct ledger_request)); /* without one the process ends, by design */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_survives_any_failed_allocation),
         cmocka_unit_test(in_call_ends_without_memory),

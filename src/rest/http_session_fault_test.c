@@ -51,7 +51,12 @@ static unsigned ask(const struct request *request)
                  "%s HTTP/1.1\r\nHost: test\r\nOrigin: https://page.example\r\n"
                  "Authorization: Bearer %s\r\nContent-Length: %zu\r\n\r\n%s",
                  request->line, token, strlen(request->body), request->body);
-    return client_answer(&alice);
+    unsigned status = client_answer(&alice);
+    if (status == 0) { /* a call of the ledger without memory is answered by the clock */
+        world_advance(&world, LEDGER_TIME_LIMIT_MS);
+        status = client_answer(&alice);
+    }
+    return status;
 }
 
 static void ask_all(bool with_memory)
@@ -73,11 +78,9 @@ static void ask_all(bool with_memory)
 
 static size_t ask_without_memory(void (*arm)(size_t n), size_t n)
 {
-    alloc_fault_spare(sizeof(struct ledger_request));
     arm(n);
     ask_all(false);
     size_t failed = alloc_fault_off();
-    alloc_fault_spare(0);
     ask_all(true);
     world_advance(&world, 1000);
     assert_int_equal(world.rest->http_count, 0);

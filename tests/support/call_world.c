@@ -142,6 +142,8 @@ static void post(void *arg, struct ledger_request *done)
 
 static void pump(struct call_world *world)
 {
+    for (size_t i = 0; i < CALL_WORLD_GATES; i++) /* those without memory for a request */
+        ledger_client_expire(&world->gates[i].ledger);
     while (world->posted) {
         struct ledger_request *posted = world->posted;
         world->posted = NULL;
