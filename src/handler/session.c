@@ -49,12 +49,11 @@ void session_error(struct session *session, struct slice id, enum error_code cod
 void session_refuse(struct session *session, const struct message *command, enum error_code code,
                     const char *text, int64_t retry_after_ms)
 {
-    struct message answer = {.type = MESSAGE_ERROR,
-                             .id = command->id,
-                             .error = {.code = code,
-                                       .text = text,
-                                       .retry_after_ms = retry_after_ms,
-                                       .grace_period_ms = -1}};
+    struct message answer = {
+        .type = MESSAGE_ERROR,
+        .id = command->id,
+        .error = {
+            .code = code, .text = text, .retry_after_ms = retry_after_ms, .grace_period_ms = -1}};
     if (command->type == MESSAGE_SEND_MESSAGE)
         answer.error.client_message_id = command->send.client_message_id;
     connection_send(&session->connection, &answer);
@@ -174,23 +173,22 @@ struct call_device session_device(const struct session *session)
 
 /* ---- limits ---- */
 
-/* The jitter comes from the connection's id, so that the same end is found whenever it is asked for. */
-static int64_t lifetime_end_ms(const struct session *session)
+/* The jitter comes from the connection's id, which is random enough. */
+static int64_t lifetime_end_ms(const struct config_gateway *gateway, const struct ulid *conn_id,
+                               int64_t now_ms)
 {
-    const struct config_gateway *gateway = &session->context->config->gateway;
     if (gateway->max_lifetime_ms == 0)
         return INT64_MAX;
     int64_t jitter_ms = gateway->max_lifetime_ms * gateway->max_lifetime_jitter_percent / 100;
-    int64_t cut_ms = jitter_ms * session->conn_id.bytes[15] / UINT8_MAX;
-    int64_t age_ms = clock_of(session)->wall_ms - ulid_time_ms(&session->conn_id);
-    return clock_of(session)->now_ms - age_ms + gateway->max_lifetime_ms - cut_ms;
+    int64_t cut_ms = jitter_ms * conn_id->bytes[15] / UINT8_MAX;
+    return now_ms + gateway->max_lifetime_ms - cut_ms;
 }
 
 void session_limit_token(struct session *session, int64_t expires_at_wall_ms)
 {
     const struct clock *clock = clock_of(session);
     connection_unlimit(&session->connection, CLOSING_TOKEN_EXPIRED);
-    connection_limit(&session->connection, CLOSING_MAX_LIFETIME, lifetime_end_ms(session));
+    connection_limit(&session->connection, CLOSING_MAX_LIFETIME, session->lifetime_ends_at_ms);
     connection_limit(&session->connection, CLOSING_TOKEN_EXPIRED,
                      clock->now_ms + expires_at_wall_ms - clock->wall_ms);
 }
@@ -307,6 +305,7 @@ struct session *session_open(struct handler_context *context, struct stream *fro
         .context = context,
         .conn_id = *conn_id,
         .active_at_ms = now_ms,
+        .lifetime_ends_at_ms = lifetime_end_ms(&context->config->gateway, conn_id, now_ms),
         .renew_at_ms = now_ms + renewal_period_ms(context->config),
         .device_len = (uint8_t)device_id.len,
     };

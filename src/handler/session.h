@@ -27,9 +27,10 @@ struct session {
     struct ulid conn_id;
     struct rate_limit commands;
     struct rate_limit messages;
-    struct missed *missed; /* chats' messages that found no room; NULL as long as all did */
+    struct missed *missed;    /* chats' messages that found no room; NULL as long as all did */
     struct request *requests; /* answers that are still owed */
     int64_t active_at_ms;
+    int64_t lifetime_ends_at_ms;
     int64_t renew_at_ms;
     uint16_t request_count;
     bool idle;

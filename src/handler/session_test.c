@@ -294,6 +294,28 @@ static void a_refreshed_token_does_not_prolong_the_lifetime(void **unused)
     world_close(&world);
 }
 
+/* Somebody sets the clock on the wall, and a refresh looks at the lifetime again. */
+static void a_clock_that_is_set_moves_no_lifetime(void **unused)
+{
+    (void)unused;
+    char token[WORLD_TOKEN_BYTES_MAX];
+    static const int64_t jumps_ms[] = {3600000, -3600000};
+    for (size_t i = 0; i < 2; i++) {
+        world_open(&world, WORLD_SETS("gateway.max_lifetime_seconds=8",
+                                      "gateway.max_lifetime_jitter_percent=0"));
+        client_connect(&alice, &world, "alice");
+        world.loop->clock.wall_ms += jumps_ms[i];
+        world_token(&world, "alice", "", 3600000, token);
+        refresh(&alice, token);
+        client_expect(&alice, "ok");
+        world_advance(&world, 7999);
+        client_expect_nothing(&alice);
+        world_advance(&world, 1);
+        client_expect_farewell(&alice, "max_lifetime", 1001);
+        world_close(&world);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +332,7 @@ int main(void)
         cmocka_unit_test(a_refreshed_token_counts_from_then_on),
         cmocka_unit_test(a_refused_token_changes_nothing),
         cmocka_unit_test(a_refreshed_token_does_not_prolong_the_lifetime),
+        cmocka_unit_test(a_clock_that_is_set_moves_no_lifetime),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
