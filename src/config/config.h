@@ -30,6 +30,8 @@ enum {
     CONFIG_FILE_BYTES_MAX = 1 << 20,
     CONFIG_LIST_ITEMS_MAX = 1024,
     CONFIG_WARNINGS_MAX = 16,
+    CONFIG_BUFFER_MESSAGES_MAX = 32760, /* what an outbound queue can hold, its reserve left out */
+    CONFIG_CALL_HISTORY_MAX = 1000,     /* what the ledger keeps */
 };
 
 /* Where a value came from, in rising precedence. */

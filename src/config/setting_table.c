@@ -126,7 +126,7 @@ static const struct setting table[] = {
           "Commands of every kind a connection may send per second."),
     COUNT(gateway.backpressure.inbound.command_rate_burst, "100", 1, COUNT_MAX,
           "Commands it may send at once."),
-    COUNT(gateway.backpressure.outbound.max_buffer_messages, "1000", 1, COUNT_MAX,
+    COUNT(gateway.backpressure.outbound.max_buffer_messages, "1000", 1, CONFIG_BUFFER_MESSAGES_MAX,
           "Messages waiting for a connection at most."),
     BYTES(gateway.backpressure.outbound.max_buffer_bytes, "1048576", 1024, BYTES_MAX,
           "Bytes waiting for a connection at most."),
@@ -181,7 +181,7 @@ static const struct setting table[] = {
             "Time a call rings before it ends with the reason timeout."),
     SECONDS(call.reconnect_grace, "5", 0, YEAR_MS,
             "Time a party that lost its connection has to come back before the call ends."),
-    COUNT(call.history_max, "100", 0, 1000000,
+    COUNT(call.history_max, "100", 0, CONFIG_CALL_HISTORY_MAX,
           "Ended calls kept per user."),
 
     TEXT(auth.keys_file, "", NULL,

@@ -13,6 +13,9 @@ enum {
     PING_KEY = 4,
 };
 
+_Static_assert(CONFIG_BUFFER_MESSAGES_MAX + OUTBOUND_RESERVE_MESSAGES <= OUTBOUND_RING_MAX,
+               "a queue must be able to hold what may be set");
+
 bool connection_context_init(struct connection_context *context, const struct config *config,
                              struct loop *loop, struct encoder *encoder, struct metrics *metrics,
                              struct random *random)
@@ -23,7 +26,8 @@ bool connection_context_init(struct connection_context *context, const struct co
         .encoder = encoder,
         .metrics = metrics,
         .random = random,
-        .frames = {.message_bytes_max = config->gateway.max_frame_bytes, .peer_masks = true},
+        .frames = {[DIALECT_NATIVE] = {config->gateway.max_frame_bytes, .peer_masks = true},
+                   [DIALECT_SOCKETIO] = {config->socketio.max_payload_bytes, .peer_masks = true}},
         .outbound = {.messages_max = config->gateway.backpressure.outbound.max_buffer_messages,
                      .bytes_max = config->gateway.backpressure.outbound.max_buffer_bytes},
         .spare_close = connection_make_spare_close(),
@@ -64,6 +68,13 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static bool ping(struct connection *connection)
+{
+    if (connection->owner->ping)
+        return connection->owner->ping(connection);
+    return connection_push_control(connection, WEBSOCKET_OPCODE_PING, SLICE_NONE, PING_KEY);
+}
+
 /* The next time silence must be looked at; the connection may have been ended meanwhile. */
 static int64_t check_silence(struct connection *connection, int64_t now_ms)
 {
@@ -81,7 +92,7 @@ static int64_t check_silence(struct connection *connection, int64_t now_ms)
     if (!connection->unhealthy) {
         connection->unhealthy = true;
         metrics_count(connection->context->metrics, METRIC_CONNECTION_UNHEALTHY);
-        if (!connection_push_control(connection, WEBSOCKET_OPCODE_PING, SLICE_NONE, PING_KEY))
+        if (!ping(connection))
             connection_fail(connection);
     }
     return connection->last_heard_ms + config->presence.expiry_window_ms;
@@ -121,7 +132,7 @@ static void tick(struct wheel_timer *timer)
     int64_t now_ms = connection_now_ms(connection);
     if (connection->state != CONNECTION_OPEN) {
         if (connection->ends_at_ms <= now_ms)
-            stream_close(&connection->stream);
+            connection_hang_up(connection);
         else
             connection_wake_at(connection, connection->ends_at_ms);
         return;
@@ -130,7 +141,7 @@ static void tick(struct wheel_timer *timer)
     next_ms = earlier(next_ms, check_limits(connection, now_ms));
     if (connection->state == CONNECTION_OPEN)
         next_ms = earlier(next_ms, connection->owner->tick(connection));
-    if (connection->outbound.count == 0)
+    if (connection->outbound.count == 0 && !connection->transport)
         stream_rest(&connection->stream);
     if (connection->state == CONNECTION_OPEN)
         connection_wake_at(connection, next_ms);
@@ -164,12 +175,24 @@ static void handle_ping(struct connection *connection, struct slice payload)
         connection_fail(connection);
 }
 
-static void handle_event(struct connection *connection, enum websocket_event event,
-                         struct websocket_message *message)
+static void note_life(struct connection *connection)
 {
     connection->last_heard_ms = connection_now_ms(connection);
     if (connection->unhealthy)
         connection_wake_at(connection, connection->last_heard_ms);
+}
+
+void connection_receive(struct connection *connection, char *data, size_t len, bool binary)
+{
+    note_life(connection);
+    if (connection->state == CONNECTION_OPEN)
+        connection->owner->payload(connection, data, len, binary);
+}
+
+static void handle_event(struct connection *connection, enum websocket_event event,
+                         struct websocket_message *message)
+{
+    note_life(connection);
     switch (event) {
     case WEBSOCKET_TEXT:
     case WEBSOCKET_BINARY:
@@ -194,10 +217,11 @@ static void handle_event(struct connection *connection, enum websocket_event eve
 static void received(struct stream *stream, char *data, size_t len)
 {
     struct connection *connection = connection_of(stream);
+    const struct websocket_limits *limits = &connection->context->frames[connection->dialect->id];
     struct websocket_message message;
     while (len && !connection->close_received && !connection->broken) {
-        enum websocket_event event = websocket_decode(
-            &connection->decoder, &connection->context->frames, &data, &len, &message);
+        enum websocket_event event =
+            websocket_decode(&connection->decoder, limits, &data, &len, &message);
         if (event == WEBSOCKET_NEED_MORE)
             return;
         handle_event(connection, event, &message);
@@ -229,15 +253,19 @@ static bool sent(struct stream *stream, size_t bytes)
     return connection->outbound.count > 0;
 }
 
-static void closed(struct stream *stream)
+void connection_gone(struct connection *connection)
 {
-    struct connection *connection = connection_of(stream);
     loop_cancel_timer(connection->context->loop, &connection->timer);
     connection_set_state(connection, CONNECTION_GONE);
     connection->context->count--;
     websocket_decoder_free(&connection->decoder);
     outbound_free(&connection->outbound);
     connection->owner->gone(connection);
+}
+
+static void closed(struct stream *stream)
+{
+    connection_gone(connection_of(stream));
 }
 
 static const struct stream_owner STREAM_OWNER = {
@@ -248,13 +276,9 @@ static const struct stream_owner STREAM_OWNER = {
     .closed = closed,
 };
 
-bool connection_open(struct connection *connection, struct connection_context *context,
-                     const struct connection_owner *owner, const struct dialect *dialect,
-                     struct stream *from, struct slice greeting)
+static void set_up(struct connection *connection, struct connection_context *context,
+                   const struct connection_owner *owner, const struct dialect *dialect)
 {
-    struct blob *first = blob_make(greeting, SLICE_NONE);
-    if (!first)
-        return false;
     *connection = (struct connection){
         .timer = {.fire = tick},
         .context = context,
@@ -264,11 +288,43 @@ bool connection_open(struct connection *connection, struct connection_context *c
         .ends_at_ms = INT64_MAX,
         .state = CONNECTION_OPEN,
     };
+}
+
+bool connection_open(struct connection *connection, struct connection_context *context,
+                     const struct connection_owner *owner, const struct dialect *dialect,
+                     struct stream *from, struct slice greeting)
+{
+    struct blob *first = blob_make(greeting, SLICE_NONE);
+    if (!first)
+        return false;
+    set_up(connection, context, owner, dialect);
     if (!stream_move(&connection->stream, from, &STREAM_OWNER)) {
         blob_drop(&first);
         return false;
     }
     context->count++;
     connection_push(connection, first, 0); /* into an empty queue */
+    return true;
+}
+
+void connection_open_on(struct connection *connection, struct connection_context *context,
+                        const struct connection_owner *owner, const struct dialect *dialect,
+                        const struct connection_transport *transport)
+{
+    set_up(connection, context, owner, dialect);
+    connection->transport = transport;
+    context->count++;
+}
+
+bool connection_take_over(struct connection *to, struct connection *from)
+{
+    assert(to->transport && !from->transport);
+    if (from->outbound.count || !stream_move(&to->stream, &from->stream, &STREAM_OWNER))
+        return false;
+    to->transport = NULL;
+    to->decoder = from->decoder;
+    from->decoder = (struct websocket_decoder){0};
+    if (to->outbound.count)
+        stream_want_write(&to->stream);
     return true;
 }

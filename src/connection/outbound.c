@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { OUTBOUND_RING_MIN = 8, OUTBOUND_RING_MAX = 1 << 15 };
+enum { OUTBOUND_RING_MIN = 8 };
 
 /* What `bytes` can count, with room for last words. */
 #define OUTBOUND_BYTES_MAX (UINT64_C(1) << 31)
@@ -118,6 +118,11 @@ size_t outbound_gather(struct outbound *outbound, struct iovec *out, size_t max,
     if (pin)
         outbound->pinned = (uint16_t)count;
     return count;
+}
+
+const struct blob *outbound_first(struct outbound *outbound)
+{
+    return outbound->count ? item_at(outbound, 0)->blob : NULL;
 }
 
 static void pop(struct outbound *outbound)

@@ -1,7 +1,7 @@
 /*
  * The outbound queue of one connection: framed blobs that wait for the socket.
  *
- * Bounded in messages (32,768 at most, whatever the limit) and in bytes, but for a message that is
+ * Bounded in messages and in bytes, but for a message that is
  * alone. A message with a key takes the place of a queued one with the same key (the newest state of
  * something replaces the older), unless that one may already be partly with the socket. One message,
  * the usual case, needs no memory of its own; more go to a ring that grows to the bound and is freed
@@ -19,8 +19,11 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* Beyond the bound there is room for the last words: errors and closing messages. */
-enum { OUTBOUND_RESERVE_MESSAGES = 8 };
+enum {
+    OUTBOUND_RING_MAX = 1 << 15, /* messages, whatever the limit */
+    OUTBOUND_RESERVE_MESSAGES =
+        8, /* room beyond the bound for last words: errors and closing messages */
+};
 
 struct outbound_item {
     struct blob *blob;
@@ -67,6 +70,9 @@ uint32_t outbound_percent(const struct outbound *outbound, const struct outbound
 /* Names up to `max` pieces to send. With `pin` none of these will be superseded before outbound_sent():
  * a transport that must repeat a write with the same bytes asks for that. */
 size_t outbound_gather(struct outbound *outbound, struct iovec *out, size_t max, bool pin);
+
+/* The first that waits, borrowed; NULL: none. */
+const struct blob *outbound_first(struct outbound *outbound);
 
 /* So many bytes of what was gathered are out. */
 void outbound_sent(struct outbound *outbound, size_t bytes);

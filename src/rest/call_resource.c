@@ -21,6 +21,9 @@ static void write_call(struct buffer *json, struct slice user, const struct ledg
     json_write_object_end(json);
 }
 
+_Static_assert((int)CONFIG_CALL_HISTORY_MAX <= (int)LEDGER_CALLS_KEPT_MAX,
+               "more would be promised than kept");
+
 static void listed(void *arg, const struct ledger_calls_outcome *outcome)
 {
     struct exchange *exchange = arg;
