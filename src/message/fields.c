@@ -73,6 +73,12 @@ static bool read_user(struct fields_scratch *scratch, struct slice raw, void *ou
     return fields_string(raw, out) && user_id_valid(*(struct slice *)out);
 }
 
+/* Calls are named by clients and shown to others and in logs, as users are. */
+static bool read_call(struct fields_scratch *scratch, struct slice raw, void *out)
+{
+    return read_user(scratch, raw, out);
+}
+
 /* How long a body may be is for its handler to say: it has an error of its own. */
 static bool read_text(struct fields_scratch *scratch, struct slice raw, void *out)
 {
@@ -135,7 +141,8 @@ enum { FIELDS_PER_MESSAGE_MAX = 3 };
     }
 #define CALL(needed)                                                                               \
     {                                                                                              \
-        "call_id", AT(call.call_id), read_id, needed, "call_id must be a string of 1 to 128 bytes" \
+        "call_id", AT(call.call_id), read_call, needed,                                            \
+            "call_id must be a string of 1 to 128 bytes without control characters"                \
     }
 
 static const struct field FIELDS[MESSAGE_CONNECTION_ESTABLISHED][FIELDS_PER_MESSAGE_MAX] = {

@@ -265,8 +265,12 @@ static void calls_have_what_they_need(void **state)
         assert_text(decoded.message.call.call_id, "k");
         free(decoded.text);
         expect_refused(types[i], "{\"call_id\":null}",
-                       "call_id must be a string of 1 to 128 bytes");
+                       "call_id must be a string of 1 to 128 bytes without control characters");
+        expect_refused(types[i], "{\"call_id\":\"k\\n\"}",
+                       "call_id must be a string of 1 to 128 bytes without control characters");
     }
+    expect_refused(MESSAGE_CALL_REQUEST, "{\"to\":\"bob\",\"call_id\":\"\\u0085\"}",
+                   "call_id must be a string of 1 to 128 bytes without control characters");
 }
 
 static void a_signal_is_carried_as_it_stands(void **state)
