@@ -59,11 +59,15 @@ void gateway_start_drain(struct gateway *gateway)
                        gateway->parts.config->gateway.shutdown.drain_timeout_ms);
 }
 
-/* What the last to leave left behind is written at once: nobody is held up by it any more. */
+/* Idle HTTP connections stay until the last session has gone, so that a load balancer that keeps one is
+ * told of the drain by /readyz; they hold nobody up. What the last to leave left behind is written at
+ * once: nobody is held up by that either. */
 bool gateway_is_drained(struct gateway *gateway)
 {
-    if (!gateway->handlers.draining || gateway->handlers.connections.count ||
-        gateway->rest.http_count)
+    if (!gateway->handlers.draining || gateway->handlers.connections.count)
+        return false;
+    http_session_close_idle(&gateway->rest);
+    if (gateway->rest.http_count)
         return false;
     if (!gateway->last_seen.flushing)
         last_seen_flush(&gateway->last_seen);

@@ -278,9 +278,14 @@ failed:
 
 void http_session_drain(struct rest_context *context)
 {
+    for (struct list *at = context->https.next; at != &context->https; at = at->next)
+        CONTAINER_OF(at, struct http_session, of_context)->close_after = true;
+}
+
+void http_session_close_idle(struct rest_context *context)
+{
     for (struct list *at = context->https.next; at != &context->https; at = at->next) {
         struct http_session *session = CONTAINER_OF(at, struct http_session, of_context);
-        session->close_after = true;
         if (session->state == HTTP_HEAD && session->in.len == 0 && session->out.len == 0)
             stream_close(&session->stream);
     }

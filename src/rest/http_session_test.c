@@ -241,6 +241,25 @@ static void scopes_are_asked_for(void **unused)
     assert_int_equal(client_answer(&alice), 401);
 }
 
+/* Two tokens name two people, and a proxy may have looked at the other one. */
+static void two_authorizations_are_refused(void **unused)
+{
+    (void)unused;
+    char token[WORLD_TOKEN_BYTES_MAX];
+    static const char *const paths[] = {"/v1/me", "/v1/ws"};
+    world_token(&world, "alice", "", 60000, token);
+    for (size_t i = 0; i < 2; i++) {
+        client_print(&alice,
+                     "GET %s HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer %s\r\n"
+                     "authorization: Basic YTpi\r\n\r\n",
+                     paths[i], token);
+        assert_int_equal(client_answer(&alice), 400);
+        assert_true(client_has(&alice, "more than one Authorization"));
+    }
+    ask("GET", "/v1/me", token);
+    assert_int_equal(client_answer(&alice), 200);
+}
+
 /* ---- bounds and draining ---- */
 
 static void beyond_the_bound_connections_are_refused(void **unused)
@@ -279,13 +298,32 @@ static void a_drain_closes_the_idle_and_answers_those_who_asked(void **unused)
     ask("GET", "/v1/me", token);
     world_settle(&world);
     world_drain(&world);
-    client_expect_end(&bob);
     assert_false(world_drained(&world));
+    client_expect_end(&bob);
     fake_ledger_release_all(&world.ledger);
     assert_int_equal(client_answer(&alice), 200);
     assert_true(client_has(&alice, "Connection: close"));
     client_expect_end(&alice);
     assert_true(world_drained(&world));
+}
+
+/* What a load balancer with a connection of its own sees of a drain. */
+static void while_others_leave_a_kept_connection_is_told_of_the_drain(void **unused)
+{
+    (void)unused;
+    struct client balancer;
+    client_connect(&bob, &world, "bob");
+    client_dial(&balancer, &world, 0);
+    client_print(&balancer, "GET /readyz HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_int_equal(client_answer(&balancer), 200);
+    world_drain(&world);
+    assert_false(world_drained(&world));
+    client_print(&balancer, "GET /readyz HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_int_equal(client_answer(&balancer), 503);
+    assert_true(client_has(&balancer, "draining"));
+    assert_true(client_has(&balancer, "Connection: close"));
+    client_expect_end(&balancer);
+    client_hang_up(&bob);
 }
 
 static void when_the_drain_s_time_is_up_nobody_is_waited_for(void **unused)
@@ -327,9 +365,11 @@ int main(void)
         TEST(a_head_that_is_none_is_refused_and_the_rest_not_taken_for_a_request),
         TEST(a_path_under_another_method_says_which),
         TEST(scopes_are_asked_for),
+        TEST(two_authorizations_are_refused),
         TEST(beyond_the_bound_connections_are_refused),
         TEST(connections_that_are_ending_count_for_the_bound),
         TEST(a_drain_closes_the_idle_and_answers_those_who_asked),
+        TEST(while_others_leave_a_kept_connection_is_told_of_the_drain),
         TEST(when_the_drain_s_time_is_up_nobody_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

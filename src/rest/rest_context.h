@@ -23,14 +23,17 @@ struct rest_context {
     size_t http_count;
     size_t connections_max; /* of this worker, all kinds */
     struct sender_rates sender_rates;
-    bool shedding;          /* memory is short: nobody new */
+    bool shedding; /* memory is short: nobody new */
 };
 
 /* A connection was accepted: takes the descriptor. */
 void http_session_accept(struct rest_context *context, int fd);
 
-/* Closes HTTP connections that wait for a request; those that are being answered close after it. */
+/* From now on each answer is the last of its connection. */
 void http_session_drain(struct rest_context *context);
+
+/* Closes those that wait for a request, and have not begun to send one. */
+void http_session_close_idle(struct rest_context *context);
 
 /* Closes all of them at once. */
 void http_session_close_all(struct rest_context *context);

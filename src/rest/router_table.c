@@ -170,6 +170,8 @@ void router_table_dispatch(struct exchange *exchange)
         ASSETS.handle(exchange);
     else if (!exchange->route)
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
+    else if (http1_header_count(&exchange->head, SLICE("Authorization")) > 1) /* which is meant? */
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "more than one Authorization header");
     else if (exchange->route->access == REST_OPEN)
         exchange->route->handle(exchange);
     else

@@ -114,6 +114,28 @@ test('who waits for the end is still served, and sees the others leave', async (
   assert.equal(await exit(server, DRAIN_SECONDS * 1000 + SLACK_MS), 0);
 });
 
+test('a load balancer that keeps a connection hears of it from /readyz, others are refused', async () => {
+  const server = await serve(DRAIN_SECONDS, ['--workers', '1']);
+  const [balancer, admin] = [rawConnect(server), rawConnect(server)];
+  balancer.send(request('GET', '/readyz'));
+  assert.equal((await balancer.response()).status, 200);
+  admin.send(request('GET', '/healthz'));
+  assert.equal((await admin.response()).status, 200);
+  const clients = await connectMany(server, 10);
+  const exited = exit(server, DRAIN_SECONDS * 1000 + SLACK_MS);
+  process.kill(server.pid, 'SIGTERM');
+  for (const client of clients) await client.next('connection_closing');
+  await isRefused(server);
+  balancer.send(request('GET', '/readyz'));
+  const { status, headers, body } = await balancer.response();
+  assert.equal(status, 503);
+  assert.equal(headers.connection, 'close');
+  assert.match(body, /draining/);
+  admin.send(request('GET', '/healthz'));
+  assert.equal((await admin.response()).status, 200, 'alive it is until the end');
+  assert.equal(await exited, 0);
+});
+
 test('an administrator’s drain does the same', async () => {
   const server = await serve();
   const clients = await connectMany(server, 40);
