@@ -51,6 +51,7 @@ static void listed_connections(void *arg, enum state_status status, const struct
     json_write_object(&json);
     json_write_key(&json, SLICE("connections"));
     admin_write_leases(&json, leases, count);
+    json_write_key_bool(&json, SLICE("truncated"), count == STATE_LEASES_MAX);
     json_write_object_end(&json);
     exchange_reply_json(&exchange, 200, &json);
 }

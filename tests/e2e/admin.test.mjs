@@ -87,13 +87,29 @@ test('a user’s connections, each with device, gateway and times', async () => 
   assert.match(found.last_heartbeat, RFC3339);
   const made = body.connections.find(({ conn_id: id }) => id === other.established.conn_id);
   assert.ok(made.device_id.length > 0);
-  assert.deepEqual((await asAdmin('GET', 'connections?user=nobody')).body, { connections: [] });
+  assert.equal(body.truncated, false);
+  assert.deepEqual((await asAdmin('GET', 'connections?user=nobody')).body, {
+    connections: [],
+    truncated: false,
+  });
   assert.equal((await asAdmin('GET', 'connections')).status, 400);
   await phone.close();
   await eventually(
     async () => (await asAdmin('GET', 'connections?user=mia')).body.connections.length === 1,
     'the one that left is gone',
   );
+});
+
+test('of a user with very many connections, as many as are shown, and that it is so', async () => {
+  const SHOWN_MAX = 256;
+  const token = await server.token('crowd');
+  const clients = await Promise.all(
+    Array.from({ length: SHOWN_MAX + 1 }, () => connect(server, 'crowd', { token })),
+  );
+  const { body } = await asAdmin('GET', 'connections?user=crowd');
+  assert.equal(body.connections.length, SHOWN_MAX);
+  assert.equal(body.truncated, true);
+  await Promise.all(clients.map((client) => client.close()));
 });
 
 test('a device id may be odd, and one that cannot be is refused', async () => {
