@@ -1,5 +1,6 @@
 /*
- * The life of one WebSocket connection: frames in, queued blobs out, signs of life, limits, closing.
+ * The life of one connection: messages in, queued blobs out, signs of life, limits, closing. It is a
+ * WebSocket, or for a while something else that carries the same messages (`struct connection_transport`).
  *
  *             ┌────── payloads, pings, timers ──────┐
  *   open ──► OPEN ◄─────────────────────────────────┘
@@ -72,8 +73,19 @@ struct connection_owner {
     size_t (*sync_from)(const struct connection *connection, const struct sync_point **points);
     /* May be NULL. The queue has drained again after states had to give way: say anew what they are. */
     void (*recovered)(struct connection *connection);
+    /* May be NULL: a WebSocket ping. Asks the peer for a sign of life; false: no memory for it. */
+    bool (*ping)(struct connection *connection);
     /* The last call: frees the memory. */
     void (*gone)(struct connection *connection);
+};
+
+/* What carries a connection that has no stream of its own (Engine.IO's polling). None of these may call
+ * back before it returns. */
+struct connection_transport {
+    /* Something is queued: connection_take_payload() has something to take. Many times a turn. */
+    void (*want_write)(struct connection *connection);
+    /* It is over, all is taken or lost: call connection_gone() in a later task, once. May be said twice. */
+    void (*close)(struct connection *connection);
 };
 
 /* What all connections of a worker share. */
@@ -83,7 +95,7 @@ struct connection_context {
     struct encoder *encoder;
     struct metrics *metrics;
     struct random *random;
-    struct websocket_limits frames;
+    struct websocket_limits frames[DIALECT_COUNT];
     struct outbound_limits outbound;
     struct blob *spare_close; /* a close frame for when memory is short */
     int64_t close_timeout_ms; /* shorter while draining */
@@ -96,7 +108,8 @@ enum { CONNECTION_OWED_MAX_MS = 10000 };
 enum connection_state { CONNECTION_OPEN, CONNECTION_ENDING, CONNECTION_GONE };
 
 struct connection {
-    struct stream stream;
+    struct stream stream; /* a WebSocket; not open while `transport` carries the connection */
+    const struct connection_transport *transport; /* NULL: the stream does */
     struct wheel_timer timer;
     struct websocket_decoder decoder;
     struct outbound outbound;
@@ -117,6 +130,7 @@ struct connection {
     bool close_owed : 1; /* ENDING: the close frame could not be queued yet */
     bool closing : 1;    /* its end has come and waits for answers */
     bool broken : 1;     /* the peer broke the protocol: what it says is not understood any more */
+    bool silent : 1;     /* nobody is there yet who would understand messages: none are sent */
 };
 
 /* False when memory is short. */
@@ -133,12 +147,37 @@ bool connection_open(struct connection *connection, struct connection_context *c
                      const struct connection_owner *owner, const struct dialect *dialect,
                      struct stream *from, struct slice greeting);
 
+/* The same without a stream: `transport` carries it. Nothing can fail. */
+void connection_open_on(struct connection *connection, struct connection_context *context,
+                        const struct connection_owner *owner, const struct dialect *dialect,
+                        const struct connection_transport *transport);
+
+/* A whole message came by another transport than the stream: a sign of life, and `payload` of the owner
+ * while OPEN. */
+void connection_receive(struct connection *connection, char *data, size_t len, bool binary);
+
+/* Takes what is queued off, up to `bytes_max` (one message at the least), and appends it to `out` as an
+ * Engine.IO payload. True: more waits. */
+bool connection_take_payload(struct connection *connection, struct buffer *out, size_t bytes_max);
+
+/* The last word of a transport: the connection is GONE and its owner frees it. */
+void connection_gone(struct connection *connection);
+
+/* An upgrade: from now on `to` is carried by the WebSocket of `from`, which goes without a word (its
+ * owner's `left` and `gone` run as ever). What `from` has half received goes along. Not within a callback
+ * of either. False: nothing was changed, since `from` has not sent all it had, or is closing. */
+bool connection_take_over(struct connection *to, struct connection *from);
+
 /* Queues one reference to a blob, taken in every case. `key`: see outbound.h. False: it was not queued,
  * nor will anything after it be, unless it was a state (see above). */
 bool connection_queue(struct connection *connection, struct blob *blob, uint64_t key);
 
 /* Encodes and queues a message for this connection alone. */
 void connection_send(struct connection *connection, const struct message *message);
+
+/* Queues text that is no message (a packet of Engine.IO) as one frame, in the queue's reserve. False: not
+ * queued. `key`: see outbound.h. */
+bool connection_send_text(struct connection *connection, struct slice text, uint64_t key);
 
 /* Something could not be sent for want of memory: takes nothing more and ends in the next turn, so that
  * it may be called while connections are walked over. */

@@ -38,6 +38,23 @@ struct blob *connection_make_spare_close(void)
                      (struct slice){payload, len});
 }
 
+void connection_hang_up(struct connection *connection)
+{
+    if (connection->transport)
+        connection->transport->close(connection);
+    else
+        stream_close(&connection->stream);
+}
+
+/* Without a stream there is no close frame to wait for: taken is said. */
+static void finish_stream(struct connection *connection)
+{
+    if (connection->close_received || connection->transport)
+        connection_hang_up(connection);
+    else if (connection->broken)
+        stream_shutdown(&connection->stream);
+}
+
 /* What is left to do when all is sent: a close frame that had no room, or the socket's end. */
 void connection_finish_ending(struct connection *connection)
 {
@@ -46,10 +63,8 @@ void connection_finish_ending(struct connection *connection)
     if (connection->close_owed) /* an empty queue takes one without memory */
         connection->close_owed =
             !connection_push(connection, blob_share(connection->context->spare_close), 0);
-    else if (connection->close_received)
-        stream_close(&connection->stream);
-    else if (connection->broken)
-        stream_shutdown(&connection->stream);
+    else
+        finish_stream(connection);
 }
 
 void connection_start_ending(struct connection *connection, unsigned code, struct slice reason)
@@ -76,7 +91,7 @@ static void tell_end(struct connection *connection, enum closing_reason reason,
     const struct sync_point *points = NULL;
     size_t count =
         connection->owner->sync_from ? connection->owner->sync_from(connection, &points) : 0;
-    if (connection->end_was_told && count == 0)
+    if (connection->silent || (connection->end_was_told && count == 0))
         return;
     connection->end_was_told = connection_push_message(
         connection, &(struct message){.type = MESSAGE_CONNECTION_CLOSING,

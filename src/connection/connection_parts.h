@@ -28,6 +28,9 @@ void connection_check_level(struct connection *connection);
 /* Queues a close frame and leaves OPEN. */
 void connection_start_ending(struct connection *connection, unsigned code, struct slice reason);
 
+/* Lets go of what carries it; GONE follows in a later task. */
+void connection_hang_up(struct connection *connection);
+
 /* What is left to do when all is sent. */
 void connection_finish_ending(struct connection *connection);
 

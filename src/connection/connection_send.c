@@ -1,6 +1,7 @@
 /* What goes out: the queue, and what its levels mean (F's slow-consumer contract). */
 #include "base/log.h"
 #include "connection/connection_parts.h"
+#include "frame/engineio.h"
 #include "frame/websocket_encode.h"
 
 static enum outbound_result push(struct connection *connection, struct blob *blob, uint64_t key,
@@ -11,7 +12,10 @@ static enum outbound_result push(struct connection *connection, struct blob *blo
         outbound_push(&connection->outbound, &context->outbound, blob, key, last_words);
     if (result == OUTBOUND_SUPERSEDED)
         metrics_count(context->metrics, METRIC_MESSAGES_SUPERSEDED);
-    stream_want_write(&connection->stream);
+    if (connection->transport)
+        connection->transport->want_write(connection);
+    else
+        stream_want_write(&connection->stream);
     return result;
 }
 
@@ -36,6 +40,39 @@ bool connection_push_control(struct connection *connection, enum websocket_opcod
     size_t len = websocket_header_write(header, opcode, payload.len);
     return connection_push(connection,
                            blob_make((struct slice){(const char *)header, len}, payload), key);
+}
+
+bool connection_send_text(struct connection *connection, struct slice text, uint64_t key)
+{
+    return connection_push_control(connection, WEBSOCKET_OPCODE_TEXT, text, key);
+}
+
+/* A close frame becomes Engine.IO's close packet; other control frames mean nothing there. */
+static void append_frames(struct buffer *out, const struct blob *blob)
+{
+    struct slice frames = {blob->bytes, blob->len};
+    enum websocket_opcode opcode;
+    struct slice payload;
+    while (websocket_written_next(&frames, &opcode, &payload)) {
+        if (opcode == WEBSOCKET_OPCODE_TEXT)
+            engineio_payload_append(out, payload);
+        else if (opcode == WEBSOCKET_OPCODE_CLOSE)
+            engineio_payload_append(out, SLICE("1"));
+    }
+}
+
+bool connection_take_payload(struct connection *connection, struct buffer *out, size_t bytes_max)
+{
+    const struct blob *next;
+    while ((next = outbound_first(&connection->outbound)) != NULL &&
+           (out->len == 0 || out->len + next->len <= bytes_max)) {
+        append_frames(out, next);
+        outbound_sent(&connection->outbound, next->len);
+    }
+    if (connection->warned)
+        connection_check_level(connection);
+    connection_finish_ending(connection);
+    return connection->outbound.count > 0;
 }
 
 void connection_fail(struct connection *connection)
@@ -96,7 +133,8 @@ static void relieve(struct connection *connection)
 {
     uint32_t warning_percent =
         connection->context->config->gateway.backpressure.outbound.warning_threshold_percent;
-    if (outbound_percent(&connection->outbound, &connection->context->outbound) >= warning_percent)
+    if (!connection->transport &&
+        outbound_percent(&connection->outbound, &connection->context->outbound) >= warning_percent)
         stream_flush(&connection->stream);
 }
 

@@ -45,6 +45,35 @@ size_t websocket_masked_header_write(uint8_t out[WEBSOCKET_MASKED_HEADER_BYTES_M
     return size + 4;
 }
 
+static uint64_t read_big_endian(const uint8_t *in, size_t count)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < count; i++)
+        value = value << 8 | in[i];
+    return value;
+}
+
+bool websocket_written_next(struct slice *frames, enum websocket_opcode *opcode,
+                            struct slice *payload)
+{
+    if (frames->len == 0)
+        return false;
+    const uint8_t *header = (const uint8_t *)frames->data;
+    size_t header_len = 2, len = header[1];
+    if (len == WEBSOCKET_FRAME_LENGTH_IN_2_BYTES) {
+        len = read_big_endian(header + 2, 2);
+        header_len = 4;
+    } else if (len == WEBSOCKET_FRAME_LENGTH_IN_8_BYTES) {
+        len = read_big_endian(header + 2, 8);
+        header_len = 10;
+    }
+    assert(header_len + len <= frames->len);
+    *opcode = (enum websocket_opcode)(header[0] & 0x0f);
+    *payload = (struct slice){frames->data + header_len, len};
+    *frames = slice_after(*frames, header_len + len);
+    return true;
+}
+
 /* The longest prefix of at most `max` bytes that does not end inside a character. */
 static size_t text_prefix(struct slice text, size_t max)
 {

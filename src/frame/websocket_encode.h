@@ -27,6 +27,10 @@ size_t websocket_masked_header_write(uint8_t out[WEBSOCKET_MASKED_HEADER_BYTES_M
                                      enum websocket_opcode opcode, uint64_t payload_len,
                                      const uint8_t mask[4]);
 
+/* Reads frames back that were written here: takes the next off the front of *frames. False at the end. */
+bool websocket_written_next(struct slice *frames, enum websocket_opcode *opcode,
+                            struct slice *payload);
+
 /* Writes the payload of a close frame and answers its length. WEBSOCKET_CLOSE_NO_CODE gives the
  * empty payload. `reason` is valid UTF-8; what does not fit is cut between two characters. */
 size_t websocket_close_write(char out[WEBSOCKET_CONTROL_BYTES_MAX], unsigned code,
