@@ -21,6 +21,7 @@ enum { LARGE_BYTES = 300000 };
 
 static char directory[] = "/tmp/rollcall-tls-XXXXXX";
 static char certificate_file[64], key_file[64], other_key_file[64], locked_key_file[64];
+static char policy_file[64];
 
 /* ---- files ---- */
 
@@ -53,11 +54,28 @@ static void write_certificate(const char *path, EVP_PKEY *key)
     X509_free(certificate);
 }
 
+/* A system that allows what is old, so that only our own minimum can refuse it. OpenSSL reads this once,
+ * when it is first used. */
+static void allow_old_versions(void)
+{
+    FILE *file = fopen(policy_file, "w");
+    assert_non_null(file);
+    fputs("openssl_conf = main\n[main]\nssl_conf = ssl\n[ssl]\nsystem_default = lax\n[lax]\n"
+          "MinProtocol = TLSv1\nCipherString = DEFAULT@SECLEVEL=0\n",
+          file);
+    fclose(file);
+    setenv("OPENSSL_CONF", policy_file, 1);
+}
+
 static int make_files(void **unused)
 {
     (void)unused;
+    if (!mkdtemp(directory))
+        return -1;
+    snprintf(policy_file, sizeof(policy_file), "%s/openssl.cnf", directory);
+    allow_old_versions();
     EVP_PKEY *key = EVP_EC_gen("P-256"), *other = EVP_EC_gen("P-256");
-    if (!mkdtemp(directory) || !key || !other)
+    if (!key || !other)
         return -1;
     snprintf(certificate_file, sizeof(certificate_file), "%s/certificate.pem", directory);
     snprintf(key_file, sizeof(key_file), "%s/key.pem", directory);
@@ -75,6 +93,7 @@ static int make_files(void **unused)
 static int remove_files(void **unused)
 {
     (void)unused;
+    unlink(policy_file);
     unlink(certificate_file);
     unlink(key_file);
     unlink(other_key_file);
@@ -260,7 +279,10 @@ static void both_versions_shake_hands_and_talk(void **state)
 static void older_versions_are_refused(void **unused)
 {
     (void)unused;
-    SSL_set_security_level(client, 0);
+    SSL_CTX *lax = SSL_CTX_new(TLS_server_method());
+    assert_int_equal(SSL_CTX_get_min_proto_version(lax), TLS1_VERSION); /* it is not the system */
+    assert_int_equal(SSL_CTX_get_security_level(lax), 0);
+    SSL_CTX_free(lax);
     SSL_set_min_proto_version(client, TLS1_VERSION);
     SSL_set_max_proto_version(client, TLS1_1_VERSION);
     for (int i = 0; i < 10 && SSL_do_handshake(client) != 1; i++)

@@ -14,6 +14,17 @@ import { startServer } from './support/server.mjs';
 
 const run = promisify(execFile);
 
+/** A system that allows what is old, so that only the server's own minimum can refuse it. */
+const LAX_POLICY = `openssl_conf = main
+[main]
+ssl_conf = ssl
+[ssl]
+system_default = lax
+[lax]
+MinProtocol = TLSv1
+CipherString = DEFAULT@SECLEVEL=0
+`;
+
 let directory;
 let server;
 let token;
@@ -21,8 +32,11 @@ let token;
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'rollcall-tls-'));
   await makeCertificate('first');
+  const policy = join(directory, 'openssl.cnf');
+  await writeFile(policy, LAX_POLICY);
   server = await startServer({
     args: ['--workers', '1'],
+    env: { OPENSSL_CONF: policy },
     settings: {
       'gateway.tls.certificate_file': join(directory, 'certificate.pem'),
       'gateway.tls.key_file': join(directory, 'key.pem'),
@@ -108,6 +122,7 @@ test('TLS 1.2 and 1.3 are spoken, 1.1 is not', async () => {
   for (const version of ['TLSv1', 'TLSv1.1'])
     await assert.rejects(
       secure({ minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0' }),
+      { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' },
       version,
     );
 });
