@@ -219,6 +219,29 @@ bool stream_move(struct stream *to, struct stream *from, const struct stream_own
     return true;
 }
 
+bool stream_detach(struct stream *stream, int *fd, struct tls_session **tls)
+{
+    if (stream->closing || stream->failed)
+        return false;
+    loop_remove(stream->set->loop, &stream->source);
+    *fd = stream->source.fd;
+    *tls = stream->tls;
+    stream->source.fd = -1;
+    stream->tls = NULL;
+    stream_close(stream);
+    return true;
+}
+
+bool stream_open_moved(struct stream *stream, struct stream_set *set,
+                       const struct stream_owner *owner, int fd, struct tls_session *tls)
+{
+    if (!stream_open(stream, set, owner, fd, tls))
+        return false;
+    stream->readable = true;
+    put_on_pending(stream);
+    return true;
+}
+
 void stream_want_write(struct stream *stream)
 {
     if (stream->closing || stream->failed)

@@ -78,6 +78,14 @@ bool stream_open(struct stream *stream, struct stream_set *set, const struct str
  * for want of memory or since `from` is closing. */
 bool stream_move(struct stream *to, struct stream *from, const struct stream_owner *owner);
 
+/* Gives socket and TLS session away, for a stream of another loop (stream_open_moved()). The stream is
+ * then closed in the usual way, but for the socket. False: nothing was given, since it is closing. */
+bool stream_detach(struct stream *stream, int *fd, struct tls_session **tls);
+
+/* As stream_open(), for what was detached: bytes may wait inside the TLS session already. */
+bool stream_open_moved(struct stream *stream, struct stream_set *set,
+                       const struct stream_owner *owner, int fd, struct tls_session *tls);
+
 /* Something is there to be gathered. */
 void stream_want_write(struct stream *stream);
 

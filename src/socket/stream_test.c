@@ -338,6 +338,40 @@ static void a_stream_moves_with_what_it_has_not_read(void **unused)
     free(heir.in);
 }
 
+/* To another loop, as between two workers. */
+static void a_detached_socket_goes_on_in_another_loop(void **unused)
+{
+    (void)unused;
+    static struct owner heir;
+    static struct loop other;
+    struct stream_set other_set;
+    struct tls_session *tls = NULL;
+    int fd = -1;
+    memset(&heir, 0, sizeof(heir));
+    heir.in = malloc(IN_BYTES_MAX);
+    assert_true(loop_init(&other) && stream_set_init(&other_set, &other));
+    stream_pause(&owner.stream, true);
+    say("before");
+    turn();
+    assert_true(stream_detach(&owner.stream, &fd, &tls));
+    assert_false(stream_detach(&owner.stream, &fd, &tls));
+    say(" and after");
+    turn();
+    turn();
+    assert_int_equal(owner.closed, 1); /* without the socket */
+    assert_int_equal(owner.in_len, 0);
+    assert_true(stream_open_moved(&heir.stream, &other_set, &OWNER, fd, tls));
+    loop_turn(&other, 0);
+    assert_int_equal(heir.in_len, strlen("before and after"));
+    stream_close(&heir.stream);
+    loop_turn(&other, 0);
+    loop_turn(&other, 0);
+    assert_int_equal(heir.closed, 1);
+    free(heir.in);
+    stream_set_free(&other_set);
+    loop_free(&other);
+}
+
 static void a_stream_that_is_closing_does_not_move(void **unused)
 {
     (void)unused;
@@ -373,6 +407,7 @@ int main(void)
         TEST(writing_to_a_peer_that_has_gone_ends_it),
         TEST(after_a_shutdown_the_peer_sees_the_end_and_is_still_heard),
         TEST(a_stream_moves_with_what_it_has_not_read),
+        TEST(a_detached_socket_goes_on_in_another_loop),
         TEST(a_stream_that_is_closing_does_not_move),
         TEST(closing_twice_is_closing_once),
     };
