@@ -3,7 +3,7 @@
  * link does the work.
  *
  * Topics are names (`presence:<user>`, `chat:<chat>:typing`, `server:<gateway>:deliver`); payloads are
- * bytes, JSON by convention. Delivery is at most once, in order per sender, to every gateway that is
+ * bytes, JSON by convention. Delivery is at most once, in order per sender and topic, to every gateway that is
  * subscribed, the sender's own included. A gateway subscribes to a topic only while someone local
  * cares, and subscribes before it reads the state the topic changes, so that nothing falls in between.
  *

@@ -23,6 +23,8 @@ struct mailbox_bus {
     struct exchange_member *self;
     struct mailbox *mailbox;
     struct metrics *metrics;
+    size_t own_len; /* 0: not subscribed yet */
+    char own[MAILBOX_BUS_OWN_BYTES_MAX];
 };
 
 struct bus_mail {
@@ -64,6 +66,10 @@ static size_t slot_of(const struct mailbox_exchange *exchange, struct slice topi
 static void mailbox_bus_subscribe(struct bus *port, struct slice topic)
 {
     struct mailbox_bus *bus = bus_of(port);
+    if (bus_topic_gateway(topic).data && topic.len <= sizeof(bus->own)) {
+        memcpy(bus->own, topic.data, topic.len);
+        bus->own_len = topic.len;
+    }
     atomic_fetch_add(&bus->self->interest[slot_of(bus->exchange, topic)], 1);
 }
 
@@ -73,13 +79,20 @@ static void mailbox_bus_unsubscribe(struct bus *port, struct slice topic)
     atomic_fetch_sub(&bus->self->interest[slot_of(bus->exchange, topic)], 1);
 }
 
+/* Users may be connected to several gateways, so another one's mail must not be taken for one's own. */
+static void take(struct mailbox_bus *bus, struct slice topic, struct slice payload)
+{
+    bool names_a_gateway = bus_topic_gateway(topic).data != NULL;
+    if (!names_a_gateway || slice_equal(topic, (struct slice){bus->own, bus->own_len}))
+        bus->bus.received(bus->bus.arg, topic, payload);
+}
+
 static void open_mail(struct mail *mail, void *owner)
 {
     (void)owner;
     struct bus_mail *letter = CONTAINER_OF(mail, struct bus_mail, mail);
-    struct bus *bus = &letter->to->bus;
-    bus->received(bus->arg, (struct slice){letter->bytes, letter->topic_len},
-                  (struct slice){letter->bytes + letter->topic_len, letter->payload_len});
+    take(letter->to, (struct slice){letter->bytes, letter->topic_len},
+         (struct slice){letter->bytes + letter->topic_len, letter->payload_len});
     free(letter);
 }
 
@@ -113,7 +126,7 @@ static void mailbox_bus_publish(struct bus *port, struct slice topic, struct sli
             post(bus, member->bus, topic, payload);
     }
     if (atomic_load(&bus->self->interest[slot]))
-        bus->bus.received(bus->bus.arg, topic, payload);
+        take(bus, topic, payload);
 }
 
 static void mailbox_bus_free(struct bus *port)

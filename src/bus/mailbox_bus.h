@@ -3,7 +3,8 @@
  *
  * The exchange is shared: for each worker its mailbox and a filter of the topics it is interested in.
  * A filter is an array of counters indexed by the topic's hash: a publisher skips workers whose counter
- * is zero; a collision costs a mail that the receiver drops. Only its own worker writes a filter, so
+ * is zero; a collision costs a mail that the receiver drops: by its own tables, but for a gateway's topic,
+ * of which each worker has one and the bus lets no other pass. Only its own worker writes a filter, so
  * there are no locks. The counters are sequentially consistent: "subscribe, then read the state" and
  * "change the state, then look who is subscribed" cannot miss each other.
  */
@@ -18,7 +19,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAILBOX_BUS_WORKERS_MAX = 256, MAILBOX_BUS_FILTER_SLOTS = 4096 };
+enum {
+    MAILBOX_BUS_WORKERS_MAX = 256,
+    MAILBOX_BUS_FILTER_SLOTS = 4096,
+    MAILBOX_BUS_OWN_BYTES_MAX = 256
+};
 
 struct mailbox_exchange;
 

@@ -1,5 +1,7 @@
 #include "bus/mailbox_bus.h"
 
+#include "conformance/bus_suite.h"
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { WORKERS = 3 };
+enum { WORKERS = BUS_SUITE_PORTS };
 
 struct worker {
     struct loop loop;
@@ -153,6 +155,22 @@ static void topics_do_not_hide_each_other(void **state)
     assert_int_equal(fixture->workers[1].count, TOPICS / 2);
 }
 
+/* Among so many, some share a slot with the worker's own. */
+static void another_gateways_mail_is_not_taken(void **state)
+{
+    struct fixture *fixture = *state;
+    char text[32];
+    for (size_t i = 0; i < 2; i++)
+        bus_subscribe(fixture->workers[i].bus, SLICE("server:gw:deliver"));
+    for (int t = 0; t < 3 * MAILBOX_BUS_FILTER_SLOTS; t++) {
+        struct slice topic = {text, (size_t)snprintf(text, sizeof(text), "server:g%d:deliver", t)};
+        bus_publish(fixture->workers[0].bus, topic, SLICE("x"));
+    }
+    expect_heard(fixture, "", "", "");
+    bus_publish(fixture->workers[0].bus, SLICE("server:gw:deliver"), SLICE("1"));
+    expect_heard(fixture, "server:gw:deliver=1;", "server:gw:deliver=1;", "");
+}
+
 static void a_full_box_drops_and_counts(void **state)
 {
     struct fixture *fixture = *state;
@@ -194,6 +212,47 @@ static void workers_talk_across_threads(void **state)
     }
 }
 
+/* ---- as every bus ---- */
+
+static void suite_start(void *context, const struct bus_suite_ear ears[BUS_SUITE_PORTS])
+{
+    struct fixture **fixture = context;
+    void *made;
+    set_up(&made);
+    *fixture = made;
+    for (size_t i = 0; i < BUS_SUITE_PORTS; i++) {
+        struct bus *bus = (*fixture)->workers[i].bus;
+        bus->received = ears[i].received;
+        bus->gap = ears[i].gap;
+        bus->arg = ears[i].arg;
+    }
+}
+
+static struct bus *suite_port(void *context, size_t index)
+{
+    struct fixture **fixture = context;
+    return (*fixture)->workers[index].bus;
+}
+
+static void suite_stop(void *context)
+{
+    struct fixture **fixture = context;
+    void *made = *fixture;
+    tear_down(&made);
+}
+
+static void suite_settle(void *context)
+{
+    (void)context;
+}
+
+static void suite_poll(void *context)
+{
+    struct fixture **fixture = context;
+    for (size_t i = 0; i < WORKERS; i++)
+        loop_turn(&(*fixture)->workers[i].loop, 0);
+}
+
 #define with_fixture(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -204,8 +263,17 @@ int main(void)
         with_fixture(order_is_kept),
         with_fixture(empty_payloads_travel),
         with_fixture(topics_do_not_hide_each_other),
+        with_fixture(another_gateways_mail_is_not_taken),
         with_fixture(a_full_box_drops_and_counts),
         with_fixture(workers_talk_across_threads),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    struct fixture *fixture = NULL;
+    const struct bus_suite_backend backend = {.name = "mailboxes",
+                                              .context = &fixture,
+                                              .start = suite_start,
+                                              .port = suite_port,
+                                              .stop = suite_stop,
+                                              .settle = suite_settle,
+                                              .poll = suite_poll};
+    return cmocka_run_group_tests(tests, NULL, NULL) + bus_suite_run(&backend);
 }
