@@ -105,7 +105,7 @@ static int64_t renew_if_due(struct session *session, int64_t now_ms)
     return session->renew_at_ms;
 }
 
-static int64_t tick(struct connection *connection)
+int64_t session_tick(struct connection *connection)
 {
     struct session *session = session_of(connection);
     int64_t now_ms = clock_of(session)->now_ms;
@@ -208,20 +208,29 @@ void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uin
         missed_note(&session->missed, message->relay.chat_id, message->relay.sequence);
 }
 
-static bool owes(const struct connection *connection)
+bool session_owes(const struct connection *connection)
 {
     return CONTAINER_OF(connection, struct session, connection)->request_count > 0;
 }
 
-static void recovered(struct connection *connection)
+void session_recovered(struct connection *connection)
 {
     presence_refresh(session_of(connection));
     chat_commands_refresh(session_of(connection));
 }
 
-static size_t sync_from(const struct connection *connection, const struct sync_point **points)
+size_t session_sync_from(const struct connection *connection, const struct sync_point **points)
 {
     return missed_points(CONTAINER_OF(connection, struct session, connection)->missed, points);
+}
+
+void session_receive(struct session *session, const struct message *message)
+{
+    if (session->connection.closing)
+        session_refuse(session, message, ERROR_SERVICE_UNAVAILABLE,
+                       "this connection is about to close", 0);
+    else
+        dispatch(session, message);
 }
 
 static void payload(struct connection *connection, char *data, size_t len, bool binary)
@@ -233,47 +242,54 @@ static void payload(struct connection *connection, char *data, size_t len, bool 
     if (binary ||
         !connection->dialect->decode(&session->context->scratch, data, len, &message, &problem))
         dispatch_invalid(session, &message, problem);
-    else if (connection->closing)
-        session_refuse(session, &message, ERROR_SERVICE_UNAVAILABLE,
-                       "this connection is about to close", 0);
     else
-        dispatch(session, &message);
+        session_receive(session, &message);
 }
 
 static void left(struct connection *connection)
 {
-    struct session *session = session_of(connection);
-    struct handler_context *context = session->context;
-    request_orphan_all(session);
-    chat_leave(context->chats, &session->endpoint);
-    metrics_add(context->metrics, METRIC_SUBSCRIPTIONS, -session->endpoint.subscription_count);
-    metrics_add(context->metrics, METRIC_CONNECTIONS_ACTIVE, -1);
-    metrics_count(context->metrics, METRIC_CONNECTIONS_CLOSED);
-    context->session_count--;
-    char user[USER_ID_BYTES_MAX];
-    struct slice user_id = session_user(session);
-    memcpy(user, user_id.data, user_id.len);
-    router_detach(context->router, &session->endpoint);
-    presence_close(context->presence, (struct slice){user, user_id.len}, &session->conn_id);
-    call_plane_detach(context->calls, (struct slice){user, user_id.len}, &session->conn_id);
+    session_detach(session_of(connection));
 }
 
 static void gone(struct connection *connection)
 {
-    struct session *session = session_of(connection);
-    missed_free(&session->missed);
-    free(session);
+    free(session_of(connection));
 }
 
 static const struct connection_owner OWNER = {
     .payload = payload,
-    .tick = tick,
+    .tick = session_tick,
     .left = left,
-    .owes = owes,
-    .sync_from = sync_from,
-    .recovered = recovered,
+    .owes = session_owes,
+    .sync_from = session_sync_from,
+    .recovered = session_recovered,
     .gone = gone,
 };
+
+/* ---- a user comes and goes ---- */
+
+void session_init(struct session *session, struct handler_context *context)
+{
+    *session = (struct session){.context = context};
+}
+
+bool session_attach(struct session *session, const struct identity *identity,
+                    const struct ulid *conn_id, struct slice device_id)
+{
+    struct handler_context *context = session->context;
+    int64_t now_ms = context->loop->clock.now_ms;
+    session->endpoint = (struct endpoint){0};
+    if (!router_attach(context->router, &session->endpoint, identity_user(identity)))
+        return false;
+    session->conn_id = *conn_id;
+    session->active_at_ms = now_ms;
+    session->idle = false;
+    session->lifetime_ends_at_ms = lifetime_end_ms(&context->config->gateway, conn_id, now_ms);
+    session->renew_at_ms = now_ms + renewal_period_ms(context->config);
+    session->device_len = (uint8_t)device_id.len;
+    memcpy(session->device, device_id.data, device_id.len);
+    return true;
+}
 
 static void greet(struct session *session)
 {
@@ -293,24 +309,48 @@ static void greet(struct session *session)
                         }});
 }
 
+void session_begin(struct session *session, const struct identity *identity)
+{
+    struct handler_context *context = session->context;
+    context->session_count++;
+    metrics_add(context->metrics, METRIC_CONNECTIONS_ACTIVE, 1);
+    metrics_count(context->metrics, METRIC_CONNECTIONS_OPENED);
+    greet(session);
+    session_limit_token(session, identity->expires_at_wall_ms);
+    connection_wake_at(&session->connection, session->renew_at_ms);
+    connection_wake_at(&session->connection,
+                       session->active_at_ms + context->config->presence.idle_ms);
+    struct call_device device = session_device(session);
+    call_plane_attach(context->calls, &device);
+}
+
+void session_detach(struct session *session)
+{
+    struct handler_context *context = session->context;
+    request_orphan_all(session);
+    chat_leave(context->chats, &session->endpoint);
+    metrics_add(context->metrics, METRIC_SUBSCRIPTIONS, -session->endpoint.subscription_count);
+    metrics_add(context->metrics, METRIC_CONNECTIONS_ACTIVE, -1);
+    metrics_count(context->metrics, METRIC_CONNECTIONS_CLOSED);
+    context->session_count--;
+    char user[USER_ID_BYTES_MAX];
+    struct slice user_id = session_user(session);
+    memcpy(user, user_id.data, user_id.len);
+    router_detach(context->router, &session->endpoint);
+    presence_close(context->presence, (struct slice){user, user_id.len}, &session->conn_id);
+    call_plane_detach(context->calls, (struct slice){user, user_id.len}, &session->conn_id);
+    missed_free(&session->missed);
+}
+
 struct session *session_open(struct handler_context *context, struct stream *from,
                              struct slice greeting, const struct identity *identity,
                              const struct ulid *conn_id, struct slice device_id)
 {
-    int64_t now_ms = context->loop->clock.now_ms;
     struct session *session = malloc(sizeof(*session) + device_id.len);
     if (!session)
         return NULL;
-    *session = (struct session){
-        .context = context,
-        .conn_id = *conn_id,
-        .active_at_ms = now_ms,
-        .lifetime_ends_at_ms = lifetime_end_ms(&context->config->gateway, conn_id, now_ms),
-        .renew_at_ms = now_ms + renewal_period_ms(context->config),
-        .device_len = (uint8_t)device_id.len,
-    };
-    memcpy(session->device, device_id.data, device_id.len);
-    if (!router_attach(context->router, &session->endpoint, identity_user(identity))) {
+    session_init(session, context);
+    if (!session_attach(session, identity, conn_id, device_id)) {
         free(session);
         return NULL;
     }
@@ -320,14 +360,6 @@ struct session *session_open(struct handler_context *context, struct stream *fro
         free(session);
         return NULL;
     }
-    context->session_count++;
-    metrics_add(context->metrics, METRIC_CONNECTIONS_ACTIVE, 1);
-    metrics_count(context->metrics, METRIC_CONNECTIONS_OPENED);
-    greet(session);
-    session_limit_token(session, identity->expires_at_wall_ms);
-    connection_wake_at(&session->connection, session->renew_at_ms);
-    connection_wake_at(&session->connection, now_ms + context->config->presence.idle_ms);
-    struct call_device device = session_device(session);
-    call_plane_attach(context->calls, &device);
+    session_begin(session, identity);
     return session;
 }

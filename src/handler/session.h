@@ -49,6 +49,32 @@ struct session *session_open(struct handler_context *context, struct stream *fro
                              struct slice greeting, const struct identity *identity,
                              const struct ulid *conn_id, struct slice device_id);
 
+/*
+ * The same in parts, for an owner whose connection is there before its user is known, and may outlive
+ * it: session_init() once; session_attach() and session_begin() when a user has come; session_detach()
+ * when they go or the connection leaves OPEN.
+ */
+void session_init(struct session *session, struct handler_context *context);
+
+/* Puts the session on its user's route. There must be room for the device id. False: memory is short. */
+bool session_attach(struct session *session, const struct identity *identity,
+                    const struct ulid *conn_id, struct slice device_id);
+
+/* Greets the client; from now on it is counted, limited and told about calls. */
+void session_begin(struct session *session, const struct identity *identity);
+
+/* Closes the lease, takes it off its route, orphans its requests. */
+void session_detach(struct session *session);
+
+/* A command that was decoded. */
+void session_receive(struct session *session, const struct message *message);
+
+/* For its connection_owner. */
+int64_t session_tick(struct connection *connection);
+bool session_owes(const struct connection *connection);
+void session_recovered(struct connection *connection);
+size_t session_sync_from(const struct connection *connection, const struct sync_point **points);
+
 /* The user did something (or is known to do nothing) on this device. */
 void session_set_activity(struct session *session, enum activity activity);
 
