@@ -12,8 +12,8 @@ struct verification {
     char token[];
 };
 
-void verifier_init(struct verifier *verifier, struct key_set *keys,
-                   const struct jwt_policy *policy, size_t per_turn, size_t pending_max)
+void verifier_init(struct verifier *verifier, struct key_set *keys, const struct jwt_policy *policy,
+                   size_t per_turn, size_t pending_max)
 {
     *verifier = (struct verifier){
         .keys = keys, .policy = *policy, .per_turn = per_turn, .pending_max = pending_max};
@@ -78,9 +78,10 @@ bool verifier_run(struct verifier *verifier, const struct clock *clock)
     for (size_t i = 0; i < verifier->per_turn && verifier->first; i++) {
         struct verification *verification = pop(verifier);
         struct identity identity;
-        enum jwt_result result = jwt_verify(
-            verifier->keys, &verifier->policy,
-            (struct slice){verification->token, verification->token_len}, clock->wall_ms, &identity);
+        enum jwt_result result =
+            jwt_verify(verifier->keys, &verifier->policy,
+                       (struct slice){verification->token, verification->token_len}, clock->wall_ms,
+                       &identity);
         verification->done(verification->arg, result, result == JWT_OK ? &identity : NULL);
         free_verification(verification);
     }

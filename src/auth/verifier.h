@@ -27,8 +27,8 @@ struct verifier {
 };
 
 /* Takes the reference to `keys`. The policy's slices are borrowed for the verifier's life. */
-void verifier_init(struct verifier *verifier, struct key_set *keys,
-                   const struct jwt_policy *policy, size_t per_turn, size_t pending_max);
+void verifier_init(struct verifier *verifier, struct key_set *keys, const struct jwt_policy *policy,
+                   size_t per_turn, size_t pending_max);
 
 /* Answers what is pending with JWT_UNKNOWN_KEY and lets the keys go. */
 void verifier_free(struct verifier *verifier);

@@ -4,6 +4,6 @@
 
 #include <stddef.h>
 
-#define CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
+#define CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
 #endif

@@ -68,7 +68,8 @@ void request_ledger_error(struct request **request, enum ledger_status status)
         request_error(request, ERROR_FORBIDDEN, "you may not do this");
         break;
     case LEDGER_HALTED:
-        request_error(request, ERROR_CHAT_HALTED, "the chat takes no messages until it is repaired");
+        request_error(request, ERROR_CHAT_HALTED,
+                      "the chat takes no messages until it is repaired");
         break;
     case LEDGER_INVALID:
     case LEDGER_CONFLICT:

@@ -43,9 +43,9 @@ struct ledger_append_outcome {
     uint64_t sequence;
     int64_t sent_at_ms;
     uint64_t members_version; /* of the chat when it was stored; 0 of a duplicate */
-    bool duplicate;    /* the rest describes the first send */
-    bool body_differs; /* of a duplicate: that one had another body */
-    bool published;    /* of a duplicate: it has left the outbox */
+    bool duplicate;           /* the rest describes the first send */
+    bool body_differs;        /* of a duplicate: that one had another body */
+    bool published;           /* of a duplicate: it has left the outbox */
 };
 
 /* Stores a message of a member. `message_id` is used if it is new. */

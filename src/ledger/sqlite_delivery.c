@@ -77,8 +77,8 @@ enum ledger_status sqlite_delivery_outbox_remove(struct database *database,
 {
     const struct request_input *input = &request->input;
     for (size_t i = 0; i < input->position_count; i++)
-        request->outcome.change.changed |= remove_from_outbox(
-            database, input->positions[i].chat, input->positions[i].sequence);
+        request->outcome.change.changed |=
+            remove_from_outbox(database, input->positions[i].chat, input->positions[i].sequence);
     return LEDGER_OK;
 }
 
