@@ -1,0 +1,107 @@
+-- Who types in one chat. KEYS[1]: its hash, a field a user, whose value is when the user's last update was
+-- taken and then, oldest first, each device that types with the end of its notice:
+--   "<updated_ms> <conn_id> <ends_ms> <conn_id> <ends_ms>"
+-- Redis 7.0 lets no single field expire, so every notice carries its end and the key lives as long as the
+-- longest. What cannot be read counts as not there.
+--
+-- ARGV: operation, time in ms ('': this server's), then the operation's own.
+local chat = KEYS[1]
+local DEVICES_MAX = 4
+local SWEEP_FROM, SWEEP = 64, 8 -- from so many fields on, each new one makes room by looking at so many
+
+local now = tonumber(ARGV[2])
+if not now then
+  local clock = redis.call('TIME')
+  now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+end
+
+-- A key that is no hash is not ours: it goes, so that the chat is not silent for ever.
+if redis.call('TYPE', chat).ok ~= 'hash' then redis.call('DEL', chat) end
+
+-- When it was updated, and the notices that are not over.
+local function parse(value)
+  local words, notices = {}, {}
+  for word in string.gmatch(value or '', '%S+') do words[#words + 1] = word end
+  for i = 2, #words - 1, 2 do
+    local ends = tonumber(words[i + 1])
+    if ends and ends > now then notices[#notices + 1] = {words[i], ends} end
+  end
+  return tonumber(words[1] or ''), notices
+end
+
+local function write(user, updated, notices)
+  local words = {string.format('%.0f', updated)}
+  for _, notice in ipairs(notices) do
+    words[#words + 1] = notice[1]
+    words[#words + 1] = string.format('%.0f', notice[2])
+  end
+  redis.call('HSET', chat, user, table.concat(words, ' '))
+end
+
+-- An empty `conn` is every device.
+local function without(notices, conn)
+  local left = {}
+  for _, notice in ipairs(notices) do
+    if conn ~= '' and notice[1] ~= conn then left[#left + 1] = notice end
+  end
+  return left
+end
+
+-- Some of those who went silent leave, more of them than come.
+local function sweep(kept)
+  if redis.call('HLEN', chat) < SWEEP_FROM then return end
+  local some = redis.call('HRANDFIELD', chat, SWEEP, 'WITHVALUES')
+  for i = 1, #some, 2 do
+    local updated, notices = parse(some[i + 1])
+    if #notices == 0 and not (updated and updated + kept > now) then
+      redis.call('HDEL', chat, some[i])
+    end
+  end
+end
+
+local operations = {}
+
+-- user, conn_id, time to live, interval. Answers {'limited', retry_after_ms}, {'renewed'} or {'started'}.
+function operations.start(user, conn, ttl, interval)
+  ttl, interval = tonumber(ttl), tonumber(interval)
+  local value = redis.call('HGET', chat, user)
+  local updated, notices = parse(value)
+  local wait = updated and updated + interval - now or 0
+  if wait > 0 and wait <= interval then return {'limited', wait} end -- more: the clock went back
+  if not value then sweep(math.max(ttl, interval)) end
+  local result = #notices > 0 and 'renewed' or 'started'
+  notices = without(notices, conn)
+  if #notices == DEVICES_MAX then table.remove(notices, 1) end
+  notices[#notices + 1] = {conn, now + ttl}
+  write(user, now, notices)
+  redis.call('PEXPIRE', chat, math.max(ttl, interval))
+  return {result, 0}
+end
+
+-- user, conn_id or '' for all. 1: the user typed until now.
+function operations.stop(user, conn)
+  local updated, notices = parse(redis.call('HGET', chat, user))
+  if #notices == 0 then return 0 end
+  local left = without(notices, conn)
+  if #left == #notices then return 0 end
+  write(user, updated or now, left)
+  return #left == 0 and 1 or 0
+end
+
+-- How many at most. Users and the time each has left, in turn.
+function operations.read(max)
+  max = tonumber(max)
+  local found = {}
+  if max == 0 then return found end
+  local some = redis.call('HRANDFIELD', chat, math.max(4 * max, SWEEP_FROM), 'WITHVALUES')
+  for i = 1, #some, 2 do
+    local _, notices = parse(some[i + 1])
+    if #notices > 0 and #found < 2 * max then
+      found[#found + 1] = some[i]
+      found[#found + 1] = notices[#notices][2] - now
+    end
+  end
+  return found
+end
+
+return operations[ARGV[1]](unpack(ARGV, 3))

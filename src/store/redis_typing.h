@@ -1,0 +1,30 @@
+/*
+ * The typing store on Redis: one for a fleet.
+ *
+ * A chat is one hash, `typing:r:<chat>`, and every operation one script on it (store/lua/typing.lua), so that
+ * a cluster needs no more than a single server does. A user has one field, whose value names the devices that
+ * type and when each notice ends; the key lives as long as the longest of them. What one script does is
+ * bounded: a chat in which many types is swept a few fields an update, and read by a sample.
+ *
+ * Out of reach, or an answer that makes no sense: STATE_UNAVAILABLE. A foreign value under the key is
+ * removed.
+ */
+#ifndef ROLLCALL_STORE_REDIS_TYPING_H
+#define ROLLCALL_STORE_REDIS_TYPING_H
+
+#include "base/clock.h"
+#include "redis/redis_client.h"
+#include "store/typing_store.h"
+
+struct redis_typing_options {
+    struct redis_client *client; /* borrowed for the store's life */
+    int64_t ttl_ms;
+    uint32_t rate_per_second;
+    const struct clock *clock; /* NULL: Redis's own (redis_store.h) */
+};
+
+/* A worker's port. NULL when memory is short. May be freed while answers are owed; they come when the client
+ * gives them. */
+struct typing_store *redis_typing_make(const struct redis_typing_options *options);
+
+#endif

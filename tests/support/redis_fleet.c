@@ -1,0 +1,137 @@
+#include "support/redis_fleet.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { PATIENCE_MS = 20000, TURN_WAIT_MS = 20 };
+
+static bool all_available(void *arg)
+{
+    struct redis_fleet *fleet = arg;
+    for (size_t i = 0; i < REDIS_FLEET_CLIENTS; i++)
+        if (!redis_available(fleet->clients[i]))
+            return false;
+    return true;
+}
+
+static void open_client(struct redis_fleet *fleet, size_t index)
+{
+    char text[64], error[REDIS_URL_ERROR_MAX];
+    struct redis_url url;
+    snprintf(text, sizeof(text), "%s://127.0.0.1:%u", fleet->cluster ? "redis-cluster" : "redis",
+             fleet->servers[0].port);
+    assert_true(redis_url_parse(slice_of(text), &url, error));
+    fleet->clients[index] =
+        redis_client_make(&(struct redis_client_options){.loop = &fleet->worker.loop,
+                                                         .streams = &fleet->worker.streams,
+                                                         .random = &fleet->worker.random,
+                                                         .metrics = &fleet->worker.metrics,
+                                                         .url = &url,
+                                                         .name = "gw-test"});
+    assert_non_null(fleet->clients[index]);
+}
+
+void redis_fleet_open(struct redis_fleet *fleet, bool cluster)
+{
+    memset(fleet, 0, sizeof(*fleet));
+    fleet->cluster = cluster;
+    if (cluster)
+        redis_cluster_start(fleet->servers);
+    else
+        redis_server_start(&fleet->servers[0], REDIS_DEFAULTS);
+    worker_loop_open(&fleet->worker);
+    for (size_t i = 0; i < REDIS_FLEET_CLIENTS; i++)
+        open_client(fleet, i);
+    assert_true(worker_loop_until(&fleet->worker, all_available, fleet, PATIENCE_MS));
+}
+
+void redis_fleet_close(struct redis_fleet *fleet)
+{
+    for (size_t i = 0; i < REDIS_FLEET_CLIENTS; i++)
+        redis_client_free(&fleet->clients[i]);
+    worker_loop_close(&fleet->worker);
+    if (fleet->cluster)
+        redis_cluster_stop(fleet->servers);
+    else
+        redis_server_stop(&fleet->servers[0]);
+}
+
+void redis_fleet_empty(struct redis_fleet *fleet)
+{
+    size_t count = fleet->cluster ? REDIS_CLUSTER_MASTERS : 1;
+    for (size_t i = 0; i < count; i++)
+        redis_server_expect(&fleet->servers[i], "OK", "FLUSHALL", NULL);
+}
+
+void redis_fleet_poll(struct redis_fleet *fleet)
+{
+    loop_turn(&fleet->worker.loop, TURN_WAIT_MS);
+}
+
+static void count_answer(void *arg, const struct resp_value *reply)
+{
+    (void)reply;
+    ((struct redis_fleet *)arg)->awaited--;
+}
+
+static bool nothing_awaited(void *arg)
+{
+    return ((struct redis_fleet *)arg)->awaited == 0;
+}
+
+/* Servers answer in order, so what was sent before a PING is answered before it. */
+void redis_fleet_settle(struct redis_fleet *fleet, int rounds)
+{
+    for (int round = 0; round < rounds; round++) {
+        for (size_t i = 0; i < REDIS_FLEET_CLIENTS; i++)
+            for (size_t master = 0; master < redis_master_count(fleet->clients[i]); master++) {
+                fleet->awaited++;
+                redis_command_on(fleet->clients[i], master, REDIS_WORDS(SLICE("PING")),
+                                 count_answer, fleet);
+            }
+        assert_true(worker_loop_until(&fleet->worker, nothing_awaited, fleet, PATIENCE_MS));
+    }
+}
+
+/* ---- looking inside ---- */
+
+struct inquiry {
+    struct redis_fleet *fleet;
+    char *text;
+};
+
+static void append(char text[REDIS_SERVER_REPLY_MAX], const struct resp_value *value)
+{
+    size_t len = strlen(text);
+    if (value->type == RESP_INTEGER)
+        snprintf(text + len, REDIS_SERVER_REPLY_MAX - len, "%lld", (long long)value->integer);
+    else if (value->type == RESP_TEXT || value->type == RESP_ERROR)
+        snprintf(text + len, REDIS_SERVER_REPLY_MAX - len, "%.*s", SLICE_FORMAT(value->text));
+    for (size_t i = 0; value->type == RESP_ARRAY && i < value->count; i++) {
+        append(text, &value->items[i]);
+        len = strlen(text);
+        snprintf(text + len, REDIS_SERVER_REPLY_MAX - len, " ");
+    }
+}
+
+static void take(void *arg, const struct resp_value *reply)
+{
+    struct inquiry *inquiry = arg;
+    assert_non_null(reply);
+    append(inquiry->text, reply);
+    inquiry->fleet->awaited--;
+}
+
+const char *redis_fleet_ask(struct redis_fleet *fleet, struct slice key, struct redis_words words)
+{
+    static char text[REDIS_SERVER_REPLY_MAX];
+    text[0] = '\0';
+    fleet->awaited++;
+    redis_command(fleet->clients[0], key, words, take, &(struct inquiry){fleet, text});
+    assert_true(worker_loop_until(&fleet->worker, nothing_awaited, fleet, PATIENCE_MS));
+    return text;
+}

@@ -1,0 +1,40 @@
+/*
+ * Redis, one server or a cluster, with the clients of several gateways on one loop: what tests of stores
+ * run on. Started once for a program; each test empties it first.
+ */
+#ifndef ROLLCALL_TESTS_REDIS_FLEET_H
+#define ROLLCALL_TESTS_REDIS_FLEET_H
+
+#include "redis/redis_client.h"
+#include "support/redis_server.h"
+#include "support/worker_loop.h"
+
+#include <stdbool.h>
+
+enum { REDIS_FLEET_CLIENTS = 2 };
+
+struct redis_fleet {
+    bool cluster;
+    struct worker_loop worker;
+    struct redis_server servers[REDIS_CLUSTER_SERVERS]; /* of a single server the first */
+    struct redis_client *clients[REDIS_FLEET_CLIENTS];
+    size_t awaited;
+};
+
+/* Starts the servers and waits until every client reaches them. */
+void redis_fleet_open(struct redis_fleet *fleet, bool cluster);
+void redis_fleet_close(struct redis_fleet *fleet);
+
+/* Forgets everything that is stored. */
+void redis_fleet_empty(struct redis_fleet *fleet);
+
+/* One turn, waiting a little for something to happen. */
+void redis_fleet_poll(struct redis_fleet *fleet);
+
+/* Turns until all that was sent is answered, and what those answers led to (`rounds` of it). */
+void redis_fleet_settle(struct redis_fleet *fleet, int rounds);
+
+/* Sends a command to the master that has the key; the reply as redis_server_ask() gives it. */
+const char *redis_fleet_ask(struct redis_fleet *fleet, struct slice key, struct redis_words words);
+
+#endif
