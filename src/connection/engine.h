@@ -52,12 +52,13 @@ struct engine {
 /* What a packet was, to those above. */
 enum engine_verdict {
     ENGINE_HANDLED, /* nothing to do */
-    ENGINE_MESSAGE, /* packet->data is for Socket.IO */
+    ENGINE_MESSAGE, /* what it holds is for Socket.IO */
     ENGINE_LEAVES,  /* the peer closes in good order */
     ENGINE_BROKEN,  /* the peer breaks the protocol: close */
 };
 
-void engine_make_sid(char out[ENGINE_SID_LEN], struct random *random, size_t worker);
+/* False when memory is short. */
+bool engine_make_sid(char out[ENGINE_SID_LEN], struct random *random, size_t worker);
 
 /* The worker a session id names. False: it is no session id. */
 bool engine_sid_worker(struct slice sid, size_t *worker);
@@ -66,9 +67,10 @@ bool engine_sid_worker(struct slice sid, size_t *worker);
  * a WebSocket. engine->sid is set by the caller. */
 void engine_open(struct engine *engine, struct connection *connection, bool upgrades);
 
-/* A packet came. A probe of a transport ("2probe", "5") is for those who probe, not for here. */
-enum engine_verdict engine_receive(struct engine *engine, struct connection *connection,
-                                   const struct engineio_packet *packet);
+/* A packet came, as in a WebSocket frame; *packet is what it holds, unless it is BROKEN. A probe of a
+ * transport ("2probe", "5") is for those who probe, not for here. */
+enum engine_verdict engine_receive(struct engine *engine, struct connection *connection, char *data,
+                                   size_t len, bool binary, struct engineio_packet *packet);
 
 /* Sends what is due and ends the connection when the pong is; answers when to come again. */
 int64_t engine_tick(struct engine *engine, struct connection *connection);
