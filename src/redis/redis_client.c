@@ -96,7 +96,7 @@ static void set_up(struct redis_client *client, const struct redis_client_option
                      .password = client->url.password,
                      .name = client->name,
                      .database = client->url.database,
-                     .wants_master = !client->url.cluster},
+                     .alone = !client->url.cluster},
     };
     redis_requests_init(&client->requests, &client->cluster);
 }

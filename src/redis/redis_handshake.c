@@ -62,12 +62,22 @@ static void ask_in_version_2(struct redis_handshake *handshake, struct buffer *o
     ask_for_database(handshake, out);
 }
 
-static bool is_replica(const struct resp_value *hello)
+/* What HELLO says of the server under that name; SLICE_NONE when it does not. */
+static struct slice server_fact(const struct resp_value *hello, const char *name)
 {
     for (size_t i = 0; hello->type == RESP_ARRAY && i + 1 < hello->count; i += 2)
-        if (slice_is(hello->items[i].text, "role"))
-            return !slice_is(hello->items[i + 1].text, "master");
-    return false;
+        if (slice_is(hello->items[i].text, name))
+            return hello->items[i + 1].text;
+    return SLICE_NONE;
+}
+
+/* Why a server alone would not do; REDIS_FINE when it does. */
+static enum redis_problem problem_of_single(const struct resp_value *hello)
+{
+    struct slice role = server_fact(hello, "role");
+    if (slice_is(server_fact(hello, "mode"), "cluster"))
+        return REDIS_CLUSTER_ON;
+    return role.data && !slice_is(role, "master") ? REDIS_READ_ONLY : REDIS_FINE;
 }
 
 static bool knows_no_hello(const struct resp_value *reply)
@@ -105,10 +115,9 @@ enum redis_handshake_result redis_handshake_answer(struct redis_handshake *hands
         return REDIS_NOT_SHAKEN;
     }
     if (step == REDIS_STEP_HELLO) {
-        if (handshake->identity->wants_master && is_replica(reply)) {
-            *problem = REDIS_READ_ONLY;
+        *problem = handshake->identity->alone ? problem_of_single(reply) : REDIS_FINE;
+        if (*problem != REDIS_FINE)
             return REDIS_NOT_SHAKEN;
-        }
         start_over(handshake);
         ask_for_database(handshake, out);
     }

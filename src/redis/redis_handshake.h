@@ -23,7 +23,7 @@ struct redis_identity {
     const char *password; /* empty: none */
     const char *name;     /* of the connection, seen in CLIENT LIST; no spaces. Empty: none */
     unsigned database;
-    bool wants_master; /* a replica is refused */
+    bool alone; /* the only server there is: a replica, or one of a cluster, is refused */
 };
 
 enum { REDIS_HANDSHAKE_STEPS_MAX = 4 };

@@ -99,12 +99,13 @@ static void expect_refused(struct fixture *fixture, const char *first, const cha
 static void refusals_are_told_apart(void **state)
 {
     struct fixture *fixture = *state;
-    fixture->identity.wants_master = true;
+    fixture->identity.alone = true;
     expect_refused(fixture, "-WRONGPASS invalid\r\n", NULL, REDIS_LOGIN_REFUSED);
     expect_refused(fixture, "-NOAUTH HELLO must\r\n", NULL, REDIS_LOGIN_REFUSED);
     expect_refused(fixture, "-ERR max number of clients reached\r\n", NULL, REDIS_CROWDED);
     expect_refused(fixture, "-DENIED protected\r\n", NULL, REDIS_HANDSHAKE_REFUSED);
     expect_refused(fixture, "%1\r\n+role\r\n+replica\r\n", NULL, REDIS_READ_ONLY);
+    expect_refused(fixture, "%1\r\n+mode\r\n+cluster\r\n", NULL, REDIS_CLUSTER_ON);
     expect_refused(fixture, "%0\r\n", "-LOADING\r\n", REDIS_LOADING);
     expect_refused(fixture, "%0\r\n", "-BUSY x\r\n", REDIS_BUSY);
     expect_refused(fixture, "%0\r\n", "*1\r\n$4\r\nPING\r\n", REDIS_NOT_UNDERSTOOD);

@@ -153,7 +153,7 @@ static int set_up(void **state)
         .streams = &fixture->worker.streams,
         .random = &fixture->worker.random,
         .metrics = &fixture->worker.metrics,
-        .identity = {.user = "", .password = "", .name = "rollcall", .wants_master = true}};
+        .identity = {.user = "", .password = "", .name = "rollcall", .alone = true}};
     list_init(&fixture->links.ending);
     return 0;
 }
@@ -326,7 +326,7 @@ static void a_replica_is_refused(void **state)
     redis_server_expect(&fixture->server, "OK", "REPLICAOF", "NO", "ONE", NULL);
     await_problem(fixture, REDIS_FINE, SOON_MS);
     redis_server_expect(&fixture->server, "OK", "REPLICAOF", "127.0.0.1", "1", NULL);
-    fixture->links.identity.wants_master = false; /* by what it answers, then */
+    fixture->links.identity.alone = false; /* by what it answers, then */
     if (redis_link_takes(fixture->link) &&
         send_words(fixture, (const struct slice[]){SLICE("SET"), SLICE("a"), SLICE("b")}, 3,
                    take_text))

@@ -22,6 +22,7 @@ static const struct {
     [REDIS_BUSY] = {"busy", "a script keeps it busy"},
     [REDIS_CLUSTER_DOWN] = {"cluster_down", "the cluster does not serve all slots"},
     [REDIS_CLUSTER_OFF] = {"cluster_off", "it does not run as a cluster; use redis:// for it"},
+    [REDIS_CLUSTER_ON] = {"cluster_on", "it is one of a cluster; use redis-cluster:// for it"},
     [REDIS_HANDSHAKE_REFUSED] = {"handshake_refused", "it refused the handshake"},
 };
 

@@ -29,6 +29,7 @@ enum redis_problem {
     REDIS_BUSY,
     REDIS_CLUSTER_DOWN,
     REDIS_CLUSTER_OFF,
+    REDIS_CLUSTER_ON,
     REDIS_HANDSHAKE_REFUSED,
 };
 
