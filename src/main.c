@@ -1,4 +1,5 @@
 /* Arguments: which command, and nothing else. */
+#include "check_command.h"
 #include "config/config.h"
 #include "dead_letters_command.h"
 #include "repair_command.h"
@@ -43,6 +44,7 @@ static const struct command {
     const char *name;
     int (*run)(int argc, char **argv);
 } COMMANDS[] = {
+    {"check", check_command},
     {"repair", repair_command},
     {"dead-letters", dead_letters_command},
     {"serve", serve},

@@ -80,6 +80,7 @@ void serve_options_write_usage(FILE *out)
           "Commands:\n"
           "  serve                             run a gateway\n"
           "  token USER                        print a signed token\n"
+          "  check                             verify the invariants on a live Redis\n"
           "  repair CHAT                       restore the counter of a halted chat\n"
           "  dead-letters                      list or replay what could not be fanned out\n"
           "\n"

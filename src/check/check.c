@@ -1,0 +1,92 @@
+#include "check/check.h"
+
+#include <stdio.h>
+
+static bool is_page(const struct resp_value *reply)
+{
+    return reply && reply->type == RESP_ARRAY && reply->count == 2 &&
+           reply->items[0].type == RESP_TEXT && reply->items[1].type == RESP_ARRAY &&
+           reply->items[0].text.len < sizeof(((struct check *)0)->cursor);
+}
+
+static void took_page(void *arg, const struct resp_value *reply)
+{
+    struct check *check = arg;
+    check->context.errand->outstanding--;
+    if (!is_page(reply)) {
+        look_fail(&check->context, reply);
+        return;
+    }
+    snprintf(check->cursor, sizeof(check->cursor), "%.*s", SLICE_FORMAT(reply->items[0].text));
+    check->page_keys = reply->items[1].count;
+    for (size_t i = 0; i < reply->items[1].count; i++) {
+        bool ours = look_start(&check->context, reply->items[1].items[i].text);
+        check->keys += ours;
+        check->foreign += !ours;
+    }
+}
+
+/* One page of one master, and everything that is asked because of it. */
+static void scan_page(struct check *check, size_t master)
+{
+    struct redis_errand *errand = check->context.errand;
+    char count[24];
+    snprintf(count, sizeof(count), "%d", CHECK_PAGE_KEYS);
+    errand->outstanding++;
+    redis_command_on(
+        errand->client, master,
+        REDIS_WORDS(SLICE("SCAN"), slice_of(check->cursor), SLICE("COUNT"), slice_of(count)),
+        took_page, check);
+    redis_errand_wait(errand);
+    redis_errand_rest(errand, (int64_t)(check->page_keys * 1000 / check->keys_a_second));
+}
+
+static void scan(struct check *check, size_t master)
+{
+    snprintf(check->cursor, sizeof(check->cursor), "0");
+    do
+        scan_page(check, master);
+    while (!check->context.failed && !slice_is(slice_of(check->cursor), "0"));
+}
+
+static void scan_all(struct check *check)
+{
+    struct redis_client *client = check->context.errand->client;
+    size_t masters = redis_master_count(client);
+    for (size_t i = 0; i < masters && !check->context.failed; i++)
+        scan(check, i);
+    if (!check->context.failed && redis_master_count(client) != masters) {
+        check->context.failed = true;
+        snprintf(check->context.why, sizeof(check->context.why),
+                 "the cluster changed while it was looked at");
+    }
+}
+
+/* The counts are of the first look. */
+static void look_again(struct check *check)
+{
+    struct look_context *context = &check->context;
+    size_t users = context->users;
+    size_t connections = context->connections;
+    redis_errand_rest(context->errand, check->patience_ms / (CHECK_LOOKS - 1));
+    violations_confirm(&context->violations);
+    for (size_t i = 0; i < context->violations.count && !context->failed; i++) {
+        const struct violation *violation = &context->violations.items[i];
+        look_start(context, (struct slice){violation->key, violation->key_len});
+        if (i % CHECK_PAGE_KEYS == CHECK_PAGE_KEYS - 1)
+            redis_errand_wait(context->errand);
+    }
+    redis_errand_wait(context->errand);
+    violations_drop_unseen(&context->violations);
+    context->users = users;
+    context->connections = connections;
+}
+
+bool check_run(struct check *check)
+{
+    scan_all(check);
+    for (int looks = 1; looks < CHECK_LOOKS; looks++)
+        if (check->context.violations.count > 0 && !check->context.failed)
+            look_again(check);
+    return !check->context.failed;
+}

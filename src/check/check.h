@@ -1,0 +1,39 @@
+/*
+ * Checks the invariants of the design (routing, presence, privacy) on a live Redis, or on every master of a
+ * cluster, without disturbing it: SCAN in pages of CHECK_PAGE_KEYS, so many keys a second at most, read-only
+ * scripts, and nothing kept of what is in order.
+ *
+ * Suspicions are looked at again, CHECK_LOOKS times in all, until the patience ends: longer than a transition,
+ * or the reaper, takes. What is found every time is a violation.
+ */
+#ifndef ROLLCALL_CHECK_CHECK_H
+#define ROLLCALL_CHECK_CHECK_H
+
+#include "check/look.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    CHECK_PAGE_KEYS = 100,
+    CHECK_LOOKS = 3,
+    CHECK_PATIENCE_MS = 3000, /* unless told otherwise; the same of the rate */
+    CHECK_KEYS_A_SECOND = 5000,
+};
+
+struct check {
+    struct look_context context;
+    size_t keys_a_second;
+    int64_t patience_ms;
+    size_t keys;    /* ours */
+    size_t foreign; /* keys of no kind of ours */
+    char cursor[24];
+    size_t page_keys;
+};
+
+/* Looks at everything. The caller has set context.errand, context.window_ms, keys_a_second and patience_ms;
+ * the rest is zero. False: it could not be completed, context.why says why. */
+bool check_run(struct check *check);
+
+#endif

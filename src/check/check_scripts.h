@@ -1,0 +1,12 @@
+/* The looks of `rollcall check` as Lua: check/lua/, each behind the prelude. Terminated texts. */
+#ifndef ROLLCALL_CHECK_CHECK_SCRIPTS_H
+#define ROLLCALL_CHECK_CHECK_SCRIPTS_H
+
+extern const char CHECK_SCRIPT_CONNECTION[];
+extern const char CHECK_SCRIPT_INDEX[];
+extern const char CHECK_SCRIPT_MEMBERS[];
+extern const char CHECK_SCRIPT_PLAIN[];
+extern const char CHECK_SCRIPT_SERVER[];
+extern const char CHECK_SCRIPT_USER[];
+
+#endif

@@ -1,0 +1,47 @@
+-- Stands before every look of `rollcall check`: one instant, one key and what belongs to it. Nothing is
+-- written; EVAL_RO sees to that.
+--
+-- KEYS[1]: the key. ARGV: lease window in ms, '1' on a cluster, how many bytes of the key are its prefix,
+-- where a look at a large value goes on ('0' at first).
+--
+-- Answers {where to go on or '0', users, connections, rows…}. A row {invariant, what is wrong} is a
+-- violation. A row {invariant, what is wrong, expected, command…} is one unless the command answers as
+-- expected ('*': anything): that is how other slots of a cluster are asked. What is wrong names no number that
+-- changes by itself, so that a second look can find the same again.
+local key, window, cluster = KEYS[1], tonumber(ARGV[1]), ARGV[2] == '1'
+local name, cursor = string.sub(key, tonumber(ARGV[3]) + 1), ARGV[4]
+local RECORD_EXTRA = 5000 -- the presence record outlives the leases by so much
+local PAGE = 100
+local TIME = '^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d%.%d%d%dZ$'
+local answer = {'0', 0, 0}
+
+local function found(invariant, text)
+  answer[#answer + 1] = {invariant, text}
+end
+
+local function found_unless(invariant, text, expected, ...)
+  answer[#answer + 1] = {invariant, text, expected, ...}
+end
+
+-- Whether the key is there, as what it should be.
+local function is(of, expected)
+  local actual = redis.call('TYPE', of).ok
+  if actual ~= 'none' and actual ~= expected then
+    found('well_formed', of .. ' is a ' .. actual .. ' where a ' .. expected .. ' belongs')
+  end
+  return actual == expected
+end
+
+local function lives_at_most(of, limit, invariant)
+  local left = redis.call('PTTL', of)
+  if left == -1 then
+    found(invariant, of .. ' never expires')
+  elseif left > limit then
+    found(invariant, of .. ' lives longer than ' .. limit .. ' ms')
+  end
+end
+
+-- `user` as it stands in keys: in braces on a cluster.
+local function connection_key(user, id)
+  return cluster and 'connection:' .. user .. ':' .. id or 'connection:' .. id
+end

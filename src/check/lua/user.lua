@@ -1,0 +1,62 @@
+-- A user: user_connections, user_servers and user_presence against each other and against the records of
+-- the connections. Only the first of the three keys that exists leads here, so that each user is looked at
+-- once.
+local connections, servers, presence = 'user_connections:' .. name, 'user_servers:' .. name, 'user_presence:' .. name
+for _, earlier in ipairs({connections, servers}) do
+  if earlier == key then break end
+  if redis.call('EXISTS', earlier) == 1 then return answer end
+end
+answer[2] = 1
+
+-- The connections that live, and where.
+local live, idle, where = 0, 0, {}
+if is(connections, 'set') then
+  lives_at_most(connections, window, 'routing_ttl_bounded')
+  for _, id in ipairs(redis.call('SMEMBERS', connections)) do
+    local record = connection_key(name, id)
+    local server = is(record, 'hash') and redis.call('HGET', record, 'server_id')
+    if server then
+      live, where[server] = live + 1, true
+    elseif redis.call('EXISTS', record) == 0 then
+      found('zombie_prevention', connections .. ' holds ' .. id .. ', whose record is gone')
+    end
+  end
+end
+
+if is(servers, 'set') then
+  lives_at_most(servers, window, 'routing_ttl_bounded')
+  for _, server in ipairs(redis.call('SMEMBERS', servers)) do
+    if not where[server] then
+      found('routing_denormalization_consistent', servers .. ' holds ' .. server .. ', where no connection is')
+    end
+    where[server] = nil
+  end
+end
+for server in pairs(where) do
+  found('routing_denormalization_consistent', servers .. ' lacks ' .. server .. ', where a connection is')
+end
+
+local status, lingers = 'offline', false
+if is(presence, 'hash') then
+  local record = redis.call('HMGET', presence, 'status', 'device_count', 'last_seen', 'linger_until', 'updated_at')
+  status, lingers = record[1] or 'offline', record[4]
+  if status ~= 'online' and status ~= 'away' and status ~= 'offline' then
+    found('well_formed', presence .. ' has the status ' .. status)
+  end
+  for field, time in pairs({last_seen = record[3], updated_at = record[5]}) do
+    if time and not string.match(time, TIME) then found('well_formed', presence .. ': ' .. field .. ' is no time') end
+  end
+  if status ~= 'offline' and record[3] then
+    found('presence_derives_from_connections', presence .. ' is ' .. status .. ' and has a last_seen')
+  end
+  if tonumber(record[2] or '0') ~= live then
+    found('multi_device_aggregation', presence .. ' counts other devices than are connected')
+  end
+  if not lingers then lives_at_most(presence, window + RECORD_EXTRA, 'presence_staleness_bounded') end
+end
+if live > 0 and status == 'offline' then
+  found('presence_derives_from_connections', presence .. ' is offline, and connections live')
+elseif live == 0 and status ~= 'offline' and not lingers then
+  found('presence_derives_from_connections', presence .. ' is ' .. status .. ', and no connection lives')
+end
+return answer

@@ -1,0 +1,205 @@
+/** `rollcall check` on states made by hand: it finds each thing that is wrong, by name, and nothing else. */
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { sleep } from './support/client.mjs';
+import { freePorts, startCluster, startRedis } from './support/redis.mjs';
+import { rollcall } from './support/server.mjs';
+
+const WINDOW_MS = 60000;
+const TIME = '2026-01-31T10:00:00.000Z';
+
+/** The same keys on both kinds: on a cluster the user stands in braces. */
+const KINDS = {
+  standalone: { start: startRedis, user: (user) => user, connection: (user, id) => `connection:${id}` },
+  cluster: {
+    start: startCluster,
+    user: (user) => `{${user}}`,
+    connection: (user, id) => `connection:{${user}}:${id}`,
+  },
+};
+
+for (const [kind, { start, user: tag, connection }] of Object.entries(KINDS))
+  describe(kind, () => {
+    let redis;
+
+    const patiently = (...args) =>
+      rollcall('check', '--state', redis.url, '--window', String(WINDOW_MS / 1000), ...args);
+    const check = (...args) => patiently('--patience', '0.1', ...args);
+
+    /** A user as the store leaves it, with one connection on each of these gateways. */
+    async function register(user, ...gateways) {
+      const name = tag(user);
+      for (const [n, gateway] of gateways.entries()) {
+        const id = `${user}-c${n}`;
+        const key = connection(user, id);
+        await redis.command(
+          'HSET', key, 'user_id', user, 'device_id', 'd', 'server_id', gateway,
+          'connected_at', TIME, 'last_heartbeat', TIME,
+        );
+        await redis.command('PEXPIRE', key, WINDOW_MS);
+        await redis.command('SADD', `user_connections:${name}`, id);
+        await redis.command('SADD', `user_servers:${name}`, gateway);
+      }
+      await redis.command('PEXPIRE', `user_connections:${name}`, WINDOW_MS);
+      await redis.command('PEXPIRE', `user_servers:${name}`, WINDOW_MS);
+      await redis.command(
+        'HSET', `user_presence:${name}`, 'status', 'online', 'device_count', gateways.length,
+        'version', 1, 'updated_at', TIME,
+      );
+      await redis.command('PEXPIRE', `user_presence:${name}`, WINDOW_MS + 5000);
+    }
+
+    /** Exactly one violation, of this invariant, that names these texts. */
+    async function finds(invariant, ...texts) {
+      const { code, stdout, stderr } = await check();
+      assert.equal(code, 1, stdout + stderr);
+      const lines = stdout.trim().split('\n').slice(0, -1);
+      assert.equal(lines.length, 1, stdout);
+      assert.ok(lines[0].startsWith(`${invariant}: `), stdout);
+      for (const text of texts) assert.ok(lines[0].includes(text), stdout);
+    }
+
+    before(async () => {
+      redis = await start();
+    });
+    after(() => redis.stop());
+    beforeEach(async () => {
+      await (redis.flush?.() ?? redis.command('FLUSHALL'));
+      await register('alice', 'gw-1', 'gw-2');
+      await register('bob', 'gw-1');
+    });
+
+    test('a state in order passes, and is counted', async () => {
+      await redis.command('SET', 'somebody:else', 1);
+      const { code, stdout } = await check();
+      assert.equal(code, 0, stdout);
+      assert.match(stdout, /9 keys, 2 users, 3 connections, 1 other keys: all invariants hold/);
+    });
+
+    test('nothing is written', async () => {
+      const nodes = redis.nodes ? await redis.masters() : [redis];
+      const writes = async () => {
+        const infos = await Promise.all(nodes.map((node) => node.info('stats')));
+        const dirty = await Promise.all(nodes.map((node) => node.info('persistence')));
+        return [infos.map((info) => info.evicted_keys), dirty.map((info) => info.rdb_changes_since_last_save)];
+      };
+      const before = await writes();
+      await check();
+      assert.deepEqual(await writes(), before);
+    });
+
+    test('routing_ttl_bounded', async () => {
+      await redis.command('PERSIST', `user_servers:${tag('alice')}`);
+      await finds('routing_ttl_bounded', 'user_servers:', 'alice', 'never expires');
+      await redis.command('PEXPIRE', `user_servers:${tag('alice')}`, WINDOW_MS * 2);
+      await finds('routing_ttl_bounded', 'user_servers:', 'alice', 'lives longer');
+    });
+
+    test('zombie_prevention', async () => {
+      await redis.command('SADD', `user_connections:${tag('bob')}`, 'dead');
+      await finds('zombie_prevention', 'bob', 'dead');
+    });
+
+    test('routing_denormalization_consistent, both ways', async () => {
+      await redis.command('SADD', `user_servers:${tag('bob')}`, 'gw-9');
+      await finds('routing_denormalization_consistent', 'bob', 'gw-9');
+      await redis.command('SREM', `user_servers:${tag('bob')}`, 'gw-9');
+      await redis.command('SREM', `user_servers:${tag('alice')}`, 'gw-2');
+      await finds('routing_denormalization_consistent', 'alice', 'lacks gw-2');
+    });
+
+    test('presence_derives_from_connections, both ways', async () => {
+      await redis.command('HSET', `user_presence:${tag('bob')}`, 'status', 'offline');
+      await finds('presence_derives_from_connections', 'bob', 'is offline, and connections live');
+      await redis.command('HSET', `user_presence:${tag('carol')}`, 'status', 'online', 'device_count', 0);
+      await redis.command('PEXPIRE', `user_presence:${tag('carol')}`, WINDOW_MS);
+      await redis.command('HSET', `user_presence:${tag('bob')}`, 'status', 'away');
+      await finds('presence_derives_from_connections', 'carol', 'no connection lives');
+    });
+
+    test('multi_device_aggregation and multi_device_delivery', async () => {
+      await redis.command('HSET', `user_presence:${tag('alice')}`, 'device_count', 3);
+      await finds('multi_device_aggregation', 'alice');
+      await redis.command('SREM', `user_connections:${tag('alice')}`, 'alice-c0');
+      await redis.command('SREM', `user_servers:${tag('alice')}`, 'gw-1');
+      await redis.command('HSET', `user_presence:${tag('alice')}`, 'device_count', 1);
+      await finds('multi_device_delivery', 'alice-c0');
+    });
+
+    test('presence_staleness_bounded', async () => {
+      await redis.command('PEXPIRE', `user_presence:${tag('bob')}`, WINDOW_MS + 20000);
+      await finds('presence_staleness_bounded', 'bob');
+    });
+
+    test('privacy_enforced', async () => {
+      await redis.command('SET', `presence_visibility:${tag('bob')}`, 'friends', 'PX', 300000);
+      await finds('privacy_enforced', 'bob');
+    });
+
+    test('leases that nobody reaps', async () => {
+      await redis.command('ZADD', 'presence:v_heartbeat', Date.now() - 20000, 'lost');
+      await finds('zombie_prevention', 'presence:v_heartbeat', 'lost');
+    });
+
+    test('values of another type, and garbage', async () => {
+      await redis.command('SET', `user_connections:${tag('mallory')}`, 'x', 'PX', WINDOW_MS);
+      await finds('well_formed', 'mallory', 'is a string where a set belongs');
+      await redis.command('DEL', `user_connections:${tag('mallory')}`);
+      await redis.command('SET', `last_seen:${tag('bob')}`, 'yesterday\u001b[2J');
+      await finds('well_formed', 'last_seen:', 'bob');
+    });
+
+    test('names cannot steer the terminal', async () => {
+      const odd = 'x\r\n\u001b[2J 😀 %s';
+      await redis.command('SET', `user_servers:${tag(odd)}`, 1);
+      const { code, stdout } = await check();
+      assert.equal(code, 1);
+      assert.ok(stdout.includes('x\\x0d\\x0a\\x1b[2J 😀 %s'), stdout);
+    });
+
+    test('what passes while it looks is no violation', async () => {
+      await redis.command('SADD', `user_connections:${tag('bob')}`, 'leaving');
+      const checking = patiently();
+      await sleep(1000);
+      await redis.command('SREM', `user_connections:${tag('bob')}`, 'leaving');
+      const { code, stdout } = await checking;
+      assert.equal(code, 0, stdout);
+    });
+
+    test('--limit names so many and counts the rest', async () => {
+      for (let n = 0; n < 30; n += 1) await redis.command('SADD', `user_connections:${tag('bob')}`, `dead-${n}`);
+      const { code, stdout } = await check('--limit', '5');
+      assert.equal(code, 1);
+      assert.equal(stdout.trim().split('\n').length, 7, stdout);
+      assert.match(stdout, /and 25 more/);
+      assert.match(stdout, /30 violations/);
+    });
+
+    test('the wrong kind of URL says so', async () => {
+      const port = redis.port ?? redis.nodes[0].port;
+      const other = redis.nodes ? `redis://127.0.0.1:${port}` : `redis-cluster://127.0.0.1:${port}`;
+      const { code, stderr } = await rollcall('check', '--state', other);
+      assert.equal(code, 2);
+      assert.match(stderr, redis.nodes ? /one of a cluster; use redis-cluster/ : /does not run as a cluster/);
+    });
+  });
+
+test('what cannot be checked ends with 2 and says why, without the login', async () => {
+  const [port] = await freePorts(1);
+  const gone = await rollcall('check', '--state', `redis://u:s3cret@127.0.0.1:${port}`);
+  assert.equal(gone.code, 2);
+  assert.match(gone.stderr, new RegExp(`127.0.0.1:${port}: `));
+  assert.doesNotMatch(gone.stderr, /s3cret/);
+  const locked = await startRedis();
+  try {
+    await locked.command('CONFIG', 'SET', 'requirepass', 'right');
+    const { code, stderr } = await rollcall('check', '--state', `redis://:wrong@127.0.0.1:${locked.port}`);
+    assert.equal(code, 2);
+    assert.match(stderr, /refused the user name or password/);
+    assert.equal((await rollcall('check', '--state', `redis://:right@127.0.0.1:${locked.port}`)).code, 0);
+  } finally {
+    await locked.stop();
+  }
+  for (const args of [[], ['--state', 'memory'], ['--state', 'http://x'], ['--state', 'redis://h:1', '--window', '-1']])
+    assert.equal((await rollcall('check', ...args)).code, 2);
+});

@@ -1,0 +1,195 @@
+/**
+ * Real Redis servers for a test: one alone, or a cluster of three masters with a replica each. Every server
+ * has free loopback ports, keeps its files in a folder of its own, and is ended by its process id.
+ *
+ * Both kinds have `url` (for --state), `command(...)` (which on a cluster goes where its key is), `keys()`
+ * and `stop()`, so that one test body runs on either.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually } from './client.mjs';
+import { connectRedis, RedisError } from './resp.mjs';
+
+const MASTERS = 3;
+const SLOTS = 16384;
+const NODE_TIMEOUT_MS = 1500;
+const REDIRECTS_MAX = 5;
+/** A cluster's servers talk on a port so much higher, unless told. */
+const PORT_MAX = 55000;
+
+/** Ports that were free a moment ago; all different. */
+export async function freePorts(count) {
+  const servers = [];
+  while (servers.length < count) {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    if (server.address().port <= PORT_MAX) servers.push(server);
+    else server.close();
+  }
+  const ports = servers.map((server) => server.address().port);
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return ports;
+}
+
+/** A server; `args` are options of redis-server. */
+export async function startRedis({ args = [], port: wanted } = {}) {
+  const [port] = wanted === undefined ? await freePorts(1) : [wanted];
+  const directory = await mkdtemp(join(tmpdir(), 'rollcall-redis-'));
+  let child;
+  let connection;
+
+  const connected = async () => {
+    connection ??= await connectRedis(port);
+    return connection;
+  };
+  const forget = () => {
+    connection?.close();
+    connection = undefined;
+  };
+  const start = async () => {
+    const place = ['--port', port, '--bind', '127.0.0.1', '--dir', directory, '--save', ''];
+    child = spawn('redis-server', [...place, ...args], { stdio: 'ignore' });
+    const alive = () => redis.command('PING').then(() => true, (error) => error instanceof RedisError);
+    await eventually(alive, 'Redis answers');
+  };
+  const redis = {
+    port,
+    get pid() {
+      return child.pid;
+    },
+    url: `redis://127.0.0.1:${port}`,
+
+    async command(...words) {
+      try {
+        return await (await connected()).command(...words);
+      } catch (error) {
+        if (!(error instanceof RedisError)) forget();
+        throw error;
+      }
+    },
+    keys: async (pattern = '*') => (await redis.command('KEYS', pattern)).sort(),
+    info: async (section) => parseInfo(await redis.command('INFO', section)),
+
+    pause: () => process.kill(child.pid, 'SIGSTOP'),
+    resume: () => process.kill(child.pid, 'SIGCONT'),
+    async kill() {
+      forget();
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const gone = once(child, 'exit');
+      child.kill('SIGKILL');
+      await gone;
+    },
+    start,
+    async stop() {
+      await redis.kill();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+  await start();
+  return redis;
+}
+
+function parseInfo(text) {
+  const lines = text.split('\r\n').filter((line) => line.includes(':'));
+  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
+}
+
+async function startNode() {
+  const [port, bus] = await freePorts(2);
+  return startRedis({
+    port,
+    args: [
+      '--cluster-enabled', 'yes',
+      '--cluster-port', bus,
+      '--cluster-node-timeout', NODE_TIMEOUT_MS,
+      '--cluster-replica-validity-factor', 0,
+      '--repl-diskless-sync-delay', 0,
+      '--appendonly', 'no',
+    ].map(String),
+  }).then((node) => ({ ...node, bus, get pid() { return node.pid; } }));
+}
+
+/** Three masters, each with a third of the slots, and after them a replica of each. */
+export async function startCluster() {
+  const nodes = await Promise.all(Array.from({ length: 2 * MASTERS }, startNode));
+  const [first] = nodes;
+  for (const node of nodes.slice(1))
+    await first.command('CLUSTER', 'MEET', '127.0.0.1', node.port, node.bus);
+  for (let n = 0; n < MASTERS; n += 1) {
+    const from = Math.ceil((n * SLOTS) / MASTERS);
+    const to = Math.ceil(((n + 1) * SLOTS) / MASTERS) - 1;
+    await nodes[n].command('CLUSTER', 'ADDSLOTSRANGE', from, to);
+  }
+  for (let n = 0; n < MASTERS; n += 1) {
+    const id = await nodes[n].command('CLUSTER', 'MYID');
+    await eventually(
+      () => nodes[n + MASTERS].command('CLUSTER', 'REPLICATE', id).then(() => true, () => false),
+      'a replica follows',
+    );
+  }
+  await eventually(async () => {
+    const infos = await Promise.all(nodes.map((node) => node.command('CLUSTER', 'INFO')));
+    const slaves = await Promise.all(nodes.slice(MASTERS).map((node) => node.info('replication')));
+    return (
+      infos.every((text) => text.includes('cluster_state:ok')) &&
+      slaves.every((info) => info.master_link_status === 'up')
+    );
+  }, 'the cluster is whole', 30000);
+  return clusterOf(nodes);
+}
+
+function clusterOf(nodes) {
+  const alive = new Set(nodes);
+  const byPort = (port) => nodes.find((node) => node.port === port);
+  const masters = async () => {
+    const roles = await Promise.all(
+      [...alive].map(async (node) => [node, await node.command('ROLE').catch(() => ['gone'])]),
+    );
+    return roles.filter(([, [role]]) => role === 'master').map(([node]) => node);
+  };
+  const cluster = {
+    nodes,
+    url: `redis-cluster://${nodes.slice(0, MASTERS).map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
+    masters,
+
+    async command(...words) {
+      let [node] = alive;
+      for (let tries = 0; ; tries += 1) {
+        try {
+          return await node.command(...words);
+        } catch (error) {
+          const [, port] = /^MOVED \d+ [^:]*:(\d+)/.exec(error.message) ?? [];
+          if (port === undefined || tries === REDIRECTS_MAX) throw error;
+          node = byPort(Number(port));
+        }
+      }
+    },
+    async keys(pattern = '*') {
+      const lists = await Promise.all((await masters()).map((node) => node.keys(pattern)));
+      return lists.flat().sort();
+    },
+
+    /** Every server does as its method says. */
+    each: (method) => Promise.all([...alive].map((node) => node[method]())),
+    pause: () => cluster.each('pause'),
+    resume: () => cluster.each('resume'),
+    flush: async () => Promise.all((await masters()).map((node) => node.command('FLUSHALL'))),
+
+    /** Kills the master that serves the key. */
+    async killMasterOf(key) {
+      const slot = await cluster.command('CLUSTER', 'KEYSLOT', key);
+      const ranges = await cluster.command('CLUSTER', 'SLOTS');
+      const [, , [, port]] = ranges.find(([from, to]) => from <= slot && slot <= to);
+      const node = byPort(port);
+      alive.delete(node);
+      await node.kill();
+      return node;
+    },
+    stop: () => Promise.all(nodes.map((node) => node.stop())),
+  };
+  return cluster;
+}
