@@ -169,6 +169,7 @@ struct config_socketio {
     int64_t ping_timeout_ms;
     size_t max_payload_bytes;
     int64_t connect_timeout_ms;
+    uint32_t pending_sessions_max;
 };
 
 struct config_durability {

@@ -217,6 +217,8 @@ static const struct setting table[] = {
           "Largest body of an Engine.IO polling request."),
     MILLISECONDS(socketio.connect_timeout, "45000", SHORTEST_MS, YEAR_MS,
                  "Time a Socket.IO client has to send CONNECT."),
+    COUNT(socketio.pending_sessions_max, "10000", 1, COUNT_MAX,
+          "Polling sessions of a worker that have not sent CONNECT yet, at most."),
 
     COUNT(durability.dynamodb.retry.max_attempts, "3", 1, 100,
           "Attempts of a request. Used by the DynamoDB backend."),

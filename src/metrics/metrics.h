@@ -90,6 +90,8 @@ enum {
     ROW(PEER_FRAMES_RECEIVED, "peer_frames_received", COUNTER, "Events received over peer links")  \
     ROW(PEER_FRAMES_SKIPPED, "peer_frames_skipped", COUNTER, "Events no peer link could take")     \
     ROW(HTTP_REQUESTS, "http_requests", COUNTER, "HTTP requests answered")                         \
+    ROW(HTTP_HANDOVERS, "http_handovers", COUNTER,                                                 \
+        "HTTP connections moved to the worker their request was for")                              \
     ROW(HEARTBEATS, "heartbeat_received", COUNTER, "Heartbeats received")                          \
     ROW(HEARTBEAT_QPS, "heartbeat_qps", RATE(HEARTBEATS), "Heartbeats per second")                 \
     ROW(HEARTBEAT_LATENCY_P99, "heartbeat_latency_p99", P99(HEARTBEAT),                            \

@@ -61,6 +61,14 @@ static void free_exchange(struct exchange **exchange)
     *exchange = NULL;
 }
 
+void exchange_hold(struct exchange *exchange, void (*gone)(void *arg), void *arg)
+{
+    exchange->gone = gone;
+    exchange->gone_arg = arg;
+    if (exchange->session)
+        stream_pause(&exchange->session->stream, false);
+}
+
 /* Browsers on allowed origins may read our answers; tokens travel in headers, never in cookies. */
 static void write_cors(struct buffer *out, const struct exchange *exchange)
 {

@@ -37,12 +37,18 @@ struct exchange {
     struct slice parameters[EXCHANGE_PARAMETERS_MAX]; /* {…} of the route's path, decoded */
     char parameter_bytes[EXCHANGE_PARAMETERS_MAX][EXCHANGE_PARAMETER_BYTES_MAX];
     struct identity identity; /* where the route asks for a token */
+    void (*gone)(void *arg);  /* see exchange_hold() */
+    void *gone_arg;
 };
 
 static inline struct slice exchange_user(const struct exchange *exchange)
 {
     return identity_user(&exchange->identity);
 }
+
+/* The answer will take its time: the peer is watched meanwhile, and `gone` runs if it goes first. The
+ * exchange is owed its answer even then; it is dropped. */
+void exchange_hold(struct exchange *exchange, void (*gone)(void *arg), void *arg);
 
 /* Answers with a body; `headers` are further whole lines ("Name: value\r\n…") or "". */
 void exchange_reply(struct exchange **exchange, unsigned status, const char *content_type,

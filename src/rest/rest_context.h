@@ -10,6 +10,9 @@
 #include "socket/stream.h"
 #include "socket/tls.h"
 
+struct handover_board;
+struct polling_set;
+
 struct rest_context {
     struct handler_context *handlers;
     struct stream_set *streams;
@@ -23,7 +26,10 @@ struct rest_context {
     size_t http_count;
     size_t connections_max; /* of this worker, all kinds */
     struct sender_rates sender_rates;
-    bool shedding; /* memory is short: nobody new */
+    const struct handover_board *board; /* the workers of the process; NULL: this one alone */
+    size_t worker;                      /* which of them this is */
+    struct polling_set *polling;        /* Engine.IO sessions without a WebSocket */
+    bool shedding;                      /* memory is short: nobody new */
 };
 
 /* A connection was accepted: takes the descriptor. */

@@ -7,98 +7,13 @@
  * since a connection that cannot be registered must not be accepted.
  */
 #include "base/log.h"
-#include "frame/websocket_encode.h"
 #include "handler/echo.h"
 #include "handler/session.h"
+#include "rest/handshake.h"
 #include "rest/http_session.h"
 #include "rest/router_table.h"
 
 #include <stdlib.h>
-
-#define SUBPROTOCOL "rollcall.v1"
-
-enum { GREETING_BYTES_MAX = 256 };
-
-static void refuse(struct exchange **exchange, unsigned status, enum error_code code,
-                   const char *text)
-{
-    metrics_count((*exchange)->context->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
-    exchange_error(exchange, status, code, text);
-}
-
-/* A second key or version is refused even when it repeats the first (RFC 6455, 11.3.1 and 11.3.5). */
-static bool named_once(const struct http1_head *head, struct slice name)
-{
-    return http1_header_count(head, name) == 1;
-}
-
-/* The handshake as RFC 6455 wants it; false after an error was answered. */
-static bool check_handshake(struct exchange **exchange, char accept[WEBSOCKET_ACCEPT_BYTES + 1])
-{
-    const struct http1_head *head = &(*exchange)->head;
-    if (!head->upgrade_websocket ||
-        !slice_is(http1_header(head, SLICE("Sec-WebSocket-Version")), "13")) {
-        metrics_count((*exchange)->context->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
-        exchange_reply(exchange, 426, "application/json",
-                       "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
-                       SLICE("{\"error\":{\"code\":\"INVALID_MESSAGE\",\"message\":\"this is a "
-                             "WebSocket, version 13\"}}"));
-        return false;
-    }
-    if (head->version_minor == 0 || head->method != HTTP1_GET || (*exchange)->session->in.len ||
-        !named_once(head, SLICE("Sec-WebSocket-Version")) ||
-        !named_once(head, SLICE("Sec-WebSocket-Key")) ||
-        !websocket_accept_key(http1_header(head, SLICE("Sec-WebSocket-Key")), accept)) {
-        refuse(exchange, 400, ERROR_INVALID_MESSAGE, "not a WebSocket handshake");
-        return false;
-    }
-    return true;
-}
-
-static bool check_origin(struct exchange **exchange)
-{
-    if (exchange_origin_allowed(*exchange))
-        return true;
-    metrics_count((*exchange)->context->handlers->metrics, METRIC_ORIGIN_REFUSED);
-    refuse(exchange, 403, ERROR_FORBIDDEN, "this origin is not allowed");
-    return false;
-}
-
-static bool check_room(struct exchange **exchange)
-{
-    struct rest_context *context = (*exchange)->context;
-    const char *why = NULL;
-    if (context->handlers->draining)
-        why = "this gateway is draining";
-    else if (!state_available(context->handlers->presence->store))
-        why = "the state store does not answer";
-    else if (context->shedding)
-        why = "memory is short";
-    if (why)
-        refuse(exchange, 503, ERROR_SERVICE_UNAVAILABLE, why);
-    return why == NULL;
-}
-
-static struct slice write_greeting(char out[GREETING_BYTES_MAX], const struct exchange *exchange,
-                                   const char *accept)
-{
-    bool named = http1_header_has_token(&exchange->head, SLICE("Sec-WebSocket-Protocol"),
-                                        SLICE(SUBPROTOCOL));
-    int len = snprintf(out, GREETING_BYTES_MAX,
-                       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
-                       "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n%s\r\n",
-                       accept, named ? "Sec-WebSocket-Protocol: " SUBPROTOCOL "\r\n" : "");
-    return (struct slice){out, (size_t)len};
-}
-
-/* The HTTP connection has given its stream away: nothing is answered on it any more. */
-static void end_exchange(struct exchange **exchange)
-{
-    if ((*exchange)->session)
-        (*exchange)->session->exchange = NULL;
-    (*exchange)->session = NULL;
-    exchange_reply_empty(exchange);
-}
 
 /* ---- /v1/ws ---- */
 
@@ -136,18 +51,19 @@ static void registered(void *arg, bool taken)
     struct handler_context *handlers = exchange->context->handlers;
     struct session *session = NULL;
     if (taken && exchange->session && !handlers->draining) { /* a drain has counted its heads */
-        char text[GREETING_BYTES_MAX];
+        char text[HANDSHAKE_GREETING_BYTES_MAX];
         session =
             session_open(handlers, &exchange->session->stream,
-                         write_greeting(text, exchange, joining->accept), &exchange->identity,
+                         handshake_greeting(text, exchange, joining->accept), &exchange->identity,
                          &joining->conn_id, (struct slice){joining->device, joining->device_len});
     }
     if (taken && !session)
         presence_close(handlers->presence, exchange_user(exchange), &joining->conn_id);
     if (session)
-        end_exchange(&exchange);
+        handshake_end(&exchange);
     else
-        refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "the connection cannot be registered");
+        handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE,
+                         "the connection cannot be registered");
     free(joining);
 }
 
@@ -158,11 +74,11 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
     if (result != JWT_OK) {
         metrics_count(handlers->metrics, METRIC_AUTH_FAILURES);
         log_info("token_refused", "reason=%s", jwt_result_label(result));
-        refuse(&joining->exchange, 401, ERROR_UNAUTHENTICATED, jwt_result_text(result));
+        handshake_refuse(&joining->exchange, 401, ERROR_UNAUTHENTICATED, jwt_result_text(result));
         free(joining);
         return;
     }
-    if (!joining->exchange->session || !check_room(&joining->exchange)) {
+    if (!joining->exchange->session || !handshake_check_room(&joining->exchange)) {
         if (joining->exchange) /* its peer went while it waited */
             exchange_reply_empty(&joining->exchange);
         free(joining);
@@ -186,22 +102,22 @@ void rest_websocket(struct exchange *exchange)
     struct handler_context *handlers = exchange->context->handlers;
     struct joining *joining = calloc(1, sizeof(*joining));
     if (!joining) {
-        refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
+        handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
         return;
     }
     joining->exchange = exchange;
     joining->conn_id = ulid_make(handlers->loop->clock.wall_ms, handlers->random);
-    if (!check_handshake(&exchange, joining->accept) || !check_origin(&exchange) ||
-        !check_room(&exchange))
+    if (!handshake_check(&exchange, joining->accept) || !handshake_check_origin(&exchange) ||
+        !handshake_check_room(&exchange))
         goto answered;
     struct slice token = exchange_token(exchange);
     if (!token.data)
-        refuse(&exchange, 401, ERROR_UNAUTHENTICATED, "a bearer token is needed");
+        handshake_refuse(&exchange, 401, ERROR_UNAUTHENTICATED, "a bearer token is needed");
     else if (!read_device(joining))
-        refuse(&exchange, 400, ERROR_INVALID_MESSAGE,
-               "device_id must be 1 to 128 bytes without control characters");
+        handshake_refuse(&exchange, 400, ERROR_INVALID_MESSAGE,
+                         "device_id must be 1 to 128 bytes without control characters");
     else if (!context_verify(handlers, token, verified, joining))
-        refuse(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
+        handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
     else
         return;
 answered:
@@ -213,16 +129,16 @@ answered:
 void rest_echo(struct exchange *exchange)
 {
     char accept[WEBSOCKET_ACCEPT_BYTES + 1];
-    char text[GREETING_BYTES_MAX];
+    char text[HANDSHAKE_GREETING_BYTES_MAX];
     if (!exchange->context->handlers->config->debug.echo) {
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
         return;
     }
-    if (!check_handshake(&exchange, accept))
+    if (!handshake_check(&exchange, accept))
         return;
     if (echo_open(&exchange->context->handlers->connections, &exchange->context->echoes,
-                  &exchange->session->stream, write_greeting(text, exchange, accept)))
-        end_exchange(&exchange);
+                  &exchange->session->stream, handshake_greeting(text, exchange, accept)))
+        handshake_end(&exchange);
     else
-        refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
+        handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
 }
