@@ -162,6 +162,11 @@ struct config_peer {
     const char *listen; /* empty: none */
     struct config_list peers;
     const char *secret; /* empty: peer links are off */
+    struct {
+        const char *certificate_file; /* empty: accepted links are plain; set with key_file */
+        const char *key_file;
+        const char *ca_file; /* with this or a certificate, dialled links speak TLS */
+    } tls;
 };
 
 struct config_socketio {

@@ -104,16 +104,24 @@ static bool check_orders(const struct config *config, struct config_error *error
     return true;
 }
 
-static bool check_tls(const struct config *config, struct config_error *error)
+static bool check_pair(const char *section, const char *certificate_file, const char *key_file,
+                       struct config_error *error)
 {
-    bool has_certificate = config->gateway.tls.certificate_file[0] != '\0';
-    bool has_key = config->gateway.tls.key_file[0] != '\0';
-    if (has_certificate == has_key)
+    bool has_key = key_file[0] != '\0';
+    if ((certificate_file[0] != '\0') == has_key)
         return true;
     snprintf(error->text, sizeof(error->text),
-             "gateway.tls.certificate_file and gateway.tls.key_file go together, but %s is empty",
-             has_key ? "gateway.tls.certificate_file" : "gateway.tls.key_file");
+             "%s.certificate_file and %s.key_file go together, but %s.%s is empty", section,
+             section, section, has_key ? "certificate_file" : "key_file");
     return false;
+}
+
+static bool check_tls(const struct config *config, struct config_error *error)
+{
+    return check_pair("gateway.tls", config->gateway.tls.certificate_file,
+                      config->gateway.tls.key_file, error) &&
+           check_pair("peer.tls", config->peer.tls.certificate_file, config->peer.tls.key_file,
+                      error);
 }
 
 /* Anyone who reaches a development server can sign in as anyone. */

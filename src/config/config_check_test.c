@@ -31,6 +31,9 @@ static void certificate_and_key_go_together(void **state)
     expect_sets_refused(SETS("gateway.tls.key_file=k.pem"),
                         "gateway.tls.certificate_file and gateway.tls.key_file go together, but "
                         "gateway.tls.certificate_file is empty");
+    expect_sets_refused(SETS("peer.tls.key_file=k.pem"),
+                        "peer.tls.certificate_file and peer.tls.key_file go together, but "
+                        "peer.tls.certificate_file is empty");
     expect_sets_refused(SETS("gateway.tls.certificate_file=c.pem"),
                         "gateway.tls.certificate_file and gateway.tls.key_file go together, but "
                         "gateway.tls.key_file is empty");

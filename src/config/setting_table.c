@@ -208,6 +208,12 @@ static const struct setting table[] = {
          "Addresses of other gateways; one's own among them is ignored."),
     SECRET(peer.secret,
            "Shared secret of the peer links; without one they are off."),
+    TEXT(peer.tls.certificate_file, "", NULL,
+         "Certificate chain for links from others, PEM; with it all peer links speak TLS."),
+    TEXT(peer.tls.key_file, "", NULL,
+         "Private key of that certificate, PEM."),
+    TEXT(peer.tls.ca_file, "", NULL,
+         "Certificates that others are trusted by, PEM; with it links to others speak TLS. Empty is the system's."),
 
     MILLISECONDS(socketio.ping_interval, "25000", SHORTEST_MS, YEAR_MS,
                  "How often Engine.IO clients are pinged."),
