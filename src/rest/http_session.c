@@ -2,6 +2,7 @@
 
 #include "base/container.h"
 #include "base/log.h"
+#include "rest/handover.h"
 #include "rest/router_table.h"
 
 #include <stdlib.h>
@@ -94,6 +95,19 @@ static void read_body(struct http_session *session)
         answer(session);
 }
 
+static void start_body(struct http_session *session)
+{
+    struct exchange *exchange = session->exchange;
+    http1_body_start(&exchange->body_decoder, &exchange->head,
+                     router_table_body_bytes_max(exchange));
+    if (exchange->head.expect_continue) {
+        buffer_append_text(&session->out, "HTTP/1.1 100 Continue\r\n\r\n");
+        stream_want_write(&session->stream);
+    }
+    set_state(session, HTTP_BODY);
+    read_body(session);
+}
+
 /* Gives the head's bytes to an exchange of their own and parses them there, where they stay. */
 static void start_exchange(struct http_session *session, size_t head_len)
 {
@@ -111,14 +125,8 @@ static void start_exchange(struct http_session *session, size_t head_len)
         refuse(session, 503, "out of memory");
         return;
     }
-    http1_body_start(&exchange->body_decoder, &exchange->head,
-                     router_table_body_bytes_max(exchange));
-    if (exchange->head.expect_continue) {
-        buffer_append_text(&session->out, "HTTP/1.1 100 Continue\r\n\r\n");
-        stream_want_write(&session->stream);
-    }
-    set_state(session, HTTP_BODY);
-    read_body(session);
+    if (!handover_give(session))
+        start_body(session);
 }
 
 static void read_head(struct http_session *session)
@@ -215,10 +223,11 @@ static void closed(struct stream *stream)
     loop_cancel_timer(session->context->handlers->loop, &session->timer);
     if (session->exchange) {
         session->exchange->session = NULL;
-        if (session->state != HTTP_ANSWERING) { /* nobody else knows of it */
-            struct exchange *exchange = session->exchange;
+        struct exchange *exchange = session->exchange;
+        if (session->state != HTTP_ANSWERING) /* nobody else knows of it */
             exchange_reply_empty(&exchange);
-        }
+        else if (exchange->gone)
+            exchange->gone(exchange->gone_arg);
     }
     session->context->http_count--;
     list_remove(&session->of_context);
@@ -251,29 +260,70 @@ static bool has_room(const struct rest_context *context)
            context->http_count + context->handlers->connections.count < context->connections_max;
 }
 
-void http_session_accept(struct rest_context *context, int fd)
+/* NULL when there is no room or no memory; socket and TLS session are then still the caller's. */
+static struct http_session *open_session(struct rest_context *context, int fd,
+                                         struct tls_session *tls, bool moved)
 {
-    struct tls_session *tls = context->tls ? tls_session_make(context->tls, fd) : NULL;
     struct http_session *session = has_room(context) ? calloc(1, sizeof(*session)) : NULL;
-    if (!session || (context->tls && !tls)) {
-        metrics_count(context->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
-        if (!context->tls) /* as a courtesy; a peer that does not take it now is simply closed */
-            send(fd, REFUSED, sizeof(REFUSED) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        goto failed;
-    }
+    if (!session)
+        return NULL;
     session->context = context;
     session->timer.fire = timed_out;
     session->in.max = HTTP1_HEAD_BYTES_MAX + LOOP_READ_BYTES;
-    if (!stream_open(&session->stream, context->streams, &OWNER, fd, tls))
-        goto failed;
+    bool opened = moved ? stream_open_moved(&session->stream, context->streams, &OWNER, fd, tls)
+                        : stream_open(&session->stream, context->streams, &OWNER, fd, tls);
+    if (!opened) {
+        free(session);
+        return NULL;
+    }
     context->http_count++;
     list_append(&context->https, &session->of_context);
     set_timer(session, context->handlers->config->gateway.http.header_timeout_ms);
-    return;
-failed:
+    return session;
+}
+
+void http_session_accept(struct rest_context *context, int fd)
+{
+    struct tls_session *tls = context->tls ? tls_session_make(context->tls, fd) : NULL;
+    if ((!context->tls || tls) && open_session(context, fd, tls, false))
+        return;
+    metrics_count(context->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
+    if (!context->tls) /* as a courtesy; a peer that does not take it now is simply closed */
+        send(fd, REFUSED, sizeof(REFUSED) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     tls_session_free(&tls);
-    free(session);
     close(fd);
+}
+
+bool http_session_pack(struct http_session *session, struct http_parcel *parcel)
+{
+    if (!stream_detach(&session->stream, &parcel->fd, &parcel->tls))
+        return false;
+    parcel->exchange = session->exchange;
+    parcel->exchange->session = NULL;
+    parcel->in = session->in;
+    session->exchange = NULL;
+    session->in = (struct buffer)BUFFER_INIT;
+    return true;
+}
+
+void http_session_unpack(struct rest_context *context, struct http_parcel *parcel)
+{
+    struct http_session *session = NULL;
+    if (!context->handlers->draining) /* its loop may turn no more */
+        session = open_session(context, parcel->fd, parcel->tls, true);
+    parcel->exchange->context = context;
+    if (!session) {
+        metrics_count(context->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
+        exchange_reply_empty(&parcel->exchange);
+        buffer_free(&parcel->in);
+        tls_session_free(&parcel->tls);
+        close(parcel->fd);
+        return;
+    }
+    session->in = parcel->in;
+    session->exchange = parcel->exchange;
+    session->exchange->session = session;
+    start_body(session);
 }
 
 void http_session_drain(struct rest_context *context)

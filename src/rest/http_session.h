@@ -8,7 +8,8 @@
  * Reading is paused while ANSWERING and SENDING, so that a peer that pipelines waits in the kernel's
  * buffers, one that takes no answers gets no more of them, and one that has shut its side down hears
  * all it asked for. A head or body that takes longer than header_timeout is answered 408; a connection
- * that is idle, or does not take its answer, is closed after idle_timeout.
+ * that is idle, or does not take its answer, is closed after idle_timeout. While an answer is held
+ * (exchange_hold()), reading goes on, so that a peer that goes is noticed; what it sends waits in `in`.
  */
 #ifndef ROLLCALL_REST_HTTP_SESSION_H
 #define ROLLCALL_REST_HTTP_SESSION_H
@@ -32,6 +33,20 @@ struct http_session {
     enum http_state state;
     bool close_after; /* the answer is the last */
 };
+
+/* A connection between two workers (handover.h): the head of a request is read, its body is not. */
+struct http_parcel {
+    int fd;
+    struct tls_session *tls;
+    struct exchange *exchange;
+    struct buffer in; /* read and not used yet */
+};
+
+/* Takes the connection off its loop. False: it stays, since it is closing. */
+bool http_session_pack(struct http_session *session, struct http_parcel *parcel);
+
+/* Goes on with it on this worker; closes it when that has no room. Takes what the parcel holds. */
+void http_session_unpack(struct rest_context *context, struct http_parcel *parcel);
 
 /* Queues an answer's bytes (head and body) and goes on with the next request, or closes. */
 void http_session_answered(struct http_session *session, bool close_after);
