@@ -1,0 +1,73 @@
+/*
+ * Frames between a gateway and its ledger. What is accepted has one form only: encoding what was decoded
+ * gives the same bytes back. And what is accepted as a request keeps the port's bounds.
+ *
+ * Input: one byte, 0 for a request, else the operation (plus one) that an answer is for; then the frame.
+ */
+#include "fuzz.h"
+#include "ledger/ledger_wire.h"
+
+static struct clock clock_now;
+static struct ledger_client client = {.clock = &clock_now};
+
+static void check_bytes(struct buffer *again, struct slice frame)
+{
+    fuzz_require(slice_equal(buffer_slice(again), frame), "what is accepted has one form");
+    buffer_free(again);
+}
+
+static void check_bounds(const struct request_input *input)
+{
+    fuzz_require(input->user.len <= LEDGER_ID_BYTES_MAX, "an id is short enough");
+    fuzz_require(input->text.len <= LEDGER_BODY_BYTES_MAX, "a text is short enough");
+    fuzz_require(input->limit <= LEDGER_PAGE_MAX, "a page is small enough");
+    for (size_t i = 0; i < input->id_count; i++)
+        fuzz_require(input->ids[i].len > 0 && input->ids[i].len <= LEDGER_ID_BYTES_MAX,
+                     "an id of a list has a length that ids have");
+}
+
+static void take_request(struct slice frame)
+{
+    struct buffer again = BUFFER_INIT;
+    struct ledger_wire_head head;
+    struct slice body;
+    if (!ledger_wire_decode_request_head(frame, &head, &body))
+        return;
+    struct ledger_request *request = request_make(&client, head.operation, NULL);
+    request->wall_ms = head.wall_ms;
+    if (ledger_wire_decode_input(request, body)) {
+        check_bounds(&request->input);
+        fuzz_require(head.operation != LEDGER_CALL_APPEND || request->input.call,
+                     "a call has a call");
+        ledger_wire_encode_request(&again, head.id, request);
+        check_bytes(&again, frame);
+    }
+    request_free(request);
+}
+
+static void take_answer(enum ledger_operation operation, struct slice frame)
+{
+    struct buffer again = BUFFER_INIT;
+    struct ledger_wire_head head;
+    struct slice body;
+    if (!ledger_wire_decode_answer_head(frame, &head, &body))
+        return;
+    struct ledger_request *request = request_make(&client, operation, NULL);
+    if (ledger_wire_decode_outcome(request, head.status, body)) {
+        ledger_wire_encode_answer(&again, head.id, request);
+        check_bytes(&again, frame);
+    }
+    request_free(request);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    struct slice frame = {(const char *)data + 1, size - 1};
+    if (data[0] == 0)
+        take_request(frame);
+    else
+        take_answer((data[0] - 1) % LEDGER_OPERATION_COUNT, frame);
+    return 0;
+}
