@@ -33,7 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GATEWAY_ID_BYTES_MAX = 128 };
+enum { GATEWAY_ID_BYTES_MAX = 128, STATE_PEER_ADDRESS_MAX = 272 };
 
 enum state_status { STATE_OK, STATE_UNAVAILABLE };
 
@@ -45,6 +45,7 @@ struct lease {
     int64_t connected_at_ms;   /* wall clock; the time in conn_id */
     int64_t last_heartbeat_ms; /* wall clock: the last sign of life known to the store */
     bool idle;
+    bool again; /* of an open: it was open before and the store lost it, so its user is no news */
 };
 
 /* What one operation did to a user. */
@@ -58,7 +59,8 @@ struct lease_renewal {
     struct ulid conn_id;
     struct slice user_id;
     int64_t last_heartbeat_ms;
-    bool lost; /* set by the store: it no longer knew this lease; open it again */
+    bool lost;   /* set by the store: it no longer knew this lease; open it again */
+    bool failed; /* set by the store: it could not be asked for this one; try again soon */
 };
 
 struct gateway_info {
@@ -66,6 +68,7 @@ struct gateway_info {
     size_t connections;
     int64_t started_at_ms;
     bool draining;
+    struct slice peer_address; /* HOST:PORT where other gateways link to it; empty: nowhere */
 };
 
 /* Users who have connections on one gateway. */
@@ -145,7 +148,8 @@ struct state_store {
 };
 
 /* Registers a connection. A user's first live lease makes a transition to online (or away, when it starts
- * idle). One that is open already is refreshed, and as idle as this says. */
+ * idle), but not one that is open `again`, unless the user was turned offline meanwhile. One that is
+ * open already is refreshed, and as idle as this says. */
 static inline void state_open(struct state_store *store, const struct lease *lease,
                               void (*done)(void *arg, enum state_status status,
                                            const struct state_transition *transition),
@@ -154,7 +158,8 @@ static inline void state_open(struct state_store *store, const struct lease *lea
     store->operations->open(store, lease, done, arg);
 }
 
-/* Extends each lease by the window from now. Never makes a transition. */
+/* Extends each lease by the window from now. Never makes a transition. When the store is out of reach for all of
+ * them the status says so; where it is for some, those have failed. */
 static inline void state_renew(struct state_store *store, struct lease_renewal *renewals,
                                size_t count,
                                void (*done)(void *arg, enum state_status status,
