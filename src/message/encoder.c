@@ -30,13 +30,36 @@ static struct blob *frame_text(struct slice payload)
     return blob_make((struct slice){(const char *)header, len}, payload);
 }
 
+/* One blob of several frames: what one message is goes out together, or not at all. */
+static struct blob *frame_parts(struct slice payload, char split)
+{
+    struct buffer frames = BUFFER_INIT;
+    struct slice part;
+    while (payload.data) {
+        uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
+        payload = slice_split(payload, split, &part);
+        size_t len = websocket_header_write(header, WEBSOCKET_OPCODE_TEXT, part.len);
+        buffer_append(&frames, header, len);
+        buffer_append_slice(&frames, part);
+    }
+    struct blob *blob = frames.failed ? NULL : blob_make(SLICE_NONE, buffer_slice(&frames));
+    buffer_free(&frames);
+    return blob;
+}
+
+static struct blob *frame(const struct dialect *dialect, struct slice payload)
+{
+    bool is_split = dialect->split && memchr(payload.data, dialect->split, payload.len);
+    return is_split ? frame_parts(payload, dialect->split) : frame_text(payload);
+}
+
 struct blob *encoder_encode(struct encoder *encoder, const struct dialect *dialect,
                             const struct message *message)
 {
     struct buffer *scratch = &encoder->scratch;
     buffer_clear(scratch);
     dialect->encode(message, scratch);
-    struct blob *blob = scratch->failed ? NULL : frame_text(buffer_slice(scratch));
+    struct blob *blob = scratch->failed ? NULL : frame(dialect, buffer_slice(scratch));
     if (scratch->cap > ENCODER_SCRATCH_KEEP_BYTES)
         buffer_free(scratch);
     return blob;

@@ -120,7 +120,8 @@ static void presences(void **state)
                               "\"reason\":\"not_contacts\"}]}");
     snapshot.snapshot.count = 0;
     expect_encoded(&snapshot, "{\"type\":\"presence_snapshot\",\"presences\":[]}");
-    struct message change = {.type = MESSAGE_PRESENCE_CHANGED, .change = {BOB, NOON_MS}};
+    struct message change = {.type = MESSAGE_PRESENCE_CHANGED,
+                             .change = {.presence = BOB, .timestamp_ms = NOON_MS}};
     expect_encoded(&change,
                    "{\"type\":\"presence_changed\"," BOB_MEMBERS ",\"timestamp\":" NOON "}");
 }

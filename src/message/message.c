@@ -19,6 +19,10 @@ static const char *const TYPE_NAMES[MESSAGE_TYPE_COUNT] = {
     [MESSAGE_CALL_END] = "call_end",
     [MESSAGE_CALL_SIGNAL] = "call_signal",
     [MESSAGE_REFRESH_TOKEN] = "refresh_token",
+    [MESSAGE_USER_CONNECT] = "user:connect",
+    [MESSAGE_USER_DISCONNECT] = "user:disconnect",
+    [MESSAGE_CALL_DECLARE_START] = "call:start",
+    [MESSAGE_CALL_DECLARE_END] = "call:end",
     [MESSAGE_CONNECTION_ESTABLISHED] = "connection_established",
     [MESSAGE_HEARTBEAT_ACK] = "heartbeat_ack",
     [MESSAGE_OK] = "ok",
@@ -40,6 +44,8 @@ static const char *const TYPE_NAMES[MESSAGE_TYPE_COUNT] = {
     [MESSAGE_CONTACT_REMOVED] = "contact_removed",
     [MESSAGE_DELIVERY] = "delivery",
     [MESSAGE_CONNECTION_CLOSING] = "connection_closing",
+    [MESSAGE_CONTACT_PRESENCE] = "contact_presence",
+    [MESSAGE_ROOM_PRESENCE] = "room_presence",
     [MESSAGE_RELAY] = "relay",
 };
 
@@ -70,6 +76,13 @@ static const char *const CLOSING_NAMES[CLOSING_REASON_COUNT] = {
     [CLOSING_ADMIN] = "admin",
 };
 
+static const char *const NEWS_NAMES[PRESENCE_NEWS_COUNT] = {
+    [PRESENCE_NEWS_ONLINE] = "online",
+    [PRESENCE_NEWS_OFFLINE] = "offline",
+    [PRESENCE_NEWS_IN_CALL] = "in_call",
+    [PRESENCE_NEWS_OUT_OF_CALL] = "out_of_call",
+};
+
 const char *message_type_name(enum message_type type)
 {
     return TYPE_NAMES[type];
@@ -84,10 +97,23 @@ struct slice message_name(const struct message *message)
 /* The heartbeat stands first, so the hot case is one comparison. */
 enum message_type message_type_from_client(struct slice name)
 {
-    for (int type = MESSAGE_HEARTBEAT; type < MESSAGE_CONNECTION_ESTABLISHED; type++)
+    for (int type = MESSAGE_HEARTBEAT; type <= MESSAGE_REFRESH_TOKEN; type++)
         if (slice_is(name, TYPE_NAMES[type]))
             return (enum message_type)type;
     return MESSAGE_INVALID;
+}
+
+const char *presence_news_name(enum presence_news news)
+{
+    return NEWS_NAMES[news];
+}
+
+enum presence_news presence_news_parse(struct slice name)
+{
+    for (int news = PRESENCE_NEWS_ONLINE; news < PRESENCE_NEWS_COUNT; news++)
+        if (slice_is(name, NEWS_NAMES[news]))
+            return (enum presence_news)news;
+    return PRESENCE_NEWS_NONE;
 }
 
 const char *error_code_name(enum error_code code)

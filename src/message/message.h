@@ -37,6 +37,11 @@ enum message_type {
     MESSAGE_CALL_END,
     MESSAGE_CALL_SIGNAL, /* both ways */
     MESSAGE_REFRESH_TOKEN,
+    /* from clients, as seed C has them: of the Socket.IO dialect alone */
+    MESSAGE_USER_CONNECT,
+    MESSAGE_USER_DISCONNECT,
+    MESSAGE_CALL_DECLARE_START,
+    MESSAGE_CALL_DECLARE_END,
     /* to clients */
     MESSAGE_CONNECTION_ESTABLISHED,
     MESSAGE_HEARTBEAT_ACK,
@@ -59,6 +64,8 @@ enum message_type {
     MESSAGE_CONTACT_REMOVED,
     MESSAGE_DELIVERY,
     MESSAGE_CONNECTION_CLOSING,
+    MESSAGE_CONTACT_PRESENCE, /* for endpoints that hear roads (routing/router.h) */
+    MESSAGE_ROOM_PRESENCE,
     MESSAGE_RELAY, /* an event of another gateway, its fields already JSON */
     MESSAGE_TYPE_COUNT
 };
@@ -117,9 +124,20 @@ struct message_error {
     int64_t grace_period_ms;        /* < 0: not said */
 };
 
+/* What a change of presence is to those who watch for one thing. */
+enum presence_news {
+    PRESENCE_NEWS_NONE,
+    PRESENCE_NEWS_ONLINE, /* came, be it idle */
+    PRESENCE_NEWS_OFFLINE,
+    PRESENCE_NEWS_IN_CALL,
+    PRESENCE_NEWS_OUT_OF_CALL,
+    PRESENCE_NEWS_COUNT
+};
+
 struct presence_change {
     struct presence presence;
     int64_t timestamp_ms;
+    enum presence_news news;
 };
 
 /* What to sync one chat after: everything up to this sequence was sent. */
@@ -251,6 +269,10 @@ struct slice message_name(const struct message *message);
 
 /* MESSAGE_INVALID when no client message has this name. */
 enum message_type message_type_from_client(struct slice name);
+
+/* How gateways name it to each other; NULL for NONE. */
+const char *presence_news_name(enum presence_news news);
+enum presence_news presence_news_parse(struct slice name);
 
 const char *error_code_name(enum error_code code);
 const char *closing_reason_name(enum closing_reason reason);

@@ -57,6 +57,14 @@ struct socketio_packet {
 /* Reads a packet from the text of a message. False: *problem says why, static text. */
 bool socketio_parse(char *text, size_t len, struct socketio_packet *out, const char **problem);
 
+struct fields_scratch;
+struct message;
+
+/* The command in an event; the dialect's `decode` for a packet that has been parsed. The id of the message
+ * is good for its answer and no more. */
+bool socketio_decode(struct fields_scratch *scratch, const struct socketio_packet *packet,
+                     struct message *out, const char **problem);
+
 /* Whether it is about the one namespace there is. */
 static inline bool socketio_is_main(const struct socketio_packet *packet)
 {
