@@ -8,6 +8,7 @@
 #include "presence/presence_plane.h"
 #include "presence/privacy.h"
 #include "presence/push.h"
+#include "presence/road.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -218,10 +219,8 @@ void audience_tell_chats(struct presence_plane *plane, const struct circle_list 
     struct buffer payload = BUFFER_INIT;
     if (chats->count == 0)
         return;
-    struct message message = {.type = MESSAGE_PRESENCE_CHANGED, .change = *change};
     json_write_object(&payload);
-    json_write_key_string(&payload, SLICE("type"), message_name(&message));
-    fields_encode(&payload, &message);
+    presence_event_write_change(&payload, change);
     json_write_key(&payload, SLICE("except"));
     json_write_array(&payload);
     for (size_t i = 0; i < except->count; i++)
@@ -243,6 +242,14 @@ struct telling {
     char user_id[];
 };
 
+/* The rooms in which contacts are told that somebody came or went. Of one who is in very many, contacts
+ * hear it as contacts only. */
+static struct circle_list rooms_of(const struct circle *circle, enum presence_news news)
+{
+    bool told = road_is_for_rooms(news) && circle->chats.count <= AUDIENCE_ROOMS_MAX;
+    return told ? circle->chats : (struct circle_list){0};
+}
+
 /* Where contacts see when somebody was last seen and others do not, the chats' version, which says
  * less, must not reach them first. */
 static void tell_circle(struct telling *telling, const struct circle *circle)
@@ -256,7 +263,8 @@ static void tell_circle(struct telling *telling, const struct circle *circle)
     if (contact.view == PRIVACY_HIDDEN)
         return;
     change.presence = privacy_apply(&telling->change.presence, contact);
-    push_send(telling->plane, &circle->contacts, &(struct push){.change = change});
+    push_send(telling->plane, &circle->contacts,
+              &(struct push){.change = change, .chats = rooms_of(circle, change.news)});
     if (stranger.view == PRIVACY_HIDDEN)
         return;
     change.presence = privacy_apply(&telling->change.presence, stranger);

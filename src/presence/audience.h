@@ -30,6 +30,7 @@ enum {
     AUDIENCE_WAITING_MAX = 64, /* questions that wait for one of them; then the oldest is skipped */
     AUDIENCE_ATTEMPTS_MAX = 3, /* a circle that changes each time it is read is given up */
     AUDIENCE_CHATS_MAX = 1000, /* of one user; presence reaches no more of them */
+    AUDIENCE_ROOMS_MAX = 64,   /* of one user, whose names go along with each push to contacts */
 };
 
 /* What the plane keeps for it. */

@@ -136,11 +136,11 @@ static void those_who_wait_are_bounded(void **unused)
     audience_drop(world.presence, SLICE("bob"));
     world.ledger.holding = true;
     for (int i = 0; i < AUDIENCE_WAITING_MAX + 5; i++) {
-        struct presence_change change = {{.user_id = SLICE("bob"),
-                                          .status = PRESENCE_AWAY,
-                                          .last_seen_ms = TIME_NONE,
-                                          .version = i},
-                                         i};
+        struct presence_change change = {.presence = {.user_id = SLICE("bob"),
+                                                      .status = PRESENCE_AWAY,
+                                                      .last_seen_ms = TIME_NONE,
+                                                      .version = i},
+                                         .timestamp_ms = i};
         audience_tell(world.presence, &change);
     }
     assert_int_equal(world_metric(&world, METRIC_FRIENDS_SKIPPED), 5);

@@ -3,6 +3,7 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "presence/push.h"
+#include "presence/road.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -215,17 +216,22 @@ static void tell_presence(struct chat_plane *plane, const struct topic *topic,
     struct message message = {.type = MESSAGE_PRESENCE_CHANGED, .change = event->change};
     struct broadcast broadcast = {.message = &message};
     uint64_t key = router_key(plane->router, MESSAGE_PRESENCE_CHANGED, presence->user_id);
+    struct road road;
     size_t delivered = 0;
+    road_begin(&road, plane->router, &event->change);
     for (uint32_t i = 0; i < topic->count; i++) {
         struct endpoint *endpoint = topic->subscriptions[i]->endpoint;
         if (topic->subscriptions[i]->view != CHAT_VIEW_OPEN || endpoint->route == own ||
-            is_exception(exceptions, endpoint->route) ||
-            !push_is_news(plane->router, endpoint, &event->change))
+            is_exception(exceptions, endpoint->route))
+            continue;
+        road_room(&road, endpoint);
+        if (!push_is_news(plane->router, endpoint, &event->change))
             continue;
         plane->router->deliver(endpoint, &broadcast, key);
         delivered++;
     }
     broadcast_end(&broadcast);
+    road_end(&road);
     metrics_add(plane->metrics, METRIC_PRESENCE_DELIVERIES, (int64_t)delivered);
     metrics_latency(plane->metrics, LATENCY_PRESENCE,
                     (plane->clock->wall_ms - event->change.timestamp_ms) * 1000);

@@ -89,6 +89,8 @@ static void looked(void *arg, bool ok, const struct presence *presences, size_t 
     }
     relation->push.change.presence = presences[0];
     relation->push.change.presence.user_id = target_of(relation);
+    if (relation->push.contacts && presences[0].status >= PRESENCE_AWAY)
+        relation->push.change.news = PRESENCE_NEWS_ONLINE; /* to one who saw nothing until now */
     send_pass(relation, relation->cause != EXPOSURE_CONTACT_MADE);
 }
 
@@ -168,8 +170,8 @@ static bool differ(struct privacy_decision a, struct privacy_decision b)
 static struct presence_change change_for(const struct resetting *resetting,
                                          struct privacy_decision decision)
 {
-    return (struct presence_change){privacy_apply(&resetting->presence, decision),
-                                    resetting->plane->clock->wall_ms};
+    return (struct presence_change){.presence = privacy_apply(&resetting->presence, decision),
+                                    .timestamp_ms = resetting->plane->clock->wall_ms};
 }
 
 /* Contacts online may keep their sight where others lose it, and are told apart from them. */

@@ -9,13 +9,20 @@
 static const struct slice CHANGED = {"presence_changed", 16};
 static const struct slice PRIVACY = {"privacy_changed", 15};
 
+void presence_event_write_change(struct buffer *out, const struct presence_change *change)
+{
+    struct message message = {.type = MESSAGE_PRESENCE_CHANGED, .change = *change};
+    json_write_key_string(out, SLICE("type"), CHANGED);
+    fields_encode(out, &message);
+    if (change->news != PRESENCE_NEWS_NONE)
+        json_write_key_string(out, SLICE("news"), slice_of(presence_news_name(change->news)));
+}
+
 void presence_event_write(struct buffer *out, const struct presence_event *event)
 {
     json_write_object(out);
     if (event->kind == PRESENCE_EVENT_CHANGED) {
-        struct message message = {.type = MESSAGE_PRESENCE_CHANGED, .change = event->change};
-        json_write_key_string(out, SLICE("type"), CHANGED);
-        fields_encode(out, &message);
+        presence_event_write_change(out, &event->change);
     } else {
         json_write_key_string(out, SLICE("type"), PRIVACY);
         json_write_key_string(out, SLICE("user_id"), event->change.presence.user_id);
@@ -44,6 +51,15 @@ static bool read_reason(struct json *json, enum presence_reason *out)
     return json_string(json, &name) && presence_reason_parse(name, out);
 }
 
+static bool read_news(struct json *json, enum presence_news *out)
+{
+    struct slice name;
+    if (!json_string(json, &name))
+        return false;
+    *out = presence_news_parse(name);
+    return true;
+}
+
 bool presence_event_read_member(struct json *json, struct slice key, struct slice *type,
                                 struct presence_change *change)
 {
@@ -64,6 +80,8 @@ bool presence_event_read_member(struct json *json, struct slice key, struct slic
         return read_reason(json, &presence->reason);
     if (slice_is(key, "timestamp"))
         return read_time(json, &change->timestamp_ms);
+    if (slice_is(key, "news"))
+        return read_news(json, &change->news);
     return json_skip(json);
 }
 

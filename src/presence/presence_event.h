@@ -2,7 +2,8 @@
  * What gateways tell each other about a user, on the topic `presence:<user>`: JSON in the words of the
  * native dialect.
  *
- *   {"type":"presence_changed", "user_id", "status", "in_call", "last_seen", "version", "timestamp"}
+ *   {"type":"presence_changed", "user_id", "status", "in_call", "last_seen", "version", "timestamp",
+ *    "news":"online|offline|in_call|out_of_call", where the change is one of these to those who wait for it}
  *   {"type":"privacy_changed", "user_id"}                 settings, contacts or blocks: look again
  */
 #ifndef ROLLCALL_PRESENCE_PRESENCE_EVENT_H
@@ -24,6 +25,9 @@ struct presence_event {
 };
 
 void presence_event_write(struct buffer *out, const struct presence_event *event);
+
+/* The members of a change inside an open object: as clients see it, and what only gateways tell. */
+void presence_event_write_change(struct buffer *out, const struct presence_change *change);
 
 /* Reads an event; its slices point into `text`, which is written to. False for anything else. */
 bool presence_event_parse(char *text, size_t len, struct presence_event *out);

@@ -39,14 +39,18 @@ static void note_last_seen(struct presence_plane *plane, const struct presence *
                        (uint64_t)presence->version);
 }
 
+/* `news` is what such an operation makes of a user who is still there after it. */
 static void apply_transition(struct presence_plane *plane,
-                             const struct state_transition *transition)
+                             const struct state_transition *transition, enum presence_news news)
 {
     if (!transition->changed)
         return;
     metrics_count(plane->metrics, METRIC_PRESENCE_TRANSITIONS);
     note_last_seen(plane, &transition->presence);
-    struct presence_change change = {transition->presence, transition->at_ms};
+    bool left = transition->presence.status == PRESENCE_OFFLINE;
+    struct presence_change change = {.presence = transition->presence,
+                                     .timestamp_ms = transition->at_ms,
+                                     .news = left ? PRESENCE_NEWS_OFFLINE : news};
     publish(plane, &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED, .change = change});
     audience_tell(plane, &change);
 }
@@ -56,7 +60,7 @@ static void settle(void *arg, enum state_status status, const struct state_trans
 {
     struct presence_plane *plane = arg;
     if (status == STATE_OK)
-        apply_transition(plane, transition);
+        apply_transition(plane, transition, PRESENCE_NEWS_NONE);
 }
 
 struct opening {
@@ -71,7 +75,8 @@ static void opened(void *arg, enum state_status status, const struct state_trans
     free(arg);
     /* first: `online` must be out before the `offline` of a session that cannot be opened after all */
     if (status == STATE_OK)
-        apply_transition(opening.plane, transition);
+        apply_transition(opening.plane, transition,
+                         transition->was_here ? PRESENCE_NEWS_NONE : PRESENCE_NEWS_ONLINE);
     opening.done(opening.arg, status == STATE_OK);
 }
 
@@ -142,7 +147,10 @@ static void call_set(void *arg, enum state_status status, const struct state_tra
 {
     struct call_setting setting = *(struct call_setting *)arg;
     free(arg);
-    settle(setting.plane, status, transition);
+    if (status == STATE_OK)
+        apply_transition(setting.plane, transition,
+                         transition->presence.in_call ? PRESENCE_NEWS_IN_CALL
+                                                      : PRESENCE_NEWS_OUT_OF_CALL);
     setting.done(setting.arg, status == STATE_OK);
 }
 
@@ -166,7 +174,7 @@ static void reaped(void *arg, enum state_status status, const struct state_trans
         return;
     metrics_add(plane->metrics, METRIC_PRESENCE_REAPED, (int64_t)count);
     for (size_t i = 0; i < count; i++)
-        apply_transition(plane, &transitions[i]);
+        apply_transition(plane, &transitions[i], PRESENCE_NEWS_NONE);
 }
 
 void presence_reap(struct presence_plane *plane)

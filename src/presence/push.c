@@ -8,6 +8,7 @@
 #include "presence/look.h"
 #include "presence/presence_event.h"
 #include "presence/review.h"
+#include "presence/road.h"
 #include "presence/subscription.h"
 #include "routing/delivery.h"
 
@@ -40,12 +41,12 @@ static void write_head(struct buffer *out, const struct push *push)
     json_write_key(out, SLICE("presence"));
     presence_event_write(
         out, &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED, .change = push->change});
+    if (push->chats.count)
+        write_ids(out, SLICE("chats"), push->chats.ids, push->chats.count);
     if (!push->exposes)
         return;
     json_write_key_int(out, SLICE("view"), push->view);
     json_write_key_bool(out, SLICE("contacts"), push->contacts);
-    if (push->chats.count)
-        write_ids(out, SLICE("chats"), push->chats.ids, push->chats.count);
 }
 
 static void publish(struct sending *sending, const struct state_route *route)
@@ -221,8 +222,15 @@ static bool expose(const struct router *router, struct endpoint *endpoint, const
     return told && note(router, endpoint, &push->change);
 }
 
+static void tell_roads(struct road *road, struct endpoint *endpoint, const struct push *push)
+{
+    road_contact(road, endpoint);
+    if (endpoint->hears_roads && !push->exposes && has_one_open(endpoint, &push->chats))
+        road_room(road, endpoint);
+}
+
 static size_t deliver_to(struct router *router, struct slice user_id, const struct push *push,
-                         struct broadcast *broadcast, uint64_t key)
+                         struct broadcast *broadcast, uint64_t key, struct road *road)
 {
     struct route *route = router_find(router, user_id);
     size_t delivered = 0;
@@ -231,6 +239,8 @@ static size_t deliver_to(struct router *router, struct slice user_id, const stru
         struct endpoint *endpoint = CONTAINER_OF(at, struct endpoint, of_route);
         bool told = push->exposes ? expose(router, endpoint, push)
                                   : push_is_news(router, endpoint, &push->change);
+        if (told || !push->exposes)
+            tell_roads(road, endpoint, push);
         if (!told)
             continue;
         router->deliver(endpoint, broadcast, key);
@@ -256,15 +266,18 @@ static void open_parcel(struct presence_plane *plane, const struct parcel *parce
     struct broadcast broadcast = {.message = &message};
     uint64_t key =
         router_key(plane->router, MESSAGE_PRESENCE_CHANGED, push->change.presence.user_id);
+    struct road road;
     struct json json;
     struct slice user;
     size_t delivered = 0;
     outdate(plane, push);
+    road_begin(&road, plane->router, &push->change);
     json_init(&json, (char *)parcel->users.data, parcel->users.len);
     json_array(&json);
     while (json_element(&json) && json_string(&json, &user))
-        delivered += deliver_to(plane->router, user, push, &broadcast, key);
+        delivered += deliver_to(plane->router, user, push, &broadcast, key, &road);
     broadcast_end(&broadcast);
+    road_end(&road);
     metrics_add(plane->metrics, METRIC_FRIENDS_TOLD, (int64_t)delivered);
     metrics_latency(plane->metrics, LATENCY_PRESENCE,
                     (plane->clock->wall_ms - push->change.timestamp_ms) * 1000);

@@ -7,7 +7,7 @@
  *
  * On the wire it is told from other deliveries by its first member:
  *
- *   {"presence":{…as presence_event.h…}, "users":["a","b"]}                     a contact's change
+ *   {"presence":{…as presence_event.h…}, "chats":["c"], "users":["a","b"]}      a contact's change
  *   {"presence":{…}, "view":0, "contacts":true, "chats":["c"], "users":["a"]}   sight lost or gained
  *
  * The sender has applied privacy: a push says no more than all its receivers may see. One change reaches
@@ -25,7 +25,7 @@ struct push {
     struct presence_change change;
     bool exposes; /* the receivers' view of this user is `view` from now on; else only a change */
     enum privacy_view view;
-    /* Of one that exposes: who without a subscription is told. */
+    /* Of one that exposes, who without a subscription is told; else, to whom it is news of a room. */
     bool contacts;            /* the receivers, as they are, or were until now, contacts */
     struct circle_list chats; /* those who have one of these open */
 };

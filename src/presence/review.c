@@ -73,8 +73,9 @@ static bool sees(const struct subscription *subscription)
 static void send_to(struct presence_plane *plane, struct endpoint *endpoint,
                     const struct presence *presence)
 {
-    struct message message = {.type = MESSAGE_PRESENCE_CHANGED,
-                              .change = {*presence, plane->clock->wall_ms}};
+    struct message message = {
+        .type = MESSAGE_PRESENCE_CHANGED,
+        .change = {.presence = *presence, .timestamp_ms = plane->clock->wall_ms}};
     struct broadcast broadcast = {.message = &message};
     plane->router->deliver(endpoint, &broadcast,
                            router_key(plane->router, MESSAGE_PRESENCE_CHANGED, presence->user_id));
@@ -151,7 +152,8 @@ static void read_state(void *arg, enum state_status status, const struct presenc
         return;
     }
     struct topic *topic = topic_of(review->plane, review->user_id);
-    struct presence_change change = {presences[0], review->plane->clock->wall_ms};
+    struct presence_change change = {.presence = presences[0],
+                                     .timestamp_ms = review->plane->clock->wall_ms};
     if (topic)
         subscription_tell_due(review->plane, topic, &change);
     free_review(review);

@@ -109,9 +109,10 @@ static void make_variants(struct variants *variants, const struct presence_chang
     memset(variants, 0, sizeof(*variants));
     for (int view = PRIVACY_PRESENCE; view < PRIVACY_VIEWS; view++) {
         struct privacy_decision decision = {.view = (enum privacy_view)view};
-        variants->messages[view] = (struct message){
-            .type = MESSAGE_PRESENCE_CHANGED,
-            .change = {privacy_apply(&change->presence, decision), change->timestamp_ms}};
+        variants->messages[view] =
+            (struct message){.type = MESSAGE_PRESENCE_CHANGED,
+                             .change = {.presence = privacy_apply(&change->presence, decision),
+                                        .timestamp_ms = change->timestamp_ms}};
         variants->broadcasts[view].message = &variants->messages[view];
         variants->by_view[view] = &variants->broadcasts[view];
     }

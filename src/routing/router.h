@@ -43,6 +43,8 @@ struct endpoint {
     struct typing_notice *typing_notices; /* where this device types; presence/typing.h keeps it */
     struct recent *recent;                /* what several roads may bring; NULL until one does */
     uint16_t subscription_count;
+    bool
+        hears_roads; /* is told besides what is new of a contact, and in a room (presence/road.h) */
 };
 
 struct topic {

@@ -197,9 +197,11 @@ static void memory_open(struct state_store *port, const struct lease *lease,
         return;
     }
     struct memory_shard *shard = lock_user(store->state, lease->user_id);
+    bool was_here = memory_shard_presence(shard, lease->user_id).status >= PRESENCE_AWAY;
     struct memory_user *user = memory_shard_open(shard, lease, gateway, store->clock, &changed);
     if (user)
         transition = transition_of(user, changed, store->clock->wall_ms, id);
+    transition.was_here = was_here;
     unlock(shard);
     done(arg, user ? STATE_OK : STATE_UNAVAILABLE, &transition);
 }
