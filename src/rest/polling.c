@@ -1,0 +1,283 @@
+#include "rest/polling.h"
+
+#include "base/container.h"
+#include "frame/engineio.h"
+#include "rest/engine_refusal.h"
+#include "rest/handshake.h"
+#include "rest/probe.h"
+
+#include <stdlib.h>
+
+#define NO_STORE "Cache-Control: no-store\r\n"
+
+static bool match(const struct table_node *node, struct slice key)
+{
+    const struct polling *polling = CONTAINER_OF(node, struct polling, node);
+    return slice_equal(engine_sid(&polling->session->engine), key);
+}
+
+bool polling_set_init(struct polling_set *set, uint64_t seed)
+{
+    *set = (struct polling_set){0};
+    return table_init(&set->sessions, seed, match);
+}
+
+void polling_set_free(struct polling_set *set)
+{
+    table_free(&set->sessions);
+}
+
+struct polling *polling_find(const struct rest_context *rest, struct slice sid)
+{
+    struct table_node *node = table_find(&rest->polling->sessions, sid);
+    struct polling *polling = node ? CONTAINER_OF(node, struct polling, node) : NULL;
+    return polling && !polling->closing ? polling : NULL;
+}
+
+static struct connection *connection_of(const struct polling *polling)
+{
+    return socketio_connection(polling->session);
+}
+
+static void run_soon(struct polling *polling)
+{
+    loop_defer(polling->rest->handlers->loop, &polling->task);
+}
+
+/* ---- out ---- */
+
+static void reply(struct exchange **exchange, struct slice payload)
+{
+    exchange_reply(exchange, 200, "text/plain; charset=UTF-8", NO_STORE, payload);
+}
+
+void polling_release(struct polling *polling)
+{
+    if (polling->poll)
+        reply(&polling->poll, SLICE("6"));
+}
+
+/* Answers the poll that waits, if there is something to answer it with. */
+static void flush(struct polling *polling)
+{
+    struct connection *connection = connection_of(polling);
+    struct buffer payload = BUFFER_INIT;
+    if (!polling->poll || connection->outbound.count == 0)
+        return;
+    connection_take_payload(connection, &payload,
+                            polling->rest->handlers->config->socketio.max_payload_bytes);
+    if (payload.failed) {
+        exchange_error(&polling->poll, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
+        polling_end(polling); /* what was taken is lost */
+    } else {
+        reply(&polling->poll, payload.len ? buffer_slice(&payload) : SLICE("6"));
+    }
+    buffer_free(&payload);
+}
+
+/* ---- life ---- */
+
+static void settle_pending(struct polling *polling)
+{
+    if (polling->pending && (polling->closing || socketio_is_connected(polling->session))) {
+        polling->pending = false;
+        polling->rest->polling->pending_count--;
+    }
+}
+
+/* Takes it out of the set and lets go of it; the session stays. */
+static void forget(struct polling *polling)
+{
+    polling->closing = true;
+    settle_pending(polling);
+    table_remove(&polling->rest->polling->sessions, &polling->node);
+    if (polling->probe)
+        probe_abandon(&polling->probe);
+}
+
+static void work(struct loop_task *task)
+{
+    struct polling *polling = CONTAINER_OF(task, struct polling, task);
+    if (!polling->session) { /* a WebSocket has it by now */
+        free(polling);
+        return;
+    }
+    flush(polling);
+    if (!polling->closing)
+        return;
+    if (polling->poll)
+        reply(&polling->poll, SLICE("1"));
+    struct connection *connection = connection_of(polling);
+    forget(polling);
+    polling->session->polling = NULL;
+    free(polling);
+    connection_gone(connection);
+}
+
+void polling_end(struct polling *polling)
+{
+    polling->closing = true;
+    run_soon(polling);
+}
+
+void polling_upgraded(struct polling **polling)
+{
+    struct polling *freed = *polling;
+    *polling = NULL;
+    freed->probe = NULL;
+    polling_release(freed);
+    freed->session->polling = NULL;
+    forget(freed);
+    freed->session = NULL;
+    run_soon(freed); /* its task may be queued */
+}
+
+static void peer_of_poll_went(void *arg)
+{
+    struct polling *polling = arg;
+    exchange_reply_empty(&polling->poll);
+    polling_end(polling);
+}
+
+/* ---- the transport, as the connection sees it ---- */
+
+static void want_write(struct connection *connection)
+{
+    struct polling *polling = socketio_session_of(connection)->polling;
+    if (polling && polling->poll)
+        run_soon(polling);
+}
+
+static void over(struct connection *connection)
+{
+    struct polling *polling = socketio_session_of(connection)->polling;
+    if (polling)
+        polling_end(polling);
+}
+
+static const struct connection_transport TRANSPORT = {.want_write = want_write, .close = over};
+
+/* ---- requests ---- */
+
+void polling_open(struct exchange *exchange, const struct socketio_handshake *handshake)
+{
+    struct rest_context *rest = exchange->context;
+    struct handler_context *handlers = rest->handlers;
+    struct polling *polling = NULL;
+    char sid[ENGINE_SID_LEN];
+    struct socketio_handshake named = *handshake;
+    named.sid = (struct slice){sid, sizeof(sid)};
+    if (rest->polling->pending_count >= handlers->config->socketio.pending_sessions_max ||
+        handlers->connections.count >= rest->connections_max) {
+        handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY, "too many sessions are being opened");
+        return;
+    }
+    if (engine_make_sid(sid, handlers->random, rest->worker))
+        polling = calloc(1, sizeof(*polling));
+    if (polling)
+        polling->session = socketio_session_open_on(handlers, &TRANSPORT, &named);
+    if (!polling || !polling->session) {
+        free(polling);
+        handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
+        return;
+    }
+    polling->rest = rest;
+    polling->task.run = work;
+    polling->poll = exchange;
+    polling->pending = true;
+    polling->session->polling = polling;
+    rest->polling->pending_count++;
+    table_insert(&rest->polling->sessions, &polling->node, named.sid);
+    run_soon(polling);
+}
+
+static void get(struct polling *polling, struct exchange *exchange)
+{
+    if (polling->poll) {
+        engine_refuse(&exchange, ENGINE_BAD_REQUEST);
+        polling_end(polling);
+        return;
+    }
+    polling->poll = exchange;
+    exchange_hold(exchange, peer_of_poll_went, polling);
+    flush(polling);
+    if (polling->probe && probe_has_spoken(polling->probe))
+        polling_release(polling);
+}
+
+/* Each packet goes the way a frame of it would; the first that is none ends the session. */
+static void take_payload(struct polling *polling, struct buffer *body)
+{
+    struct engineio_payload payload;
+    struct engineio_packet packet;
+    enum engineio_next next;
+    struct connection *connection = connection_of(polling);
+    engineio_payload_start(&payload, body->data, body->len);
+    while (!polling->closing && (next = engineio_payload_next(&payload, &packet)) != ENGINEIO_END) {
+        if (next == ENGINEIO_BAD) {
+            polling_end(polling);
+            return;
+        }
+        size_t type_bytes = packet.binary ? 0 : 1; /* stands before the data, in a frame as here */
+        connection_receive(connection, packet.data - type_bytes, packet.len + type_bytes,
+                           packet.binary);
+    }
+}
+
+static void post(struct polling *polling, struct exchange *exchange)
+{
+    struct slice type = http1_header(&exchange->head, SLICE("Content-Type"));
+    if (slice_is(type, "application/octet-stream")) { /* of a protocol before this one */
+        engine_refuse(&exchange, ENGINE_BAD_REQUEST);
+        polling_end(polling);
+        return;
+    }
+    take_payload(polling, &exchange->body);
+    exchange_reply(&exchange, 200, "text/html", NO_STORE, SLICE("ok"));
+}
+
+static void serve(struct exchange *exchange, struct polling *polling)
+{
+    settle_pending(polling);
+    if (exchange->head.method == HTTP1_POST)
+        post(polling, exchange);
+    else
+        get(polling, exchange);
+}
+
+/* A token was sent along: it must be of the session's own user. */
+static void verified(void *arg, enum jwt_result result, const struct identity *identity)
+{
+    struct exchange *exchange = arg;
+    struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
+    struct polling *polling = polling_find(exchange->context, sid);
+    if (!polling)
+        engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
+    else if (result != JWT_OK ||
+             !slice_equal(identity_user(identity), socketio_user(polling->session)))
+        engine_refuse(&exchange, ENGINE_FORBIDDEN);
+    else
+        serve(exchange, polling);
+}
+
+void polling_request(struct exchange *exchange, struct slice sid)
+{
+    struct handler_context *handlers = exchange->context->handlers;
+    struct polling *polling = polling_find(exchange->context, sid);
+    struct slice token = exchange_token(exchange);
+    if (!polling)
+        engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
+    else if (!token.data || !socketio_is_connected(polling->session))
+        serve(exchange, polling);
+    else if (!context_verify(handlers, token, verified, exchange))
+        exchange_error(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
+}
+
+size_t polling_body_bytes_max(const struct exchange *exchange)
+{
+    const struct config *config = exchange->context->handlers->config;
+    struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
+    return exchange->context->polling && polling_find(exchange->context, sid)
+               ? config->socketio.max_payload_bytes
+               : config->gateway.http.max_body_bytes;
+}

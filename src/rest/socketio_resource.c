@@ -1,0 +1,99 @@
+/*
+ * /socket.io/: what an Engine.IO request asks for, checked in the order of the reference server, and sent
+ * on to who serves it.
+ *
+ *             without sid, a handshake      with sid
+ *   polling   polling_open()                polling_request()
+ *   websocket open_websocket()              probe_open()
+ */
+#include "auth/user_id.h"
+#include "handler/socketio_session.h"
+#include "rest/engine_refusal.h"
+#include "rest/handshake.h"
+#include "rest/http_session.h"
+#include "rest/polling.h"
+#include "rest/probe.h"
+#include "rest/router_table.h"
+
+static struct slice query_of(const struct exchange *exchange, struct slice name)
+{
+    return http1_query_find(exchange->head.target.query, name);
+}
+
+static void open_websocket(struct exchange *exchange, const struct socketio_handshake *handshake)
+{
+    struct handler_context *handlers = exchange->context->handlers;
+    struct socketio_handshake named = *handshake;
+    char accept[WEBSOCKET_ACCEPT_BYTES + 1];
+    char greeting[HANDSHAKE_GREETING_BYTES_MAX];
+    char sid[ENGINE_SID_LEN];
+    if (!handshake_check(&exchange, accept))
+        return;
+    named.sid = (struct slice){sid, sizeof(sid)};
+    if (engine_make_sid(sid, handlers->random, exchange->context->worker) &&
+        socketio_session_open(handlers, &exchange->session->stream,
+                              handshake_greeting(greeting, exchange, accept), &named))
+        handshake_end(&exchange);
+    else
+        handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
+}
+
+/* A handshake may name token and device, for a CONNECT that does not. */
+static void open_session(struct exchange *exchange, bool by_websocket)
+{
+    char device[EXCHANGE_PARAMETER_BYTES_MAX];
+    struct socketio_handshake handshake = {
+        .sid = SLICE_NONE, .token = exchange_token(exchange), .device = SLICE_NONE};
+    if (!handshake_check_origin(&exchange) || !handshake_check_room(&exchange))
+        return;
+    if (query_of(exchange, SLICE("device_id")).data &&
+        (!exchange_query(exchange, SLICE("device_id"), device, sizeof(device), &handshake.device) ||
+         !user_id_valid(handshake.device)))
+        handshake_refuse(&exchange, 400, ERROR_INVALID_MESSAGE,
+                         "device_id must be 1 to 128 bytes without control characters");
+    else if (by_websocket)
+        open_websocket(exchange, &handshake);
+    else
+        polling_open(exchange, &handshake);
+}
+
+static void start(struct exchange *exchange, bool by_websocket)
+{
+    if (exchange->head.method != HTTP1_GET)
+        engine_refuse(&exchange, ENGINE_BAD_HANDSHAKE_METHOD);
+    else if (by_websocket != exchange->head.upgrade_websocket)
+        engine_refuse(&exchange, ENGINE_BAD_REQUEST);
+    else if (!slice_is(query_of(exchange, SLICE("EIO")), ENGINEIO_PROTOCOL))
+        engine_refuse(&exchange, ENGINE_UNSUPPORTED_VERSION);
+    else
+        open_session(exchange, by_websocket);
+}
+
+static void go_on(struct exchange *exchange, struct slice sid, bool by_websocket)
+{
+    if (!polling_find(exchange->context, sid))
+        engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
+    else if (exchange->head.method == HTTP1_HEAD ||
+             by_websocket != exchange->head.upgrade_websocket ||
+             !slice_is(query_of(exchange, SLICE("EIO")), ENGINEIO_PROTOCOL))
+        engine_refuse(&exchange, ENGINE_BAD_REQUEST);
+    else if (!handshake_check_origin(&exchange))
+        return;
+    else if (by_websocket)
+        probe_open(exchange, sid);
+    else
+        polling_request(exchange, sid);
+}
+
+void rest_socketio(struct exchange *exchange)
+{
+    struct slice transport = query_of(exchange, SLICE("transport"));
+    struct slice sid = query_of(exchange, SLICE("sid"));
+    bool by_websocket = slice_is(transport, "websocket");
+    if (!by_websocket && !slice_is(transport, "polling"))
+        engine_refuse(&exchange, ENGINE_UNKNOWN_TRANSPORT);
+    else if (sid.len)
+        go_on(exchange, sid, by_websocket);
+    else
+        start(exchange, by_websocket);
+}
