@@ -12,7 +12,8 @@
  *   contacts, blocks, chats or settings change: commit, then circle_drop() ──► miss
  *
  * A drop makes every earlier ticket of that user void, so that what was read before a change is never
- * put after it. Presence has no such gap either: circle_set_online() carries the version of the change
+ * put after it. A backend in which a drop can go astray (its sender died) calls a circle aged after a while;
+ * it may still be used, and is then to be put again. Presence has no such gap either: circle_set_online() carries the version of the change
  * and an older one never undoes a newer, and a put takes its contacts' presence after it has made sure
  * that later changes reach it.
  *
@@ -49,9 +50,11 @@ struct circle {
 };
 
 struct circle_audience {
-    bool known;      /* false: a miss, and only `ticket` means something */
-    uint64_t ticket; /* for circle_put() */
-    /* As it was put, but of the contacts only those who are online, in the order they were put. */
+    bool known; /* false: a miss, and only `ticket` means something */
+    bool
+        aged; /* known, but for so long that a drop may have gone astray: read it anew and put it */
+    uint64_t ticket; /* for circle_put(); of a miss, and of what is aged */
+    /* As it was put, but of the contacts only those who are online, in no order. */
     struct circle circle;
 };
 
@@ -83,7 +86,7 @@ static inline void circle_audience(struct circle_store *store, struct slice user
     store->operations->audience(store, user_id, done, arg);
 }
 
-/* Keeps a circle that was read from the ledger after the miss which gave the ticket. With a void ticket,
+/* Keeps a circle that was read from the ledger after the answer which gave the ticket. With a void ticket,
  * or without memory, nothing is kept. */
 static inline void circle_put(struct circle_store *store, struct slice user_id, uint64_t ticket,
                               const struct circle *circle)

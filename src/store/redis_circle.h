@@ -1,0 +1,54 @@
+/*
+ * The circle store on Redis: one cache for a fleet.
+ *
+ *   user:<user>:friends          SET     the contacts; 24 h from the last use
+ *   user:<user>:circle           HASH    both settings, and how many of each list there are
+ *   user:<user>:blocked, :chats  LIST    these, and the hash, live as long as the contacts
+ *   presence_visibility:<user>   STRING  everyone | contacts_only | nobody; 300 s
+ *   user:<user>:circle:ticket    STRING  what a put must show; 60 s
+ *
+ * All are one user's, so of one slot on a cluster, and every operation is one script (store/lua/circle.lua).
+ * A drop removes them all, tickets included, whichever gateway gave those: what was read before it is
+ * refused everywhere. One that cannot reach Redis is tried again until it does; REDIS_CIRCLE_UNDROPPED_MAX
+ * wait at most. Should that not help either (a gateway dies between the commit and the drop, a failover loses
+ * it), a circle is aged once its visibility has run out, and who uses an aged one reads the ledger anew.
+ *
+ * Who is online is never copied here: it is the state store's to say, and changes of it need no word
+ * (set_online does nothing). Where one server holds everything the script intersects the contacts with the
+ * set of all online, so that Redis looks at each contact but sends only those online. On a cluster each
+ * contact's state is elsewhere: contacts are sent, and the state store is asked for REDIS_CIRCLE_BATCH at a
+ * time. So there a change costs what its user's contacts cost to read, in parallel on all masters.
+ *
+ * One per worker, on its thread. Foreign or corrupt values are removed and count as a miss.
+ */
+#ifndef ROLLCALL_STORE_REDIS_CIRCLE_H
+#define ROLLCALL_STORE_REDIS_CIRCLE_H
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "redis/redis_client.h"
+#include "store/circle_store.h"
+
+enum {
+    REDIS_CIRCLE_BATCH = 256,
+    REDIS_CIRCLE_UNDROPPED_MAX = 10000,
+    REDIS_CIRCLE_RETRY_MS = 500,
+};
+
+struct redis_circle_options {
+    struct redis_client *client; /* all borrowed for the store's life */
+    struct state_store *state;
+    struct random *random;
+    const struct clock *clock;
+    const char
+        *online_set; /* of all users who are online; NULL: there is none, ask the state store */
+};
+
+/* A worker's port. NULL when memory is short. May be freed while answers are owed; they come when client and
+ * state store give them. */
+struct circle_store *redis_circle_make(const struct redis_circle_options *options);
+
+/* Drops that Redis has not taken yet. */
+size_t redis_circle_undropped(const struct circle_store *store);
+
+#endif
