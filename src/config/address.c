@@ -71,3 +71,12 @@ bool address_is_loopback(const struct address *address)
     return address->host.len == strlen("localhost") &&
            strncasecmp(address->host.data, "localhost", address->host.len) == 0;
 }
+
+bool address_is_any(const struct address *address)
+{
+    struct in6_addr v6;
+    struct in_addr v4;
+    if (address->is_ipv6)
+        return to_binary(AF_INET6, address->host, &v6) && IN6_IS_ADDR_UNSPECIFIED(&v6);
+    return to_binary(AF_INET, address->host, &v4) && v4.s_addr == htonl(INADDR_ANY);
+}

@@ -25,4 +25,7 @@ bool address_parse(struct slice text, struct address *out);
  * not. */
 bool address_is_loopback(const struct address *address);
 
+/* Whether it is 0.0.0.0 or ::, all addresses of the machine: one can listen there, not connect. */
+bool address_is_any(const struct address *address);
+
 #endif

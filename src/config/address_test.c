@@ -48,6 +48,22 @@ static void all_else_is_refused(void **state)
             fail_msg("accepted: %s", texts[i]);
 }
 
+static bool is_any(const char *text)
+{
+    struct address address;
+    return address_parse(slice_of(text), &address) && address_is_any(&address);
+}
+
+static void all_addresses_are_known(void **state)
+{
+    (void)state;
+    assert_true(is_any("0.0.0.0:1"));
+    assert_true(is_any("[::]:1"));
+    assert_false(is_any("0.0.0.1:1"));
+    assert_false(is_any("[::1]:1"));
+    assert_false(is_any("localhost:1"));
+}
+
 static void a_host_is_bounded(void **state)
 {
     (void)state;
@@ -65,6 +81,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hosts_and_ports_are_taken_apart),
         cmocka_unit_test(all_else_is_refused),
+        cmocka_unit_test(all_addresses_are_known),
         cmocka_unit_test(a_host_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -159,7 +159,8 @@ struct config_auth {
 };
 
 struct config_peer {
-    const char *listen; /* empty: none */
+    const char *listen;    /* empty: none */
+    const char *advertise; /* empty: as listen says, or this machine's name where that is any */
     struct config_list peers;
     const char *secret; /* empty: peer links are off */
     struct {

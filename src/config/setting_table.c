@@ -204,6 +204,8 @@ static const struct setting table[] = {
 
     TEXT(peer.listen, "", &setting_rule_optional_address,
          "Address for links from other gateways; empty opens none."),
+    TEXT(peer.advertise, "", &setting_rule_optional_address,
+         "Where other gateways reach peer.listen; empty is that address, or the machine's name where it is 0.0.0.0 or [::]."),
     LIST(peer.peers, &setting_rule_address,
          "Addresses of other gateways; one's own among them is ignored."),
     SECRET(peer.secret,
