@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define NANOSECONDS_PER_SECOND 1000000000ull
@@ -54,4 +55,13 @@ void cost_fail(const char *format, ...)
     fputc('\n', stderr);
     va_end(arguments);
     exit(1);
+}
+
+void cost_raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
 }

@@ -19,6 +19,9 @@ uint64_t cost_resident_bytes(pid_t process);
 /* Monotonic time in nanoseconds. */
 uint64_t cost_now_ns(void);
 
+/* As many descriptors as the system allows. */
+void cost_raise_descriptor_limit(void);
+
 /* Prints "load: …" and ends the program: a measurement with a fault in it is worth nothing. */
 _Noreturn void cost_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "cost.h"
 #include "jobs.h"
+#include "tokens.h"
 
 struct command_line {
     struct job_settings settings;
@@ -72,35 +72,6 @@ static void command_line_set(struct command_line *line, int option, const char *
     }
 }
 
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
-/* The tokens live as long as the program. */
-static const char **read_tokens(const char *path, size_t count, const char *star_token)
-{
-    FILE *file = fopen(path, "r");
-    const char **tokens = calloc(count + 1, sizeof(*tokens));
-    if (file == NULL || tokens == NULL)
-        cost_fail("cannot read the tokens in %s", path);
-    for (size_t i = 0; i < count; i++) {
-        char *line = NULL;
-        size_t room = 0;
-        if (getline(&line, &room, file) <= 0)
-            cost_fail("%s has fewer than %zu tokens", path, count);
-        line[strcspn(line, "\r\n")] = '\0';
-        tokens[i] = line;
-    }
-    fclose(file);
-    tokens[count] = star_token;
-    return tokens;
-}
-
 int main(int argc, char **argv)
 {
     struct command_line line = {.settings = {.changes = 20, .rate = 5000, .seconds = 2}};
@@ -114,8 +85,10 @@ int main(int argc, char **argv)
     if (settings->dialect == NULL || settings->server_port == 0 || settings->server_process == 0 ||
         settings->clients == 0 || line.token_file == NULL || line.star_token == NULL)
         cost_fail("--dialect, --port, --pid, --tokens, --star and --clients are required");
-    raise_descriptor_limit();
-    settings->tokens = read_tokens(line.token_file, settings->clients, line.star_token);
+    cost_raise_descriptor_limit();
+    const char **tokens = tokens_read(line.token_file, settings->clients);
+    tokens[settings->clients] = line.star_token;
+    settings->tokens = tokens;
     job->run(settings);
     return 0;
 }

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 
 #include "cost.h"
 #include "latency.h"
@@ -260,15 +259,11 @@ static void parse(struct run *run, int argc, char **argv)
 int main(int argc, char **argv)
 {
     static struct run run = {.members = 10, .seconds = 2};
-    struct rlimit limit;
     parse(&run, argc, argv);
     if (!run.port || !run.process || !run.token_file || !run.chat_prefix || !run.senders ||
         run.members < 2)
         cost_fail("--port, --pid, --tokens, --chat, --senders and two or more --members");
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
+    cost_raise_descriptor_limit();
     run.user_count = (run.senders + run.members - 1) / run.members * run.members;
     run.users = calloc(run.user_count, sizeof(*run.users));
     int epoll = epoll_create1(EPOLL_CLOEXEC);
