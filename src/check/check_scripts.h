@@ -3,6 +3,7 @@
 #define ROLLCALL_CHECK_CHECK_SCRIPTS_H
 
 extern const char CHECK_SCRIPT_CONNECTION[];
+extern const char CHECK_SCRIPT_GATEWAY[];
 extern const char CHECK_SCRIPT_INDEX[];
 extern const char CHECK_SCRIPT_MEMBERS[];
 extern const char CHECK_SCRIPT_PLAIN[];

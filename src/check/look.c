@@ -7,7 +7,7 @@
 
 /* What stands before the rows in an answer, and in a row before the command. */
 enum { ANSWER_NEXT, ANSWER_USERS, ANSWER_CONNECTIONS, ANSWER_ROWS };
-enum { ROW_INVARIANT, ROW_WHAT, ROW_EXPECTED, ROW_COMMAND };
+enum { ROW_INVARIANT, ROW_WHAT, ROW_EXPECTED, ROW_KEY, ROW_COMMAND };
 
 enum { NUMBER_BYTES = 24, COMMAND_WORDS_MAX = 8 };
 
@@ -26,12 +26,16 @@ static const struct kind KINDS[] = {
     {.prefix = "user_servers:", .script = CHECK_SCRIPT_USER},
     {.prefix = "user_presence:", .script = CHECK_SCRIPT_USER},
     {.prefix = "server_connections:", .script = CHECK_SCRIPT_SERVER},
+    {.prefix = "gateway:", .script = CHECK_SCRIPT_GATEWAY},
     {.prefix = "presence:v_heartbeat", .script = CHECK_SCRIPT_INDEX},
     {.prefix = "presence:online", .script = CHECK_SCRIPT_MEMBERS},
     {.prefix = "presence:incall", .script = CHECK_SCRIPT_MEMBERS},
     {"last_seen:", CHECK_SCRIPT_PLAIN, "string", "", "time"},
     {"presence_visibility:", CHECK_SCRIPT_PLAIN, "string", "300000", "visibility"},
-    {"typing:r:", CHECK_SCRIPT_PLAIN, "hash", "10000", ""},
+    {"presence_history:", CHECK_SCRIPT_PLAIN, "list", "3600000", ""},
+    {"connection_user:", CHECK_SCRIPT_PLAIN, "string", "3600000", ""},
+    {"typing:r:", CHECK_SCRIPT_PLAIN, "hash", "3600000", ""},
+    {"user:", CHECK_SCRIPT_PLAIN, "", "86400000", "circle"},
 };
 
 /* One look under way. */
@@ -99,15 +103,23 @@ static void free_question(struct question *question)
     free(question);
 }
 
+/* PUBSUB answers with names and numbers in turn: the last counts. */
 static bool is_expected(const struct resp_value *reply, struct slice expected)
 {
     char number[NUMBER_BYTES];
+    if (reply->type == RESP_ARRAY && reply->count > 0)
+        reply = &reply->items[reply->count - 1];
     struct slice text = reply->text;
+    int64_t value = reply->integer;
     if (reply->type == RESP_INTEGER) {
-        snprintf(number, sizeof(number), "%lld", (long long)reply->integer);
+        snprintf(number, sizeof(number), "%lld", (long long)value);
         text = slice_of(number);
     }
-    return reply->type != RESP_NULL && (slice_is(expected, "*") || slice_equal(text, expected));
+    if (reply->type == RESP_NULL)
+        return false;
+    if (slice_is(expected, "+"))
+        return resp_parse_integer(text, &value) && value > 0;
+    return slice_is(expected, "*") || slice_equal(text, expected);
 }
 
 static void answered(void *arg, const struct resp_value *reply)
@@ -145,8 +157,7 @@ static void ask(const struct look *look, const struct resp_value *row)
 {
     struct slice words[COMMAND_WORDS_MAX];
     size_t count = row->count - ROW_COMMAND;
-    struct question *question =
-        count >= 2 && count <= COMMAND_WORDS_MAX ? make_question(look, row) : NULL;
+    struct question *question = count <= COMMAND_WORDS_MAX ? make_question(look, row) : NULL;
     if (!question) {
         look_fail(look->context, NULL);
         return;
@@ -154,8 +165,8 @@ static void ask(const struct look *look, const struct resp_value *row)
     for (size_t i = 0; i < count; i++)
         words[i] = row->items[ROW_COMMAND + i].text;
     look->context->errand->outstanding++;
-    redis_command(look->context->errand->client, words[1], (struct redis_words){words, count},
-                  answered, question);
+    redis_command(look->context->errand->client, row->items[ROW_KEY].text,
+                  (struct redis_words){words, count}, answered, question);
 }
 
 /* ---- the look itself ---- */

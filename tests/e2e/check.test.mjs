@@ -10,18 +10,34 @@ const TIME = '2026-01-31T10:00:00.000Z';
 
 /** The same keys on both kinds: on a cluster the user stands in braces. */
 const KINDS = {
-  standalone: { start: startRedis, user: (user) => user, connection: (user, id) => `connection:${id}` },
+  standalone: {
+    start: startRedis,
+    user: (user) => user,
+    connection: (user, id) => `connection:${id}`,
+    async enter(redis, user, id) {
+      await redis.command('ZADD', 'presence:v_heartbeat', Date.now() + WINDOW_MS, `${id}:${user}`);
+      await redis.command('SADD', 'presence:online', user);
+    },
+    keyCount: 13,
+  },
   cluster: {
     start: startCluster,
     user: (user) => `{${user}}`,
     connection: (user, id) => `connection:{${user}}:${id}`,
+    async enter(redis, user, id) {
+      await redis.command('SET', `connection_user:${id}`, user, 'PX', WINDOW_MS);
+      await redis.command('ZADD', 'presence:v_heartbeat:{7}', Date.now() + WINDOW_MS, `${id}:${user}`);
+      await redis.command('SADD', 'presence:online:{7}', user);
+    },
+    keyCount: 16,
   },
 };
 
-for (const [kind, { start, user: tag, connection }] of Object.entries(KINDS))
+for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(KINDS))
   describe(kind, () => {
     let redis;
 
+    const enter = (user, id) => rest.enter(redis, user, id);
     const patiently = (...args) =>
       rollcall('check', '--state', redis.url, '--window', String(WINDOW_MS / 1000), ...args);
     const check = (...args) => patiently('--patience', '0.1', ...args);
@@ -39,6 +55,9 @@ for (const [kind, { start, user: tag, connection }] of Object.entries(KINDS))
         await redis.command('PEXPIRE', key, WINDOW_MS);
         await redis.command('SADD', `user_connections:${name}`, id);
         await redis.command('SADD', `user_servers:${name}`, gateway);
+        await redis.command('SADD', `server_connections:${gateway}`, id);
+        await redis.command('PEXPIRE', `server_connections:${gateway}`, WINDOW_MS);
+        await enter(user, id);
       }
       await redis.command('PEXPIRE', `user_connections:${name}`, WINDOW_MS);
       await redis.command('PEXPIRE', `user_servers:${name}`, WINDOW_MS);
@@ -73,7 +92,8 @@ for (const [kind, { start, user: tag, connection }] of Object.entries(KINDS))
       await redis.command('SET', 'somebody:else', 1);
       const { code, stdout } = await check();
       assert.equal(code, 0, stdout);
-      assert.match(stdout, /9 keys, 2 users, 3 connections, 1 other keys: all invariants hold/);
+      const counts = `${rest.keyCount} keys, 2 users, 3 connections, 1 other keys`;
+      assert.equal(stdout, `${counts}: all invariants hold\n`);
     });
 
     test('nothing is written', async () => {
@@ -115,6 +135,24 @@ for (const [kind, { start, user: tag, connection }] of Object.entries(KINDS))
       await redis.command('PEXPIRE', `user_presence:${tag('carol')}`, WINDOW_MS);
       await redis.command('HSET', `user_presence:${tag('bob')}`, 'status', 'away');
       await finds('presence_derives_from_connections', 'carol', 'no connection lives');
+    });
+
+    test('conn_id_uniqueness', async () => {
+      if (redis.nodes) await redis.command('SET', 'connection_user:bob-c0', 'alice', 'PX', WINDOW_MS);
+      else await redis.command('SADD', 'server_connections:gw-2', 'bob-c0');
+      await finds('conn_id_uniqueness', 'bob-c0');
+    });
+
+    test('a set of the online that says otherwise', async () => {
+      const set = redis.nodes ? 'presence:online:{7}' : 'presence:online';
+      await redis.command('SADD', set, 'nobody}here');
+      await finds('presence_derives_from_connections', set, 'nobody}here');
+    });
+
+    test('a gateway that does not listen', async () => {
+      await redis.command('HSET', 'gateway:gw-1', 'instance', 'x');
+      await redis.command('PEXPIRE', 'gateway:gw-1', WINDOW_MS);
+      await finds('multi_device_delivery', 'server:gw-1:deliver');
     });
 
     test('multi_device_aggregation and multi_device_delivery', async () => {

@@ -2,15 +2,11 @@
 if not is(key, 'hash') then return answer end
 lives_at_most(key, window, 'routing_ttl_bounded')
 answer[3] = 1
-local user, id
-if cluster then
-  user, id = string.match(name, '^({[^}]+}):(.+)$')
-else
-  user, id = redis.call('HGET', key, 'user_id'), name
-end
-local server = redis.call('HGET', key, 'server_id')
-if not user or not server then
-  found('well_formed', key .. ' does not say whose or where it is')
+local owner, server = unpack(redis.call('HMGET', key, 'user_id', 'server_id'))
+local user, id = owner, name
+if cluster then user, id = string.match(name, '^({[^}]+}):(.+)$') end
+if not user or not owner or not server or user ~= name_of(owner) then
+  found('well_formed', key .. ' does not say whose or where it is, or is another\'s')
   return answer
 end
 for _, field in ipairs({'connected_at', 'last_heartbeat'}) do
@@ -21,5 +17,16 @@ end
 local siblings = 'user_connections:' .. user
 if not is(siblings, 'set') or redis.call('SISMEMBER', siblings, id) == 0 then
   found('multi_device_delivery', siblings .. ' lacks ' .. id .. ', which lives')
+end
+local held = 'server_connections:' .. server
+found_unless('routing_denormalization_consistent', held .. ' lacks ' .. id .. ', which is there', '1', held,
+  'SISMEMBER', held, id)
+if cluster then
+  local mark = 'connection_user:' .. id
+  found_unless('conn_id_uniqueness', mark .. ' does not name ' .. owner, owner, mark, 'GET', mark)
+else
+  local index = 'presence:v_heartbeat'
+  found_unless('zombie_prevention', index .. ' lacks ' .. id .. ', so that nobody would miss it', '*', index,
+    'ZSCORE', index, id .. ':' .. user)
 end
 return answer

@@ -1,10 +1,11 @@
 -- Who is online, or in a call: each of them has a presence record that says so. A page at a time.
 if not is(key, 'set') then return answer end
-local field = string.sub(key, 1, 15) == 'presence:incall' and 'in_call' or 'status'
+local in_call = string.sub(key, 1, 15) == 'presence:incall'
 local page = redis.call('SSCAN', key, cursor, 'COUNT', PAGE)
 answer[1] = page[1]
 for _, user in ipairs(page[2]) do
-  found_unless('presence_derives_from_connections', key .. ' holds ' .. user .. ', who has no presence', '*',
-    'HGET', 'user_presence:' .. (cluster and '{' .. user .. '}' or user), field)
+  local record = 'user_presence:' .. name_of(user)
+  found_unless('presence_derives_from_connections', key .. ' holds ' .. user .. ', whose record does not say so',
+    in_call and '1' or '+', record, 'HGET', record, in_call and 'in_call' or 'device_count')
 end
 return answer

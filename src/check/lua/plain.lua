@@ -1,11 +1,14 @@
--- A value that stands for itself. ARGV[5..7]: its type, how long it may live in ms ('' : for ever), what it may
--- be ('time', 'visibility' or '').
-if not is(key, ARGV[5]) then return answer end
+-- A value that stands for itself. ARGV[5..7]: its type ('': any), how long it may live in ms ('': for ever), what
+-- it may be ('time', 'visibility', 'circle' or '').
+local CIRCLE = {friends = true, circle = true, blocked = true, chats = true}
+local what = ARGV[7]
+if what == 'circle' and not CIRCLE[string.match(name, ':(%a+)$') or ''] then return answer end
+if ARGV[5] ~= '' and not is(key, ARGV[5]) then return answer end
 if ARGV[6] ~= '' then lives_at_most(key, tonumber(ARGV[6]), 'cache_ttl_bounded') end
-local value = ARGV[7] ~= '' and redis.call('GET', key)
-if ARGV[7] == 'time' and not string.match(value, TIME) then
+local value = (what == 'time' or what == 'visibility') and redis.call('GET', key)
+if what == 'time' and not string.match(value, TIME) then
   found('well_formed', key .. ' is no time')
-elseif ARGV[7] == 'visibility' and value ~= 'everyone' and value ~= 'contacts_only' and value ~= 'nobody' then
+elseif what == 'visibility' and value ~= 'everyone' and value ~= 'contacts_only' and value ~= 'nobody' then
   found('privacy_enforced', key .. ' is no visibility')
 end
 return answer

@@ -5,9 +5,10 @@
 -- where a look at a large value goes on ('0' at first).
 --
 -- Answers {where to go on or '0', users, connections, rows…}. A row {invariant, what is wrong} is a
--- violation. A row {invariant, what is wrong, expected, command…} is one unless the command answers as
--- expected ('*': anything): that is how other slots of a cluster are asked. What is wrong names no number that
--- changes by itself, so that a second look can find the same again.
+-- violation. A row {invariant, what is wrong, expected, key, command…} is one unless the command, sent where
+-- the key is, answers as expected ('*': anything, '+': a number above 0): that is how other slots of a
+-- cluster are asked. What is wrong names no number that changes by itself, so that a second look can find
+-- the same again.
 local key, window, cluster = KEYS[1], tonumber(ARGV[1]), ARGV[2] == '1'
 local name, cursor = string.sub(key, tonumber(ARGV[3]) + 1), ARGV[4]
 local RECORD_EXTRA = 5000 -- the presence record outlives the leases by so much
@@ -19,8 +20,17 @@ local function found(invariant, text)
   answer[#answer + 1] = {invariant, text}
 end
 
-local function found_unless(invariant, text, expected, ...)
-  answer[#answer + 1] = {invariant, text, expected, ...}
+local function found_unless(invariant, text, expected, at, ...)
+  answer[#answer + 1] = {invariant, text, expected, at, ...}
+end
+
+-- An id as it stands in a user's keys (store/redis_keys.h says how).
+local function name_of(user)
+  if not cluster then return user end
+  if string.find(user, '}', 1, true) or string.find(user, '%25', 1, true) or string.find(user, '%7D', 1, true) then
+    user = string.gsub(string.gsub(user, '%%', '%%25'), '}', '%%7D')
+  end
+  return '{' .. user .. '}'
 end
 
 -- Whether the key is there, as what it should be.

@@ -4,9 +4,17 @@ if cursor == '0' then lives_at_most(key, window, 'routing_ttl_bounded') end
 local page = redis.call('SSCAN', key, cursor, 'COUNT', PAGE)
 answer[1] = page[1]
 for _, id in ipairs(page[2]) do
-  local record = 'connection:' .. id
-  found_unless('zombie_prevention', key .. ' holds ' .. id .. ', whose record is gone', '1', 'EXISTS', record)
-  found_unless('conn_id_uniqueness', key .. ' holds ' .. id .. ', which another gateway has or nobody', name,
-    'HGET', record, 'server_id')
+  if cluster then
+    local owner = 'connection_user:' .. id
+    found_unless('zombie_prevention', key .. ' holds ' .. id .. ', which is nobody\'s', '*', owner, 'GET', owner)
+  else
+    local record = 'connection:' .. id
+    local server = is(record, 'hash') and redis.call('HGET', record, 'server_id')
+    if not server then
+      found('zombie_prevention', key .. ' holds ' .. id .. ', whose record is gone')
+    elseif server ~= name then
+      found('conn_id_uniqueness', key .. ' holds ' .. id .. ', which is at ' .. server)
+    end
+  end
 end
 return answer

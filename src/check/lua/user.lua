@@ -9,7 +9,7 @@ end
 answer[2] = 1
 
 -- The connections that live, and where.
-local live, idle, where = 0, 0, {}
+local live, where = 0, {}
 if is(connections, 'set') then
   lives_at_most(connections, window, 'routing_ttl_bounded')
   for _, id in ipairs(redis.call('SMEMBERS', connections)) do
@@ -58,5 +58,10 @@ if live > 0 and status == 'offline' then
   found('presence_derives_from_connections', presence .. ' is offline, and connections live')
 elseif live == 0 and status ~= 'offline' and not lingers then
   found('presence_derives_from_connections', presence .. ' is ' .. status .. ', and no connection lives')
+end
+-- On a cluster these are in shards elsewhere, looked at on their own.
+if not cluster and live > 0 and status ~= 'offline' then
+  found_unless('presence_derives_from_connections', 'presence:online lacks ' .. name .. ', who is ' .. status, '1',
+    'presence:online', 'SISMEMBER', 'presence:online', name)
 end
 return answer
