@@ -1,4 +1,5 @@
-/* call_request, call_accept, call_reject, call_end, call_signal */
+/* call_request, call_accept, call_reject, call_end, call_signal; call:start, call:end */
+#include "handler/call_answer.h"
 #include "handler/dispatch.h"
 #include "handler/request.h"
 #include "presence/call_events.h"
@@ -35,11 +36,19 @@ void handle_call_request(struct session *session, const struct message *message)
                            message->call.call_id, replied, request);
 }
 
+/* Of the Socket.IO dialect: a call may be answered without its id, by who calls. */
+static bool names_caller(const struct message *message)
+{
+    return message->call.from.data && !message->call.call_id.data;
+}
+
 void handle_call_accept(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
     struct request *request = request_open(session, message);
-    if (request)
+    if (request && names_caller(message))
+        call_answer_from(request, message->call.from, true, replied);
+    else if (request)
         call_plane_accept(session->context->calls, &device, message->call.call_id, replied,
                           request);
 }
@@ -48,7 +57,9 @@ void handle_call_reject(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
     struct request *request = request_open(session, message);
-    if (request)
+    if (request && names_caller(message))
+        call_answer_from(request, message->call.from, false, replied);
+    else if (request)
         call_plane_reject(session->context->calls, &device, message->call.call_id, replied,
                           request);
 }
@@ -68,4 +79,20 @@ void handle_call_signal(struct session *session, const struct message *message)
     if (request)
         call_plane_signal(session->context->calls, &device, message->call.call_id,
                           message->call.data, replied, request);
+}
+
+void handle_call_declare_start(struct session *session, const struct message *message)
+{
+    struct call_device device = session_device(session);
+    struct request *request = request_open(session, message);
+    if (request)
+        call_plane_declare_start(session->context->calls, &device, replied, request);
+}
+
+void handle_call_declare_end(struct session *session, const struct message *message)
+{
+    struct call_device device = session_device(session);
+    struct request *request = request_open(session, message);
+    if (request)
+        call_plane_declare_end(session->context->calls, &device, replied, request);
 }

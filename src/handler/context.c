@@ -18,6 +18,7 @@ void context_init_tasks(struct handler_context *context)
 {
     context->verify.run = verify;
     context->flush.run = flush;
+    list_init(&context->waiting);
 }
 
 bool context_verify(struct handler_context *context, struct slice token,

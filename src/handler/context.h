@@ -3,6 +3,7 @@
 #define ROLLCALL_HANDLER_CONTEXT_H
 
 #include "auth/verifier.h"
+#include "base/list.h"
 #include "config/config.h"
 #include "connection/connection.h"
 #include "durability/message_plane.h"
@@ -34,6 +35,7 @@ struct handler_context {
     struct loop_task flush;  /* sends collected renewals */
     struct fields_scratch scratch;
     struct slice gateway_id;
+    struct list waiting; /* Socket.IO clients that are not connected yet (socketio_join.h) */
     size_t session_count;
     bool draining;
 };
@@ -44,7 +46,7 @@ bool context_verify(struct handler_context *context, struct slice token,
                                  const struct identity *identity),
                     void *arg);
 
-/* Sets up the two tasks. */
+/* Sets up the two tasks and the list. */
 void context_init_tasks(struct handler_context *context);
 
 #endif

@@ -23,6 +23,10 @@ static const struct command COMMANDS[MESSAGE_TYPE_COUNT] = {
     [MESSAGE_CALL_END] = {handle_call_end},
     [MESSAGE_CALL_SIGNAL] = {handle_call_signal},
     [MESSAGE_REFRESH_TOKEN] = {handle_refresh_token},
+    [MESSAGE_USER_CONNECT] = {handle_user_connect},
+    [MESSAGE_USER_DISCONNECT] = {handle_user_disconnect, .unlimited = true},
+    [MESSAGE_CALL_DECLARE_START] = {handle_call_declare_start},
+    [MESSAGE_CALL_DECLARE_END] = {handle_call_declare_end},
 };
 
 /* True when the command may go on; else the client was told when to come back. */

@@ -30,5 +30,9 @@ void handle_call_reject(struct session *session, const struct message *message);
 void handle_call_end(struct session *session, const struct message *message);
 void handle_call_signal(struct session *session, const struct message *message);
 void handle_refresh_token(struct session *session, const struct message *message);
+void handle_user_connect(struct session *session, const struct message *message);
+void handle_user_disconnect(struct session *session, const struct message *message);
+void handle_call_declare_start(struct session *session, const struct message *message);
+void handle_call_declare_end(struct session *session, const struct message *message);
 
 #endif

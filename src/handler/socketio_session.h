@@ -28,7 +28,7 @@ struct socketio_waiting;
 
 struct socketio_session {
     struct engine engine;
-    struct socketio_waiting *waiting; /* NULL: CONNECTED */
+    struct socketio_waiting *waiting; /* NULL: CONNECTED, or there was no memory to go on */
     struct polling *polling;          /* NULL: a WebSocket */
     uint8_t attachments_left;         /* binary messages that belong to a refused event */
     struct session session;           /* last: the device id follows it */
@@ -62,7 +62,7 @@ struct socketio_session *socketio_session_of(struct connection *connection);
 
 static inline bool socketio_is_connected(const struct socketio_session *session)
 {
-    return session->waiting == NULL;
+    return session->session.endpoint.route != NULL;
 }
 
 /* The user, once known: a sid is bound to its owner. SLICE_NONE before. */

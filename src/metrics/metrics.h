@@ -40,6 +40,8 @@ enum {
 /* id, name after "rollcall_", what is shown, help */
 #define METRICS_LIST(ROW)                                                                          \
     ROW(CONNECTIONS_ACTIVE, "gateway_connections_active", SUM, "Open, established connections")    \
+    ROW(SOCKETIO_CONNECTIONS, "gateway_socketio_connections", SUM,                                 \
+        "Socket.IO connections, those included that have not joined yet")                          \
     ROW(CONNECTIONS_OPENED, "gateway_connections_opened", COUNTER, "Connections established")      \
     ROW(CONNECTIONS_RATE, "gateway_connections_rate", RATE(CONNECTIONS_OPENED),                    \
         "Connections established per second")                                                      \

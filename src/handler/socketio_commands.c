@@ -1,0 +1,28 @@
+/* user:connect, user:disconnect: seed C's, which only the Socket.IO dialect has. */
+#include "handler/dispatch.h"
+#include "handler/socketio_join.h"
+#include "message/socketio.h"
+
+#include "base/container.h"
+
+static void confirm(struct session *session, const struct message *message)
+{
+    connection_send(&session->connection, &(struct message){.type = MESSAGE_OK, .id = message->id});
+}
+
+/* Connecting has done it. */
+void handle_user_connect(struct session *session, const struct message *message)
+{
+    confirm(session, message);
+}
+
+/* A disconnect of ours, so that the client does not come back by itself. */
+void handle_user_disconnect(struct session *session, const struct message *message)
+{
+    struct socketio_session *socketio = CONTAINER_OF(session, struct socketio_session, session);
+    struct buffer packet = BUFFER_INIT;
+    confirm(session, message);
+    socketio_write_disconnect(&packet);
+    socketio_send(socketio, &packet);
+    socketio_leave(socketio);
+}
