@@ -243,6 +243,12 @@ void request_finish(struct ledger_request *chain)
     }
 }
 
+void request_detach(struct ledger_request *request)
+{
+    request->client->outstanding--;
+    list_remove(&request->unanswered);
+}
+
 void request_answer_status(enum ledger_operation operation, union request_completion done,
                            void *arg, enum ledger_status status)
 {

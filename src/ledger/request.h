@@ -249,6 +249,10 @@ void request_finish(struct ledger_request *chain);
 void request_answer_status(enum ledger_operation operation, union request_completion done,
                            void *arg, enum ledger_status status);
 
+/* Takes a request that has come back out of its client's books without running the completion: for one
+ * who asks on behalf of another and needs the whole outcome. The caller frees it. */
+void request_detach(struct ledger_request *request);
+
 /* Runs the typed completion. */
 void request_answer(struct ledger_request *request);
 void request_free(struct ledger_request *request);

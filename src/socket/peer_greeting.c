@@ -104,7 +104,7 @@ static void take_hello(struct peer_greeting *greeting)
     if (memcmp(in, MAGIC, sizeof(MAGIC)) != 0 || in[AT_NAME_LEN] > PEER_NAME_BYTES_MAX) {
         refuse(greeting, "the other side is no peer of this installation");
     } else if (in[AT_VERSION] != PEER_GREETING_VERSION) {
-        refuse(greeting, "the other side speaks another version of the peer link");
+        refuse(greeting, "the other side has another version of the peer link");
     } else if (in[AT_ROLE] != role) {
         refuse(greeting, "both sides dial, or both accept");
     } else {
@@ -187,6 +187,6 @@ void peer_greeting_begin(struct peer_greeting *greeting, enum peer_role role, st
 const char *peer_greeting_broken_off(const struct peer_greeting *greeting)
 {
     if (greeting->role == PEER_DIALS && greeting->state == PEER_PROOF_DUE)
-        return "refused by the other side: peer.secret may differ on the two sides";
+        return "refused: peer.secret may differ on the two sides";
     return "broken off by the other side during the greeting";
 }

@@ -169,6 +169,8 @@ static bool sent(struct stream *stream, size_t bytes)
         link->out.len = 0;
         if (link->out.cap > BUFFER_BYTES_KEPT)
             buffer_free(&link->out);
+        if (link->state == OPEN && link->owner->drained)
+            link->owner->drained(link, link->arg);
     } else if (link->out_sent > link->out.len / 2) { /* moved at most once a byte */
         buffer_consume(&link->out, link->out_sent);
         link->out_sent = 0;

@@ -54,6 +54,8 @@ struct peer_link_owner {
     void (*received)(struct peer_link *link, void *arg, struct slice frame);
     /* For people to read: "wrong secret", "connection refused", … */
     void (*closed)(struct peer_link *link, void *arg, const char *why);
+    /* May be NULL: all that was queued has been sent. */
+    void (*drained)(struct peer_link *link, void *arg);
 };
 
 struct peer_link_options {
