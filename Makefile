@@ -29,7 +29,7 @@ $(SUITES:%=test-%): test-%: ## run one suite: includes unit fault fuzz e2e tsan
 	@tools/run-tests $*
 
 .PHONY: soak
-soak: build ## kill the server 200 times and cut clients off 3000 times (SOAK_ROUNDS, CUTS)
+soak: build ## kill the server, cut clients off, stop reading: long (SOAK_ROUNDS, CUTS, CROWD)
 	@tools/install-deps test
 	@tools/soak
 

@@ -263,6 +263,8 @@ int main(int argc, char **argv)
     if (port == 0 || token_file == NULL || job.members < 3 || job.chat == NULL || job.messages == 0)
         cost_fail("--port, --tokens, --members (3 or more), --chat and --messages are required");
     cost_raise_descriptor_limit();
-    run(&job, (uint16_t)port, tokens_read(token_file, job.members));
+    const char **tokens = tokens_read(token_file, job.members);
+    run(&job, (uint16_t)port, tokens);
+    tokens_free(&tokens, job.members);
     return 0;
 }

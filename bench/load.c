@@ -90,5 +90,6 @@ int main(int argc, char **argv)
     tokens[settings->clients] = line.star_token;
     settings->tokens = tokens;
     job->run(settings);
+    tokens_free(&tokens, settings->clients);
     return 0;
 }

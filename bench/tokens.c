@@ -23,3 +23,11 @@ const char **tokens_read(const char *path, size_t count)
     fclose(file);
     return tokens;
 }
+
+void tokens_free(const char ***tokens, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free((char *)(*tokens)[i]);
+    free(*tokens);
+    *tokens = NULL;
+}

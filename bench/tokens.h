@@ -4,8 +4,10 @@
 
 #include <stddef.h>
 
-/* The first `count` of them, with room for one more. They live as long as the program, which ends here
- * when there are not as many. */
+/* The first `count` of them, with room for one more. Ends the program when there are not as many. */
 const char **tokens_read(const char *path, size_t count);
+
+/* Frees as many as were read. */
+void tokens_free(const char ***tokens, size_t count);
 
 #endif
