@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "gateway_inside.h"
 #include "handler/echo.h"
+#include "handler/socketio_session.h"
 
 enum {
     DRAIN_RECONNECT_MIN_MS = 1000, /* reconnects of a drain are spread over at least this */
@@ -53,6 +54,7 @@ void gateway_start_drain(struct gateway *gateway)
     table_each(&gateway->router.routes, drain_route, &walk);
     http_session_drain(&gateway->rest);
     echo_end_all(&gateway->rest.echoes);
+    socketio_end_waiting(&gateway->handlers);
     last_seen_flush(&gateway->last_seen);
     loop_set_timer(&gateway->loop, &gateway->drain_deadline,
                    gateway->loop.clock.now_ms +
