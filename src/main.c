@@ -2,6 +2,7 @@
 #include "check_command.h"
 #include "config/config.h"
 #include "dead_letters_command.h"
+#include "ledger_command.h"
 #include "repair_command.h"
 #include "serve_options.h"
 #include "server.h"
@@ -44,17 +45,10 @@ static const struct command {
     const char *name;
     int (*run)(int argc, char **argv);
 } COMMANDS[] = {
-    {"check", check_command},
-    {"repair", repair_command},
-    {"dead-letters", dead_letters_command},
-    {"serve", serve},
-    {"token", token_command},
-    {"help", help},
-    {"--help", help},
-    {"-h", help},
-    {"version", version},
-    {"--version", version},
-    {"-V", version},
+    {"check", check_command}, {"repair", repair_command}, {"dead-letters", dead_letters_command},
+    {"serve", serve},         {"ledger", ledger_command}, {"token", token_command},
+    {"help", help},           {"--help", help},           {"-h", help},
+    {"version", version},     {"--version", version},     {"-V", version},
 };
 
 int main(int argc, char **argv)

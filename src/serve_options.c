@@ -30,9 +30,9 @@ static const struct option options[] = {
     {"--workers", "N", "gateway.workers", SETS_VALUE, SERVE, "worker threads; 0 is one per core"},
     {"--state", "URL", "state.url", SETS_VALUE, SERVE, "where presence is kept: memory"},
     {"--ledger", "URL", "ledger.url", SETS_VALUE, BOTH,
-     "where all that lasts is kept: sqlite:PATH"},
+     "where all that lasts is kept: sqlite:PATH, or remote://HOST:PORT for serve"},
     {"--feed", "URL", "feed.url", SETS_VALUE, SERVE, NULL},
-    {"--peer-listen", "HOST:PORT", "peer.listen", SETS_VALUE, BOTH, NULL},
+    {"--peer-listen", "HOST:PORT", "peer.listen", SETS_VALUE, BOTH, "serve peer links here"},
     {"--peers", "HOST:PORT,...", "peer.peers", SETS_VALUE, SERVE, NULL},
     {"--jwt-keys", "FILE", "auth.keys_file", SETS_VALUE, SERVE, "keys of tokens, PEM or JWKS"},
     {"--data-dir", "DIR", "data_dir", SETS_VALUE, BOTH, "development keys and the SQLite file"},
@@ -79,6 +79,7 @@ void serve_options_write_usage(FILE *out)
           "\n"
           "Commands:\n"
           "  serve                             run a gateway\n"
+          "  ledger                            run the ledger of several gateways\n"
           "  token USER                        print a signed token\n"
           "  check                             verify the invariants on a live Redis\n"
           "  repair CHAT                       restore the counter of a halted chat\n"

@@ -5,7 +5,7 @@
 #include "config/address.h"
 #include "gateway.h"
 #include "ledger/breaker_ledger.h"
-#include "ledger/sqlite_ledger.h"
+#include "ledger_choice.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -119,20 +119,9 @@ static bool guard_ledger(struct server *server, struct ledger *ledger)
 
 static bool open_ledger(struct server *server)
 {
-    const struct config *config = server->config;
-    struct sqlite_ledger_error error;
-    char path[PATH_MAX];
-    struct slice url = slice_of(config->ledger.url);
-    if (url.len == 0)
-        snprintf(path, sizeof(path), "%s/ledger.db", config->data_dir);
-    else if (slice_starts_with(url, SLICE("sqlite:")))
-        snprintf(path, sizeof(path), "%s", config->ledger.url + 7);
-    else
-        return fail(config->ledger.url, "this build has the sqlite: ledger only");
-    if (!slice_is(slice_of(config->feed.url), "local"))
-        return fail(config->feed.url, "this build has the feed \"local\" only");
-    struct ledger *ledger = sqlite_ledger_open(path, NULL, &error);
-    return ledger ? guard_ledger(server, ledger) : fail("ledger", error.text);
+    char error[LEDGER_CHOICE_ERROR_TEXT_MAX];
+    struct ledger *ledger = ledger_choice_open(server->config, error);
+    return ledger ? guard_ledger(server, ledger) : fail("ledger", error);
 }
 
 static bool make_state(struct server *server)

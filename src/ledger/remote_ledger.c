@@ -6,6 +6,7 @@
 #include "ledger/remote_slots.h"
 #include "ledger/request_inbox.h"
 #include "socket/peer_dialer.h"
+#include "socket/tls.h"
 
 #include <stdlib.h>
 
@@ -23,6 +24,7 @@ struct remote_ledger {
     struct loop loop;
     struct stream_set streams;
     struct random random;
+    struct tls_context *tls;
     struct request_inbox inbox;
     struct peer_dialer *dialer;
     struct remote_slots slots;
@@ -292,6 +294,7 @@ static void free_parts(struct remote_ledger *self)
         stream_set_free(&self->streams);
     if (self->loop.read_buffer)
         loop_free(&self->loop);
+    tls_context_drop(&self->tls);
     buffer_free(&self->frame);
     free(self);
 }
@@ -317,7 +320,7 @@ static bool start(struct remote_ledger *self, const struct remote_ledger_options
                                         .random = &self->random,
                                         .secret = options->secret,
                                         .name = options->name,
-                                        .tls = options->tls};
+                                        .tls = self->tls};
     self->down_ms = self->loop.clock.now_ms;
     self->dialer = peer_dialer_make(&linking, options->address, &dialer_owner, self);
     loop_set_timer(&self->loop, &self->sweep, self->down_ms + SWEEP_MS);
@@ -334,6 +337,7 @@ struct ledger *remote_ledger_open(const struct remote_ledger_options *options)
     self->sweep.fire = sweep;
     random_init_system(&self->random);
     remote_slots_init(&self->slots);
+    self->tls = options->tls ? tls_context_share(options->tls) : NULL;
     if (start(self, options))
         return &self->base;
     free_parts(self);

@@ -36,7 +36,7 @@ struct remote_ledger_options {
     const char *address;     /* HOST:PORT; copied */
     struct slice secret;     /* never empty; borrowed for the ledger's life */
     struct slice name;       /* ours, for the other side's log; borrowed likewise */
-    struct tls_context *tls; /* a client's; borrowed; NULL: plain */
+    struct tls_context *tls; /* a client's; shared; NULL: plain */
 };
 
 /* Starts the thread, which dials. NULL when there is no memory, descriptor or thread. */
