@@ -16,7 +16,7 @@ enum { SECONDS_MAX = 3600, WINDOW_MS = 15000, SHOWN_DEFAULT = 100, COUNT_MAX = 1
 
 static const char USAGE[] =
     "usage: rollcall check --state URL [--window SECONDS] [--patience SECONDS] "
-    "[--limit N] [--rate KEYS]\n";
+    "[--limit N] [--rate KEYS] [--ca-file FILE]\n";
 
 static const char HELP[] =
     "\n"
@@ -28,12 +28,14 @@ static const char HELP[] =
     "  --patience SECONDS  how long what looks wrong may take to come right (3)\n"
     "  --limit N           name at most so many violations (100)\n"
     "  --rate KEYS         look at so many keys a second at most (5000)\n"
+    "  --ca-file FILE      certificates to trust where the URL says TLS, PEM\n"
     "  --help              this text\n"
     "\n"
     "Exit status: 0 all hold, 1 violations (each is named), 2 it could not be checked.\n";
 
 struct arguments {
     const char *url;
+    const char *ca_file;
     int64_t window_ms;
     int64_t patience_ms;
     size_t limit;
@@ -74,6 +76,9 @@ static bool take_option(struct arguments *arguments, int option)
     case 's':
         arguments->url = optarg;
         return true;
+    case 'c':
+        arguments->ca_file = optarg;
+        return true;
     case 'w':
         return parse_seconds(optarg, &arguments->window_ms);
     case 'p':
@@ -92,13 +97,11 @@ static bool take_option(struct arguments *arguments, int option)
 
 static bool take_arguments(struct arguments *arguments, int argc, char **argv)
 {
-    static const struct option OPTIONS[] = {{"state", required_argument, NULL, 's'},
-                                            {"window", required_argument, NULL, 'w'},
-                                            {"patience", required_argument, NULL, 'p'},
-                                            {"limit", required_argument, NULL, 'l'},
-                                            {"rate", required_argument, NULL, 'r'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
+    static const struct option OPTIONS[] = {
+        {"state", required_argument, NULL, 's'},  {"ca-file", required_argument, NULL, 'c'},
+        {"window", required_argument, NULL, 'w'}, {"patience", required_argument, NULL, 'p'},
+        {"limit", required_argument, NULL, 'l'},  {"rate", required_argument, NULL, 'r'},
+        {"help", no_argument, NULL, 'h'},         {0}};
     int option;
     while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1)
         if (!take_option(arguments, option))
@@ -128,7 +131,7 @@ static int run(const struct arguments *arguments)
     if (!check)
         return cannot("memory is short");
     log_init(LOG_LEVEL_ERROR, false); /* what the client meets is told by us */
-    if (!redis_errand_open(&errand, arguments->url, why)) {
+    if (!redis_errand_open(&errand, arguments->url, arguments->ca_file, why)) {
         free(check);
         return cannot(why);
     }

@@ -22,11 +22,11 @@ static bool await_server(struct redis_errand *errand)
 }
 
 static bool make_client(struct redis_errand *errand, const struct redis_url *url,
-                        char why[REDIS_ERRAND_WHY_MAX])
+                        const char *ca_file, char why[REDIS_ERRAND_WHY_MAX])
 {
     struct tls_context *tls = NULL;
     char error[TLS_ERROR_TEXT_MAX];
-    if (url->tls && !(tls = tls_context_load_client(NULL, error))) {
+    if (url->tls && !(tls = tls_context_load_client(ca_file, error))) {
         snprintf(why, REDIS_ERRAND_WHY_MAX, "%s", error);
         return false;
     }
@@ -51,14 +51,14 @@ static void explain(const struct redis_errand *errand, const struct redis_url *u
              redis_problem_text(redis_client_problem(errand->client)));
 }
 
-static bool connect_client(struct redis_errand *errand, const char *text,
+static bool connect_client(struct redis_errand *errand, const char *text, const char *ca_file,
                            char why[REDIS_ERRAND_WHY_MAX])
 {
     struct redis_url url;
     bool connected = false;
     if (!redis_url_parse(slice_of(text), &url, why))
         return false;
-    if (make_client(errand, &url, why)) {
+    if (make_client(errand, &url, ca_file, why)) {
         connected = await_server(errand);
         if (!connected)
             explain(errand, &url, why);
@@ -67,7 +67,8 @@ static bool connect_client(struct redis_errand *errand, const char *text,
     return connected;
 }
 
-bool redis_errand_open(struct redis_errand *errand, const char *url, char why[REDIS_ERRAND_WHY_MAX])
+bool redis_errand_open(struct redis_errand *errand, const char *url, const char *ca_file,
+                       char why[REDIS_ERRAND_WHY_MAX])
 {
     _Static_assert((int)REDIS_ERRAND_WHY_MAX >= (int)REDIS_URL_ERROR_MAX,
                    "it holds that error too");
@@ -80,7 +81,7 @@ bool redis_errand_open(struct redis_errand *errand, const char *url, char why[RE
         return false;
     }
     random_init_system(&errand->random);
-    if (connect_client(errand, url, why))
+    if (connect_client(errand, url, ca_file, why))
         return true;
     redis_errand_close(errand);
     return false;

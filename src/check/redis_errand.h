@@ -2,7 +2,7 @@
  * Redis for a command: a client with a loop of its own, asked many things at once and waited for.
  *
  *     struct redis_errand errand;
- *     if (!redis_errand_open(&errand, url, why)) …
+ *     if (!redis_errand_open(&errand, url, NULL, why)) …
  *     redis_command(errand.client, …, done, arg);
  *     errand.outstanding++;                          done() takes it back
  *     redis_errand_wait(&errand);
@@ -38,8 +38,8 @@ struct redis_errand {
 };
 
 /* Connects. False with a sentence in `why`, in which no login stands. A server that refuses writes but can
- * be read (it is full) will do. */
-bool redis_errand_open(struct redis_errand *errand, const char *url,
+ * be read (it is full) will do. `ca_file` says whom to trust where TLS is spoken; NULL: the system's. */
+bool redis_errand_open(struct redis_errand *errand, const char *url, const char *ca_file,
                        char why[REDIS_ERRAND_WHY_MAX]);
 
 /* Turns the loop until nothing is outstanding; every command is answered in bounded time. */

@@ -35,8 +35,8 @@ export async function freePorts(count) {
   return ports;
 }
 
-/** A server; `args` are options of redis-server. */
-export async function startRedis({ args = [], port: wanted } = {}) {
+/** A server; `args` are options of redis-server, `file` is a configuration to begin with. */
+export async function startRedis({ args = [], port: wanted, file } = {}) {
   const [port] = wanted === undefined ? await freePorts(1) : [wanted];
   const directory = await mkdtemp(join(tmpdir(), 'rollcall-redis-'));
   let child;
@@ -51,8 +51,9 @@ export async function startRedis({ args = [], port: wanted } = {}) {
     connection = undefined;
   };
   const start = async () => {
-    const place = ['--port', port, '--bind', '127.0.0.1', '--dir', directory, '--save', ''];
-    child = spawn('redis-server', [...place, ...args], { stdio: 'ignore' });
+    const base = file === undefined ? ['--save', ''] : [];
+    const place = [...base, '--port', port, '--bind', '127.0.0.1', '--dir', directory];
+    child = spawn('redis-server', [...(file === undefined ? [] : [file]), ...place, ...args], { stdio: 'ignore' });
     const alive = () => redis.command('PING').then(() => true, (error) => error instanceof RedisError);
     await eventually(alive, 'Redis answers');
   };
@@ -72,6 +73,14 @@ export async function startRedis({ args = [], port: wanted } = {}) {
       }
     },
     keys: async (pattern = '*') => (await redis.command('KEYS', pattern)).sort(),
+
+    /** Hears what is published on a channel: how many so far, and `close()`. */
+    async listen(channel, word = 'SUBSCRIBE') {
+      const heard = [];
+      const line = await connectRedis(port, ([, , message]) => heard.push(message));
+      await line.command(word, channel);
+      return { heard, close: line.close };
+    },
     info: async (section) => parseInfo(await redis.command('INFO', section)),
 
     pause: () => process.kill(child.pid, 'SIGSTOP'),
@@ -179,12 +188,18 @@ function clusterOf(nodes) {
     resume: () => cluster.each('resume'),
     flush: async () => Promise.all((await masters()).map((node) => node.command('FLUSHALL'))),
 
-    /** Kills the master that serves the key. */
-    async killMasterOf(key) {
+    /** The master that serves the key. */
+    async masterOf(key) {
       const slot = await cluster.command('CLUSTER', 'KEYSLOT', key);
       const ranges = await cluster.command('CLUSTER', 'SLOTS');
       const [, , [, port]] = ranges.find(([from, to]) => from <= slot && slot <= to);
-      const node = byPort(port);
+      return byPort(port);
+    },
+    listen: async (channel) => (await cluster.masterOf(channel)).listen(channel, 'SSUBSCRIBE'),
+
+    /** Kills the master that serves the key. */
+    async killMasterOf(key) {
+      const node = await cluster.masterOf(key);
       alive.delete(node);
       await node.kill();
       return node;

@@ -58,8 +58,11 @@ function encode(args) {
   ]);
 }
 
-/** A connection to one server. `command()` rejects with a RedisError, or when the connection ends. */
-export async function connectRedis(port) {
+/**
+ * A connection to one server. `command()` rejects with a RedisError, or when the connection ends; what comes
+ * without having been asked for goes to `push`.
+ */
+export async function connectRedis(port, push = () => {}) {
   const socket = connect(port, '127.0.0.1');
   const waiting = [];
   let bytes = Buffer.alloc(0);
@@ -72,8 +75,9 @@ export async function connectRedis(port) {
     for (let item; (item = parse(bytes, 0)) !== undefined; ) {
       bytes = bytes.subarray(item[1]);
       const asked = waiting.shift();
-      if (item[0] instanceof RedisError) asked?.reject(item[0]);
-      else asked?.resolve(item[0]);
+      if (asked === undefined) push(item[0]);
+      else if (item[0] instanceof RedisError) asked.reject(item[0]);
+      else asked.resolve(item[0]);
     }
   });
   await once(socket, 'connect');

@@ -1,0 +1,193 @@
+/**
+ * A fleet for a test: several `rollcall serve` on one Redis (alone or a cluster) and one `rollcall ledger`,
+ * with links between them. All are real processes on free loopback ports, ended by their ids. The gateways
+ * share a data directory, and so the development key: a token of one is good on all.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect, eventually, SOON_MS } from './client.mjs';
+import { expectRest } from './people.mjs';
+import { freePorts, startCluster, startRedis } from './redis.mjs';
+import { rollcall, ROLLCALL_BIN, startServer } from './server.mjs';
+
+export const SECRET = 'a secret of thirty-two bytes, say';
+
+/** Both kinds of Redis, and how a user's keys are called there. */
+export const BACKENDS = {
+  standalone: {
+    start: startRedis,
+    key: (prefix, user) => `${prefix}:${user}`,
+    connection: (user, id) => `connection:${id}`,
+  },
+  cluster: {
+    start: startCluster,
+    key: (prefix, user) => `${prefix}:{${user}}`,
+    connection: (user, id) => `connection:{${user}}:${id}`,
+  },
+};
+
+/** Everything three times as fast as it would be in earnest, or faster. */
+export const QUICK = {
+  'gateway.timeouts.heartbeat_interval_seconds': 1,
+  'gateway.timeouts.heartbeat_timeout_seconds': 2,
+  'presence.expiry_window_seconds': 3,
+};
+export const QUICK_WINDOW_MS = 3000;
+
+/** What is R's; the default, written down. */
+export const REALTIME = { 'timing.profile': 'realtime' };
+export const REALTIME_WINDOW_MS = 15000;
+
+async function startLedger(directory) {
+  const [port] = await freePorts(1);
+  const start = async () => {
+    const { ROLLCALL_BIN: _ours, ...env } = process.env;
+    const child = spawn(
+      ROLLCALL_BIN,
+      [
+        'ledger', '--peer-listen', `127.0.0.1:${port}`, '--ledger', `sqlite:${join(directory, 'ledger.db')}`,
+        '--set', `peer.secret=${SECRET}`,
+      ],
+      { env, stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    child.stderr.resume();
+    await once(child.stdout, 'data');
+    child.stdout.resume();
+    return child;
+  };
+  let child = await start();
+  return {
+    url: `remote://127.0.0.1:${port}`,
+    get pid() {
+      return child.pid;
+    },
+    async stop(signal = 'SIGTERM') {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const gone = once(child, 'exit');
+      child.kill(signal);
+      await gone;
+    },
+    async start() {
+      child = await start();
+    },
+  };
+}
+
+/**
+ * `gateways` are the names; `stateOf(name)` gives a gateway's own URL where it is not the Redis's.
+ *
+ * @param {{redis: {url: string}, gateways?: string[], settings?: object, stateOf?: (name: string) => string}}
+ *        options
+ */
+export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], settings = {}, stateOf }) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-fleet-'));
+  const ledger = await startLedger(dataDir);
+  const running = new Map();
+  const fleet = {
+    dataDir,
+    ledger,
+
+    /** Starts one more gateway. */
+    async start(name, { settings: own = {}, state = stateOf?.(name) ?? redis.url, ready = true } = {}) {
+      const [peerPort] = await freePorts(1);
+      const server = await startServer({
+        dataDir,
+        args: [
+          '--node-id', name, '--workers', '1', '--state', state, '--ledger', ledger.url,
+          '--peer-listen', `127.0.0.1:${peerPort}`,
+        ],
+        settings: { 'peer.secret': SECRET, ...settings, ...own },
+      });
+      server.peer = `127.0.0.1:${peerPort}`;
+      running.set(name, server);
+      if (ready) await eventually(() => isReady(server), `${name} is ready`);
+      return server;
+    },
+
+    /** The gateways that were started, in that order. */
+    get gateways() {
+      return [...running.values()];
+    },
+
+    /** Kills one as a power cut does. */
+    async crash(server) {
+      await server.stop('SIGKILL');
+    },
+
+    async stop() {
+      for (const server of running.values()) if (server.paused) process.kill(server.pid, 'SIGCONT');
+      await Promise.all([...running.values()].map((server) => server.stop()));
+      await ledger.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+  for (const name of gateways) await fleet.start(name);
+  return fleet;
+}
+
+const statusOf = async (server, path) => (await fetch(new URL(path, server.url))).status;
+export const isReady = async (server) => (await statusOf(server, '/readyz')) === 200;
+export const isHealthy = async (server) => (await statusOf(server, '/healthz')) === 200;
+
+/** Tries to connect while it must not be possible; the refusal's status and Retry-After. */
+export async function refusedConnect(server, token) {
+  const response = await fetch(new URL('/v1/ws', server.url), {
+    headers: {
+      Authorization: `Bearer ${token}`,
+      Connection: 'Upgrade',
+      Upgrade: 'websocket',
+      'Sec-WebSocket-Version': '13',
+      'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+    },
+  }).catch((error) => error);
+  return { status: response.status, retryAfter: response.headers?.get('retry-after') };
+}
+
+/** Sends heartbeats as a client does; ends with the connection. */
+export function keepAlive(client, intervalMs) {
+  const timer = setInterval(() => {
+    if (client.socket.readyState === 1) client.send({ type: 'heartbeat' });
+    else clearInterval(timer);
+  }, intervalMs);
+  client.socket.on('close', () => clearInterval(timer));
+  return client;
+}
+
+/** A client that lives, and keeps every message it ever gets in `record`. */
+export async function joinFleet(server, user, { heartbeatMs = 1000, ...options } = {}) {
+  const client = await connect(server, user, options);
+  client.record = [...client.messages];
+  client.socket.on('message', (data) => client.record.push(JSON.parse(data)));
+  client.changes = () => client.record.filter(({ type }) => type === 'presence_changed');
+  client.bodies = () => client.record.filter(({ type }) => type === 'message').map(({ body }) => body);
+  return keepAlive(client, heartbeatMs);
+}
+
+/** Makes a chat and its members able to talk. */
+export async function makeChat(server, chatId, ...members) {
+  await expectRest(server, 201, 'POST', '/v1/chats', members[0], { chat_id: chatId, members });
+}
+
+let lastMessage = 0;
+/** Sends a message, again until it is acknowledged (as clients do); its acknowledgement. */
+export async function sendMessage(client, chatId, body, limitMs = SOON_MS) {
+  lastMessage += 1;
+  const message = { type: 'send_message', chat_id: chatId, client_message_id: `m-${lastMessage}`, body };
+  const ack = await eventually(async () => {
+    const answer = await client.ask({ ...message }, limitMs);
+    return answer.type === 'message_ack' && answer;
+  }, `${body} is acknowledged`, limitMs);
+  return ack;
+}
+
+/** The invariants hold, as `rollcall check` sees it. */
+export async function assertInvariants(redis, windowMs) {
+  const { code, stdout, stderr } = await rollcall(
+    'check', '--state', redis.url, '--window', String(windowMs / 1000),
+  );
+  assert.equal(code, 0, stdout + stderr);
+}

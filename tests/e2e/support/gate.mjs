@@ -1,0 +1,75 @@
+/**
+ * A TCP gate in front of a server: open, cut (as with a wire), stalled (as with a lost route: nothing is
+ * refused and nothing comes), or slow. It stands between one gateway and its Redis.
+ */
+import { connect, createServer } from 'node:net';
+import { once } from 'node:events';
+
+export async function startGate(port) {
+  const pairs = new Set();
+  let mode = 'open';
+  let delayMs = 0;
+
+  /** Bytes of one direction, each kept for the delay; none while stalled. */
+  const carry = (from, to, held) => {
+    from.on('data', (data) => {
+      if (mode === 'stalled') held.push(data);
+      else if (delayMs > 0) setTimeout(() => to.writable && to.write(data), delayMs);
+      else to.write(data);
+    });
+    return () => {
+      for (const data of held.splice(0)) to.write(data);
+    };
+  };
+  const listener = createServer((near) => {
+    if (mode === 'cut') {
+      near.resetAndDestroy();
+      return;
+    }
+    const far = connect(port, '127.0.0.1');
+    const pair = { near, far };
+    const end = () => {
+      near.destroy();
+      far.destroy();
+      pairs.delete(pair);
+    };
+    for (const socket of [near, far]) {
+      socket.setNoDelay(true);
+      socket.on('error', end);
+      socket.on('close', end);
+    }
+    const releases = [carry(near, far, []), carry(far, near, [])];
+    pair.release = () => releases.forEach((release) => release());
+    pairs.add(pair);
+  });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const gate = {
+    port: listener.address().port,
+
+    /** New connections are reset, and so are those there are. */
+    cut() {
+      mode = 'cut';
+      for (const { near, far } of [...pairs]) {
+        near.resetAndDestroy();
+        far.resetAndDestroy();
+      }
+    },
+    stall() {
+      mode = 'stalled';
+    },
+    slow(ms) {
+      delayMs = ms;
+    },
+    open() {
+      mode = 'open';
+      delayMs = 0;
+      for (const { release } of pairs) release();
+    },
+    close() {
+      listener.close();
+      gate.cut();
+    },
+  };
+  return gate;
+}
