@@ -5,31 +5,28 @@
  *   there, on `server:<gateway>:deliver` → delivery_received() → that gateway's own sockets
  *
  * It is best effort, as F has it: who is offline, or on a gateway that cannot be reached, is skipped.
+ * While the store is out of reach nobody knows who is where. Then the event goes to all gateways
+ * (BUS_TOPIC_ALL), naming all recipients, and each gateway gives it to those it has: R's broadcast mode.
  * On the wire:
  *
- *   {"users":["a","b"], "type":"call_incoming", "fields":{…}, "except":"<conn_id>"}
- *   {"users":["a"], "type":"call_signal", "fields":{…}, "device":"<device_id>"}
+ *   {"users":["a","b"], "type":"call_incoming", "fields":{…}, "except":"<conn_id>", "id":"<16 hex>"}
+ *   {"users":["a"], "type":"call_signal", "fields":{…}, "device":"<device_id>", "id":"<16 hex>"}
  *   {"users":["a","b"], "type":"message", "fields":{…}, "except":…, "chat":"<chat_id>", "sequence":47}
  *   {"close":"<conn_id>", "users":["a"]}       an administrator closes a connection
  *
  * A chat's message carries its place, so that a receiver can drop the repetition of one it had lately
- * (they are published at least once), and so that a connection that cannot take it knows what it missed.
+ * (they are published at least once, and a broadcast may bring what had come before), and so that a
+ * connection that cannot take it knows what it missed. Other events carry an id, so that no two are alike:
+ * by that a bus knows one that came by two roads.
  */
 #ifndef ROLLCALL_ROUTING_DELIVERY_H
 #define ROLLCALL_ROUTING_DELIVERY_H
 
+#include "base/seen.h"
 #include "base/ulid.h"
 #include "metrics/metrics.h"
 #include "routing/router.h"
 #include "store/state_store.h"
-
-/* Messages of chats a gateway remembers having received. */
-enum { DELIVERY_RECENT_MAX = 512 };
-
-struct delivery_recent {
-    uint64_t keys[DELIVERY_RECENT_MAX];
-    size_t next;
-};
 
 /* What delivery works with on one gateway. */
 struct delivery {
@@ -43,7 +40,8 @@ struct delivery {
     /* Closes a connection of this gateway for an administrator. */
     void (*close)(void *arg, struct slice user_id, const struct ulid *conn_id);
     void *arg;
-    struct delivery_recent recent;
+    struct seen seen;    /* messages of chats that came lately */
+    uint64_t sent_count; /* events that were given an id */
 };
 
 /* Sends a message to all devices of the users but the one connection `except` (NULL: none). Nobody
@@ -51,8 +49,8 @@ struct delivery {
 void delivery_send(struct delivery *delivery, const struct slice *users, size_t count,
                    const struct message *message, const struct ulid *except);
 
-/* The same; `done` runs once, also before this returns. False: the routes could not be looked up, so
- * nothing was sent. True says no more than that it was tried. */
+/* The same; `done` runs once, also before this returns. False: nothing was sent, for want of memory. True
+ * says no more than that it was tried, by routes or by broadcast. */
 void delivery_send_then(struct delivery *delivery, const struct slice *users, size_t count,
                         const struct message *message, const struct ulid *except,
                         void (*done)(void *arg, bool sent), void *arg);
@@ -68,7 +66,7 @@ void delivery_close(struct delivery *delivery, struct slice gateway_id, struct s
 /* Writes "server:<gateway>:deliver" and returns it; `out` has room for ROUTER_TOPIC_BYTES_MAX. */
 struct slice delivery_topic(char *out, struct slice gateway_id);
 
-/* An event of this gateway's own topic. */
+/* An event of this gateway's own topic, or a broadcast. */
 void delivery_received(struct delivery *delivery, struct slice payload);
 
 #endif
