@@ -134,8 +134,8 @@ bool suite_renew(struct suite_world *world, struct call_device device)
 {
     world->lost_count = 0;
     call_store_renew(begin(world), &device, 1, take_lost, world);
-    for (int i = 0; i < 100 && world->backend->poll; i++)
-        world->backend->poll(world->backend->context);
+    if (world->backend->settle)
+        world->backend->settle(world->backend->context);
     return world->lost_count == 0;
 }
 

@@ -23,6 +23,8 @@ struct call_store_suite_backend {
     int64_t (*wall_ms)(void *context);
     /* Runs completions that are ready, waiting a little for one; NULL where all come within the call. */
     void (*poll)(void *context);
+    /* Runs all completions there will be; NULL likewise. */
+    void (*settle)(void *context);
 };
 
 /* Runs all tests; the number of those that failed. */
