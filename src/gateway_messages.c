@@ -3,6 +3,7 @@
 #include "base/container.h"
 #include "ledger/breaker_ledger.h"
 #include "ledger/ledger_metrics.h"
+#include "ledger_choice.h"
 
 /* Requests are looked at so many times within their time limit, so a limit is kept to within a
  * twentieth of it. */
@@ -34,7 +35,9 @@ static bool compose_feed(struct gateway_messages *messages)
     struct local_feed_options options = {
         .ledger = parts->client,
         .metrics = parts->metrics,
+        .random = parts->random,
         .replays = parts->replays,
+        .shared = ledger_choice_is_remote(parts->config),
         .replay_page = parts->config->fanout.kafka.consumer.max_poll_records,
         .started_at_ms = parts->started_at_ms,
     };

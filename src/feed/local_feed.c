@@ -203,7 +203,7 @@ static void replay_message(struct local_feed *self, const struct ledger_message 
 
 static int64_t replay_before_ms(const struct local_feed *self)
 {
-    if (!self->swept)
+    if (!self->swept && !self->options.shared)
         return self->options.started_at_ms;
     return self->options.ledger->clock->wall_ms - LOCAL_FEED_SWEEP_AGE_MS;
 }
@@ -231,12 +231,19 @@ static void listed(void *arg, const struct ledger_messages_outcome *outcome)
         replay(self);
 }
 
+static int64_t next_sweep_ms(const struct local_feed *self)
+{
+    uint64_t spread_ms = LOCAL_FEED_SWEEP_INTERVAL_MS / 2;
+    return self->options.ledger->clock->now_ms + (int64_t)spread_ms +
+           (int64_t)random_below(self->options.random, spread_ms + 1);
+}
+
 static void replay(struct local_feed *self)
 {
     if (self->stopped || self->listing || self->replayed)
         return;
     self->listing = true;
-    self->sweep_at_ms = self->options.ledger->clock->now_ms + LOCAL_FEED_SWEEP_INTERVAL_MS;
+    self->sweep_at_ms = next_sweep_ms(self);
     ledger_outbox_list(self->options.ledger, self->options.replay_page, listed, self);
 }
 
