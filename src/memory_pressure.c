@@ -6,19 +6,21 @@
 
 #include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Pages that are resident, from the kernel's own figures; 0 when they cannot be read. */
 static size_t resident_bytes(void)
 {
-    unsigned long total, resident = 0;
+    char line[128] = "";
     FILE *file = fopen("/proc/self/statm", "re");
     if (!file)
         return 0;
-    if (fscanf(file, "%lu %lu", &total, &resident) != 2)
-        resident = 0;
+    bool read = fgets(line, sizeof(line), file) != NULL;
     fclose(file);
-    return resident * (size_t)sysconf(_SC_PAGESIZE);
+    const char *second = read ? strchr(line, ' ') : NULL;
+    return second ? strtoul(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
 struct shedding {

@@ -104,11 +104,9 @@ const char *log_quote(struct slice value)
         to += quote_character(to, rest, &taken);
         rest = slice_after(rest, taken);
     }
-    if (rest.len > 0) {
-        memcpy(to, "...", 3);
-        to += 3;
-    }
-    memcpy(to, "\"", 2);
+    if (rest.len > 0)
+        to = stpcpy(to, "...");
+    stpcpy(to, "\"");
     return text;
 }
 

@@ -55,7 +55,7 @@ static inline struct slice slice_first(struct slice s, size_t count)
  * Without a separator *head is everything and the rest is SLICE_NONE (data == NULL). */
 static inline struct slice slice_split(struct slice s, char separator, struct slice *head)
 {
-    const char *at = s.len ? memchr(s.data, separator, s.len) : NULL;
+    const char *at = s.data && s.len ? memchr(s.data, separator, s.len) : NULL;
     if (!at) {
         *head = s;
         return SLICE_NONE;

@@ -202,10 +202,17 @@ static bool read_mapping(struct reader *reader)
     return false;
 }
 
+/* The event after the next, which says nothing of its own. */
+static bool next_event_but_one(struct reader *reader)
+{
+    bool skipped = next_event(reader);
+    return skipped && next_event(reader);
+}
+
 /* A stream is empty or one document; a document is empty or one mapping. */
 static bool read_stream(struct reader *reader)
 {
-    if (!next_event(reader) || !next_event(reader))
+    if (!next_event_but_one(reader))
         return false;
     if (reader->event.type == YAML_STREAM_END_EVENT)
         return true;
@@ -218,7 +225,7 @@ static bool read_stream(struct reader *reader)
         struct config_place place = place_of(reader);
         return config_fail(reader->error, &place, "expected a mapping of settings");
     }
-    if (!next_event(reader) || !next_event(reader))
+    if (!next_event_but_one(reader))
         return false;
     if (reader->event.type == YAML_STREAM_END_EVENT)
         return true;

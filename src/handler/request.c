@@ -22,7 +22,7 @@ struct request *request_open(struct session *session, const struct message *mess
         .type = message->type,
         .id = message->id.data ? (struct slice){id, message->id.len} : SLICE_NONE,
     };
-    if (message->id.len)
+    if (message->id.data && message->id.len)
         memcpy(id, message->id.data, message->id.len);
     session->requests = request;
     session->request_count++;

@@ -58,7 +58,7 @@ bool sqlite_worker_ready(struct sqlite_worker *worker);
 void sqlite_worker_failed(struct sqlite_worker *worker);
 
 /* What the threads run; the argument is the worker. */
-void *sqlite_writer_main(void *worker);
-void *sqlite_reader_main(void *worker);
+void *sqlite_writer_main(void *arg);
+void *sqlite_reader_main(void *arg);
 
 #endif

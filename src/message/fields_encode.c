@@ -167,6 +167,27 @@ static void encode_call(struct buffer *out, const struct call_fields *call)
     }
 }
 
+static void encode_change(struct buffer *out, const struct presence_change *change)
+{
+    write_presence_members(out, &change->presence);
+    write_time(out, SLICE("timestamp"), change->timestamp_ms);
+}
+
+static void encode_delivery(struct buffer *out, struct slice data)
+{
+    json_write_key(out, SLICE("data"));
+    json_write_raw(out, data);
+}
+
+static void encode_contact(struct buffer *out, const struct message *message)
+{
+    bool is_request = message->type == MESSAGE_CONTACT_REQUEST;
+    if (is_request)
+        json_write_key_string(out, SLICE("request_id"), message->contact.request_id);
+    json_write_key_string(out, is_request ? SLICE("from") : SLICE("user_id"),
+                          message->contact.user_id);
+}
+
 /* The members of a finished object, put into the open one. */
 static void splice_object(struct buffer *out, struct slice object)
 {
@@ -191,8 +212,7 @@ void fields_encode(struct buffer *out, const struct message *message)
         write_presences(out, message->snapshot.presences, message->snapshot.count);
         break;
     case MESSAGE_PRESENCE_CHANGED:
-        write_presence_members(out, &message->change.presence);
-        write_time(out, SLICE("timestamp"), message->change.timestamp_ms);
+        encode_change(out, &message->change);
         break;
     case MESSAGE_CHAT_SNAPSHOT:
         encode_chat_snapshot(out, &message->chat_snapshot);
@@ -219,16 +239,12 @@ void fields_encode(struct buffer *out, const struct message *message)
         encode_call(out, &message->call);
         break;
     case MESSAGE_CONTACT_REQUEST:
-        json_write_key_string(out, SLICE("request_id"), message->contact.request_id);
-        json_write_key_string(out, SLICE("from"), message->contact.user_id);
-        break;
     case MESSAGE_CONTACT_ACCEPTED:
     case MESSAGE_CONTACT_REMOVED:
-        json_write_key_string(out, SLICE("user_id"), message->contact.user_id);
+        encode_contact(out, message);
         break;
     case MESSAGE_DELIVERY:
-        json_write_key(out, SLICE("data"));
-        json_write_raw(out, message->data);
+        encode_delivery(out, message->data);
         break;
     case MESSAGE_CONNECTION_CLOSING:
         encode_closing(out, &message->closing);

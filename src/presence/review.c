@@ -242,8 +242,10 @@ void review_retry(struct presence_plane *plane)
 
 void review_forget_all(struct presence_plane *plane)
 {
-    while (!list_empty(&plane->reviews)) {
-        struct review *review = review_of(plane->reviews.next);
+    struct list *at = plane->reviews.next;
+    while (at != &plane->reviews) {
+        struct review *review = review_of(at);
+        at = at->next;
         assert(review->waiting);
         free_review(review);
     }
