@@ -24,6 +24,7 @@
 struct sending {
     struct presence_plane *plane;
     struct buffer head;
+    struct buffer everybody; /* the whole of it, for all gateways */
 };
 
 static void write_ids(struct buffer *out, struct slice key, const struct slice *ids, size_t count)
@@ -49,17 +50,38 @@ static void write_head(struct buffer *out, const struct push *push)
     json_write_key_bool(out, SLICE("contacts"), push->contacts);
 }
 
+static void write_whole(struct buffer *out, const struct sending *sending,
+                        const struct slice *users, size_t count)
+{
+    buffer_append_slice(out, buffer_slice(&sending->head));
+    write_ids(out, SLICE("users"), users, count);
+    json_write_object_end(out);
+}
+
 static void publish(struct sending *sending, const struct state_route *route)
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
     struct buffer payload = BUFFER_INIT;
-    buffer_append_slice(&payload, buffer_slice(&sending->head));
-    write_ids(&payload, SLICE("users"), route->users, route->count);
-    json_write_object_end(&payload);
+    write_whole(&payload, sending, route->users, route->count);
     if (!payload.failed)
         bus_publish(sending->plane->bus, delivery_topic(name, route->gateway_id),
                     buffer_slice(&payload));
     buffer_free(&payload);
+}
+
+/* A lost sight must not wait until the store is back. Of a mere change nothing was kept: without the store
+ * there are no changes, and who looks is told that what is known is stale. */
+static void tell_all(struct sending *sending)
+{
+    if (sending->everybody.len && !sending->everybody.failed)
+        bus_publish(sending->plane->bus, BUS_TOPIC_ALL, buffer_slice(&sending->everybody));
+}
+
+static void free_sending(struct sending *sending)
+{
+    buffer_free(&sending->everybody);
+    buffer_free(&sending->head);
+    free(sending);
 }
 
 static void routed(void *arg, enum state_status status, const struct state_route *routes,
@@ -68,12 +90,13 @@ static void routed(void *arg, enum state_status status, const struct state_route
     struct sending *sending = arg;
     struct metrics *metrics = sending->plane->metrics;
     metrics_count(metrics, METRIC_ROUTING_LOOKUPS);
-    if (status != STATE_OK)
+    if (status != STATE_OK) {
         metrics_count(metrics, METRIC_ROUTING_LOOKUP_ERRORS);
+        tell_all(sending);
+    }
     for (size_t i = 0; status == STATE_OK && i < count; i++)
         publish(sending, &routes[i]);
-    buffer_free(&sending->head);
-    free(sending);
+    free_sending(sending);
 }
 
 void push_send(struct presence_plane *plane, const struct circle_list *users,
@@ -84,12 +107,13 @@ void push_send(struct presence_plane *plane, const struct circle_list *users,
         return;
     *sending = (struct sending){.plane = plane};
     write_head(&sending->head, push);
-    if (!sending->head.failed) {
-        state_routes(plane->store, users->ids, users->count, routed, sending);
+    if (sending->head.failed) {
+        free_sending(sending);
         return;
     }
-    buffer_free(&sending->head);
-    free(sending);
+    if (push->exposes)
+        write_whole(&sending->everybody, sending, users->ids, users->count);
+    state_routes(plane->store, users->ids, users->count, routed, sending);
 }
 
 /* ---- receiving ---- */

@@ -10,6 +10,8 @@
  *   {"presence":{…as presence_event.h…}, "chats":["c"], "users":["a","b"]}      a contact's change
  *   {"presence":{…}, "view":0, "contacts":true, "chats":["c"], "users":["a"]}   sight lost or gained
  *
+ * While routes cannot be looked up, sight lost or gained is told to all gateways (BUS_TOPIC_ALL).
+ *
  * The sender has applied privacy: a push says no more than all its receivers may see. One change reaches
  * an endpoint once, however many roads lead there: a subscription that shows the user comes first, and
  * between pushes and chats the endpoint remembers (routing/recent.h).
