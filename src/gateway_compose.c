@@ -138,6 +138,8 @@ static bool compose_planes(struct gateway *gateway)
     gateway->rest.drain = gateway->parts.drain;
     gateway->rest.drain_arg = gateway->parts.drain_arg;
     gateway->rest.connections_max = gateway->parts.connections_max;
+    gateway->rest.worker = gateway->index;
+    gateway->rest.polling = &gateway->polling;
     list_init(&gateway->rest.https);
     list_init(&gateway->rest.echoes);
 
@@ -182,7 +184,7 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
                      session_deliver) ||
         !last_seen_init(&gateway->last_seen, &gateway->ledger, parts->hash_seed) ||
         !compose_planes(gateway) || !compose_chats(gateway) || !compose_messages(gateway) ||
-        !compose_calls(gateway))
+        !compose_calls(gateway) || !polling_set_init(&gateway->polling, parts->hash_seed))
         return NULL; /* the process gives up: nothing is worth unwinding */
     gateway->housekeeping.fire = gateway_housekeep;
     gateway->reaping.fire = gateway_reap;
@@ -208,6 +210,7 @@ void gateway_free(struct gateway **gateway)
     call_store_free(&freed->calls.store);
     typing_rooms_free(&freed->typing.rooms);
     typing_store_free(&freed->typing.store);
+    polling_set_free(&freed->polling);
     router_free(&freed->router);
     bus_free(&freed->bus);
     state_store_free(&freed->store);

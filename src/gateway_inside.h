@@ -10,6 +10,7 @@
 #include "handler/session.h"
 #include "ledger/last_seen.h"
 #include "ledger_inbox.h"
+#include "rest/polling.h"
 #include "rest/rest_context.h"
 #include "routing/delivery.h"
 #include "socket/listener.h"
@@ -39,6 +40,7 @@ struct gateway {
     struct gateway_messages messages;
     struct handler_context handlers;
     struct rest_context rest;
+    struct polling_set polling;
     struct delivery delivery;
     struct wheel_timer housekeeping;
     struct wheel_timer reaping;

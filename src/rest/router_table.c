@@ -1,10 +1,13 @@
 #include "rest/router_table.h"
 
 #include "base/log.h"
+#include "rest/polling.h"
 
 static const struct rest_route ROUTES[] = {
     {HTTP1_GET, "/v1/ws", REST_OPEN, rest_websocket}, /* verifies the token itself */
     {HTTP1_GET, "/v1/echo", REST_OPEN, rest_echo},
+    {HTTP1_GET, "/socket.io/", REST_OPEN, rest_socketio}, /* as does CONNECT on it */
+    {HTTP1_POST, "/socket.io/", REST_OPEN, rest_socketio},
     {HTTP1_GET, "/v1/presence/{user}", REST_USER, rest_presence_one},
     {HTTP1_GET, "/v1/presence", REST_USER, rest_presence_many},
     {HTTP1_GET, "/v1/me", REST_USER, rest_me_get},
@@ -102,6 +105,8 @@ size_t router_table_body_bytes_max(struct exchange *exchange)
     struct buffer allowed = BUFFER_INIT;
     const struct rest_route *route = find(exchange, &allowed);
     buffer_free(&allowed);
+    if (route && route->handle == rest_socketio)
+        return polling_body_bytes_max(exchange);
     bool takes_list = route && route->handle == rest_chats_post;
     return takes_list && gateway->http.max_list_body_bytes > gateway->http.max_body_bytes
                ? gateway->http.max_list_body_bytes

@@ -60,6 +60,7 @@ void rest_metrics(struct exchange *exchange);
 void rest_dev_token(struct exchange *exchange);
 void rest_websocket(struct exchange *exchange);
 void rest_echo(struct exchange *exchange);
+void rest_socketio(struct exchange *exchange);
 void rest_asset(struct exchange *exchange);
 
 #endif
