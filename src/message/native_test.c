@@ -57,7 +57,7 @@ static void every_client_type_has_a_name_and_no_other_has(void **state)
     (void)state;
     for (int type = 0; type < MESSAGE_TYPE_COUNT; type++) {
         const char *name = message_type_name((enum message_type)type);
-        bool from_client = type >= MESSAGE_HEARTBEAT && type < MESSAGE_CONNECTION_ESTABLISHED;
+        bool from_client = type >= MESSAGE_HEARTBEAT && type <= MESSAGE_REFRESH_TOKEN;
         assert_non_null(name);
         assert_int_equal(message_type_from_client(slice_of(name)),
                          from_client ? type : MESSAGE_INVALID);
