@@ -1,0 +1,81 @@
+/** The rules for Prometheus say nothing the server does not: every metric they name is one it shows. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, test } from 'node:test';
+import { rest } from './support/client.mjs';
+import { startServer } from './support/server.mjs';
+
+/** F's objectives, each with its target. */
+const OBJECTIVES = {
+  availability: 0.999,
+  durability: 0.99999,
+  persist_latency_seconds: 0.5,
+  delivery_lag_seconds: 2,
+  forced_resync: 0.01,
+};
+
+const read = (path) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
+
+let server;
+let shown;
+let rules;
+let runbooks;
+
+/** One rule for each `- record:` or `- alert:`, with what stands below it. */
+function parseRules(text) {
+  return text.split(/^ {6}- /m).slice(1).map((rule) => ({
+    record: /^record: (\S+)$/m.exec(rule)?.[1],
+    alert: /^alert: (\S+)$/m.exec(rule)?.[1],
+    expression: /^ *expr: (.+)$/m.exec(rule)?.[1],
+    severity: /severity: (SEV-[123])/.exec(rule)?.[1],
+    runbook: /runbook: ([a-z-]+)/.exec(rule)?.[1],
+  }));
+}
+
+before(async () => {
+  server = await startServer();
+  const { body } = await rest(server, 'GET', '/metrics');
+  shown = new Set(body.match(/^rollcall_\w+/gm));
+  rules = parseRules(await read('deploy/prometheus_rules.yaml'));
+  runbooks = await read('docs/RUNBOOKS.md');
+});
+after(() => server.stop());
+
+test('every metric a rule names is shown, and every figure is recorded before it is used', () => {
+  const recorded = new Set(rules.map(({ record }) => record));
+  for (const { record, alert, expression } of rules) {
+    const name = record ?? alert;
+    assert.ok(expression, name);
+    assert.equal(expression.split('(').length, expression.split(')').length, name);
+    const metrics = expression.match(/\brollcall_\w+/g) ?? [];
+    for (const metric of metrics) assert.ok(shown.has(metric), `${metric} of ${name}`);
+    const figures = expression.match(/\brollcall:[\w:]+/g) ?? [];
+    for (const figure of figures) assert.ok(recorded.has(figure), `${figure} of ${name}`);
+    assert.ok(metrics.length + figures.length > 0 || /^vector\(/.test(expression), name);
+  }
+});
+
+test('every objective is recorded beside its target, and missing it is an alert', () => {
+  for (const [objective, target] of Object.entries(OBJECTIVES)) {
+    const name = `rollcall:slo_${objective}`;
+    const find = (wanted) => rules.find(({ record }) => record === wanted);
+    assert.match(find(name).expression, /rollcall_/, name);
+    assert.equal(find(`${name}:target`).expression, `vector(${target})`);
+    const uses = ({ alert, expression }) => alert && expression.includes(`${name}:target`);
+    assert.ok(rules.some(uses), name);
+  }
+});
+
+test('every alert has its severity and a runbook, and every runbook’s metric an alert', () => {
+  const headings = [...runbooks.matchAll(/^## (.+)$/gm)].map(([, heading]) =>
+    heading.toLowerCase().replaceAll(' ', '-'),
+  );
+  for (const { alert, severity, runbook } of rules.filter(({ alert: name }) => name)) {
+    assert.ok(severity, alert);
+    assert.ok(headings.includes(runbook), `${alert}: ${runbook}`);
+  }
+  const alerts = rules.filter(({ alert }) => alert).map(({ expression }) => expression).join('\n');
+  for (const [row] of runbooks.matchAll(/^\| `rollcall_.*$/gm))
+    for (const [metric] of row.matchAll(/rollcall_\w+/g))
+      assert.match(alerts, new RegExp(`\\b${metric}\\b`), 'an alert of the runbooks');
+});
