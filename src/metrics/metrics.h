@@ -152,6 +152,8 @@ enum {
     ROW(ROUTING_KEYS_COUNT, "routing_keys_count", SUM, "Routing entries held")                     \
     ROW(ROUTING_MULTI_DEVICE_USERS, "routing_multi_device_users", LARGEST,                         \
         "Users with more than one connection")                                                     \
+    ROW(ROUTING_VALUES_MENDED, "routing_values_mended", COUNTER,                                   \
+        "Foreign or corrupt values found under our keys and removed")                              \
     ROW(ROUTING_LOOKUPS, "routing_lookups", COUNTER, "Routing lookups")                            \
     ROW(ROUTING_LOOKUP_ERRORS, "routing_lookup_errors", COUNTER, "Routing lookups that failed")    \
     ROW(ROUTING_LOOKUP_ERRORS_RATE, "routing_lookup_errors_rate",                                  \

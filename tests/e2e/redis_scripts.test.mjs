@@ -1,6 +1,6 @@
 /**
  * The scripts of the state store on Redis, against the real server: one user's transition is one atomic
- * script. The backend that calls them comes on top; this holds them to the rules of the port.
+ * script. What the store makes of them is tested beside it (redis_state_test.c); this looks at the keys.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -36,23 +36,30 @@ async function command(...args) {
   return JSON.parse(stdout);
 }
 
-/** Runs a script for a user; what it answers as an object. */
-async function run(name, user, args = [], { grace = 0 } = {}) {
-  const text =
-    (await readFile(join(SCRIPTS, 'prelude.lua'), 'utf8')) +
-    (await readFile(join(SCRIPTS, `${name}.lua`), 'utf8'));
-  const keys = ['user_connections', 'user_servers', 'user_presence', 'last_seen'];
-  const answer = await command(
-    'EVAL', text, keys.length, ...keys.map((key) => `${key}:${user}`),
-    WINDOW_MS, grace, 'connection:', '', ...args,
-  );
-  if (!Array.isArray(answer) || typeof answer[0] !== 'number') return answer;
-  const [changed, status, inCall, lastSeen, version, at, lingers] = answer;
-  return { changed: changed === 1, status, inCall: inCall === '1', lastSeen, version, at, lingers };
+const PRELUDES = { expire: ['prelude', 'expiry'], reap: ['prelude', 'expiry'] };
+
+/** Runs a script with its own arguments; what it answers. */
+async function run(name, key, args = [], { grace = 0 } = {}) {
+  const files = [...(PRELUDES[name] ?? ['prelude']), name];
+  const texts = await Promise.all(files.map((file) => readFile(join(SCRIPTS, `${file}.lua`), 'utf8')));
+  return command('EVAL', texts.join(''), 1, key, WINDOW_MS, grace, 0, ...args);
 }
 
-const open = (user, conn, server, { idle = 0, again = 0, grace = 0 } = {}) =>
-  run('open', user, [conn, user, 'device', server, CONNECTED_AT, CONNECTED_AT, idle, again], { grace });
+const readTransition = ([changed, status, inCall, lastSeen, version, at, lingers, mended]) => ({
+  changed: changed === 1, status, inCall: inCall === '1', lastSeen, version, at, lingers, mended,
+});
+
+/** Runs a script that makes a transition of a user. */
+const move = async (name, user, args = [], options = {}) =>
+  readTransition(await run(name, `user_connections:${user}`, [user, ...args], options));
+
+const open = (user, conn, server, { idle = 0, again = '', grace = 0 } = {}) =>
+  move('open', user, [conn, user, 'device', server, CONNECTED_AT, CONNECTED_AT, idle, again], { grace });
+
+const renew = (user, conn) => run('renew', `user_connections:${user}`, ['gw-1', user, 1, conn, CONNECTED_AT]);
+
+/** Reaps what has run out: its transitions. */
+const reap = async (options = {}) => (await run('reap', 'presence:v_heartbeat', [100], options)).slice(2).map(readTransition);
 
 before(async () => {
   port = await freePort();
@@ -72,88 +79,118 @@ beforeEach(() => command('FLUSHALL'));
 test('first lease online, last one offline with last_seen, nothing in between', async () => {
   const first = await open('A', 'c1', 'gw-1');
   assert.ok(first.changed && first.status === 'online' && first.lastSeen === '');
+  assert.equal(await command('HGET', 'user_presence:A', 'last_seen'), null);
   assert.equal((await open('A', 'c2', 'gw-2')).changed, false);
   assert.deepEqual((await command('SMEMBERS', 'user_servers:A')).sort(), ['gw-1', 'gw-2']);
-  assert.equal((await run('close', 'A', ['c1'])).changed, false);
+  assert.deepEqual(await command('SMEMBERS', 'presence:online'), ['A']);
+  assert.deepEqual(await command('SMEMBERS', 'server_connections:gw-1'), ['c1']);
+  assert.equal((await move('close', 'A', ['c1'])).changed, false);
   assert.deepEqual(await command('SMEMBERS', 'user_servers:A'), ['gw-2']);
-  const last = await run('close', 'A', ['c2']);
+  const last = await move('close', 'A', ['c2']);
   assert.ok(last.changed && last.status === 'offline' && last.version > first.version);
   assert.equal(await command('GET', 'last_seen:A'), last.lastSeen);
   assert.equal(Math.abs(Date.parse(last.lastSeen) - Date.now()) < 5000, true);
-  assert.equal((await run('close', 'A', ['c2'])).changed, false);
+  assert.equal((await move('close', 'A', ['c2'])).changed, false);
+  assert.deepEqual((await command('KEYS', '*')).sort(), ['last_seen:A', 'presence_history:A', 'user_presence:A']);
 });
 
 test('every routing key lives at most a window, the record five seconds more', async () => {
   await open('A', 'c1', 'gw-1');
-  for (const key of ['connection:c1', 'user_connections:A', 'user_servers:A']) {
+  for (const key of ['connection:c1', 'user_connections:A', 'user_servers:A', 'server_connections:gw-1']) {
     const left = await command('PTTL', key);
     assert.ok(left > 0 && left <= WINDOW_MS, `${key} lives ${left} ms`);
   }
   assert.ok((await command('PTTL', 'user_presence:A')) <= WINDOW_MS + 5000);
+  assert.equal(await command('PTTL', 'last_seen:A'), -2);
+  const [[member, score]] = await command('ZRANGE', 'presence:v_heartbeat', 0, -1, 'WITHSCORES');
+  assert.equal(member, 'c1:A');
+  assert.ok(Math.abs(Number(score) - Date.now() - WINDOW_MS) < 1000);
 });
 
 test('away when every device is idle, online with the first that is not', async () => {
   await open('A', 'c1', 'gw-1');
   await open('A', 'c2', 'gw-1');
-  assert.equal((await run('idle', 'A', ['c1', 1])).changed, false);
-  assert.equal((await run('idle', 'A', ['c2', 1])).status, 'away');
-  const active = await run('idle', 'A', ['c1', 0]);
+  assert.equal((await move('idle', 'A', ['c1', 1])).changed, false);
+  assert.equal((await move('idle', 'A', ['c2', 1])).status, 'away');
+  const active = await move('idle', 'A', ['c1', 0]);
   assert.ok(active.changed && active.status === 'online');
 });
 
-test('what is renewed lives on, what is not is found, once', async () => {
+test('what is renewed lives on, what is not is found, once, with its last sign of life', async () => {
   await open('A', 'c1', 'gw-1');
   await open('A', 'c2', 'gw-2');
   await sleep(WINDOW_MS / 2);
-  assert.equal(await run('renew', 'A', ['c1', CONNECTED_AT]), 1);
+  const renewed = Date.now();
+  assert.equal(await renew('A', 'c1'), '1');
   await sleep(WINDOW_MS * 0.7);
-  assert.equal(await run('renew', 'A', ['c2', CONNECTED_AT]), 0);
-  assert.equal((await run('expire', 'A', ['c2', Date.now()])).changed, false);
+  assert.equal(await renew('A', 'c2'), '0');
+  assert.deepEqual((await reap()).map((made) => made.changed), [false]);
   assert.deepEqual(await command('SMEMBERS', 'user_servers:A'), ['gw-1'], 'while another device lives');
-  assert.equal((await run('expire', 'A', ['c1', Date.now()]))[0], 'later');
+  assert.deepEqual(await reap(), []);
   await sleep(WINDOW_MS);
-  const due = Date.now();
-  const gone = await run('expire', 'A', ['c1', due]);
-  assert.ok(gone.changed && gone.status === 'offline');
-  assert.equal(Date.parse(gone.lastSeen), due - WINDOW_MS);
-  assert.equal((await run('expire', 'A', ['c1', due])).changed, false);
+  const [gone, ...more] = await reap();
+  assert.ok(gone.changed && gone.status === 'offline' && more.length === 0);
+  assert.ok(Math.abs(Date.parse(gone.lastSeen) - renewed) < 500);
+  assert.deepEqual(await reap(), []);
 });
 
 test('a grace holds offline back, and a return within it changes nothing', async () => {
   const grace = 1500;
   await open('A', 'c1', 'gw-1', { grace });
-  const left = await run('close', 'A', ['c1'], { grace });
+  const left = await move('close', 'A', ['c1'], { grace });
   assert.ok(!left.changed && left.status === 'online' && left.lingers > 0);
   assert.equal((await open('A', 'c2', 'gw-1', { grace })).changed, false);
-  await run('close', 'A', ['c2'], { grace });
-  assert.equal((await run('expire', 'A', ['', 0], { grace }))[0], 'later');
+  await move('close', 'A', ['c2'], { grace });
+  assert.deepEqual(await reap({ grace }), []);
   await sleep(grace + 50);
-  const over = await run('expire', 'A', ['', 0], { grace });
+  const [over] = await reap({ grace });
   assert.ok(over.changed && over.status === 'offline' && over.lastSeen);
 });
 
 test('in a call while online; offline takes the call along', async () => {
-  assert.equal((await run('call', 'A', [1])).changed, false);
+  assert.equal((await move('call', 'A', [1])).changed, false);
   await open('A', 'c1', 'gw-1');
-  assert.ok((await run('call', 'A', [1])).inCall);
-  assert.equal((await run('call', 'A', [1])).changed, false);
-  assert.equal((await run('close', 'A', ['c1'])).inCall, false);
+  assert.ok((await move('call', 'A', [1])).inCall);
+  assert.deepEqual(await command('SMEMBERS', 'presence:incall'), ['A']);
+  assert.deepEqual(await command('SMEMBERS', 'presence:online'), ['A'], 'who is in a call is online too');
+  assert.equal((await move('call', 'A', [1])).changed, false);
+  assert.equal((await move('close', 'A', ['c1'])).inCall, false);
+  assert.deepEqual(await command('SMEMBERS', 'presence:incall'), []);
 });
 
 test('a store that lost everything makes no news of a return; one that reaped does', async () => {
   await open('A', 'c1', 'gw-1');
   await command('FLUSHALL');
-  assert.equal((await open('A', 'c1', 'gw-1', { again: 1 })).changed, false);
+  assert.equal((await open('A', 'c1', 'gw-1', { again: CONNECTED_AT })).changed, false);
+  assert.deepEqual(await command('SMEMBERS', 'presence:online'), ['A']);
   await sleep(WINDOW_MS + 50);
-  await run('expire', 'A', ['c1', Date.now()]);
+  await reap();
   await command('DEL', 'user_presence:A');
-  assert.ok((await open('A', 'c1', 'gw-1', { again: 1 })).changed, 'others were told that A had gone');
+  assert.ok((await open('A', 'c1', 'gw-1', { again: CONNECTED_AT })).changed, 'others were told that A had gone');
+});
+
+test('what is not ours under our names is removed, and hurts nobody', async () => {
+  await open('A', 'c1', 'gw-1');
+  for (const key of ['user_connections:A', 'user_servers:A', 'connection:c1', 'presence:v_heartbeat', 'presence:online']) {
+    await command('DEL', key);
+    await command('SET', key, 'garbage');
+    const again = await open('A', 'c1', 'gw-1', { again: CONNECTED_AT });
+    assert.deepEqual([again.status, again.changed, again.mended], ['online', false, 1], key);
+  }
+  await command('HSET', 'user_presence:A', 'version', '1e400', 'status', 'flying', 'left_at', 'soon');
+  assert.equal((await move('close', 'A', ['c1'])).status, 'offline');
+  await command('ZADD', 'presence:v_heartbeat', 1, 'nonsense');
+  assert.deepEqual(await reap(), []);
+  assert.equal(await command('ZCARD', 'presence:v_heartbeat'), 0);
 });
 
 test('ids cannot touch other keys', async () => {
   const odd = 'a:b {c}\r\nDEL x 😀';
   await command('SET', 'x', 1);
   await open(odd, 'c1', 'gw-1');
-  assert.equal((await run('read', odd)).status, 'online');
+  assert.equal((await run('read', `user_connections:${odd}`, [odd]))[0][0], 'online');
   assert.equal(await command('GET', 'x'), '1');
+  await sleep(WINDOW_MS + 50);
+  const [gone] = await reap();
+  assert.ok(gone.changed);
 });

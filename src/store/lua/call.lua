@@ -1,9 +1,10 @@
--- The user is in a call, or no longer. ARGV[5]: '1' or '0'.
-local record = redis.call('HMGET', user_presence, 'status', 'in_call', 'version', 'last_seen')
-local status, in_call, version = record[1] or 'offline', record[2] or '0', tonumber(record[3] or '0')
-if status == 'offline' or in_call == ARGV[5] then
-  return {0, status, in_call, record[4] or '', version, now, 0}
-end
+-- The user is in a call, or no longer. ARGV[4..5]: the user, '1' or '0'.
+choose(ARGV[4])
+mend_user()
+local status, in_call, _, version = view()
+if status == 'offline' or in_call == ARGV[5] then return unchanged() end
 version = math.max(version + 1, now)
-redis.call('HSET', user_presence, 'in_call', ARGV[5], 'version', version, 'updated_at', time_text(now))
-return {1, status, ARGV[5], '', version, now, 0}
+redis.call('HSET', user_presence, 'in_call', ARGV[5], 'version', string.format('%.0f', version), 'updated_at', time_text(now))
+if not cluster then redis.call(ARGV[5] == '1' and 'SADD' or 'SREM', IN_CALL, user) end
+remember(status, version, ARGV[5] == '1' and 'call started' or 'call ended')
+return answer(true, status, ARGV[5], '', version)

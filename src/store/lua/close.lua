@@ -1,8 +1,17 @@
--- Ends a lease. ARGV[5]: conn_id. An unknown one changes nothing.
-if redis.call('SISMEMBER', user_connections, ARGV[5]) == 0 then
-  local record = redis.call('HMGET', user_presence, 'status', 'in_call', 'last_seen', 'version')
-  return {0, record[1] or 'offline', record[2] or '0', record[3] or '', tonumber(record[4] or '0'), now, 0}
+-- Ends a lease. ARGV[4..5]: the user, conn_id. An unknown one, or another user's, changes nothing.
+choose(ARGV[4])
+mend_user()
+local conn = ARGV[5]
+local key = connection_key(conn)
+mend(key, 'hash')
+if redis.call('SISMEMBER', user_connections, conn) == 0 then return unchanged() end
+local server = redis.call('HGET', key, 'server_id') or ''
+redis.call('DEL', key)
+if not cluster then
+  redis.call('ZREM', INDEX, conn .. ':' .. user)
+  redis.call('SREM', 'server_connections:' .. server, conn)
 end
-redis.call('DEL', connection_key(ARGV[5]))
 local live, idle = survey()
-return settle(live, idle, now)
+local result = settle(live, idle, time_text(now), 'disconnected', 'online')
+result[10] = server
+return result

@@ -1,23 +1,34 @@
--- Registers a lease. ARGV[5..11]: conn_id, user, device, server, connected_at, last_heartbeat, idle;
--- ARGV[12]: '1' when the connection held this lease before and the store lost it.
+-- Registers a lease. ARGV[4..12]: the user, conn_id, user_id, device, server, connected_at, last_heartbeat,
+-- idle, and when it was held before and the store lost it: the time of connecting by Redis's own clock, else ''.
 --
 -- A store that was emptied makes no transition of a return: nobody was told that the user had gone. A
 -- user whom a reaper turned offline meanwhile left a last_seen behind that is younger than the
 -- connection: then others were told, and are told again.
-local conn, connected_at = ARGV[5], ARGV[9]
-local known = redis.call('EXISTS', user_presence) == 1
-if ARGV[12] == '1' and not known then
-  local seen = redis.call('GET', last_seen)
-  if not seen or seen < connected_at then
-    redis.call('HSET', user_presence, 'status', ARGV[11] == '1' and 'away' or 'online', 'version', now,
-      'updated_at', time_text(now))
-  end
-end
-local key = connection_key(conn)
-redis.call('HSET', key, 'user_id', ARGV[6], 'device_id', ARGV[7], 'server_id', ARGV[8],
-  'connected_at', connected_at, 'last_heartbeat', ARGV[10], 'idle', ARGV[11])
+choose(ARGV[4])
+mend_user()
+local conn, server, again = ARGV[5], ARGV[8], ARGV[12]
+local key, shown = connection_key(conn), ARGV[11] == '1' and 'away' or 'online'
+mend(key, 'hash')
+redis.call('HSET', key, 'user_id', ARGV[6], 'device_id', ARGV[7], 'server_id', server,
+  'connected_at', ARGV[9], 'last_heartbeat', ARGV[10], 'idle', ARGV[11])
 redis.call('PEXPIRE', key, window)
 redis.call('SADD', user_connections, conn)
 local live, idle = survey()
-refresh_sets()
-return settle(live, idle, now)
+redis.call('PEXPIRE', user_connections, window)
+redis.call('PEXPIRE', user_servers, window)
+if not cluster then
+  local held = 'server_connections:' .. server
+  mend(held, 'set')
+  redis.call('ZADD', INDEX, now + window, conn .. ':' .. user)
+  redis.call('SADD', held, conn)
+  redis.call('PEXPIRE', held, window)
+  redis.call('SADD', ONLINE, user)
+end
+local assumed
+if live > 1 then
+  assumed = idle == live and 'away' or 'online'
+elseif again ~= '' then
+  local seen = time_of(redis.call('GET', last_seen) or '')
+  assumed = (not seen or seen < again) and shown or 'offline'
+end
+return settle(live, idle, nil, 'connected', assumed)

@@ -1,17 +1,54 @@
--- Stands before every script of the state store. One call is one atomic transition of one user.
+-- Stands before every script of the state store that is about users. One call is one atomic step.
 --
--- KEYS: user_connections, user_servers, user_presence, last_seen of the user; then the script's own.
--- ARGV: lease window in ms, offline grace in ms, what stands before and behind a connection's id in its
--- key; then the script's own.
-local user_connections, user_servers, user_presence, last_seen = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local window, grace = tonumber(ARGV[1]), tonumber(ARGV[2])
+-- ARGV: lease window in ms, offline grace in ms, '1' on a cluster; then the script's own. A user stands in
+-- them as in keys: on a cluster in braces. KEYS[1] is a key of the (first) user, or the index.
+--
+-- On a single server a step also keeps the index of leases and the sets of those who are online or in a
+-- call. On a cluster those are in other slots, and the gateway keeps them beside.
+--
+-- A value of the wrong type under one of our names is removed, and counted in `mended`.
+local window, grace, cluster = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1'
 local RECORD_EXTRA = 5000 -- the presence record outlives the leases by so much, for the reaper to see
+local HISTORY_MAX, HISTORY_TTL = 32, 3600000
+local VERSION_MAX = 9e15 -- beyond, numbers are no longer exact
+local INDEX, ONLINE, IN_CALL = 'presence:v_heartbeat', 'presence:online', 'presence:incall'
+local STATUS = {online = 'online', away = 'away', offline = 'offline'}
+local mended = 0
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
+local user, user_connections, user_servers, user_presence, last_seen, history
+local function choose(name)
+  user = name
+  user_connections, user_servers = 'user_connections:' .. name, 'user_servers:' .. name
+  user_presence, last_seen = 'user_presence:' .. name, 'last_seen:' .. name
+  history = 'presence_history:' .. name
+end
+
 local function connection_key(id)
-  return ARGV[3] .. id .. ARGV[4]
+  return cluster and 'connection:' .. user .. ':' .. id or 'connection:' .. id
+end
+
+local function mend(key, kind)
+  local actual = redis.call('TYPE', key).ok
+  if actual ~= kind and actual ~= 'none' then
+    redis.call('UNLINK', key)
+    mended = mended + 1
+  end
+end
+
+local function mend_user()
+  mend(user_connections, 'set')
+  mend(user_servers, 'set')
+  mend(user_presence, 'hash')
+  mend(last_seen, 'string')
+  mend(history, 'list')
+  if not cluster then
+    mend(INDEX, 'zset')
+    mend(ONLINE, 'set')
+    mend(IN_CALL, 'set')
+  end
 end
 
 -- RFC 3339 in UTC with milliseconds (days to civil date as in Howard Hinnant's paper).
@@ -31,18 +68,65 @@ local function time_text(ms)
     math.floor(rest / 3600000), math.floor(rest / 60000) % 60, math.floor(rest / 1000) % 60, rest % 1000)
 end
 
+-- The text if it is such a time, else nil. Texts of this form sort as the times do.
+local function time_of(text)
+  return text and string.match(text, '^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d%.%d%d%dZ$')
+end
+
+local function later(one, other)
+  if not time_of(one) then return other end
+  return one > other and one or other
+end
+
+local function number(text)
+  local value = tonumber(text or '0') or 0
+  return value >= 0 and value <= VERSION_MAX and value or 0
+end
+
+-- What others see of the user: status, in_call, last_seen, version (0: no record tells).
+local function view()
+  local record = redis.pcall('HMGET', user_presence, 'status', 'in_call', 'last_seen', 'version')
+  local status = not record.err and STATUS[record[1]]
+  if status and status ~= 'offline' then
+    return status, record[2] == '1' and '1' or '0', '', number(record[4])
+  end
+  local seen = status and time_of(record[3])
+  if not seen then
+    local kept = redis.pcall('GET', last_seen)
+    seen = type(kept) == 'string' and time_of(kept) or ''
+  end
+  return 'offline', '0', seen, status and number(record[4]) or 0
+end
+
+-- An answer: changed, status, in_call, last_seen, version, time, for how long the user lingers, what was
+-- mended, the user, and the server of a lease that ended.
+local function answer(changed, status, in_call, seen, version, lingers)
+  return {changed and 1 or 0, status, in_call, seen, version, now, lingers or 0, mended, user, ''}
+end
+
+local function unchanged()
+  return answer(false, view())
+end
+
 -- Looks at every connection of the user; those whose record has gone leave the set with it. Sets
--- user_servers to what the living say. Returns how many live and how many of them are idle.
+-- user_servers to what the living say. Returns how many live and how many of them are idle, and the last
+-- sign of life of those who left, where the index tells it.
 local function survey()
-  local live, idle, servers, gone = 0, 0, {}, {}
+  local live, idle, servers, gone, seen = 0, 0, {}, {}, nil
   for _, id in ipairs(redis.call('SMEMBERS', user_connections)) do
-    local record = redis.call('HMGET', connection_key(id), 'server_id', 'idle')
+    local record = redis.pcall('HMGET', connection_key(id), 'server_id', 'idle')
+    if record.err then
+      redis.call('UNLINK', connection_key(id))
+      mended = mended + 1
+    end
     if record[1] then
       live = live + 1
       if record[2] == '1' then idle = idle + 1 end
       servers[record[1]] = true
     else
       gone[#gone + 1] = id
+      local due = not cluster and redis.call('ZSCORE', INDEX, id .. ':' .. user)
+      if due then seen = math.max(seen or 0, tonumber(due) - window) end
     end
   end
   if #gone > 0 then redis.call('SREM', user_connections, unpack(gone)) end
@@ -51,46 +135,66 @@ local function survey()
     servers[server] = nil
   end
   for server in pairs(servers) do redis.call('SADD', user_servers, server) end
-  return live, idle
+  return live, idle, seen
 end
 
--- Brings the presence record in line with the leases. `seen` is the last sign of life known, for when
--- nobody lives any more. Returns what state_transition holds: changed, status, in_call, last_seen,
--- version, time; and until when the user lingers, or 0.
-local function settle(live, idle, seen)
-  local record = redis.call('HMGET', user_presence, 'status', 'version', 'in_call', 'last_seen')
-  local before = record[1] or 'offline'
-  local version = tonumber(record[2] or '0')
-  local in_call = record[3] or '0'
-  local status = live == 0 and 'offline' or idle == live and 'away' or 'online'
-  local lingers = 0
-  if live == 0 and grace > 0 and before ~= 'offline' then
-    lingers = now + grace
-    redis.call('HSET', user_presence, 'linger_until', lingers, 'left_at', time_text(seen), 'device_count', 0)
-    redis.call('PEXPIRE', user_presence, grace + window + RECORD_EXTRA)
-    return {0, before, in_call, '', version, now, lingers}
-  end
-  local changed = status ~= before
-  if changed then
-    version = math.max(version + 1, now)
-    redis.call('HSET', user_presence, 'status', status, 'version', version, 'updated_at', time_text(now))
-    if status == 'offline' then in_call = '0' end
-  end
-  redis.call('HSET', user_presence, 'device_count', live)
-  redis.call('HDEL', user_presence, 'linger_until', 'left_at', unpack(status == 'offline' and {'in_call'} or {'last_seen'}))
-  local last = ''
-  if status == 'offline' then
-    last = changed and time_text(seen) or record[4] or ''
-    if changed then
-      redis.call('HSET', user_presence, 'last_seen', last)
-      redis.call('SET', last_seen, last)
-    end
-  end
+local function remember(status, version, cause)
+  redis.call('LPUSH', history, string.format('%.0f %.0f %s %s', now, version, status, cause))
+  redis.call('LTRIM', history, 0, HISTORY_MAX - 1)
+  redis.call('PEXPIRE', history, HISTORY_TTL)
+end
+
+-- The one door through which what is shown becomes offline.
+local function leave(version, seen, cause)
+  version = math.max(version + 1, now)
+  redis.call('HSET', user_presence, 'status', 'offline', 'version', string.format('%.0f', version), 'device_count', 0,
+    'updated_at', time_text(now), 'last_seen', seen)
+  redis.call('HDEL', user_presence, 'in_call', 'left_at', 'linger_until')
   redis.call('PEXPIRE', user_presence, window + RECORD_EXTRA)
-  return {changed and 1 or 0, status, in_call, last, version, now, lingers}
+  redis.call('SET', last_seen, seen)
+  if not cluster then
+    redis.call('SREM', ONLINE, user)
+    redis.call('SREM', IN_CALL, user)
+  end
+  remember('offline', version, cause)
+  return answer(true, 'offline', '0', seen, version)
 end
 
-local function refresh_sets()
-  redis.call('PEXPIRE', user_connections, window)
-  redis.call('PEXPIRE', user_servers, window)
+-- The last lease has ended, and the grace begins, unless it runs already.
+local function linger(before, in_call, version, seen, until_ms)
+  if until_ms == 0 then
+    until_ms = now + grace
+    if not cluster then redis.call('ZADD', INDEX, until_ms, ':' .. user) end
+  end
+  redis.call('HSET', user_presence, 'status', before, 'version', string.format('%.0f', version), 'device_count', 0,
+    'left_at', seen, 'linger_until', string.format('%.0f', until_ms))
+  redis.call('PEXPIRE', user_presence, until_ms - now + window + RECORD_EXTRA)
+  return answer(false, before, in_call, '', version, math.max(until_ms - now, 1))
+end
+
+-- Brings the presence record in line with the leases. `seen` is when a lease that ended gave its last sign of
+-- life, nil when none ended. `assumed` is what is taken to be shown when no record says it.
+local function settle(live, idle, seen, cause, assumed)
+  local record = redis.call('HMGET', user_presence, 'status', 'version', 'in_call', 'left_at', 'linger_until')
+  local known = STATUS[record[1]]
+  local before, version = known or assumed or 'offline', number(record[2])
+  local in_call = record[3] == '1' and '1' or '0'
+  if seen then seen = later(record[4], seen) end
+  if live == 0 then
+    if before == 'offline' then return unchanged() end
+    seen = seen or time_text(now)
+    if grace > 0 then return linger(before, in_call, version, seen, number(record[5])) end
+    return leave(version, seen, cause)
+  end
+  local status = idle == live and 'away' or 'online'
+  local changed = status ~= before
+  if changed or not known then
+    version = math.max(version + 1, now)
+    redis.call('HSET', user_presence, 'status', status, 'version', string.format('%.0f', version), 'updated_at', time_text(now))
+  end
+  redis.call('HSET', user_presence, 'device_count', live, unpack(seen and {'left_at', seen} or {}))
+  redis.call('HDEL', user_presence, 'last_seen', 'linger_until')
+  redis.call('PEXPIRE', user_presence, window + RECORD_EXTRA)
+  if changed then remember(status, version, cause) end
+  return answer(changed, status, in_call, '', version)
 end

@@ -1,0 +1,19 @@
+-- A gateway's record. KEYS[1]: the record. ARGV: 'put' or 'release', the instance, window in ms, connections,
+-- started_at, draining, peer_address.
+--
+-- Whoever finds the record of another instance does not touch it: {'taken', instance, started_at, ms left}.
+-- Else {'kept'}, or {'made'} when there was none.
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind ~= 'hash' and kind ~= 'none' then redis.call('UNLINK', KEYS[1]) end
+local record = redis.call('HMGET', KEYS[1], 'instance', 'started_at')
+if record[1] and record[1] ~= ARGV[2] then
+  return {'taken', record[1], record[2] or '', redis.call('PTTL', KEYS[1])}
+end
+if ARGV[1] == 'release' then
+  redis.call('DEL', KEYS[1])
+else
+  redis.call('HSET', KEYS[1], 'instance', ARGV[2], 'connections', ARGV[4], 'started_at', ARGV[5], 'draining', ARGV[6],
+    'peer_address', ARGV[7])
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+end
+return {record[1] and 'kept' or 'made'}

@@ -1,0 +1,13 @@
+-- The list of gateways, by when each counts as gone. KEYS[1]: the list. ARGV: 'put', 'drop' or 'list'; the gateway
+-- and for how many ms, or how many at most.
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind ~= 'zset' and kind ~= 'none' then redis.call('UNLINK', KEYS[1]) end
+if ARGV[1] == 'put' then
+  return redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[2])
+elseif ARGV[1] == 'drop' then
+  return redis.call('ZREM', KEYS[1], ARGV[2])
+end
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+return redis.call('ZRANGE', KEYS[1], 0, tonumber(ARGV[2]) - 1)

@@ -1,0 +1,219 @@
+#include "base/time_text.h"
+#include "store/redis_state_inside.h"
+
+#include <stdlib.h>
+
+enum lease_step { STEP_OPEN, STEP_IDLE, STEP_CLOSE, STEP_CALL };
+
+/* One operation on its way. Texts are copied: what borrowed them has returned by the time of the answer. */
+struct lease_call {
+    struct redis_state *state;
+    void (*done)(void *arg, enum state_status status, const struct state_transition *transition);
+    void *arg;
+    enum lease_step step;
+    bool set; /* idle, or in a call */
+    struct lease lease;
+    char conn[ULID_TEXT_LEN];
+    char user[USER_ID_BYTES_MAX];
+    char device[DEVICE_ID_BYTES_MAX];
+    char gateway[GATEWAY_ID_BYTES_MAX];
+};
+
+static struct slice conn_of(const struct lease_call *call)
+{
+    return (struct slice){call->conn, sizeof(call->conn)};
+}
+
+static void finish(struct lease_call *call, enum state_status status,
+                   const struct state_transition *transition)
+{
+    static const struct state_transition nothing;
+    struct redis_state *state = call->state;
+    call->done(call->arg, status, transition ? transition : &nothing);
+    free(call);
+    redis_state_end(state);
+}
+
+/* ---- what a cluster keeps beside the script ---- */
+
+static void keep_beside(struct lease_call *call, const struct resp_value *reply,
+                        const struct state_transition *transition)
+{
+    struct redis_state *state = call->state;
+    struct slice conn = conn_of(call);
+    if (call->step == STEP_OPEN)
+        redis_state_hold(state, call->lease.gateway_id, conn, call->lease.user_id);
+    if (call->step == STEP_CLOSE) {
+        redis_state_index(state, conn, call->lease.user_id, -1, NULL, NULL);
+        redis_state_let_go(state, redis_state_left_gateway(reply), conn);
+    }
+    /* opening tells them in any case: they may have been lost */
+    if (transition->changed || call->step == STEP_OPEN)
+        redis_state_crowd(state, &transition->presence);
+}
+
+static void answered(void *arg, const struct resp_value *reply)
+{
+    struct lease_call *call = arg;
+    struct state_transition transition;
+    if (!redis_state_read_transition(call->state, reply, call->lease.user_id, &transition)) {
+        finish(call, STATE_UNAVAILABLE, NULL);
+        return;
+    }
+    if (call->state->keys.cluster)
+        keep_beside(call, reply, &transition);
+    finish(call, STATE_OK, &transition);
+}
+
+/* ---- the scripts ---- */
+
+/* When the connection was made, by Redis's clock: both clocks as they are now, so that a gateway's wrong one
+ * does no harm. Redis's is known from its last answer; before the first, ours must do. */
+static struct slice connected_by_redis(const struct lease_call *call, char out[TIME_TEXT_LEN])
+{
+    if (!call->lease.again)
+        return SLICE("");
+    const struct redis_state *state = call->state;
+    time_text_write(out, call->lease.connected_at_ms + state->redis_ahead_ms);
+    return (struct slice){out, TIME_TEXT_LEN};
+}
+
+static void run_open(struct lease_call *call)
+{
+    char name[REDIS_KEY_BYTES_MAX], connected[TIME_TEXT_LEN], heartbeat[TIME_TEXT_LEN];
+    char again[TIME_TEXT_LEN];
+    const struct lease *lease = &call->lease;
+    time_text_write(connected, lease->connected_at_ms);
+    time_text_write(heartbeat, lease->last_heartbeat_ms);
+    const struct slice arguments[] = {redis_state_name(call->state, name, lease->user_id),
+                                      conn_of(call),
+                                      lease->user_id,
+                                      lease->device_id,
+                                      lease->gateway_id,
+                                      {connected, sizeof(connected)},
+                                      {heartbeat, sizeof(heartbeat)},
+                                      lease->idle ? SLICE("1") : SLICE("0"),
+                                      connected_by_redis(call, again)};
+    redis_state_run(call->state, REDIS_STATE_OPEN, lease->user_id, arguments,
+                    sizeof(arguments) / sizeof(arguments[0]), answered, call);
+}
+
+static void run_other(struct lease_call *call)
+{
+    char name[REDIS_KEY_BYTES_MAX];
+    struct slice flag = call->set ? SLICE("1") : SLICE("0");
+    struct slice user = redis_state_name(call->state, name, call->lease.user_id);
+    const struct slice arguments[] = {user, conn_of(call), flag};
+    const struct slice of_call[] = {user, flag};
+    if (call->step == STEP_CALL)
+        redis_state_run(call->state, REDIS_STATE_CALL, call->lease.user_id, of_call, 2, answered,
+                        call);
+    else
+        redis_state_run(call->state, call->step == STEP_IDLE ? REDIS_STATE_IDLE : REDIS_STATE_CLOSE,
+                        call->lease.user_id, arguments, call->step == STEP_IDLE ? 3 : 2, answered,
+                        call);
+}
+
+static void entered(void *arg, const struct resp_value *reply)
+{
+    struct lease_call *call = arg;
+    if (!redis_state_is(reply, RESP_INTEGER))
+        finish(call, STATE_UNAVAILABLE, NULL);
+    else if (call->step == STEP_OPEN)
+        run_open(call);
+    else
+        run_other(call);
+}
+
+/* ---- calls ---- */
+
+static struct slice keep(char *out, struct slice text)
+{
+    if (text.len)
+        memcpy(out, text.data, text.len);
+    return (struct slice){out, text.len};
+}
+
+/* NULL when it was answered already. */
+static struct lease_call *start(struct state_store *store, enum lease_step step,
+                                struct slice user_id,
+                                void (*done)(void *arg, enum state_status status,
+                                             const struct state_transition *transition),
+                                void *arg)
+{
+    static const struct state_transition nothing;
+    struct redis_state *state = redis_state_of(store);
+    /* what ends a lease of ours harms nobody, whoever has our id by now */
+    bool may = step == STEP_CLOSE || redis_state_may_write(state);
+    struct lease_call *call = may ? malloc(sizeof(*call)) : NULL;
+    if (!call) {
+        done(arg, STATE_UNAVAILABLE, &nothing);
+        return NULL;
+    }
+    *call = (struct lease_call){.state = state, .done = done, .arg = arg, .step = step};
+    call->lease.user_id = keep(call->user, user_id);
+    redis_state_begin(state);
+    return call;
+}
+
+void redis_state_open(struct state_store *store, const struct lease *lease,
+                      void (*done)(void *arg, enum state_status status,
+                                   const struct state_transition *transition),
+                      void *arg)
+{
+    struct lease_call *call = start(store, STEP_OPEN, lease->user_id, done, arg);
+    if (!call)
+        return;
+    call->lease = *lease;
+    call->lease.user_id = (struct slice){call->user, lease->user_id.len};
+    call->lease.device_id = keep(call->device, lease->device_id);
+    call->lease.gateway_id = keep(call->gateway, lease->gateway_id);
+    ulid_write(call->conn, &lease->conn_id);
+    if (call->state->keys.cluster)
+        redis_state_index(call->state, conn_of(call), call->lease.user_id,
+                          call->state->options.lease_window_ms, entered, call);
+    else
+        run_open(call);
+}
+
+void redis_state_set_idle(struct state_store *store, struct slice user_id,
+                          const struct ulid *conn_id, bool idle,
+                          void (*done)(void *arg, enum state_status status,
+                                       const struct state_transition *transition),
+                          void *arg)
+{
+    struct lease_call *call = start(store, STEP_IDLE, user_id, done, arg);
+    if (!call)
+        return;
+    call->set = idle;
+    ulid_write(call->conn, conn_id);
+    run_other(call);
+}
+
+void redis_state_close(struct state_store *store, struct slice user_id, const struct ulid *conn_id,
+                       void (*done)(void *arg, enum state_status status,
+                                    const struct state_transition *transition),
+                       void *arg)
+{
+    struct lease_call *call = start(store, STEP_CLOSE, user_id, done, arg);
+    if (!call)
+        return;
+    ulid_write(call->conn, conn_id);
+    int64_t grace_ms = call->state->options.offline_grace_ms;
+    if (call->state->keys.cluster && grace_ms > 0)
+        redis_state_index(call->state, SLICE_NONE, call->lease.user_id, grace_ms, entered, call);
+    else
+        run_other(call);
+}
+
+void redis_state_set_call(struct state_store *store, struct slice user_id, bool in_call,
+                          void (*done)(void *arg, enum state_status status,
+                                       const struct state_transition *transition),
+                          void *arg)
+{
+    struct lease_call *call = start(store, STEP_CALL, user_id, done, arg);
+    if (!call)
+        return;
+    call->set = in_call;
+    run_other(call);
+}
