@@ -1,0 +1,65 @@
+/**
+ * Starts `rollcall ledger` for a test, with a free loopback port and a directory of its own; started again,
+ * it has the same of both. Ended by its id.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { SOON_MS, within } from './client.mjs';
+import { freePorts } from './redis.mjs';
+import { ROLLCALL_BIN } from './server.mjs';
+
+export const PEER_SECRET = 'a secret of thirty-two bytes, say';
+
+const START_LINE = /^rollcall: ledger on \S+:(\d+)$/;
+
+/** Made, but not started: `start()` does that. */
+export async function makeLedger() {
+  const directory = await mkdtemp(join(tmpdir(), 'rollcall-ledger-e2e-'));
+  const [port] = await freePorts(1);
+  const path = join(directory, 'ledger.db');
+  let child;
+  let log = '';
+  return {
+    path,
+    url: `remote://127.0.0.1:${port}`,
+    log: () => log,
+    get pid() {
+      return child.pid;
+    },
+
+    async start() {
+      const { ROLLCALL_BIN: _ours, ...env } = process.env;
+      const place = ['--peer-listen', `127.0.0.1:${port}`, '--ledger', `sqlite:${path}`];
+      const set = ['--set', `peer.secret=${PEER_SECRET}`, '--data-dir', directory];
+      child = spawn(ROLLCALL_BIN, ['ledger', ...place, ...set], {
+        env,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      child.stderr.setEncoding('utf8').on('data', (text) => {
+        log += text;
+      });
+      const lines = createInterface({ input: child.stdout });
+      const [line] = await within(SOON_MS, once(lines, 'line'), () => `start line: ${log}`);
+      if (Number(START_LINE.exec(line)?.[1]) !== port) throw new Error(`start line: ${line}`);
+    },
+
+    /** Its exit code, or the signal it died of. */
+    async stop(signal = 'SIGTERM') {
+      if (child.exitCode === null && child.signalCode === null) {
+        const gone = once(child, 'exit');
+        child.kill(signal);
+        await within(SOON_MS, gone, 'end of the ledger');
+      }
+      return child.exitCode ?? child.signalCode;
+    },
+
+    async remove() {
+      if (child !== undefined) await this.stop('SIGKILL');
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
