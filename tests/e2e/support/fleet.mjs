@@ -54,8 +54,13 @@ async function startLedger(directory) {
       ],
       { env, stdio: ['ignore', 'pipe', 'pipe'] },
     );
-    child.stderr.resume();
-    await once(child.stdout, 'data');
+    let log = '';
+    child.stderr.on('data', (text) => {
+      log += text;
+    });
+    const ended = once(child, 'exit').then(() => Promise.reject(new Error(`the ledger ended: ${log}`)));
+    await Promise.race([once(child.stdout, 'data'), ended]);
+    ended.catch(() => {});
     child.stdout.resume();
     return child;
   };
