@@ -28,6 +28,8 @@
 
 enum { GATEWAY_ERROR_TEXT_MAX = 512 };
 
+struct handover_board;
+
 /* What the gateways of a process share. Borrowed until the last is freed. */
 struct gateway_parts {
     const struct config *config;
@@ -38,6 +40,7 @@ struct gateway_parts {
     struct mailbox_exchange *exchange;
     struct ledger *ledger;
     struct exposition *exposition;
+    struct handover_board *board; /* NULL: a worker alone */
     const struct jwt_signer *dev_signer; /* NULL without --dev */
     size_t workers;
     size_t connections_max; /* of each gateway */

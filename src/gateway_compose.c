@@ -2,6 +2,7 @@
 #include "base/container.h"
 #include "gateway_inside.h"
 #include "presence/push.h"
+#include "rest/handover.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,6 +140,8 @@ static bool compose_planes(struct gateway *gateway)
     gateway->rest.drain_arg = gateway->parts.drain_arg;
     gateway->rest.connections_max = gateway->parts.connections_max;
     gateway->rest.worker = gateway->index;
+    if (gateway->parts.board)
+        handover_board_put(gateway->parts.board, gateway->index, &gateway->rest, &gateway->mailbox);
     gateway->rest.polling = &gateway->polling;
     list_init(&gateway->rest.https);
     list_init(&gateway->rest.echoes);

@@ -6,6 +6,7 @@
 #include "gateway.h"
 #include "ledger/breaker_ledger.h"
 #include "ledger_choice.h"
+#include "rest/handover.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -156,8 +157,10 @@ static bool make_state(struct server *server)
     });
     server->parts.exchange = mailbox_exchange_make(server->parts.workers, server->parts.hash_seed);
     server->parts.exposition = calloc(1, sizeof(struct exposition));
+    server->parts.board = handover_board_make(server->parts.workers);
     return (server->parts.state && server->parts.circles && server->parts.typing &&
-            server->parts.exchange && server->parts.calls && server->parts.exposition) ||
+            server->parts.exchange && server->parts.calls && server->parts.exposition &&
+            server->parts.board) ||
            fail("start", "out of memory");
 }
 
@@ -347,6 +350,7 @@ static void free_parts(struct server *server)
     for (size_t i = 0; i < server->parts.workers; i++)
         gateway_free(&server->gateways[i]);
     mailbox_exchange_free(&server->parts.exchange);
+    handover_board_free(&server->parts.board);
     memory_circles_free(&server->parts.circles);
     memory_state_free(&server->parts.state);
     memory_calls_free(&server->parts.calls);
