@@ -35,6 +35,7 @@ struct load {
     struct question *newest;
     size_t question_count;
     uint64_t ticket;
+    bool refreshes; /* a circle that is known, but aged */
     uint8_t user_id_len;
     char user_id[];
 };
@@ -64,7 +65,7 @@ void audience_free(struct audience *audience)
 
 bool audience_idle(const struct audience *audience)
 {
-    return audience->loads.size == 0;
+    return audience->loads.size == 0 && audience->asking == 0;
 }
 
 /* ---- asking ---- */
@@ -90,6 +91,13 @@ static struct question *take_oldest(struct load *load)
     return oldest;
 }
 
+/* A circle that was known became one of nobody. */
+static void forget_alone(struct load *load)
+{
+    if (load->refreshes)
+        circle_drop(load->plane->audience.circles, load_user(load));
+}
+
 /* A circle with nobody in it is not kept: every user without contacts would pay for it, and reading it
  * again costs the ledger one look. It answers those who asked, if nothing has changed since. */
 static bool is_alone(const struct circle *circle)
@@ -103,7 +111,9 @@ static void loaded(void *arg, const struct circle *circle)
     struct audience *audience = &load->plane->audience;
     struct question *question;
     bool alone = circle && is_alone(circle);
-    if (circle && !alone)
+    if (alone)
+        forget_alone(load);
+    else if (circle)
         circle_put(audience->circles, load_user(load), load->ticket, circle);
     table_remove(&audience->loads, &load->node);
     while ((question = take_oldest(load)) != NULL) {
@@ -139,37 +149,65 @@ static void wait_for(struct load *load, struct question *question)
     load->question_count++;
 }
 
+/* Begins to read a circle; NULL: there is no room. Those who are to wait must do so before it is sent. */
+static struct load *make_load(struct presence_plane *plane, struct slice user_id, uint64_t ticket)
+{
+    struct load *load = NULL;
+    if (plane->audience.loads.size < AUDIENCE_LOADS_MAX)
+        load = malloc(sizeof(*load) + user_id.len);
+    if (!load)
+        return NULL;
+    *load = (struct load){.plane = plane, .ticket = ticket, .user_id_len = (uint8_t)user_id.len};
+    memcpy(load->user_id, user_id.data, user_id.len);
+    table_insert(&plane->audience.loads, &load->node, load_user(load));
+    metrics_count(plane->metrics, METRIC_CIRCLE_MISSES);
+    return load;
+}
+
+static void send_load(struct load *load)
+{
+    circle_load(load->plane->ledger, load_user(load), loaded, load);
+}
+
 /* The question waits for a load that is under way, or begins one. */
 static void load_circle(struct question *question, uint64_t ticket)
 {
-    struct presence_plane *plane = question->plane;
     struct slice user_id = {question->user_id, question->user_id_len};
-    struct load *load = find_load(plane, user_id);
+    struct load *load = find_load(question->plane, user_id);
     if (load) {
         wait_for(load, question);
         return;
     }
-    if (plane->audience.loads.size < AUDIENCE_LOADS_MAX)
-        load = malloc(sizeof(*load) + user_id.len);
+    load = make_load(question->plane, user_id, ticket);
     if (!load) {
         answer(question, NULL);
         return;
     }
-    *load = (struct load){.plane = plane, .ticket = ticket, .user_id_len = (uint8_t)user_id.len};
-    memcpy(load->user_id, user_id.data, user_id.len);
     wait_for(load, question);
-    table_insert(&plane->audience.loads, &load->node, load_user(load));
-    metrics_count(plane->metrics, METRIC_CIRCLE_MISSES);
-    circle_load(plane->ledger, load_user(load), loaded, load);
+    send_load(load);
+}
+
+/* Nobody waits for it: what is cached serves until it is there, and if the ledger cannot tell, longer. */
+static void refresh(struct presence_plane *plane, struct slice user_id, uint64_t ticket)
+{
+    struct load *load = find_load(plane, user_id) ? NULL : make_load(plane, user_id, ticket);
+    if (!load)
+        return;
+    load->refreshes = true;
+    send_load(load);
 }
 
 static void heard(void *arg, enum state_status status, const struct circle_audience *audience)
 {
     struct question *question = arg;
+    question->plane->audience.asking--;
     if (status != STATE_OK) {
         answer(question, NULL);
     } else if (audience->known) {
         metrics_count(question->plane->metrics, METRIC_CIRCLE_HITS);
+        if (audience->aged)
+            refresh(question->plane, (struct slice){question->user_id, question->user_id_len},
+                    audience->ticket);
         answer(question, &audience->circle);
     } else if (question->is_alone && question->alone_ticket == audience->ticket) {
         answer(question, &question->alone);
@@ -180,6 +218,7 @@ static void heard(void *arg, enum state_status status, const struct circle_audie
 
 static void ask_cache(struct question *question)
 {
+    question->plane->audience.asking++;
     circle_audience(question->plane->audience.circles,
                     (struct slice){question->user_id, question->user_id_len}, heard, question);
 }

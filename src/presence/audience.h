@@ -8,8 +8,8 @@
  *                    already, and all others but those in `except`, the blocked, may have it
  *
  * Questions about one user are answered in the order they were asked; while a circle is loaded, those
- * who ask for it wait together. Without an answer from the ledger a change reaches no contact: presence
- * fails softly, and who looks sees it.
+ * who ask for it wait together. An aged circle serves while it is read anew. Where the cache misses and the
+ * ledger does not answer, a change reaches no contact: presence fails softly, and who looks sees it.
  *
  * Part of the presence plane, on its thread. A plane without a circle store has no audience at all.
  */
@@ -37,12 +37,13 @@ enum {
 struct audience {
     struct circle_store *circles; /* NULL: none */
     struct table loads;
+    size_t asking; /* questions to the circle store under way */
 };
 
 bool audience_init(struct audience *audience, struct circle_store *circles, uint64_t hash_seed);
 void audience_free(struct audience *audience);
 
-/* Whether nobody waits for the ledger. */
+/* Whether nobody waits for the ledger or the circle store. */
 bool audience_idle(const struct audience *audience);
 
 /* Finds out a user's circle with the contacts that are online. `done` runs once, also before this

@@ -1,6 +1,7 @@
 #include "presence/look.h"
 
 #include "base/container.h"
+#include "presence/recall.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ struct look {
     struct slice *users;
     struct privacy_decision *decisions;
     struct presence *known; /* what the ledger remembers: last seen and version */
+    bool *undecided;        /* of these nothing can be said now */
 };
 
 static struct look *make_look(struct slice viewer, const struct slice *users, size_t count)
@@ -27,8 +29,8 @@ static struct look *make_look(struct slice viewer, const struct slice *users, si
     size_t bytes = viewer.len;
     for (size_t i = 0; i < count; i++)
         bytes += users[i].len;
-    size_t per_user =
-        sizeof(struct slice) + sizeof(struct privacy_decision) + sizeof(struct presence);
+    size_t per_user = sizeof(struct slice) + sizeof(struct privacy_decision) +
+                      sizeof(struct presence) + sizeof(bool);
     struct look *look = malloc(sizeof(*look) + count * per_user + bytes);
     if (!look)
         return NULL;
@@ -37,7 +39,9 @@ static struct look *make_look(struct slice viewer, const struct slice *users, si
     look->known = (struct presence *)(look + 1);
     look->users = (struct slice *)(look->known + count);
     look->decisions = (struct privacy_decision *)(look->users + count);
-    char *at = (char *)(look->decisions + count);
+    look->undecided = (bool *)(look->decisions + count);
+    memset(look->undecided, 0, count * sizeof(bool));
+    char *at = (char *)(look->undecided + count);
     memcpy(at, viewer.data, viewer.len);
     look->viewer = (struct slice){at, viewer.len};
     at += viewer.len;
@@ -65,7 +69,7 @@ static void read_state(void *arg, enum state_status status, const struct presenc
 {
     struct look *look = arg;
     for (size_t i = 0; i < look->count; i++) {
-        if (status == STATE_OK && i < count) {
+        if (status == STATE_OK && i < count && !look->undecided[i]) {
             struct presence merged = merge(&presences[i], &look->known[i]);
             look->known[i] = privacy_apply(&merged, look->decisions[i]);
         } else {
@@ -94,37 +98,80 @@ static void give_up(const struct look_handler *handler, const struct slice *user
     handler->done(handler->arg, false, NULL, 0);
 }
 
-static void decide(struct look *look, const struct ledger_profiles_outcome *outcome)
+static void decide(struct look *look, size_t index, const struct ledger_profile *profile)
 {
-    for (size_t i = 0; i < look->count; i++) {
-        const struct ledger_profile *profile = &outcome->profiles[i];
-        look->decisions[i] = privacy_decide(look->viewer, profile);
-        look->known[i] = (struct presence){
-            .last_seen_ms = profile->last_seen_ms ? profile->last_seen_ms : TIME_NONE,
-            .version = (int64_t)profile->presence_version,
-        };
-    }
+    look->decisions[index] = privacy_decide(look->viewer, profile);
+    look->known[index] = (struct presence){
+        .last_seen_ms = profile->last_seen_ms ? profile->last_seen_ms : TIME_NONE,
+        .version = (int64_t)profile->presence_version,
+    };
+}
+
+/* Views are set, then the state is read. */
+static void go_on(struct look *look)
+{
     list_remove(&look->of_plane);
     if (look->handler.decided)
         look->handler.decided(look->handler.arg, look->users, look->decisions, look->count);
+    state_read(look->plane->store, look->users, look->count, read_state, look);
+}
+
+static void end_undecided(struct look *look)
+{
+    list_remove(&look->of_plane);
+    give_up(&look->handler, look->users, look->count);
+    free(look);
+}
+
+/* Whether something changed while it was asked about; then it is asked again, as often as may be. */
+static bool ask_again(struct look *look)
+{
+    if (!look->outdated)
+        return false;
+    if (look->reads < LOOK_READS_MAX)
+        ask(look);
+    else
+        end_undecided(look);
+    return true;
+}
+
+/* A subscription needs a view for each user; a query may leave some open. */
+static void recalled(void *arg, const struct recall *recalls)
+{
+    struct look *look = arg;
+    size_t known = 0;
+    if (ask_again(look))
+        return;
+    for (size_t i = 0; recalls && i < look->count; i++) {
+        look->undecided[i] = !recalls[i].known;
+        known += recalls[i].known;
+        if (recalls[i].known)
+            decide(look, i, &recalls[i].profile);
+        else
+            look->decisions[i] = (struct privacy_decision){.view = PRIVACY_HIDDEN};
+    }
+    if (known == 0 || (known < look->count && look->handler.decided))
+        end_undecided(look);
+    else
+        go_on(look);
 }
 
 static void read_profiles(void *arg, const struct ledger_profiles_outcome *outcome)
 {
     struct look *look = arg;
-    bool answered = outcome->status == LEDGER_OK;
-    if (answered && look->outdated && look->reads < LOOK_READS_MAX) {
-        ask(look);
+    if (recall_helps(outcome->status)) {
+        recall_profiles(look->plane, look->viewer, look->users, look->count, recalled, look);
         return;
     }
-    if (!answered || look->outdated) {
-        list_remove(&look->of_plane);
-        give_up(&look->handler, look->users, look->count);
-        free(look);
+    if (outcome->status != LEDGER_OK) {
+        end_undecided(look);
         return;
     }
-    decide(look, outcome);
-    state_read(look->plane->store, look->users, look->count, read_state, look);
+    if (ask_again(look))
+        return;
+    for (size_t i = 0; i < look->count; i++)
+        decide(look, i, &outcome->profiles[i]);
+    go_on(look);
 }
 
 void presence_look(struct presence_plane *plane, struct slice viewer, const struct slice *users,

@@ -4,9 +4,13 @@
  *
  * `decided` (may be NULL) runs when the views are known and before the state is read: a subscriber sets
  * its subscriptions' views there, so that no change falls between. If what may be seen changed while the
- * ledger was asked, it is asked again, so that no old setting wins. `undecided` (may be NULL) runs
- * instead of it when the ledger could not answer. `done` runs once, last; with ok false nothing is known. While the state store is out of reach presences come
- * back as unknown and stale.
+ * ledger was asked, it is asked again, so that no old setting wins. `done` runs once, last; with ok false
+ * nothing is known. While the state store is out of reach presences come back as unknown and stale.
+ *
+ * When the ledger cannot answer, the cached circles decide as far as they are known (recall.h). Of whom they
+ * are not, nothing can be said: a look that is to set views is then given up, and so is one that knows of
+ * nobody; `undecided` (may be NULL) runs instead of `decided`. A mere query shows such a user as unknown and
+ * stale.
  */
 #ifndef ROLLCALL_PRESENCE_LOOK_H
 #define ROLLCALL_PRESENCE_LOOK_H
