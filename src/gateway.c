@@ -64,24 +64,33 @@ bool gateway_use(struct gateway *gateway, struct key_set *keys, struct tls_conte
 
 /* ---- time ---- */
 
-static void report(struct gateway *gateway)
+struct gateway_info gateway_describe(const struct gateway *gateway)
 {
-    struct gateway_info info = {
+    const struct fleet *fleet = gateway->parts.fleet;
+    return (struct gateway_info){
         .gateway_id = gateway->handlers.gateway_id,
         .connections = gateway->handlers.session_count,
         .started_at_ms = gateway->parts.started_at_ms,
         .draining = gateway->handlers.draining,
+        .peer_address = fleet ? slice_of(fleet->peer_address) : SLICE(""),
     };
-    state_put_gateway(gateway->store, &info);
-    gateway->connections_reported = info.connections;
-    gateway->reported_at_ms = gateway->loop.clock.now_ms;
 }
 
-/* When a count that has changed is due to be told (monotonic); INT64_MAX: it is the one told. */
+void gateway_report(struct gateway *gateway)
+{
+    struct gateway_info info = gateway_describe(gateway);
+    gateway->connections_reported = info.connections;
+    gateway->reported_at_ms = gateway->loop.clock.now_ms;
+    if (gateway->claim == GATEWAY_CLAIMED)
+        state_put_gateway(gateway->store, &info);
+}
+
+/* When a count that has changed is due to be told (monotonic); INT64_MAX: it is the one told, or it is told with
+ * the housekeeping, which is soon enough for a fleet. */
 static int64_t report_due_ms(const struct gateway *gateway)
 {
     bool told = gateway->handlers.session_count == gateway->connections_reported;
-    return told ? INT64_MAX : gateway->reported_at_ms + REPORT_MS;
+    return told || gateway->parts.fleet ? INT64_MAX : gateway->reported_at_ms + REPORT_MS;
 }
 
 static int turn_wait_ms(const struct gateway *gateway)
@@ -100,7 +109,7 @@ static void turn(struct gateway *gateway)
 {
     loop_turn(&gateway->loop, turn_wait_ms(gateway));
     if (gateway->loop.clock.now_ms >= report_due_ms(gateway))
-        report(gateway);
+        gateway_report(gateway);
     last_seen_tick(&gateway->last_seen);
 }
 
@@ -108,21 +117,16 @@ void gateway_housekeep(struct wheel_timer *timer)
 {
     struct gateway *gateway = CONTAINER_OF(timer, struct gateway, housekeeping);
     int64_t now_ms = gateway->loop.clock.now_ms;
-    report(gateway);
+    gateway_report(gateway);
+    gateway_backends_tick(gateway);
     gateway_messages_tick(&gateway->messages);
     last_seen_tick(&gateway->last_seen);
     memory_pressure_check(&gateway->rest);
     metrics_set(&gateway->metrics, METRIC_ROUTING_KEYS_COUNT, (int64_t)gateway->router.routes.size);
     metrics_set(&gateway->metrics, METRIC_REDIS_AVAILABLE, state_available(gateway->store));
     metrics_set(&gateway->metrics, METRIC_GATEWAY_REDIS_AVAILABLE, state_available(gateway->store));
-    if (gateway->index == 0) {
-        struct memory_state_counts counts = memory_state_count(gateway->parts.state, now_ms);
-        metrics_set(&gateway->metrics, METRIC_ROUTING_MULTI_DEVICE_USERS,
-                    (int64_t)counts.users_multi_device);
-        metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_ENTRIES,
-                    (int64_t)counts.leases_overdue);
+    if (gateway->index == 0)
         exposition_sample(gateway->parts.exposition, now_ms);
-    }
     loop_set_timer(&gateway->loop, timer, now_ms + HOUSEKEEPING_MS);
 }
 
@@ -152,6 +156,12 @@ void gateway_received(void *arg, struct slice topic, struct slice payload)
         delivery_received(&gateway->delivery, payload);
 }
 
+void gateway_gap(void *arg, struct slice topic)
+{
+    (void)arg;
+    (void)topic;
+}
+
 void gateway_close_session(void *arg, struct slice user_id, const struct ulid *conn_id)
 {
     struct session *session = session_find(arg, user_id, conn_id);
@@ -176,7 +186,8 @@ bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_E
         .unsent_bytes_max = config->socket_unsent_bytes_max,
     };
     return listener_open(&gateway->listener, &gateway->loop, &options, accepted, &gateway->rest,
-                         error);
+                         error) &&
+           gateway_backends_listen(gateway, error);
 }
 
 uint16_t gateway_port(const struct gateway *gateway)
@@ -188,6 +199,8 @@ void gateway_start(struct gateway *gateway)
 {
     char topic[ROUTER_TOPIC_BYTES_MAX];
     bus_subscribe(gateway->bus, delivery_topic(topic, gateway->handlers.gateway_id));
+    bus_subscribe(gateway->bus, BUS_TOPIC_ALL);
+    gateway_backends_start(gateway);
     gateway_housekeep(&gateway->housekeeping);
     gateway_reap(&gateway->reaping);
     gateway_messages_start(&gateway->messages);

@@ -14,14 +14,11 @@
 #include "auth/key_set.h"
 #include "bus/mailbox_bus.h"
 #include "config/config.h"
+#include "embedded.h"
+#include "fleet.h"
 #include "ledger/ledger.h"
 #include "metrics/exposition.h"
 #include "socket/tls.h"
-#include "store/memory_calls.h"
-#include "store/memory_circle.h"
-#include "store/memory_state.h"
-#include "store/memory_typing.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,10 +30,8 @@ struct handover_board;
 /* What the gateways of a process share. Borrowed until the last is freed. */
 struct gateway_parts {
     const struct config *config;
-    struct memory_state *state;
-    struct memory_circles *circles;
-    struct memory_typing *typing;
-    struct memory_calls *calls;
+    struct embedded *embedded; /* one of the two is NULL */
+    struct fleet *fleet;
     struct mailbox_exchange *exchange;
     struct ledger *ledger;
     struct exposition *exposition;
@@ -48,6 +43,9 @@ struct gateway_parts {
     uint64_t hash_seed;
     void (*drain)(void *arg); /* an administrator wants the process drained; any thread */
     void *drain_arg;
+    /* Of a fleet: this gateway's id is its own (NULL), or why it is not; any thread. */
+    void (*claimed)(void *arg, const char *refusal);
+    void *claimed_arg;
 };
 
 struct gateway;

@@ -1,4 +1,4 @@
-/* The composition root of one worker: the one place that names its backends and puts its parts together. */
+/* The composition root of one worker: the one place that puts its parts together. */
 #include "base/container.h"
 #include "gateway_inside.h"
 #include "presence/push.h"
@@ -19,18 +19,9 @@ static void compose_identity(struct gateway *gateway)
 
 static bool compose_ports(struct gateway *gateway)
 {
-    gateway->store = memory_state_store(gateway->parts.state, &gateway->loop.clock);
-    gateway->bus = mailbox_bus_make(gateway->parts.exchange, gateway->index, &gateway->mailbox,
-                                    &gateway->metrics, gateway_received, gateway);
     ledger_client_init(&gateway->ledger, gateway->parts.ledger, &gateway->loop.clock,
                        ledger_inbox_post, &gateway->ledger_inbox);
-    gateway->typing.store = memory_typing_store(gateway->parts.typing, &gateway->loop.clock);
-    gateway->calls.store = memory_calls_store(gateway->parts.calls, &gateway->loop.clock);
-    struct circle_store *circles =
-        memory_circles_store(gateway->parts.circles, gateway->store, &gateway->loop.clock);
-    return circles &&
-           audience_init(&gateway->presence.audience, circles, gateway->parts.hash_seed) &&
-           gateway->store && gateway->bus && gateway->typing.store && gateway->calls.store;
+    return gateway_backends_make(gateway);
 }
 
 static bool compose_chats(struct gateway *gateway)
@@ -205,18 +196,15 @@ void gateway_free(struct gateway **gateway)
     verifier_free(&freed->verifier);
     mailbox_free(&freed->mailbox);
     ledger_inbox_free(&freed->ledger_inbox);
+    gateway_backends_free(freed);
     gateway_messages_free(&freed->messages);
     presence_free(&freed->presence);
     audience_free(&freed->presence.audience);
     last_seen_free(&freed->last_seen);
     call_plane_free(&freed->calls);
-    call_store_free(&freed->calls.store);
     typing_rooms_free(&freed->typing.rooms);
-    typing_store_free(&freed->typing.store);
     polling_set_free(&freed->polling);
     router_free(&freed->router);
-    bus_free(&freed->bus);
-    state_store_free(&freed->store);
     connection_context_free(&freed->handlers.connections);
     encoder_free(&freed->encoder);
     stream_set_free(&freed->streams);

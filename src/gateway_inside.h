@@ -1,11 +1,13 @@
 /*
  * What a gateway is made of, for the files that make it: gateway.c (running), gateway_compose.c (putting
- * it together), gateway_drain.c (leaving), and tests that look inside.
+ * it together), gateway_backends.c (what its ports lead to), gateway_drain.c (leaving), and tests that look
+ * inside.
  */
 #ifndef ROLLCALL_GATEWAY_INSIDE_H
 #define ROLLCALL_GATEWAY_INSIDE_H
 
 #include "gateway.h"
+#include "gateway_backends.h"
 #include "gateway_messages.h"
 #include "handler/session.h"
 #include "ledger/last_seen.h"
@@ -14,6 +16,9 @@
 #include "rest/rest_context.h"
 #include "routing/delivery.h"
 #include "socket/listener.h"
+
+/* Whether the state store may be told of the gateway: only while its id is its own. */
+enum gateway_claim { GATEWAY_UNCLAIMED, GATEWAY_CLAIMED, GATEWAY_LEAVING, GATEWAY_LEFT };
 
 struct gateway {
     struct gateway_parts parts;
@@ -29,6 +34,8 @@ struct gateway {
     struct router router;
     struct bus *bus;
     struct state_store *store;
+    struct redis_client *redis; /* these two of a fleet's; NULL on its own */
+    struct redis_info *redis_info;
     struct ledger_inbox ledger_inbox;
     struct ledger_client ledger;
     struct last_seen last_seen;
@@ -47,12 +54,19 @@ struct gateway {
     struct wheel_timer drain_deadline;
     size_t connections_reported; /* what the store was told last, and when */
     int64_t reported_at_ms;
+    int64_t peers_learned_at_ms;
+    enum gateway_claim claim;
 };
 
 /* Registers on the bus and starts the timers; gateway_run() does it first. */
 void gateway_start(struct gateway *gateway);
 
+/* The gateway as others are told of it, and telling them. */
+struct gateway_info gateway_describe(const struct gateway *gateway);
+void gateway_report(struct gateway *gateway);
+
 /* What composition wires in. */
+void gateway_gap(void *arg, struct slice topic);
 void gateway_received(void *arg, struct slice topic, struct slice payload);
 void gateway_close_session(void *arg, struct slice user_id, const struct ulid *conn_id);
 void gateway_housekeep(struct wheel_timer *timer);

@@ -32,6 +32,9 @@ struct server {
     char keys_file[PATH_MAX];
     pthread_t joiner;
     bool draining;
+    bool said_where;
+    atomic_size_t claimed; /* gateways whose ids are theirs */
+    atomic_bool refused;
     atomic_bool stopped;
 };
 
@@ -125,43 +128,22 @@ static bool open_ledger(struct server *server)
     return ledger ? guard_ledger(server, ledger) : fail("ledger", error);
 }
 
+/* A process on its own keeps all state itself; one of a fleet finds it in Redis. */
 static bool make_state(struct server *server)
 {
     const struct config *config = server->config;
-    if (!slice_is(slice_of(config->state.url), "memory"))
-        return fail(config->state.url, "this build has the state store \"memory\" only");
-    struct memory_state_options options = {
-        .lease_window_ms = config->presence.expiry_window_ms,
-        .offline_grace_ms = config->presence.offline_grace_ms,
-        .offline_records_max = config->presence.offline_records_max,
-        .hash_seed = server->parts.hash_seed,
-        .started_at_ms = server->parts.started_at_ms,
-    };
-    struct memory_typing_options typing = {
-        .ttl_ms = config->typing.ttl_ms,
-        .rate_per_second = config->typing.rate_per_second,
-        .hash_seed = server->parts.hash_seed,
-    };
-    struct memory_calls_options calls = {
-        .ring_timeout_ms = config->call.ring_timeout_ms,
-        .reconnect_grace_ms = config->call.reconnect_grace_ms,
-        .lease_window_ms = config->presence.expiry_window_ms,
-        .hash_seed = server->parts.hash_seed,
-    };
-    server->parts.state = memory_state_make(&options);
-    server->parts.calls = memory_calls_make(&calls);
-    server->parts.typing = memory_typing_make(&typing);
-    server->parts.circles = memory_circles_make(&(struct memory_circles_options){
-        .contacts_total_max = MEMORY_CIRCLE_CONTACTS_TOTAL_MAX,
-        .hash_seed = server->parts.hash_seed,
-    });
+    char error[FLEET_ERROR_TEXT_MAX] = "out of memory";
+    if (slice_is(slice_of(config->state.url), "memory"))
+        server->parts.embedded =
+            embedded_make(config, server->parts.hash_seed, server->parts.started_at_ms);
+    else
+        server->parts.fleet = fleet_make(config, error);
     server->parts.exchange = mailbox_exchange_make(server->parts.workers, server->parts.hash_seed);
     server->parts.exposition = calloc(1, sizeof(struct exposition));
     server->parts.board = handover_board_make(server->parts.workers);
-    return (server->parts.state && server->parts.circles && server->parts.typing &&
-            server->parts.exchange && server->parts.calls && server->parts.exposition &&
-            server->parts.board) ||
-           fail("start", "out of memory");
+    return ((server->parts.embedded || server->parts.fleet) && server->parts.exchange &&
+            server->parts.exposition && server->parts.board) ||
+           fail("start", error);
 }
 
 /* The drain of an administrator takes the same way as a signal. */
@@ -176,11 +158,24 @@ static bool check_backends(const struct config *config)
 {
     if (!slice_is(slice_of(config->feed.url), "local"))
         return fail(config->feed.url, "this build has the feed \"local\" only");
-    if (config->peer.listen[0] || config->peer.peers.count)
+    bool has_links = config->peer.listen[0] || config->peer.peers.count;
+    if (has_links && slice_is(slice_of(config->state.url), "memory"))
         log_warn("peer_links_off", "reason=%s",
-                 log_quote(slice_of("this build has no peer links; peer.listen and peer.peers have "
-                                    "no effect")));
+                 log_quote(SLICE("a state store in memory is one process's own: peer.listen and "
+                                 "peer.peers have no effect")));
     return true;
+}
+
+/* A gateway that may not be who it is called takes the process with it, in good order. */
+static void claimed(void *arg, const char *refusal)
+{
+    struct server *server = arg;
+    if (!refusal && atomic_fetch_add(&server->claimed, 1) + 1 == server->parts.workers)
+        kill(getpid(), SIGUSR1);
+    if (refusal && !atomic_exchange(&server->refused, true)) {
+        fail("start", refusal);
+        kill(getpid(), SIGTERM);
+    }
 }
 
 static size_t count_workers(const struct config *config)
@@ -202,6 +197,8 @@ static bool make_parts(struct server *server)
         .started_at_ms = clock.wall_ms,
         .hash_seed = random_u64(&random),
         .drain = drain_by_signal,
+        .claimed = claimed,
+        .claimed_arg = server,
     };
     size_t connections_max = raise_descriptor_limit(server->config);
     server->parts.connections_max =
@@ -256,10 +253,14 @@ static bool start_threads(struct server *server)
     return true;
 }
 
-static void say_where(const struct server *server)
+static void say_where(struct server *server)
 {
     struct address address;
-    address_parse(slice_of(server->config->gateway.listen), &address);
+    const struct config *config = server->config;
+    server->said_where = true;
+    log_info("serving", "node=%s workers=%zu port=%u", log_quote(slice_of(config->gateway.node_id)),
+             server->parts.workers, gateway_port(server->gateways[0]));
+    address_parse(slice_of(config->gateway.listen), &address);
     printf("rollcall: open %s://%s%.*s%s:%u/\n", server->tls ? "https" : "http",
            address.is_ipv6 ? "[" : "", SLICE_FORMAT(address.host), address.is_ipv6 ? "]" : "",
            gateway_port(server->gateways[0]));
@@ -274,7 +275,7 @@ static void block_signals(sigset_t *signals)
     sigaddset(signals, SIGTERM);
     sigaddset(signals, SIGINT);
     sigaddset(signals, SIGHUP);
-    sigaddset(signals, SIGUSR1); /* from ourselves: all gateways have stopped */
+    sigaddset(signals, SIGUSR1); /* from ourselves: all gateways are there, or have stopped */
     pthread_sigmask(SIG_BLOCK, signals, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its write */
@@ -326,6 +327,14 @@ static void drain_all(struct server *server)
     server->draining = true;
 }
 
+/* All gateways are there, for the first time; or they have stopped, which the loop sees. */
+static void note_progress(struct server *server)
+{
+    bool all_there = atomic_load(&server->claimed) == server->parts.workers;
+    if (all_there && !server->said_where && !atomic_load(&server->refused))
+        say_where(server);
+}
+
 /* Returns when all gateways have stopped. */
 static void serve_signals(struct server *server, const sigset_t *signals)
 {
@@ -335,7 +344,7 @@ static void serve_signals(struct server *server, const sigset_t *signals)
         if (number == SIGHUP)
             reload(server);
         else if (number == SIGUSR1)
-            continue;
+            note_progress(server);
         else if (!server->draining)
             drain_all(server);
         else
@@ -351,10 +360,8 @@ static void free_parts(struct server *server)
         gateway_free(&server->gateways[i]);
     mailbox_exchange_free(&server->parts.exchange);
     handover_board_free(&server->parts.board);
-    memory_circles_free(&server->parts.circles);
-    memory_state_free(&server->parts.state);
-    memory_calls_free(&server->parts.calls);
-    memory_typing_free(&server->parts.typing);
+    embedded_free(&server->parts.embedded);
+    fleet_free(&server->parts.fleet);
     exposition_free(server->parts.exposition);
     free(server->parts.exposition);
     key_set_release(&server->keys);
@@ -371,11 +378,8 @@ int server_run(const struct config *config)
     block_signals(&signals);
     if (!make_parts(&server) || !make_gateways(&server) || !start_threads(&server))
         return 1;
-    log_info("serving", "node=%s workers=%zu port=%u", log_quote(slice_of(config->gateway.node_id)),
-             server.parts.workers, gateway_port(server.gateways[0]));
-    say_where(&server);
     serve_signals(&server, &signals);
     free_parts(&server);
     log_info("stopped", "node=%s", log_quote(slice_of(config->gateway.node_id)));
-    return 0;
+    return atomic_load(&server.refused);
 }

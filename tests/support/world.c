@@ -81,26 +81,7 @@ static void make_parts(struct world *world)
         .started_at_ms = clock.wall_ms,
         .hash_seed = 1,
     };
-    world->parts.state = memory_state_make(&(struct memory_state_options){
-        .lease_window_ms = world->config.presence.expiry_window_ms,
-        .offline_grace_ms = world->config.presence.offline_grace_ms,
-        .offline_records_max = world->config.presence.offline_records_max,
-        .hash_seed = 1,
-        .started_at_ms = clock.wall_ms,
-    });
-    world->parts.circles = memory_circles_make(
-        &(struct memory_circles_options){.contacts_total_max = 2 * CIRCLE_CONTACTS_MAX});
-    world->parts.typing = memory_typing_make(&(struct memory_typing_options){
-        .ttl_ms = world->config.typing.ttl_ms,
-        .rate_per_second = world->config.typing.rate_per_second,
-        .hash_seed = 1,
-    });
-    world->parts.calls = memory_calls_make(&(struct memory_calls_options){
-        .ring_timeout_ms = world->config.call.ring_timeout_ms,
-        .reconnect_grace_ms = world->config.call.reconnect_grace_ms,
-        .lease_window_ms = world->config.presence.expiry_window_ms,
-        .hash_seed = 1,
-    });
+    world->parts.embedded = embedded_make(&world->config, 1, clock.wall_ms);
     exposition_init(world->parts.exposition, clock.now_ms, clock.wall_ms);
 }
 
@@ -143,10 +124,7 @@ void world_close(struct world *world)
     ledger_close(&world->parts.ledger);
     gateway_free(&world->gateway);
     mailbox_exchange_free(&world->parts.exchange);
-    memory_circles_free(&world->parts.circles);
-    memory_state_free(&world->parts.state);
-    memory_calls_free(&world->parts.calls);
-    memory_typing_free(&world->parts.typing);
+    embedded_free(&world->parts.embedded);
     exposition_free(world->parts.exposition);
     free(world->parts.exposition);
     jwt_signer_free(&world->signer);

@@ -1,0 +1,282 @@
+#include "gateway_backends.h"
+
+#include "base/log.h"
+#include "bus/fleet_bus.h"
+#include "gateway_inside.h"
+#include "redis/redis_info.h"
+#include "store/redis_call.h"
+#include "store/redis_circle.h"
+#include "store/redis_state.h"
+#include "store/redis_typing.h"
+
+#include <stdio.h>
+
+/* How often the hub learns who is there. */
+enum { PEERS_LEARN_MS = 5000, REFUSAL_TEXT_MAX = 384 };
+
+/* ---- on its own ---- */
+
+static struct circle_store *make_embedded(struct gateway *gateway)
+{
+    struct embedded *embedded = gateway->parts.embedded;
+    const struct clock *clock = &gateway->loop.clock;
+    gateway->store = memory_state_store(embedded->state, clock);
+    gateway->bus = mailbox_bus_make(gateway->parts.exchange, gateway->index, &gateway->mailbox,
+                                    &gateway->metrics, gateway_received, gateway);
+    gateway->typing.store = memory_typing_store(embedded->typing, clock);
+    gateway->calls.store = memory_calls_store(embedded->calls, clock);
+    return gateway->store ? memory_circles_store(embedded->circles, gateway->store, clock) : NULL;
+}
+
+/* ---- in a fleet ---- */
+
+static void tell_refusal(struct gateway *gateway, struct slice since)
+{
+    char text[REFUSAL_TEXT_MAX];
+    snprintf(text, sizeof(text),
+             "another process has the gateway id %s%s%.*s; give each its own --node-id",
+             gateway->id, since.len ? ", since " : "", SLICE_FORMAT(since));
+    log_error("gateway_id_taken", "gateway=%s reason=%s", gateway->id, log_quote(slice_of(text)));
+    if (gateway->parts.claimed)
+        gateway->parts.claimed(gateway->parts.claimed_arg, text);
+}
+
+static void fenced(void *arg)
+{
+    tell_refusal(arg, SLICE_NONE);
+}
+
+static void forgotten(void *arg)
+{
+    struct gateway *gateway = arg;
+    log_warn("gateway_forgotten", "gateway=%s reason=%s", gateway->id,
+             log_quote(SLICE("Redis lost what it knew; every lease is registered again")));
+}
+
+static struct redis_client *make_client(struct gateway *gateway)
+{
+    const struct fleet *fleet = gateway->parts.fleet;
+    return redis_client_make(&(struct redis_client_options){
+        .loop = &gateway->loop,
+        .streams = &gateway->streams,
+        .random = &gateway->random,
+        .metrics = &gateway->metrics,
+        .url = &fleet->redis,
+        .tls = fleet->redis_tls,
+        .name = gateway->id,
+    });
+}
+
+static struct circle_store *make_stores(struct gateway *gateway)
+{
+    const struct config *config = gateway->parts.config;
+    gateway->store = redis_state_make(&(struct redis_state_options){
+        .client = gateway->redis,
+        .loop = &gateway->loop,
+        .random = &gateway->random,
+        .metrics = &gateway->metrics,
+        .gateway_id = slice_of(gateway->id),
+        .lease_window_ms = config->presence.expiry_window_ms,
+        .offline_grace_ms = config->presence.offline_grace_ms,
+        .fenced = fenced,
+        .forgotten = forgotten,
+        .arg = gateway,
+    });
+    gateway->typing.store = redis_typing_make(&(struct redis_typing_options){
+        .client = gateway->redis,
+        .ttl_ms = config->typing.ttl_ms,
+        .rate_per_second = config->typing.rate_per_second,
+    });
+    gateway->calls.store = redis_call_make(&(struct redis_call_options){
+        .client = gateway->redis,
+        .random = &gateway->random,
+        .ring_timeout_ms = config->call.ring_timeout_ms,
+        .reconnect_grace_ms = config->call.reconnect_grace_ms,
+        .lease_window_ms = config->presence.expiry_window_ms,
+    });
+    return gateway->store
+               ? redis_circle_make(&(struct redis_circle_options){
+                     .client = gateway->redis,
+                     .state = gateway->store,
+                     .random = &gateway->random,
+                     .clock = &gateway->loop.clock,
+                     .online_set = redis_is_cluster(gateway->redis) ? NULL : "presence:online",
+                 })
+               : NULL;
+}
+
+/* The first gateway of a process has the hub of all. */
+static bool make_hub(struct gateway *gateway)
+{
+    struct fleet *fleet = gateway->parts.fleet;
+    const struct config_list *peers = &gateway->parts.config->peer.peers;
+    if (fleet->peer_secret.len == 0 || gateway->index > 0)
+        return true;
+    fleet->hub = peer_hub_make(&(struct peer_hub_options){
+        .loop = &gateway->loop,
+        .streams = &gateway->streams,
+        .random = &gateway->random,
+        .metrics = &gateway->metrics,
+        .mailbox = &gateway->mailbox,
+        .name = fleet->process,
+        .secret = fleet->peer_secret,
+        .tls_dial = fleet->peer_dial,
+        .tls_accept = fleet->peer_accept,
+        .received = fleet_bus_relay,
+        .arg = gateway->bus,
+    });
+    bool made = fleet->hub != NULL;
+    for (size_t i = 0; i < peers->count && made; i++)
+        made = peer_hub_add(fleet->hub, peers->items[i]);
+    return made;
+}
+
+static struct circle_store *make_fleet(struct gateway *gateway)
+{
+    gateway->redis = make_client(gateway);
+    if (!gateway->redis)
+        return NULL;
+    gateway->bus = fleet_bus_make(&(struct fleet_bus_options){
+        .client = gateway->redis,
+        .exchange = gateway->parts.exchange,
+        .index = gateway->index,
+        .mailbox = &gateway->mailbox,
+        .metrics = &gateway->metrics,
+        .process = gateway->parts.fleet->process,
+        .received = gateway_received,
+        .gap = gateway_gap,
+        .arg = gateway,
+    });
+    if (!gateway->bus || !make_hub(gateway))
+        return NULL;
+    fleet_bus_use_hub(gateway->bus, gateway->parts.fleet->hub);
+    if (gateway->index == 0)
+        gateway->redis_info = redis_info_make(gateway->redis, &gateway->loop, &gateway->metrics);
+    return make_stores(gateway);
+}
+
+bool gateway_backends_make(struct gateway *gateway)
+{
+    struct circle_store *circles =
+        gateway->parts.fleet ? make_fleet(gateway) : make_embedded(gateway);
+    return circles &&
+           audience_init(&gateway->presence.audience, circles, gateway->parts.hash_seed) &&
+           gateway->store && gateway->bus && gateway->typing.store && gateway->calls.store;
+}
+
+bool gateway_backends_listen(struct gateway *gateway, char error[LISTENER_ERROR_TEXT_MAX])
+{
+    struct fleet *fleet = gateway->parts.fleet;
+    const struct config *config = gateway->parts.config;
+    if (!fleet || !fleet->hub || gateway->index > 0 || !config->peer.listen[0])
+        return true;
+    if (!peer_hub_listen(fleet->hub, config->peer.listen, error))
+        return false;
+    fleet_note_port(fleet, config, peer_hub_port(fleet->hub));
+    return true;
+}
+
+/* ---- start ---- */
+
+static void accept_claim(struct gateway *gateway)
+{
+    gateway->claim = GATEWAY_CLAIMED;
+    gateway_report(gateway);
+    if (gateway->parts.claimed)
+        gateway->parts.claimed(gateway->parts.claimed_arg, NULL);
+}
+
+static void claimed(void *arg, enum redis_claim claim, struct slice since)
+{
+    if (claim == REDIS_CLAIM_TAKEN)
+        tell_refusal(arg, since);
+    else
+        accept_claim(arg);
+}
+
+void gateway_backends_start(struct gateway *gateway)
+{
+    struct gateway_info info = gateway_describe(gateway);
+    if (gateway->parts.fleet)
+        redis_state_claim(gateway->store, &info, claimed, gateway);
+    else
+        accept_claim(gateway);
+}
+
+/* ---- every second ---- */
+
+static void learn_peers(void *arg, enum state_status status, const struct gateway_info *gateways,
+                        size_t count)
+{
+    struct peer_hub *hub = arg;
+    struct peer_hub_entry entries[REDIS_STATE_GATEWAYS_MAX];
+    if (status != STATE_OK)
+        return;
+    if (count > REDIS_STATE_GATEWAYS_MAX)
+        count = REDIS_STATE_GATEWAYS_MAX;
+    for (size_t i = 0; i < count; i++)
+        entries[i] = (struct peer_hub_entry){gateways[i].gateway_id, gateways[i].peer_address};
+    peer_hub_learn(hub, entries, count);
+}
+
+static void tick_fleet(struct gateway *gateway)
+{
+    int64_t now_ms = gateway->loop.clock.now_ms;
+    struct peer_hub *hub = gateway->parts.fleet->hub;
+    bool due = now_ms >= gateway->peers_learned_at_ms + PEERS_LEARN_MS;
+    if (gateway->index > 0 || !hub || !due || !state_available(gateway->store))
+        return;
+    gateway->peers_learned_at_ms = now_ms;
+    state_gateways(gateway->store, learn_peers, hub);
+}
+
+static void tick_embedded(struct gateway *gateway)
+{
+    if (gateway->index > 0)
+        return;
+    struct memory_state_counts counts =
+        memory_state_count(gateway->parts.embedded->state, gateway->loop.clock.now_ms);
+    metrics_set(&gateway->metrics, METRIC_ROUTING_MULTI_DEVICE_USERS,
+                (int64_t)counts.users_multi_device);
+    metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_ENTRIES, (int64_t)counts.leases_overdue);
+}
+
+void gateway_backends_tick(struct gateway *gateway)
+{
+    if (gateway->parts.fleet)
+        tick_fleet(gateway);
+    else
+        tick_embedded(gateway);
+}
+
+/* ---- the end ---- */
+
+static void released(void *arg)
+{
+    struct gateway *gateway = arg;
+    gateway->claim = GATEWAY_LEFT;
+}
+
+bool gateway_backends_left(struct gateway *gateway)
+{
+    if (!gateway->parts.fleet || gateway->claim == GATEWAY_UNCLAIMED)
+        return true;
+    if (gateway->claim == GATEWAY_CLAIMED && redis_state_under_way(gateway->store) == 0) {
+        gateway->claim = GATEWAY_LEAVING;
+        redis_state_release(gateway->store, released, gateway);
+    }
+    return gateway->claim == GATEWAY_LEFT;
+}
+
+void gateway_backends_free(struct gateway *gateway)
+{
+    if (gateway->parts.fleet && gateway->index == 0)
+        peer_hub_free(&gateway->parts.fleet->hub);
+    redis_info_free(&gateway->redis_info);
+    bus_free(&gateway->bus);
+    circle_store_free(&gateway->presence.audience.circles);
+    call_store_free(&gateway->calls.store);
+    typing_store_free(&gateway->typing.store);
+    state_store_free(&gateway->store);
+    redis_client_free(&gateway->redis);
+}
