@@ -159,6 +159,24 @@ static void who_slows_down_again_gets_a_new_warning_and_a_new_grace(void **unuse
     assert_int_equal(world_metric(&world, METRIC_SLOW_CONSUMER_WARNINGS), 2);
 }
 
+/* Friends' changes come unasked, so nothing but this tells which of them were lost. */
+static void after_states_gave_way_friends_are_told_anew(void **unused)
+{
+    (void)unused;
+    struct client bob;
+    fake_ledger_befriend(&world.ledger, "alice", "bob");
+    client_connect(&bob, &world, "bob");
+    client_expect(&alice, "presence_changed");
+    fill_to(WARNING);
+    world_push(&world, "alice", "\"a state\"", 1);
+    assert_int_equal(connection()->outbound.count, WARNING); /* it gave way */
+    assert_int_equal(take_deliveries(0), pushed);
+    assert_true(client_has(&alice, "{\"type\":\"presence_snapshot\""));
+    assert_true(client_has(&alice, "\"user_id\":\"bob\",\"status\":\"online\""));
+    client_expect_nothing(&alice);
+    client_hang_up(&bob);
+}
+
 static void who_has_not_recovered_when_the_grace_is_over_is_closed(void **unused)
 {
     (void)unused;
@@ -287,6 +305,7 @@ int main(void)
         TEST(at_the_critical_level_the_peer_is_told_and_given_the_grace),
         TEST(below_the_warning_level_it_has_recovered),
         TEST(who_slows_down_again_gets_a_new_warning_and_a_new_grace),
+        TEST(after_states_gave_way_friends_are_told_anew),
         TEST(who_has_not_recovered_when_the_grace_is_over_is_closed),
         TEST(who_never_reads_is_cut_off_when_the_close_times_out),
         TEST(a_queue_that_is_full_takes_nothing_more_and_the_end_is_certain),

@@ -4,6 +4,9 @@
 #include "presence/look.h"
 #include "presence/presence_event.h"
 
+/* One snapshot of so many fits any queue; who has more friends asks for them (GET /v1/friends). */
+enum { REFRESHED_FRIENDS_MAX = 1000 };
+
 static size_t gather_users(const struct session *session, struct slice users[FIELDS_USERS_MAX])
 {
     size_t count = 0;
@@ -28,15 +31,37 @@ static void looked(void *arg, bool ok, const struct presence *presences, size_t 
         request_end(&request);
 }
 
+static struct request *open_request(struct session *session)
+{
+    return request_open(session, &(struct message){.type = MESSAGE_QUERY_PRESENCE});
+}
+
+static void look(struct request *request, const struct slice *users, size_t count)
+{
+    struct session *session = request->session;
+    struct look_handler handler = {.done = looked, .arg = request};
+    presence_look(session->context->presence, session_user(session), users, count, &handler);
+}
+
+static void listed_friends(void *arg, const struct ledger_ids_outcome *outcome)
+{
+    struct request *request = arg;
+    size_t count = outcome->count < REFRESHED_FRIENDS_MAX ? outcome->count : REFRESHED_FRIENDS_MAX;
+    if (outcome->status == LEDGER_OK && count > 0 && request->session)
+        look(request, outcome->ids, count);
+    else
+        request_end(&request);
+}
+
 void presence_refresh(struct session *session)
 {
     struct slice users[FIELDS_USERS_MAX];
     size_t count = gather_users(session, users);
-    if (count == 0)
-        return;
-    struct request *request =
-        request_open(session, &(struct message){.type = MESSAGE_QUERY_PRESENCE});
-    struct look_handler handler = {.done = looked, .arg = request};
-    if (request)
-        presence_look(session->context->presence, session_user(session), users, count, &handler);
+    struct request *subscribed = count > 0 ? open_request(session) : NULL;
+    if (subscribed)
+        look(subscribed, users, count);
+    struct request *friends = open_request(session);
+    if (friends)
+        ledger_contacts_list(session->context->ledger, session_user(session), listed_friends,
+                             friends);
 }

@@ -1,7 +1,7 @@
 /*
  * After a queue has drained again: presence changes gave way while it was filling up, so the client is
- * told anew, by a presence_snapshot nobody asked for, how those are whom it is subscribed to. What it has
- * open is told anew by chat_commands.h.
+ * told anew, by presence_snapshots nobody asked for, how those are whom it is subscribed to, and how its
+ * friends are. What it has open is told anew by chat_commands.h.
  */
 #ifndef ROLLCALL_HANDLER_PRESENCE_REFRESH_H
 #define ROLLCALL_HANDLER_PRESENCE_REFRESH_H
