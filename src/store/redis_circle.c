@@ -166,9 +166,8 @@ static void heard(void *arg, enum state_status status, const struct circle_audie
 static void answered(void *arg, const struct resp_value *reply)
 {
     struct errand *errand = arg;
-    const struct redis_circle_options *options = &errand->circles->options;
-    redis_circle_reading_start(errand->circles->is_freed ? NULL : reply, options->state,
-                               options->online_set == NULL, heard, errand);
+    redis_circle_reading_start(errand->circles->is_freed ? NULL : reply,
+                               errand->circles->options.client, heard, errand);
 }
 
 static void ask_audience(struct circle_store *store, struct slice user_id,
@@ -188,8 +187,8 @@ static void ask_audience(struct circle_store *store, struct slice user_id,
     retry_drops(circles);
     circles->errands++;
     name_keys(circles, user_id, &keys);
-    if (circles->options.online_set)
-        keys.items[keys.count++] = slice_of(circles->options.online_set);
+    if (!circles->keys.cluster)
+        keys.items[keys.count++] = SLICE(REDIS_CIRCLE_ONLINE);
     run(circles, &keys,
         REDIS_WORDS(
             SLICE("audience"),

@@ -13,11 +13,13 @@
  * wait at most. Should that not help either (a gateway dies between the commit and the drop, a failover loses
  * it), a circle is aged once its visibility has run out, and who uses an aged one reads the ledger anew.
  *
- * Who is online is never copied here: it is the state store's to say, and changes of it need no word
- * (set_online does nothing). Where one server holds everything the script intersects the contacts with the
- * set of all online, so that Redis looks at each contact but sends only those online. On a cluster each
- * contact's state is elsewhere: contacts are sent, and the state store is asked for REDIS_CIRCLE_BATCH at a
- * time. So there a change costs what its user's contacts cost to read, in parallel on all masters.
+ * Who is online is never copied here: the state store keeps the sets of those (redis_state.h), and changes
+ * need no further word (set_online does nothing). A single server intersects the contacts with that set in
+ * the script: it looks at each contact and sends those online. On a cluster the set is in shards elsewhere, so
+ * the contacts come to the gateway, which asks each shard for its part of them at once: two journeys, and
+ * bytes that grow with the contacts, but at most REDIS_STATE_SHARDS commands. The shards follow a transition
+ * a moment later, and one that cannot be reached counts all its contacts as online: being told without being
+ * there does no harm.
  *
  * One per worker, on its thread. Foreign or corrupt values are removed and count as a miss.
  */
@@ -29,8 +31,9 @@
 #include "redis/redis_client.h"
 #include "store/circle_store.h"
 
+#define REDIS_CIRCLE_ONLINE "presence:online"
+
 enum {
-    REDIS_CIRCLE_BATCH = 256,
     REDIS_CIRCLE_UNDROPPED_MAX = 10000,
     REDIS_CIRCLE_RETRY_MS = 500,
 };
@@ -44,8 +47,8 @@ struct redis_circle_options {
         *online_set; /* of all users who are online; NULL: there is none, ask the state store */
 };
 
-/* A worker's port. NULL when memory is short. May be freed while answers are owed; they come when client and
- * state store give them. */
+/* A worker's port. NULL when memory is short. May be freed while answers are owed; they come when the client
+ * gives them. */
 struct circle_store *redis_circle_make(const struct redis_circle_options *options);
 
 /* Drops that Redis has not taken yet. */

@@ -1,6 +1,7 @@
 #include "store/redis_circle_reading.h"
 
 #include "store/redis_circle.h"
+#include "store/redis_state_inside.h"
 #include "store/redis_store.h"
 
 #include <stdlib.h>
@@ -19,15 +20,20 @@ enum {
     HIT_ITEMS,
 };
 
+/* One shard of those who are online, and the contacts that would be in it. */
+struct part {
+    struct reading *reading;
+    size_t first; /* of the contacts, which stand shard by shard */
+    size_t count;
+};
+
 /* One allocation: the ids of the three lists follow, then their bytes. */
 struct reading {
-    struct state_store *state;
     void (*done)(void *arg, enum state_status status, const struct circle_audience *audience);
     void *arg;
     struct circle_audience audience;
-    size_t asked; /* contacts whose state is known; those online among them stand in front */
-    size_t online;
-    size_t contact_count;
+    size_t waiting; /* shards that have not answered, and one for the asking itself */
+    struct part parts[REDIS_STATE_SHARDS];
     struct slice ids[];
 };
 
@@ -88,7 +94,7 @@ static struct reading *make_reading(const struct resp_value *items)
                                      bytes_of(&items[AT_BLOCKED]) + bytes_of(&items[AT_CHATS]));
     if (!reading)
         return NULL;
-    *reading = (struct reading){.contact_count = contacts};
+    *reading = (struct reading){.waiting = 1};
     char *at = (char *)&reading->ids[contacts + blocked + items[AT_CHATS].count];
     reading->audience = (struct circle_audience){
         .known = true,
@@ -108,44 +114,91 @@ static bool makes_sense(const struct resp_value *reply, struct circle *settings)
            parse_visibility(&reply->items[AT_LAST_SEEN], &settings->last_seen_visibility);
 }
 
-/* ---- who is online ---- */
+/* ---- who is online, on a cluster ---- */
 
-static void finish(struct reading *reading, enum state_status status)
+static void finish(struct reading *reading)
 {
-    reading->done(reading->arg, status, status == STATE_OK ? &reading->audience : NULL);
+    reading->done(reading->arg, STATE_OK, &reading->audience);
     free(reading);
 }
 
-static void pick(struct reading *reading);
-
-static void picked(void *arg, enum state_status status, const struct presence *presences,
-                   size_t count)
+/* Contacts who are not online have lost their id by now. */
+static void drop_absent(struct reading *reading)
 {
-    struct reading *reading = arg;
-    if (status != STATE_OK || reading->asked + count > reading->contact_count) {
-        finish(reading, STATE_UNAVAILABLE);
-        return;
-    }
+    struct circle_list *contacts = &reading->audience.circle.contacts;
+    size_t count = contacts->count;
+    contacts->count = 0;
     for (size_t i = 0; i < count; i++)
-        if (presences[i].status != PRESENCE_OFFLINE)
-            reading->ids[reading->online++] = reading->ids[reading->asked + i];
-    reading->asked += count;
-    pick(reading);
+        if (reading->ids[i].data)
+            reading->ids[contacts->count++] = reading->ids[i];
 }
 
-static void pick(struct reading *reading)
+static void answered(struct reading *reading)
 {
-    size_t left = reading->contact_count - reading->asked;
-    reading->audience.circle.contacts.count = reading->online;
-    if (left == 0)
-        finish(reading, STATE_OK);
-    else
-        state_read(reading->state, reading->ids + reading->asked,
-                   left < REDIS_CIRCLE_BATCH ? left : REDIS_CIRCLE_BATCH, picked, reading);
+    if (--reading->waiting)
+        return;
+    drop_absent(reading);
+    finish(reading);
 }
 
-void redis_circle_reading_start(const struct resp_value *reply, struct state_store *state,
-                                bool picks,
+/* Where it cannot be known all of them stay: who is told and not there does no harm. */
+static void picked(void *arg, const struct resp_value *reply)
+{
+    struct part *part = arg;
+    for (size_t i = 0; redis_store_is_array(reply, part->count) && i < part->count; i++)
+        if (redis_store_integer(&reply->items[i]) == 0)
+            part->reading->ids[part->first + i] = SLICE_NONE;
+    answered(part->reading);
+}
+
+/* Puts the contacts shard by shard. False: there is no memory for it. */
+static bool sort_by_shard(struct reading *reading)
+{
+    struct circle_list *contacts = &reading->audience.circle.contacts;
+    size_t starts[REDIS_STATE_SHARDS] = {0}, at = 0;
+    struct slice *unsorted = malloc((contacts->count + 1) * sizeof(*unsorted));
+    if (!unsorted)
+        return false;
+    for (size_t i = 0; i < contacts->count; i++)
+        reading->parts[redis_state_shard(reading->ids[i])].count++;
+    for (size_t i = 0; i < REDIS_STATE_SHARDS; i++) {
+        reading->parts[i].reading = reading;
+        reading->parts[i].first = starts[i] = at;
+        at += reading->parts[i].count;
+    }
+    memcpy(unsorted, reading->ids, contacts->count * sizeof(*unsorted));
+    for (size_t i = 0; i < contacts->count; i++)
+        reading->ids[starts[redis_state_shard(unsorted[i])]++] = unsorted[i];
+    free(unsorted);
+    return true;
+}
+
+static void ask_shard(struct redis_client *client, struct part *part, unsigned shard)
+{
+    enum { WORDS_BEFORE = 2 };
+    char key[REDIS_KEY_BYTES_MAX];
+    struct slice *words = malloc((WORDS_BEFORE + part->count) * sizeof(*words));
+    if (!words)
+        return; /* as if it could not be reached */
+    words[0] = SLICE("SMISMEMBER");
+    words[1] = redis_state_shard_key(key, REDIS_CIRCLE_ONLINE, shard);
+    memcpy(words + WORDS_BEFORE, part->reading->ids + part->first, part->count * sizeof(*words));
+    part->reading->waiting++;
+    redis_command(client, words[1], (struct redis_words){words, WORDS_BEFORE + part->count}, picked,
+                  part);
+    free(words);
+}
+
+static void pick(struct reading *reading, struct redis_client *client)
+{
+    if (sort_by_shard(reading))
+        for (unsigned i = 0; i < REDIS_STATE_SHARDS; i++)
+            if (reading->parts[i].count)
+                ask_shard(client, &reading->parts[i], i);
+    answered(reading);
+}
+
+void redis_circle_reading_start(const struct resp_value *reply, struct redis_client *client,
                                 void (*done)(void *arg, enum state_status status,
                                              const struct circle_audience *audience),
                                 void *arg)
@@ -162,14 +215,13 @@ void redis_circle_reading_start(const struct resp_value *reply, struct state_sto
         done(arg, STATE_UNAVAILABLE, NULL);
         return;
     }
-    reading->state = state;
     reading->done = done;
     reading->arg = arg;
     reading->audience.ticket = ticket;
     reading->audience.circle.presence_visibility = settings.presence_visibility;
     reading->audience.circle.last_seen_visibility = settings.last_seen_visibility;
-    if (picks)
-        pick(reading);
+    if (redis_is_cluster(client))
+        pick(reading, client);
     else
-        finish(reading, STATE_OK);
+        finish(reading);
 }

@@ -1,8 +1,8 @@
 /* The Redis backend, on one server and on a cluster, against the suite that every backend must pass; and what
  * is its own. */
 #include "conformance/circle_store_suite.h"
-#include "store/memory_state.h"
 #include "store/redis_circle.h"
+#include "store/redis_state.h"
 #include "support/redis_fleet.h"
 
 #include <setjmp.h>
@@ -12,11 +12,10 @@
 
 #include <cmocka.h>
 
-enum { WINDOW_MS = 60000, DAY_MS = 24 * 60 * 60 * 1000 };
+enum { JOURNEYS_MAX = 2, WINDOW_MS = 60000, DAY_MS = 24 * 60 * 60 * 1000 };
 
 struct redis_backend {
     struct redis_fleet fleet;
-    struct memory_state *memory_state;
     struct state_store *state;
     struct circle_store *ports[CIRCLE_STORE_SUITE_PORTS];
     struct clock clock;
@@ -28,19 +27,18 @@ static void start(void *context)
 {
     struct redis_backend *backend = context;
     backend->clock = (struct clock){.now_ms = 10, .wall_ms = 1700000000000};
-    backend->memory_state = memory_state_make(&(struct memory_state_options){
-        .lease_window_ms = WINDOW_MS,
-        .offline_records_max = 100000,
-        .hash_seed = 42,
-        .started_at_ms = backend->clock.wall_ms,
-    });
-    assert_non_null(backend->memory_state);
-    backend->state = memory_state_store(backend->memory_state, &backend->clock);
     redis_fleet_empty(&backend->fleet);
+    backend->state =
+        redis_state_make(&(struct redis_state_options){.client = backend->fleet.clients[0],
+                                                       .loop = &backend->fleet.worker.loop,
+                                                       .random = &backend->fleet.worker.random,
+                                                       .metrics = &backend->fleet.worker.metrics,
+                                                       .gateway_id = SLICE("g"),
+                                                       .lease_window_ms = WINDOW_MS});
+    assert_non_null(backend->state);
     for (size_t i = 0; i < CIRCLE_STORE_SUITE_PORTS; i++) {
         backend->ports[i] = redis_circle_make(
             &(struct redis_circle_options){.client = backend->fleet.clients[i],
-                                           .state = backend->state,
                                            .random = &backend->fleet.worker.random,
                                            .clock = &backend->clock});
         assert_non_null(backend->ports[i]);
@@ -63,9 +61,8 @@ static void stop(void *context)
     struct redis_backend *backend = context;
     for (size_t i = 0; i < CIRCLE_STORE_SUITE_PORTS; i++)
         circle_store_free(&backend->ports[i]);
-    redis_fleet_settle(&backend->fleet, 1);
+    redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
     state_store_free(&backend->state);
-    memory_state_free(&backend->memory_state);
 }
 
 static void poll(void *context)
@@ -103,7 +100,7 @@ static struct answer ask(struct redis_backend *backend, struct slice user)
 {
     struct answer answer = {0};
     circle_audience(backend->ports[0], user, keep, &answer);
-    redis_fleet_settle(&backend->fleet, 1);
+    redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
     assert_int_equal(answer.count, 1);
     return answer;
 }
@@ -116,7 +113,7 @@ static void put(struct redis_backend *backend, struct slice user, uint8_t visibi
                &(struct circle){.presence_visibility = visibility,
                                 .contacts = {CONTACTS, 2},
                                 .chats = {CHATS, 1}});
-    redis_fleet_settle(&backend->fleet, 1);
+    redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
     assert_true(ask(backend, user).known);
 }
 
@@ -172,7 +169,7 @@ static void a_circle_ages_with_its_visibility(void **state)
     assert_int_equal(answer.presence_visibility, 2);
     circle_put(backend->ports[1], SLICE("alice"), answer.ticket,
                &(struct circle){.presence_visibility = 1});
-    redis_fleet_settle(&backend->fleet, 1);
+    redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
     answer = ask(backend, SLICE("alice"));
     assert_true(answer.known && !answer.aged);
     assert_int_equal(answer.presence_visibility, 1);
@@ -207,7 +204,7 @@ static void foreign_values_are_a_miss(void **state)
         assert_int_equal(answer.status, STATE_OK);
         assert_true(!answer.known || i == 4); /* a hit needs no ticket */
         circle_drop(backend->ports[0], SLICE("alice"));
-        redis_fleet_settle(&backend->fleet, 1);
+        redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
     }
 }
 
@@ -225,7 +222,7 @@ static void odd_ids_touch_nothing_else(void **state)
     }
     for (size_t i = 0; i < sizeof(IDS) / sizeof(IDS[0]); i++) {
         circle_drop(backend->ports[1], slice_of(IDS[i]));
-        redis_fleet_settle(&backend->fleet, 1);
+        redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
         assert_false(ask(backend, slice_of(IDS[i])).known);
         for (size_t j = i + 1; j < sizeof(IDS) / sizeof(IDS[0]); j++)
             assert_true(ask(backend, slice_of(IDS[j])).known);
@@ -262,7 +259,7 @@ static void a_drop_is_not_lost_with_redis(void **state)
     redis_server_expect(server, "OK", "REPLICAOF", "NO", "ONE", NULL);
     redis_server_expect(server, "1", "EXISTS", "user:alice:friends", NULL);
     assert_true(worker_loop_until(&backend->fleet.worker, all_dropped, backend, 10000));
-    redis_fleet_settle(&backend->fleet, 1);
+    redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
     redis_server_expect(server, "0", "EXISTS", "user:alice:friends", NULL);
 }
 
@@ -274,7 +271,7 @@ static void answers_outlive_the_store(void **state)
     circle_audience(backend->ports[0], SLICE("alice"), keep, &answer);
     circle_drop(backend->ports[0], SLICE("alice"));
     circle_store_free(&backend->ports[0]);
-    redis_fleet_settle(&backend->fleet, 1);
+    redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
     assert_int_equal(answer.count, 1);
     assert_int_equal(answer.status, STATE_UNAVAILABLE);
 }
