@@ -1,6 +1,7 @@
 /* open_chat, close_chat */
 #include "handler/chat_commands.h"
 
+#include "base/container.h"
 #include "handler/dispatch.h"
 #include "handler/request.h"
 #include "presence/chat.h"
@@ -216,4 +217,11 @@ void chat_commands_refresh(struct session *session)
             chat_topic_parse(name, &message.chat_id) == CHAT_TOPIC_PRESENCE)
             handle_open_chat(session, &message);
     }
+}
+
+void chat_commands_refresh_chat(struct endpoint *endpoint, struct slice chat_id)
+{
+    struct session *session = CONTAINER_OF(endpoint, struct session, endpoint);
+    handle_open_chat(session, &(struct message){
+                                  .type = MESSAGE_OPEN_CHAT, .id = SLICE_NONE, .chat_id = chat_id});
 }

@@ -8,4 +8,7 @@
  * snapshot of every chat it has open. */
 void chat_commands_refresh(struct session *session);
 
+/* resync.refresh_chat: the same of one chat that the endpoint's session has open. */
+void chat_commands_refresh_chat(struct endpoint *endpoint, struct slice chat_id);
+
 #endif

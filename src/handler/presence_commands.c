@@ -40,6 +40,9 @@ static bool too_many_users(struct session *session, const struct message *messag
 static void looked(void *arg, bool ok, const struct presence *presences, size_t count)
 {
     struct request *request = arg;
+    if (ok && request->session)
+        subscription_told(request->session->context->presence, &request->session->endpoint,
+                          presences, count);
     if (ok)
         request_reply(&request, &(struct message){.type = MESSAGE_PRESENCE_SNAPSHOT,
                                                   .snapshot = {presences, count}});

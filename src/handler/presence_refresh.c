@@ -3,6 +3,7 @@
 #include "handler/request.h"
 #include "presence/look.h"
 #include "presence/presence_event.h"
+#include "presence/subscription.h"
 
 /* One snapshot of so many fits any queue; who has more friends asks for them (GET /v1/friends). */
 enum { REFRESHED_FRIENDS_MAX = 1000 };
@@ -25,6 +26,9 @@ static void looked(void *arg, bool ok, const struct presence *presences, size_t 
 {
     struct request *request = arg;
     struct message snapshot = {.type = MESSAGE_PRESENCE_SNAPSHOT, .snapshot = {presences, count}};
+    if (ok && request->session)
+        subscription_told(request->session->context->presence, &request->session->endpoint,
+                          presences, count);
     if (ok)
         request_reply(&request, &snapshot);
     else

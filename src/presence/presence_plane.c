@@ -12,11 +12,13 @@ void presence_init(struct presence_plane *plane)
 {
     list_init(&plane->looks);
     list_init(&plane->reviews);
+    resync_init(&plane->resync);
 }
 
 void presence_free(struct presence_plane *plane)
 {
     review_forget_all(plane);
+    resync_free(&plane->resync);
 }
 
 static void publish(struct presence_plane *plane, const struct presence_event *event)
@@ -180,6 +182,7 @@ static void reaped(void *arg, enum state_status status, const struct state_trans
 void presence_reap(struct presence_plane *plane)
 {
     review_retry(plane);
+    resync_run(plane);
     state_reap(plane->store, plane->config->presence.reap_batch_max, reaped, plane);
 }
 

@@ -22,6 +22,7 @@
 #include "ledger/ledger.h"
 #include "metrics/metrics.h"
 #include "presence/audience.h"
+#include "presence/resync.h"
 #include "routing/router.h"
 #include "store/state_store.h"
 
@@ -46,8 +47,9 @@ struct presence_plane {
     struct lease_renewal renewals[PRESENCE_RENEWALS_MAX];
     char renewal_users[PRESENCE_RENEWALS_MAX][USER_ID_BYTES_MAX];
     size_t renewal_count;
-    struct list looks;   /* that will set views (look.h) */
-    struct list reviews; /* under way, or waiting to be tried again (review.h) */
+    struct list looks;    /* that will set views (look.h) */
+    struct list reviews;  /* under way, or waiting to be tried again (review.h) */
+    struct resync resync; /* after events may have been missed; refresh_chat is set by the maker */
 };
 
 /* For the parts that are the plane's own; those above are set by its maker. */
@@ -73,7 +75,7 @@ void presence_close(struct presence_plane *plane, struct slice user_id, const st
 void presence_set_call(struct presence_plane *plane, struct slice user_id, bool in_call,
                        void (*done)(void *arg, bool set), void *arg);
 
-/* One bounded pass over leases that ran out, and over reviews that could not be made. */
+/* One bounded pass over leases that ran out, reviews that could not be made, and what must be read anew. */
 void presence_reap(struct presence_plane *plane);
 
 /* An event from the bus, on a topic of this plane. */

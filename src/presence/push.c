@@ -243,6 +243,8 @@ static bool expose(const struct router *router, struct endpoint *endpoint, const
         held ? held->view != push->view : push->contacts || has_one_open(endpoint, &push->chats);
     if (held)
         held->view = (uint8_t)push->view;
+    if (held && push->view != PRIVACY_HIDDEN)
+        held->version = push->change.presence.version;
     return told && note(router, endpoint, &push->change);
 }
 

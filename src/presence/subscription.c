@@ -1,6 +1,7 @@
 #include "presence/subscription.h"
 
 #include "presence/presence_event.h"
+#include "presence/resync.h"
 
 #include <assert.h>
 #include <string.h>
@@ -98,6 +99,22 @@ void subscription_decide(struct presence_plane *plane, struct endpoint *endpoint
 
 /* ---- telling: a change in the variants that views allow ---- */
 
+/* What a holder knows of a user, in a byte. Of one who is offline they know too little to say that it is the
+ * same: last seen differs. */
+static uint8_t told_of(const struct presence *presence)
+{
+    enum { IN_CALL = 0x10 };
+    if (presence->status == PRESENCE_OFFLINE)
+        return 0;
+    return (uint8_t)(presence->status | (presence->in_call ? IN_CALL : 0));
+}
+
+static void note_told(struct subscription *held, const struct presence *presence)
+{
+    held->version = presence->version;
+    held->told = told_of(presence);
+}
+
 struct variants {
     struct message messages[PRIVACY_VIEWS];
     struct broadcast broadcasts[PRIVACY_VIEWS];
@@ -124,6 +141,21 @@ static void end_variants(struct variants *variants)
         broadcast_end(&variants->broadcasts[view]);
 }
 
+void subscription_told(struct presence_plane *plane, const struct endpoint *endpoint,
+                       const struct presence *presences, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct presence *presence = &presences[i];
+        struct subscription *held = subscription_find(endpoint, presence->user_id);
+        if (!held || presence->status == PRESENCE_UNKNOWN)
+            continue;
+        bool outdated = held->version > presence->version;
+        note_told(held, presence);
+        if (outdated)
+            resync_topic(plane, held->topic);
+    }
+}
+
 void subscription_tell_due(struct presence_plane *plane, struct topic *topic,
                            const struct presence_change *change)
 {
@@ -134,11 +166,25 @@ void subscription_tell_due(struct presence_plane *plane, struct topic *topic,
         struct subscription *held = topic->subscriptions[i];
         if (held->due && variants.by_view[held->view]) {
             plane->router->deliver(held->endpoint, variants.by_view[held->view], key);
+            note_told(held, &change->presence);
             metrics_count(plane->metrics, METRIC_PRESENCE_DELIVERIES);
         }
         held->due = false;
     }
     end_variants(&variants);
+}
+
+size_t subscription_tell(struct presence_plane *plane, struct topic *topic,
+                         const struct presence_change *change)
+{
+    struct variants variants;
+    make_variants(&variants, change);
+    uint64_t key = router_key(plane->router, MESSAGE_PRESENCE_CHANGED, change->presence.user_id);
+    size_t delivered = router_fan_out(plane->router, topic, variants.by_view, key,
+                                      change->presence.version, told_of(&change->presence));
+    end_variants(&variants);
+    metrics_add(plane->metrics, METRIC_PRESENCE_DELIVERIES, (int64_t)delivered);
+    return delivered;
 }
 
 void subscription_fan_out(struct presence_plane *plane, struct slice topic_name,
@@ -147,13 +193,8 @@ void subscription_fan_out(struct presence_plane *plane, struct slice topic_name,
     struct topic *topic = router_topic(plane->router, topic_name);
     if (!topic)
         return;
-    struct variants variants;
-    make_variants(&variants, change);
-    uint64_t key = router_key(plane->router, MESSAGE_PRESENCE_CHANGED, change->presence.user_id);
-    size_t delivered = router_fan_out(plane->router, topic, variants.by_view, key);
-    end_variants(&variants);
+    size_t delivered = subscription_tell(plane, topic, change);
     metrics_set(plane->metrics, METRIC_SUBSCRIPTION_FANOUT_COUNT, (int64_t)delivered);
-    metrics_add(plane->metrics, METRIC_PRESENCE_DELIVERIES, (int64_t)delivered);
     metrics_latency(plane->metrics, LATENCY_PRESENCE,
                     (plane->clock->wall_ms - change->timestamp_ms) * 1000);
 }

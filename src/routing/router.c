@@ -87,6 +87,7 @@ static struct topic *make_topic(struct router *router, struct slice name)
     if (!topic)
         return NULL;
     *topic = (struct topic){.name_len = (uint8_t)name.len};
+    list_init(&topic->stale);
     memcpy(topic->name, name.data, name.len);
     table_insert(&router->topics, &topic->node, name);
     bus_subscribe(router->bus, name);
@@ -99,6 +100,7 @@ static void free_topic_if_empty(struct router *router, struct topic *topic)
         return;
     bus_unsubscribe(router->bus, topic_name(topic));
     table_remove(&router->topics, &topic->node);
+    list_remove(&topic->stale);
     free(topic->subscriptions);
     free(topic);
 }
@@ -204,7 +206,8 @@ void router_unsubscribe(struct router *router, struct subscription *subscription
 }
 
 size_t router_fan_out(struct router *router, struct topic *topic,
-                      struct broadcast *variants[ROUTER_VIEWS_MAX], uint64_t key)
+                      struct broadcast *variants[ROUTER_VIEWS_MAX], uint64_t key, int64_t version,
+                      uint8_t told)
 {
     size_t delivered = 0;
     for (uint32_t i = 0; i < topic->count; i++) {
@@ -212,7 +215,7 @@ size_t router_fan_out(struct router *router, struct topic *topic,
         if (i + 4 < topic->count) /* 10,000 sockets do not fit a cache: fetch ahead */
             __builtin_prefetch(topic->subscriptions[i + 4]->endpoint, 1);
         struct broadcast *variant = variants[subscription->view];
-        if (!variant)
+        if (!variant || !subscription_is_news(subscription, version, told))
             continue;
         router->deliver(subscription->endpoint, variant, key);
         delivered++;

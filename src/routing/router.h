@@ -9,6 +9,10 @@
  * hands each holder the variant of its view, encoded once per dialect; a view without a variant gets
  * nothing. Views are set by the plane that owns the topic.
  *
+ * A subscription also carries what its holder was told last, and which version that was. Between gateways
+ * events may overtake one another or come twice, and what was missed is read anew; so nobody is told what is
+ * older than what they know, or what they know.
+ *
  * Endpoints are embedded in their owner's struct; subscriptions and topics are the router's. One thread.
  */
 #ifndef ROLLCALL_ROUTING_ROUTER_H
@@ -49,6 +53,7 @@ struct endpoint {
 
 struct topic {
     struct table_node node;
+    struct list stale; /* in line to be read anew, or alone; presence/resync.h keeps it */
     struct subscription **subscriptions; /* in no order */
     uint32_t count;
     uint32_t cap;
@@ -63,6 +68,8 @@ struct subscription {
     uint32_t index;            /* in topic->subscriptions */
     uint8_t view;
     bool due; /* the plane that owns the topic set the view anew; the holder is yet to be told */
+    uint8_t told;    /* what the holder knows, in a byte of that plane's; 0: nothing */
+    int64_t version; /* and the version of it */
 };
 
 struct router {
@@ -104,9 +111,24 @@ void router_unsubscribe(struct router *router, struct subscription *subscription
 
 struct topic *router_topic(const struct router *router, struct slice name);
 
-/* Gives each subscriber of a topic variants[its view], where there is one. Returns how many got it. */
+/* Whether the holder is to be told this, which is noted as told then. Not what is no newer than what they
+ * know; nor the same by a newer version (`told` not 0), which only makes their knowledge newer. */
+static inline bool subscription_is_news(struct subscription *subscription, int64_t version,
+                                        uint8_t told)
+{
+    if (version <= subscription->version)
+        return false;
+    bool known = told && told == subscription->told;
+    subscription->version = version;
+    subscription->told = told;
+    return !known;
+}
+
+/* Gives each subscriber of a topic variants[its view], where there is one and it is news. Returns how many
+ * got it. */
 size_t router_fan_out(struct router *router, struct topic *topic,
-                      struct broadcast *variants[ROUTER_VIEWS_MAX], uint64_t key);
+                      struct broadcast *variants[ROUTER_VIEWS_MAX], uint64_t key, int64_t version,
+                      uint8_t told);
 
 /* To every endpoint of a user here, but for `except` (may be NULL). Returns how many got it. */
 size_t router_send_to_user(struct router *router, struct slice user_id,

@@ -65,6 +65,7 @@ struct fixture {
     struct router router;
     struct random random;
     struct probe probes[ENDPOINTS];
+    int64_t version; /* of the last event */
 };
 
 static void deliver(struct endpoint *endpoint, struct broadcast *broadcast, uint64_t key)
@@ -163,7 +164,7 @@ static void check_fan_out(struct fixture *fixture, struct topic *topic, size_t n
     size_t expected = 0;
     for (size_t i = 0; i < ENDPOINTS; i++)
         before[i] = fixture->probes[i].deliveries;
-    size_t delivered = router_fan_out(&fixture->router, topic, variants, 77);
+    size_t delivered = router_fan_out(&fixture->router, topic, variants, 77, ++fixture->version, 0);
     for (size_t i = 0; i < ENDPOINTS; i++) {
         const struct probe *probe = &fixture->probes[i];
         bool gets = probe->subscribed[number] && variants[probe->views[number]];
@@ -274,12 +275,34 @@ static void ten_thousand_subscribe_to_one(void **state)
     struct broadcast broadcast = {0};
     struct broadcast *variants[ROUTER_VIEWS_MAX] = {&broadcast};
     struct topic *topic = router_topic(&fixture->router, SLICE("topic-1"));
-    assert_int_equal(router_fan_out(&fixture->router, topic, variants, 1), MANY);
+    assert_int_equal(router_fan_out(&fixture->router, topic, variants, 1, 1, 0), MANY);
     for (size_t i = 0; i < MANY; i++) {
         assert_int_equal(probes[i].deliveries, 1);
         router_detach(&fixture->router, &probes[i].endpoint);
     }
     free(probes);
+}
+
+static void nobody_is_told_what_they_know(void **state)
+{
+    static const struct {
+        int64_t version;
+        uint8_t told;
+        bool news;
+    } events[] = {{5, 1, true},  {5, 1, false}, {4, 2, false}, {6, 2, true}, {7, 2, false},
+                  {7, 1, false}, {8, 1, true},  {9, 0, true},  {10, 0, true}};
+    struct fixture *fixture = *state;
+    struct probe probe = {0};
+    struct broadcast broadcast = {0};
+    struct broadcast *variants[ROUTER_VIEWS_MAX] = {&broadcast};
+    router_attach(&fixture->router, &probe.endpoint, SLICE("a"));
+    router_subscribe(&fixture->router, &probe.endpoint, SLICE("topic-1"));
+    struct topic *topic = router_topic(&fixture->router, SLICE("topic-1"));
+    for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++)
+        assert_int_equal(
+            router_fan_out(&fixture->router, topic, variants, 1, events[i].version, events[i].told),
+            events[i].news);
+    router_detach(&fixture->router, &probe.endpoint);
 }
 
 static void keys_tell_kinds_and_names_apart(void **state)
@@ -324,6 +347,7 @@ int main(void)
         with_fixture(detaching_in_any_order_leaves_nothing),
         with_fixture(detaching_twice_is_harmless),
         with_fixture(ten_thousand_subscribe_to_one),
+        with_fixture(nobody_is_told_what_they_know),
         with_fixture(keys_tell_kinds_and_names_apart),
         with_fixture(names_are_bytes_up_to_the_longest),
     };

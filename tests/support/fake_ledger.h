@@ -17,7 +17,7 @@
 #include <stddef.h>
 
 enum {
-    FAKE_LEDGER_USERS_MAX = 96,
+    FAKE_LEDGER_USERS_MAX = 512,
     FAKE_LEDGER_CONTACTS_MAX = 32,
     FAKE_LEDGER_MEMBERS_MAX = 256, /* of all chats together */
 };

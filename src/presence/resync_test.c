@@ -1,0 +1,327 @@
+/* Events that never came: what is told of them afterwards, once, and what costs nothing. */
+#include "presence/resync.h"
+
+#include "base/container.h"
+#include "handler/chat_commands.h"
+#include "presence/presence_event.h"
+#include "presence/subscription.h"
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+enum { HEAL_MS = 2000, LATER_MS = 2 * RESYNC_DOUBT_MS, CROWD = 250 };
+
+static struct world world;
+static struct client alice, bob;
+
+/* ---- a bus that loses everything ---- */
+
+static void lose(struct bus *bus, struct slice topic, struct slice payload)
+{
+    (void)bus, (void)topic, (void)payload;
+}
+
+static const struct bus_operations DEAF = {.publish = lose};
+static struct bus deaf = {.operations = &DEAF};
+static struct bus *hearing;
+
+static void break_bus(void)
+{
+    hearing = world.presence->bus;
+    world.presence->bus = &deaf;
+}
+
+static void mend_bus(void)
+{
+    world.presence->bus = hearing;
+}
+
+static void gap(const char *topic)
+{
+    resync_gap(world.presence, slice_of(topic));
+    world_advance(&world, HEAL_MS);
+    assert_true(resync_idle(&world.presence->resync));
+}
+
+static int open_world(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_DEFAULTS);
+    world.presence->resync.refresh_chat = chat_commands_refresh_chat;
+    client_connect(&alice, &world, "alice");
+    return 0;
+}
+
+static int close_world(void **unused)
+{
+    (void)unused;
+    client_hang_up(&alice);
+    world_close(&world);
+    return 0;
+}
+
+static void subscribe(const char *user)
+{
+    char json[128];
+    fake_ledger_show(&world.ledger, user, LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_EVERYONE);
+    snprintf(json, sizeof(json), "{\"type\":\"subscribe_presence\",\"user_ids\":[\"%s\"]}", user);
+    client_send(&alice, json);
+}
+
+static void expect_change(const char *status)
+{
+    char piece[64];
+    client_expect(&alice, "presence_changed");
+    snprintf(piece, sizeof(piece), "\"status\":\"%s\"", status);
+    if (!client_has(&alice, piece))
+        fail_msg("expected %s, got %s", piece, alice.text);
+}
+
+/* ---- subscribers ---- */
+
+static void what_was_missed_is_told_once(void **unused)
+{
+    (void)unused;
+    subscribe("bob");
+    client_expect(&alice, "presence_snapshot");
+    break_bus();
+    client_connect(&bob, &world, "bob");
+    client_expect_nothing(&alice);
+    mend_bus();
+    gap("presence:bob");
+    expect_change("online");
+    assert_int_equal(world_metric(&world, METRIC_RESYNC_TOLD), 1);
+    gap("presence:bob");
+    gap(NULL);
+    client_expect_nothing(&alice);
+    client_hang_up(&bob);
+    expect_change("offline");
+    client_expect_nothing(&alice);
+}
+
+/* Came and went while nobody heard: they are offline as before, but were seen since. */
+static void who_came_and_went_has_another_last_seen(void **unused)
+{
+    (void)unused;
+    subscribe("bob");
+    client_expect(&alice, "presence_snapshot");
+    assert_true(client_has(&alice, "\"last_seen\":null"));
+    break_bus();
+    client_connect(&bob, &world, "bob");
+    client_hang_up(&bob);
+    mend_bus();
+    gap(NULL);
+    expect_change("offline");
+    assert_false(client_has(&alice, "\"last_seen\":null"));
+    client_expect_nothing(&alice);
+}
+
+static void went_and_came_back_is_no_news(void **unused)
+{
+    (void)unused;
+    subscribe("bob");
+    client_expect(&alice, "presence_snapshot");
+    client_connect(&bob, &world, "bob");
+    expect_change("online");
+    break_bus();
+    client_hang_up(&bob);
+    client_connect(&bob, &world, "bob");
+    mend_bus();
+    gap("presence:bob");
+    client_expect_nothing(&alice);
+    client_hang_up(&bob);
+    expect_change("offline");
+}
+
+static void a_change_of_privacy_that_was_missed_is_kept(void **unused)
+{
+    (void)unused;
+    client_connect(&bob, &world, "bob");
+    subscribe("bob");
+    client_expect(&alice, "presence_snapshot");
+    fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_NOBODY,
+                     LEDGER_VISIBLE_NOBODY); /* and nobody heard */
+    break_bus();
+    client_send(&bob, "{\"type\":\"heartbeat\",\"active\":false}");
+    mend_bus();
+    gap("presence:bob");
+    expect_change("unknown");
+    client_expect_nothing(&alice);
+    client_hang_up(&bob);
+}
+
+static void who_has_read_nothing_yet_misses_nothing(void **unused)
+{
+    (void)unused;
+    world.ledger.holding = true;
+    subscribe("bob");
+    resync_gap(world.presence, SLICE("presence:bob")); /* live before the state is read */
+    resync_gap(world.presence, SLICE("presence:nobody asked"));
+    resync_gap(world.presence, SLICE("chat:neither:typing"));
+    assert_int_equal(world_metric(&world, METRIC_BUS_GAPS), 0);
+    world.ledger.holding = false;
+    fake_ledger_release_all(&world.ledger);
+    client_expect(&alice, "presence_snapshot");
+    gap("presence:bob");
+    assert_int_equal(world_metric(&world, METRIC_BUS_GAPS), 1);
+    client_expect_nothing(&alice);
+}
+
+/* More than one read's worth, subscribed to by many. */
+static void a_crowd_is_healed_in_batches(void **unused)
+{
+    (void)unused;
+    static struct client crowd[CROWD / 10];
+    static struct client others[CROWD];
+    char text[512];
+    size_t len;
+    for (size_t i = 0; i < CROWD / 10; i++) {
+        snprintf(text, sizeof(text), "watcher-%zu", i);
+        client_connect(&crowd[i], &world, text);
+        len =
+            (size_t)snprintf(text, sizeof(text), "{\"type\":\"subscribe_presence\",\"user_ids\":[");
+        for (size_t j = 0; j < 10; j++) {
+            char user[32];
+            snprintf(user, sizeof(user), "user-%zu", i * 10 + j);
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s\"%s\"", j ? "," : "", user);
+        }
+        snprintf(text + len, sizeof(text) - len, "]}");
+        client_send(&crowd[i], text);
+        client_expect(&crowd[i], "presence_snapshot");
+    }
+    break_bus();
+    for (size_t i = 0; i < CROWD; i++) {
+        snprintf(text, sizeof(text), "user-%zu", i);
+        client_connect(&others[i], &world, text);
+    }
+    mend_bus();
+    gap(NULL);
+    assert_int_equal(world_metric(&world, METRIC_RESYNC_TOLD), CROWD);
+    for (size_t i = 0; i < CROWD / 10; i++) {
+        for (size_t j = 0; j < 10; j++)
+            client_expect(&crowd[i], "presence_changed");
+        client_expect_nothing(&crowd[i]);
+    }
+    for (size_t i = 0; i < CROWD; i++)
+        client_hang_up(&others[i]);
+    for (size_t i = 0; i < CROWD / 10; i++)
+        client_hang_up(&crowd[i]);
+}
+
+/* ---- events out of order ---- */
+
+static void receive(const char *status, int64_t version)
+{
+    char text[256];
+    int len = snprintf(text, sizeof(text),
+                       "{\"type\":\"presence_changed\",\"user_id\":\"bob\",\"status\":\"%s\","
+                       "\"in_call\":false,\"last_seen\":null,\"version\":%ld,"
+                       "\"timestamp\":\"2026-01-01T00:00:00.000Z\"}",
+                       status, (long)version);
+    presence_received(world.presence, SLICE("presence:bob"), (struct slice){text, (size_t)len});
+    world_settle(&world);
+}
+
+static void nothing_old_is_told_after_something_new(void **unused)
+{
+    (void)unused;
+    int64_t now = world.loop->clock.wall_ms + LATER_MS;
+    subscribe("bob");
+    client_expect(&alice, "presence_snapshot");
+    receive("away", now + 2);
+    expect_change("away");
+    receive("online", now + 1); /* overtaken */
+    receive("away", now + 2);   /* twice */
+    receive("away", now + 3);   /* registered again, never gone */
+    client_expect_nothing(&alice);
+    receive("online", now + 4);
+    expect_change("online");
+}
+
+/* A snapshot that was read before an event it arrives after. */
+static void a_late_snapshot_is_set_right(void **unused)
+{
+    (void)unused;
+    struct presence old = {.user_id = SLICE("bob"),
+                           .status = PRESENCE_OFFLINE,
+                           .last_seen_ms = TIME_NONE,
+                           .version = 1};
+    client_connect(&bob, &world, "bob");
+    subscribe("bob");
+    client_expect(&alice, "presence_snapshot");
+    subscription_told(world.presence, &world_session(&world, "alice")->endpoint, &old, 1);
+    world_advance(&world, HEAL_MS);
+    expect_change("online");
+    client_expect_nothing(&alice);
+    client_hang_up(&bob);
+}
+
+/* ---- chats and contacts ---- */
+
+static void an_open_chat_is_shown_anew(void **unused)
+{
+    (void)unused;
+    fake_ledger_join(&world.ledger, "team", "alice");
+    fake_ledger_join(&world.ledger, "team", "bob");
+    client_send(&alice, "{\"type\":\"open_chat\",\"chat_id\":\"team\"}");
+    client_expect(&alice, "chat_snapshot");
+    gap("chat:team:typing");
+    client_expect_nothing(&alice);
+    gap("chat:team:presence");
+    client_expect(&alice, "chat_snapshot");
+    client_expect_nothing(&alice);
+}
+
+/* Time passes, and the client shows that it lives. */
+static void wait_long(struct client *client)
+{
+    for (int64_t waited = 0; waited < LATER_MS; waited += HEAL_MS) {
+        client_frame(&alice, CLIENT_PONG, "", 0);
+        client_frame(client, CLIENT_PONG, "", 0);
+        world_advance(&world, HEAL_MS);
+    }
+}
+
+static void contacts_that_changed_meanwhile_are_shown(void **unused)
+{
+    (void)unused;
+    fake_ledger_befriend(&world.ledger, "alice", "bob");
+    fake_ledger_befriend(&world.ledger, "alice", "carol");
+    wait_long(&alice); /* since the start, which is when users without a record changed last */
+    break_bus();
+    client_connect(&bob, &world, "bob");
+    client_expect_nothing(&alice);
+    mend_bus();
+    gap("server:gw:deliver");
+    client_expect(&alice, "presence_snapshot");
+    assert_true(client_has(&alice, "\"user_id\":\"bob\",\"status\":\"online\""));
+    assert_false(client_has(&alice, "carol"));
+    client_expect_nothing(&alice);
+    wait_long(&bob);
+    gap("server:gw:deliver"); /* long after bob's change */
+    client_expect_nothing(&alice);
+    client_hang_up(&bob);
+}
+
+#define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_WORLD(what_was_missed_is_told_once),
+        IN_WORLD(who_came_and_went_has_another_last_seen),
+        IN_WORLD(went_and_came_back_is_no_news),
+        IN_WORLD(a_change_of_privacy_that_was_missed_is_kept),
+        IN_WORLD(who_has_read_nothing_yet_misses_nothing),
+        IN_WORLD(a_crowd_is_healed_in_batches),
+        IN_WORLD(nothing_old_is_told_after_something_new),
+        IN_WORLD(a_late_snapshot_is_set_right),
+        IN_WORLD(an_open_chat_is_shown_anew),
+        IN_WORLD(contacts_that_changed_meanwhile_are_shown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
