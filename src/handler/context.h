@@ -31,8 +31,8 @@ struct handler_context {
     struct ledger_client *ledger;
     struct message_plane *messages;
     struct verifier *verifier;
-    struct loop_task verify; /* runs the verifier while it has work */
-    struct loop_task flush;  /* sends collected renewals */
+    struct loop_task verify;  /* runs the verifier while it has work */
+    struct wheel_timer flush; /* sends collected renewals */
     struct fields_scratch scratch;
     struct slice gateway_id;
     struct list waiting; /* Socket.IO clients that are not connected yet (socketio_join.h) */
@@ -46,7 +46,10 @@ bool context_verify(struct handler_context *context, struct slice token,
                                  const struct identity *identity),
                     void *arg);
 
-/* Sets up the two tasks and the list. */
+/* Sends collected renewals when some more have had time to join them, if that is not due already. */
+void context_flush_soon(struct handler_context *context);
+
+/* Sets up the task, the timer and the list. */
 void context_init_tasks(struct handler_context *context);
 
 #endif

@@ -10,7 +10,13 @@
 
 #include <stdlib.h>
 
-enum { LEASE_RENEWALS_PER_WINDOW = 3 };
+enum {
+    LEASE_RENEWAL_PERCENT =
+        75, /* of the window: what is left is for a store that is slow or away */
+    LEASE_LATE_MS = 100,
+    LEASE_RETRY_MS = 500,
+    LEASES_RETRIED_PER_SECOND = 8000, /* so many renewals out of turn, at most, when all want one */
+};
 
 static struct session *session_of(struct connection *connection)
 {
@@ -81,27 +87,38 @@ void session_set_activity(struct session *session, enum activity activity)
     set_idle(session, activity == ACTIVITY_IDLE);
 }
 
-/* Often enough that two renewals may be late, not more often than clients speak. */
 static int64_t renewal_period_ms(const struct config *config)
 {
-    int64_t third_ms = config->presence.expiry_window_ms / LEASE_RENEWALS_PER_WINDOW;
-    int64_t heartbeat_ms = config->gateway.timeouts.heartbeat_interval_ms;
-    return heartbeat_ms < third_ms ? heartbeat_ms : third_ms;
+    return config->presence.expiry_window_ms * LEASE_RENEWAL_PERCENT / 100;
 }
 
-/* Answers when to come again. A connection that is silent for the unhealthy time keeps what is left of
- * its lease; its next sign of life brings us back at once, so that no lease of a live one runs out. */
+/* With others, unless it is late: then what is left of the lease may not suffice. */
+static void renew(struct session *session, int64_t now_ms)
+{
+    struct handler_context *context = session->context;
+    struct lease lease = session_lease(session);
+    bool late = now_ms - session->renew_at_ms > LEASE_LATE_MS;
+    session->renew_at_ms = now_ms + renewal_period_ms(context->config);
+    presence_renew(context->presence, lease.user_id, &lease.conn_id, lease.last_heartbeat_ms);
+    if (late)
+        presence_flush(context->presence);
+    else
+        context_flush_soon(context);
+}
+
+/* Answers when to come again. A connection that has been silent for the unhealthy time is renewed once more,
+ * if it was heard after the last renewal, so that its lease lasts at least a window from its last sign of
+ * life; then it keeps what is left. Its next sign of life brings us back at once. */
 static int64_t renew_if_due(struct session *session, int64_t now_ms)
 {
-    if (!connection_healthy(&session->connection, now_ms))
+    int64_t renewed_at_ms = session->renew_at_ms - renewal_period_ms(session->context->config);
+    if (!connection_healthy(&session->connection, now_ms)) {
+        if (session->connection.last_heard_ms > renewed_at_ms)
+            renew(session, now_ms);
         return INT64_MAX;
-    if (now_ms < session->renew_at_ms)
-        return session->renew_at_ms;
-    session->renew_at_ms = now_ms + renewal_period_ms(session->context->config);
-    struct lease lease = session_lease(session);
-    presence_renew(session->context->presence, lease.user_id, &lease.conn_id,
-                   lease.last_heartbeat_ms);
-    loop_defer(session->context->loop, &session->context->flush);
+    }
+    if (now_ms >= session->renew_at_ms)
+        renew(session, now_ms);
     return session->renew_at_ms;
 }
 
@@ -114,6 +131,39 @@ int64_t session_tick(struct connection *connection)
     if (now_ms >= idle_at_ms)
         set_idle(session, true);
     return session->idle || renew_at_ms < idle_at_ms ? renew_at_ms : idle_at_ms;
+}
+
+/* ---- when the store lost something, or was away ---- */
+
+/* Out of turn, at a time of its own: a store that has just come back is not stormed. */
+static void renew_soon(struct session *session)
+{
+    struct handler_context *context = session->context;
+    uint64_t spread_ms = context->session_count * 1000 / LEASES_RETRIED_PER_SECOND;
+    session->renew_at_ms = context->loop->clock.now_ms + LEASE_RETRY_MS +
+                           (int64_t)random_below(context->random, spread_ms + 1);
+    connection_wake_at(&session->connection, session->renew_at_ms);
+}
+
+void session_renew_again(void *arg, struct slice user_id, const struct ulid *conn_id)
+{
+    struct session *session = session_find(arg, user_id, conn_id);
+    if (session)
+        renew_soon(session);
+}
+
+static void renew_route(struct table_node *node, void *arg)
+{
+    struct route *route = CONTAINER_OF(node, struct route, node);
+    (void)arg;
+    for (struct list *at = route->endpoints.next; at != &route->endpoints; at = at->next)
+        renew_soon(
+            CONTAINER_OF(CONTAINER_OF(at, struct endpoint, of_route), struct session, endpoint));
+}
+
+void session_renew_all(struct handler_context *context)
+{
+    table_each(&context->router->routes, renew_route, NULL);
 }
 
 static void reopened(void *arg, bool registered)
@@ -130,6 +180,8 @@ void session_lease_lost(void *arg, struct slice user_id, const struct ulid *conn
     if (!session)
         return;
     struct lease lease = session_lease(session);
+    lease.again = true;
+    renew_soon(session); /* and so see whether it was taken */
     presence_open(context->presence, &lease, reopened, NULL);
     struct call_device device = session_device(session);
     call_plane_attach(context->calls, &device); /* what was forgotten may have been in a call */

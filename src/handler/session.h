@@ -87,6 +87,12 @@ void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uin
 /* presence_plane->lost: the store forgot a lease of ours; register it again. */
 void session_lease_lost(void *arg, struct slice user_id, const struct ulid *conn_id);
 
+/* presence_plane->unrenewed: tries again soon. */
+void session_renew_again(void *arg, struct slice user_id, const struct ulid *conn_id);
+
+/* The store forgot this gateway: every lease is renewed soon, and opened again where it was lost. Paced. */
+void session_renew_all(struct handler_context *context);
+
 /* The session of this connection id on this gateway, if the user is known; NULL: none. */
 struct session *session_find(struct handler_context *context, struct slice user_id,
                              const struct ulid *conn_id);
