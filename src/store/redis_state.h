@@ -14,8 +14,8 @@
  * user. There a lease is entered in the index before it is made, so that a crash in between never leaves
  * one that no reaper finds; everything else beside the script follows it and is mended by renewals.
  *
- * Renewals go many users to a script (one, on a cluster), a set of connections to a command, and of every
- * second renewal only the lease itself is written, not the time of the heartbeat.
+ * Renewals go many users to a script (one, on a cluster). The last sign of life the store knows of a lease
+ * is its last refresh: that is what last_heartbeat says, and the last seen of those who are reaped.
  *
  * Reaping: any gateway, a few at a time; the scripts make each transition once. It is held off for a
  * window after Redis, or a part of it, was out of reach: whoever lives registers again first.

@@ -1,4 +1,3 @@
-#include "base/time_text.h"
 #include "store/redis_state_inside.h"
 
 #include <assert.h>
@@ -6,10 +5,9 @@
 
 enum {
     LEASES_PER_SCRIPT = 256,
-    /* A user's name and count, a lease's id and heartbeat; and whose they are. */
-    WORDS_PER_ENTRY = 2,
+    WORDS_PER_USER = 2, /* its name, and how many leases */
 };
-static_assert(1 + WORDS_PER_ENTRY * (REDIS_STATE_USERS_PER_SCRIPT + LEASES_PER_SCRIPT) <=
+static_assert(1 + WORDS_PER_USER * REDIS_STATE_USERS_PER_SCRIPT + LEASES_PER_SCRIPT <=
                   REDIS_STATE_ARGUMENTS_MAX,
               "a script has room for what it renews");
 
@@ -156,13 +154,6 @@ static void answered(void *arg, const struct resp_value *reply)
 
 /* ---- scripts ---- */
 
-/* About every second renewal of a connection also writes down when it was heard last. */
-static bool notes_heartbeat(const struct redis_state *state, const struct lease_renewal *renewal)
-{
-    int64_t windows = state->options.loop->clock.now_ms / state->options.lease_window_ms;
-    return (windows + renewal->conn_id.bytes[sizeof(renewal->conn_id.bytes) - 1]) % 2;
-}
-
 /* What a script's words point to while it is put together. */
 struct renewal_words {
     struct slice words[REDIS_STATE_ARGUMENTS_MAX];
@@ -172,22 +163,7 @@ struct renewal_words {
     char name[REDIS_KEY_BYTES_MAX]; /* on a cluster, where there is one user a script */
     char counts[REDIS_STATE_USERS_PER_SCRIPT][REDIS_STATE_NUMBER_MAX];
     char conns[LEASES_PER_SCRIPT][ULID_TEXT_LEN];
-    char heartbeats[LEASES_PER_SCRIPT][TIME_TEXT_LEN];
 };
-
-static void add_lease(struct renewal_words *out, const struct redis_state *state,
-                      const struct lease_renewal *renewal)
-{
-    char *heartbeat = out->heartbeats[out->leases];
-    struct slice conn;
-    ulid_slice(out->conns[out->leases++], renewal, &conn);
-    out->words[out->count++] = conn;
-    out->words[out->count++] = SLICE("");
-    if (!notes_heartbeat(state, renewal))
-        return;
-    time_text_write(heartbeat, renewal->last_heartbeat_ms);
-    out->words[out->count - 1] = (struct slice){heartbeat, TIME_TEXT_LEN};
-}
 
 /* Adds leases of one user from `from` on, as many as fit; the index of the first that is not in it. */
 static size_t add_user(struct renewal_words *out, const struct renewal_batch *batch, size_t from)
@@ -199,7 +175,7 @@ static size_t add_user(struct renewal_words *out, const struct renewal_batch *ba
     out->count += 2;
     while (next < batch->count && out->leases < LEASES_PER_SCRIPT &&
            slice_equal(batch->by_user[next]->user_id, user))
-        add_lease(out, state, batch->by_user[next++]);
+        ulid_slice(out->conns[out->leases++], batch->by_user[next++], &out->words[out->count++]);
     out->words[at + 1] = redis_state_number(out->counts[out->users++], (int64_t)(next - from));
     return next;
 }

@@ -56,7 +56,7 @@ const move = async (name, user, args = [], options = {}) =>
 const open = (user, conn, server, { idle = 0, again = '', grace = 0 } = {}) =>
   move('open', user, [conn, user, 'device', server, CONNECTED_AT, CONNECTED_AT, idle, again], { grace });
 
-const renew = (user, conn) => run('renew', `user_connections:${user}`, ['gw-1', user, 1, conn, CONNECTED_AT]);
+const renew = (user, conn) => run('renew', `user_connections:${user}`, ['gw-1', user, 1, conn]);
 
 /** Reaps what has run out: its transitions. */
 const reap = async (options = {}) => (await run('reap', 'presence:v_heartbeat', [100], options)).slice(2).map(readTransition);

@@ -1,9 +1,9 @@
 -- Extends leases. ARGV[4]: the gateway whose they are, '' where its set is kept beside; then of each user:
--- the user, how many leases, and of each conn_id and last_heartbeat ('': as it was).
+-- the user, how many leases, and their conn_ids.
 --
 -- Answers with a letter for each lease, '1' or '0'. 0: the store no longer knows it, or lost a part of what it
 -- knew of the user; opening it again mends that.
-local index, held, kept = {}, {}, {}
+local index, held, kept, heartbeat = {}, {}, {}, time_text(now)
 local at = 5
 while at <= #ARGV do
   choose(ARGV[at])
@@ -11,13 +11,11 @@ while at <= #ARGV do
   at = at + 2
   local whole = redis.call('PEXPIRE', user_connections, window) == 1
   for i = first, first + count - 1 do
-    local conn, heartbeat = ARGV[at], ARGV[at + 1]
-    at = at + 2
+    local conn = ARGV[at]
+    at = at + 1
     local alive = whole and redis.pcall('SISMEMBER', user_connections, conn) == 1
       and redis.call('PEXPIRE', connection_key(conn), window) == 1
-    if alive and heartbeat ~= '' then
-      alive = type(redis.pcall('HSET', connection_key(conn), 'last_heartbeat', heartbeat)) == 'number'
-    end
+      and type(redis.pcall('HSET', connection_key(conn), 'last_heartbeat', heartbeat)) == 'number'
     kept[i] = alive and '1' or '0'
     if alive then
       index[#index + 1], index[#index + 2] = now + window, conn .. ':' .. user
