@@ -111,21 +111,9 @@ static const char *eval(struct fixture *fixture, const struct redis_script *scri
     return fixture->last;
 }
 
-static void open_client(struct fixture *fixture, const char *scheme, uint16_t port)
+static void open_client(struct fixture *fixture, const char *place, uint16_t port)
 {
-    char text[64];
-    char error[REDIS_URL_ERROR_MAX];
-    struct redis_url url;
-    snprintf(text, sizeof(text), "%s:%u", scheme, port);
-    assert_true(redis_url_parse(slice_of(text), &url, error));
-    fixture->client =
-        redis_client_make(&(struct redis_client_options){.loop = &fixture->worker.loop,
-                                                         .streams = &fixture->worker.streams,
-                                                         .random = &fixture->worker.random,
-                                                         .metrics = &fixture->worker.metrics,
-                                                         .url = &url,
-                                                         .name = "gw-test"});
-    assert_non_null(fixture->client);
+    fixture->client = worker_loop_redis(&fixture->worker, place, port);
     fixture->listener = (struct redis_listener){.changed = changed, .moved = moved};
     redis_listen(fixture->client, &fixture->listener);
 }

@@ -99,19 +99,9 @@ static void subscribe(struct fixture *fixture, const char *channel)
     assert_true(redis_pubsub_subscribe(fixture->pubsub, slice_of(channel)));
 }
 
-static void open_pubsub(struct fixture *fixture, const char *scheme, uint16_t port)
+static void open_pubsub(struct fixture *fixture, const char *place, uint16_t port)
 {
-    char text[64];
-    char error[REDIS_URL_ERROR_MAX];
-    struct redis_url url;
-    snprintf(text, sizeof(text), "%s://127.0.0.1:%u", scheme, port);
-    assert_true(redis_url_parse(slice_of(text), &url, error));
-    fixture->client =
-        redis_client_make(&(struct redis_client_options){.loop = &fixture->worker.loop,
-                                                         .streams = &fixture->worker.streams,
-                                                         .random = &fixture->worker.random,
-                                                         .metrics = &fixture->worker.metrics,
-                                                         .url = &url});
+    fixture->client = worker_loop_redis(&fixture->worker, place, port);
     fixture->pubsub = redis_pubsub_make(fixture->client, &owner, fixture);
     assert_non_null(fixture->pubsub);
 }
@@ -119,7 +109,7 @@ static void open_pubsub(struct fixture *fixture, const char *scheme, uint16_t po
 static void open_single(struct fixture *fixture, const char *const *options)
 {
     redis_server_start(&fixture->server, options);
-    open_pubsub(fixture, "redis", fixture->server.port);
+    open_pubsub(fixture, "redis://127.0.0.1", fixture->server.port);
 }
 
 static int set_up(void **state)
@@ -282,7 +272,7 @@ static void channels_are_subscribed_where_their_slots_are(void **state)
     struct fixture *fixture = *state;
     char channel[32];
     char number[16];
-    open_pubsub(fixture, "redis-cluster", cluster_servers[1].port);
+    open_pubsub(fixture, "redis-cluster://127.0.0.1", cluster_servers[1].port);
     subscribe_many(fixture, CHANNELS); /* before anything is known */
     settle(fixture, SOON_MS);
     assert_int_equal(fixture->subscribed, CHANNELS);
@@ -310,7 +300,7 @@ static void a_slot_that_moves_is_a_gap(void **state)
     unsigned owner_index = number * REDIS_CLUSTER_MASTERS / REDIS_SLOTS;
     struct redis_server *old = &cluster_servers[owner_index];
     struct redis_server *new = &cluster_servers[(owner_index + 1) % REDIS_CLUSTER_MASTERS];
-    open_pubsub(fixture, "redis-cluster", cluster_servers[0].port);
+    open_pubsub(fixture, "redis-cluster://127.0.0.1", cluster_servers[0].port);
     subscribe(fixture, "{wanderer}1");
     subscribe(fixture, "{wanderer}2");
     subscribe(fixture, "elsewhere");
@@ -342,7 +332,7 @@ static void a_slot_that_moves_is_a_gap(void **state)
 static void a_failover_is_a_gap(void **state)
 {
     struct fixture *fixture = *state;
-    open_pubsub(fixture, "redis-cluster", cluster_servers[1].port);
+    open_pubsub(fixture, "redis-cluster://127.0.0.1", cluster_servers[1].port);
     subscribe_many(fixture, 100);
     settle(fixture, SOON_MS);
     redis_server_kill(&cluster_servers[0]);

@@ -3,23 +3,20 @@
  * the browser's fake one.
  */
 import assert from 'node:assert/strict';
-import { after, afterEach, before, test } from 'node:test';
-import { launchBrowser } from './support/browser.mjs';
+import { test } from 'node:test';
+import { useBrowsers } from './support/browsers.mjs';
 import {
   PHONE,
   appears,
   button,
   disappears,
   friendRow,
-  openAs,
-  openContext,
   overflow,
   screenshot,
   sees,
 } from './support/page.mjs';
 import { befriend } from './support/people.mjs';
 import { startProxy } from './support/proxy.mjs';
-import { startServer } from './support/server.mjs';
 
 /** Finding a way through the network takes its time on a busy machine. */
 const MEDIA_MS = 10000;
@@ -27,33 +24,8 @@ const MEDIA_MS = 10000;
 /** After so long the page takes a call for lost of which the server said nothing. */
 const CONFIRM_WAIT_MS = 3000;
 
-let server;
-let browser;
-let contexts = [];
-
-before(async () => {
-  server = await startServer();
-  browser = await launchBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
-
-afterEach(async () => {
-  const complaints = contexts.flatMap((context) => context.complaints);
-  await Promise.all(contexts.map((context) => context.close()));
-  contexts = [];
-  assert.deepEqual(complaints, []);
-});
-
-async function open(name, { prepare = () => {}, at = server } = {}) {
-  const context = await openContext(browser);
-  contexts.push(context);
-  await prepare(context);
-  return openAs(context, at, name);
-}
+const browsers = useBrowsers();
+const { open } = browsers;
 
 const call = (tab, name) => friendRow(tab, name).getByRole('button', { name: `Call ${name}` });
 
@@ -65,8 +37,8 @@ const connected = (tab) =>
 const badge = (tab, name) => friendRow(tab, name).locator('.call-badge');
 
 test('ring, accept, talk, hang up: a third person sees it begin and end', async () => {
-  await befriend(server, 'alice', 'bob');
-  await befriend(server, 'alice', 'carol');
+  await befriend(browsers.server, 'alice', 'bob');
+  await befriend(browsers.server, 'alice', 'carol');
   const [alice, bob, carol] = await Promise.all(['alice', 'bob', 'carol'].map((name) => open(name)));
   await call(alice, 'bob').click();
   await sees(alice.locator('#call-text'), 'ringing …');
@@ -102,7 +74,7 @@ test('ring, accept, talk, hang up: a third person sees it begin and end', async 
 });
 
 test('a call can be declined and cancelled, and a missed one is noted', async () => {
-  await befriend(server, 'dave', 'erin');
+  await befriend(browsers.server, 'dave', 'erin');
   const [dave, erin] = await Promise.all([open('dave'), open('erin')]);
   await call(dave, 'erin').click();
   await button(erin, 'Decline').click();
@@ -124,7 +96,7 @@ test('without a microphone the call comes about all the same', async () => {
       if (navigator.mediaDevices === undefined) return; // a blank page has none
       navigator.mediaDevices.getUserMedia = () => Promise.reject(new Error('not allowed'));
     });
-  await befriend(server, 'frank', 'grace');
+  await befriend(browsers.server, 'frank', 'grace');
   const [frank, grace] = await Promise.all([open('frank', { prepare: refuse }), open('grace')]);
   await call(frank, 'grace').click();
   await button(grace, 'Accept').click();
@@ -135,9 +107,9 @@ test('without a microphone the call comes about all the same', async () => {
 });
 
 test('a call outlives a short loss of the connection, and both can still hang up', async () => {
-  const proxy = await startProxy(server.port);
+  const proxy = await startProxy(browsers.server.port);
   try {
-    await befriend(server, 'heidi', 'ivan');
+    await befriend(browsers.server, 'heidi', 'ivan');
     const [heidi, ivan] = await Promise.all([open('heidi', { at: proxy }), open('ivan')]);
       await call(heidi, 'ivan').click();
     await button(ivan, 'Accept').click();

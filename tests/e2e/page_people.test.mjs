@@ -1,51 +1,24 @@
 /** Contacts on the page: asking and answering, privacy, removing and blocking, each in a browser of its own. */
 import assert from 'node:assert/strict';
-import { after, afterEach, before, test } from 'node:test';
-import { launchBrowser } from './support/browser.mjs';
+import { test } from 'node:test';
+import { useBrowsers } from './support/browsers.mjs';
 import {
   appears,
   button,
   disappears,
   friendRow,
-  openAs,
-  openContext,
   personRow,
   screenshot,
   sees,
   seesStatus,
 } from './support/page.mjs';
 import { befriend } from './support/people.mjs';
-import { startServer } from './support/server.mjs';
 
-let server;
-let browser;
-let contexts = [];
-
-before(async () => {
-  server = await startServer();
-  browser = await launchBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
-
-afterEach(async () => {
-  const complaints = contexts.flatMap((context) => context.complaints);
-  await Promise.all(contexts.map((context) => context.close()));
-  contexts = [];
-  assert.deepEqual(complaints, []);
-});
-
-async function open(name, more) {
-  const context = await openContext(browser);
-  contexts.push(context);
-  return openAs(context, server, name, more);
-}
+const browsers = useBrowsers();
+const { open } = browsers;
 
 async function friends(one, other) {
-  await befriend(server, one, other);
+  await befriend(browsers.server, one, other);
   return Promise.all([open(one), open(other)]);
 }
 
@@ -77,7 +50,7 @@ test('one asks, the other accepts, and both see each other come and go', async (
 });
 
 test('a request can be withdrawn, and declined', async () => {
-  const [carol, dave] = await Promise.all([open('carol', '&watch=dave'), open('dave')]);
+  const [carol, dave] = await Promise.all([open('carol', { more: '&watch=dave' }), open('dave')]);
   await button(carol, 'Add dave').click();
   await appears(button(dave, 'Accept carol'));
   await button(carol, 'Withdraw the request to dave').click();

@@ -20,19 +20,9 @@ static bool all_available(void *arg)
 
 static void open_client(struct redis_fleet *fleet, size_t index)
 {
-    char text[64], error[REDIS_URL_ERROR_MAX];
-    struct redis_url url;
-    snprintf(text, sizeof(text), "%s://127.0.0.1:%u", fleet->cluster ? "redis-cluster" : "redis",
-             fleet->servers[0].port);
-    assert_true(redis_url_parse(slice_of(text), &url, error));
-    fleet->clients[index] =
-        redis_client_make(&(struct redis_client_options){.loop = &fleet->worker.loop,
-                                                         .streams = &fleet->worker.streams,
-                                                         .random = &fleet->worker.random,
-                                                         .metrics = &fleet->worker.metrics,
-                                                         .url = &url,
-                                                         .name = "gw-test"});
-    assert_non_null(fleet->clients[index]);
+    fleet->clients[index] = worker_loop_redis(
+        &fleet->worker, fleet->cluster ? "redis-cluster://127.0.0.1" : "redis://127.0.0.1",
+        fleet->servers[0].port);
 }
 
 void redis_fleet_open(struct redis_fleet *fleet, bool cluster)

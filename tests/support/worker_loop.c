@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,23 @@ void worker_loop_close(struct worker_loop *worker)
 {
     stream_set_free(&worker->streams);
     loop_free(&worker->loop);
+}
+
+struct redis_client *worker_loop_redis(struct worker_loop *worker, const char *place, uint16_t port)
+{
+    char text[64], error[REDIS_URL_ERROR_MAX];
+    struct redis_url url;
+    snprintf(text, sizeof(text), "%s:%u", place, port);
+    assert_true(redis_url_parse(slice_of(text), &url, error));
+    struct redis_client *client =
+        redis_client_make(&(struct redis_client_options){.loop = &worker->loop,
+                                                         .streams = &worker->streams,
+                                                         .random = &worker->random,
+                                                         .metrics = &worker->metrics,
+                                                         .url = &url,
+                                                         .name = "gw-test"});
+    assert_non_null(client);
+    return client;
 }
 
 bool worker_loop_until(struct worker_loop *worker, bool (*holds)(void *arg), void *arg,

@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "metrics/metrics.h"
+#include "redis/redis_client.h"
 #include "socket/loop.h"
 #include "socket/stream.h"
 
@@ -20,6 +21,10 @@ struct worker_loop {
 /* Fails the test when the system gives no loop. */
 void worker_loop_open(struct worker_loop *worker);
 void worker_loop_close(struct worker_loop *worker);
+
+/* A client of Redis on this loop. `place` is a URL up to its last port, which is `port`. */
+struct redis_client *worker_loop_redis(struct worker_loop *worker, const char *place,
+                                       uint16_t port);
 
 /* Turns until it holds, at most so long; answers whether it does. */
 bool worker_loop_until(struct worker_loop *worker, bool (*holds)(void *arg), void *arg,
