@@ -40,11 +40,8 @@ enum {
 
 struct redis_circle_options {
     struct redis_client *client; /* all borrowed for the store's life */
-    struct state_store *state;
     struct random *random;
     const struct clock *clock;
-    const char
-        *online_set; /* of all users who are online; NULL: there is none, ask the state store */
 };
 
 /* A worker's port. NULL when memory is short. May be freed while answers are owed; they come when the client
