@@ -35,6 +35,7 @@ static const struct dialect dialects[] = {
         .opening_reply = "40{\"token\":\"",
         .opening_reply_end = "\"}",
         .ready = "40{\"sid\"",
+        .greeting = "42[\"connection_established\"",
         .probe = "2",
         .probe_reply = "3",
         .heartbeat = "4277[\"HEARTBEAT\",{}]",

@@ -28,6 +28,9 @@ struct dialect {
     const char *opening_reply_end;
     const char *ready;
 
+    /* Begins what a server may say besides once one is ready, and nobody asked for; NULL: nothing. */
+    const char *greeting;
+
     /* A text that is exactly `probe` is answered with `probe_reply`; NULL if there is none. */
     const char *probe;
     const char *probe_reply;

@@ -62,7 +62,7 @@ static void on_text(struct job *job, size_t client, const char *text, size_t cou
             job->changes_seen++;
     } else if (dialect->subscribed != NULL && dialect_contains(text, count, dialect->subscribed)) {
         job->subscriptions++;
-    } else {
+    } else if (!dialect->greeting || !dialect_starts_with(text, count, dialect->greeting)) {
         cost_fail("client %zu did not expect: %.*s", client, (int)count, text);
     }
 }
