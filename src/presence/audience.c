@@ -236,10 +236,10 @@ void audience_ask(struct presence_plane *plane, struct slice user_id,
         .plane = plane, .done = done, .arg = arg, .user_id_len = (uint8_t)user_id.len};
     memcpy(question->user_id, user_id.data, user_id.len);
     struct load *load = find_load(plane, user_id);
-    if (load)
+    if (load && load->oldest)
         wait_for(load, question);
     else
-        ask_cache(question);
+        ask_cache(question); /* a refresh nobody waits for keeps nobody waiting */
 }
 
 void audience_drop(struct presence_plane *plane, struct slice user_id)

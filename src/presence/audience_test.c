@@ -222,6 +222,125 @@ static void done_runs_also_when_the_ledger_cannot_say(void **unused)
     client_expect_nothing(&alice);
 }
 
+/* ---- circles that age ---- */
+
+/* The world's circle store, whose answers are all aged. */
+struct aging_store {
+    struct circle_store store;
+    struct circle_store *inner;
+    void (*done)(void *arg, enum state_status status, const struct circle_audience *audience);
+    void *arg;
+    size_t puts, drops;
+};
+
+static struct aging_store aging;
+
+static void heard_aged(void *arg, enum state_status status, const struct circle_audience *audience)
+{
+    (void)arg;
+    struct circle_audience aged = *audience;
+    aged.aged = aged.known;
+    aging.done(aging.arg, status, &aged);
+}
+
+static void aging_audience(struct circle_store *store, struct slice user_id,
+                           void (*done)(void *arg, enum state_status status,
+                                        const struct circle_audience *audience),
+                           void *arg)
+{
+    (void)store;
+    aging.done = done;
+    aging.arg = arg;
+    circle_audience(aging.inner, user_id, heard_aged, NULL);
+}
+
+static void aging_put(struct circle_store *store, struct slice user_id, uint64_t ticket,
+                      const struct circle *circle)
+{
+    (void)store;
+    aging.puts++;
+    circle_put(aging.inner, user_id, ticket, circle);
+}
+
+static void aging_drop(struct circle_store *store, struct slice user_id)
+{
+    (void)store;
+    aging.drops++;
+    circle_drop(aging.inner, user_id);
+}
+
+static void aging_set_online(struct circle_store *store, struct slice user_id, bool online,
+                             int64_t version)
+{
+    (void)store;
+    circle_set_online(aging.inner, user_id, online, version);
+}
+
+static void aging_free(struct circle_store *store)
+{
+    (void)store;
+    circle_store_free(&aging.inner);
+}
+
+static void let_circles_age(void)
+{
+    static const struct circle_store_operations OPERATIONS = {
+        .audience = aging_audience,
+        .put = aging_put,
+        .drop = aging_drop,
+        .set_online = aging_set_online,
+        .free = aging_free,
+    };
+    aging = (struct aging_store){.store = {&OPERATIONS}, .inner = world.presence->audience.circles};
+    world.presence->audience.circles = &aging.store;
+}
+
+static void an_aged_circle_serves_and_is_read_anew(void **unused)
+{
+    (void)unused;
+    let_circles_age();
+    size_t before = loads();
+    world.ledger.holding = true;
+    set_away(&bob, true);
+    expect_change(&alice, "bob", "away"); /* before the ledger has answered */
+    assert_int_equal(loads(), before + 1);
+    set_away(&bob, false);
+    expect_change(&alice, "bob", "online"); /* and it is asked once */
+    assert_int_equal(loads(), before + 1);
+    world.ledger.holding = false;
+    fake_ledger_release_all(&world.ledger);
+    world_settle(&world);
+    assert_int_equal(aging.puts, 1);
+    assert_true(audience_idle(&world.presence->audience));
+}
+
+static void an_aged_circle_serves_on_without_the_ledger(void **unused)
+{
+    (void)unused;
+    let_circles_age();
+    world.ledger.failing = LEDGER_UNAVAILABLE;
+    for (int i = 0; i < 3; i++) {
+        set_away(&bob, i % 2 == 0);
+        expect_change(&alice, "bob", i % 2 == 0 ? "away" : "online");
+    }
+    assert_int_equal(aging.puts, 0);
+    assert_int_equal(world_metric(&world, METRIC_FRIENDS_SKIPPED), 0);
+}
+
+/* Whose drop went astray when the last contact left. */
+static void an_aged_circle_of_nobody_is_dropped(void **unused)
+{
+    (void)unused;
+    let_circles_age();
+    world.ledger.contact_count = 0;
+    set_away(&bob, true);
+    client_expect(&alice, "presence_changed"); /* the last one */
+    world_settle(&world);
+    assert_int_equal(aging.drops, 1);
+    set_away(&bob, false);
+    client_expect_nothing(&alice);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -235,6 +354,9 @@ int main(void)
         TEST(a_setting_takes_sight_from_contacts_once_and_gives_it_back),
         TEST(a_look_that_began_before_a_block_shows_nothing_after_it),
         TEST(done_runs_also_when_the_ledger_cannot_say),
+        TEST(an_aged_circle_serves_and_is_read_anew),
+        TEST(an_aged_circle_serves_on_without_the_ledger),
+        TEST(an_aged_circle_of_nobody_is_dropped),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);
