@@ -4,6 +4,7 @@
 #include "presence/call_events.h"
 #include "presence/call_outcome.h"
 #include "presence/privacy.h"
+#include "presence/recall.h"
 
 #include <stdlib.h>
 
@@ -120,16 +121,33 @@ static void routed(void *arg, enum state_status status, const struct state_route
                            requested, command);
 }
 
+static void permit(struct call_command *command, const struct ledger_profile *callee)
+{
+    if (privacy_allows_call(command->device.user_id, callee))
+        state_routes(command->plane->presence->store, &command->to, 1, routed, command);
+    else
+        call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
+}
+
+static void recalled(void *arg, const struct recall *recalls)
+{
+    if (recalls && recalls[0].known)
+        permit(arg, &recalls[0].profile);
+    else
+        call_command_refuse(arg, ERROR_SERVICE_UNAVAILABLE, "contacts cannot be read now");
+}
+
+/* Who are contacts may call each other without the ledger, as long as their circles are cached. */
 static void profiled(void *arg, const struct ledger_profiles_outcome *outcome)
 {
     struct call_command *command = arg;
-    if (outcome->status != LEDGER_OK && outcome->status != LEDGER_INVALID)
-        call_command_refuse(command, ERROR_SERVICE_UNAVAILABLE, "contacts cannot be read now");
-    else if (outcome->status == LEDGER_INVALID ||
-             !privacy_allows_call(command->device.user_id, &outcome->profiles[0]))
+    if (outcome->status == LEDGER_OK)
+        permit(command, &outcome->profiles[0]);
+    else if (outcome->status == LEDGER_INVALID)
         call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
     else
-        state_routes(command->plane->presence->store, &command->to, 1, routed, command);
+        recall_profiles(command->plane->presence, command->device.user_id, &command->to, 1,
+                        recalled, command);
 }
 
 /* A new id's text, in `out`. */

@@ -145,6 +145,21 @@ static void a_viewer_nobody_remembers_is_a_stranger(void **unused)
     expect_seen(&alice, "not_contacts");
 }
 
+static void contacts_may_call_and_others_may_not(void **unused)
+{
+    (void)unused;
+    show("bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_EVERYONE);
+    client_expect(&alice, "presence_changed");
+    world.ledger.failing = LEDGER_UNAVAILABLE;
+    client_send(&carol, "{\"type\":\"call_request\",\"to\":\"bob\"}");
+    client_expect(&carol, "error");
+    assert_true(client_has(&carol, "CALL_UNAVAILABLE"));
+    client_expect_nothing(&bob);
+    client_send(&alice, "{\"type\":\"call_request\",\"to\":\"bob\"}");
+    client_expect(&alice, "call_ringing");
+    client_expect(&bob, "call_incoming");
+}
+
 static void what_changed_meanwhile_is_not_recalled(void **unused)
 {
     (void)unused;
@@ -224,6 +239,7 @@ int main(void)
         TEST(subscriptions_are_taken),
         TEST(of_whom_nothing_is_cached_nothing_is_said),
         TEST(a_viewer_nobody_remembers_is_a_stranger),
+        TEST(contacts_may_call_and_others_may_not),
         TEST(what_changed_meanwhile_is_not_recalled),
         TEST(it_is_what_the_ledger_would_show),
     };
