@@ -3,14 +3,18 @@
  * once and presence not at all; nothing acknowledged is lost, and no secret opens but the right one.
  */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { promisify } from 'node:util';
 import { closeAll, connect, eventually, rest, setVisibility, sleep } from './support/client.mjs';
 import { sql } from './support/ledger.mjs';
 import { makeLedger, PEER_SECRET } from './support/ledger_server.mjs';
 import { rollcall, startServer } from './support/server.mjs';
+
+const run = promisify(execFile);
 
 const REFUSAL_MS_MAX = 1000;
 /** Held for a new link, then given up. */
@@ -37,11 +41,11 @@ async function makeGateways(ledger) {
     await ledger.remove();
     await rm(dataDir, { recursive: true, force: true });
   });
-  return async (secret = PEER_SECRET) => {
+  return async (settings = {}) => {
     const server = await startServer({
       dataDir,
       args: ['--ledger', ledger.url],
-      settings: { ...AMPLE, 'peer.secret': secret, 'gateway.workers': 1 },
+      settings: { ...AMPLE, 'peer.secret': PEER_SECRET, 'gateway.workers': 1, ...settings },
     });
     running.push(server);
     return server;
@@ -203,11 +207,52 @@ test('a wrong secret is refused, and both sides say why', async () => {
   const ledger = await makeLedger();
   const start = await makeGateways(ledger);
   await ledger.start();
-  const server = await start('a guess');
+  const server = await start({ 'peer.secret': 'a guess' });
   await eventually(() => /peer_link_closed .*peer\.secret may differ/.test(server.log()), 'our log');
   await eventually(() => /ledger_link_closed .*reason="wrong secret/.test(ledger.log()), 'its log');
   const alice = await connect(server, 'alice');
   assert.equal((await send(alice, 'c', 'm-1')).code, 'SERVICE_UNAVAILABLE');
+});
+
+test('a ledger that hangs costs its time limit, then nothing; awake again it serves', { timeout: 60000 }, async () => {
+  const { ledger, gateways } = await startFleet();
+  const [server] = gateways;
+  await makeChat(server, 'c');
+  const alice = await connect(server, 'alice');
+  process.kill(ledger.pid, 'SIGSTOP');
+  try {
+    const { code } = await send(alice, 'c', 'm-1');
+    assert.equal(code, 'SERVICE_UNAVAILABLE');
+    await eventually(() => /event=ledger_lost reason="the other side is silent"/.test(server.log()), 'silence', 15000);
+    const startedMs = Date.now();
+    assert.equal((await send(alice, 'c', 'm-1')).code, 'SERVICE_UNAVAILABLE');
+    assert.ok(Date.now() - startedMs < REFUSAL_MS_MAX);
+    assert.equal((await alice.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
+  } finally {
+    process.kill(ledger.pid, 'SIGCONT');
+  }
+  assert.equal((await sendUntilAcked(alice, 'c', 'm-1')).sequence, 1);
+  assert.equal((await history(server, 'c')).length, 1);
+});
+
+test('links speak TLS when told to, and only with whom they trust', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'rollcall-peer-tls-'));
+  after(() => rm(directory, { recursive: true, force: true }));
+  const certificate = join(directory, 'certificate.pem');
+  const key = join(directory, 'key.pem');
+  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+  await run('openssl', [
+    ...request, '-days', '2', '-subj', '/CN=ledger', '-addext', 'subjectAltName=IP:127.0.0.1',
+    '-keyout', key, '-out', certificate,
+  ]);
+  const ledger = await makeLedger({ 'peer.tls.certificate_file': certificate, 'peer.tls.key_file': key });
+  const start = await makeGateways(ledger);
+  await ledger.start();
+  const trusting = await start({ 'peer.tls.ca_file': certificate });
+  assert.equal((await makeChat(trusting, 'c')).status, 201);
+  const plain = await start();
+  await eventually(() => /event=peer_link_closed/.test(plain.log()), 'plain links are not accepted');
+  assert.equal((await makeChat(plain, 'd')).status, 503);
 });
 
 test('a drain answers what was taken and ends with 0', async () => {

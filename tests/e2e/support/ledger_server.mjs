@@ -16,8 +16,8 @@ export const PEER_SECRET = 'a secret of thirty-two bytes, say';
 
 const START_LINE = /^rollcall: ledger on \S+:(\d+)$/;
 
-/** Made, but not started: `start()` does that. */
-export async function makeLedger() {
+/** Made, but not started: `start()` does that. `settings` are added to its own. */
+export async function makeLedger(settings = {}) {
   const directory = await mkdtemp(join(tmpdir(), 'rollcall-ledger-e2e-'));
   const [port] = await freePorts(1);
   const path = join(directory, 'ledger.db');
@@ -34,7 +34,8 @@ export async function makeLedger() {
     async start() {
       const { ROLLCALL_BIN: _ours, ...env } = process.env;
       const place = ['--peer-listen', `127.0.0.1:${port}`, '--ledger', `sqlite:${path}`];
-      const set = ['--set', `peer.secret=${PEER_SECRET}`, '--data-dir', directory];
+      const all = { 'peer.secret': PEER_SECRET, data_dir: directory, ...settings };
+      const set = Object.entries(all).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
       child = spawn(ROLLCALL_BIN, ['ledger', ...place, ...set], {
         env,
         stdio: ['ignore', 'pipe', 'pipe'],
