@@ -103,7 +103,7 @@ static void work(struct loop_task *task)
         return;
     }
     flush(polling);
-    if (!polling->closing)
+    if (!polling->closing || polling->task.queued) /* what was taken was the last: once more */
         return;
     if (polling->poll)
         reply(&polling->poll, SLICE("1"));
