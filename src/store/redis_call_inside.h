@@ -22,6 +22,7 @@ struct call_port {
     struct redis_script calls;
     struct redis_script claims;
     size_t errands;
+    bool reaps; /* one pass at a time */
     bool is_freed;
 };
 

@@ -114,6 +114,7 @@ static void reap_next(struct reaping *reaping)
             reaping);
         return;
     }
+    port->reaps = false;
     reaping->done(reaping->arg, reaping->ended, reaping->count);
     free(reaping);
     call_port_let_go(port);
@@ -122,7 +123,7 @@ static void reap_next(struct reaping *reaping)
 void call_reap_start(struct call_port *port, size_t max,
                      void (*done)(void *arg, const struct call *ended, size_t count), void *arg)
 {
-    struct reaping *reaping = malloc(sizeof(*reaping));
+    struct reaping *reaping = port->reaps ? NULL : malloc(sizeof(*reaping));
     if (!reaping) {
         done(arg, NULL, 0);
         return;
@@ -133,6 +134,7 @@ void call_reap_start(struct call_port *port, size_t max,
     reaping->shard = 0;
     reaping->max = max < CALL_REAP_MAX ? max : CALL_REAP_MAX;
     reaping->count = 0;
+    port->reaps = true;
     call_port_hold(port);
     reap_next(reaping);
 }
