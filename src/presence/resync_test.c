@@ -2,7 +2,6 @@
 #include "presence/resync.h"
 
 #include "base/container.h"
-#include "handler/chat_commands.h"
 #include "presence/presence_event.h"
 #include "presence/subscription.h"
 #include "support/client.h"
@@ -40,6 +39,18 @@ static void mend_bus(void)
     world.presence->bus = hearing;
 }
 
+/* ---- who is shown a chat anew ---- */
+
+static size_t shown_count;
+static const struct endpoint *shown_to;
+
+static void note_shown(struct endpoint *endpoint, struct slice chat_id)
+{
+    assert_true(slice_is(chat_id, "team"));
+    shown_count++;
+    shown_to = endpoint;
+}
+
 static void gap(const char *topic)
 {
     resync_gap(world.presence, slice_of(topic));
@@ -51,7 +62,8 @@ static int open_world(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_DEFAULTS);
-    world.presence->resync.refresh_chat = chat_commands_refresh_chat;
+    shown_count = 0;
+    world.presence->resync.refresh_chat = note_shown;
     client_connect(&alice, &world, "alice");
     return 0;
 }
@@ -270,10 +282,12 @@ static void an_open_chat_is_shown_anew(void **unused)
     client_send(&alice, "{\"type\":\"open_chat\",\"chat_id\":\"team\"}");
     client_expect(&alice, "chat_snapshot");
     gap("chat:team:typing");
-    client_expect_nothing(&alice);
+    assert_int_equal(shown_count, 0);
     gap("chat:team:presence");
-    client_expect(&alice, "chat_snapshot");
-    client_expect_nothing(&alice);
+    assert_int_equal(shown_count, 1);
+    assert_ptr_equal(shown_to, &world_session(&world, "alice")->endpoint);
+    gap(NULL);
+    assert_int_equal(shown_count, 2);
 }
 
 /* Time passes, and the client shows that it lives. */
