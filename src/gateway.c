@@ -158,8 +158,8 @@ void gateway_received(void *arg, struct slice topic, struct slice payload)
 
 void gateway_gap(void *arg, struct slice topic)
 {
-    (void)arg;
-    (void)topic;
+    struct gateway *gateway = arg;
+    resync_gap(&gateway->presence, topic);
 }
 
 void gateway_close_session(void *arg, struct slice user_id, const struct ulid *conn_id)

@@ -51,6 +51,7 @@ static void forgotten(void *arg)
     struct gateway *gateway = arg;
     log_warn("gateway_forgotten", "gateway=%s reason=%s", gateway->id,
              log_quote(SLICE("Redis lost what it knew; every lease is registered again")));
+    session_renew_all(&gateway->handlers);
 }
 
 static struct redis_client *make_client(struct gateway *gateway)

@@ -1,6 +1,7 @@
 /* The composition root of one worker: the one place that puts its parts together. */
 #include "base/container.h"
 #include "gateway_inside.h"
+#include "handler/chat_commands.h"
 #include "presence/push.h"
 #include "rest/handover.h"
 
@@ -105,8 +106,10 @@ static bool compose_planes(struct gateway *gateway)
     gateway->presence.last_seen = &gateway->last_seen;
     gateway->presence.metrics = &gateway->metrics;
     gateway->presence.lost = session_lease_lost;
+    gateway->presence.unrenewed = session_renew_again;
     gateway->presence.lost_arg = handlers;
     presence_init(&gateway->presence);
+    gateway->presence.resync.refresh_chat = chat_commands_refresh_chat;
 
     handlers->config = config;
     handlers->loop = &gateway->loop;

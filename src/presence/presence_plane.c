@@ -112,12 +112,15 @@ static void renewed(void *arg, enum state_status status, const struct lease_rene
                     size_t count)
 {
     struct presence_plane *plane = arg;
-    if (status != STATE_OK)
-        return;
-    metrics_add(plane->metrics, METRIC_LEASES_RENEWED, (int64_t)count);
-    for (size_t i = 0; i < count; i++)
+    (void)status; /* each says how it went */
+    for (size_t i = 0; i < count; i++) {
         if (renewals[i].lost)
             plane->lost(plane->lost_arg, renewals[i].user_id, &renewals[i].conn_id);
+        else if (!renewals[i].failed)
+            metrics_count(plane->metrics, METRIC_LEASES_RENEWED);
+        else if (plane->unrenewed)
+            plane->unrenewed(plane->lost_arg, renewals[i].user_id, &renewals[i].conn_id);
+    }
 }
 
 void presence_flush(struct presence_plane *plane)

@@ -4,7 +4,7 @@
  *   session ──open, renew, idle, close──► plane ──► state store ──transition──► plane ──► bus
  *   bus ──event──► plane ──(privacy decides per subscriber)──► router ──► sockets
  *
- * Renewals are collected and go to the store in batches (presence_flush(), once a turn). The reaper
+ * Renewals are collected and go to the store in batches (presence_flush(), some times a second). The reaper
  * (presence_reap()) makes transitions of leases that nobody renewed. Whatever the source, a transition
  * is published once, by the gateway whose operation made it; its last seen goes to the ledger behind
  * the writers' back.
@@ -43,7 +43,9 @@ struct presence_plane {
     struct audience audience; /* made with audience_init(); without it nobody has contacts */
     /* The store no longer knew this lease of ours: its session must open it again. */
     void (*lost)(void *arg, struct slice user_id, const struct ulid *conn_id);
-    void *lost_arg;
+    /* The store could not be asked about this one: its session should renew it again soon. May be NULL. */
+    void (*unrenewed)(void *arg, struct slice user_id, const struct ulid *conn_id);
+    void *lost_arg; /* of both */
     struct lease_renewal renewals[PRESENCE_RENEWALS_MAX];
     char renewal_users[PRESENCE_RENEWALS_MAX][USER_ID_BYTES_MAX];
     size_t renewal_count;

@@ -63,7 +63,7 @@ static bool decode(struct slice text, char out[REDIS_LOGIN_MAX + 1])
 /* What stands before the last '@', since a password that was not encoded may hold others. */
 static bool take_login(struct slice *text, struct redis_url *out)
 {
-    const char *at = text->len ? memrchr(text->data, '@', text->len) : NULL;
+    const char *at = text->data ? memrchr(text->data, '@', text->len) : NULL;
     if (!at)
         return true;
     struct slice login = {text->data, (size_t)(at - text->data)};
