@@ -53,11 +53,13 @@ static void part_done(struct look *look)
     free_look(look);
 }
 
+/* A server that takes no writes can still be read, but what it holds runs out unrenewed: that is no answer. */
 static void answered(void *arg, const struct resp_value *reply)
 {
     struct look_part *part = arg;
     struct look *look = part->look;
-    bool told = redis_state_is(reply, RESP_ARRAY) && reply->count == part->count;
+    bool told = redis_state_is(reply, RESP_ARRAY) && reply->count == part->count &&
+                redis_available(look->state->options.client);
     for (size_t i = 0; told && i < part->count; i++)
         told = look->take(look, part->first + i, &reply->items[i]);
     look->failed |= !told;
