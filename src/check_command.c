@@ -25,7 +25,7 @@ static const char HELP[] =
     "\n"
     "  --state URL         redis://HOST:PORT[/DB] or redis-cluster://HOST:PORT,HOST:PORT\n"
     "  --window SECONDS    the gateways' presence.expiry_window_seconds (15)\n"
-    "  --patience SECONDS  how long what looks wrong may take to come right (3)\n"
+    "  --patience SECONDS  how long what looks wrong may take to come right (the window and 2)\n"
     "  --limit N           name at most so many violations (100)\n"
     "  --rate KEYS         look at so many keys a second at most (5000)\n"
     "  --ca-file FILE      certificates to trust where the URL says TLS, PEM\n"
@@ -148,14 +148,14 @@ static int run(const struct arguments *arguments)
 
 int check_command(int argc, char **argv)
 {
-    struct arguments arguments = {.window_ms = WINDOW_MS,
-                                  .patience_ms = CHECK_PATIENCE_MS,
-                                  .limit = SHOWN_DEFAULT,
-                                  .rate = CHECK_KEYS_A_SECOND};
+    struct arguments arguments = {
+        .window_ms = WINDOW_MS, .limit = SHOWN_DEFAULT, .rate = CHECK_KEYS_A_SECOND};
     if (!take_arguments(&arguments, argc, argv)) {
         fputs(USAGE, stderr);
         return EXIT_CANNOT;
     }
+    if (arguments.patience_ms == 0)
+        arguments.patience_ms = arguments.window_ms + CHECK_PATIENCE_EXTRA_MS;
     if (arguments.help)
         return printf("%s%s", USAGE, HELP) < 0;
     return run(&arguments);

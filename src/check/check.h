@@ -3,8 +3,9 @@
  * cluster, without disturbing it: SCAN in pages of CHECK_PAGE_KEYS, so many keys a second at most, read-only
  * scripts, and nothing kept of what is in order.
  *
- * Suspicions are looked at again, CHECK_LOOKS times in all, until the patience ends: longer than a transition,
- * or the reaper, takes. What is found every time is a violation.
+ * Suspicions are looked at again, CHECK_LOOKS times in all, until the patience ends, or none is left. What a
+ * crash leaves behind may stand for a lease window and a second, so the patience is a little longer than that.
+ * What is found every time is a violation.
  */
 #ifndef ROLLCALL_CHECK_CHECK_H
 #define ROLLCALL_CHECK_CHECK_H
@@ -17,9 +18,9 @@
 
 enum {
     CHECK_PAGE_KEYS = 100,
-    CHECK_LOOKS = 3,
-    CHECK_PATIENCE_MS = 3000, /* unless told otherwise; the same of the rate */
-    CHECK_KEYS_A_SECOND = 5000,
+    CHECK_LOOKS = 6,
+    CHECK_PATIENCE_EXTRA_MS = 2000, /* beyond the window, unless told otherwise */
+    CHECK_KEYS_A_SECOND = 5000,     /* likewise */
 };
 
 struct check {

@@ -197,7 +197,7 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
 
     test('what passes while it looks is no violation', async () => {
       await redis.command('SADD', `user_connections:${tag('bob')}`, 'leaving');
-      const checking = patiently();
+      const checking = patiently('--patience', '3');
       await sleep(1000);
       await redis.command('SREM', `user_connections:${tag('bob')}`, 'leaving');
       const { code, stdout } = await checking;

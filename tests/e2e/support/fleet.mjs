@@ -4,15 +4,18 @@
  * share a data directory, and so the development key: a token of one is good on all.
  */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect, eventually, SOON_MS } from './client.mjs';
+import { promisify } from 'node:util';
+import { connect, eventually, refusal, SOON_MS } from './client.mjs';
 import { expectRest } from './people.mjs';
 import { freePorts, startCluster, startRedis } from './redis.mjs';
-import { rollcall, ROLLCALL_BIN, startServer } from './server.mjs';
+import { ROLLCALL_BIN, startServer } from './server.mjs';
+
+const execute = promisify(execFile);
 
 export const SECRET = 'a secret of thirty-two bytes, say';
 
@@ -140,16 +143,9 @@ export const isHealthy = async (server) => (await statusOf(server, '/healthz')) 
 
 /** Tries to connect while it must not be possible; the refusal's status and Retry-After. */
 export async function refusedConnect(server, token) {
-  const response = await fetch(new URL('/v1/ws', server.url), {
-    headers: {
-      Authorization: `Bearer ${token}`,
-      Connection: 'Upgrade',
-      Upgrade: 'websocket',
-      'Sec-WebSocket-Version': '13',
-      'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
-    },
-  }).catch((error) => error);
-  return { status: response.status, retryAfter: response.headers?.get('retry-after') };
+  const url = new URL('v1/ws', server.url).href.replace(/^http/, 'ws');
+  const { status, headers } = await refusal(url, [], { headers: { Authorization: `Bearer ${token}` } });
+  return { status, retryAfter: headers['retry-after'] };
 }
 
 /** Sends heartbeats as a client does; ends with the connection. */
@@ -189,10 +185,14 @@ export async function sendMessage(client, chatId, body, limitMs = SOON_MS) {
   return ack;
 }
 
-/** The invariants hold, as `rollcall check` sees it. */
+/**
+ * The invariants hold, as `rollcall check` sees it. What a crash left behind has a lease window to go, which
+ * it waits for.
+ */
 export async function assertInvariants(redis, windowMs) {
-  const { code, stdout, stderr } = await rollcall(
-    'check', '--state', redis.url, '--window', String(windowMs / 1000),
+  const args = ['check', '--state', redis.url, '--window', String(windowMs / 1000)];
+  const { code = 0, stdout, stderr } = await execute(ROLLCALL_BIN, args, { timeout: 4 * windowMs }).catch(
+    (error) => error,
   );
   assert.equal(code, 0, stdout + stderr);
 }
