@@ -95,15 +95,11 @@ static struct circle_store *make_stores(struct gateway *gateway)
         .reconnect_grace_ms = config->call.reconnect_grace_ms,
         .lease_window_ms = config->presence.expiry_window_ms,
     });
-    return gateway->store
-               ? redis_circle_make(&(struct redis_circle_options){
-                     .client = gateway->redis,
-                     .state = gateway->store,
-                     .random = &gateway->random,
-                     .clock = &gateway->loop.clock,
-                     .online_set = redis_is_cluster(gateway->redis) ? NULL : "presence:online",
-                 })
-               : NULL;
+    return redis_circle_make(&(struct redis_circle_options){
+        .client = gateway->redis,
+        .random = &gateway->random,
+        .clock = &gateway->loop.clock,
+    });
 }
 
 /* The first gateway of a process has the hub of all. */

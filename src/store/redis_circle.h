@@ -42,8 +42,6 @@ struct redis_circle_options {
     struct redis_client *client; /* all borrowed for the store's life */
     struct random *random;
     const struct clock *clock;
-    struct state_store *state; /* neither is looked at; both go when nobody gives them any more */
-    const char *online_set;
 };
 
 /* A worker's port. NULL when memory is short. May be freed while answers are owed; they come when the client
