@@ -57,6 +57,21 @@ void polling_release(struct polling *polling)
         reply(&polling->poll, SLICE("6"));
 }
 
+/* A client throws away what comes in one payload with the close packet. So that last words are heard, the
+ * close waits for the next poll; the connection's own time for an end bounds that. While draining there
+ * will be none. */
+static void put_close_off(struct polling *polling, struct buffer *payload)
+{
+    struct slice end = SLICE("\x1e"
+                             "1");
+    if (payload->len <= end.len ||
+        memcmp(payload->data + payload->len - end.len, end.data, end.len))
+        return;
+    payload->len -= end.len;
+    polling->close_owed = true;
+    polling->closing = polling->rest->handlers->draining;
+}
+
 /* Answers the poll that waits, if there is something to answer it with. */
 static void flush(struct polling *polling)
 {
@@ -70,6 +85,7 @@ static void flush(struct polling *polling)
         exchange_error(&polling->poll, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
         polling_end(polling); /* what was taken is lost */
     } else {
+        put_close_off(polling, &payload);
         reply(&polling->poll, payload.len ? buffer_slice(&payload) : SLICE("6"));
     }
     buffer_free(&payload);
@@ -195,6 +211,11 @@ static void get(struct polling *polling, struct exchange *exchange)
 {
     if (polling->poll) {
         engine_refuse(&exchange, ENGINE_BAD_REQUEST);
+        polling_end(polling);
+        return;
+    }
+    if (polling->close_owed) {
+        reply(&exchange, SLICE("1"));
         polling_end(polling);
         return;
     }

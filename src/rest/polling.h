@@ -46,6 +46,7 @@ struct polling {
     struct exchange *poll; /* the GET that waits; NULL: none */
     struct probe *probe;   /* the WebSocket that may take over; NULL: none */
     bool pending;
+    bool close_owed; /* all is said but the close packet */
     bool closing;
 };
 
