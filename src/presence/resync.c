@@ -15,6 +15,7 @@ void resync_init(struct resync *resync)
 {
     list_init(&resync->topics);
     list_init(&resync->reviewed);
+    resync->available_since_ms = INT64_MAX;
 }
 
 void resync_free(struct resync *resync)
@@ -248,12 +249,27 @@ static void refresh_chats(struct presence_plane *plane)
     }
 }
 
+/* Right after an outage the bus may not have told of its gap yet, so what is well must have been so for a
+ * while. */
+static void note_health(struct presence_plane *plane, bool available)
+{
+    struct resync *resync = &plane->resync;
+    int64_t now_ms = plane->clock->now_ms;
+    if (!available)
+        resync->available_since_ms = INT64_MAX;
+    else if (now_ms < resync->available_since_ms)
+        resync->available_since_ms = now_ms;
+    else if (now_ms - resync->available_since_ms >= RESYNC_DOUBT_MS)
+        resync->well_at_ms = plane->clock->wall_ms;
+}
+
 void resync_run(struct presence_plane *plane)
 {
-    if (!state_available(plane->store))
+    bool available = state_available(plane->store);
+    note_health(plane, available);
+    if (!available)
         return;
     refresh_chats(plane);
     heal_users(plane);
     resync_circles_run(plane);
-    plane->resync.well_at_ms = plane->clock->wall_ms;
 }

@@ -55,8 +55,9 @@ struct resync {
     struct buffer circles;
     size_t circles_at;
     unsigned circles_under_way;
-    int64_t well_at_ms; /* wall clock: when the store was last known to be well */
-    int64_t since_ms;   /* contacts that changed before are not told */
+    int64_t available_since_ms; /* monotonic; INT64_MAX: the store is not */
+    int64_t well_at_ms;         /* wall clock: when all was last known to be well; 0: never */
+    int64_t since_ms;           /* contacts that changed before are not told */
     /* Tells an endpoint anew how a chat is that it has open. NULL: nobody is told. */
     void (*refresh_chat)(struct endpoint *endpoint, struct slice chat_id);
 };
