@@ -1,8 +1,7 @@
 /* The state store when Redis or a gateway is in trouble, on a single server and on a cluster. */
-#include "store/redis_state_testing.h"
-
 #include "store/redis_keys.h"
 #include "store/redis_state.h"
+#include "support/redis_fleet.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,15 +5,18 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind ~= 'zset' and kind ~= 'none' then redis.call('UNLINK', KEYS[1]) end
+local entered, left = {}, {}
 for at = 2, #ARGV, 3 do
   local member, ms, score = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   if score == '' or redis.call('ZSCORE', KEYS[1], member) == score then
     if ms == '' then
-      redis.call('ZREM', KEYS[1], member)
+      left[#left + 1] = member
     else
-      redis.call('ZADD', KEYS[1], now + ms, member)
+      entered[#entered + 1], entered[#entered + 2] = now + ms, member
     end
   end
 end
+if #left > 0 then redis.call('ZREM', KEYS[1], unpack(left)) end
+if #entered > 0 then redis.call('ZADD', KEYS[1], unpack(entered)) end
 if ARGV[1] ~= '' and redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
 return 1

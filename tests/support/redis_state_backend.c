@@ -1,4 +1,4 @@
-#include "store/redis_state_testing.h"
+#include "support/redis_state_backend.h"
 
 #include "store/redis_state.h"
 
@@ -22,24 +22,6 @@ struct redis_backend {
     unsigned ports;
 };
 
-struct state_store *redis_state_testing_store(struct redis_fleet *fleet, size_t client,
-                                              const char *gateway, int64_t window_ms,
-                                              int64_t grace_ms)
-{
-    struct worker_loop *worker = &fleet->worker;
-    struct state_store *store = redis_state_make(&(struct redis_state_options){
-        .client = fleet->clients[client],
-        .loop = &worker->loop,
-        .random = &worker->random,
-        .metrics = &worker->metrics,
-        .gateway_id = slice_of(gateway),
-        .lease_window_ms = window_ms,
-        .offline_grace_ms = grace_ms,
-    });
-    assert_non_null(store);
-    return store;
-}
-
 static void start(void *context, int64_t grace_ms)
 {
     struct redis_backend *backend = context;
@@ -51,11 +33,19 @@ static void start(void *context, int64_t grace_ms)
 static struct state_store *port(void *context)
 {
     struct redis_backend *backend = context;
-    char gateway[16];
+    struct worker_loop *worker = &backend->fleet->worker;
     unsigned number = backend->ports++;
+    char gateway[16];
     snprintf(gateway, sizeof(gateway), "gateway-%u", number);
-    return redis_state_testing_store(backend->fleet, number % REDIS_FLEET_CLIENTS, gateway,
-                                     backend->window_ms, backend->grace_ms);
+    return redis_state_make(&(struct redis_state_options){
+        .client = backend->fleet->clients[number % REDIS_FLEET_CLIENTS],
+        .loop = &worker->loop,
+        .random = &worker->random,
+        .metrics = &worker->metrics,
+        .gateway_id = slice_of(gateway),
+        .lease_window_ms = backend->window_ms,
+        .offline_grace_ms = backend->grace_ms,
+    });
 }
 
 static void stop(void *context)
@@ -81,7 +71,7 @@ static void poll(void *context)
     redis_fleet_poll(((struct redis_backend *)context)->fleet);
 }
 
-int redis_state_testing_suite(struct redis_fleet *fleet, const char *name)
+int redis_state_backend_suite(struct redis_fleet *fleet, const char *name)
 {
     struct redis_backend context = {.fleet = fleet, .window_ms = WINDOW_MS};
     struct state_store_suite_backend backend = {
