@@ -1,0 +1,83 @@
+/**
+ * What both examples show: who is there, what was said, who types. No network here but the HTTP that a
+ * chat needs before anybody can talk in it.
+ */
+const query = new URLSearchParams(location.search);
+const element = (id) => document.getElementById(id);
+
+/** How long after the last key one counts as typing. */
+const TYPING_REST_MS = 3000;
+
+export const me = query.get('name') ?? 'ann';
+export const peer = query.get('with') ?? 'bob';
+export const server = query.get('server') ?? 'http://127.0.0.1:8080';
+export const chatId = `talk-${[me, peer].sort().join('-')}`;
+
+/** A token of the server's --dev mode; an app gets one from its own login. */
+export async function getToken() {
+  const body = JSON.stringify({ user: me });
+  const response = await fetch(`${server}/dev/token`, { method: 'POST', body });
+  return (await response.json()).token;
+}
+
+async function rest(method, path, body) {
+  const headers = { Authorization: `Bearer ${await getToken()}` };
+  const response = await fetch(server + path, { method, headers, body: JSON.stringify(body) });
+  return response.status;
+}
+
+/** Makes the chat, unless the other one has, and lets each other be seen without being contacts. */
+export async function prepareChat() {
+  await rest('PATCH', '/v1/me', { presence_visibility: 'everyone' });
+  const status = await rest('POST', '/v1/chats', { chat_id: chatId, members: [me, peer] });
+  if (status !== 201 && status !== 409) showState(`no chat: ${status}`);
+}
+
+export function showState(text) {
+  element('state').textContent = text;
+}
+
+export function showPeer(status) {
+  element('peer').textContent = `${peer} is ${status}`;
+}
+
+export function showTyping(typing) {
+  element('typing').textContent = typing ? `${peer} is typing …` : '';
+}
+
+const shown = new Set();
+
+/** Shows a message once, however often it comes. */
+export function showMessage({ sequence, sender_id: sender, body }) {
+  if (shown.has(sequence)) return;
+  shown.add(sequence);
+  const name = document.createElement('span');
+  name.className = 'sender';
+  name.textContent = sender;
+  const line = document.createElement('li');
+  line.append(name, ` ${body}`);
+  element('messages').append(line);
+}
+
+/** Calls `send(body)` for what is entered, `typing(true | false)` while it is. */
+export function onInput({ send, typing }) {
+  const input = element('body');
+  let rest;
+  const stop = () => {
+    clearTimeout(rest);
+    rest = undefined;
+    typing(false);
+  };
+  input.addEventListener('input', () => {
+    if (rest === undefined) typing(true);
+    clearTimeout(rest);
+    rest = setTimeout(stop, TYPING_REST_MS);
+  });
+  element('form').addEventListener('submit', (event) => {
+    event.preventDefault();
+    if (input.value === '') return;
+    send(input.value);
+    input.value = '';
+    stop();
+  });
+}
