@@ -91,12 +91,10 @@ static void look(struct call_errand *errand);
 static void looked(void *arg, const struct resp_value *reply)
 {
     struct call_errand *errand = arg;
-    struct slice result = call_reply_result(reply);
+    struct slice result = errand->port->is_freed ? SLICE_NONE : call_reply_result(reply);
     size_t side = errand->prepared ? errand->order[errand->next_side] : CALLER;
     struct call call;
-    if (errand->port->is_freed) {
-        refuse(errand, CALL_UNAVAILABLE, NULL);
-    } else if (slice_is(result, "none")) {
+    if (slice_is(result, "none")) {
         errand->dead[side] = errand->found;
         (errand->prepared ? take_claims : prepare)(errand);
     } else if (slice_is(result, "preparing") && ++errand->looks < REDIS_CALL_LOOKS_MAX) {
@@ -134,12 +132,12 @@ static void committed(void *arg, const struct resp_value *reply)
 static void taken(void *arg, const struct resp_value *reply)
 {
     struct call_errand *errand = arg;
-    if (errand->port->is_freed || !call_reply_claim(reply, &errand->found)) {
+    bool understood = call_reply_claim(reply, &errand->found) && !errand->port->is_freed;
+    bool stands_in_the_way = understood && errand->found.len > 0;
+    if (!understood || (stands_in_the_way && ++errand->looks >= REDIS_CALL_LOOKS_MAX)) {
         refuse(errand, CALL_UNAVAILABLE, NULL);
-    } else if (errand->found.len && ++errand->looks < REDIS_CALL_LOOKS_MAX) {
+    } else if (stands_in_the_way) {
         look(errand);
-    } else if (errand->found.len) {
-        refuse(errand, CALL_UNAVAILABLE, NULL);
     } else {
         errand->next_side++;
         take_claims(errand);

@@ -258,9 +258,10 @@ static void set_online(struct circle_store *store, struct slice user_id, bool on
 static void free_circles(struct circle_store *store)
 {
     struct redis_circles *circles = circles_of(store);
-    while (!list_empty(&circles->undropped)) {
-        struct drop *drop = CONTAINER_OF(circles->undropped.next, struct drop, place);
-        list_remove(&drop->place);
+    struct list *at = circles->undropped.next;
+    while (at != &circles->undropped) {
+        struct drop *drop = CONTAINER_OF(at, struct drop, place);
+        at = at->next;
         free(drop);
     }
     circles->is_freed = true;

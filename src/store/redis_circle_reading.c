@@ -49,9 +49,9 @@ const char *redis_circle_visibility_name(uint8_t visibility)
 
 static bool parse_visibility(const struct resp_value *value, uint8_t *out)
 {
-    for (uint8_t i = 0; i < VISIBILITY_COUNT; i++)
+    for (size_t i = 0; i < VISIBILITY_COUNT; i++)
         if (value->type == RESP_TEXT && slice_is(value->text, VISIBILITIES[i])) {
-            *out = i;
+            *out = (uint8_t)i;
             return true;
         }
     return false;
