@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 /* How often the hub learns who is there. */
-enum { PEERS_LEARN_MS = 5000, REFUSAL_TEXT_MAX = 384 };
+enum { PEERS_LEARN_MS = 1000, REFUSAL_TEXT_MAX = 384 };
 
 /* ---- on its own ---- */
 
@@ -137,6 +137,7 @@ static struct circle_store *make_fleet(struct gateway *gateway)
         .client = gateway->redis,
         .exchange = gateway->parts.exchange,
         .index = gateway->index,
+        .workers = gateway->parts.workers,
         .mailbox = &gateway->mailbox,
         .metrics = &gateway->metrics,
         .process = gateway->parts.fleet->process,
@@ -173,12 +174,41 @@ bool gateway_backends_listen(struct gateway *gateway, char error[LISTENER_ERROR_
     return true;
 }
 
+/* ---- peers ---- */
+
+static void learned(void *arg, enum state_status status, const struct gateway_info *gateways,
+                    size_t count)
+{
+    struct peer_hub *hub = arg;
+    struct peer_hub_entry entries[REDIS_STATE_GATEWAYS_MAX];
+    if (status != STATE_OK)
+        return;
+    if (count > REDIS_STATE_GATEWAYS_MAX)
+        count = REDIS_STATE_GATEWAYS_MAX;
+    for (size_t i = 0; i < count; i++)
+        entries[i] = (struct peer_hub_entry){gateways[i].gateway_id, gateways[i].peer_address};
+    peer_hub_learn(hub, entries, count);
+}
+
+/* Soon and often: who is not linked when Redis goes cannot be told anything then. */
+static void learn_peers(struct gateway *gateway)
+{
+    struct peer_hub *hub = gateway->parts.fleet->hub;
+    int64_t now_ms = gateway->loop.clock.now_ms;
+    if (gateway->index > 0 || !hub || now_ms < gateway->peers_learned_at_ms + PEERS_LEARN_MS)
+        return;
+    gateway->peers_learned_at_ms = now_ms;
+    state_gateways(gateway->store, learned, hub);
+}
+
 /* ---- start ---- */
 
 static void accept_claim(struct gateway *gateway)
 {
     gateway->claim = GATEWAY_CLAIMED;
     gateway_report(gateway);
+    if (gateway->parts.fleet)
+        learn_peers(gateway);
     if (gateway->parts.claimed)
         gateway->parts.claimed(gateway->parts.claimed_arg, NULL);
 }
@@ -202,31 +232,6 @@ void gateway_backends_start(struct gateway *gateway)
 
 /* ---- every second ---- */
 
-static void learn_peers(void *arg, enum state_status status, const struct gateway_info *gateways,
-                        size_t count)
-{
-    struct peer_hub *hub = arg;
-    struct peer_hub_entry entries[REDIS_STATE_GATEWAYS_MAX];
-    if (status != STATE_OK)
-        return;
-    if (count > REDIS_STATE_GATEWAYS_MAX)
-        count = REDIS_STATE_GATEWAYS_MAX;
-    for (size_t i = 0; i < count; i++)
-        entries[i] = (struct peer_hub_entry){gateways[i].gateway_id, gateways[i].peer_address};
-    peer_hub_learn(hub, entries, count);
-}
-
-static void tick_fleet(struct gateway *gateway)
-{
-    int64_t now_ms = gateway->loop.clock.now_ms;
-    struct peer_hub *hub = gateway->parts.fleet->hub;
-    bool due = now_ms >= gateway->peers_learned_at_ms + PEERS_LEARN_MS;
-    if (gateway->index > 0 || !hub || !due || !state_available(gateway->store))
-        return;
-    gateway->peers_learned_at_ms = now_ms;
-    state_gateways(gateway->store, learn_peers, hub);
-}
-
 static void tick_embedded(struct gateway *gateway)
 {
     if (gateway->index > 0)
@@ -241,7 +246,7 @@ static void tick_embedded(struct gateway *gateway)
 void gateway_backends_tick(struct gateway *gateway)
 {
     if (gateway->parts.fleet)
-        tick_fleet(gateway);
+        learn_peers(gateway);
     else
         tick_embedded(gateway);
 }
