@@ -16,6 +16,9 @@ enum {
     ANSWER_ITEMS
 };
 
+/* AT_CHANGED: whether others see a difference, and whether the user was there, if only away, before it. */
+enum { CHANGED_NOT, CHANGED, CHANGED_OF_ONE_HERE };
+
 /* A presence record outlives the leases by so much; prelude.lua has the same. */
 enum { RECORD_EXTRA_MS = 5000 };
 
@@ -51,7 +54,8 @@ bool redis_state_read_transition(struct redis_state *state, const struct resp_va
     const struct resp_value *items = reply->items;
     if (!redis_state_read_presence(state, items + AT_STATUS, &out->presence))
         return false;
-    out->changed = items[AT_CHANGED].integer == 1;
+    out->changed = items[AT_CHANGED].integer != CHANGED_NOT;
+    out->was_here = items[AT_CHANGED].integer == CHANGED_OF_ONE_HERE;
     out->at_ms = items[AT_NOW].integer;
     state->redis_ahead_ms = out->at_ms - state->options.loop->clock.wall_ms;
     out->presence.user_id = user.len ? user : items[AT_USER].text;

@@ -69,8 +69,12 @@ void state_store_suite_ending_leases_merge_anew(void **state)
 void state_store_suite_a_lease_may_start_idle(void **state)
 {
     struct harness *harness = *state;
-    expect_changed(harness_open(harness, 0, ALICE, 1, true), PRESENCE_AWAY);
-    expect_changed(harness_open(harness, 1, ALICE, 2, false), PRESENCE_ONLINE);
+    struct state_transition came = harness_open(harness, 0, ALICE, 1, true);
+    struct state_transition woke = harness_open(harness, 1, ALICE, 2, false);
+    expect_changed(came, PRESENCE_AWAY);
+    assert_false(came.was_here);
+    expect_changed(woke, PRESENCE_ONLINE);
+    assert_true(woke.was_here);
     expect_same(harness_open(harness, 2, ALICE, 3, true), PRESENCE_ONLINE);
 }
 

@@ -98,10 +98,10 @@ local function view()
   return 'offline', '0', seen, status and number(record[4]) or 0
 end
 
--- An answer: changed, status, in_call, last_seen, version, time, for how long the user lingers, what was
+-- An answer: changed (2: of one who was here before, if only away), status, in_call, last_seen, version, time, for how long the user lingers, what was
 -- mended, the user, and the server of a lease that ended.
-local function answer(changed, status, in_call, seen, version, lingers)
-  return {changed and 1 or 0, status, in_call, seen, version, now, lingers or 0, mended, user, ''}
+local function answer(changed, status, in_call, seen, version, lingers, was_here)
+  return {changed and (was_here and 2 or 1) or 0, status, in_call, seen, version, now, lingers or 0, mended, user, ''}
 end
 
 local function unchanged()
@@ -196,5 +196,5 @@ local function settle(live, idle, seen, cause, assumed)
   redis.call('HDEL', user_presence, 'last_seen', 'linger_until')
   redis.call('PEXPIRE', user_presence, window + RECORD_EXTRA)
   if changed then remember(status, version, cause) end
-  return answer(changed, status, in_call, '', version)
+  return answer(changed, status, in_call, '', version, nil, before ~= 'offline')
 end
