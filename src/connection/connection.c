@@ -290,6 +290,15 @@ static void set_up(struct connection *connection, struct connection_context *con
     };
 }
 
+/* It is counted, and its silence too from now on. */
+static void begin(struct connection *connection)
+{
+    const struct config_gateway *gateway = &connection->context->config->gateway;
+    connection->context->count++;
+    connection_wake_at(connection,
+                       connection->last_heard_ms + gateway->timeouts.heartbeat_timeout_ms);
+}
+
 bool connection_open(struct connection *connection, struct connection_context *context,
                      const struct connection_owner *owner, const struct dialect *dialect,
                      struct stream *from, struct slice greeting)
@@ -302,7 +311,7 @@ bool connection_open(struct connection *connection, struct connection_context *c
         blob_drop(&first);
         return false;
     }
-    context->count++;
+    begin(connection);
     connection_push(connection, first, 0); /* into an empty queue */
     return true;
 }
@@ -313,7 +322,7 @@ void connection_open_on(struct connection *connection, struct connection_context
 {
     set_up(connection, context, owner, dialect);
     connection->transport = transport;
-    context->count++;
+    begin(connection);
 }
 
 bool connection_take_over(struct connection *to, struct connection *from)
