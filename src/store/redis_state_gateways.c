@@ -10,6 +10,8 @@ enum {
     PUT_INTERVAL_MIN_MS = 100,  /* what changes in between goes together */
     CLAIM_INTERVAL_MS = 500,    /* looks at a record that may be a dead process's */
     CLAIM_RENEWED_MIN_MS = 250, /* its time left grew by more than chance: somebody renews it */
+    CLAIM_REACH_MS = 2000,      /* a cluster must be asked for its table first */
+    CLAIM_REACH_INTERVAL_MS = 50,
 };
 
 static const struct slice LIST = {"presence:gateways", 17};
@@ -146,6 +148,7 @@ struct claiming {
     void *arg;
     struct wheel_timer timer;
     int64_t sent_at_ms;
+    int64_t reach_until_ms;
     int64_t until_ms;
     int64_t asked_at_ms; /* when the holder's record was seen last, and what it had left */
     int64_t left_ms;     /* -1: not seen yet */
@@ -180,12 +183,21 @@ static bool holder_lives(struct claiming *claiming, int64_t left_ms)
     return renewed || now >= claiming->until_ms;
 }
 
+static void claim_in(struct claiming *claiming, int64_t delay_ms)
+{
+    struct redis_state *state = claiming->state;
+    state->claiming = claiming;
+    loop_set_timer(state->options.loop, &claiming->timer, now_ms(state) + delay_ms);
+}
+
 static void claim_answered(void *arg, const struct resp_value *reply)
 {
     enum { AT_SINCE = 2, AT_LEFT, TAKEN_ITEMS };
     struct claiming *claiming = arg;
     struct redis_state *state = claiming->state;
-    if (!redis_state_is(reply, RESP_ARRAY) || state->closing) {
+    if (!reply && !state->closing && now_ms(state) < claiming->reach_until_ms) {
+        claim_in(claiming, CLAIM_REACH_INTERVAL_MS);
+    } else if (!redis_state_is(reply, RESP_ARRAY) || state->closing) {
         finish_claim(claiming, REDIS_CLAIM_OPEN, SLICE_NONE);
     } else if (!is_word(reply, "taken") || reply->count < TAKEN_ITEMS) {
         registered(state, claiming->sent_at_ms, is_word(reply, "made"));
@@ -194,8 +206,7 @@ static void claim_answered(void *arg, const struct resp_value *reply)
         state->fenced = true;
         finish_claim(claiming, REDIS_CLAIM_TAKEN, reply->items[AT_SINCE].text);
     } else {
-        state->claiming = claiming;
-        loop_set_timer(state->options.loop, &claiming->timer, now_ms(state) + CLAIM_INTERVAL_MS);
+        claim_in(claiming, CLAIM_INTERVAL_MS);
     }
 }
 
@@ -222,6 +233,7 @@ void redis_state_claim(struct state_store *store, const struct gateway_info *inf
         .done = done,
         .arg = arg,
         .timer.fire = claim_again,
+        .reach_until_ms = now_ms(state) + CLAIM_REACH_MS,
         .until_ms = now_ms(state) + state->options.lease_window_ms + CLAIM_INTERVAL_MS,
         .left_ms = -1,
     };

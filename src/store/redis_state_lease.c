@@ -103,15 +103,16 @@ static void run_other(struct lease_call *call)
     char name[REDIS_KEY_BYTES_MAX];
     struct slice flag = call->set ? SLICE("1") : SLICE("0");
     struct slice user = redis_state_name(call->state, name, call->lease.user_id);
-    const struct slice arguments[] = {user, conn_of(call), flag};
+    bool closes = call->step == STEP_CLOSE;
+    const struct slice arguments[] = {user, conn_of(call),
+                                      closes ? redis_state_gateway_id(call->state) : flag};
     const struct slice of_call[] = {user, flag};
     if (call->step == STEP_CALL)
         redis_state_run(call->state, REDIS_STATE_CALL, call->lease.user_id, of_call, 2, answered,
                         call);
     else
-        redis_state_run(call->state, call->step == STEP_IDLE ? REDIS_STATE_IDLE : REDIS_STATE_CLOSE,
-                        call->lease.user_id, arguments, call->step == STEP_IDLE ? 3 : 2, answered,
-                        call);
+        redis_state_run(call->state, closes ? REDIS_STATE_CLOSE : REDIS_STATE_IDLE,
+                        call->lease.user_id, arguments, 3, answered, call);
 }
 
 static void entered(void *arg, const struct resp_value *reply)

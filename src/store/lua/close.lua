@@ -1,11 +1,19 @@
--- Ends a lease. ARGV[4..5]: the user, conn_id. An unknown one, or another user's, changes nothing.
+-- Ends a lease. ARGV[4..6]: the user, conn_id, the gateway. An unknown one, or another user's, changes nothing
+-- but that the gateway no longer holds what was reaped before it let go.
 choose(ARGV[4])
 mend_user()
 local conn = ARGV[5]
 local key = connection_key(conn)
 mend(key, 'hash')
-if redis.call('SISMEMBER', user_connections, conn) == 0 then return unchanged() end
-local server = redis.call('HGET', key, 'server_id') or ''
+if redis.call('SISMEMBER', user_connections, conn) == 0 then
+  local result = unchanged()
+  if redis.call('EXISTS', key) == 0 then
+    if not cluster then redis.pcall('SREM', 'server_connections:' .. ARGV[6], conn) end
+    result[10] = ARGV[6]
+  end
+  return result
+end
+local server = redis.call('HGET', key, 'server_id') or ARGV[6]
 redis.call('DEL', key)
 if not cluster then
   redis.call('ZREM', INDEX, conn .. ':' .. user)
