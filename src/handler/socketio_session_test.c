@@ -31,6 +31,13 @@ static int open_world_that_pings(void **unused)
     return 0;
 }
 
+static int open_world_of_short_queues(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_SETS("gateway.backpressure.outbound.max_buffer_messages=20"));
+    return 0;
+}
+
 static int close_world(void **unused)
 {
     (void)unused;
@@ -47,9 +54,9 @@ static void expect_text(struct client *client, const char *beginning)
         fail_msg("expected %s, got event %d: %s", beginning, (int)event, client->text);
 }
 
-static void dial(struct client *client, const char *query)
+static void dial_on(struct client *client, const char *query, int send_bytes)
 {
-    client_dial(client, &world, 0);
+    client_dial(client, &world, send_bytes);
     client_print(client,
                  "GET /socket.io/?EIO=4&transport=websocket%s HTTP/1.1\r\nHost: test\r\n"
                  "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
@@ -58,6 +65,11 @@ static void dial(struct client *client, const char *query)
     assert_int_equal(client_answer(client), 101);
     expect_text(client, "0{\"sid\":\"");
     assert_true(client_has(client, "\"upgrades\":[],\"pingInterval\":"));
+}
+
+static void dial(struct client *client, const char *query)
+{
+    dial_on(client, query, 0);
 }
 
 static void send_connect(struct client *client, const char *user)
@@ -272,6 +284,35 @@ static void a_drain_tells_those_who_joined_and_closes_those_who_did_not(void **u
     client_hang_up(&alice);
 }
 
+/* As far as the next text that is none. */
+static void skip_deliveries(struct client *client)
+{
+    do
+        assert_int_equal(client_next(client), CLIENT_TEXT);
+    while (client_has(client, "42[\"delivery\""));
+}
+
+static void who_reads_too_slowly_is_warned_and_ended_in_events(void **unused)
+{
+    (void)unused;
+    char data[1024];
+    memset(data, 'x', sizeof(data) - 1);
+    data[0] = data[sizeof(data) - 2] = '"';
+    data[sizeof(data) - 1] = '\0';
+    dial_on(&alice, "", 4096);
+    join(&alice, "alice");
+    for (int i = 0; i < 40; i++)
+        world_push(&world, "alice", data, 0);
+    world_advance(&world, 5000);
+    assert_int_equal(world_metric(&world, METRIC_SLOW_CONSUMER_DISCONNECTS), 1);
+    skip_deliveries(&alice);
+    assert_true(client_has(&alice, "42[\"error\",{\"code\":\"SLOW_CONSUMER\""));
+    skip_deliveries(&alice);
+    assert_true(client_has(&alice, "42[\"connection_closing\",{\"reason\":\"slow_consumer\""));
+    client_expect_close(&alice, 4003);
+    client_hang_up(&alice);
+}
+
 /* ---- what is wrong ---- */
 
 static void what_is_merely_wrong_is_answered(void **unused)
@@ -361,6 +402,8 @@ int main(void)
         TEST(a_disconnect_leaves_the_connection_and_one_may_join_again),
         TEST(user_disconnect_is_answered_and_then_a_disconnect),
         TEST(a_drain_tells_those_who_joined_and_closes_those_who_did_not),
+        cmocka_unit_test_setup_teardown(who_reads_too_slowly_is_warned_and_ended_in_events,
+                                        open_world_of_short_queues, close_world),
         TEST(what_is_merely_wrong_is_answered),
         TEST(binary_events_are_refused_and_their_attachments_passed_over),
         TEST(what_breaks_the_protocol_closes),
