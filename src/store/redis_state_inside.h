@@ -23,7 +23,7 @@
 enum {
     REDIS_STATE_NUMBER_MAX = 24,
     REDIS_STATE_INSTANCE_LEN = 32,
-    REDIS_STATE_ARGUMENTS_MAX = 384, /* of a script, its own */
+    REDIS_STATE_ARGUMENTS_MAX = 400, /* of a script, its own */
 };
 
 /* A gateway's record as it was put last. */
