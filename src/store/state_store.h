@@ -53,7 +53,7 @@ struct state_transition {
     bool changed;             /* something others may see is different: publish it */
     struct presence presence; /* as it is now; user_id lasts as long as the completion */
     int64_t at_ms;            /* wall clock */
-    bool was_here;            /* of a lease that opened: the user was not offline before, only away */
+    bool was_here; /* of a lease that opened: the user was not offline before, only away */
 };
 
 struct lease_renewal {
