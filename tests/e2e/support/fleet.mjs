@@ -10,7 +10,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { connect, eventually, refusal, SOON_MS } from './client.mjs';
+import { connect, eventually, metric, refusal, SOON_MS } from './client.mjs';
 import { expectRest } from './people.mjs';
 import { freePorts, startCluster, startRedis } from './redis.mjs';
 import { ROLLCALL_BIN, startServer } from './server.mjs';
@@ -121,6 +121,13 @@ export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], setti
       return [...running.values()];
     },
 
+    /** Until all of them have links to each other. */
+    linked: () =>
+      eventually(async () => {
+        const links = await Promise.all(fleet.gateways.map((server) => metric(server, 'peer_links_open')));
+        return links.every((count) => count >= running.size - 1);
+      }, 'the gateways are linked'),
+
     /** Kills one as a power cut does. */
     async crash(server) {
       await server.stop('SIGKILL');
@@ -134,6 +141,7 @@ export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], setti
     },
   };
   for (const name of gateways) await fleet.start(name);
+  if (gateways.length > 1) await fleet.linked();
   return fleet;
 }
 

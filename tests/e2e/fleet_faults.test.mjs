@@ -1,0 +1,291 @@
+/**
+ * Redis out of reach in all its forms, with two gateways, a ledger and links between them: those who are
+ * connected stay and get their messages once, newcomers are turned away politely, and afterwards everything is
+ * as it was, without anybody having been told that somebody came or went.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { connect, eventually, setVisibility, sleep } from './support/client.mjs';
+import {
+  assertInvariants,
+  BACKENDS,
+  isHealthy,
+  isReady,
+  joinFleet,
+  makeChat,
+  QUICK,
+  QUICK_WINDOW_MS,
+  refusedConnect,
+  sendMessage,
+  startFleet,
+} from './support/fleet.mjs';
+import { startGate } from './support/gate.mjs';
+import { freePorts, startRedis } from './support/redis.mjs';
+
+const NOTICED_MS = 10000; // the most that an outage may go unnoticed
+const OUTAGE_MS = QUICK_WINDOW_MS + 1000;
+
+/** What can be done to a Redis, and undone. Each gateway has a gate in front of it. */
+const FAULTS = {
+  'killed, and back empty': {
+    strike: ({ redis }) => redis.kill(),
+    mend: ({ redis }) => redis.start(),
+  },
+  paused: {
+    strike: ({ redis }) => redis.pause(),
+    mend: ({ redis }) => redis.resume(),
+  },
+  'too slow to be of use': {
+    strike: ({ gates }) => gates.forEach((gate) => gate.slow(4000)),
+    mend: ({ gates }) => gates.forEach((gate) => gate.open()),
+  },
+  'cut off': {
+    strike: ({ gates }) => gates.forEach((gate) => gate.cut()),
+    mend: ({ gates }) => gates.forEach((gate) => gate.open()),
+  },
+  'cut off without a word': {
+    strike: ({ gates }) => gates.forEach((gate) => gate.stall()),
+    mend: ({ gates }) => gates.forEach((gate) => gate.open()),
+  },
+  'out of memory': {
+    async strike({ redis }) {
+      await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
+      await redis.command('CONFIG', 'SET', 'maxmemory', 1);
+    },
+    mend: ({ redis }) => redis.command('CONFIG', 'SET', 'maxmemory', 0),
+  },
+  'a read-only replica': {
+    async strike({ redis }) {
+      const [nobody] = await freePorts(1);
+      await redis.command('REPLICAOF', '127.0.0.1', nobody);
+    },
+    mend: ({ redis }) => redis.command('REPLICAOF', 'NO', 'ONE'),
+  },
+  'behind another password': {
+    async strike({ redis }) {
+      await redis.command('CONFIG', 'SET', 'requirepass', 'changed');
+      for (const type of ['normal', 'pubsub']) await redis.command('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+    },
+    mend: ({ redis }) => redis.command('CONFIG', 'SET', 'requirepass', ''),
+  },
+};
+
+/** Two gateways, each with its gate; alice on one, bob on both, all watching each other. */
+async function setUp(t, start = startRedis) {
+  const redis = await start();
+  const gates = redis.port ? [await startGate(redis.port), await startGate(redis.port)] : [];
+  const names = ['gw-001', 'gw-002'];
+  const stateOf = gates.length
+    ? (name) => `redis://127.0.0.1:${gates[names.indexOf(name)].port}`
+    : undefined;
+  const fleet = await startFleet({ redis, gateways: names, settings: QUICK, stateOf });
+  const [one, two] = fleet.gateways;
+  const clients = [];
+  t.after(async () => {
+    for (const client of clients) client.terminate();
+    await fleet.stop();
+    for (const gate of gates) gate.close();
+    await redis.stop();
+  });
+  for (const user of ['alice', 'bob']) await setVisibility(one, user, 'everyone');
+  const alice = await joinFleet(one, 'alice');
+  const bobs = [await joinFleet(one, 'bob'), await joinFleet(two, 'bob')];
+  clients.push(alice, ...bobs);
+  await alice.subscribe('bob');
+  for (const bob of bobs) await bob.subscribe('alice');
+  await makeChat(one, 'talk', 'alice', 'bob');
+  await sendMessage(alice, 'talk', 'before');
+  for (const bob of bobs) await bob.next('message');
+  const token = await one.token('newcomer');
+  return { redis, gates, fleet, servers: [one, two], alice, bobs, clients, token };
+}
+
+const bodies = ({ alice, bobs }) => [alice, ...bobs].map((client) => client.bodies());
+const untold = ({ clients }) => clients.map((client) => client.changes().length);
+
+async function assertServedWithoutRedis(world) {
+  const { servers, token, alice, bobs } = world;
+  for (const server of servers) {
+    await eventually(async () => !(await isReady(server)), 'it is noticed', NOTICED_MS);
+    assert.ok(await isHealthy(server), 'healthy all the same');
+    const { status, retryAfter } = await refusedConnect(server, token);
+    assert.equal(status, 503);
+    assert.ok(Number(retryAfter) > 0, `Retry-After: ${retryAfter}`);
+  }
+  const [presence] = await alice.query('bob');
+  assert.equal(presence.stale, true);
+  await sendMessage(alice, 'talk', 'during, from alice');
+  await sendMessage(bobs[1], 'talk', 'during, from bob');
+  await eventually(
+    () => alice.bodies().length === 1 && bobs[0].bodies().length === 3 && bobs[1].bodies().length === 2,
+    'messages arrive by broadcast',
+  );
+}
+
+/** The same after every lease in Redis has run out. */
+async function assertStillServed({ alice, bobs }) {
+  await sendMessage(alice, 'talk', 'later, from alice');
+  await sendMessage(bobs[1], 'talk', 'later, from bob');
+  await eventually(
+    () => bobs.every((bob) => bob.bodies().includes('later, from alice')) && alice.bodies().includes('later, from bob'),
+    'messages still arrive',
+  );
+  const [presence] = await alice.query('bob');
+  assert.equal(presence.stale, true);
+  assert.notEqual(presence.status, 'offline', 'nobody is called gone who only cannot be looked up');
+}
+
+async function assertRegisteredAgain(world, key) {
+  const { servers, redis, bobs, alice, clients } = world;
+  const mended = Date.now();
+  for (const server of servers) await eventually(() => isReady(server), 'ready again', NOTICED_MS);
+  const routes = (user) => redis.command('SMEMBERS', key('user_servers', user)).catch(() => []);
+  await eventually(
+    async () =>
+      (await routes('bob')).sort().join() === 'gw-001,gw-002' && (await routes('alice')).join() === 'gw-001',
+    'everybody is registered again',
+  );
+  const took = Date.now() - mended;
+  assert.ok(took < NOTICED_MS, `registered after ${took} ms`);
+  const newcomer = await connect(servers[1], 'newcomer');
+  clients.push(newcomer);
+  newcomer.changes = () => [];
+  await sendMessage(alice, 'talk', 'after');
+  for (const bob of bobs) await eventually(() => bob.bodies().includes('after'), 'routed again');
+  const [presence] = await alice.query('bob');
+  assert.equal(presence.status, 'online');
+  assert.notEqual(presence.stale, true);
+}
+
+/** Nobody was disconnected, nobody was told anything, and every message came once to every device. */
+async function assertUndisturbed(world) {
+  await sleep(QUICK_WINDOW_MS + 1000); // a spurious event would come now
+  assert.deepEqual(untold(world), world.clients.map(() => 0), JSON.stringify(world.clients.map((c) => c.changes())));
+  for (const { socket } of world.clients) assert.equal(socket.readyState, 1, 'still connected');
+  for (const got of bodies(world)) assert.equal(new Set(got).size, got.length, `once each: ${got}`);
+  await assertInvariants(world.redis, QUICK_WINDOW_MS);
+}
+
+describe('Redis unavailable degrades to broadcast routing; Redis recovery rebuilds state', { concurrency: 3 }, () => {
+  for (const [name, { strike, mend }] of Object.entries(FAULTS))
+    test(name, async (t) => {
+      const world = await setUp(t);
+      await strike(world);
+      await assertServedWithoutRedis(world);
+      await sleep(OUTAGE_MS);
+      await assertStillServed(world);
+      await mend(world);
+      await assertRegisteredAgain(world, BACKENDS.standalone.key);
+      await assertUndisturbed(world);
+    });
+
+  test('a whole cluster, paused', async (t) => {
+    const world = await setUp(t, BACKENDS.cluster.start);
+    world.redis.pause();
+    await assertServedWithoutRedis(world);
+    await sleep(1000);
+    world.redis.resume();
+    await assertRegisteredAgain(world, BACKENDS.cluster.key);
+    await assertUndisturbed(world);
+  });
+});
+
+describe('Redis that forgets', { concurrency: 2 }, () => {
+  for (const [kind, { start, key }] of Object.entries(BACKENDS))
+    test(`FLUSHALL under load on ${kind}`, async (t) => {
+      const world = await setUp(t, start);
+      const { redis, alice, bobs } = world;
+      let sent = 0;
+      for (let round = 0; round < 3; round += 1) {
+        for (let n = 0; n < 5; n += 1) {
+          await sendMessage(alice, 'talk', `load ${(sent += 1)}`);
+          if (n === 2) await (redis.flush?.() ?? redis.command('FLUSHALL'));
+        }
+        await sleep(1000);
+      }
+      await assertRegisteredAgain(world, key);
+      await assertUndisturbed(world);
+      const expected = sent + 2; // before and after
+      for (const bob of bobs) {
+        const { messages } = await bob.ask({ type: 'sync_request', chat_id: 'talk', after_sequence: 0 });
+        assert.equal(messages.length, expected, 'nothing acknowledged is lost');
+      }
+    });
+
+  test('restarted empty, in a blink', async (t) => {
+    const world = await setUp(t);
+    await world.redis.kill();
+    await world.redis.start();
+    await assertRegisteredAgain(world, BACKENDS.standalone.key);
+    await assertUndisturbed(world);
+  });
+});
+
+describe('Redis that some reach', { concurrency: 3 }, () => {
+  test('a gateway cut off for less than a lease: nobody notices', async (t) => {
+    const world = await setUp(t);
+    world.gates[1].cut();
+    await sendMessage(world.alice, 'talk', 'to the one cut off');
+    await sendMessage(world.bobs[1], 'talk', 'from the one cut off');
+    await eventually(() => world.bobs[1].bodies().includes('to the one cut off'), 'it arrives by a link');
+    await eventually(() => world.alice.bodies().includes('from the one cut off'), 'it arrives by broadcast');
+    world.gates[1].open();
+    await assertRegisteredAgain(world, BACKENDS.standalone.key);
+    await assertUndisturbed(world);
+  });
+
+  test('a gateway cut off for longer: it is not ready, the other is, and all comes back', async (t) => {
+    const world = await setUp(t);
+    const [one, two] = world.servers;
+    world.gates[1].cut();
+    await eventually(async () => !(await isReady(two)), 'it is noticed', NOTICED_MS);
+    await sleep(OUTAGE_MS);
+    assert.ok(await isReady(one));
+    await sendMessage(world.bobs[1], 'talk', 'from the one cut off');
+    await eventually(() => world.alice.bodies().includes('from the one cut off'), 'it arrives by broadcast');
+    world.gates[1].open();
+    await assertRegisteredAgain(world, BACKENDS.standalone.key);
+    await assertUndisturbed(world); // bob was on the other gateway all the time, alice too
+  });
+});
+
+describe('a start without Redis', { concurrency: 3 }, () => {
+  test('serves, not ready, and connects when it can', async (t) => {
+    const [port] = await freePorts(1);
+    const fleet = await startFleet({ redis: { url: `redis://127.0.0.1:${port}` }, gateways: [], settings: QUICK });
+    let redis;
+    t.after(async () => {
+      await fleet.stop();
+      await redis?.stop();
+    });
+    const server = await fleet.start('gw-001', { ready: false });
+    assert.ok(await isHealthy(server));
+    assert.ok(!(await isReady(server)));
+    assert.equal((await refusedConnect(server, await server.token('early'))).status, 503);
+    redis = await startRedis({ port });
+    await eventually(() => isReady(server), 'ready');
+    const client = await connect(server, 'late');
+    assert.equal(client.established.server_id, 'gw-001');
+    client.terminate();
+  });
+
+  for (const [what, make, said] of [
+    ['a wrong password', ({ port }) => `redis://:wrong@127.0.0.1:${port}`, /password/],
+    ['a wrong cluster flag', ({ port }) => `redis-cluster://127.0.0.1:${port}`, /cluster/],
+  ])
+    test(`${what} is told`, async (t) => {
+      const redis = await startRedis({ args: ['--requirepass', 'right'] });
+      const state = what.includes('flag')
+        ? make(redis).replace('://', '://:right@')
+        : make(redis);
+      const fleet = await startFleet({ redis, gateways: [], settings: QUICK });
+      t.after(async () => {
+        await fleet.stop();
+        await redis.stop();
+      });
+      const server = await fleet.start('gw-001', { ready: false, state });
+      await eventually(() => said.test(server.log()), 'the log says what is wrong');
+      assert.doesNotMatch(server.log(), /wrong@|right/);
+      assert.ok(!(await isReady(server)));
+    });
+});
