@@ -1,0 +1,90 @@
+/**
+ * Random comings and goings with faults among them, and the invariants checked on the live Redis all the
+ * while. $CHURN_SECONDS sets for how long (15; `make soak` runs 300), $CHURN_SEED which run it is.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { connect, eventually, sleep } from './support/client.mjs';
+import { assertInvariants, BACKENDS, isReady, keepAlive, QUICK, QUICK_WINDOW_MS, startFleet } from './support/fleet.mjs';
+
+const SECONDS = Number(process.env.CHURN_SECONDS ?? 15);
+const SEED = Number(process.env.CHURN_SEED ?? Date.now() % 100000);
+const USERS = 40;
+const CLIENTS_MAX = 60;
+
+/** A small generator of the same numbers for the same seed (mulberry32). */
+function randomFrom(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+for (const [kind, { start, key }] of Object.entries(BACKENDS))
+  describe(`churn on ${kind}`, () => {
+    test(`the invariants hold throughout (seed ${SEED})`, { timeout: (SECONDS + 90) * 1000 }, async (t) => {
+      const random = randomFrom(SEED);
+      const pick = (list) => list[Math.floor(random() * list.length)];
+      const redis = await start();
+      const fleet = await startFleet({ redis, settings: QUICK });
+      const clients = new Set();
+      t.after(async () => {
+        for (const client of clients) client.terminate();
+        await fleet.stop();
+        await redis.stop();
+      });
+      let crashes = 0;
+      const leave = (client) => {
+        clients.delete(client);
+        if (random() < 0.5) client.socket.close();
+        else client.terminate();
+      };
+      const steps = {
+        async come() {
+          const user = `churn-${Math.floor(random() * USERS)}`;
+          const server = pick(fleet.gateways.filter(({ child }) => child.exitCode === null && child.signalCode === null));
+          const client = await connect(server, user, random() < 0.1 ? { ws: { autoPong: false } } : {}).catch(() => undefined);
+          if (client === undefined) return;
+          clients.add(client);
+          client.socket.on('close', () => clients.delete(client));
+          if (random() < 0.8) keepAlive(client, 1000);
+        },
+        go: () => clients.size && leave(pick([...clients])),
+        idle: () => clients.size && pick([...clients]).socket.send('{"type":"heartbeat","active":false}'),
+        async crash() {
+          if (crashes >= SECONDS / 5) return;
+          crashes += 1;
+          const server = await fleet.start(`gw-crash-${crashes}`);
+          for (let n = 0; n < 5; n += 1) await steps.come();
+          await fleet.crash(server);
+        },
+        flush: () => redis.flush?.() ?? redis.command('FLUSHALL'),
+      };
+      const weights = { come: 50, go: 40, idle: 20, crash: 1, flush: 0.3 };
+      const deck = Object.entries(weights).flatMap(([name, weight]) => Array(Math.ceil(weight * 10)).fill(name));
+
+      const until = Date.now() + SECONDS * 1000;
+      let checks = 0;
+      const checking = (async () => {
+        while (Date.now() < until) {
+          await assertInvariants(redis, QUICK_WINDOW_MS);
+          checks += 1;
+        }
+      })();
+      while (Date.now() < until) {
+        if (clients.size >= CLIENTS_MAX) await steps.go();
+        await steps[pick(deck)]();
+        await sleep(random() * 40);
+      }
+      await checking;
+      for (const client of clients) client.socket.close();
+      await eventually(async () => (await redis.keys('connection:*')).length === 0, 'all are gone');
+      for (let n = 0; n < USERS; n += 1)
+        assert.deepEqual(await redis.command('SMEMBERS', key('user_connections', `churn-${n}`)), []);
+      assert.ok(await isReady(fleet.gateways[0]));
+      t.diagnostic(`${checks} checks, ${crashes} crashes`);
+    });
+  });
