@@ -104,6 +104,8 @@ static bool compose_planes(struct gateway *gateway)
     gateway->presence.router = &gateway->router;
     gateway->presence.ledger = &gateway->ledger;
     gateway->presence.last_seen = &gateway->last_seen;
+    if (gateway->parts.fleet)
+        gateway->presence.last_known = last_known_make(gateway->parts.hash_seed);
     gateway->presence.metrics = &gateway->metrics;
     gateway->presence.lost = session_lease_lost;
     gateway->presence.unrenewed = session_renew_again;
@@ -143,6 +145,7 @@ static bool compose_planes(struct gateway *gateway)
     gateway->delivery = (struct delivery){
         .router = &gateway->router,
         .store = gateway->store,
+        .recovery = handlers->recovery,
         .metrics = &gateway->metrics,
         .is_connection = session_is_connection,
         .is_device = session_is_device,
@@ -202,6 +205,7 @@ void gateway_free(struct gateway **gateway)
     gateway_backends_free(freed);
     gateway_messages_free(&freed->messages);
     presence_free(&freed->presence);
+    last_known_free(&freed->presence.last_known);
     audience_free(&freed->presence.audience);
     last_seen_free(&freed->last_seen);
     call_plane_free(&freed->calls);

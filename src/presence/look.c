@@ -64,19 +64,33 @@ static struct presence merge(const struct presence *state, const struct presence
     return merged;
 }
 
+/* One user as the viewer may see them: as the store says or, where it is out of reach (NULL), as was last known,
+ * and said to be stale. */
+static struct presence see(struct look *look, size_t index, const struct presence *state)
+{
+    struct last_known *last_known = look->plane->last_known;
+    struct presence last;
+    struct presence seen;
+    if (state)
+        last_known_note(last_known, state);
+    else if (last_known_find(last_known, look->users[index], &last))
+        state = &last;
+    if (state && !look->undecided[index]) {
+        struct presence merged = merge(state, &look->known[index]);
+        seen = privacy_apply(&merged, look->decisions[index]);
+    } else {
+        seen = presence_hidden(look->users[index], look->decisions[index].reason);
+    }
+    seen.stale = !state || state == &last || look->undecided[index];
+    return seen;
+}
+
 static void read_state(void *arg, enum state_status status, const struct presence *presences,
                        size_t count)
 {
     struct look *look = arg;
-    for (size_t i = 0; i < look->count; i++) {
-        if (status == STATE_OK && i < count && !look->undecided[i]) {
-            struct presence merged = merge(&presences[i], &look->known[i]);
-            look->known[i] = privacy_apply(&merged, look->decisions[i]);
-        } else {
-            look->known[i] = presence_hidden(look->users[i], look->decisions[i].reason);
-            look->known[i].stale = true;
-        }
-    }
+    for (size_t i = 0; i < look->count; i++)
+        look->known[i] = see(look, i, status == STATE_OK && i < count ? &presences[i] : NULL);
     look->handler.done(look->handler.arg, true, look->known, look->count);
     free(look);
 }

@@ -48,6 +48,7 @@ static void apply_transition(struct presence_plane *plane,
     if (!transition->changed)
         return;
     metrics_count(plane->metrics, METRIC_PRESENCE_TRANSITIONS);
+    last_known_note(plane->last_known, &transition->presence);
     note_last_seen(plane, &transition->presence);
     bool left = transition->presence.status == PRESENCE_OFFLINE;
     struct presence_change change = {.presence = transition->presence,
@@ -206,8 +207,10 @@ void presence_received(struct presence_plane *plane, struct slice topic, struct 
         log_warn("bad_presence_event", "topic=%s", log_quote(topic));
         return;
     }
-    if (event.kind == PRESENCE_EVENT_CHANGED)
+    if (event.kind == PRESENCE_EVENT_CHANGED) {
+        last_known_note(plane->last_known, &event.change.presence);
         subscription_fan_out(plane, topic, &event.change);
-    else
+    } else {
         review_start(plane, event.change.presence.user_id);
+    }
 }

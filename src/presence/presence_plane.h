@@ -22,6 +22,7 @@
 #include "ledger/ledger.h"
 #include "metrics/metrics.h"
 #include "presence/audience.h"
+#include "presence/last_known.h"
 #include "presence/resync.h"
 #include "routing/router.h"
 #include "store/state_store.h"
@@ -40,7 +41,8 @@ struct presence_plane {
     struct ledger_client *ledger;
     struct last_seen *last_seen;
     struct metrics *metrics;
-    struct audience audience; /* made with audience_init(); without it nobody has contacts */
+    struct last_known *last_known; /* NULL: nothing is kept for when the store is out of reach */
+    struct audience audience;      /* made with audience_init(); without it nobody has contacts */
     /* The store no longer knew this lease of ours: its session must open it again. */
     void (*lost)(void *arg, struct slice user_id, const struct ulid *conn_id);
     /* The store could not be asked about this one: its session should renew it again soon. May be NULL. */

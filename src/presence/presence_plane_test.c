@@ -178,6 +178,35 @@ static bool not_available(struct state_store *store)
     return false;
 }
 
+static void what_was_last_known_is_told_as_stale(void **unused)
+{
+    (void)unused;
+    open_with(WORLD_DEFAULTS);
+    world.presence->last_known = last_known_make(1);
+    fake_ledger_befriend(&world.ledger, "alice", "bob");
+    client_connect(&bob, &world, "bob");
+    client_expect(&alice, "presence_changed");
+    client_send(&alice, "{\"type\":\"query_presence\",\"user_ids\":[\"bob\"]}");
+    client_expect(&alice, "presence_snapshot");
+    assert_false(client_has(&alice, "stale"));
+    struct state_store_operations operations = *world.presence->store->operations;
+    operations.read = read_nothing;
+    real_store = world.presence->store;
+    struct state_store broken = {&operations};
+    world.presence->store = &broken;
+    client_send(&alice, "{\"type\":\"query_presence\",\"user_ids\":[\"bob\"]}");
+    client_expect(&alice, "presence_snapshot");
+    assert_true(client_has(&alice, "\"status\":\"online\""));
+    assert_true(client_has(&alice, "\"stale\":true"));
+    fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
+    client_send(&alice, "{\"type\":\"query_presence\",\"user_ids\":[\"bob\"]}");
+    client_expect(&alice, "presence_snapshot");
+    assert_true(client_has(&alice, "\"status\":\"unknown\""));
+    world.presence->store = real_store;
+    client_hang_up(&bob);
+    close_world();
+}
+
 static void presence_is_stale_and_nobody_new_taken_while_the_store_is_out_of_reach(void **unused)
 {
     (void)unused;
@@ -212,6 +241,7 @@ int main(void)
         cmocka_unit_test(a_lease_nobody_renews_is_reaped_and_its_last_sign_of_life_shown),
         cmocka_unit_test(renewals_are_sent_in_batches_however_many_there_are),
         cmocka_unit_test(what_is_no_event_on_the_bus_is_ignored),
+        cmocka_unit_test(what_was_last_known_is_told_as_stale),
         cmocka_unit_test(presence_is_stale_and_nobody_new_taken_while_the_store_is_out_of_reach),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
