@@ -62,6 +62,12 @@ static struct route *make_route(struct router *router, struct slice user_id)
     return route;
 }
 
+static bool has_two_endpoints(const struct route *route)
+{
+    const struct list *first = route->endpoints.next;
+    return first != route->endpoints.prev && first->next == route->endpoints.prev;
+}
+
 bool router_attach(struct router *router, struct endpoint *endpoint, struct slice user_id)
 {
     assert(user_id.len <= UINT8_MAX);
@@ -72,6 +78,7 @@ bool router_attach(struct router *router, struct endpoint *endpoint, struct slic
         return false;
     *endpoint = (struct endpoint){.route = route};
     list_append(&route->endpoints, &endpoint->of_route);
+    router->users_multi_device += has_two_endpoints(route);
     return true;
 }
 
@@ -129,6 +136,7 @@ void router_detach(struct router *router, struct endpoint *endpoint)
     endpoint->subscriptions = NULL;
     endpoint->subscription_count = 0;
     recent_free(&endpoint->recent);
+    router->users_multi_device -= has_two_endpoints(route);
     list_remove(&endpoint->of_route);
     endpoint->route = NULL;
     if (list_empty(&route->endpoints)) {

@@ -75,6 +75,7 @@ struct subscription {
 struct router {
     struct table routes;
     struct table topics;
+    size_t users_multi_device; /* with more than one endpoint here */
     struct bus *bus;
     struct encoder *encoder;
     /* Queues a message for one endpoint. `key` not 0: it takes the place of a queued one with the

@@ -201,8 +201,18 @@ static void check_user(struct fixture *fixture, size_t user, const struct probe 
     }
 }
 
+static size_t users_multi_device(const struct fixture *fixture)
+{
+    size_t devices[USERS] = {0}, users = 0;
+    for (size_t i = 0; i < ENDPOINTS; i++)
+        if (fixture->probes[i].attached)
+            users += ++devices[fixture->probes[i].user] == 2;
+    return users;
+}
+
 static void check_all(struct fixture *fixture)
 {
+    assert_int_equal(fixture->router.users_multi_device, users_multi_device(fixture));
     for (size_t t = 0; t < TOPICS; t++) {
         char text[16];
         struct topic *topic = router_topic(&fixture->router, topic_named(text, t));
