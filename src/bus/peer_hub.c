@@ -96,7 +96,7 @@ static void dialled_open(struct peer_dialer *dialer, void *arg, struct slice nam
     struct peer_member *member = arg;
     if (is_myself(member, name)) {
         member->is_myself = true;
-        peer_dialer_end(&member->dialer);
+        peer_dialer_end(member->dialer);
         return;
     }
     peer_roster_opened(member, name);
@@ -114,8 +114,18 @@ static void dialled_closed(struct peer_dialer *dialer, void *arg, const char *wh
     peer_roster_closed(arg);
 }
 
-static const struct peer_dialer_owner dialer_owner = {
-    .opened = dialled_open, .received = dialled_received, .closed = dialled_closed};
+static void dialled_ended(void *arg)
+{
+    struct peer_member *member = arg;
+    member->dialer = NULL;
+    if (member->forgotten)
+        peer_roster_remove(member);
+}
+
+static const struct peer_dialer_owner dialer_owner = {.opened = dialled_open,
+                                                      .received = dialled_received,
+                                                      .closed = dialled_closed,
+                                                      .ended = dialled_ended};
 
 static struct peer_link_options link_options(const struct peer_hub *hub, struct tls_context *tls)
 {
@@ -183,9 +193,11 @@ static void forget_unnamed(struct peer_hub *hub)
         at = at->next;
         if (!member->learned || member->named || member->open)
             continue;
+        member->forgotten = true;
         if (member->dialer)
-            peer_dialer_end(&member->dialer);
-        peer_roster_remove(member);
+            peer_dialer_end(member->dialer);
+        else
+            peer_roster_remove(member);
     }
 }
 

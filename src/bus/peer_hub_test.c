@@ -246,6 +246,25 @@ static void the_registry_is_followed(void **state)
     assert_int_equal(peer_hub_open_links(east->hub), 0);
 }
 
+/* Once it waits to dial again, and once it is about to connect. */
+static void one_that_was_just_forgotten_goes_with_the_hub(void **state)
+{
+    struct fixture *fixture = *state;
+    struct office *east = &fixture->offices[0], *west = &fixture->offices[1];
+    struct peer_hub_entry entries[] = {
+        {SLICE("west"), SLICE("127.0.0.1:1")},
+        {SLICE("north"), slice_of(east->address)},
+    };
+    open_office(west, "west", SECRET, "127.0.0.1:0");
+    peer_hub_learn(west->hub, entries, 2);
+    turn(fixture, 1);
+    peer_hub_learn(west->hub, NULL, 0);
+    peer_hub_learn(west->hub, &entries[1], 1); /* named again: another one is dialled */
+    await_links(fixture, 1, 1);
+    peer_hub_learn(east->hub, entries, 2);
+    peer_hub_learn(east->hub, NULL, 0);
+}
+
 /* ---- not linked ---- */
 
 static void a_wrong_secret_gets_nothing(void **state)
@@ -418,6 +437,7 @@ int main(void)
         with_fixture(ones_own_address_is_ignored),
         with_fixture(a_peer_that_went_and_came_back_is_linked_again),
         with_fixture(the_registry_is_followed),
+        with_fixture(one_that_was_just_forgotten_goes_with_the_hub),
         with_fixture(a_wrong_secret_gets_nothing),
         with_fixture(strangers_are_survived),
         with_fixture(wrong_frames_are_ignored),

@@ -83,7 +83,7 @@ struct peer_member *peer_roster_find_address(struct peer_roster *roster, struct 
 {
     for (struct list *at = roster->members.next; at != &roster->members; at = at->next) {
         struct peer_member *member = peer_member_of(at);
-        if (member->address_len &&
+        if (member->address_len && !member->forgotten &&
             slice_equal((struct slice){member->address, member->address_len}, address))
             return member;
     }

@@ -34,6 +34,7 @@ struct peer_member {
     bool learned;               /* from the registry */
     bool named;                 /* it still is, while the registry is gone through */
     bool is_myself;             /* stays, so that the address is not dialled again */
+    bool forgotten;             /* goes as soon as its dialler has ended */
     bool open;
     bool chosen;
     size_t name_len; /* what the peer called itself last */
@@ -54,7 +55,7 @@ void peer_roster_remove(struct peer_member *member);
 void peer_roster_opened(struct peer_member *member, struct slice name);
 void peer_roster_closed(struct peer_member *member);
 
-/* The dialled member with this address, or NULL. */
+/* The dialled member with this address that is not forgotten, or NULL. */
 struct peer_member *peer_roster_find_address(struct peer_roster *roster, struct slice address);
 
 static inline struct peer_member *peer_member_of(struct list *place)

@@ -242,7 +242,8 @@ static void closed(struct peer_dialer *dialer, void *arg, const char *why)
     set_reach(self, DOWN);
 }
 
-static const struct peer_dialer_owner dialer_owner = {opened, received, closed};
+static const struct peer_dialer_owner dialer_owner = {
+    .opened = opened, .received = received, .closed = closed};
 
 /* ---- time ---- */
 

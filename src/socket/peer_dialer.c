@@ -3,14 +3,16 @@
 #include "base/container.h"
 #include "base/log.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { BACKOFF_DOUBLINGS_MAX = 5 };
 
 struct peer_dialer {
-    const struct peer_dialer_owner *owner; /* NULL: ended */
+    const struct peer_dialer_owner *owner;
     void *arg;
+    bool ending;
     struct peer_link_options options;
     struct peer_link *link; /* NULL: waits for the timer */
     bool open;
@@ -45,13 +47,21 @@ static void free_dialer(struct peer_dialer *dialer)
     free(dialer);
 }
 
+static void tell_end(struct peer_dialer *dialer)
+{
+    const struct peer_dialer_owner *owner = dialer->owner;
+    void *arg = dialer->arg;
+    free_dialer(dialer);
+    owner->ended(arg);
+}
+
 /* ---- the link ---- */
 
 static void opened(struct peer_link *link, void *arg, struct slice name)
 {
     struct peer_dialer *dialer = arg;
     (void)link;
-    if (!dialer->owner)
+    if (dialer->ending)
         return;
     dialer->open = true;
     dialer->opened_ms = now_ms(dialer);
@@ -65,7 +75,7 @@ static void received(struct peer_link *link, void *arg, struct slice frame)
 {
     struct peer_dialer *dialer = arg;
     (void)link;
-    if (dialer->owner)
+    if (!dialer->ending)
         dialer->owner->received(dialer, dialer->arg, frame);
 }
 
@@ -83,8 +93,8 @@ static void closed(struct peer_link *link, void *arg, const char *why)
     struct peer_dialer *dialer = arg;
     (void)link;
     dialer->link = NULL;
-    if (!dialer->owner) {
-        free_dialer(dialer);
+    if (dialer->ending) {
+        tell_end(dialer);
         return;
     }
     if (dialer->open && now_ms(dialer) - dialer->opened_ms >= PEER_DIAL_STABLE_MS)
@@ -101,8 +111,8 @@ static const struct peer_link_owner link_owner = {opened, received, closed};
 static void fire(struct wheel_timer *timer)
 {
     struct peer_dialer *dialer = CONTAINER_OF(timer, struct peer_dialer, timer);
-    if (!dialer->owner) {
-        free_dialer(dialer);
+    if (dialer->ending) {
+        tell_end(dialer);
         return;
     }
     dialer->link = peer_link_dial(&dialer->options, dialer->address, &link_owner, dialer);
@@ -145,17 +155,17 @@ size_t peer_dialer_queued_bytes(const struct peer_dialer *dialer)
     return dialer->link ? peer_link_queued_bytes(dialer->link) : 0;
 }
 
-void peer_dialer_end(struct peer_dialer **dialer)
+void peer_dialer_end(struct peer_dialer *dialer)
 {
-    struct peer_dialer *ended = *dialer;
-    *dialer = NULL;
-    if (!ended)
+    assert(dialer->owner->ended);
+    if (dialer->ending)
         return;
-    ended->owner = NULL;
-    if (ended->link)
-        peer_link_close(ended->link);
+    dialer->ending = true;
+    dialer->open = false;
+    if (dialer->link)
+        peer_link_close(dialer->link);
     else
-        loop_set_timer(ended->options.loop, &ended->timer, now_ms(ended));
+        loop_set_timer(dialer->options.loop, &dialer->timer, now_ms(dialer));
 }
 
 void peer_dialer_drop(struct peer_dialer **dialer)

@@ -7,7 +7,8 @@
  * why not; the same reason again is not.
  *
  * `closed` follows each `opened`, and each attempt that failed. Each callback may send, and may end the
- * dialler. One thread, that of the loop.
+ * dialler. A socket closes in a later task only, so an ended dialler stays its owner's until `ended` says
+ * that it is gone: who stops the loop before that drops it. One thread, that of the loop.
  */
 #ifndef ROLLCALL_SOCKET_PEER_DIALER_H
 #define ROLLCALL_SOCKET_PEER_DIALER_H
@@ -26,6 +27,9 @@ struct peer_dialer_owner {
     void (*opened)(struct peer_dialer *dialer, void *arg, struct slice name);
     void (*received)(struct peer_dialer *dialer, void *arg, struct slice frame);
     void (*closed)(struct peer_dialer *dialer, void *arg, const char *why);
+    /* After peer_dialer_end(), from a later task: the dialler is gone. May be NULL for one that is only
+     * ever dropped. */
+    void (*ended)(void *arg);
 };
 
 /* Dials in a later turn. `address` is copied, the options' secret, name and TLS context are borrowed. NULL
@@ -39,10 +43,10 @@ bool peer_dialer_is_open(const struct peer_dialer *dialer);
 bool peer_dialer_send(struct peer_dialer *dialer, const struct slice *pieces, size_t count);
 size_t peer_dialer_queued_bytes(const struct peer_dialer *dialer);
 
-/* Nothing is called any more. The memory goes when the socket is closed, in a later task. */
-void peer_dialer_end(struct peer_dialer **dialer);
+/* Nothing but `ended` is called any more. A second time does nothing. */
+void peer_dialer_end(struct peer_dialer *dialer);
 
-/* The same at once: only while the loop makes no turn. */
+/* Ends and frees at once, without `ended`, also one that was ended: only while the loop makes no turn. */
 void peer_dialer_drop(struct peer_dialer **dialer);
 
 #endif

@@ -76,7 +76,7 @@ static void opened(struct peer_dialer *dialer, void *arg, struct slice name)
     fixture->opened++;
     assert_true(peer_dialer_send(dialer, &SLICE("here again"), 1));
     if (fixture->end_when_opened)
-        peer_dialer_end(&fixture->dialer);
+        peer_dialer_end(fixture->dialer);
 }
 
 static void received(struct peer_dialer *dialer, void *arg, struct slice frame)
@@ -96,7 +96,12 @@ static void closed(struct peer_dialer *dialer, void *arg, const char *why)
     snprintf(fixture->why, sizeof(fixture->why), "%s", why);
 }
 
-static const struct peer_dialer_owner owner = {opened, received, closed};
+static void ended(void *arg)
+{
+    ((struct fixture *)arg)->dialer = NULL;
+}
+
+static const struct peer_dialer_owner owner = {opened, received, closed, ended};
 
 static void dial(struct fixture *fixture)
 {
@@ -167,6 +172,11 @@ static bool far_is_gone(void *arg)
     return fixture->greeted && !fixture->far;
 }
 
+static bool has_ended(void *arg)
+{
+    return ((struct fixture *)arg)->dialer == NULL;
+}
+
 static void test_comes_back(void **state)
 {
     struct fixture *fixture = *state;
@@ -176,9 +186,9 @@ static void test_comes_back(void **state)
     peer_link_close(fixture->far);
     until(fixture, is_linked_again);
     assert_int_equal(fixture->closed, 1);
-    peer_dialer_end(&fixture->dialer);
-    assert_null(fixture->dialer);
+    peer_dialer_end(fixture->dialer);
     until(fixture, far_is_gone);
+    assert_null(fixture->dialer);
     assert_int_equal(fixture->closed, 1);
 }
 
@@ -209,7 +219,8 @@ static void test_one_that_waits_can_be_ended(void **state)
     dial(fixture);
     until(fixture, has_failed);
     unsigned closed_before = fixture->closed;
-    peer_dialer_end(&fixture->dialer);
+    peer_dialer_end(fixture->dialer);
+    until(fixture, has_ended);
     worker_loop_run(&fixture->worker, 200);
     assert_int_equal(fixture->closed, closed_before);
 }
@@ -220,9 +231,25 @@ static void test_may_be_ended_from_within(void **state)
     fixture->end_when_opened = true;
     dial(fixture);
     until(fixture, far_is_gone);
+    until(fixture, has_ended);
     worker_loop_run(&fixture->worker, 200);
     assert_int_equal(fixture->opened, 1);
     assert_int_equal(fixture->closed, 0);
+}
+
+/* The sanitizer says when something stays behind. */
+static void test_an_ended_one_can_be_dropped_before_it_is_gone(void **state)
+{
+    struct fixture *fixture = *state;
+    dial(fixture);
+    until(fixture, is_linked);
+    peer_dialer_end(fixture->dialer);
+    peer_dialer_end(fixture->dialer);
+    assert_false(peer_dialer_is_open(fixture->dialer));
+    peer_dialer_drop(&fixture->dialer);
+    assert_null(fixture->dialer);
+    dial(fixture);
+    peer_dialer_end(fixture->dialer); /* it has not even dialled */
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -235,6 +262,7 @@ int main(void)
         TEST(test_does_not_dial_without_a_pause),
         TEST(test_one_that_waits_can_be_ended),
         TEST(test_may_be_ended_from_within),
+        TEST(test_an_ended_one_can_be_dropped_before_it_is_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
