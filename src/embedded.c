@@ -30,7 +30,9 @@ struct embedded *embedded_make(const struct config *config, uint64_t hash_seed,
         .lease_window_ms = config->presence.expiry_window_ms,
         .hash_seed = hash_seed,
     });
-    if (!embedded->state || !embedded->circles || !embedded->typing || !embedded->calls)
+    embedded->recovery = memory_recovery_make(config->socketio.recovery_ms, hash_seed);
+    if (!embedded->state || !embedded->circles || !embedded->typing || !embedded->calls ||
+        !embedded->recovery)
         embedded_free(&embedded);
     return embedded;
 }
@@ -45,5 +47,6 @@ void embedded_free(struct embedded **embedded)
     memory_state_free(&freed->state);
     memory_calls_free(&freed->calls);
     memory_typing_free(&freed->typing);
+    memory_recovery_free(&freed->recovery);
     free(freed);
 }

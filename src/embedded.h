@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "store/memory_calls.h"
 #include "store/memory_circle.h"
+#include "store/memory_recovery.h"
 #include "store/memory_state.h"
 #include "store/memory_typing.h"
 
@@ -18,6 +19,7 @@ struct embedded {
     struct memory_circles *circles;
     struct memory_typing *typing;
     struct memory_calls *calls;
+    struct memory_recovery *recovery;
 };
 
 /* NULL when memory is short. */

@@ -25,6 +25,10 @@ static struct circle_store *make_embedded(struct gateway *gateway)
                                     &gateway->metrics, gateway_received, gateway);
     gateway->typing.store = memory_typing_store(embedded->typing, clock);
     gateway->calls.store = memory_calls_store(embedded->calls, clock);
+    if (gateway->parts.config->socketio.recovery_ms) {
+        gateway->handlers.recovery = memory_recovery_store(embedded->recovery, clock);
+        gateway->encoder.offset_clock = clock;
+    }
     return gateway->store ? memory_circles_store(embedded->circles, gateway->store, clock) : NULL;
 }
 
@@ -279,6 +283,7 @@ void gateway_backends_free(struct gateway *gateway)
     circle_store_free(&gateway->presence.audience.circles);
     call_store_free(&gateway->calls.store);
     typing_store_free(&gateway->typing.store);
+    recovery_store_free(&gateway->handlers.recovery);
     state_store_free(&gateway->store);
     redis_client_free(&gateway->redis);
 }

@@ -176,6 +176,7 @@ struct config_socketio {
     size_t max_payload_bytes;
     int64_t connect_timeout_ms;
     uint32_t pending_sessions_max;
+    int64_t recovery_ms; /* 0: none */
 };
 
 struct config_durability {

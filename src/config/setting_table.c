@@ -227,6 +227,8 @@ static const struct setting table[] = {
                  "Time a Socket.IO client has to send CONNECT."),
     COUNT(socketio.pending_sessions_max, "10000", 1, COUNT_MAX,
           "Polling sessions of a worker that have not sent CONNECT yet, at most."),
+    MILLISECONDS(socketio.recovery, "120000", 0, YEAR_MS,
+                 "How long a Socket.IO session that was cut off can be recovered; 0 turns it off."),
 
     COUNT(durability.dynamodb.retry.max_attempts, "3", 1, 100,
           "Attempts of a request. Used by the DynamoDB backend."),

@@ -15,6 +15,8 @@
 #include "routing/delivery.h"
 #include "routing/router.h"
 
+struct recovery_store;
+
 struct handler_context {
     const struct config *config;
     struct loop *loop;
@@ -30,6 +32,7 @@ struct handler_context {
     struct typing_plane *typing;
     struct ledger_client *ledger;
     struct message_plane *messages;
+    struct recovery_store *recovery; /* NULL: cut Socket.IO sessions are not kept */
     struct verifier *verifier;
     struct loop_task verify;  /* runs the verifier while it has work */
     struct wheel_timer flush; /* sends collected renewals */

@@ -7,6 +7,7 @@
 #include "handler/missed.h"
 #include "handler/presence_refresh.h"
 #include "handler/request.h"
+#include "handler/socketio_recovery.h"
 
 #include <stdlib.h>
 
@@ -255,6 +256,8 @@ void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uin
     bool queued = blob && connection_queue(&session->connection, blob_share(blob), key);
     if (!blob)
         connection_fail(&session->connection);
+    if (queued && key == 0 && session->connection.dialect->id == DIALECT_SOCKETIO)
+        socketio_recovery_note(session, blob);
     const struct message *message = broadcast->message;
     if (!queued && message->type == MESSAGE_RELAY && message->relay.sequence)
         missed_note(&session->missed, message->relay.chat_id, message->relay.sequence);

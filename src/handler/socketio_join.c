@@ -1,7 +1,9 @@
 #include "handler/socketio_join.h"
 
+#include "base/base64url.h"
 #include "base/container.h"
 #include "base/log.h"
+#include "handler/socketio_recovery.h"
 #include "message/socketio.h"
 
 #include <stdlib.h>
@@ -14,9 +16,17 @@ struct joining {
     struct handler_context *context;
     struct identity identity;
     struct ulid conn_id;
+    struct socketio_return return_to; /* what the client asks to recover */
+    struct socketio_recovered *recovered;
     size_t device_len;
     char device[DEVICE_ID_BYTES_MAX];
 };
+
+static void free_joining(struct joining *joining)
+{
+    socketio_recovered_free(&joining->recovered);
+    free(joining);
+}
 
 struct socketio_waiting {
     struct list of_context;
@@ -132,26 +142,34 @@ static void give_up(struct joining *joining, enum error_code code, const char *t
         socketio->waiting->joining = NULL;
         refuse(socketio, code, text, retry);
     }
-    free(joining);
+    free_joining(joining);
 }
 
 static void write_connected(struct socketio_session *socketio)
 {
     char sid[ULID_TEXT_LEN];
     struct buffer packet = BUFFER_INIT;
-    ulid_write(sid, &socketio->session.conn_id);
-    socketio_write_connected(&packet, (struct slice){sid, sizeof(sid)}, SLICE_NONE);
+    struct buffer pid = BUFFER_INIT;
+    ulid_write(sid, &socketio->public_id);
+    if (socketio->session.context->recovery)
+        base64url_encode(&pid, socketio->pid, sizeof(socketio->pid));
+    socketio_write_connected(&packet, (struct slice){sid, sizeof(sid)},
+                             pid.len ? buffer_slice(&pid) : SLICE_NONE);
+    buffer_free(&pid);
     socketio_send(socketio, &packet);
 }
 
-static void connect(struct socketio_session *socketio, const struct joining *joining)
+static void connect(struct socketio_session *socketio, struct joining *joining)
 {
     struct session *session = &socketio->session;
     session->endpoint.hears_roads = true;
     socketio_connection(socketio)->silent = false;
     socketio_waiting_free(socketio);
+    socketio_recovery_name(socketio, joining->recovered);
     write_connected(socketio);
     session_begin(session, &joining->identity);
+    if (joining->recovered)
+        socketio_recovery_resume(socketio, joining->recovered);
 }
 
 static void registered(void *arg, bool taken)
@@ -164,7 +182,7 @@ static void registered(void *arg, bool taken)
                                  (struct slice){joining->device, joining->device_len});
     if (joined) {
         connect(socketio, joining);
-        free(joining);
+        free_joining(joining);
         return;
     }
     if (taken)
@@ -186,6 +204,13 @@ static void take_lease(struct joining *joining)
     presence_open(context->presence, &lease, registered, joining);
 }
 
+static void recovered(void *arg, struct socketio_recovered *taken)
+{
+    struct joining *joining = arg;
+    joining->recovered = taken;
+    take_lease(joining);
+}
+
 static void verified(void *arg, enum jwt_result result, const struct identity *identity)
 {
     struct joining *joining = arg;
@@ -195,14 +220,15 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
         log_info("token_refused", "reason=%s", jwt_result_label(result));
         give_up(joining, ERROR_UNAUTHENTICATED, jwt_result_text(result), false);
     } else if (!joining->socketio) {
-        free(joining);
+        free_joining(joining);
     } else if (context->draining) {
         give_up(joining, ERROR_SERVICE_UNAVAILABLE, "this gateway is draining", true);
     } else if (!state_available(context->presence->store)) {
         give_up(joining, ERROR_SERVICE_UNAVAILABLE, "the state store does not answer", true);
     } else {
         joining->identity = *identity;
-        take_lease(joining);
+        socketio_recovery_take(context, identity_user(&joining->identity), &joining->return_to,
+                               recovered, joining);
     }
 }
 
@@ -210,6 +236,7 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
 struct credentials {
     struct slice token;
     struct slice device;
+    struct socketio_return return_to;
 };
 
 static bool read_credentials(struct socketio_session *socketio, struct slice auth,
@@ -218,12 +245,13 @@ static bool read_credentials(struct socketio_session *socketio, struct slice aut
     struct fields_scratch *scratch = &socketio->session.context->scratch;
     struct json json;
     struct slice raw;
-    *out = (struct credentials){token_of(socketio->waiting), device_of(socketio->waiting)};
+    *out = (struct credentials){token_of(socketio->waiting), device_of(socketio->waiting), {0}};
     if (!auth.data)
         return true;
     json_init(&json, (char *)auth.data, auth.len);
     if (!fields_scan(scratch, &json, problem))
         return false;
+    socketio_return_read(scratch, &out->return_to);
     *problem = "auth.token must be a string";
     raw = fields_find(scratch, "token");
     if (raw.data && !fields_string(raw, &out->token))
@@ -267,6 +295,7 @@ void socketio_join(struct socketio_session *socketio, struct slice auth)
     struct joining *joining = make_joining(socketio, credentials.device);
     if (joining && context_verify(context, credentials.token, verified, joining)) {
         socketio->waiting->joining = joining;
+        joining->return_to = credentials.return_to;
         return;
     }
     free(joining);

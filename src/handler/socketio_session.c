@@ -3,6 +3,7 @@
 #include "base/container.h"
 #include "handler/dispatch.h"
 #include "handler/socketio_join.h"
+#include "handler/socketio_recovery.h"
 #include "message/socketio.h"
 
 #include <stdlib.h>
@@ -126,6 +127,7 @@ static void payload(struct connection *connection, char *data, size_t len, bool 
         receive_message(socketio, &packet);
         break;
     case ENGINE_LEAVES:
+        socketio->peer_leaves = true;
         connection_close(connection, WEBSOCKET_CLOSE_NORMAL, SLICE_NONE);
         break;
     case ENGINE_BROKEN:
@@ -140,6 +142,7 @@ static int64_t tick(struct connection *connection)
 {
     struct socketio_session *socketio = socketio_session_of(connection);
     int64_t engine_ms = engine_tick(&socketio->engine, connection);
+    socketio_recovery_tick(socketio);
     if (!connection_is_open(connection))
         return INT64_MAX;
     int64_t own_ms = socketio_is_connected(socketio) ? session_tick(connection)
@@ -151,15 +154,19 @@ static void left(struct connection *connection)
 {
     struct socketio_session *socketio = socketio_session_of(connection);
     metrics_add(socketio->session.context->metrics, METRIC_SOCKETIO_CONNECTIONS, -1);
-    if (socketio_is_connected(socketio))
+    if (socketio_is_connected(socketio)) {
+        socketio_recovery_park(socketio);
         session_detach(&socketio->session);
-    else
+    } else {
         socketio_waiting_free(socketio);
+    }
 }
 
 static void gone(struct connection *connection)
 {
-    free(socketio_session_of(connection));
+    struct socketio_session *socketio = socketio_session_of(connection);
+    backlog_free(&socketio->backlog);
+    free(socketio);
 }
 
 static bool ping(struct connection *connection)

@@ -23,6 +23,9 @@
 #include "connection/engine.h"
 #include "handler/session.h"
 
+enum { SOCKETIO_PID_BYTES = 16 };
+
+struct backlog;
 struct polling; /* what carries it when it has no WebSocket; of the transport alone */
 struct socketio_waiting;
 
@@ -30,7 +33,11 @@ struct socketio_session {
     struct engine engine;
     struct socketio_waiting *waiting; /* NULL: CONNECTED, or there was no memory to go on */
     struct polling *polling;          /* NULL: a WebSocket */
+    struct backlog *backlog;          /* owed events sent lately; NULL: none */
+    struct ulid public_id;            /* what others know it by; of a recovered one, the old */
+    uint8_t pid[SOCKETIO_PID_BYTES];  /* what it is recovered by, a secret of its client */
     uint8_t attachments_left;         /* binary messages that belong to a refused event */
+    bool peer_leaves;                 /* Engine.IO's close packet came */
     struct session session;           /* last: the device id follows it */
 };
 
@@ -66,7 +73,7 @@ static inline bool socketio_is_connected(const struct socketio_session *session)
 }
 
 /* The user, once known: a sid is bound to its owner. SLICE_NONE before. */
-struct slice socketio_user(const struct socketio_session *session);
+struct slice socketio_user(const struct socketio_session *socketio);
 
 /* Draining: ends those who are not connected; the others have a route and are told like everybody. */
 void socketio_end_waiting(struct handler_context *context);

@@ -115,7 +115,7 @@ static void a_client_that_joins_is_a_session_like_any_other(void **unused)
     client_send(&alice, "427[\"heartbeat\",{}]");
     expect_text(&alice, "437[{\"type\":\"heartbeat_ack\",\"server_time\":\"");
     world_push(&world, "alice", "{\"x\":1}", 0);
-    expect_text(&alice, "42[\"delivery\",{\"data\":{\"x\":1}}]");
+    expect_text(&alice, "42[\"delivery\",{\"data\":{\"x\":1}}");
     client_hang_up(&alice);
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
     assert_int_equal(world_metric(&world, METRIC_SOCKETIO_CONNECTIONS), 0);

@@ -3,8 +3,11 @@
 #include "frame/websocket.h"
 #include "frame/websocket_encode.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
+
 /* A scratch that grew for one large message is not kept for ever. */
-enum { ENCODER_SCRATCH_KEEP_BYTES = 64 * 1024 };
+enum { ENCODER_SCRATCH_KEEP_BYTES = 64 * 1024, OFFSET_DIGITS = 16 };
 
 void encoder_init(struct encoder *encoder)
 {
@@ -53,12 +56,36 @@ static struct blob *frame(const struct dialect *dialect, struct slice payload)
     return is_split ? frame_parts(payload, dialect->split) : frame_text(payload);
 }
 
+/* The last argument of the last event, in front of what closes the array. */
+static void append_offset(struct encoder *encoder)
+{
+    struct buffer *scratch = &encoder->scratch;
+    uint64_t now_us = (uint64_t)encoder->offset_clock->wall_ms * 1000;
+    encoder->offset = now_us > encoder->offset ? now_us : encoder->offset + 1;
+    scratch->len--;
+    buffer_printf(scratch, ",\"%016" PRIx64 "\"]", encoder->offset);
+}
+
+uint64_t encoder_offset_of(const struct blob *blob)
+{
+    char digits[OFFSET_DIGITS + 1] = {0};
+    if (blob->len < OFFSET_DIGITS + 3)
+        return 0;
+    const char *end = blob->bytes + blob->len;
+    memcpy(digits, end - 2 - OFFSET_DIGITS, OFFSET_DIGITS);
+    bool quoted = end[-1] == ']' && end[-2] == '"' && end[-3 - OFFSET_DIGITS] == '"';
+    return quoted ? strtoull(digits, NULL, 16) : 0;
+}
+
 struct blob *encoder_encode(struct encoder *encoder, const struct dialect *dialect,
                             const struct message *message)
 {
     struct buffer *scratch = &encoder->scratch;
     buffer_clear(scratch);
     dialect->encode(message, scratch);
+    if (encoder->offset_clock && dialect->id == DIALECT_SOCKETIO && !message->id.data &&
+        scratch->len)
+        append_offset(encoder);
     struct blob *blob = scratch->failed ? NULL : frame(dialect, buffer_slice(scratch));
     if (scratch->cap > ENCODER_SCRATCH_KEEP_BYTES)
         buffer_free(scratch);

@@ -3,18 +3,24 @@
  *
  * One per worker; it holds the buffer messages are written into and the last heartbeat_ack, which
  * within one millisecond is the same for everybody.
+ *
+ * With a clock, every Socket.IO event gets an offset as its last argument, as the reference server does
+ * for clients that may recover: 16 hexadecimal digits of a number that grows, microseconds where it can.
  */
 #ifndef ROLLCALL_MESSAGE_ENCODER_H
 #define ROLLCALL_MESSAGE_ENCODER_H
 
 #include "base/blob.h"
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "message/dialect.h"
 
 struct encoder {
     struct buffer scratch;
     struct blob *heartbeat_acks[DIALECT_COUNT];
     int64_t heartbeat_ack_ms;
+    const struct clock *offset_clock; /* NULL: events carry no offset */
+    uint64_t offset;                  /* of the last event */
 };
 
 /* A message on its way to many: encoded for a dialect when the first who speaks it is met. */
@@ -33,6 +39,9 @@ struct blob *encoder_encode(struct encoder *encoder, const struct dialect *diale
 /* As above for a heartbeat_ack without id. */
 struct blob *encoder_heartbeat_ack(struct encoder *encoder, const struct dialect *dialect,
                                    int64_t server_time_ms);
+
+/* The offset in a blob of an event; 0: it has none. */
+uint64_t encoder_offset_of(const struct blob *blob);
 
 /* Borrowed; lasts until broadcast_end(). NULL when memory is short. */
 struct blob *broadcast_blob(struct broadcast *broadcast, struct encoder *encoder,

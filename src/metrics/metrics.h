@@ -92,6 +92,8 @@ enum {
     ROW(PEER_FRAMES_RECEIVED, "peer_frames_received", COUNTER, "Events received over peer links")  \
     ROW(PEER_FRAMES_SKIPPED, "peer_frames_skipped", COUNTER, "Events no peer link could take")     \
     ROW(HTTP_REQUESTS, "http_requests", COUNTER, "HTTP requests answered")                         \
+    ROW(SOCKETIO_RECOVERED, "socketio_recovered", COUNTER,                                         \
+        "Socket.IO sessions that were cut and came back as they were")                             \
     ROW(HTTP_HANDOVERS, "http_handovers", COUNTER,                                                 \
         "HTTP connections moved to the worker their request was for")                              \
     ROW(HEARTBEATS, "heartbeat_received", COUNTER, "Heartbeats received")                          \
@@ -150,8 +152,8 @@ enum {
     ROW(CALL_RING_TIME_P99, "call_ring_time_p99", P99(CALL_RING),                                  \
         "Seconds from a request to its answer, 99th percentile")                                   \
     ROW(ROUTING_KEYS_COUNT, "routing_keys_count", SUM, "Routing entries held")                     \
-    ROW(ROUTING_MULTI_DEVICE_USERS, "routing_multi_device_users", LARGEST,                         \
-        "Users with more than one connection")                                                     \
+    ROW(ROUTING_MULTI_DEVICE_USERS, "routing_multi_device_users", SUM,                             \
+        "Users with more than one connection; in a fleet, on one gateway")                         \
     ROW(ROUTING_VALUES_MENDED, "routing_values_mended", COUNTER,                                   \
         "Foreign or corrupt values found under our keys and removed")                              \
     ROW(ROUTING_LOOKUPS, "routing_lookups", COUNTER, "Routing lookups")                            \

@@ -183,6 +183,25 @@ static struct sending *prepare(struct delivery *delivery, const struct message *
     return sending;
 }
 
+/* Those who lost their connection a moment ago get it when they come back. */
+static void keep_for_the_cut(const struct sending *sending, const struct slice *users, size_t count)
+{
+    struct delivery *delivery = sending->delivery;
+    if (!delivery->recovery || sending->device_len || recovery_is_empty(delivery->recovery))
+        return;
+    struct blob *blob =
+        encoder_encode(delivery->router->encoder, &DIALECT_TABLE_SOCKETIO,
+                       &(struct message){.type = MESSAGE_RELAY,
+                                         .id = SLICE_NONE,
+                                         .relay = {.name = sending->name,
+                                                   .fields = buffer_slice(&sending->fields)}});
+    if (blob)
+        recovery_append(
+            delivery->recovery, users, count,
+            &(struct recovery_event){encoder_offset_of(blob), {blob->bytes, blob->len}});
+    blob_drop(&blob);
+}
+
 static void look_up(struct sending *sending, const struct slice *users, size_t count)
 {
     bool ended = false;
@@ -190,6 +209,7 @@ static void look_up(struct sending *sending, const struct slice *users, size_t c
         end_sending(sending, false);
         return;
     }
+    keep_for_the_cut(sending, users, count);
     sending->users = users;
     sending->user_count = count;
     sending->ended = &ended;

@@ -26,12 +26,14 @@
 #include "base/ulid.h"
 #include "metrics/metrics.h"
 #include "routing/router.h"
+#include "store/recovery_store.h"
 #include "store/state_store.h"
 
 /* What delivery works with on one gateway. */
 struct delivery {
     struct router *router;
     struct state_store *store;
+    struct recovery_store *recovery; /* NULL: nobody's events are kept */
     struct metrics *metrics;
     /* Whether this endpoint is the connection of that id. */
     bool (*is_connection)(const struct endpoint *endpoint, const struct ulid *conn_id);

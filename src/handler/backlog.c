@@ -1,0 +1,48 @@
+#include "handler/backlog.h"
+
+#include "message/encoder.h"
+
+#include <stdlib.h>
+
+static void drop_first(struct backlog *backlog)
+{
+    struct blob **first = &backlog->blobs[backlog->first];
+    backlog->floor = encoder_offset_of(*first);
+    blob_drop(first);
+    backlog->first = (backlog->first + 1) % BACKLOG_EVENTS_MAX;
+    backlog->count--;
+}
+
+bool backlog_note(struct backlog **backlog, struct blob *blob)
+{
+    if (!*backlog)
+        *backlog = calloc(1, sizeof(**backlog));
+    struct backlog *noted = *backlog;
+    if (!noted)
+        return false;
+    if (noted->count == BACKLOG_EVENTS_MAX)
+        drop_first(noted);
+    noted->blobs[(noted->first + noted->count++) % BACKLOG_EVENTS_MAX] = blob_share(blob);
+    return true;
+}
+
+void backlog_expire(struct backlog **backlog, int64_t wall_ms)
+{
+    uint64_t oldest_us = (uint64_t)(wall_ms - BACKLOG_AGE_MAX_MS) * 1000;
+    if (!*backlog)
+        return;
+    while ((*backlog)->count && encoder_offset_of(backlog_at(*backlog, 0)) < oldest_us)
+        drop_first(*backlog);
+    if ((*backlog)->count == 0)
+        backlog_free(backlog);
+}
+
+void backlog_free(struct backlog **backlog)
+{
+    if (!*backlog)
+        return;
+    while ((*backlog)->count)
+        drop_first(*backlog);
+    free(*backlog);
+    *backlog = NULL;
+}

@@ -1,0 +1,41 @@
+/*
+ * The backlog of a session that may be recovered: the events it is owed and was sent lately, since what
+ * was sent last before a cut may never have arrived.
+ *
+ * It shares the blobs, holds at most BACKLOG_EVENTS_MAX of them, and lets those go that are older than
+ * BACKLOG_AGE_MAX_MS: a client that still answers pings by then has got them. A session that was sent
+ * nothing has none. One thread.
+ */
+#ifndef ROLLCALL_HANDLER_BACKLOG_H
+#define ROLLCALL_HANDLER_BACKLOG_H
+
+#include "base/blob.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BACKLOG_EVENTS_MAX = 32, BACKLOG_AGE_MAX_MS = 60000 };
+
+struct backlog {
+    uint64_t floor; /* offsets up to this one are not kept */
+    uint8_t first;
+    uint8_t count;
+    struct blob *blobs[BACKLOG_EVENTS_MAX]; /* a ring */
+};
+
+/* Adds a reference to an event's blob; makes the backlog when there is none. False: memory is short. */
+bool backlog_note(struct backlog **backlog, struct blob *blob);
+
+/* Lets go of what is too old, and of itself when that is all. */
+void backlog_expire(struct backlog **backlog, int64_t wall_ms);
+
+/* The nth, oldest first. */
+static inline struct blob *backlog_at(const struct backlog *backlog, size_t n)
+{
+    return backlog->blobs[(backlog->first + n) % BACKLOG_EVENTS_MAX];
+}
+
+void backlog_free(struct backlog **backlog);
+
+#endif

@@ -1,0 +1,234 @@
+#include "handler/socketio_recovery.h"
+
+#include "base/base64url.h"
+#include "base/container.h"
+#include "handler/dispatch.h"
+#include "presence/chat_event.h"
+#include "presence/presence_event.h"
+#include "store/recovery_store.h"
+
+#include <stdlib.h>
+
+enum { OFFSET_DIGITS = 16 };
+
+struct socketio_recovered {
+    struct ulid public_id;
+    uint8_t pid[SOCKETIO_PID_BYTES];
+    size_t event_count;
+    struct blob *events[RECOVERY_EVENTS_MAX];
+    size_t topic_count;
+    struct slice topics[RECOVERY_TOPICS_MAX];
+    struct buffer topic_bytes;
+};
+
+/* ---- coming back ---- */
+
+void socketio_return_read(const struct fields_scratch *scratch, struct socketio_return *out)
+{
+    struct slice pid, offset;
+    char digits[OFFSET_DIGITS + 1] = {0};
+    char *end;
+    *out = (struct socketio_return){0};
+    if (!fields_string(fields_find(scratch, "pid"), &pid) ||
+        !fields_string(fields_find(scratch, "offset"), &offset) ||
+        pid.len > SOCKETIO_PID_TEXT_MAX || offset.len != OFFSET_DIGITS)
+        return;
+    memcpy(digits, offset.data, OFFSET_DIGITS);
+    out->offset = strtoull(digits, &end, 16);
+    if (*end)
+        return;
+    memcpy(out->pid, pid.data, pid.len);
+    out->pid_len = pid.len;
+}
+
+static bool copy_topics(struct socketio_recovered *out, const struct recovery_record *record)
+{
+    for (size_t i = 0; i < record->topic_count; i++)
+        buffer_append_slice(&out->topic_bytes, record->topics[i]);
+    if (out->topic_bytes.failed)
+        return false;
+    const char *at = out->topic_bytes.data;
+    for (size_t i = 0; i < record->topic_count; i++) {
+        out->topics[i] = (struct slice){at, record->topics[i].len};
+        at += record->topics[i].len;
+    }
+    out->topic_count = record->topic_count;
+    return true;
+}
+
+static bool copy_events(struct socketio_recovered *out, const struct recovery_record *record)
+{
+    for (; out->event_count < record->event_count; out->event_count++) {
+        struct blob *blob = blob_make(SLICE_NONE, record->events[out->event_count].frames);
+        if (!blob)
+            return false;
+        out->events[out->event_count] = blob;
+    }
+    return true;
+}
+
+static bool copy_ids(struct socketio_recovered *out, const struct recovery_record *record)
+{
+    unsigned char pid[SOCKETIO_PID_TEXT_MAX];
+    size_t len;
+    if (record->pid.len > SOCKETIO_PID_TEXT_MAX || !base64url_decode(record->pid, pid, &len) ||
+        len != SOCKETIO_PID_BYTES)
+        return false;
+    memcpy(out->pid, pid, len);
+    return ulid_parse(record->sid, &out->public_id);
+}
+
+struct asking {
+    void (*done)(void *arg, struct socketio_recovered *recovered);
+    void *arg;
+};
+
+/* For want of memory there is nothing to recover. */
+static void taken(void *arg, const struct recovery_record *record)
+{
+    struct asking asking = *(struct asking *)arg;
+    struct socketio_recovered *recovered = record ? calloc(1, sizeof(*recovered)) : NULL;
+    free(arg);
+    if (recovered && (!copy_ids(recovered, record) || !copy_events(recovered, record) ||
+                      !copy_topics(recovered, record)))
+        socketio_recovered_free(&recovered);
+    asking.done(asking.arg, recovered);
+}
+
+void socketio_recovery_take(struct handler_context *context, struct slice user_id,
+                            const struct socketio_return *wanted,
+                            void (*done)(void *arg, struct socketio_recovered *recovered),
+                            void *arg)
+{
+    bool asks = context->recovery && wanted->pid_len;
+    struct asking *asking = asks ? malloc(sizeof(*asking)) : NULL;
+    if (!asking) {
+        done(arg, NULL);
+        return;
+    }
+    *asking = (struct asking){done, arg};
+    recovery_take(context->recovery, user_id, (struct slice){wanted->pid, wanted->pid_len},
+                  wanted->offset, taken, asking);
+}
+
+void socketio_recovered_free(struct socketio_recovered **recovered)
+{
+    struct socketio_recovered *freed = *recovered;
+    *recovered = NULL;
+    if (!freed)
+        return;
+    for (size_t i = 0; i < freed->event_count; i++)
+        blob_drop(&freed->events[i]);
+    buffer_free(&freed->topic_bytes);
+    free(freed);
+}
+
+void socketio_recovery_name(struct socketio_session *socketio,
+                            const struct socketio_recovered *recovered)
+{
+    socketio->public_id = recovered ? recovered->public_id : socketio->session.conn_id;
+    if (recovered)
+        memcpy(socketio->pid, recovered->pid, sizeof(socketio->pid));
+    else
+        random_bytes(socketio->session.context->random, socketio->pid, sizeof(socketio->pid));
+}
+
+static void subscribe(struct session *session, const struct socketio_recovered *recovered)
+{
+    struct slice users[RECOVERY_TOPICS_MAX];
+    struct slice chat_id;
+    size_t count = 0;
+    for (size_t i = 0; i < recovered->topic_count; i++) {
+        struct slice user_id = presence_topic_user(recovered->topics[i]);
+        if (user_id.data)
+            users[count++] = user_id;
+        else if (chat_topic_parse(recovered->topics[i], &chat_id) == CHAT_TOPIC_PRESENCE)
+            dispatch(session, &(struct message){
+                                  .type = MESSAGE_OPEN_CHAT, .id = SLICE_NONE, .chat_id = chat_id});
+    }
+    if (count)
+        dispatch(session, &(struct message){.type = MESSAGE_SUBSCRIBE_PRESENCE,
+                                            .id = SLICE_NONE,
+                                            .users = {users, count}});
+}
+
+void socketio_recovery_resume(struct socketio_session *socketio,
+                              struct socketio_recovered *recovered)
+{
+    struct session *session = &socketio->session;
+    metrics_count(session->context->metrics, METRIC_SOCKETIO_RECOVERED);
+    for (size_t i = 0; i < recovered->event_count; i++)
+        if (connection_queue(&session->connection, blob_share(recovered->events[i]), 0))
+            socketio_recovery_note(session, recovered->events[i]);
+    subscribe(session, recovered);
+}
+
+/* ---- being cut ---- */
+
+void socketio_recovery_note(struct session *session, struct blob *blob)
+{
+    struct socketio_session *socketio = CONTAINER_OF(session, struct socketio_session, session);
+    if (session->context->recovery)
+        backlog_note(&socketio->backlog, blob); /* without memory: not recovered, or with less */
+}
+
+void socketio_recovery_tick(struct socketio_session *socketio)
+{
+    backlog_expire(&socketio->backlog, socketio->session.context->loop->clock.wall_ms);
+}
+
+static bool was_cut(const struct socketio_session *socketio)
+{
+    const struct connection *connection = &socketio->session.connection;
+    int64_t now_ms = connection->context->loop->clock.now_ms;
+    bool fell_silent = socketio->engine.awaits_pong && now_ms >= socketio->engine.ping_at_ms;
+    return connection->state == CONNECTION_GONE || connection->close_received ||
+           socketio->peer_leaves || fell_silent || !connection_healthy(connection, now_ms);
+}
+
+static size_t list_topics(const struct session *session, struct slice topics[RECOVERY_TOPICS_MAX])
+{
+    const struct subscription *at = session->endpoint.subscriptions;
+    size_t count = 0;
+    for (; at && count < RECOVERY_TOPICS_MAX; at = at->next)
+        topics[count++] = (struct slice){at->topic->name, at->topic->name_len};
+    return count;
+}
+
+static size_t list_events(const struct backlog *backlog,
+                          struct recovery_event events[BACKLOG_EVENTS_MAX])
+{
+    size_t count = backlog ? backlog->count : 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct blob *blob = backlog_at(backlog, i);
+        events[i] = (struct recovery_event){encoder_offset_of(blob), {blob->bytes, blob->len}};
+    }
+    return count;
+}
+
+void socketio_recovery_park(struct socketio_session *socketio)
+{
+    struct session *session = &socketio->session;
+    struct handler_context *context = session->context;
+    struct recovery_event events[BACKLOG_EVENTS_MAX];
+    struct slice topics[RECOVERY_TOPICS_MAX];
+    char sid[ULID_TEXT_LEN];
+    struct buffer pid = BUFFER_INIT;
+    if (!context->recovery || context->draining || !was_cut(socketio))
+        return;
+    ulid_write(sid, &socketio->public_id);
+    base64url_encode(&pid, socketio->pid, sizeof(socketio->pid));
+    if (!pid.failed)
+        recovery_park(context->recovery,
+                      &(struct recovery_record){
+                          .user_id = session_user(session),
+                          .pid = buffer_slice(&pid),
+                          .sid = {sid, sizeof(sid)},
+                          .floor = socketio->backlog ? socketio->backlog->floor : 0,
+                          .events = events,
+                          .event_count = list_events(socketio->backlog, events),
+                          .topics = topics,
+                          .topic_count = list_topics(session, topics),
+                      });
+    buffer_free(&pid);
+}

@@ -1,0 +1,64 @@
+/*
+ * Connection state recovery: a Socket.IO client that was cut off comes back as the one it was, and gets
+ * what it missed.
+ *
+ *   CONNECT ──► a public id, and a private one that only the client is told
+ *   owed events ──► the session's backlog (backlog.h), each with an offset the client remembers
+ *   cut ──socketio_recovery_park()──► store/recovery_store.h, where delivery adds what comes meanwhile
+ *   CONNECT with pid and offset ──socketio_recovery_take()──► the same ids, what was missed, and the
+ *       subscriptions made again, whose answers say how things are now
+ *
+ * Kept are events that are owed: messages, deliveries, what concerns contacts and calls. States (presence,
+ * typing) are not replayed but asked for anew. What can be recovered: a connection that broke, fell silent
+ * or was closed by its client without leaving the namespace. Who left, or was closed by the server for a
+ * reason, starts anew. The presence of a user does not wait: offline is told at once.
+ *
+ * All of it is off where the context has no recovery store.
+ */
+#ifndef ROLLCALL_HANDLER_SOCKETIO_RECOVERY_H
+#define ROLLCALL_HANDLER_SOCKETIO_RECOVERY_H
+
+#include "handler/backlog.h"
+#include "handler/socketio_session.h"
+
+enum { SOCKETIO_PID_TEXT_MAX = 64 };
+
+/* What a CONNECT asks to recover; pid_len 0: nothing. */
+struct socketio_return {
+    uint64_t offset;
+    size_t pid_len;
+    char pid[SOCKETIO_PID_TEXT_MAX];
+};
+
+/* A session given back. */
+struct socketio_recovered;
+
+/* Reads pid and offset of a CONNECT's fields. What is not understood asks for nothing. */
+void socketio_return_read(const struct fields_scratch *scratch, struct socketio_return *out);
+
+/* Looks for it; `done` runs once, also before this returns, and owns what it gets; NULL: nothing to
+ * recover. */
+void socketio_recovery_take(struct handler_context *context, struct slice user_id,
+                            const struct socketio_return *wanted,
+                            void (*done)(void *arg, struct socketio_recovered *recovered),
+                            void *arg);
+
+void socketio_recovered_free(struct socketio_recovered **recovered);
+
+/* Gives a session that is being connected its ids: new ones, or those it had (NULL: none). */
+void socketio_recovery_name(struct socketio_session *socketio,
+                            const struct socketio_recovered *recovered);
+
+/* Sends what was missed and subscribes as before. */
+void socketio_recovery_resume(struct socketio_session *socketio,
+                              struct socketio_recovered *recovered);
+
+/* An owed event was queued. */
+void socketio_recovery_note(struct session *session, struct blob *blob);
+
+/* The connection of a session has ended: keeps it, if it was cut. */
+void socketio_recovery_park(struct socketio_session *socketio);
+
+void socketio_recovery_tick(struct socketio_session *socketio);
+
+#endif

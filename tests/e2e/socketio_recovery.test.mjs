@@ -1,0 +1,195 @@
+/**
+ * Connection state recovery with the npm client: after a short cut it is `recovered`, has its id and gets
+ * what it missed; what cannot be recovered is a clean new session.
+ */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { closeAll, connect, deliver, eventually, metric, sleep } from './support/client.mjs';
+import { befriend, expectRest, people } from './support/people.mjs';
+import { startProxy } from './support/proxy.mjs';
+import { startServer } from './support/server.mjs';
+import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from './support/socketio.mjs';
+
+const RECOVERY_MS = 3000;
+
+let server;
+let backend;
+let proxy;
+
+before(async () => {
+  server = await startServer({
+    args: ['--workers', '3'],
+    settings: {
+      'socketio.recovery_ms': RECOVERY_MS,
+      'socketio.ping_interval_ms': 300,
+      'socketio.ping_timeout_ms': 300,
+    },
+  });
+  backend = await server.token('backend', { scope: 'deliver' });
+  proxy = await startProxy(server.port);
+});
+after(async () => {
+  proxy.close();
+  assert.equal(await server.stop(), 0);
+});
+afterEach(() => {
+  closeAll();
+  closeAllSocketIo();
+});
+
+const isOffline = (user) =>
+  eventually(async () => {
+    const presence = await expectRest(server, 200, 'GET', `/v1/presence/${user}`, user);
+    return presence.status === 'offline';
+  }, 'offline');
+
+const send = (user, text) => deliver(server, backend, user, { text });
+
+const hear = async (client) => (await client.next('delivery')).data.text;
+
+/** Waits until the connection is what it will be: a cut between two polls is not noticed by anybody. */
+async function rest(client) {
+  if (client.socket.io.opts.transports.includes('websocket')) await client.upgraded();
+  await sleep(100);
+}
+
+/** Away for as long as `meanwhile` takes, then back by itself. */
+async function cutOff(client, user, meanwhile) {
+  await rest(client);
+  client.socket.io.reconnectionDelay(600);
+  client.socket.io.reconnectionDelayMax(600);
+  const gone = client.disconnected();
+  const back = client.connected();
+  proxy.cut();
+  await gone;
+  await isOffline(user);
+  await meanwhile();
+  await back;
+}
+
+for (const [transport, transports] of Object.entries(TRANSPORTS))
+  describe(`recovery, ${transport}`, () => {
+    const join = (user, options) => {
+      const place = { ...server, url: proxy.url };
+      return connectSocketIo(place, user, { transports, randomizationFactor: 0, ...options });
+    };
+
+    test('a client that was cut off is recovered, with its id and what it missed', async () => {
+      const [ann] = people('ann');
+      const client = await join(ann);
+      const { id } = client.socket;
+      assert.equal(client.socket.recovered, false);
+      await send(ann, 'before');
+      assert.equal(await hear(client), 'before');
+      await cutOff(client, ann, async () => {
+        await send(ann, 'one');
+        await send(ann, 'two');
+      });
+      assert.equal(client.socket.recovered, true);
+      assert.equal(client.socket.id, id);
+      assert.equal(await hear(client), 'one');
+      assert.equal(await hear(client), 'two');
+      await send(ann, 'after');
+      assert.equal(await hear(client), 'after');
+      await client.settle();
+      assert.equal(client.count('delivery'), 0, 'each once');
+    });
+
+    test('again and again', async () => {
+      const [ann] = people('ann');
+      const client = await join(ann);
+      const { id } = client.socket;
+      for (const text of ['one', 'two', 'three']) {
+        await cutOff(client, ann, () => send(ann, text));
+        assert.equal(client.socket.recovered, true);
+        assert.equal(client.socket.id, id);
+        assert.equal(await hear(client), text);
+      }
+      await client.settle();
+      assert.equal(client.count('delivery'), 0, 'each once');
+    });
+
+    test('messages of chats are recovered, and chats stay open', async () => {
+      const [ann, bob] = people('ann', 'bob');
+      await befriend(server, ann, bob);
+      const body = { members: [ann, bob] };
+      const { chat_id: chatId } = await expectRest(server, 201, 'POST', '/v1/chats', ann, body);
+      const client = await join(ann);
+      const native = await connect(server, bob);
+      await client.ask('open_chat', { chat_id: chatId });
+      await client.ask('subscribe_presence', { user_ids: [bob] });
+      await cutOff(client, ann, () =>
+        native.ask({
+          type: 'send_message', chat_id: chatId, client_message_id: 'x', body: 'missed',
+        }),
+      );
+      assert.equal(client.socket.recovered, true);
+      assert.equal((await client.next('message')).body, 'missed');
+      await client.next('chat_snapshot');
+      await client.next('presence_snapshot');
+      await native.ask({ type: 'open_chat', chat_id: chatId });
+      native.send({ type: 'typing_start', chat_id: chatId });
+      assert.equal((await client.next('typing')).userId, bob);
+    });
+
+    test('who is away for too long starts anew', async () => {
+      const [ann] = people('ann');
+      const client = await join(ann);
+      const { id } = client.socket;
+      client.socket.io.reconnectionDelay(RECOVERY_MS + 1000);
+      client.socket.io.reconnectionDelayMax(RECOVERY_MS + 1000);
+      await rest(client);
+      const back = client.connected();
+      proxy.cut();
+      await back;
+      assert.equal(client.socket.recovered, false);
+      assert.notEqual(client.socket.id, id);
+    });
+
+    test('who leaves starts anew', async () => {
+      const [ann] = people('ann');
+      const client = await join(ann);
+      const { id } = client.socket;
+      client.socket.disconnect();
+      await isOffline(ann);
+      client.socket.connect();
+      await client.connected();
+      assert.equal(client.socket.recovered, false);
+      assert.notEqual(client.socket.id, id);
+    });
+  });
+
+test('too much to keep is not recovered in part', async () => {
+  const [ann] = people('ann');
+  const client = await connectSocketIo({ ...server, url: proxy.url }, ann, {
+    transports: ['websocket'],
+  });
+  await cutOff(client, ann, async () => {
+    for (let at = 0; at < 120; at += 1) await send(ann, `${at}`);
+  }).catch(() => {});
+  await eventually(() => client.socket.connected, 'connection');
+  assert.equal(client.socket.recovered && (await client.settle()).length > 0, false);
+});
+
+test('the private id of somebody else recovers nothing', async () => {
+  const [ann, eve] = people('ann', 'eve');
+  const client = await connectSocketIo({ ...server, url: proxy.url }, ann, {
+    transports: ['websocket'],
+    reconnection: false,
+  });
+  await client.settle();
+  const { _pid: pid, _lastOffset: offset, id } = client.socket;
+  assert.match(offset, /^[0-9a-f]{16}$/);
+  proxy.cut();
+  await isOffline(ann);
+  await send(ann, 'secret');
+  const token = await server.token(eve);
+  const thief = await connectSocketIo(server, eve, { auth: { token, pid, offset } });
+  assert.notEqual(thief.socket.id, id);
+  await thief.settle();
+  assert.equal(thief.count('delivery'), 0);
+});
+
+test('recoveries are counted', async () => {
+  assert.ok((await metric(server, 'socketio_recovered')) > 0);
+});
