@@ -35,7 +35,7 @@ struct gateway_parts {
     struct mailbox_exchange *exchange;
     struct ledger *ledger;
     struct exposition *exposition;
-    struct handover_board *board; /* NULL: a worker alone */
+    struct handover_board *board;        /* NULL: a worker alone */
     const struct jwt_signer *dev_signer; /* NULL without --dev */
     size_t workers;
     size_t connections_max; /* of each gateway */

@@ -42,9 +42,9 @@ struct bus *fleet_bus_make(const struct fleet_bus_options *options);
 /* NULL, as it starts: no peer links. The hub outlives what is published. */
 void fleet_bus_use_hub(struct bus *bus, struct peer_hub *hub);
 
-/* An event that a link brought, to the workers of this process; for the hub, on its worker's bus. `bus` is
- * a struct bus. */
-void fleet_bus_relay(void *bus, struct slice topic, struct slice payload);
+/* An event that a link brought, to the workers of this process; for the hub, on its worker's bus. `port`
+ * is a struct bus. */
+void fleet_bus_relay(void *port, struct slice topic, struct slice payload);
 
 /* Whether all that is subscribed is live in Redis. */
 bool fleet_bus_settled(const struct bus *bus);

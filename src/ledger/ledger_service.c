@@ -5,6 +5,7 @@
 #include "ledger/ledger_wire.h"
 #include "ledger/request_inbox.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -314,10 +315,12 @@ void ledger_service_free(struct ledger_service **service)
     listener_close(&freed->listener);
     request_inbox_free(&freed->inbox);
     loop_cancel_timer(freed->options.loop, &freed->sweep);
-    while (!list_empty(&freed->links)) {
-        struct service_link *from = CONTAINER_OF(freed->links.next, struct service_link, place);
+    for (struct list *at = freed->links.next; at != &freed->links;) {
+        struct service_link *from = CONTAINER_OF(at, struct service_link, place);
+        at = at->next;
+        assert(!from->unanswered); /* the ledger was closed before */
         peer_link_drop(&from->link);
-        release(from);
+        free(from);
     }
     buffer_free(&freed->frame);
     free(freed);

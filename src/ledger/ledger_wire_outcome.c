@@ -184,18 +184,25 @@ static void pass_repair(struct wire *wire, struct ledger_repair_outcome *outcome
 
 /* ---- which of them ---- */
 
+#define PASS(name, writes, member)                                                                 \
+    static void pass_##name(struct wire *wire, union request_outcome *outcome)                     \
+    {                                                                                              \
+        pass_##member(wire, &outcome->member);                                                     \
+    }
+LEDGER_OPERATIONS(PASS)
+#undef PASS
+
+#define ROW(name, writes, member) pass_##name,
+static void (*const passes[LEDGER_OPERATION_COUNT])(struct wire *wire,
+                                                    union request_outcome *outcome) = {
+    LEDGER_OPERATIONS(ROW)};
+#undef ROW
+
 void ledger_wire_pass_outcome(struct wire *wire, enum ledger_operation operation,
                               union request_outcome *outcome)
 {
-#define CASE(name, writes, member)                                                                 \
-    case LEDGER_##name:                                                                            \
-        pass_##member(wire, &outcome->member);                                                     \
-        break;
-    switch (operation) {
-        LEDGER_OPERATIONS(CASE)
-    case LEDGER_OPERATION_COUNT:
+    if (operation < LEDGER_OPERATION_COUNT)
+        passes[operation](wire, outcome);
+    else
         wire_fail(wire);
-        break;
-    }
-#undef CASE
 }

@@ -65,8 +65,8 @@ struct resync {
 void resync_init(struct resync *resync);
 void resync_free(struct resync *resync);
 
-/* The bus may have missed events of this topic; SLICE_NONE: of any. */
-void resync_gap(struct presence_plane *plane, struct slice topic);
+/* The bus may have missed events of the topic of this name; SLICE_NONE: of any. */
+void resync_gap(struct presence_plane *plane, struct slice name);
 
 /* The state of the topic's user is to be read anew. */
 void resync_topic(struct presence_plane *plane, struct topic *topic);

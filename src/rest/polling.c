@@ -65,7 +65,7 @@ static void put_close_off(struct polling *polling, struct buffer *payload)
     struct slice end = SLICE("\x1e"
                              "1");
     if (payload->len <= end.len ||
-        memcmp(payload->data + payload->len - end.len, end.data, end.len))
+        !slice_equal(slice_after(buffer_slice(payload), payload->len - end.len), end))
         return;
     payload->len -= end.len;
     polling->close_owed = true;

@@ -78,14 +78,11 @@ struct slice redis_state_number(char out[REDIS_STATE_NUMBER_MAX], int64_t number
     return (struct slice){out, (size_t)len};
 }
 
-bool redis_state_is(const struct resp_value *reply, enum resp_type type)
+void redis_state_log_other(const struct resp_value *reply)
 {
-    if (reply && reply->type == type)
-        return true;
     /* what keeps Redis from serving is told once, by the client */
     if (reply && redis_problem_of(reply) == REDIS_FINE)
         log_warn("state_script_failed", "reply=%s", log_quote(reply->text));
-    return false;
 }
 
 void redis_state_mended(struct redis_state *state, int64_t count)

@@ -97,8 +97,17 @@ struct slice redis_state_number(char out[REDIS_STATE_NUMBER_MAX], int64_t number
 /* Whether this process may write as its gateway. */
 bool redis_state_may_write(const struct redis_state *state);
 
+/* Logs a reply that was not expected; NULL (out of reach) is told elsewhere. */
+void redis_state_log_other(const struct resp_value *reply);
+
 /* Whether a reply is of this type; logs what else it is. NULL: out of reach. */
-bool redis_state_is(const struct resp_value *reply, enum resp_type type);
+static inline bool redis_state_is(const struct resp_value *reply, enum resp_type type)
+{
+    bool is = reply && reply->type == type;
+    if (!is)
+        redis_state_log_other(reply);
+    return is;
+}
 
 /* Something under our keys was not ours, and is gone. */
 void redis_state_mended(struct redis_state *state, int64_t count);
