@@ -154,8 +154,9 @@ static void free_port(struct call_store *store)
 {
     struct call_port *port = port_of(store);
     port->is_freed = true;
-    if (port->errands == 0)
-        free(port);
+    call_port_hold(port);
+    call_request_end_paused(port);
+    call_port_let_go(port);
 }
 
 static const struct call_store_operations OPERATIONS = {
@@ -182,6 +183,7 @@ struct call_store *redis_call_make(const struct redis_call_options *options)
         .options = *options,
         .keys.cluster = redis_is_cluster(options->client),
     };
+    list_init(&port->paused);
     if (!redis_script_init(&port->calls, slice_of(REDIS_LUA_CALLS)) ||
         !redis_script_init(&port->claims, slice_of(REDIS_LUA_CLAIM))) {
         free(port);

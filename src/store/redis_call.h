@@ -24,7 +24,7 @@
  * whoever meets its claim or by the reaper; one that dies after an end leaves claims of a dead call, which
  * are nothing. Ends that a gateway made but did not live to tell are told by the next reaper. Two requests
  * that cross take the claims in the same order, so that one of them gets both; the other waits for it, by at
- * most REDIS_CALL_LOOKS_MAX looks, and then answers it (glare) or is refused.
+ * most REDIS_CALL_LOOKS_MAX looks (two seconds), and then answers it (glare) or is refused.
  *
  * A claim lasts a minute longer than its call can without being renewed, and a renewal renews both. A claim
  * that Redis lost (a failover) is found by its owner's next renewal, which ends the call for it.
@@ -43,10 +43,13 @@
 enum {
     REDIS_CALL_SHARDS = 16, /* on a cluster; one on a single server */
     REDIS_CALL_LOOKS_MAX = 200,
+    REDIS_CALL_LOOKS_AT_ONCE = 4, /* the others REDIS_CALL_LOOK_PAUSE_MS after one another */
+    REDIS_CALL_LOOK_PAUSE_MS = 10,
 };
 
 struct redis_call_options {
-    struct redis_client *client; /* borrowed for the store's life */
+    struct redis_client *client; /* borrowed for the store's life, */
+    struct loop *loop;           /* likewise, */
     struct random *random;       /* likewise */
     int64_t ring_timeout_ms;
     int64_t reconnect_grace_ms;

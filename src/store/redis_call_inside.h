@@ -8,6 +8,8 @@
 #ifndef ROLLCALL_STORE_REDIS_CALL_INSIDE_H
 #define ROLLCALL_STORE_REDIS_CALL_INSIDE_H
 
+#include "base/list.h"
+#include "socket/loop.h"
 #include "store/redis_call.h"
 #include "store/redis_keys.h"
 
@@ -22,7 +24,8 @@ struct call_port {
     struct redis_script calls;
     struct redis_script claims;
     size_t errands;
-    bool reaps; /* one pass at a time */
+    struct list paused; /* errands between two looks */
+    bool reaps;         /* one pass at a time */
     bool is_freed;
 };
 
@@ -56,6 +59,8 @@ struct call_errand {
     size_t next_side; /* in `order` */
     size_t looks;
     bool prepared;
+    struct list place;        /* of those paused */
+    struct wheel_timer pause; /* until the next look */
 };
 
 /* ---- errands ---- */
@@ -115,6 +120,9 @@ struct slice call_claim_id(const struct call_claim *claim);
 /* ---- what the port does ---- */
 
 void call_request_start(struct call_errand *errand);
+
+/* The port is being freed: those that wait for nothing but time end now. */
+void call_request_end_paused(struct call_port *port);
 void call_renew_start(struct call_port *port, const struct call_device *devices, size_t count,
                       void (*lost)(void *arg, const struct ulid *conn_id), void *arg);
 void call_reap_start(struct call_port *port, size_t max,

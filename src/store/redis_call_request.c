@@ -1,4 +1,5 @@
 /* Requests and declarations: redis_call.h says why it goes this way. */
+#include "base/container.h"
 #include "store/redis_call_inside.h"
 #include "store/redis_store.h"
 
@@ -87,6 +88,7 @@ static void meet_own(struct call_errand *errand, const struct call *call)
 /* ---- a claim stands in the way ---- */
 
 static void look(struct call_errand *errand);
+static void look_again(struct call_errand *errand);
 
 static void looked(void *arg, const struct resp_value *reply)
 {
@@ -97,14 +99,51 @@ static void looked(void *arg, const struct resp_value *reply)
     if (slice_is(result, "none")) {
         errand->dead[side] = errand->found;
         (errand->prepared ? take_claims : prepare)(errand);
-    } else if (slice_is(result, "preparing") && ++errand->looks < REDIS_CALL_LOOKS_MAX) {
-        look(errand);
+    } else if (slice_is(result, "preparing")) {
+        look_again(errand);
     } else if (slice_is(result, "done") && call_reply_show(reply, &call)) {
         if (side == CALLER || crosses(errand, &call))
             meet_own(errand, &call);
         else
             refuse(errand, CALL_CALLEE_BUSY, NULL);
     } else {
+        refuse(errand, CALL_UNAVAILABLE, NULL);
+    }
+}
+
+static struct call_errand *paused_errand(struct list *place)
+{
+    return CONTAINER_OF(place, struct call_errand, place);
+}
+
+static void resume(struct wheel_timer *timer)
+{
+    struct call_errand *errand = CONTAINER_OF(timer, struct call_errand, pause);
+    list_remove(&errand->place);
+    look(errand);
+}
+
+/* A request that is being prepared needs a moment, which looking at it does not shorten. */
+static void look_again(struct call_errand *errand)
+{
+    struct loop *loop = errand->port->options.loop;
+    if (++errand->looks >= REDIS_CALL_LOOKS_MAX) {
+        refuse(errand, CALL_UNAVAILABLE, NULL);
+    } else if (errand->looks <= REDIS_CALL_LOOKS_AT_ONCE) {
+        look(errand);
+    } else {
+        list_append(&errand->port->paused, &errand->place);
+        errand->pause = (struct wheel_timer){.fire = resume};
+        loop_set_timer(loop, &errand->pause, loop->clock.now_ms + REDIS_CALL_LOOK_PAUSE_MS);
+    }
+}
+
+void call_request_end_paused(struct call_port *port)
+{
+    while (!list_empty(&port->paused)) {
+        struct call_errand *errand = paused_errand(port->paused.next);
+        loop_cancel_timer(port->options.loop, &errand->pause);
+        list_remove(&errand->place);
         refuse(errand, CALL_UNAVAILABLE, NULL);
     }
 }
@@ -133,11 +172,10 @@ static void taken(void *arg, const struct resp_value *reply)
 {
     struct call_errand *errand = arg;
     bool understood = call_reply_claim(reply, &errand->found) && !errand->port->is_freed;
-    bool stands_in_the_way = understood && errand->found.len > 0;
-    if (!understood || (stands_in_the_way && ++errand->looks >= REDIS_CALL_LOOKS_MAX)) {
+    if (!understood) {
         refuse(errand, CALL_UNAVAILABLE, NULL);
-    } else if (stands_in_the_way) {
-        look(errand);
+    } else if (errand->found.len > 0) {
+        look_again(errand);
     } else {
         errand->next_side++;
         take_claims(errand);

@@ -34,6 +34,7 @@ static struct call_store *make(struct redis_backend *backend, size_t client,
 {
     struct call_store *store =
         redis_call_make(&(struct redis_call_options){.client = backend->fleet.clients[client],
+                                                     .loop = &backend->fleet.worker.loop,
                                                      .random = &backend->fleet.worker.random,
                                                      .ring_timeout_ms = RING_MS,
                                                      .reconnect_grace_ms = GRACE_MS,

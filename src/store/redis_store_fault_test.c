@@ -103,6 +103,7 @@ static void open_stores(struct stores *stores)
     stores->circles = redis_circle_make(&(struct redis_circle_options){
         .client = client, .random = random, .clock = &stores->clock});
     stores->calls = redis_call_make(&(struct redis_call_options){.client = client,
+                                                                 .loop = &stores->fleet.worker.loop,
                                                                  .random = random,
                                                                  .ring_timeout_ms = 30000,
                                                                  .reconnect_grace_ms = 10000,
