@@ -94,6 +94,7 @@ static struct circle_store *make_stores(struct gateway *gateway)
     });
     gateway->calls.store = redis_call_make(&(struct redis_call_options){
         .client = gateway->redis,
+        .loop = &gateway->loop,
         .random = &gateway->random,
         .ring_timeout_ms = config->call.ring_timeout_ms,
         .reconnect_grace_ms = config->call.reconnect_grace_ms,
@@ -247,10 +248,18 @@ static void tick_embedded(struct gateway *gateway)
     metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_ENTRIES, (int64_t)counts.leases_overdue);
 }
 
+/* Of users' devices elsewhere a gateway knows nothing: each counts its own. */
+static void tick_fleet(struct gateway *gateway)
+{
+    learn_peers(gateway);
+    metrics_set(&gateway->metrics, METRIC_ROUTING_MULTI_DEVICE_USERS,
+                (int64_t)gateway->router.users_multi_device);
+}
+
 void gateway_backends_tick(struct gateway *gateway)
 {
     if (gateway->parts.fleet)
-        learn_peers(gateway);
+        tick_fleet(gateway);
     else
         tick_embedded(gateway);
 }
