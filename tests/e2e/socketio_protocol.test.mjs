@@ -198,10 +198,10 @@ for (const [name, start] of Object.entries(TARGETS))
       const session = await EngineSession.start(server);
       await session.join(await server.token('silent'));
       await sleep(PING_INTERVAL_MS + PING_TIMEOUT_MS + 300);
-      const { status, text } = await session.get();
-      if (status === 200) assert.ok(text.endsWith(`${SEPARATOR}1`), text); // told why, then closed
-      else assert.deepEqual([status, JSON.parse(text).code], [400, 1]);
-      assert.equal((await session.get()).status, 400);
+      const answers = [await session.get()];
+      while (answers.at(-1).status === 200) answers.push(await session.get());
+      if (answers.length > 1) assert.match(answers[0].text, /heartbeat_timeout/); // told why first
+      assert.deepEqual(JSON.parse(answers.at(-1).text).code, 1);
     });
 
     test('who joins no namespace is closed', async () => {
