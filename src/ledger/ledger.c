@@ -1,5 +1,5 @@
 #include "base/container.h"
-#include "ledger/request.h"
+#include "ledger/refusal.h"
 
 const char *ledger_status_name(enum ledger_status status)
 {
@@ -65,24 +65,11 @@ int64_t ledger_client_deadline_ms(const struct ledger_client *client)
     return oldest ? oldest->deadline_ms : INT64_MAX;
 }
 
-/* A completion may call again and be refused again: that is answered the next time. */
-static void answer_refusals(struct ledger_client *client)
-{
-    struct ledger_metrics *metrics = &ledger_innermost(client->ledger)->metrics;
-    for (size_t owed = client->refusal_count; owed > 0; owed--) {
-        struct ledger_refusal refusal = client->refusals[--client->refusal_count];
-        ledger_count(&metrics->answers[LEDGER_BUSY]);
-        request_answer_status((enum ledger_operation)refusal.operation,
-                              (union request_completion){.any = refusal.done}, refusal.arg,
-                              LEDGER_BUSY);
-    }
-}
-
 void ledger_client_expire(struct ledger_client *client)
 {
     int64_t now_ms = client->clock->now_ms;
     struct ledger_request *request;
-    answer_refusals(client);
+    refusal_answer_all(client);
     while ((request = oldest_unanswered(client)) && request->deadline_ms <= now_ms) {
         list_remove(&request->unanswered);
         ledger_count(&ledger_innermost(client->ledger)->metrics.timeouts);

@@ -45,7 +45,7 @@ struct ledger_request;
 enum {
     LEDGER_ID_BYTES_MAX = 128,
     LEDGER_QUEUE_MAX = 16384,    /* requests waiting in a backend; more is BUSY */
-    LEDGER_REFUSALS_MAX = 256,   /* calls without memory for a request, between two expiries */
+    LEDGER_REFUSALS_MAX = 256,   /* calls without memory for a request that wait for an answer */
     LEDGER_TIME_LIMIT_MS = 5000, /* F: gateway to durability plane */
     LEDGER_PAGE_MAX = 1000,      /* rows of one page; a larger limit is cut, 0 means this */
     LEDGER_PROFILES_MAX = 10000, /* targets of one ledger_profiles() */
@@ -98,7 +98,7 @@ struct ledger_client {
     /* ---- */
     struct list unanswered; /* in the order of their deadlines */
     size_t outstanding;     /* not yet back from the backend, answered or not */
-    struct ledger_refusal refusals[LEDGER_REFUSALS_MAX]; /* answered by ledger_client_expire() */
+    struct ledger_refusal refusals[LEDGER_REFUSALS_MAX]; /* owed (refusal.h) */
     size_t refusal_count;
 };
 

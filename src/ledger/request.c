@@ -1,6 +1,6 @@
 #include "ledger/request.h"
 
-#include "base/log.h"
+#include "ledger/refusal.h"
 
 #include <stdlib.h>
 
@@ -100,22 +100,11 @@ uint32_t request_limit(uint32_t limit)
     return limit == 0 || limit > LEDGER_PAGE_MAX ? LEDGER_PAGE_MAX : limit;
 }
 
-static void owe_refusal(const struct ledger_request *request)
-{
-    struct ledger_client *client = request->client;
-    if (client->refusal_count == LEDGER_REFUSALS_MAX) {
-        log_error("out_of_memory", "calls_unanswered=%d", LEDGER_REFUSALS_MAX);
-        abort();
-    }
-    client->refusals[client->refusal_count++] = (struct ledger_refusal){
-        .operation = (int)request->operation, .done = request->done.any, .arg = request->arg};
-}
-
 void request_submit(struct ledger_request *request)
 {
     struct ledger_client *client = request->client;
     if (request->stands_in) {
-        owe_refusal(request);
+        refusal_owe(request);
         return;
     }
     list_append(&client->unanswered, &request->unanswered);

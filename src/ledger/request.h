@@ -190,7 +190,7 @@ struct ledger_request {
 
 /* A request of the client. When not even that memory can be had, a stand-in is filled in and submitted
  * like any other, by the same thread and before the next one is made; the client then owes a refusal
- * (BUSY). Only when LEDGER_REFUSALS_MAX are owed already, the process ends: nobody could be answered. */
+ * (BUSY; refusal.h). */
 struct ledger_request *request_make(struct ledger_client *client, enum ledger_operation operation,
                                     void *arg);
 

@@ -83,17 +83,41 @@ static void who_calls_again_from_a_refusal_is_answered_the_next_time(void **stat
     assert_int_equal(answers.script.client.refusal_count, 0);
 }
 
-static void any_number_up_to_the_bound_is_answered(void **state)
+static void any_number_is_answered(void **state)
 {
+    enum { CALLS = 3 * LEDGER_REFUSALS_MAX + 1 };
     (void)state;
     struct answers answers;
     prepare(&answers);
     alloc_fault_from(1);
     for (int i = 0; i < LEDGER_REFUSALS_MAX; i++)
         append(&answers);
+    assert_int_equal(answers.count[LEDGER_BUSY], 0);
+    append(&answers); /* the others are answered, not this one */
+    assert_int_equal(answers.count[LEDGER_BUSY], LEDGER_REFUSALS_MAX);
+    for (int i = LEDGER_REFUSALS_MAX + 1; i < CALLS; i++)
+        append(&answers);
     alloc_fault_off();
     ledger_client_expire(&answers.script.client);
-    assert_int_equal(answers.count[LEDGER_BUSY], LEDGER_REFUSALS_MAX);
+    assert_int_equal(answers.count[LEDGER_BUSY], CALLS);
+    assert_int_equal(ledger_metrics(&answers.script.ledger)->answers[LEDGER_BUSY], CALLS);
+    assert_int_equal(ledger_client_deadline_ms(&answers.script.client), INT64_MAX);
+}
+
+static void who_calls_again_is_answered_also_beyond_the_room(void **state)
+{
+    enum { CALLS = LEDGER_REFUSALS_MAX + 1, AGAIN = 5 * LEDGER_REFUSALS_MAX };
+    (void)state;
+    struct answers answers;
+    prepare(&answers);
+    answers.again = AGAIN;
+    alloc_fault_from(1);
+    for (int i = 0; i < CALLS; i++)
+        append(&answers);
+    for (int i = 0; answers.script.client.refusal_count > 0 && i < AGAIN; i++)
+        ledger_client_expire(&answers.script.client);
+    assert_int_equal(alloc_fault_off(), CALLS + AGAIN);
+    assert_int_equal(answers.count[LEDGER_BUSY], CALLS + AGAIN);
 }
 
 /* The request is there, its ids are not. */
@@ -114,7 +138,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_request_the_answer_is_busy),
         cmocka_unit_test(who_calls_again_from_a_refusal_is_answered_the_next_time),
-        cmocka_unit_test(any_number_up_to_the_bound_is_answered),
+        cmocka_unit_test(any_number_is_answered),
+        cmocka_unit_test(who_calls_again_is_answered_also_beyond_the_room),
         cmocka_unit_test(without_memory_for_the_ids_it_is_unavailable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
