@@ -69,33 +69,37 @@ static struct parked_user *find_user(struct memory_recovery *shared, struct slic
 
 /* ---- one session; all under the lock ---- */
 
-static void drop_oldest_event(struct parked *parked)
+/* The oldest go, and are said to be gone. */
+static void trim_events(struct parked *parked)
 {
-    struct kept_event *event = CONTAINER_OF(parked->events.next, struct kept_event, of_session);
-    parked->floor = event->offset;
-    parked->event_count--;
-    parked->event_bytes -= event->len;
-    list_remove(&event->of_session);
-    free(event);
+    struct list *at = parked->events.next;
+    while (at != &parked->events && (parked->event_count > RECOVERY_EVENTS_MAX ||
+                                     parked->event_bytes > RECOVERY_EVENT_BYTES_MAX)) {
+        struct kept_event *event = CONTAINER_OF(at, struct kept_event, of_session);
+        at = at->next;
+        parked->floor = event->offset;
+        parked->event_count--;
+        parked->event_bytes -= event->len;
+        list_remove(&event->of_session);
+        free(event);
+    }
 }
 
 /* What there is no memory for is lost, and with it all that came before. */
 static void keep_event(struct parked *parked, const struct recovery_event *event)
 {
     struct kept_event *kept = malloc(sizeof(*kept) + event->frames.len);
-    if (kept) {
-        kept->offset = event->offset;
-        kept->len = event->frames.len;
-        memcpy(kept->frames, event->frames.data, event->frames.len);
-        list_append(&parked->events, &kept->of_session);
-        parked->event_count++;
-        parked->event_bytes += kept->len;
-    } else {
+    if (!kept) {
         parked->floor = UINT64_MAX;
+        return;
     }
-    while (parked->event_count > RECOVERY_EVENTS_MAX ||
-           parked->event_bytes > RECOVERY_EVENT_BYTES_MAX)
-        drop_oldest_event(parked);
+    kept->offset = event->offset;
+    kept->len = event->frames.len;
+    memcpy(kept->frames, event->frames.data, event->frames.len);
+    list_append(&parked->events, &kept->of_session);
+    parked->event_count++;
+    parked->event_bytes += kept->len;
+    trim_events(parked);
 }
 
 /* Takes a session out of everybody's sight. */
@@ -113,8 +117,11 @@ static void detach(struct memory_recovery *shared, struct parked *parked)
 
 static void discard(struct parked *parked)
 {
-    while (parked->event_count)
-        drop_oldest_event(parked);
+    for (struct list *at = parked->events.next; at != &parked->events;) {
+        struct kept_event *event = CONTAINER_OF(at, struct kept_event, of_session);
+        at = at->next;
+        free(event);
+    }
     free(parked);
 }
 
