@@ -204,8 +204,9 @@ struct slice redis_state_member(char out[REDIS_STATE_MEMBER_MAX], struct slice c
 void redis_state_index(struct redis_state *state, struct slice conn, struct slice user, int64_t ms,
                        void (*done)(void *arg, const struct resp_value *reply), void *arg);
 
-/* Tells the sets of those who are online and in a call. */
-void redis_state_crowd(struct redis_state *state, const struct presence *presence);
+/* Tells the sets of those who are online and in a call. `done` may be NULL. */
+void redis_state_crowd(struct redis_state *state, const struct presence *presence,
+                       void (*done)(void *arg, const struct resp_value *reply), void *arg);
 
 /* A connection is with a gateway, and whose it is; or is gone. */
 void redis_state_hold(struct redis_state *state, struct slice gateway, struct slice conn,

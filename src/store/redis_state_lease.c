@@ -13,6 +13,7 @@ struct lease_call {
     enum lease_step step;
     bool set; /* idle, or in a call */
     struct lease lease;
+    struct state_transition transition; /* of an open, while the crowd is told */
     char conn[ULID_TEXT_LEN];
     char user[USER_ID_BYTES_MAX];
     char device[DEVICE_ID_BYTES_MAX];
@@ -36,20 +37,27 @@ static void finish(struct lease_call *call, enum state_status status,
 
 /* ---- what a cluster keeps beside the script ---- */
 
-static void keep_beside(struct lease_call *call, const struct resp_value *reply,
-                        const struct state_transition *transition)
+static void leave_beside(struct lease_call *call, const struct resp_value *reply)
 {
-    struct redis_state *state = call->state;
     struct slice conn = conn_of(call);
-    if (call->step == STEP_OPEN)
-        redis_state_hold(state, call->lease.gateway_id, conn, call->lease.user_id);
-    if (call->step == STEP_CLOSE) {
-        redis_state_index(state, conn, call->lease.user_id, -1, NULL, NULL);
-        redis_state_let_go(state, redis_state_left_gateway(reply), conn);
-    }
-    /* opening tells them in any case: they may have been lost */
-    if (transition->changed || call->step == STEP_OPEN)
-        redis_state_crowd(state, &transition->presence);
+    redis_state_index(call->state, conn, call->lease.user_id, -1, NULL, NULL);
+    redis_state_let_go(call->state, redis_state_left_gateway(reply), conn);
+}
+
+static void told_crowd(void *arg, const struct resp_value *reply)
+{
+    struct lease_call *call = arg;
+    (void)reply; /* what was lost is mended by the next who opens, or a renewal */
+    finish(call, STATE_OK, &call->transition);
+}
+
+/* Who opens is answered only when those online know of it: so whoever asks for them before misses nobody who
+ * will not in turn, being here, see what the asker did. It is told in any case, as it may have been lost. */
+static void open_beside(struct lease_call *call, const struct state_transition *transition)
+{
+    call->transition = *transition;
+    redis_state_hold(call->state, call->lease.gateway_id, conn_of(call), call->lease.user_id);
+    redis_state_crowd(call->state, &call->transition.presence, told_crowd, call);
 }
 
 static void answered(void *arg, const struct resp_value *reply)
@@ -60,8 +68,14 @@ static void answered(void *arg, const struct resp_value *reply)
         finish(call, STATE_UNAVAILABLE, NULL);
         return;
     }
-    if (call->state->keys.cluster)
-        keep_beside(call, reply, &transition);
+    if (call->state->keys.cluster && call->step == STEP_OPEN) {
+        open_beside(call, &transition);
+        return;
+    }
+    if (call->state->keys.cluster && call->step == STEP_CLOSE)
+        leave_beside(call, reply);
+    if (call->state->keys.cluster && transition.changed)
+        redis_state_crowd(call->state, &transition.presence, NULL, NULL);
     finish(call, STATE_OK, &transition);
 }
 

@@ -192,7 +192,7 @@ static void expired(void *arg, const struct resp_value *reply)
         entry->again_ms = -1;
         entry->lingers_ms = conn.len ? redis_state_lingers_ms(reply) : 0;
         if (made->changed)
-            redis_state_crowd(reaping->state, &made->presence);
+            redis_state_crowd(reaping->state, &made->presence, NULL, NULL);
         if (conn.len)
             redis_state_let_go(reaping->state, SLICE_NONE, conn);
     }

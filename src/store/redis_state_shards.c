@@ -41,7 +41,8 @@ void redis_state_index(struct redis_state *state, struct slice conn, struct slic
                      done, arg);
 }
 
-void redis_state_crowd(struct redis_state *state, const struct presence *presence)
+void redis_state_crowd(struct redis_state *state, const struct presence *presence,
+                       void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
     char online[REDIS_KEY_BYTES_MAX], in_call[REDIS_KEY_BYTES_MAX], changed[REDIS_KEY_BYTES_MAX];
     char version[REDIS_STATE_NUMBER_MAX];
@@ -53,7 +54,7 @@ void redis_state_crowd(struct redis_state *state, const struct presence *presenc
                      REDIS_WORDS(presence->user_id, redis_state_number(version, presence->version),
                                  presence->status == PRESENCE_OFFLINE ? SLICE("0") : SLICE("1"),
                                  presence->in_call ? SLICE("1") : SLICE("0")),
-                     NULL, NULL);
+                     done, arg);
 }
 
 void redis_state_tell_owner(struct redis_state *state, struct slice conn, struct slice user)
