@@ -18,10 +18,18 @@ static void compose_identity(struct gateway *gateway)
     gateway->handlers.gateway_id = slice_of(gateway->id);
 }
 
+static void ledger_answered(void *arg, struct ledger_request *done)
+{
+    (void)arg;
+    ledger_complete(done);
+}
+
 static bool compose_ports(struct gateway *gateway)
 {
+    if (!request_inbox_init(&gateway->ledger_inbox, &gateway->loop, ledger_answered, NULL))
+        return false;
     ledger_client_init(&gateway->ledger, gateway->parts.ledger, &gateway->loop.clock,
-                       ledger_inbox_post, &gateway->ledger_inbox);
+                       request_inbox_post, &gateway->ledger_inbox);
     return gateway_backends_make(gateway);
 }
 
@@ -178,8 +186,7 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
     compose_identity(gateway);
     compose_verifier(gateway);
     if (!loop_init(&gateway->loop) || !mailbox_init(&gateway->mailbox, &gateway->loop, gateway) ||
-        !stream_set_init(&gateway->streams, &gateway->loop) ||
-        !ledger_inbox_init(&gateway->ledger_inbox, &gateway->loop) || !compose_ports(gateway) ||
+        !stream_set_init(&gateway->streams, &gateway->loop) || !compose_ports(gateway) ||
         !router_init(&gateway->router, parts->hash_seed, gateway->bus, &gateway->encoder,
                      session_deliver) ||
         !last_seen_init(&gateway->last_seen, &gateway->ledger, parts->hash_seed) ||
@@ -201,7 +208,7 @@ void gateway_free(struct gateway **gateway)
         return;
     verifier_free(&freed->verifier);
     mailbox_free(&freed->mailbox);
-    ledger_inbox_free(&freed->ledger_inbox);
+    request_inbox_free(&freed->ledger_inbox);
     gateway_backends_free(freed);
     gateway_messages_free(&freed->messages);
     presence_free(&freed->presence);

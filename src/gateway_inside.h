@@ -11,7 +11,7 @@
 #include "gateway_messages.h"
 #include "handler/session.h"
 #include "ledger/last_seen.h"
-#include "ledger_inbox.h"
+#include "ledger/request_inbox.h"
 #include "rest/polling.h"
 #include "rest/rest_context.h"
 #include "routing/delivery.h"
@@ -36,7 +36,7 @@ struct gateway {
     struct state_store *store;
     struct redis_client *redis; /* these two of a fleet's; NULL on its own */
     struct redis_info *redis_info;
-    struct ledger_inbox ledger_inbox;
+    struct request_inbox ledger_inbox; /* what the ledger has answered */
     struct ledger_client ledger;
     struct last_seen last_seen;
     struct verifier verifier;

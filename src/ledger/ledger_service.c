@@ -136,11 +136,6 @@ static void taken(void *arg, struct ledger_request *chain)
     }
 }
 
-static void post(void *arg, struct ledger_request *done)
-{
-    request_inbox_post(arg, done);
-}
-
 /* ---- requests ---- */
 
 static void refuse_frame(struct service_link *from)
@@ -267,7 +262,8 @@ struct ledger_service *ledger_service_open(const struct peer_link_options *optio
     }
     service->options = *options;
     list_init(&service->links);
-    ledger_client_init(&service->client, ledger, &options->loop->clock, post, &service->inbox);
+    ledger_client_init(&service->client, ledger, &options->loop->clock, request_inbox_post,
+                       &service->inbox);
     if (!start(service, address, error)) {
         free(service);
         return NULL;

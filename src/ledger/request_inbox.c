@@ -55,8 +55,9 @@ void request_inbox_wake(struct request_inbox *inbox)
         return; /* a counter that is full wakes the loop all the same */
 }
 
-void request_inbox_post(struct request_inbox *inbox, struct ledger_request *chain)
+void request_inbox_post(void *arg, struct ledger_request *chain)
 {
+    struct request_inbox *inbox = arg;
     pthread_mutex_lock(&inbox->lock);
     bool was_empty = inbox->first == NULL;
     *inbox->end = chain;

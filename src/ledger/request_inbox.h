@@ -29,8 +29,8 @@ bool request_inbox_init(struct request_inbox *inbox, struct loop *loop,
 /* Gives out what is left and closes. Nobody may post any more, and the loop makes no more turns. */
 void request_inbox_free(struct request_inbox *inbox);
 
-/* From any thread. Takes the chain. */
-void request_inbox_post(struct request_inbox *inbox, struct ledger_request *chain);
+/* From any thread. Takes the chain. `arg` is the inbox: this is a ledger_client's `post`. */
+void request_inbox_post(void *arg, struct ledger_request *chain);
 
 /* From any thread: has `taken` called. */
 void request_inbox_wake(struct request_inbox *inbox);
