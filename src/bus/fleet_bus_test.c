@@ -26,7 +26,7 @@ struct member {
 
 /* Members 0 and 1 are the workers of the process `gw`, member 2 is the process `gw-2`. */
 struct fixture {
-    const char *scheme;
+    const char *place; /* a URL up to its port */
     bool has_redis;
     struct redis_server servers[REDIS_CLUSTER_SERVERS];
     struct member members[BUS_SUITE_PORTS];
@@ -46,22 +46,6 @@ static struct slice name_of(size_t process)
     return process ? SLICE("gw-2") : SLICE("gw");
 }
 
-static void open_client(struct fixture *fixture, struct member *member)
-{
-    char text[64];
-    char error[REDIS_URL_ERROR_MAX];
-    struct redis_url url;
-    snprintf(text, sizeof(text), "%s://127.0.0.1:%u", fixture->scheme, fixture->servers[0].port);
-    assert_true(redis_url_parse(slice_of(text), &url, error));
-    member->client =
-        redis_client_make(&(struct redis_client_options){.loop = &member->worker.loop,
-                                                         .streams = &member->worker.streams,
-                                                         .random = &member->worker.random,
-                                                         .metrics = &member->worker.metrics,
-                                                         .url = &url});
-    assert_non_null(member->client);
-}
-
 static void open_member(struct fixture *fixture, size_t index, const struct bus_suite_ear *ear)
 {
     struct member *member = &fixture->members[index];
@@ -69,7 +53,7 @@ static void open_member(struct fixture *fixture, size_t index, const struct bus_
     memset(member, 0, sizeof(*member));
     worker_loop_open(&member->worker);
     assert_true(mailbox_init(&member->mailbox, &member->worker.loop, member));
-    open_client(fixture, member);
+    member->client = worker_loop_redis(&member->worker, fixture->place, fixture->servers[0].port);
     member->bus =
         fleet_bus_make(&(struct fleet_bus_options){.client = member->client,
                                                    .exchange = fixture->exchanges[process],
@@ -202,7 +186,7 @@ static int open_fleet(void **state)
     struct fixture *fixture = calloc(1, sizeof(*fixture));
     struct bus_suite_ear ears[BUS_SUITE_PORTS] = {
         {ignore, no_gap, NULL}, {ignore, no_gap, NULL}, {note, no_gap, fixture}};
-    fixture->scheme = "redis";
+    fixture->place = "redis://127.0.0.1";
     fixture->has_redis = true;
     redis_server_start(&fixture->servers[0], REDIS_DEFAULTS);
     start(fixture, ears);
@@ -330,7 +314,7 @@ int main(void)
         with_fleet(unanswered_publications_end_with_the_bus),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    fixture.scheme = "redis";
+    fixture.place = "redis://127.0.0.1";
     redis_server_start(&fixture.servers[0], REDIS_DEFAULTS);
     fixture.has_redis = true;
     failed += run_suite(&fixture, "a fleet on one Redis server");
@@ -338,7 +322,7 @@ int main(void)
     fixture.has_redis = false;
     failed += run_suite(&fixture, "a fleet without Redis");
     redis_server_stop(&fixture.servers[0]);
-    fixture.scheme = "redis-cluster";
+    fixture.place = "redis-cluster://127.0.0.1";
     fixture.has_redis = true;
     redis_cluster_start(fixture.servers);
     failed += run_suite(&fixture, "a fleet on a Redis Cluster");

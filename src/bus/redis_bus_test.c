@@ -25,7 +25,7 @@ struct member {
 };
 
 struct fixture {
-    const char *scheme;
+    const char *place; /* a URL up to its port */
     struct redis_server servers[REDIS_CLUSTER_SERVERS];
     struct member members[BUS_SUITE_PORTS];
 };
@@ -33,19 +33,9 @@ struct fixture {
 static void open_member(struct fixture *fixture, size_t index, const struct bus_suite_ear *ear)
 {
     struct member *member = &fixture->members[index];
-    char text[64];
-    char error[REDIS_URL_ERROR_MAX];
-    struct redis_url url;
     memset(member, 0, sizeof(*member));
-    snprintf(text, sizeof(text), "%s://127.0.0.1:%u", fixture->scheme, fixture->servers[0].port);
-    assert_true(redis_url_parse(slice_of(text), &url, error));
     worker_loop_open(&member->worker);
-    member->client =
-        redis_client_make(&(struct redis_client_options){.loop = &member->worker.loop,
-                                                         .streams = &member->worker.streams,
-                                                         .random = &member->worker.random,
-                                                         .metrics = &member->worker.metrics,
-                                                         .url = &url});
+    member->client = worker_loop_redis(&member->worker, fixture->place, fixture->servers[0].port);
     member->bus =
         redis_bus_make(member->client, &member->worker.metrics, ear->received, ear->gap, ear->arg);
     assert_non_null(member->bus);
@@ -135,7 +125,7 @@ static void note_gap(void *arg, struct slice topic)
 static int open_single(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
-    fixture->scheme = "redis";
+    fixture->place = "redis://127.0.0.1";
     redis_server_start(&fixture->servers[0], REDIS_DEFAULTS);
     open_member(fixture, 0, &(struct bus_suite_ear){count_message, note_gap, &fixture->members[0]});
     *state = fixture;
@@ -224,11 +214,11 @@ int main(void)
         with_single(a_cut_connection_is_a_gap),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    fixture.scheme = "redis";
+    fixture.place = "redis://127.0.0.1";
     redis_server_start(&fixture.servers[0], REDIS_DEFAULTS);
     failed += run_suite(&fixture, "one Redis server");
     redis_server_stop(&fixture.servers[0]);
-    fixture.scheme = "redis-cluster";
+    fixture.place = "redis-cluster://127.0.0.1";
     redis_cluster_start(fixture.servers);
     failed += run_suite(&fixture, "a Redis Cluster");
     redis_cluster_stop(fixture.servers);
