@@ -4,20 +4,18 @@
  * share a data directory, and so the development key: a token of one is good on all.
  */
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { connect, eventually, metric, refusal, SOON_MS } from './client.mjs';
+import { makeLedger, PEER_SECRET } from './ledger_server.mjs';
 import { expectRest } from './people.mjs';
 import { freePorts, startCluster, startRedis } from './redis.mjs';
 import { ROLLCALL_BIN, startServer } from './server.mjs';
 
 const execute = promisify(execFile);
-
-export const SECRET = 'a secret of thirty-two bytes, say';
 
 /** Both kinds of Redis, and how a user's keys are called there. */
 export const BACKENDS = {
@@ -45,46 +43,6 @@ export const QUICK_WINDOW_MS = 3000;
 export const REALTIME = { 'timing.profile': 'realtime' };
 export const REALTIME_WINDOW_MS = 15000;
 
-async function startLedger(directory) {
-  const [port] = await freePorts(1);
-  const start = async () => {
-    const { ROLLCALL_BIN: _ours, ...env } = process.env;
-    const child = spawn(
-      ROLLCALL_BIN,
-      [
-        'ledger', '--peer-listen', `127.0.0.1:${port}`, '--ledger', `sqlite:${join(directory, 'ledger.db')}`,
-        '--set', `peer.secret=${SECRET}`,
-      ],
-      { env, stdio: ['ignore', 'pipe', 'pipe'] },
-    );
-    let log = '';
-    child.stderr.on('data', (text) => {
-      log += text;
-    });
-    const ended = once(child, 'exit').then(() => Promise.reject(new Error(`the ledger ended: ${log}`)));
-    await Promise.race([once(child.stdout, 'data'), ended]);
-    ended.catch(() => {});
-    child.stdout.resume();
-    return child;
-  };
-  let child = await start();
-  return {
-    url: `remote://127.0.0.1:${port}`,
-    get pid() {
-      return child.pid;
-    },
-    async stop(signal = 'SIGTERM') {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const gone = once(child, 'exit');
-      child.kill(signal);
-      await gone;
-    },
-    async start() {
-      child = await start();
-    },
-  };
-}
-
 /**
  * `gateways` are the names; `stateOf(name)` gives a gateway's own URL where it is not the Redis's.
  *
@@ -93,7 +51,8 @@ async function startLedger(directory) {
  */
 export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], settings = {}, stateOf }) {
   const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-fleet-'));
-  const ledger = await startLedger(dataDir);
+  const ledger = await makeLedger();
+  await ledger.start();
   const running = new Map();
   const fleet = {
     dataDir,
@@ -108,7 +67,7 @@ export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], setti
           '--node-id', name, '--workers', '1', '--state', state, '--ledger', ledger.url,
           '--peer-listen', `127.0.0.1:${peerPort}`,
         ],
-        settings: { 'peer.secret': SECRET, ...settings, ...own },
+        settings: { 'peer.secret': PEER_SECRET, ...settings, ...own },
       });
       server.peer = `127.0.0.1:${peerPort}`;
       running.set(name, server);
@@ -137,6 +96,7 @@ export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], setti
       for (const server of running.values()) if (server.paused) process.kill(server.pid, 'SIGCONT');
       await Promise.all([...running.values()].map((server) => server.stop()));
       await ledger.stop();
+      await ledger.remove();
       await rm(dataDir, { recursive: true, force: true });
     },
   };
