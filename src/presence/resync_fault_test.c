@@ -1,0 +1,97 @@
+/* Looking anew while memory runs out: what was missed is told later, or the connection is closed with a
+ * reason; nothing is forgotten and nothing leaks. */
+#include "presence/resync.h"
+
+#include "support/alloc_fault.h"
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum { HEAL_MS = 2000, ALLOCATIONS_MAX = 200 };
+
+static struct world world;
+static struct client alice, bob;
+
+static void lose(struct bus *bus, struct slice topic, struct slice payload)
+{
+    (void)bus, (void)topic, (void)payload;
+}
+
+/* Bob comes, and alice, who has subscribed to him, does not hear of it. */
+static void miss_something(void)
+{
+    static const struct bus_operations DEAF = {.publish = lose};
+    static struct bus deaf = {.operations = &DEAF};
+    struct bus *hearing = world.presence->bus;
+    fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_EVERYONE);
+    client_connect(&alice, &world, "alice");
+    client_send(&alice, "{\"type\":\"subscribe_presence\",\"user_ids\":[\"bob\"]}");
+    client_expect(&alice, "presence_snapshot");
+    world.presence->bus = &deaf;
+    client_connect(&bob, &world, "bob");
+    world.presence->bus = hearing;
+    client_expect_nothing(&alice);
+}
+
+/* Whether alice knows by now: how bob is, that nothing is shown to her any more (there was no memory to
+ * decide whether she may see it), or that she is cut off. */
+static bool is_told(void)
+{
+    bool told = false;
+    enum client_event event;
+    while ((event = client_next(&alice)) == CLIENT_TEXT)
+        told |= client_has(&alice, "\"status\":\"online\"") ||
+                client_has(&alice, "\"reason\":\"privacy\"");
+    return told || event == CLIENT_CLOSE;
+}
+
+static size_t live_through(void (*fail_at)(size_t n), size_t n)
+{
+    world_open(&world, WORLD_DEFAULTS);
+    miss_something();
+    fail_at(n);
+    resync_gap(world.presence, SLICE_NONE);
+    world_advance(&world, HEAL_MS);
+    size_t failed = alloc_fault_off();
+    bool told = is_told();
+    assert_true(told || failed > 0);
+    world_advance(&world, HEAL_MS);
+    assert_true(told || is_told());
+    assert_true(resync_idle(&world.presence->resync));
+    client_hang_up(&alice);
+    client_hang_up(&bob);
+    world_close(&world);
+    return failed;
+}
+
+static void each_allocation_may_fail(void **unused)
+{
+    (void)unused;
+    size_t failed = 1;
+    for (size_t n = 1; failed > 0; n++) {
+        assert_true(n < ALLOCATIONS_MAX);
+        failed = live_through(alloc_fault_after, n);
+    }
+}
+
+static void all_may_fail_for_a_while(void **unused)
+{
+    (void)unused;
+    size_t failed = 1;
+    for (size_t n = 1; failed > 0; n++) {
+        assert_true(n < ALLOCATIONS_MAX);
+        failed = live_through(alloc_fault_from, n);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_allocation_may_fail),
+        cmocka_unit_test(all_may_fail_for_a_while),
+    };
+    return cmocka_run_group_tests_name("resync_fault", tests, NULL, NULL);
+}
