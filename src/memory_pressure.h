@@ -1,5 +1,5 @@
 /*
- * Memory pressure (F, contract 4): above the limit nobody new is taken and some connections are sent
+ * Memory pressure: above the limit nobody new is taken and some connections are sent
  * away, told to come back; those that hold queued messages first. Below nine tenths of it all is well
  * again. Called once a second by every worker.
  */

@@ -16,7 +16,7 @@
  * A peer that merely vanishes (end of stream, reset) goes from OPEN to GONE. `left` runs exactly once,
  * when OPEN ends: from then on the owner delivers nothing more to it.
  *
- * Slow consumers (F, contract 3): a queue at the warning level is logged; at the critical level the
+ * Slow consumers: a queue at the warning level is logged; at the critical level the
  * peer is told SLOW_CONSUMER and given the grace; below the warning level again it has recovered; else,
  * when the grace is over, it is ended. A queue that is full takes nothing more and the end is certain.
  *

@@ -1,4 +1,4 @@
-/* What goes out: the queue, and what its levels mean (F's slow-consumer contract). */
+/* What goes out: the queue, and what its levels mean for slow consumers. */
 #include "base/log.h"
 #include "connection/connection_parts.h"
 #include "frame/engineio.h"

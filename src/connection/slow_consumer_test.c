@@ -1,4 +1,4 @@
-/* F's slow-consumer contract to the letter: warning, grace, recovery, the certain end. */
+/* What a slow consumer is promised, to the letter: warning, grace, recovery, the certain end. */
 #include "connection/connection.h"
 
 #include "support/client.h"

@@ -3,7 +3,7 @@
  *
  *   body's size → ledger (breaker, transaction, disk) → feed → result
  *
- * F's contracts hold here: success is told only after the commit and the publish; whatever else happens
+ * What a send promises: success is told only after the commit and the publish; whatever else happens
  * is told as an error; each send ends with exactly one result, also while draining, when the breaker
  * is open or when whoever asked has gone. When the commit succeeded and the publish did not, the send
  * fails with SERVICE_UNAVAILABLE: its repetition finds the first one's sequence and publishes that.

@@ -1,5 +1,5 @@
 /*
- * Answering a call by who calls, as seed C does (`call:accept {from}`): the call that rings from that user
+ * Answering a call by who calls, as Socket.IO clients do (`call:accept {from}`): the call that rings from that user
  * is looked up and answered by its id. Another's, or none, is NOT_FOUND.
  */
 #ifndef ROLLCALL_HANDLER_CALL_ANSWER_H

@@ -1,7 +1,7 @@
 /*
  * A request is an answer that is owed: from a command that needs others until its one reply.
  *
- * A session has at most max_queue_depth of them (F: the inbound queue); more are refused with
+ * A session has at most max_queue_depth of them; more are refused with
  * SERVER_BUSY. When the session goes first, its requests are orphaned: their completions find no
  * session and merely end them.
  */

@@ -1,4 +1,4 @@
-/* user:connect, user:disconnect: seed C's, which only the Socket.IO dialect has. */
+/* user:connect, user:disconnect: words that only the Socket.IO dialect has. */
 #include "handler/dispatch.h"
 #include "handler/socketio_join.h"
 #include "message/socketio.h"

@@ -1,5 +1,5 @@
 /*
- * A circuit breaker's states, without I/O: who may ask now, and what the answers mean (F, 1.3).
+ * A circuit breaker's states, without I/O: who may ask now, and what the answers mean.
  *
  *             failure_threshold failures within failure_window
  *   CLOSED ───────────────────────────────────────────────────► OPEN ◄────────┐

@@ -1,12 +1,11 @@
 /*
  * A ledger with a circuit breaker in front: a decorator of another ledger, whose writes it stops while
- * that one fails (F: gateway to durability plane, fail fast).
+ * that one fails, so that a gateway fails fast.
  *
  * Writes go through the breaker. UNAVAILABLE and TIMEOUT are failures, any other answer of the store is
  * a success, BUSY is neither: a full queue refuses at once anyway. While the breaker is OPEN, or a probe
  * is under way, a write is answered UNAVAILABLE at once and ledger_retry_after_ms() says when to come
- * back. Reads always pass and never count: history must not stop because writing does (F, strategy
- * table).
+ * back. Reads always pass and never count: history must not stop because writing does.
  *
  * One for all workers; calls come from any thread. The breaker is guarded by a mutex that is held for a
  * few instructions.

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-/* F's numbers. */
+/* The defaults. */
 static const struct breaker_limits LIMITS = {.failure_threshold = 5,
                                              .probe_count = 1,
                                              .failure_window_ms = 30000,

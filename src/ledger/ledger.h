@@ -46,7 +46,7 @@ enum {
     LEDGER_ID_BYTES_MAX = 128,
     LEDGER_QUEUE_MAX = 16384,    /* requests waiting in a backend; more is BUSY */
     LEDGER_REFUSALS_MAX = 256,   /* calls without memory for a request that wait for an answer */
-    LEDGER_TIME_LIMIT_MS = 5000, /* F: gateway to durability plane */
+    LEDGER_TIME_LIMIT_MS = 5000, /* from a gateway's call to its answer */
     LEDGER_PAGE_MAX = 1000,      /* rows of one page; a larger limit is cut, 0 means this */
     LEDGER_PROFILES_MAX = 10000, /* targets of one ledger_profiles() */
     LEDGER_CONTACTS_MAX = 10000, /* of one user */

@@ -37,7 +37,7 @@ enum message_type {
     MESSAGE_CALL_END,
     MESSAGE_CALL_SIGNAL, /* both ways */
     MESSAGE_REFRESH_TOKEN,
-    /* from clients, as seed C has them: of the Socket.IO dialect alone */
+    /* from clients, of the Socket.IO dialect alone */
     MESSAGE_USER_CONNECT,
     MESSAGE_USER_DISCONNECT,
     MESSAGE_CALL_DECLARE_START,

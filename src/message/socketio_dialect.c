@@ -1,10 +1,11 @@
 /*
  * The Socket.IO dialect: messages as events.
  *
- * In, an event is a native command under its own name with an object of its fields, or a word of seeds C
- * and L (SEED_COMMANDS), whose fields are written their way (roomId, callId). Out, a message is an event
- * under its own name; where the seeds have a word for it (SEED_EVENTS), that follows as an event of its
- * own. What answers an event that asked to be acknowledged is the acknowledgement, one object with `type`.
+ * In, an event is a native command under its own name with an object of its fields, or a word that is
+ * customary among those who use Socket.IO (CUSTOMARY_COMMANDS), whose fields are written their way (roomId,
+ * callId). Out, a message is an event under its own name; where there is a customary word for it, that
+ * follows as an event of its own (write_customary_event()). What answers an event that asked to be
+ * acknowledged is the acknowledgement, one object with `type`.
  *
  * The id of such an event is its digits with ACK_MARK in front, which no id in JSON begins with.
  */
@@ -16,14 +17,14 @@
 
 /* ---- in ---- */
 
-/* What a word of the seeds means; `fields` says whether its argument is looked at. */
-struct seed_command {
+/* What a customary word means; `fields` says whether its argument is looked at. */
+struct customary_command {
     const char *name;
     enum message_type type;
     bool fields;
 };
 
-static const struct seed_command SEED_COMMANDS[] = {
+static const struct customary_command CUSTOMARY_COMMANDS[] = {
     {"HEARTBEAT", MESSAGE_HEARTBEAT, true},
     {"typing:start", MESSAGE_TYPING_START, true},
     {"typing:stop", MESSAGE_TYPING_STOP, true},
@@ -39,13 +40,13 @@ static const struct seed_command SEED_COMMANDS[] = {
     {"user:disconnect", MESSAGE_USER_DISCONNECT, false},
 };
 
-enum { SEED_COMMAND_COUNT = sizeof(SEED_COMMANDS) / sizeof(SEED_COMMANDS[0]) };
+enum { CUSTOMARY_COMMAND_COUNT = sizeof(CUSTOMARY_COMMANDS) / sizeof(CUSTOMARY_COMMANDS[0]) };
 
-static const struct seed_command *find_seed_command(struct slice name)
+static const struct customary_command *find_customary_command(struct slice name)
 {
-    for (size_t i = 0; i < SEED_COMMAND_COUNT; i++)
-        if (slice_is(name, SEED_COMMANDS[i].name))
-            return &SEED_COMMANDS[i];
+    for (size_t i = 0; i < CUSTOMARY_COMMAND_COUNT; i++)
+        if (slice_is(name, CUSTOMARY_COMMANDS[i].name))
+            return &CUSTOMARY_COMMANDS[i];
     return NULL;
 }
 
@@ -75,7 +76,7 @@ static void rename_fields(struct fields_scratch *scratch)
     }
 }
 
-/* Seed C answers a call without naming it: it is the one that rings, from whom it says. */
+/* A call may be answered without naming it: it is the one that rings, from whom it says. */
 static bool decode_answer(struct fields_scratch *scratch, struct message *out, const char **problem)
 {
     struct slice from = fields_find(scratch, "from");
@@ -85,8 +86,9 @@ static bool decode_answer(struct fields_scratch *scratch, struct message *out, c
     return !from.data || (fields_string(from, &out->call.from) && user_id_valid(out->call.from));
 }
 
-static bool decode_seed_command(struct fields_scratch *scratch, const struct seed_command *command,
-                                struct slice argument, struct message *out, const char **problem)
+static bool decode_customary_command(struct fields_scratch *scratch,
+                                     const struct customary_command *command, struct slice argument,
+                                     struct message *out, const char **problem)
 {
     *out = (struct message){.type = command->type, .id = out->id};
     if (!command->fields)
@@ -102,9 +104,9 @@ static bool decode_seed_command(struct fields_scratch *scratch, const struct see
 static bool decode_event(struct fields_scratch *scratch, const struct socketio_packet *packet,
                          struct message *out, const char **problem)
 {
-    const struct seed_command *seed = find_seed_command(packet->event);
-    if (seed)
-        return decode_seed_command(scratch, seed, packet->argument, out, problem);
+    const struct customary_command *customary = find_customary_command(packet->event);
+    if (customary)
+        return decode_customary_command(scratch, customary, packet->argument, out, problem);
     out->type = message_type_from_client(packet->event);
     *problem = "unknown event";
     return out->type != MESSAGE_INVALID && scan_argument(scratch, packet->argument, problem) &&
@@ -194,7 +196,7 @@ static const char *const ROOM_EVENTS[PRESENCE_NEWS_COUNT] = {
     [PRESENCE_NEWS_OFFLINE] = "USER_OFFLINE",
 };
 
-/* Nothing where the seeds have no word for the news: those who send ask presence/road.h first. */
+/* Nothing where there is no customary word for the news: those who send ask presence/road.h first. */
 static void write_news(const struct message *message, const char *const *names, struct buffer *out)
 {
     const char *name = names[message->change.news];
@@ -207,12 +209,12 @@ static void write_news(const struct message *message, const char *const *names, 
 
 /* ---- calls, which come as relays from whichever gateway made the transition ---- */
 
-struct seed_event {
+struct customary_event {
     const char *native;
     const char *name;
 };
 
-static const struct seed_event CALL_EVENTS[] = {
+static const struct customary_event CALL_EVENTS[] = {
     {"call_incoming", "call:incoming"},
     {"call_accepted", "call:accepted"},
     {"call_rejected", "call:rejected"},
@@ -221,7 +223,7 @@ static const struct seed_event CALL_EVENTS[] = {
 
 enum { CALL_EVENT_COUNT = sizeof(CALL_EVENTS) / sizeof(CALL_EVENTS[0]) };
 
-static const char *seed_name_of_call(struct slice native)
+static const char *customary_name_of_call(struct slice native)
 {
     if (!slice_starts_with(native, SLICE("call_")))
         return NULL;
@@ -247,13 +249,13 @@ static void write_call(struct slice fields, const char *name, struct buffer *out
     end_event(out);
 }
 
-static void write_seed_event(const struct message *message, struct buffer *out)
+static void write_customary_event(const struct message *message, struct buffer *out)
 {
     const char *call = NULL;
     if (message->type == MESSAGE_TYPING_CHANGED)
         write_typing(&message->typing, out);
     else if (message->type == MESSAGE_RELAY)
-        call = seed_name_of_call(message->relay.name);
+        call = customary_name_of_call(message->relay.name);
     if (call)
         write_call(message->relay.fields, call, out);
 }
@@ -268,7 +270,7 @@ static void encode(const struct message *message, struct buffer *out)
         write_ack(message, out);
     else
         write_event(message, out);
-    write_seed_event(message, out);
+    write_customary_event(message, out);
 }
 
 const struct dialect DIALECT_TABLE_SOCKETIO = {

@@ -53,7 +53,7 @@ static void every_native_command_is_an_event(void **unused)
     refuse("51-8[\"heartbeat\",{\"_placeholder\":true,\"num\":0}]", "#8");
 }
 
-static void the_seeds_have_words_of_their_own(void **unused)
+static void customary_words_are_commands(void **unused)
 {
     (void)unused;
     struct message message = command("2[\"HEARTBEAT\",{\"active\":true}]");
@@ -109,7 +109,7 @@ static void an_answer_is_an_acknowledgement_or_an_event(void **unused)
     expect_encoded(&error, "430[{\"type\":\"error\",\"code\":\"NOT_FOUND\",\"message\":\"no\"}]");
 }
 
-static void what_the_seeds_name_is_said_in_their_words_too(void **unused)
+static void what_has_a_customary_word_is_said_with_it_too(void **unused)
 {
     (void)unused;
     struct message typing = {.type = MESSAGE_TYPING_CHANGED,
@@ -175,9 +175,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_native_command_is_an_event),
-        cmocka_unit_test(the_seeds_have_words_of_their_own),
+        cmocka_unit_test(customary_words_are_commands),
         cmocka_unit_test(an_answer_is_an_acknowledgement_or_an_event),
-        cmocka_unit_test(what_the_seeds_name_is_said_in_their_words_too),
+        cmocka_unit_test(what_has_a_customary_word_is_said_with_it_too),
         cmocka_unit_test(news_are_named_by_their_road),
         cmocka_unit_test(a_message_of_two_events_is_two_frames_in_one_blob),
     };

@@ -83,12 +83,12 @@ void call_plane_signal(struct call_plane *plane, const struct call_device *devic
                        struct slice call_id, struct slice data,
                        void (*done)(void *arg, const struct call_reply *reply), void *arg);
 
-/* C's call:start: the user is in a call of which we know no more. Done already when they are in an
- * accepted one. */
+/* call:start of Socket.IO clients: the user is in a call of which we know no more. Done already when they
+ * are in an accepted one. */
 void call_plane_declare_start(struct call_plane *plane, const struct call_device *device,
                               void (*done)(void *arg, const struct call_reply *reply), void *arg);
 
-/* C's call:end: ends whatever call the user is in. Done already when there is none. */
+/* call:end of Socket.IO clients: ends whatever call the user is in. Done already when there is none. */
 void call_plane_declare_end(struct call_plane *plane, const struct call_device *device,
                             void (*done)(void *arg, const struct call_reply *reply), void *arg);
 

@@ -375,7 +375,7 @@ static void declaring_goes_with_real_calls(void **state)
     ring(cast);
     expect_refused(call_world_declare_start(cast->bob), ERROR_CALL_BUSY);
     assert_true(call_world_accept(cast->bob, "c"));
-    assert_true(call_world_declare_start(cast->bob)); /* as C's clients do after accepting */
+    assert_true(call_world_declare_start(cast->bob)); /* as Socket.IO clients do after accepting */
     assert_true(call_world_declare_end(cast->bob));
     expect_heard(cast->alice, "call_ended hangup");
     expect_quiet(cast);

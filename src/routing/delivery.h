@@ -4,9 +4,9 @@
  *   delivery_send() → state store: which gateways → one publish per gateway, carrying all recipients
  *   there, on `server:<gateway>:deliver` → delivery_received() → that gateway's own sockets
  *
- * It is best effort, as F has it: who is offline, or on a gateway that cannot be reached, is skipped.
+ * It is best effort: who is offline, or on a gateway that cannot be reached, is skipped.
  * While the store is out of reach nobody knows who is where. Then the event goes to all gateways
- * (BUS_TOPIC_ALL), naming all recipients, and each gateway gives it to those it has: R's broadcast mode.
+ * (BUS_TOPIC_ALL), naming all recipients, and each gateway gives it to those it has.
  * On the wire:
  *
  *   {"users":["a","b"], "type":"call_incoming", "fields":{…}, "except":"<conn_id>", "id":"<16 hex>"}

@@ -7,7 +7,7 @@
  * theirs, so that who was removed gets nothing and who was added misses nothing. Items of one chat wait
  * in order while its members are read; a chat that is slow to read holds up no other.
  *
- * Best effort, as F has it (3.1, 3.2): members that cannot be read are tried again after
+ * Best effort: members that cannot be read are tried again after
  * initial_backoff, doubling up to max_backoff, max_attempts times in all; then the item is skipped and
  * syncing heals. An event that no try can deliver is poison and goes to the dead letters. There is no
  * queue of failed deliveries: how many items there are is the feed's bound.

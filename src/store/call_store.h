@@ -1,7 +1,7 @@
 /*
  * The call store: the port behind which calls under way are kept, for all gateways alike.
  *
- * A call is between a caller and a callee, or declared by a caller alone (seed C's `call:start`, whose
+ * A call is between a caller and a callee, or declared by a caller alone (`call:start` of Socket.IO, whose
  * peer we do not know). A user is in at most one call at a time, whatever its state:
  *
  *   request() ──► RINGING ──answer(), or a request() the other way (glare)──► ACCEPTED ◄── declare()

@@ -33,7 +33,7 @@
 
 enum {
     CIRCLE_CONTACTS_MAX = 10000,                 /* of one user; more are cut */
-    CIRCLE_OFFLINE_TTL_MS = 24 * 60 * 60 * 1000, /* kept so long after its user left (C) */
+    CIRCLE_OFFLINE_TTL_MS = 24 * 60 * 60 * 1000, /* kept so long after its user left */
 };
 
 struct circle_list {

@@ -1,4 +1,4 @@
-/** The circuit breaker with F's own numbers, in real time: five seconds open it, then answers are quick. */
+/** The circuit breaker with its default numbers, in real time: five seconds open it, then answers are quick. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { ROLLCALL_BIN, startServer } from './support/server.mjs';
 
 const run = promisify(execFile);
 
-/** F: 5 failures in 30 s, each a time-out of 5 s, open it for 30 s. */
+/** 5 failures in 30 s, each a time-out of 5 s, open it for 30 s. */
 const FAILURES = 5;
 const LIMIT_MS = 5000;
 const OPEN_SECONDS = 30;

@@ -17,7 +17,7 @@ import {
 import { ledgerPath, sql } from './support/ledger.mjs';
 import { startServer } from './support/server.mjs';
 
-/** F's limits. */
+/** The default limits. */
 const BURST = 20;
 const BODY_BYTES_MAX = 4096;
 const PAGE_DEFAULT = 100;

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { rest } from './support/client.mjs';
 import { startServer } from './support/server.mjs';
 
-/** F's objectives, each with its target. */
+/** The objectives, each with its target. */
 const OBJECTIVES = {
   availability: 0.999,
   durability: 0.99999,

@@ -2,7 +2,7 @@
  * One member of a large chat stops reading: it is told, waited for and closed as the contract says; all
  * the others hear every message once and in order, and the server's memory stays within its bound.
  *
- * $CROWD sets how many members there are (1,000; `make soak` has 10,000, and F's own numbers).
+ * $CROWD sets how many members there are (1,000; `make soak` has 10,000, and the default bounds).
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -19,7 +19,7 @@ const run = promisify(execFile);
 
 const MEMBERS = Number(process.env.CROWD ?? 1000);
 const IS_SOAK = process.env.CROWD !== undefined;
-/** In a soak F's bounds, else as many as a short run fills. */
+/** In a soak the default bounds, else as many as a short run fills. */
 const BUFFERED_MAX = IS_SOAK ? 1000 : 100;
 const BODY_BYTES = 800;
 /** What fills the bound, and before it the kernel's buffers: 128 KiB there and something here. */

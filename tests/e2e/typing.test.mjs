@@ -6,7 +6,7 @@ import { startServer } from './support/server.mjs';
 
 const TTL_MS = 1500;
 const PER_SECOND = 1;
-/** S: typing is delivered within 200 ms; a busy machine is given some more. */
+/** Typing is delivered within 200 ms; a busy machine is given some more. */
 const AT_ONCE_MS = 1000;
 
 let server;

@@ -39,7 +39,7 @@ export const QUICK = {
 };
 export const QUICK_WINDOW_MS = 3000;
 
-/** What is R's; the default, written down. */
+/** The default, written down. */
 export const REALTIME = { 'timing.profile': 'realtime' };
 export const REALTIME_WINDOW_MS = 15000;
 
