@@ -13,7 +13,9 @@
  * until the next gap. A bus between threads has none.
  *
  * BUS_TOPIC_ALL is what every gateway subscribes to as long as it lives: who does not know where a user
- * is tells all gateways, without help from Redis.
+ * is tells all gateways, without help from Redis. BUS_TOPIC_LOST is the same for those alone that others
+ * can reach, but the store of routes has lost: cut off from Redis, they still hold their users, of whom
+ * nobody finds a route. It arrives as BUS_TOPIC_ALL. bus_has_lost() says whether there are such gateways.
  *
  * `received` runs on the worker's thread, possibly inside publish(); so does `gap`, never inside a call.
  * One `struct bus` per worker.
@@ -25,8 +27,9 @@
 
 #include <stdbool.h>
 
-/* Unlike any topic that names somebody: it has no colon. */
+/* Unlike any topic that names somebody: they have no colon. */
 #define BUS_TOPIC_ALL SLICE("broadcast")
+#define BUS_TOPIC_LOST SLICE("lost")
 
 struct bus;
 
@@ -34,6 +37,7 @@ struct bus_operations {
     void (*subscribe)(struct bus *bus, struct slice topic);
     void (*unsubscribe)(struct bus *bus, struct slice topic);
     void (*publish)(struct bus *bus, struct slice topic, struct slice payload);
+    bool (*has_lost)(const struct bus *bus); /* NULL: never */
     void (*free)(struct bus *bus);
 };
 
@@ -59,6 +63,11 @@ static inline void bus_unsubscribe(struct bus *bus, struct slice topic)
 static inline void bus_publish(struct bus *bus, struct slice topic, struct slice payload)
 {
     bus->operations->publish(bus, topic, payload);
+}
+
+static inline bool bus_has_lost(const struct bus *bus)
+{
+    return bus->operations->has_lost && bus->operations->has_lost(bus);
 }
 
 static inline void bus_free(struct bus **bus)

@@ -146,12 +146,23 @@ static void fleet_bus_publish(struct bus *port, struct slice topic, struct slice
         go_second_road(bus, topic, payload);
         return;
     }
+    if (slice_equal(topic, BUS_TOPIC_LOST)) {
+        if (bus->hub)
+            peer_hub_send(bus->hub, bus->metrics, topic, payload);
+        return;
+    }
     struct publication *publication =
         redis_reaches(bus->client, topic) ? keep(bus, topic, payload) : NULL;
     if (publication)
         redis_publish(bus->client, topic, payload, published, publication);
     else
         reroute(bus, topic, payload);
+}
+
+static bool fleet_bus_has_lost(const struct bus *port)
+{
+    const struct fleet_bus *bus = CONTAINER_OF(port, struct fleet_bus, bus);
+    return bus->hub && peer_hub_lost_links(bus->hub) > 0;
 }
 
 void fleet_bus_relay(void *port, struct slice topic, struct slice payload)
@@ -180,6 +191,7 @@ static const struct bus_operations OPERATIONS = {
     .subscribe = fleet_bus_subscribe,
     .unsubscribe = fleet_bus_unsubscribe,
     .publish = fleet_bus_publish,
+    .has_lost = fleet_bus_has_lost,
     .free = fleet_bus_free,
 };
 

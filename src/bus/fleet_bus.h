@@ -3,6 +3,7 @@
  * mailboxes between the workers of a process, peer links between processes (peer_hub.h).
  *
  *   BUS_TOPIC_ALL     always by the second road, to every worker of every process; never by Redis
+ *   BUS_TOPIC_LOST    by links alone, to processes that the registry of gateways has lost
  *   other topics      by Redis. If it is out of reach, refuses, or does not answer in time, by the second
  *                     road: `server:<gateway>:deliver` to that gateway's process, the rest to all
  *   server:<gateway>  also when Redis says that nobody received it: its gateway has lost its subscription,

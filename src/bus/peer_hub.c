@@ -71,17 +71,23 @@ static bool send_frame(struct peer_member *member, struct slice topic, struct sl
     return sent;
 }
 
+static bool is_meant(const struct peer_member *member, struct slice topic)
+{
+    struct slice gateway_id = bus_topic_gateway(topic);
+    if (gateway_id.data)
+        return peer_hub_is_gateway_of(gateway_id, peer_member_name(member));
+    return member->lost || !slice_equal(topic, BUS_TOPIC_LOST);
+}
+
 /* On the hub's own thread. */
 static void send_to_peers(struct peer_hub *hub, struct slice topic, struct slice payload)
 {
-    struct slice gateway_id = bus_topic_gateway(topic);
     bool tried = false;
     for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next) {
         struct peer_member *member = peer_member_of(at);
-        if (!member->chosen ||
-            (gateway_id.data && !peer_hub_is_gateway_of(gateway_id, peer_member_name(member))))
+        if (!member->chosen || !is_meant(member, topic))
             continue;
-        send_frame(member, topic, payload);
+        send_frame(member, slice_equal(topic, BUS_TOPIC_LOST) ? BUS_TOPIC_ALL : topic, payload);
         tried = true;
     }
     if (!tried)
@@ -201,6 +207,15 @@ static void forget_unnamed(struct peer_hub *hub)
     }
 }
 
+static bool is_registered(const struct peer_member *member, const struct peer_hub_entry *entries,
+                          size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (peer_hub_is_gateway_of(entries[i].gateway_id, peer_member_name(member)))
+            return true;
+    return false;
+}
+
 void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, size_t count)
 {
     for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next)
@@ -209,6 +224,10 @@ void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, 
         if (entries[i].address.len)
             learn_one(hub, &entries[i]);
     forget_unnamed(hub);
+    for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next)
+        peer_roster_set_lost(peer_member_of(at),
+                             peer_member_of(at)->chosen &&
+                                 !is_registered(peer_member_of(at), entries, count));
 }
 
 /* ---- accepted links ---- */
@@ -330,6 +349,11 @@ void peer_hub_send(struct peer_hub *hub, struct metrics *metrics, struct slice t
 size_t peer_hub_open_links(const struct peer_hub *hub)
 {
     return atomic_load(&hub->roster.chosen_count);
+}
+
+size_t peer_hub_lost_links(const struct peer_hub *hub)
+{
+    return atomic_load(&hub->roster.lost_count);
 }
 
 /* ---- life ---- */

@@ -17,7 +17,7 @@
  * places among them, and PEER_GREETING_LIMIT_MS to prove themselves.
  *
  * Everything is bounded: links, strangers, what waits in a link's queue (PEER_HUB_QUEUE_BYTES_MAX). What
- * finds no room is skipped and counted, as F has it: a slow peer costs its own events and no one else's.
+ * finds no room is skipped and counted: a slow peer costs its own events and no one else's.
  *
  * It lives on one worker's loop; only peer_hub_send() and peer_hub_open_links() are for any thread.
  */
@@ -81,14 +81,16 @@ struct peer_hub_entry {
  * no more and have no open link are forgotten. While the registry cannot be read, do not call this. */
 void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, size_t count);
 
-/* Sends an event to the process of the gateway that the topic names (bus.h), or, with any other topic, to
- * all processes. From any thread; `metrics` are the caller's. What finds no link or no room is skipped and
+/* Sends an event to the process of the gateway that the topic names (bus.h), with BUS_TOPIC_LOST to those that
+ * the registry has lost, or, with any other topic, to all processes. From any thread; `metrics` are the caller's. What finds no link or no room is skipped and
  * counted. */
 void peer_hub_send(struct peer_hub *hub, struct metrics *metrics, struct slice topic,
                    struct slice payload);
 
-/* Processes one is linked to. From any thread. */
+/* Processes one is linked to, and how many of them the registry, as it was learned last, has lost. From any
+ * thread. */
 size_t peer_hub_open_links(const struct peer_hub *hub);
+size_t peer_hub_lost_links(const struct peer_hub *hub);
 
 /* Whether a gateway of this id is one of the process of that name. */
 bool peer_hub_is_gateway_of(struct slice gateway_id, struct slice process);

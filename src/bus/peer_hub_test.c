@@ -247,6 +247,25 @@ static void the_registry_is_followed(void **state)
 }
 
 /* Once it waits to dial again, and once it is about to connect. */
+/* Who is linked but not in the registry holds users of whom nobody finds a route. */
+static void those_the_registry_lost_hear_what_is_for_them(void **state)
+{
+    struct fixture *fixture = *state;
+    struct office *first = &fixture->offices[0];
+    struct peer_hub_entry both[] = {{SLICE("east"), SLICE("")}, {SLICE("west-1"), SLICE("")}};
+    join(fixture);
+    peer_hub_learn(first->hub, both, 2);
+    assert_int_equal(peer_hub_lost_links(first->hub), 0);
+    send_from(first, "lost", "nobody's");
+    await_heard(fixture, 1, "");
+    peer_hub_learn(first->hub, both, 1);
+    assert_int_equal(peer_hub_lost_links(first->hub), 1);
+    send_from(first, "lost", "yours");
+    await_heard(fixture, 1, "broadcast=yours;");
+    peer_hub_learn(first->hub, both, 2);
+    assert_int_equal(peer_hub_lost_links(first->hub), 0);
+}
+
 static void one_that_was_just_forgotten_goes_with_the_hub(void **state)
 {
     struct fixture *fixture = *state;
@@ -437,6 +456,7 @@ int main(void)
         with_fixture(ones_own_address_is_ignored),
         with_fixture(a_peer_that_went_and_came_back_is_linked_again),
         with_fixture(the_registry_is_followed),
+        with_fixture(those_the_registry_lost_hear_what_is_for_them),
         with_fixture(one_that_was_just_forgotten_goes_with_the_hub),
         with_fixture(a_wrong_secret_gets_nothing),
         with_fixture(strangers_are_survived),

@@ -45,6 +45,15 @@ static void set_chosen(struct peer_member *member, bool chosen)
                 (int64_t)atomic_load(&roster->chosen_count));
 }
 
+void peer_roster_set_lost(struct peer_member *member, bool lost)
+{
+    if (lost && !member->lost)
+        atomic_fetch_add(&member->roster->lost_count, 1);
+    if (!lost && member->lost)
+        atomic_fetch_sub(&member->roster->lost_count, 1);
+    member->lost = lost;
+}
+
 /* Another member that is linked to this peer, or NULL. */
 static struct peer_member *find_open(struct peer_member *but)
 {
@@ -73,6 +82,7 @@ void peer_roster_closed(struct peer_member *member)
     member->open = false;
     if (!was_chosen)
         return;
+    peer_roster_set_lost(member, false);
     set_chosen(member, false);
     struct peer_member *other = find_open(member);
     if (other)

@@ -23,6 +23,7 @@ struct peer_roster {
     size_t count;
     size_t count_max;
     atomic_size_t chosen_count;
+    atomic_size_t lost_count;
 };
 
 struct peer_member {
@@ -37,6 +38,7 @@ struct peer_member {
     bool forgotten;             /* goes as soon as its dialler has ended */
     bool open;
     bool chosen;
+    bool lost;       /* chosen, and none of its gateways is registered */
     size_t name_len; /* what the peer called itself last */
     char name[PEER_NAME_BYTES_MAX];
     size_t address_len; /* 0: accepted */
@@ -54,6 +56,8 @@ void peer_roster_remove(struct peer_member *member);
 /* Proved to be the peer of that name; and no longer there. */
 void peer_roster_opened(struct peer_member *member, struct slice name);
 void peer_roster_closed(struct peer_member *member);
+
+void peer_roster_set_lost(struct peer_member *member, bool lost);
 
 /* The dialled member with this address that is not forgotten, or NULL. */
 struct peer_member *peer_roster_find_address(struct peer_roster *roster, struct slice address);
