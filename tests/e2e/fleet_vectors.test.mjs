@@ -1,5 +1,5 @@
 /**
- * The acceptance criteria of ADR-010 (part 4), each by its name, on one Redis and on a cluster, in the
+ * The design's acceptance criteria, each by its name, on one Redis and on a cluster, in the
  * realtime profile: heartbeats every 5 s, leases of 15 s. They run side by side, each with users of its own.
  */
 import assert from 'node:assert/strict';
@@ -21,7 +21,7 @@ const SIDE_BY_SIDE = { concurrency: true };
 const HEARTBEAT_MS = 5000;
 
 for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
-  describe(`ADR-010 part 4 on ${kind}`, SIDE_BY_SIDE, () => {
+  describe(`acceptance criteria on ${kind}`, SIDE_BY_SIDE, () => {
     let redis;
     let fleet;
     let one;
