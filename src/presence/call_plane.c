@@ -107,14 +107,12 @@ static void requested(void *arg, const struct call_answer *answer)
 
 static const char UNAVAILABLE[] = "this user cannot be called now";
 
-static void routed(void *arg, enum state_status status, const struct state_route *routes,
-                   size_t count)
+static void routed(void *arg, enum state_status status, const struct state_routes *routes)
 {
     struct call_command *command = arg;
-    (void)routes;
     if (status != STATE_OK)
         call_command_refuse(command, ERROR_SERVICE_UNAVAILABLE, "the state store is out of reach");
-    else if (count == 0)
+    else if (routes->count == 0)
         call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
     else
         call_store_request(command->plane->store, command->call_id, &command->device, command->to,

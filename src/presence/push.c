@@ -84,8 +84,7 @@ static void free_sending(struct sending *sending)
     free(sending);
 }
 
-static void routed(void *arg, enum state_status status, const struct state_route *routes,
-                   size_t count)
+static void routed(void *arg, enum state_status status, const struct state_routes *routes)
 {
     struct sending *sending = arg;
     struct metrics *metrics = sending->plane->metrics;
@@ -94,8 +93,8 @@ static void routed(void *arg, enum state_status status, const struct state_route
         metrics_count(metrics, METRIC_ROUTING_LOOKUP_ERRORS);
         tell_all(sending);
     }
-    for (size_t i = 0; status == STATE_OK && i < count; i++)
-        publish(sending, &routes[i]);
+    for (size_t i = 0; status == STATE_OK && i < routes->count; i++)
+        publish(sending, &routes->items[i]);
     free_sending(sending);
 }
 

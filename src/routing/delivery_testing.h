@@ -35,8 +35,7 @@ struct office {
     struct delivery delivery;
     bool store_is_down;
     bool store_is_late; /* answers when office_answer() says so */
-    void (*late_done)(void *arg, enum state_status status, const struct state_route *routes,
-                      size_t count);
+    void (*late_done)(void *arg, enum state_status status, const struct state_routes *routes);
     void *late_arg;
     size_t published_count;
     char topics[OFFICE_PUBLISHED_MAX][ROUTER_TOPIC_BYTES_MAX];
@@ -65,11 +64,9 @@ static inline void office_publish(struct bus *bus, struct slice topic, struct sl
 static const struct bus_operations OFFICE_BUS = {.publish = office_publish};
 
 /* alice has devices on gw-1 and gw-2, bob on gw-1. */
-static inline void office_routes(struct state_store *store, const struct slice *user_ids,
-                                 size_t count,
-                                 void (*done)(void *arg, enum state_status status,
-                                              const struct state_route *routes, size_t count),
-                                 void *arg)
+static inline void office_routes(
+    struct state_store *store, const struct slice *user_ids, size_t count,
+    void (*done)(void *arg, enum state_status status, const struct state_routes *routes), void *arg)
 {
     struct office *office = CONTAINER_OF(store, struct office, store);
     if (office->store_is_late) {
@@ -90,15 +87,15 @@ static inline void office_routes(struct state_store *store, const struct slice *
                                    {SLICE("gw-2"), there, there_count}};
     size_t route_count = there_count ? 2 : here_count ? 1 : 0;
     if (office->store_is_down)
-        done(arg, STATE_UNAVAILABLE, NULL, 0);
+        done(arg, STATE_UNAVAILABLE, NULL);
     else
-        done(arg, STATE_OK, routes, route_count);
+        done(arg, STATE_OK, &(struct state_routes){.items = routes, .count = route_count});
 }
 
 /* What the late store says in the end: nothing is known. */
 static inline void office_answer(struct office *office)
 {
-    office->late_done(office->late_arg, STATE_UNAVAILABLE, NULL, 0);
+    office->late_done(office->late_arg, STATE_UNAVAILABLE, NULL);
 }
 
 static const struct state_store_operations OFFICE_STORE = {.routes = office_routes};

@@ -81,12 +81,12 @@ static void answer(void *arg, struct ledger_request *request)
 
 static void routes(struct state_store *store, const struct slice *users, size_t count,
                    void (*done)(void *arg, enum state_status status,
-                                const struct state_route *routes, size_t count),
+                                const struct state_routes *routes),
                    void *arg)
 {
     struct fixture *fixture = CONTAINER_OF(store, struct fixture, store);
     struct state_route route = {.gateway_id = SLICE("gw"), .users = users, .count = count};
-    done(arg, fixture->routes_status, &route, 1);
+    done(arg, fixture->routes_status, &(struct state_routes){.items = &route, .count = 1});
 }
 
 static const struct state_store_operations STORE = {.routes = routes};

@@ -340,7 +340,7 @@ static size_t users_on(size_t gateway, const struct slice *user_ids,
 
 static void memory_routes(struct state_store *port, const struct slice *user_ids, size_t count,
                           void (*done)(void *arg, enum state_status status,
-                                       const struct state_route *routes, size_t count),
+                                       const struct state_routes *routes),
                           void *arg)
 {
     struct memory_state *state = store_of(port)->state;
@@ -358,7 +358,7 @@ static void memory_routes(struct state_store *port, const struct slice *user_ids
     if (!bits || !users) {
         free(bits);
         free(users);
-        done(arg, STATE_UNAVAILABLE, NULL, 0);
+        done(arg, STATE_UNAVAILABLE, NULL);
         return;
     }
     struct slice *next = users;
@@ -370,7 +370,7 @@ static void memory_routes(struct state_store *port, const struct slice *user_ids
                 {state->gateways[i].id, state->gateways[i].id_len}, next, found};
         next += found;
     }
-    done(arg, STATE_OK, routes, route_count);
+    done(arg, STATE_OK, &(struct state_routes){.items = routes, .count = route_count});
     free(bits);
     free(users);
 }

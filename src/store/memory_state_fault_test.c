@@ -38,11 +38,10 @@ static void take_presences(void *arg, enum state_status status, const struct pre
     answer->presence = count ? presences[0].status : PRESENCE_UNKNOWN;
 }
 
-static void take_routes(void *arg, enum state_status status, const struct state_route *routes,
-                        size_t count)
+static void take_routes(void *arg, enum state_status status, const struct state_routes *routes)
 {
-    (void)routes;
-    *(struct answer *)arg = (struct answer){.count = (unsigned)count, .status = status};
+    unsigned count = routes ? (unsigned)routes->count : 0;
+    *(struct answer *)arg = (struct answer){.count = count, .status = status};
 }
 
 static struct answer open_lease(struct state_store *store, struct slice user, uint8_t number)

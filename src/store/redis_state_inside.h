@@ -147,7 +147,7 @@ void redis_state_read(struct state_store *store, const struct slice *user_ids, s
                       void *arg);
 void redis_state_routes(struct state_store *store, const struct slice *user_ids, size_t count,
                         void (*done)(void *arg, enum state_status status,
-                                     const struct state_route *routes, size_t count),
+                                     const struct state_routes *routes),
                         void *arg);
 
 /* ---- redis_state_explain.c ---- */

@@ -22,8 +22,7 @@ struct look {
     void (*finish)(struct look *look, enum state_status status);
     void (*done_presences)(void *arg, enum state_status status, const struct presence *presences,
                            size_t count);
-    void (*done_routes)(void *arg, enum state_status status, const struct state_route *routes,
-                        size_t count);
+    void (*done_routes)(void *arg, enum state_status status, const struct state_routes *routes);
     void *arg;
     struct slice *users;
     struct look_part *parts;
@@ -33,6 +32,7 @@ struct look {
     struct presence *presences;
     struct buffer pairs; /* of routes: struct look_pair, one for each user on each gateway */
     struct buffer texts;
+    struct buffer parked; /* of routes: struct slice, the users who have a parked session */
 };
 
 static void free_look(struct look *look)
@@ -40,6 +40,7 @@ static void free_look(struct look *look)
     struct redis_state *state = look->state;
     buffer_free(&look->pairs);
     buffer_free(&look->texts);
+    buffer_free(&look->parked);
     free(look->presences);
     free(look);
     redis_state_end(state);
@@ -166,10 +167,14 @@ static bool take_route(struct look *look, size_t user, const struct resp_value *
     for (size_t i = 0; i < item->count; i++) {
         struct slice gateway = item->items[i].text;
         struct look_pair pair = {look->texts.len, gateway.len, user};
+        if (gateway.len == 0) { /* no gateway's name: a session is parked */
+            buffer_append(&look->parked, &look->users[user], sizeof(struct slice));
+            continue;
+        }
         buffer_append_slice(&look->texts, gateway);
         buffer_append(&look->pairs, &pair, sizeof(pair));
     }
-    return !look->texts.failed && !look->pairs.failed;
+    return !look->texts.failed && !look->pairs.failed && !look->parked.failed;
 }
 
 static struct slice gateway_of(const struct look *look, const struct look_pair *pair)
@@ -195,7 +200,7 @@ static void finish_routes(struct look *look, enum state_status status)
     struct state_route *routes = calloc(pair_count + 1, sizeof(*routes));
     struct slice *users = calloc(pair_count + 1, sizeof(*users));
     if (!routes || !users || status != STATE_OK) {
-        look->done_routes(look->arg, STATE_UNAVAILABLE, NULL, 0);
+        look->done_routes(look->arg, STATE_UNAVAILABLE, NULL);
         goto end;
     }
     for (size_t i = 0; i < pair_count; i++)
@@ -209,7 +214,13 @@ static void finish_routes(struct look *look, enum state_status status)
         struct state_route *route = route_to(routes, &count, gateway_of(look, &pairs[i]));
         users[(size_t)(route->users - users) + route->count++] = look->users[pairs[i].user];
     }
-    look->done_routes(look->arg, STATE_OK, routes, count);
+    look->done_routes(look->arg, STATE_OK,
+                      &(struct state_routes){
+                          .items = routes,
+                          .count = count,
+                          .parked = (const struct slice *)(void *)look->parked.data,
+                          .parked_count = look->parked.len / sizeof(struct slice),
+                      });
 end:
     free(routes);
     free(users);
@@ -217,12 +228,12 @@ end:
 
 void redis_state_routes(struct state_store *store, const struct slice *user_ids, size_t count,
                         void (*done)(void *arg, enum state_status status,
-                                     const struct state_route *routes, size_t count),
+                                     const struct state_routes *routes),
                         void *arg)
 {
     struct look *look = make_look(redis_state_of(store), user_ids, count);
     if (!look) {
-        done(arg, STATE_UNAVAILABLE, NULL, 0);
+        done(arg, STATE_UNAVAILABLE, NULL);
         return;
     }
     look->script = REDIS_STATE_ROUTES;

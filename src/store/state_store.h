@@ -79,6 +79,15 @@ struct state_route {
     size_t count;
 };
 
+/* Where to reach users. */
+struct state_routes {
+    const struct state_route *items;
+    size_t count;
+    const struct slice
+        *parked; /* those with a session that waits to be recovered (recovery_store.h) */
+    size_t parked_count;
+};
+
 /* One line of a user's recent past, for explanations. */
 struct state_history {
     int64_t at_ms;
@@ -118,7 +127,7 @@ struct state_store_operations {
                      void *arg);
     void (*routes)(struct state_store *store, const struct slice *user_ids, size_t count,
                    void (*done)(void *arg, enum state_status status,
-                                const struct state_route *routes, size_t count),
+                                const struct state_routes *routes),
                    void *arg);
     void (*leases)(struct state_store *store, struct slice user_id,
                    void (*done)(void *arg, enum state_status status, const struct lease *leases,
@@ -210,12 +219,12 @@ static inline void state_set_call(struct state_store *store, struct slice user_i
     store->operations->set_call(store, user_id, in_call, done, arg);
 }
 
-/* Where these users are connected, grouped by gateway: what fan-out asks. Offline users are in none. */
-static inline void state_routes(struct state_store *store, const struct slice *user_ids,
-                                size_t count,
-                                void (*done)(void *arg, enum state_status status,
-                                             const struct state_route *routes, size_t count),
-                                void *arg)
+/* Where these users are connected, grouped by gateway: what fan-out asks. Offline users are in none. Where
+ * sessions are parked in the same place it is told in the same answer; another backend tells of none. NULL
+ * unless the status is STATE_OK. */
+static inline void state_routes(
+    struct state_store *store, const struct slice *user_ids, size_t count,
+    void (*done)(void *arg, enum state_status status, const struct state_routes *routes), void *arg)
 {
     store->operations->routes(store, user_ids, count, done, arg);
 }

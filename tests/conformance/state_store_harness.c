@@ -292,20 +292,20 @@ const struct lease *harness_find(struct harness *harness, size_t port, unsigned 
     return harness->count ? &harness->leases[0] : NULL;
 }
 
-static void take_routes(void *arg, enum state_status status, const struct state_route *routes,
-                        size_t count)
+static void take_routes(void *arg, enum state_status status, const struct state_routes *routes)
 {
     struct harness *harness = arg;
-    answer(harness, status, count);
+    answer(harness, status, routes ? routes->count : 0);
     harness->count = 0;
-    for (size_t i = 0; i < count; i++) {
-        assert_true(routes[i].count > 0);
-        struct slice gateway = keep(harness, routes[i].gateway_id);
+    for (size_t i = 0; routes && i < routes->count; i++) {
+        const struct state_route *route = &routes->items[i];
+        assert_true(route->count > 0);
+        struct slice gateway = keep(harness, route->gateway_id);
         for (size_t j = 0; j < i; j++)
-            assert_false(slice_equal(routes[j].gateway_id, gateway));
-        for (size_t j = 0; j < routes[i].count; j++)
+            assert_false(slice_equal(routes->items[j].gateway_id, gateway));
+        for (size_t j = 0; j < route->count; j++)
             harness->routes[harness->count++] =
-                (struct harness_route){gateway, keep(harness, routes[i].users[j])};
+                (struct harness_route){gateway, keep(harness, route->users[j])};
     }
 }
 
