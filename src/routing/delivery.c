@@ -99,9 +99,9 @@ static void send_to_gateway(const struct sending *sending, const struct state_ro
     publish(sending->delivery, delivery_topic(name, route->gateway_id), &payload);
 }
 
-/* Nobody knows where they are: all gateways hear of it, and each tells those it has. False when memory is
- * short. */
-static bool send_to_all(const struct sending *sending)
+/* Nobody knows where they are: all gateways that the topic means hear of it, and each tells those it has.
+ * False when memory is short. */
+static bool broadcast(const struct sending *sending, struct slice topic)
 {
     struct buffer payload = BUFFER_INIT;
     json_write_object(&payload);
@@ -116,7 +116,7 @@ static bool send_to_all(const struct sending *sending)
     bool whole = !payload.failed && !sending->everybody.failed;
     if (whole) {
         metrics_count(sending->delivery->metrics, METRIC_BROADCASTS);
-        bus_publish(sending->delivery->router->bus, BUS_TOPIC_ALL, buffer_slice(&payload));
+        bus_publish(sending->delivery->router->bus, topic, buffer_slice(&payload));
     }
     buffer_free(&payload);
     return whole;
@@ -144,7 +144,9 @@ static void routed(void *arg, enum state_status status, const struct state_route
         send_to_gateway(sending, &routes->items[i]);
     if (!known) {
         metrics_count(metrics, METRIC_ROUTING_LOOKUP_ERRORS);
-        sent = send_to_all(sending);
+        sent = broadcast(sending, BUS_TOPIC_ALL);
+    } else if (bus_has_lost(sending->delivery->router->bus)) {
+        broadcast(sending, BUS_TOPIC_LOST);
     }
     end_sending(sending, sent);
 }
