@@ -243,6 +243,8 @@ describe('Redis that some reach', { concurrency: 3 }, () => {
     assert.ok(await isReady(one));
     await sendMessage(world.bobs[1], 'talk', 'from the one cut off');
     await eventually(() => world.alice.bodies().includes('from the one cut off'), 'it arrives by broadcast');
+    await sendMessage(world.alice, 'talk', 'to the one cut off');
+    await eventually(() => world.bobs[1].bodies().includes('to the one cut off'), 'it arrives by a link');
     world.gates[1].open();
     await assertRegisteredAgain(world, BACKENDS.standalone.key);
     await assertUndisturbed(world); // bob was on the other gateway all the time, alice too
