@@ -1,5 +1,6 @@
 #include "redis/redis_link.h"
 
+#include "base/backoff.h"
 #include "base/container.h"
 #include "base/log.h"
 #include "redis/redis_calls.h"
@@ -7,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { FENCE_ERROR_MAX = 256, BACKOFF_DOUBLINGS_MAX = 5 };
+enum { FENCE_ERROR_MAX = 256 };
 
 static const struct slice ping = SLICE("*1\r\n$4\r\nPING\r\n");
 
@@ -77,13 +78,8 @@ static void answer_all(struct redis_link *link)
 
 static void wait_a_while(struct redis_link *link)
 {
-    unsigned doublings =
-        link->failures < BACKOFF_DOUBLINGS_MAX ? link->failures : BACKOFF_DOUBLINGS_MAX;
-    int64_t longest = (int64_t)REDIS_BACKOFF_MIN_MS << doublings;
-    if (longest > REDIS_BACKOFF_MAX_MS)
-        longest = REDIS_BACKOFF_MAX_MS;
-    uint64_t spread = (uint64_t)longest / 2;
-    set_timer(link, longest / 2 + (int64_t)random_below(link->links->random, spread + 1));
+    set_timer(link, backoff_ms(link->links->random, link->failures, REDIS_BACKOFF_MIN_MS,
+                               REDIS_BACKOFF_MAX_MS));
 }
 
 /* The connection, or the attempt at one, is over. */

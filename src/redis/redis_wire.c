@@ -6,8 +6,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <unistd.h>
 
 enum { BUFFER_BYTES_KEPT = 256 * 1024, DETAIL_MAX = 128 };
@@ -156,22 +154,6 @@ static void closed(struct stream *stream)
 
 static const struct stream_owner stream_owner = {received, ended, gather, sent, closed};
 
-static int dial(const struct resolver_address *address)
-{
-    int one = 1;
-    int fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    if (connect(fd, (const struct sockaddr *)&address->storage, address->len) == 0 ||
-        errno == EINPROGRESS)
-        return fd;
-    int reason = errno;
-    close(fd);
-    errno = reason;
-    return -1;
-}
-
 /* Takes the descriptor. */
 static bool open_stream(struct redis_wire *wire, int fd)
 {
@@ -191,7 +173,7 @@ static bool open_stream(struct redis_wire *wire, int fd)
 
 static void connect_to(struct redis_wire *wire, const struct resolver_address *address)
 {
-    int fd = dial(address);
+    int fd = resolver_connect(address);
     if (fd < 0 || !open_stream(wire, fd)) {
         wire->owner->broken(wire, REDIS_UNREACHABLE, strerror(errno));
         return;

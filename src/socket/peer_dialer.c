@@ -1,13 +1,12 @@
 #include "socket/peer_dialer.h"
 
+#include "base/backoff.h"
 #include "base/container.h"
 #include "base/log.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { BACKOFF_DOUBLINGS_MAX = 5 };
 
 struct peer_dialer {
     const struct peer_dialer_owner *owner;
@@ -30,13 +29,8 @@ static int64_t now_ms(const struct peer_dialer *dialer)
 
 static void wait_a_while(struct peer_dialer *dialer)
 {
-    unsigned doublings =
-        dialer->failures < BACKOFF_DOUBLINGS_MAX ? dialer->failures : BACKOFF_DOUBLINGS_MAX;
-    int64_t longest = (int64_t)PEER_DIAL_BACKOFF_MIN_MS << doublings;
-    if (longest > PEER_DIAL_BACKOFF_MAX_MS)
-        longest = PEER_DIAL_BACKOFF_MAX_MS;
-    uint64_t spread = (uint64_t)longest / 2;
-    int64_t delay_ms = longest / 2 + (int64_t)random_below(dialer->options.random, spread + 1);
+    int64_t delay_ms = backoff_ms(dialer->options.random, dialer->failures,
+                                  PEER_DIAL_BACKOFF_MIN_MS, PEER_DIAL_BACKOFF_MAX_MS);
     loop_set_timer(dialer->options.loop, &dialer->timer, now_ms(dialer) + delay_ms);
 }
 

@@ -6,8 +6,6 @@
 #include "socket/tls.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -350,25 +348,9 @@ static bool open_stream(struct peer_link *link, int fd, enum peer_role role)
     return true;
 }
 
-static int begin_connecting(const struct resolver_address *address)
-{
-    int one = 1;
-    int fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    if (connect(fd, (const struct sockaddr *)&address->storage, address->len) == 0 ||
-        errno == EINPROGRESS)
-        return fd;
-    int reason = errno;
-    close(fd);
-    errno = reason;
-    return -1;
-}
-
 static void connect_to(struct peer_link *link, const struct resolver_address *address)
 {
-    int fd = begin_connecting(address);
+    int fd = resolver_connect(address);
     if (fd >= 0 && open_stream(link, fd, PEER_DIALS))
         return;
     end(link, strerror(errno));

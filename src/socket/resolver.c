@@ -2,7 +2,10 @@
 
 #include "base/container.h"
 
+#include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +97,22 @@ bool resolver_numeric(const char *host, uint16_t port, struct resolver_address *
     out->len = found->ai_addrlen;
     freeaddrinfo(found);
     return true;
+}
+
+int resolver_connect(const struct resolver_address *address)
+{
+    int one = 1;
+    int fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    if (connect(fd, (const struct sockaddr *)&address->storage, address->len) == 0 ||
+        errno == EINPROGRESS)
+        return fd;
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    return -1;
 }
 
 static bool start_thread(struct resolver_lookup *lookup)

@@ -1,5 +1,5 @@
 /*
- * Names to addresses without blocking a loop: a lookup runs on a short-lived thread of its own, and its
+ * Names to addresses, and addresses to sockets, without blocking a loop: a lookup runs on a short-lived thread of its own, and its
  * answer comes on the loop that asked. Numeric addresses need no thread.
  *
  * Who asks often must pace itself: each lookup costs a thread for as long as the name service takes.
@@ -25,6 +25,10 @@ struct resolver_lookup;
 
 /* False when the host is a name. */
 bool resolver_numeric(const char *host, uint16_t port, struct resolver_address *out);
+
+/* Begins to connect a socket to it: non-blocking, without Nagle's delay. The descriptor is writable once it
+ * is connected; -1, with errno, when that is certain to fail. */
+int resolver_connect(const struct resolver_address *address);
 
 /* NULL when there is no memory, descriptor or thread, or the host is too long. Otherwise `done` is called
  * once, later, on the loop, and the lookup is then over and must not be cancelled any more. The addresses

@@ -1,0 +1,10 @@
+#include "base/backoff.h"
+
+int64_t backoff_ms(struct random *random, unsigned failures, int64_t min_ms, int64_t max_ms)
+{
+    int64_t longest_ms = min_ms < max_ms ? min_ms : max_ms;
+    for (unsigned i = 0; i < failures && longest_ms < max_ms; i++)
+        longest_ms = longest_ms <= max_ms / 2 ? longest_ms * 2 : max_ms;
+    int64_t half_ms = longest_ms / 2;
+    return half_ms + (int64_t)random_below(random, (uint64_t)(longest_ms - half_ms) + 1);
+}
