@@ -49,6 +49,15 @@ size_t alloc_fault_off(void)
     return fault.failed;
 }
 
+size_t alloc_fault_sweep(void (*fail_at)(size_t n),
+                         size_t (*scenario)(void (*fail_at)(size_t n), size_t n))
+{
+    size_t n = 1;
+    while (scenario(fail_at, n) > 0)
+        n++;
+    return n;
+}
+
 size_t alloc_fault_seen(void)
 {
     return fault.seen;

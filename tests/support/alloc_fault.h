@@ -4,13 +4,7 @@
  * The linker sends every malloc, calloc and realloc of the program's own objects here: link the
  * test with alloc_fault.c and -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. Shared libraries keep
  * their own allocator and are not affected. The usual test runs the same scenario with the first,
- * second, third... allocation failing, until a run goes by in which none failed:
- *
- *     for (size_t n = 1, failed = 1; failed > 0; n++) {
- *         alloc_fault_after(n);
- *         scenario();
- *         failed = alloc_fault_off();
- *     }
+ * second, third... allocation failing, until a run goes by in which none failed: alloc_fault_sweep().
  *
  * Process-wide state, for single-threaded tests.
  */
@@ -30,6 +24,12 @@ void alloc_fault_spare(size_t size);
 
 /* Stops failing. Answers how many allocations failed since it was set. */
 size_t alloc_fault_off(void);
+
+/* Runs the scenario with 1, 2, 3… until a run in which nothing failed, and answers that number. The scenario
+ * calls `fail_at` (alloc_fault_after or alloc_fault_from) with it where memory is to run out, and answers
+ * alloc_fault_off(). */
+size_t alloc_fault_sweep(void (*fail_at)(size_t n),
+                         size_t (*scenario)(void (*fail_at)(size_t n), size_t n));
 
 /* How many allocations were asked for since counting last started. */
 size_t alloc_fault_seen(void);
