@@ -32,11 +32,7 @@ static void run(struct call_errand *errand, struct slice id, struct slice claim)
 static void read_claim(void *arg, const struct resp_value *reply)
 {
     struct call_errand *errand = arg;
-    if (errand->port->is_freed || !call_reply_claim(reply, &errand->claim))
-        call_errand_end(errand, CALL_UNAVAILABLE, NULL);
-    else if (errand->claim.len == 0)
-        call_errand_end(errand, CALL_NOT_FOUND, NULL);
-    else
+    if (call_errand_take_claim(errand, reply))
         run(errand, call_claim_id(&errand->claim), call_claim_key(&errand->claim));
 }
 

@@ -271,6 +271,17 @@ bool call_reply_claim(const struct resp_value *reply, struct call_claim *claim)
     return true;
 }
 
+bool call_errand_take_claim(struct call_errand *errand, const struct resp_value *reply)
+{
+    if (errand->port->is_freed || !call_reply_claim(reply, &errand->claim))
+        call_errand_end(errand, CALL_UNAVAILABLE, NULL);
+    else if (errand->claim.len == 0)
+        call_errand_end(errand, CALL_NOT_FOUND, NULL);
+    else
+        return true;
+    return false;
+}
+
 struct slice call_claim_text(const struct call_claim *claim)
 {
     return (struct slice){claim->bytes, claim->len};

@@ -113,6 +113,9 @@ bool call_reply_show(const struct resp_value *reply, struct call *call);
 /* A claim as a reply has it: false for what makes no sense; with len 0 there is none. */
 bool call_reply_claim(const struct resp_value *reply, struct call_claim *claim);
 
+/* Takes the claim that was read for an errand; false: there is none, and the errand has been ended. */
+bool call_errand_take_claim(struct call_errand *errand, const struct resp_value *reply);
+
 struct slice call_claim_text(const struct call_claim *claim);
 struct slice call_claim_key(const struct call_claim *claim); /* the random part */
 struct slice call_claim_id(const struct call_claim *claim);

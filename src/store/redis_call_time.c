@@ -18,11 +18,7 @@ static void renewed(void *arg, const struct resp_value *reply)
 static void read_claim(void *arg, const struct resp_value *reply)
 {
     struct call_errand *errand = arg;
-    if (errand->port->is_freed || !call_reply_claim(reply, &errand->claim))
-        call_errand_end(errand, CALL_UNAVAILABLE, NULL);
-    else if (errand->claim.len == 0)
-        call_errand_end(errand, CALL_NOT_FOUND, NULL);
-    else
+    if (call_errand_take_claim(errand, reply))
         call_run(errand->port, "renew", call_claim_id(&errand->claim),
                  REDIS_WORDS(call_claim_key(&errand->claim), errand->user, errand->device,
                              (struct slice){errand->conn, ULID_TEXT_LEN}),
