@@ -6,8 +6,11 @@
 #include "memory_pressure.h"
 #include "presence/presence_event.h"
 #include "presence/push.h"
+#include "rest/handover.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     HOUSEKEEPING_MS = 1000,
@@ -176,6 +179,14 @@ static void accepted(void *arg, int fd)
     http_session_accept(arg, fd);
 }
 
+/* Polling clients need it where several processes share the port; a server can do without. */
+static void open_passage(struct gateway *gateway)
+{
+    if (gateway->parts.board && !handover_open(&gateway->passage, &gateway->rest))
+        log_warn("passage_not_open", "gateway=%s error=%s", gateway->id,
+                 log_quote(slice_of(strerror(errno))));
+}
+
 bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_ERROR_TEXT_MAX])
 {
     const struct config_gateway *config = &gateway->parts.config->gateway;
@@ -185,6 +196,7 @@ bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_E
         .backlog = (int)config->listen_backlog,
         .unsent_bytes_max = config->socket_unsent_bytes_max,
     };
+    open_passage(gateway);
     return listener_open(&gateway->listener, &gateway->loop, &options, accepted, &gateway->rest,
                          error) &&
            gateway_backends_listen(gateway, error);

@@ -143,7 +143,7 @@ static bool compose_planes(struct gateway *gateway)
     gateway->rest.drain = gateway->parts.drain;
     gateway->rest.drain_arg = gateway->parts.drain_arg;
     gateway->rest.connections_max = gateway->parts.connections_max;
-    gateway->rest.worker = gateway->index;
+    gateway->rest.place.worker = (uint16_t)gateway->index;
     if (gateway->parts.board)
         handover_board_put(gateway->parts.board, gateway->index, &gateway->rest, &gateway->mailbox);
     gateway->rest.polling = &gateway->polling;
@@ -181,6 +181,7 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
     gateway->parts = *parts;
     gateway->index = index;
     gateway->listener.source.fd = -1;
+    gateway->passage.source.fd = -1;
     random_init_system(&gateway->random);
     encoder_init(&gateway->encoder);
     compose_identity(gateway);
@@ -207,6 +208,7 @@ void gateway_free(struct gateway **gateway)
     if (!freed)
         return;
     verifier_free(&freed->verifier);
+    passage_close(&freed->passage);
     mailbox_free(&freed->mailbox);
     request_inbox_free(&freed->ledger_inbox);
     gateway_backends_free(freed);

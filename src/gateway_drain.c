@@ -38,6 +38,7 @@ static void drain_route(struct table_node *node, void *arg)
 void gateway_drain_time_is_up(struct wheel_timer *timer)
 {
     struct gateway *gateway = CONTAINER_OF(timer, struct gateway, drain_deadline);
+    passage_close(&gateway->passage);
     http_session_close_all(&gateway->rest);
 }
 

@@ -16,6 +16,7 @@
 #include "rest/rest_context.h"
 #include "routing/delivery.h"
 #include "socket/listener.h"
+#include "socket/passage.h"
 
 /* Whether the state store may be told of the gateway: only while its id is its own. */
 enum gateway_claim { GATEWAY_UNCLAIMED, GATEWAY_CLAIMED, GATEWAY_LEAVING, GATEWAY_LEFT };
@@ -30,6 +31,7 @@ struct gateway {
     struct mailbox mailbox;
     struct stream_set streams;
     struct listener listener;
+    struct passage passage; /* from other processes on this port */
     struct encoder encoder;
     struct router router;
     struct bus *bus;

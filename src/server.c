@@ -140,7 +140,6 @@ static bool make_state(struct server *server)
         server->parts.fleet = fleet_make(config, error);
     server->parts.exchange = mailbox_exchange_make(server->parts.workers, server->parts.hash_seed);
     server->parts.exposition = calloc(1, sizeof(struct exposition));
-    server->parts.board = handover_board_make(server->parts.workers);
     return ((server->parts.embedded || server->parts.fleet) && server->parts.exchange &&
             server->parts.exposition && server->parts.board) ||
            fail("start", error);
@@ -196,6 +195,7 @@ static bool make_parts(struct server *server)
         .workers = count_workers(server->config),
         .started_at_ms = clock.wall_ms,
         .hash_seed = random_u64(&random),
+        .board = handover_board_make(count_workers(server->config), (uint32_t)random_u64(&random)),
         .drain = drain_by_signal,
         .claimed = claimed,
         .claimed_arg = server,

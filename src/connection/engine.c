@@ -3,16 +3,21 @@
 #include "base/base64url.h"
 
 enum {
-    SID_WORKER_BYTES = 2,
+    SID_PROCESS_BYTES = 4,
+    SID_PLACE_BYTES = SID_PROCESS_BYTES + 2,
     PING_KEY = 6, /* even, so it is no router_key() */
 };
 
-bool engine_make_sid(char out[ENGINE_SID_LEN], struct random *random, size_t worker)
+bool engine_make_sid(char out[ENGINE_SID_LEN], struct random *random,
+                     const struct engine_place *place)
 {
-    unsigned char bytes[SID_WORKER_BYTES + ENGINE_SID_RANDOM_BYTES] = {(unsigned char)(worker >> 8),
-                                                                       (unsigned char)worker};
+    unsigned char bytes[SID_PLACE_BYTES + ENGINE_SID_RANDOM_BYTES];
     struct buffer text = BUFFER_INIT;
-    random_bytes(random, bytes + SID_WORKER_BYTES, ENGINE_SID_RANDOM_BYTES);
+    for (unsigned i = 0; i < SID_PROCESS_BYTES; i++)
+        bytes[i] = (unsigned char)(place->process >> (24 - 8 * i));
+    bytes[SID_PROCESS_BYTES] = (unsigned char)(place->worker >> 8);
+    bytes[SID_PROCESS_BYTES + 1] = (unsigned char)place->worker;
+    random_bytes(random, bytes + SID_PLACE_BYTES, ENGINE_SID_RANDOM_BYTES);
     base64url_encode(&text, bytes, sizeof(bytes));
     bool made = !text.failed;
     if (made)
@@ -21,13 +26,16 @@ bool engine_make_sid(char out[ENGINE_SID_LEN], struct random *random, size_t wor
     return made;
 }
 
-bool engine_sid_worker(struct slice sid, size_t *worker)
+bool engine_sid_place(struct slice sid, struct engine_place *out)
 {
     unsigned char bytes[ENGINE_SID_LEN];
     size_t len;
     if (sid.len != ENGINE_SID_LEN || !base64url_decode(sid, bytes, &len))
         return false;
-    *worker = (size_t)bytes[0] << 8 | bytes[1];
+    *out = (struct engine_place){0};
+    for (unsigned i = 0; i < SID_PROCESS_BYTES; i++)
+        out->process = out->process << 8 | bytes[i];
+    out->worker = (uint16_t)(bytes[SID_PROCESS_BYTES] << 8 | bytes[SID_PROCESS_BYTES + 1]);
     return true;
 }
 

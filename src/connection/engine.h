@@ -40,8 +40,14 @@
 #include "connection/connection.h"
 #include "frame/engineio.h"
 
-/* A session id is 2 bytes that name the worker and 16 of chance, in base64url. */
-enum { ENGINE_SID_RANDOM_BYTES = 16, ENGINE_SID_LEN = 24, ENGINE_WORKERS_MAX = 65536 };
+/* A session id is 4 bytes that name the process, 2 that name its worker, and 16 of chance, in base64url. */
+enum { ENGINE_SID_RANDOM_BYTES = 16, ENGINE_SID_LEN = 30 };
+
+/* Where a session lives. */
+struct engine_place {
+    uint32_t process; /* by chance, anew at each start; clients see it */
+    uint16_t worker;
+};
 
 struct engine {
     int64_t ping_at_ms; /* the next ping; or, while a pong is awaited, when it comes too late */
@@ -58,10 +64,11 @@ enum engine_verdict {
 };
 
 /* False when memory is short. */
-bool engine_make_sid(char out[ENGINE_SID_LEN], struct random *random, size_t worker);
+bool engine_make_sid(char out[ENGINE_SID_LEN], struct random *random,
+                     const struct engine_place *place);
 
-/* The worker a session id names. False: it is no session id. */
-bool engine_sid_worker(struct slice sid, size_t *worker);
+/* The place a session id names. False: it is no session id. */
+bool engine_sid_place(struct slice sid, struct engine_place *out);
 
 /* Starts the engine over an open connection: makes it speak first. `upgrades`: the client may change to
  * a WebSocket. engine->sid is set by the caller. */

@@ -3,6 +3,8 @@
 #include "base/container.h"
 #include "connection/engine.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -12,12 +14,14 @@ struct handover_mail {
     struct http_parcel parcel;
 };
 
-struct handover_board *handover_board_make(size_t workers)
+struct handover_board *handover_board_make(size_t workers, uint32_t process)
 {
     struct handover_board *board =
         calloc(1, sizeof(*board) + workers * sizeof(struct handover_place));
-    if (board)
+    if (board) {
+        board->process = process;
         board->count = workers;
+    }
     return board;
 }
 
@@ -32,21 +36,20 @@ void handover_board_put(struct handover_board *board, size_t worker, struct rest
 {
     board->places[worker] = (struct handover_place){rest, mailbox};
     rest->board = board;
-    rest->worker = worker;
+    rest->place = (struct engine_place){board->process, (uint16_t)worker};
 }
 
-/* The other worker a request is for; NULL: it is for this one, or for any. */
-static const struct handover_place *place_of(const struct exchange *exchange)
+/* Whether a request is for a session that lives elsewhere, and where. */
+static bool is_elsewhere(const struct exchange *exchange, struct engine_place *place)
 {
-    const struct handover_board *board = exchange->context->board;
+    const struct rest_context *context = exchange->context;
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
-    size_t worker;
-    if (!board || !sid.len || !slice_is(exchange->head.target.path, "/socket.io/") ||
-        !engine_sid_worker(sid, &worker) || worker >= board->count ||
-        worker == exchange->context->worker)
-        return NULL;
-    return &board->places[worker];
+    return context->board && sid.len && slice_is(exchange->head.target.path, "/socket.io/") &&
+           engine_sid_place(sid, place) &&
+           (place->process != context->place.process || place->worker != context->place.worker);
 }
+
+/* ---- another worker ---- */
 
 static void open_mail(struct mail *mail, void *owner)
 {
@@ -56,23 +59,82 @@ static void open_mail(struct mail *mail, void *owner)
     free(taken);
 }
 
-bool handover_give(struct http_session *session)
+static bool give_to_worker(struct http_session *session, size_t worker)
 {
-    const struct handover_place *place = place_of(session->exchange);
-    if (!place || session->context->handlers->draining)
-        return false;
-    struct handover_mail *mail = malloc(sizeof(*mail));
+    const struct handover_board *board = session->context->board;
+    struct handover_mail *mail = worker < board->count ? malloc(sizeof(*mail)) : NULL;
     if (!mail)
         return false;
+    const struct handover_place *place = &board->places[worker];
     *mail = (struct handover_mail){.mail.open = open_mail, .to = place->rest};
     if (!http_session_pack(session, &mail->parcel)) {
         free(mail);
         return false;
     }
-    metrics_count(session->context->handlers->metrics, METRIC_HTTP_HANDOVERS);
     if (!mailbox_post(place->mailbox, &mail->mail)) {
         mail->to = session->context; /* back again, to be refused */
         open_mail(&mail->mail, NULL);
     }
     return true;
+}
+
+/* ---- another process ---- */
+
+static struct slice passage_name(char out[PASSAGE_NAME_BYTES_MAX], const struct engine_place *place)
+{
+    int len = snprintf(out, PASSAGE_NAME_BYTES_MAX, "rollcall-%08" PRIx32 "-%u", place->process,
+                       place->worker);
+    return (struct slice){out, (size_t)len};
+}
+
+static void moved_in(void *arg, int fd, struct slice bytes)
+{
+    http_session_accept_moved(arg, fd, bytes);
+}
+
+bool handover_open(struct passage *passage, struct rest_context *rest)
+{
+    char name[PASSAGE_NAME_BYTES_MAX];
+    return passage_open(passage, rest->handlers->loop, passage_name(name, &rest->place), moved_in,
+                        rest);
+}
+
+/* Our own descriptor goes without a word to the peer. It is detached first: closing takes no descriptor out
+ * of epoll that another process has as well. */
+static void let_go(struct stream *stream)
+{
+    int fd;
+    struct tls_session *tls;
+    if (stream_detach(stream, &fd, &tls))
+        close(fd);
+}
+
+/* The other process reads the head once more, as if it had come there. */
+static bool give_to_process(struct http_session *session, const struct engine_place *place)
+{
+    char name[PASSAGE_NAME_BYTES_MAX];
+    struct buffer bytes = BUFFER_BOUNDED(PASSAGE_BYTES_MAX);
+    if (session->stream.tls || session->stream.closing || session->stream.failed)
+        return false;
+    buffer_append_slice(&bytes, buffer_slice(&session->exchange->head_bytes));
+    buffer_append_slice(&bytes, buffer_slice(&session->in));
+    bool given = !bytes.failed && passage_send(passage_name(name, place), session->stream.source.fd,
+                                               buffer_slice(&bytes));
+    buffer_free(&bytes);
+    if (given)
+        let_go(&session->stream);
+    return given;
+}
+
+bool handover_give(struct http_session *session)
+{
+    struct engine_place place;
+    const struct rest_context *context = session->context;
+    if (context->handlers->draining || !is_elsewhere(session->exchange, &place))
+        return false;
+    bool given = place.process == context->place.process ? give_to_worker(session, place.worker)
+                                                         : give_to_process(session, &place);
+    if (given)
+        metrics_count(context->handlers->metrics, METRIC_HTTP_HANDOVERS);
+    return given;
 }

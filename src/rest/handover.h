@@ -1,25 +1,34 @@
 /*
- * Handing an HTTP connection over to the worker its request is for.
+ * Handing an HTTP connection over to the worker its request is for, of this process or of another.
  *
- * The kernel spreads connections over workers as it likes, while an Engine.IO session lives on one. Its
- * id names the worker (connection/engine.h); a request that reaches another is moved there with its
- * socket, its TLS session and the bytes read so far, before its body is read, and stays: the next request
- * on that connection is most likely for the same session.
+ * The kernel spreads connections over all who share a port as it likes, while an Engine.IO session lives on
+ * one worker of one process. Its id names both (connection/engine.h); a request that reaches another is
+ * moved before its body is read, and stays: the next request on that connection is most likely for the
+ * same session.
  *
  *   start_exchange() ──handover_give()──► mailbox of the other worker ──► http_session_unpack()
+ *                         │                 with socket, TLS session and the bytes read so far
+ *                         └──► passage of the other process's worker ──► http_session_accept_moved()
+ *                                with socket and bytes; a TLS session cannot leave its process
  *
  * A board lists the workers of a process. It is filled while they are made and only read once they run,
- * so it needs no lock. Bounded by the mailbox; when that is full the request stays and is refused like
- * any with an unknown session.
+ * so it needs no lock. Other processes are listed nowhere: the passage of a worker is called by its place
+ * (socket/passage.h), and where nobody has that name any more the session has gone with its process.
+ *
+ * Bounded by mailbox and passage. What cannot be handed over stays and is refused like any request with an
+ * unknown session, and a client then opens a new one. While a process drains it gives nothing away;
+ * what other processes bring for sessions it still has it takes until its time is up.
  */
 #ifndef ROLLCALL_REST_HANDOVER_H
 #define ROLLCALL_REST_HANDOVER_H
 
 #include "rest/http_session.h"
 #include "socket/mailbox.h"
+#include "socket/passage.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct handover_place {
     struct rest_context *rest;
@@ -27,17 +36,22 @@ struct handover_place {
 };
 
 struct handover_board {
+    uint32_t process; /* its name in session ids */
     size_t count;
     struct handover_place places[];
 };
 
 /* NULL when memory is short. */
-struct handover_board *handover_board_make(size_t workers);
+struct handover_board *handover_board_make(size_t workers, uint32_t process);
 void handover_board_free(struct handover_board **board);
 
 /* Says where a worker is, and to it where the others are. Before any of them runs. */
 void handover_board_put(struct handover_board *board, size_t worker, struct rest_context *rest,
                         struct mailbox *mailbox);
+
+/* Opens a worker's passage, by which other processes bring what is for it; the caller closes it. False,
+ * with errno: they cannot, all else works. */
+bool handover_open(struct passage *passage, struct rest_context *rest);
 
 /* Moves the connection of a request whose head was just read, if it is for another worker. True: it has
  * gone, the session with it. */

@@ -326,6 +326,21 @@ void http_session_unpack(struct rest_context *context, struct http_parcel *parce
     start_body(session);
 }
 
+void http_session_accept_moved(struct rest_context *context, int fd, struct slice bytes)
+{
+    struct http_session *session = open_session(context, fd, NULL, true);
+    if (!session) {
+        metrics_count(context->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
+        close(fd);
+        return;
+    }
+    buffer_append_slice(&session->in, bytes);
+    if (session->in.failed)
+        stream_close(&session->stream);
+    else
+        read_on(session);
+}
+
 void http_session_drain(struct rest_context *context)
 {
     for (struct list *at = context->https.next; at != &context->https; at = at->next)

@@ -34,7 +34,8 @@ struct http_session {
     bool close_after; /* the answer is the last */
 };
 
-/* A connection between two workers (handover.h): the head of a request is read, its body is not. */
+/* A connection between two workers of a process (handover.h): the head of a request is read, its body is
+ * not. */
 struct http_parcel {
     int fd;
     struct tls_session *tls;
@@ -47,6 +48,10 @@ bool http_session_pack(struct http_session *session, struct http_parcel *parcel)
 
 /* Goes on with it on this worker; closes it when that has no room. Takes what the parcel holds. */
 void http_session_unpack(struct rest_context *context, struct http_parcel *parcel);
+
+/* A connection from another process, with what it read there: from the head of a request on. Takes the
+ * descriptor; closes it when there is no room. */
+void http_session_accept_moved(struct rest_context *context, int fd, struct slice bytes);
 
 /* Queues an answer's bytes (head and body) and goes on with the next request, or closes. */
 void http_session_answered(struct http_session *session, bool close_after);

@@ -188,7 +188,7 @@ void polling_open(struct exchange *exchange, const struct socketio_handshake *ha
         handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY, "too many sessions are being opened");
         return;
     }
-    if (engine_make_sid(sid, handlers->random, rest->worker))
+    if (engine_make_sid(sid, handlers->random, &rest->place))
         polling = calloc(1, sizeof(*polling));
     if (polling)
         polling->session = socketio_session_open_on(handlers, &TRANSPORT, &named);

@@ -4,6 +4,7 @@
 
 #include "auth/jwt_sign.h"
 #include "base/list.h"
+#include "connection/engine.h"
 #include "handler/context.h"
 #include "metrics/exposition.h"
 #include "rest/sender_rates.h"
@@ -27,7 +28,7 @@ struct rest_context {
     size_t connections_max; /* of this worker, all kinds */
     struct sender_rates sender_rates;
     const struct handover_board *board; /* the workers of the process; NULL: this one alone */
-    size_t worker;                      /* which of them this is */
+    struct engine_place place;          /* which of them this is */
     struct polling_set *polling;        /* Engine.IO sessions without a WebSocket */
     bool shedding;                      /* memory is short: nobody new */
 };

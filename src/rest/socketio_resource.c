@@ -30,7 +30,7 @@ static void open_websocket(struct exchange *exchange, const struct socketio_hand
     if (!handshake_check(&exchange, accept))
         return;
     named.sid = (struct slice){sid, sizeof(sid)};
-    if (engine_make_sid(sid, handlers->random, exchange->context->worker) &&
+    if (engine_make_sid(sid, handlers->random, &exchange->context->place) &&
         socketio_session_open(handlers, &exchange->session->stream,
                               handshake_greeting(greeting, exchange, accept), &named))
         handshake_end(&exchange);

@@ -1,6 +1,6 @@
 /** Polling on several workers: every request may reach another one, and the session does not mind. */
 import assert from 'node:assert/strict';
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, devToken, eventually, rest } from './support/client.mjs';
 import { befriend, people } from './support/people.mjs';
@@ -8,7 +8,7 @@ import { startServer } from './support/server.mjs';
 import {
   closeAllSocketIo,
   connectSocketIo,
-  enginePath,
+  engineSend,
   EngineSession,
   SEPARATOR,
   TRANSPORTS,
@@ -29,22 +29,7 @@ afterEach(() => {
   closeAllSocketIo();
 });
 
-/** A request on a connection of its own, or of `agent`. */
-function send(sid, { method = 'GET', body, agent = new Agent({ keepAlive: false }) } = {}) {
-  return new Promise((resolve, reject) => {
-    const options = { method, agent, host: '127.0.0.1', port: server.port };
-    const sent = request({ ...options, path: enginePath({ sid }) }, (response) => {
-      let text = '';
-      response.setEncoding('utf8');
-      response.on('data', (piece) => {
-        text += piece;
-      });
-      response.on('end', () => resolve({ status: response.statusCode, text }));
-    });
-    sent.on('error', reject);
-    sent.end(body);
-  });
-}
+const send = (sid, options) => engineSend(server, sid, options);
 
 test('a session is served by whichever worker its requests reach', async () => {
   const session = await EngineSession.start(server);

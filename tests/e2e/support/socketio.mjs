@@ -3,7 +3,8 @@
  * Engine.IO by hand, for what a proper client would never send; and the npm server, to make sure that
  * what a test expects is what the reference does.
  */
-import { createServer } from 'node:http';
+import { createServer, request } from 'node:http';
+import { request as secureRequest } from 'node:https';
 import { once } from 'node:events';
 import { Server } from 'socket.io';
 import { io } from 'socket.io-client';
@@ -154,6 +155,24 @@ export async function engineRequest(server, { method = 'GET', query, body, heade
     if (value === 'undefined') url.searchParams.delete(name);
   const response = await fetch(url, { method, body, headers, signal });
   return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+/** The same for a session, on a connection of its own, or of `agent`; a certificate may be anybody's. */
+export function engineSend(server, sid, { method = 'GET', body, agent = false } = {}) {
+  const url = new URL(enginePath({ sid }), server.url);
+  const open = url.protocol === 'https:' ? secureRequest : request;
+  return new Promise((resolve, reject) => {
+    const sent = open(url, { method, agent, rejectUnauthorized: false }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (piece) => {
+        text += piece;
+      });
+      response.on('end', () => resolve({ status: response.statusCode, text }));
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
 }
 
 /** A polling session made by hand. */
