@@ -1,18 +1,15 @@
 /** https and wss, with certificates made for the occasion. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { connect as tlsConnect } from 'node:tls';
-import { promisify } from 'node:util';
+import { certificateSettings, makeCertificate } from './support/certificate.mjs';
 import { closeAll, connect, eventually, openSocket, SOON_MS, within } from './support/client.mjs';
 import { destroyAll, HANDSHAKE, rawConnect, RawSocket, request } from './support/raw.mjs';
 import { startServer } from './support/server.mjs';
-
-const run = promisify(execFile);
 
 /** A system that allows what is old, so that only the server's own minimum can refuse it. */
 const LAX_POLICY = `openssl_conf = main
@@ -31,15 +28,14 @@ let token;
 
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'rollcall-tls-'));
-  await makeCertificate('first');
+  await makeCertificate(directory, 'first');
   const policy = join(directory, 'openssl.cnf');
   await writeFile(policy, LAX_POLICY);
   server = await startServer({
     args: ['--workers', '1'],
     env: { OPENSSL_CONF: policy },
     settings: {
-      'gateway.tls.certificate_file': join(directory, 'certificate.pem'),
-      'gateway.tls.key_file': join(directory, 'key.pem'),
+      ...certificateSettings(directory),
       'gateway.http.header_timeout_seconds': 1.5,
       'gateway.max_frame_bytes': 4 << 20,
       'gateway.backpressure.outbound.max_buffer_bytes': 16 << 20,
@@ -56,17 +52,6 @@ afterEach(() => {
   closeAll();
   destroyAll();
 });
-
-/** Puts a certificate of this name, and its key, in their places at once. */
-async function makeCertificate(name) {
-  const [certificate, key] = [join(directory, `${name}.crt`), join(directory, `${name}.key`)];
-  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-  const subject = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1'];
-  const files = ['-keyout', key, '-out', certificate];
-  await run('openssl', ['req', '-x509', ...kind, ...subject, ...files, '-days', '2']);
-  await rename(key, join(directory, 'key.pem'));
-  await rename(certificate, join(directory, 'certificate.pem'));
-}
 
 const certificate = () => readFile(join(directory, 'certificate.pem'));
 
@@ -186,7 +171,7 @@ test('SIGHUP brings a new certificate to new connections and drops nobody', asyn
   assert.equal(nameSeen(before), 'first');
   const client = await openSecure('tess');
 
-  await makeCertificate('second');
+  await makeCertificate(directory, 'second');
   await reload('event=reloaded');
   await eventually(async () => nameSeen(await secure()) === 'second', 'new certificate');
   assert.equal((await client.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
@@ -198,7 +183,7 @@ test('SIGHUP brings a new certificate to new connections and drops nobody', asyn
   await reload('tls_not_reloaded');
   assert.equal(nameSeen(await secure()), 'second');
   assert.equal((await client.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
-  await makeCertificate('third');
+  await makeCertificate(directory, 'third');
   await reload('event=reloaded');
   await eventually(async () => nameSeen(await secure()) === 'third', 'next certificate');
 });
