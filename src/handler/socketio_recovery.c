@@ -201,7 +201,7 @@ static size_t list_events(const struct backlog *backlog,
     size_t count = backlog ? backlog->count : 0;
     for (size_t i = 0; i < count; i++) {
         const struct blob *blob = backlog_at(backlog, i);
-        events[i] = (struct recovery_event){encoder_offset_of(blob), {blob->bytes, blob->len}};
+        events[i] = (struct recovery_event){encoder_offset_of(blob), 0, {blob->bytes, blob->len}};
     }
     return count;
 }

@@ -197,9 +197,8 @@ static void keep_for_the_cut(const struct sending *sending, const struct slice *
                                          .relay = {.name = sending->name,
                                                    .fields = buffer_slice(&sending->fields)}});
     if (blob)
-        recovery_append(
-            delivery->recovery, users, count,
-            &(struct recovery_event){encoder_offset_of(blob), {blob->bytes, blob->len}});
+        recovery_append(delivery->recovery, users, count,
+                        &(struct recovery_event){RECOVERY_MISSED, 0, {blob->bytes, blob->len}});
     blob_drop(&blob);
 }
 

@@ -26,6 +26,7 @@ struct parked_user {
 struct kept_event {
     struct list of_session;
     uint64_t offset;
+    uint64_t id;
     size_t len;
     char frames[];
 };
@@ -38,6 +39,7 @@ struct parked {
     size_t event_count;
     size_t event_bytes;
     uint64_t floor;
+    uint64_t ceiling;
     int64_t until_ms;
     struct slice pid; /* these three behind the struct */
     struct slice sid;
@@ -85,15 +87,26 @@ static void trim_events(struct parked *parked)
     }
 }
 
+static bool has_event(const struct parked *parked, uint64_t id)
+{
+    for (struct list *at = parked->events.next; id && at != &parked->events; at = at->next)
+        if (CONTAINER_OF(at, struct kept_event, of_session)->id == id)
+            return true;
+    return false;
+}
+
 /* What there is no memory for is lost, and with it all that came before. */
 static void keep_event(struct parked *parked, const struct recovery_event *event)
 {
+    if (has_event(parked, event->id))
+        return;
     struct kept_event *kept = malloc(sizeof(*kept) + event->frames.len);
     if (!kept) {
-        parked->floor = UINT64_MAX;
+        parked->floor = RECOVERY_MISSED;
         return;
     }
     kept->offset = event->offset;
+    kept->id = event->id;
     kept->len = event->frames.len;
     memcpy(kept->frames, event->frames.data, event->frames.len);
     list_append(&parked->events, &kept->of_session);
@@ -185,6 +198,7 @@ static struct parked *make_parked(const struct recovery_record *record)
         parked->topics[i] = copy(&at, record->topics[i]);
     parked->topic_count = topics;
     parked->floor = record->floor;
+    parked->ceiling = record->ceiling;
     list_init(&parked->events);
     for (size_t i = 0; i < record->event_count; i++)
         keep_event(parked, &record->events[i]);
@@ -228,6 +242,17 @@ static bool is_empty(struct recovery_store *store)
     return atomic_load(&port_of(store)->shared->count) == 0;
 }
 
+static bool expects(struct recovery_store *store, struct slice user_id)
+{
+    struct memory_recovery *shared = port_of(store)->shared;
+    if (is_empty(store))
+        return false;
+    pthread_mutex_lock(&shared->lock);
+    bool found = find_user(shared, user_id) != NULL;
+    pthread_mutex_unlock(&shared->lock);
+    return found;
+}
+
 static void append(struct recovery_store *store, const struct slice *user_ids, size_t count,
                    const struct recovery_event *event)
 {
@@ -265,7 +290,8 @@ static size_t events_beyond(const struct parked *parked, uint64_t offset,
     for (struct list *at = parked->events.next; at != &parked->events; at = at->next) {
         struct kept_event *kept = CONTAINER_OF(at, struct kept_event, of_session);
         if (kept->offset > offset)
-            events[count++] = (struct recovery_event){kept->offset, {kept->frames, kept->len}};
+            events[count++] =
+                (struct recovery_event){kept->offset, kept->id, {kept->frames, kept->len}};
     }
     return count;
 }
@@ -295,6 +321,7 @@ static void take(struct recovery_store *store, struct slice user_id, struct slic
                       .pid = parked->pid,
                       .sid = parked->sid,
                       .floor = parked->floor,
+                      .ceiling = parked->ceiling,
                       .events = events,
                       .event_count = events_beyond(parked, offset, events),
                       .topics = parked->topics,
@@ -312,7 +339,13 @@ static void free_port(struct recovery_store *store)
 }
 
 static const struct recovery_store_operations OPERATIONS = {
-    .park = park, .is_empty = is_empty, .append = append, .take = take, .free = free_port};
+    .park = park,
+    .is_empty = is_empty,
+    .expects = expects,
+    .append = append,
+    .take = take,
+    .free = free_port,
+};
 
 struct recovery_store *memory_recovery_store(struct memory_recovery *recovery,
                                              const struct clock *clock)
@@ -320,7 +353,7 @@ struct recovery_store *memory_recovery_store(struct memory_recovery *recovery,
     struct memory_recovery_port *port = malloc(sizeof(*port));
     if (!port)
         return NULL;
-    *port = (struct memory_recovery_port){{&OPERATIONS}, recovery, clock};
+    *port = (struct memory_recovery_port){{.operations = &OPERATIONS}, recovery, clock};
     return &port->store;
 }
 

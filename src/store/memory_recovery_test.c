@@ -1,182 +1,114 @@
-/* Sessions that wait to be recovered: what is kept, for whom, how long, and what is given back. */
+/* The memory backend against the suite that every backend must pass; and what is its own. */
+#include "conformance/recovery_store_suite.h"
 #include "store/memory_recovery.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <cmocka.h>
 
 enum { WINDOW_MS = 1000 };
 
-static struct clock now;
-static struct memory_recovery *recovery;
-static struct recovery_store *store;
+struct memory_backend {
+    struct clock clock;
+    struct memory_recovery *recovery;
+};
 
-/* What the last take() gave. */
-static bool given;
-static char events[4096];
-static size_t event_count;
-static char sid[64];
+static struct memory_backend the_backend;
 
-static int open_store(void **unused)
+static void start(void *context)
 {
-    (void)unused;
-    now = (struct clock){.now_ms = 5000, .wall_ms = 5000};
-    recovery = memory_recovery_make(WINDOW_MS, 7);
-    store = memory_recovery_store(recovery, &now);
-    return recovery && store ? 0 : -1;
+    struct memory_backend *backend = context;
+    backend->clock = (struct clock){.now_ms = 5000, .wall_ms = 5000};
+    backend->recovery = memory_recovery_make(WINDOW_MS, 7);
+    assert_non_null(backend->recovery);
 }
 
-static int close_store(void **unused)
+static struct recovery_store *port(void *context)
 {
-    (void)unused;
-    recovery_store_free(&store);
-    memory_recovery_free(&recovery);
-    return 0;
+    struct memory_backend *backend = context;
+    struct recovery_store *store = memory_recovery_store(backend->recovery, &backend->clock);
+    assert_non_null(store);
+    return store;
 }
 
-static void taken(void *arg, const struct recovery_record *record)
+static void stop(void *context)
 {
-    (void)arg;
-    given = record != NULL;
-    events[0] = '\0';
-    event_count = record ? record->event_count : 0;
-    for (size_t i = 0; i < event_count && i < 8; i++)
-        snprintf(events + strlen(events), sizeof(events) - strlen(events), "%.*s ",
-                 SLICE_FORMAT(record->events[i].frames));
-    if (record)
-        snprintf(sid, sizeof(sid), "%.*s", SLICE_FORMAT(record->sid));
+    memory_recovery_free(&((struct memory_backend *)context)->recovery);
 }
 
-static void take(const char *user, const char *pid, uint64_t offset)
+static void pass(void *context, int64_t duration_ms)
 {
-    recovery_take(store, slice_of(user), slice_of(pid), offset, taken, NULL);
+    ((struct memory_backend *)context)->clock.now_ms += duration_ms;
 }
 
-static void park(const char *user, const char *pid)
+/* ---- what is its own ---- */
+
+static void note(void *arg, const struct recovery_record *record)
 {
-    const struct recovery_event sent = {10, SLICE("ten")};
-    const struct slice topics[] = {SLICE("presence:bob"), SLICE("chat:c:presence")};
+    *(bool *)arg = record != NULL;
+}
+
+static bool take(struct recovery_store *store, const char *user)
+{
+    bool found = false;
+    recovery_take(store, slice_of(user), SLICE("secret"), 0, note, &found);
+    return found;
+}
+
+static void park(struct recovery_store *store, const char *user)
+{
     recovery_park(store, &(struct recovery_record){.user_id = slice_of(user),
-                                                   .pid = slice_of(pid),
-                                                   .sid = SLICE("public"),
-                                                   .events = &sent,
-                                                   .event_count = 1,
-                                                   .topics = topics,
-                                                   .topic_count = 2});
+                                                   .pid = SLICE("secret"),
+                                                   .sid = SLICE("public")});
 }
 
-static void append(const char *user, uint64_t offset, const char *frames)
-{
-    struct slice users[] = {SLICE("nobody"), slice_of(user)};
-    recovery_append(store, users, 2, &(struct recovery_event){offset, slice_of(frames)});
-}
-
-static void what_came_before_and_after_the_cut_is_given_back_once(void **unused)
+static void empty_is_known_without_looking(void **unused)
 {
     (void)unused;
+    start(&the_backend);
+    struct recovery_store *store = port(&the_backend);
     assert_true(recovery_is_empty(store));
-    park("ann", "secret");
+    park(store, "ann");
     assert_false(recovery_is_empty(store));
-    append("ann", 11, "eleven");
-    append("bob", 12, "not hers");
-    take("ann", "secret", 9);
-    assert_true(given);
-    assert_string_equal(events, "ten eleven ");
-    assert_string_equal(sid, "public");
+    assert_true(take(store, "ann"));
     assert_true(recovery_is_empty(store));
-    take("ann", "secret", 9);
-    assert_false(given);
+    recovery_store_free(&store);
+    stop(&the_backend);
 }
 
-static void what_the_client_has_is_not_given_again(void **unused)
+static void a_process_keeps_so_many_sessions(void **unused)
 {
     (void)unused;
-    park("ann", "secret");
-    append("ann", 11, "eleven");
-    take("ann", "secret", 10);
-    assert_string_equal(events, "eleven ");
-}
-
-static void only_the_private_id_and_the_user_open_it(void **unused)
-{
-    (void)unused;
-    park("ann", "secret");
-    take("eve", "secret", 10);
-    assert_false(given);
-    take("ann", "guess", 10);
-    assert_false(given);
-    take("ann", "secret", 10);
-    assert_true(given);
-}
-
-static void after_the_window_it_is_gone(void **unused)
-{
-    (void)unused;
-    park("ann", "secret");
-    now.now_ms += WINDOW_MS;
-    take("ann", "secret", 10);
-    assert_false(given);
-    assert_true(recovery_is_empty(store));
-}
-
-/* Better nothing than a part of it. */
-static void what_is_no_longer_whole_is_not_recovered(void **unused)
-{
-    (void)unused;
-    park("ann", "secret");
-    for (uint64_t i = 0; i < RECOVERY_EVENTS_MAX; i++)
-        append("ann", 11 + i, "x");
-    take("ann", "secret", 9); /* the tenth had to go */
-    assert_false(given);
-    park("ann", "secret");
-    for (uint64_t i = 0; i < RECOVERY_EVENTS_MAX; i++)
-        append("ann", 11 + i, "x");
-    take("ann", "secret", 10);
-    assert_true(given);
-    assert_int_equal(event_count, RECOVERY_EVENTS_MAX);
-}
-
-static void bytes_are_bounded_too(void **unused)
-{
-    (void)unused;
-    static char large[RECOVERY_EVENT_BYTES_MAX / 2 + 1];
-    memset(large, 'x', sizeof(large) - 1);
-    park("ann", "secret");
-    append("ann", 11, large);
-    append("ann", 12, large);
-    append("ann", 13, large);
-    take("ann", "secret", 10);
-    assert_false(given);
-}
-
-static void the_oldest_of_too_many_makes_room(void **unused)
-{
-    (void)unused;
-    char pid[16];
-    for (int i = 0; i <= RECOVERY_USER_SESSIONS_MAX; i++) {
-        snprintf(pid, sizeof(pid), "%d", i);
-        park("ann", pid);
+    start(&the_backend);
+    struct recovery_store *store = port(&the_backend);
+    char user[16];
+    for (int i = 0; i <= MEMORY_RECOVERY_SESSIONS_MAX; i++) {
+        snprintf(user, sizeof(user), "user-%d", i);
+        park(store, user);
     }
-    take("ann", "0", 10);
-    assert_false(given);
-    take("ann", "1", 10);
-    assert_true(given);
+    assert_false(take(store, "user-0"));
+    assert_true(take(store, "user-1"));
+    recovery_store_free(&store);
+    stop(&the_backend);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_store, close_store)
-    const struct CMUnitTest tests[] = {
-        TEST(what_came_before_and_after_the_cut_is_given_back_once),
-        TEST(what_the_client_has_is_not_given_again),
-        TEST(only_the_private_id_and_the_user_open_it),
-        TEST(after_the_window_it_is_gone),
-        TEST(what_is_no_longer_whole_is_not_recovered),
-        TEST(bytes_are_bounded_too),
-        TEST(the_oldest_of_too_many_makes_room),
+    const struct recovery_store_suite_backend backend = {
+        .name = "memory_recovery",
+        .context = &the_backend,
+        .window_ms = WINDOW_MS,
+        .start = start,
+        .port = port,
+        .stop = stop,
+        .pass = pass,
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(empty_is_known_without_looking),
+        cmocka_unit_test(a_process_keeps_so_many_sessions),
+    };
+    return recovery_store_suite_run(&backend) +
+           cmocka_run_group_tests_name("memory_recovery_own", tests, NULL, NULL);
 }

@@ -6,9 +6,20 @@
  *                     ▼ or the window is over, or there are too many
  *                    gone
  *
- * An event is frames, as they would have gone to the socket, and an offset: a number that grows. Who comes
- * back gets what is kept beyond the offset it names; if something beyond it is no longer kept, there is
- * nothing to recover and the session starts anew.
+ * An event is frames, as they would have gone to the socket, and an offset: a number that grows from one
+ * event of a connection to the next. Who comes back gets what is kept beyond the offset it names; if something
+ * beyond it is no longer kept, there is nothing to recover and the session starts anew. What is appended has
+ * come after the cut and was missed in any case: its offset is RECOVERY_MISSED. An event that comes twice, by
+ * its id, is kept once.
+ *
+ * No event falls between two chairs:
+ *
+ *   looked up before the cut, received after it   recovery_expects(): the worker that parked appends it
+ *   sent while the session is parked              the sender appends it
+ *   sent while it is being taken                  the lease of who comes back is open by then, so it arrives
+ *                                                 there: recovery_expects(), and it joins what is taken
+ *
+ * So an event may be both appended and delivered; whoever takes a session tells by the id.
  *
  * Contract of take(): asynchronous; the completion runs exactly once, on the calling worker's thread,
  * possibly before the call returns. Arguments are borrowed for the call, results for the completion. What
@@ -32,8 +43,11 @@ enum {
     RECOVERY_USER_SESSIONS_MAX = 16, /* parked of one user */
 };
 
+#define RECOVERY_MISSED UINT64_MAX
+
 struct recovery_event {
     uint64_t offset;
+    uint64_t id; /* 0: it is like no other */
     struct slice frames;
 };
 
@@ -42,6 +56,7 @@ struct recovery_record {
     struct slice pid; /* the client's private id, a secret */
     struct slice sid; /* the one it is known by */
     uint64_t floor;   /* events up to this offset are not kept */
+    uint64_t ceiling; /* no event of the connection had an offset beyond */
     const struct recovery_event *events;
     size_t event_count;
     const struct slice *topics; /* what it was subscribed to */
@@ -53,16 +68,19 @@ struct recovery_store;
 struct recovery_store_operations {
     void (*park)(struct recovery_store *store, const struct recovery_record *record);
     bool (*is_empty)(struct recovery_store *store);
+    bool (*expects)(struct recovery_store *store, struct slice user_id);
     void (*append)(struct recovery_store *store, const struct slice *user_ids, size_t count,
                    const struct recovery_event *event);
     void (*take)(struct recovery_store *store, struct slice user_id, struct slice pid,
                  uint64_t offset, void (*done)(void *arg, const struct recovery_record *record),
                  void *arg);
+    void (*disturb)(struct recovery_store *store); /* NULL: nothing disturbs it */
     void (*free)(struct recovery_store *store);
 };
 
 struct recovery_store {
     const struct recovery_store_operations *operations;
+    bool is_shared; /* with other processes: what is parked outlives this one */
 };
 
 /* Keeps a session for the window. */
@@ -71,10 +89,18 @@ static inline void recovery_park(struct recovery_store *store, const struct reco
     store->operations->park(store, record);
 }
 
-/* Whether nobody is parked, as far as is known: then events need not be offered. */
+/* Whether nobody is parked whom only this store knows: then events need not be offered for all, only for those
+ * of whom the state store says that they have a session parked (struct state_routes). */
 static inline bool recovery_is_empty(struct recovery_store *store)
 {
     return store->operations->is_empty(store);
+}
+
+/* Whether an event that arrived here for this user may belong to a session that was parked here a moment ago,
+ * or is being taken here: then it is to be appended. */
+static inline bool recovery_expects(struct recovery_store *store, struct slice user_id)
+{
+    return store->operations->expects(store, user_id);
 }
 
 /* Adds an event to every parked session of these users. */
@@ -92,6 +118,13 @@ static inline void recovery_take(struct recovery_store *store, struct slice user
                                  void *arg)
 {
     store->operations->take(store, user_id, pid, offset, done, arg);
+}
+
+/* Events went by that may not have been appended: what is parked now cannot be taken here any more. */
+static inline void recovery_disturb(struct recovery_store *store)
+{
+    if (store->operations->disturb)
+        store->operations->disturb(store);
 }
 
 static inline void recovery_store_free(struct recovery_store **store)

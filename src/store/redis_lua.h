@@ -1,4 +1,4 @@
-/* The scripts in store/lua/ that keep typing, circles and calls, as terminated texts. */
+/* The scripts in store/lua/ that keep typing, circles, calls and parked sessions, as terminated texts. */
 #ifndef ROLLCALL_STORE_REDIS_LUA_H
 #define ROLLCALL_STORE_REDIS_LUA_H
 
@@ -6,5 +6,6 @@ extern const char REDIS_LUA_TYPING[];
 extern const char REDIS_LUA_CIRCLE[];
 extern const char REDIS_LUA_CALLS[];
 extern const char REDIS_LUA_CLAIM[];
+extern const char REDIS_LUA_RECOVERY[];
 
 #endif

@@ -1,0 +1,293 @@
+/* The Redis backend, on one server and on a cluster, against the suite that every backend must pass; and what
+ * is its own. */
+#include "conformance/recovery_store_suite.h"
+#include "store/redis_recovery.h"
+#include "support/redis_fleet.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WINDOW_MS = 60000 };
+
+struct redis_backend {
+    struct redis_fleet fleet;
+    struct clock clock;
+    size_t ports;
+};
+
+static struct redis_backend the_backend;
+
+static void start(void *context)
+{
+    struct redis_backend *backend = context;
+    backend->clock = (struct clock){.now_ms = 10, .wall_ms = 1700000000000};
+    backend->ports = 0;
+    redis_fleet_empty(&backend->fleet);
+}
+
+static struct recovery_store *make(struct redis_backend *backend, size_t client)
+{
+    struct recovery_store *store = redis_recovery_make(
+        &(struct redis_recovery_options){.client = backend->fleet.clients[client],
+                                         .window_ms = WINDOW_MS,
+                                         .clock = &backend->clock,
+                                         .script_clock = &backend->clock});
+    assert_non_null(store);
+    return store;
+}
+
+static struct recovery_store *port(void *context)
+{
+    struct redis_backend *backend = context;
+    return make(backend, backend->ports++ % REDIS_FLEET_CLIENTS);
+}
+
+static void settle(void *context)
+{
+    /* twice: a script may be asked for */
+    redis_fleet_settle(&((struct redis_backend *)context)->fleet, 2);
+}
+
+static void pass(void *context, int64_t duration_ms)
+{
+    struct redis_backend *backend = context;
+    backend->clock.wall_ms += duration_ms;
+    backend->clock.now_ms += duration_ms;
+}
+
+/* ---- what is its own ---- */
+
+struct answers {
+    size_t count;
+    size_t found;
+    char events[64];
+};
+
+static void note(void *arg, const struct recovery_record *record)
+{
+    struct answers *answers = arg;
+    answers->count++;
+    answers->found += record != NULL;
+    answers->events[0] = '\0';
+    for (size_t i = 0; record && i < record->event_count; i++)
+        snprintf(answers->events + strlen(answers->events),
+                 sizeof(answers->events) - strlen(answers->events), "%.*s ",
+                 SLICE_FORMAT(record->events[i].frames));
+}
+
+static int set_up(void **state)
+{
+    start(&the_backend);
+    *state = &the_backend;
+    return 0;
+}
+
+static void park(struct recovery_store *store)
+{
+    const struct recovery_event sent = {10, 1010, SLICE("ten")};
+    recovery_park(store, &(struct recovery_record){.user_id = SLICE("ann"),
+                                                   .pid = SLICE("secret"),
+                                                   .sid = SLICE("public"),
+                                                   .events = &sent,
+                                                   .event_count = 1});
+}
+
+static void append(struct recovery_store *store, uint64_t id, const char *frames)
+{
+    recovery_append(store, &SLICE("ann"), 1,
+                    &(struct recovery_event){RECOVERY_MISSED, id, slice_of(frames)});
+}
+
+static void take(struct recovery_store *store, struct answers *answers)
+{
+    recovery_take(store, SLICE("ann"), SLICE("secret"), 9, note, answers);
+}
+
+static long ask_number(struct redis_backend *backend, const char *command, const char *name)
+{
+    struct slice key = slice_of(name);
+    return strtol(redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(slice_of(command), key)), NULL,
+                  10);
+}
+
+static void all_keys_end_with_the_window(void **state)
+{
+    struct redis_backend *backend = *state;
+    struct recovery_store *store = make(backend, 0);
+    const char *const names[2][3] = {
+        {"recoveries:ann", "recovery:ann:secret", "recovery_events:ann:secret"},
+        {"recoveries:{ann}", "recovery:{ann}:secret", "recovery_events:{ann}:secret"}};
+    park(store);
+    append(store, 11, "eleven");
+    settle(backend);
+    for (size_t i = 0; i < 3; i++)
+        assert_in_range(ask_number(backend, "PTTL", names[backend->fleet.cluster][i]), 1,
+                        WINDOW_MS);
+    struct answers answers = {0};
+    take(store, &answers);
+    settle(backend);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(ask_number(backend, "EXISTS", names[backend->fleet.cluster][i]), 0);
+    recovery_store_free(&store);
+}
+
+static void an_event_that_arrives_while_it_is_taken_is_given_too(void **state)
+{
+    struct redis_backend *backend = *state;
+    struct recovery_store *store = make(backend, 0);
+    struct answers answers = {0};
+    park(store);
+    append(store, 11, "eleven");
+    take(store, &answers);
+    assert_int_equal(answers.count, 0);
+    assert_true(recovery_expects(store, SLICE("ann")));
+    append(store, 11, "eleven"); /* the sender had kept it as well */
+    append(store, 12, "twelve");
+    append(store, 12, "twelve");
+    settle(backend);
+    assert_int_equal(answers.found, 1);
+    assert_string_equal(answers.events, "ten eleven twelve ");
+    recovery_store_free(&store);
+}
+
+static void too_much_that_arrives_meanwhile_spoils_it(void **state)
+{
+    struct redis_backend *backend = *state;
+    struct recovery_store *store = make(backend, 0);
+    struct answers answers = {0};
+    park(store);
+    take(store, &answers);
+    for (uint64_t i = 0; i < RECOVERY_EVENTS_MAX; i++)
+        append(store, 100 + i, "x");
+    settle(backend);
+    assert_int_equal(answers.count, 1);
+    assert_int_equal(answers.found, 0);
+    recovery_store_free(&store);
+}
+
+static void late_events_are_expected_for_a_moment(void **state)
+{
+    struct redis_backend *backend = *state;
+    struct recovery_store *store = make(backend, 0);
+    park(store);
+    pass(backend, REDIS_RECOVERY_LATELY_MS - 1);
+    assert_true(recovery_expects(store, SLICE("ann")));
+    pass(backend, 1);
+    assert_false(recovery_expects(store, SLICE("ann")));
+    settle(backend);
+    recovery_store_free(&store);
+}
+
+static void what_was_parked_before_a_disturbance_is_not_given(void **state)
+{
+    struct redis_backend *backend = *state;
+    struct recovery_store *store = make(backend, 0);
+    struct answers answers = {0};
+    park(store);
+    settle(backend);
+    pass(backend, 100);
+    recovery_disturb(store);
+    pass(backend, 100);
+    take(store, &answers);
+    settle(backend);
+    assert_int_equal(answers.found, 0);
+    park(store);
+    pass(backend, 1000);
+    take(store, &answers);
+    settle(backend);
+    assert_int_equal(answers.found, 1);
+    recovery_store_free(&store);
+}
+
+static void foreign_values_do_no_harm(void **state)
+{
+    struct redis_backend *backend = *state;
+    struct recovery_store *store = make(backend, 0);
+    struct answers answers = {0};
+    struct slice key = backend->fleet.cluster ? SLICE("recoveries:{ann}") : SLICE("recoveries:ann");
+    redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(SLICE("SET"), key, SLICE("not a set")));
+    park(store);
+    take(store, &answers);
+    settle(backend);
+    assert_int_equal(answers.found, 1);
+    redis_fleet_ask(&backend->fleet, key,
+                    REDIS_WORDS(SLICE("ZADD"), key, SLICE("9e15"), SLICE("secret")));
+    append(store, 11, "eleven");
+    take(store, &answers);
+    settle(backend);
+    assert_int_equal(answers.count, 2);
+    assert_int_equal(answers.found, 1);
+    recovery_store_free(&store);
+}
+
+/* The store goes first: whoever waits is told that there is nothing, once. */
+static void freeing_answers_what_is_taken(void **state)
+{
+    struct redis_backend *backend = *state;
+    struct recovery_store *store = make(backend, 0);
+    struct answers answers = {0};
+    park(store);
+    take(store, &answers);
+    append(store, 11, "eleven");
+    recovery_store_free(&store);
+    assert_int_equal(answers.count, 1);
+    settle(backend);
+    assert_int_equal(answers.count, 1);
+    assert_int_equal(answers.found, 0);
+}
+
+static void out_of_reach_there_is_nothing_to_recover(void **state)
+{
+    struct redis_backend *backend = *state;
+    if (backend->fleet.cluster)
+        skip();
+    struct recovery_store *store = make(backend, 0);
+    struct answers answers = {0};
+    redis_server_kill(&backend->fleet.servers[0]);
+    park(store);
+    append(store, 11, "eleven");
+    take(store, &answers);
+    worker_loop_run(&backend->fleet.worker, 200);
+    assert_int_equal(answers.count, 1);
+    assert_int_equal(answers.found, 0);
+    recovery_store_free(&store);
+}
+
+static int run(bool cluster)
+{
+    const struct recovery_store_suite_backend backend = {
+        .name = cluster ? "redis_recovery_cluster" : "redis_recovery",
+        .context = &the_backend,
+        .window_ms = WINDOW_MS,
+        .start = start,
+        .port = port,
+        .stop = settle,
+        .pass = pass,
+        .settle = settle,
+    };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(all_keys_end_with_the_window, set_up),
+        cmocka_unit_test_setup(an_event_that_arrives_while_it_is_taken_is_given_too, set_up),
+        cmocka_unit_test_setup(too_much_that_arrives_meanwhile_spoils_it, set_up),
+        cmocka_unit_test_setup(late_events_are_expected_for_a_moment, set_up),
+        cmocka_unit_test_setup(what_was_parked_before_a_disturbance_is_not_given, set_up),
+        cmocka_unit_test_setup(foreign_values_do_no_harm, set_up),
+        cmocka_unit_test_setup(freeing_answers_what_is_taken, set_up),
+        cmocka_unit_test_setup(out_of_reach_there_is_nothing_to_recover, set_up),
+    };
+    redis_fleet_open(&the_backend.fleet, cluster);
+    int failed = recovery_store_suite_run(&backend) +
+                 cmocka_run_group_tests_name("redis_recovery_own", tests, NULL, NULL);
+    redis_fleet_close(&the_backend.fleet);
+    return failed;
+}
+
+int main(void)
+{
+    return run(false) + run(true);
+}
