@@ -20,8 +20,8 @@
  * the bus is at most once).
  *
  * Everything is paced by resync_run(), which the plane calls with each presence_reap(): at most
- * RESYNC_READS_PER_RUN reads and as many reviews as they have users, RESYNC_CHATS_PER_RUN snapshots. While the store does not answer nothing is
- * forgotten. Part of the presence plane, on its thread.
+ * RESYNC_READS_PER_RUN reads and as many reviews as they have users, RESYNC_CHATS_PER_RUN snapshots. While the
+ * store does not answer nothing is forgotten. Part of the presence plane, on its thread.
  */
 #ifndef ROLLCALL_PRESENCE_RESYNC_H
 #define ROLLCALL_PRESENCE_RESYNC_H
