@@ -206,8 +206,8 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
 
     test('--limit names so many and counts the rest', async () => {
       for (let n = 0; n < 30; n += 1) await redis.command('SADD', `user_connections:${tag('bob')}`, `dead-${n}`);
-      const { code, stdout } = await check('--limit', '5');
-      assert.equal(code, 1);
+      const { code, stdout, stderr } = await check('--limit', '5');
+      assert.equal(code, 1, stdout + stderr);
       assert.equal(stdout.trim().split('\n').length, 7, stdout);
       assert.match(stdout, /and 25 more/);
       assert.match(stdout, /30 violations/);
