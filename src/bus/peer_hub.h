@@ -82,8 +82,8 @@ struct peer_hub_entry {
 void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, size_t count);
 
 /* Sends an event to the process of the gateway that the topic names (bus.h), with BUS_TOPIC_LOST to those that
- * the registry has lost, or, with any other topic, to all processes. From any thread; `metrics` are the caller's. What finds no link or no room is skipped and
- * counted. */
+ * the registry has lost, or, with any other topic, to all processes. From any thread; `metrics` are the
+ * caller's. What finds no link or no room is skipped and counted. */
 void peer_hub_send(struct peer_hub *hub, struct metrics *metrics, struct slice topic,
                    struct slice payload);
 

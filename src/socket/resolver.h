@@ -1,6 +1,6 @@
 /*
- * Names to addresses, and addresses to sockets, without blocking a loop: a lookup runs on a short-lived thread of its own, and its
- * answer comes on the loop that asked. Numeric addresses need no thread.
+ * Names to addresses, and addresses to sockets, without blocking a loop: a lookup runs on a short-lived
+ * thread of its own, and its answer comes on the loop that asked. Numeric addresses need no thread.
  *
  * Who asks often must pace itself: each lookup costs a thread for as long as the name service takes.
  * A lookup may be cancelled at any time; the thread then ends unheard and frees what is left.

@@ -13,9 +13,9 @@
  *
  * A drop makes every earlier ticket of that user void, so that what was read before a change is never
  * put after it. A backend in which a drop can go astray (its sender died) calls a circle aged after a while;
- * it may still be used, and is then to be put again. Presence has no such gap either: circle_set_online() carries the version of the change
- * and an older one never undoes a newer, and a put takes its contacts' presence after it has made sure
- * that later changes reach it.
+ * it may still be used, and is then to be put again. Presence has no such gap either: circle_set_online()
+ * carries the version of the change and an older one never undoes a newer, and a put takes its contacts'
+ * presence after it has made sure that later changes reach it.
  *
  * Contract of every call: as in store/state_store.h; calls of one port take effect in the order they
  * were made. What a cache forgets is only slower: any circle may be missing at any time. The suite in

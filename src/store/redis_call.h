@@ -30,7 +30,8 @@
  * that Redis lost (a failover) is found by its owner's next renewal, which ends the call for it.
  *
  * Out of reach, or an answer that makes no sense: CALL_UNAVAILABLE; reap() ends nothing (nor while another
- * pass of the same worker is under way), renew() loses nobody. Foreign values under these keys count as nothing and are overwritten.
+ * pass of the same worker is under way), renew() loses nobody. Foreign values under these keys count as
+ * nothing and are overwritten.
  */
 #ifndef ROLLCALL_STORE_REDIS_CALL_H
 #define ROLLCALL_STORE_REDIS_CALL_H

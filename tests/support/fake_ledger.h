@@ -2,8 +2,9 @@
  * A ledger in memory for tests: answers at once, later, in another order, or not at all.
  *
  * It knows what the presence plane asks for (settings, profiles, last seen, contacts, blocks, chats and
- * their members); everything else it refuses as UNAVAILABLE. An answer is made when the request comes and handed over when the test
- * wants: so a test can change a setting after a read has begun and before it is answered.
+ * their members); everything else it refuses as UNAVAILABLE. An answer is made when the request comes and
+ * handed over when the test wants: so a test can change a setting after a read has begun and before it is
+ * answered.
  *
  * One thread. The ledger is a plain struct of the test's, closed with ledger_close().
  */
