@@ -13,29 +13,14 @@
 
 enum { RING_MS = 30000, GRACE_MS = 10000, WINDOW_MS = 45000, STEPS_OF_A_RENEWAL = 3 };
 
-struct redis_backend {
-    struct redis_fleet fleet;
-    struct clock clock;
-    size_t ports;
-};
+static struct redis_fleet the_fleet;
 
-static struct redis_backend the_backend;
-
-static void start(void *context)
-{
-    struct redis_backend *backend = context;
-    backend->clock = (struct clock){.now_ms = 10, .wall_ms = 1700000000000};
-    backend->ports = 0;
-    redis_fleet_empty(&backend->fleet);
-}
-
-static struct call_store *make(struct redis_backend *backend, size_t client,
-                               const struct clock *clock)
+static struct call_store *make(struct redis_fleet *fleet, size_t client, const struct clock *clock)
 {
     struct call_store *store =
-        redis_call_make(&(struct redis_call_options){.client = backend->fleet.clients[client],
-                                                     .loop = &backend->fleet.worker.loop,
-                                                     .random = &backend->fleet.worker.random,
+        redis_call_make(&(struct redis_call_options){.client = fleet->clients[client],
+                                                     .loop = &fleet->worker.loop,
+                                                     .random = &fleet->worker.random,
                                                      .ring_timeout_ms = RING_MS,
                                                      .reconnect_grace_ms = GRACE_MS,
                                                      .lease_window_ms = WINDOW_MS,
@@ -46,28 +31,18 @@ static struct call_store *make(struct redis_backend *backend, size_t client,
 
 static struct call_store *port(void *context)
 {
-    struct redis_backend *backend = context;
-    return make(backend, backend->ports++ % REDIS_FLEET_CLIENTS, &backend->clock);
+    struct redis_fleet *fleet = context;
+    return make(fleet, redis_fleet_next_client(fleet), &fleet->clock);
 }
 
 static void settle(void *context)
 {
-    redis_fleet_settle(&((struct redis_backend *)context)->fleet, STEPS_OF_A_RENEWAL);
-}
-
-static void pass(void *context, int64_t duration_ms)
-{
-    ((struct redis_backend *)context)->clock.wall_ms += duration_ms;
+    redis_fleet_settle(context, STEPS_OF_A_RENEWAL);
 }
 
 static int64_t wall_ms(void *context)
 {
-    return ((struct redis_backend *)context)->clock.wall_ms;
-}
-
-static void poll(void *context)
-{
-    redis_fleet_poll(&((struct redis_backend *)context)->fleet);
+    return ((struct redis_fleet *)context)->clock.wall_ms;
 }
 
 /* ---- what is its own ---- */
@@ -103,8 +78,8 @@ static void take_ended(void *arg, const struct call *ended, size_t count)
 
 static int set_up(void **state)
 {
-    start(&the_backend);
-    *state = &the_backend;
+    redis_fleet_empty(&the_fleet);
+    *state = &the_fleet;
     return 0;
 }
 
@@ -128,19 +103,17 @@ static bool has_answers(void *arg)
     return answers->count >= *(const size_t *)((void **)arg)[1];
 }
 
-static void await(struct redis_backend *backend, struct answers *answers, size_t count)
+static void await(struct redis_fleet *fleet, struct answers *answers, size_t count)
 {
-    assert_true(
-        worker_loop_until(&backend->fleet.worker, has_answers, (void *[]){answers, &count}, 10000));
+    assert_true(worker_loop_until(&fleet->worker, has_answers, (void *[]){answers, &count}, 10000));
     assert_int_equal(answers->count, count);
 }
 
-static enum call_result get(struct redis_backend *backend, struct call_store *store,
-                            const char *user)
+static enum call_result get(struct redis_fleet *fleet, struct call_store *store, const char *user)
 {
     struct answers answers = {0};
     call_store_get(store, SLICE_NONE, slice_of(user), take, &answers);
-    await(backend, &answers, 1);
+    await(fleet, &answers, 1);
     return answers.last;
 }
 
@@ -150,9 +123,8 @@ static void nobody_is_in_two_calls(void **state)
 {
     enum { USERS = 6, ROUNDS = 40 };
     static const char *const NAMES[USERS] = {"a", "b", "c", "d", "e", "f"};
-    struct redis_backend *backend = *state;
-    struct call_store *stores[] = {make(backend, 0, &backend->clock),
-                                   make(backend, 1, &backend->clock)};
+    struct redis_fleet *fleet = *state;
+    struct call_store *stores[] = {make(fleet, 0, &fleet->clock), make(fleet, 1, &fleet->clock)};
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct answers answers = {0};
         char id[32];
@@ -166,17 +138,17 @@ static void nobody_is_in_two_calls(void **state)
                     &answers);
             asked++;
         }
-        await(backend, &answers, asked);
+        await(fleet, &answers, asked);
         size_t in_call = 0;
         for (size_t i = 0; i < USERS; i++)
-            in_call += get(backend, stores[0], NAMES[i]) == CALL_DONE;
+            in_call += get(fleet, stores[0], NAMES[i]) == CALL_DONE;
         assert_true(answers.results[CALL_DONE] >= 1);
         assert_int_equal(answers.results[CALL_UNAVAILABLE], 0);
         assert_int_equal(in_call, 2 * answers.results[CALL_DONE]);
         for (size_t i = 0; i < USERS; i++) {
             struct answers over = {0};
             call_store_end(stores[1], SLICE_NONE, slice_of(NAMES[i]), take, &over);
-            await(backend, &over, 1);
+            await(fleet, &over, 1);
         }
     }
     call_store_free(&stores[0]);
@@ -186,57 +158,56 @@ static void nobody_is_in_two_calls(void **state)
 /* Two who call each other at the same moment talk to each other. */
 static void crossing_requests_meet(void **state)
 {
-    struct redis_backend *backend = *state;
-    struct call_store *stores[] = {make(backend, 0, &backend->clock),
-                                   make(backend, 1, &backend->clock)};
+    struct redis_fleet *fleet = *state;
+    struct call_store *stores[] = {make(fleet, 0, &fleet->clock), make(fleet, 1, &fleet->clock)};
     struct answers answers = {0};
     request(stores[0], "there", "alice", "bob", &answers);
     request(stores[1], "back", "bob", "alice", &answers);
-    await(backend, &answers, 2);
+    await(fleet, &answers, 2);
     assert_int_equal(answers.results[CALL_DONE], 1);
     assert_int_equal(answers.results[CALL_GLARE], 1);
     call_store_free(&stores[0]);
     call_store_free(&stores[1]);
 }
 
-static const char *claim_key(const struct redis_backend *backend, const char *user, char out[64])
+static const char *claim_key(const struct redis_fleet *fleet, const char *user, char out[64])
 {
-    snprintf(out, 64, backend->fleet.cluster ? "user:{%s}:call" : "user:%s:call", user);
+    snprintf(out, 64, fleet->cluster ? "user:{%s}:call" : "user:%s:call", user);
     return out;
 }
 
 /* A gateway that died after it claimed, or after it ended a call, leaves claims of nothing. */
 static void claims_of_nothing_hold_nobody(void **state)
 {
-    struct redis_backend *backend = *state;
-    struct call_store *store = make(backend, 0, &backend->clock);
+    struct redis_fleet *fleet = *state;
+    struct call_store *store = make(fleet, 0, &fleet->clock);
     char text[64];
-    struct slice key = slice_of(claim_key(backend, "bob", text));
+    struct slice key = slice_of(claim_key(fleet, "bob", text));
     struct answers answers = {0};
-    redis_fleet_ask(&backend->fleet, key,
+    redis_fleet_ask(fleet, key,
                     REDIS_WORDS(SLICE("SET"), key, SLICE("01ARZ3NDEKTSV4RRFFQ69G5FAVgone")));
     request(store, "c", "alice", "bob", &answers);
-    await(backend, &answers, 1);
+    await(fleet, &answers, 1);
     assert_int_equal(answers.last, CALL_DONE);
-    assert_int_equal(get(backend, store, "bob"), CALL_DONE);
+    assert_int_equal(get(fleet, store, "bob"), CALL_DONE);
     call_store_free(&store);
 }
 
 /* Steps 1 and 2 of a request whose gateway then dies: in its way at first, and gone by its time. */
 static void a_request_that_dies_half_way_lets_go(void **state)
 {
-    struct redis_backend *backend = *state;
-    struct call_store *dying = make(backend, 0, &backend->clock);
-    struct call_store *store = make(backend, 1, &backend->clock);
+    struct redis_fleet *fleet = *state;
+    struct call_store *dying = make(fleet, 0, &fleet->clock);
+    struct call_store *store = make(fleet, 1, &fleet->clock);
     struct answers answers = {0}, late = {0};
     request(dying, "never", "alice", "bob", &late);
     call_store_free(&dying); /* between two steps */
-    await(backend, &late, 1);
+    await(fleet, &late, 1);
     assert_int_equal(late.last, CALL_UNAVAILABLE);
-    assert_int_equal(get(backend, store, "alice"), CALL_NOT_FOUND);
-    pass(backend, 5000);
+    assert_int_equal(get(fleet, store, "alice"), CALL_NOT_FOUND);
+    redis_fleet_pass(fleet, 5000);
     request(store, "c", "alice", "bob", &answers);
-    await(backend, &answers, 1);
+    await(fleet, &answers, 1);
     assert_int_equal(answers.last, CALL_DONE);
     call_store_free(&store);
 }
@@ -244,25 +215,25 @@ static void a_request_that_dies_half_way_lets_go(void **state)
 /* The gateway that ended the call is gone before it heard so: another tells. */
 static void an_end_that_nobody_told_is_found(void **state)
 {
-    struct redis_backend *backend = *state;
+    struct redis_fleet *fleet = *state;
     struct slice record = SLICE("call:c");
-    if (backend->fleet.cluster)
+    if (fleet->cluster)
         skip(); /* which shard it is in is nobody's business */
-    struct call_store *store = make(backend, 0, &backend->clock);
+    struct call_store *store = make(fleet, 0, &fleet->clock);
     struct answers answers = {0};
     request(store, "c", "alice", "bob", &answers);
-    await(backend, &answers, 1);
-    redis_fleet_ask(&backend->fleet, record,
+    await(fleet, &answers, 1);
+    redis_fleet_ask(fleet, record,
                     REDIS_WORDS(SLICE("HSET"), record, SLICE("state"), SLICE("ended"),
                                 SLICE("reason"), SLICE("hangup"), SLICE("ended_at"),
                                 SLICE("1700000000000")));
-    pass(backend, RING_MS);
+    redis_fleet_pass(fleet, RING_MS);
     call_store_reap(store, CALL_REAP_MAX, take_ended, &answers);
-    await(backend, &answers, 2);
+    await(fleet, &answers, 2);
     assert_int_equal(answers.ended, 1);
-    pass(backend, 5000);
+    redis_fleet_pass(fleet, 5000);
     call_store_reap(store, CALL_REAP_MAX, take_ended, &answers);
-    await(backend, &answers, 3);
+    await(fleet, &answers, 3);
     assert_int_equal(answers.ended, 1);
     call_store_free(&store);
 }
@@ -270,24 +241,22 @@ static void an_end_that_nobody_told_is_found(void **state)
 static void foreign_values_do_no_harm(void **state)
 {
     static const char *const TYPES[][2] = {{"SADD", "x"}, {"SET", "short"}, {"RPUSH", "y"}};
-    struct redis_backend *backend = *state;
-    struct call_store *store = make(backend, 0, &backend->clock);
+    struct redis_fleet *fleet = *state;
+    struct call_store *store = make(fleet, 0, &fleet->clock);
     for (size_t i = 0; i < sizeof(TYPES) / sizeof(TYPES[0]); i++) {
         char text[64], id[8];
-        struct slice key = slice_of(claim_key(backend, "bob", text));
+        struct slice key = slice_of(claim_key(fleet, "bob", text));
         struct answers answers = {0};
         snprintf(id, sizeof(id), "c%zu", i);
-        redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(SLICE("DEL"), key));
-        redis_fleet_ask(&backend->fleet, key,
-                        REDIS_WORDS(slice_of(TYPES[i][0]), key, slice_of(TYPES[i][1])));
-        assert_int_equal(get(backend, store, "bob"), CALL_NOT_FOUND);
-        redis_fleet_ask(&backend->fleet, key,
-                        REDIS_WORDS(slice_of(TYPES[i][0]), key, slice_of(TYPES[i][1])));
+        redis_fleet_ask(fleet, key, REDIS_WORDS(SLICE("DEL"), key));
+        redis_fleet_ask(fleet, key, REDIS_WORDS(slice_of(TYPES[i][0]), key, slice_of(TYPES[i][1])));
+        assert_int_equal(get(fleet, store, "bob"), CALL_NOT_FOUND);
+        redis_fleet_ask(fleet, key, REDIS_WORDS(slice_of(TYPES[i][0]), key, slice_of(TYPES[i][1])));
         request(store, id, "alice", "bob", &answers);
-        await(backend, &answers, 1);
+        await(fleet, &answers, 1);
         assert_int_equal(answers.last, CALL_DONE);
         call_store_end(store, slice_of(id), SLICE("bob"), take, &answers);
-        await(backend, &answers, 2);
+        await(fleet, &answers, 2);
         assert_int_equal(answers.last, CALL_DONE);
     }
     call_store_free(&store);
@@ -295,31 +264,29 @@ static void foreign_values_do_no_harm(void **state)
 
 static void a_record_that_is_no_call_counts_as_none(void **state)
 {
-    struct redis_backend *backend = *state;
+    struct redis_fleet *fleet = *state;
     struct slice record = SLICE("call:c"), index = SLICE("calls:due");
-    if (backend->fleet.cluster)
+    if (fleet->cluster)
         skip();
-    struct call_store *store = make(backend, 0, &backend->clock);
+    struct call_store *store = make(fleet, 0, &fleet->clock);
     struct answers answers = {0};
-    redis_fleet_ask(&backend->fleet, record, REDIS_WORDS(SLICE("RPUSH"), record, SLICE("x")));
-    redis_fleet_ask(&backend->fleet, index,
-                    REDIS_WORDS(SLICE("ZADD"), index, SLICE("1"), SLICE("c")));
+    redis_fleet_ask(fleet, record, REDIS_WORDS(SLICE("RPUSH"), record, SLICE("x")));
+    redis_fleet_ask(fleet, index, REDIS_WORDS(SLICE("ZADD"), index, SLICE("1"), SLICE("c")));
     call_store_end(store, SLICE("c"), SLICE("alice"), take, &answers);
-    await(backend, &answers, 1);
+    await(fleet, &answers, 1);
     assert_int_equal(answers.last, CALL_NOT_FOUND);
     call_store_reap(store, CALL_REAP_MAX, take_ended, &answers);
-    await(backend, &answers, 2);
+    await(fleet, &answers, 2);
     assert_int_equal(answers.ended, 0);
-    assert_string_equal(redis_fleet_ask(&backend->fleet, index, REDIS_WORDS(SLICE("ZCARD"), index)),
-                        "0");
+    assert_string_equal(redis_fleet_ask(fleet, index, REDIS_WORDS(SLICE("ZCARD"), index)), "0");
     request(store, "c", "alice", "bob", &answers);
-    await(backend, &answers, 3);
+    await(fleet, &answers, 3);
     assert_int_equal(answers.last, CALL_DONE);
-    redis_fleet_ask(&backend->fleet, record,
+    redis_fleet_ask(fleet, record,
                     REDIS_WORDS(SLICE("HSET"), record, SLICE("callee_due_at"), SLICE("soon"),
                                 SLICE("caller_conn"), SLICE("none"), SLICE("due_at"), SLICE("")));
     call_store_end(store, SLICE("c"), SLICE("alice"), take, &answers);
-    await(backend, &answers, 4);
+    await(fleet, &answers, 4);
     assert_int_equal(answers.last, CALL_DONE);
     call_store_free(&store);
 }
@@ -327,18 +294,18 @@ static void a_record_that_is_no_call_counts_as_none(void **state)
 /* After a call nothing is left of it but the record that is kept for a minute. */
 static void nothing_stays_behind(void **state)
 {
-    struct redis_backend *backend = *state;
-    struct call_store *store = make(backend, 0, NULL);
+    struct redis_fleet *fleet = *state;
+    struct call_store *store = make(fleet, 0, NULL);
     struct answers answers = {0};
     request(store, "c", "alice", "bob", &answers);
-    await(backend, &answers, 1);
+    await(fleet, &answers, 1);
     call_store_end(store, SLICE("c"), SLICE("bob"), take, &answers);
-    await(backend, &answers, 2);
-    redis_fleet_settle(&backend->fleet, 1);
+    await(fleet, &answers, 2);
+    redis_fleet_settle(fleet, 1);
     size_t keys = 0;
-    for (size_t i = 0; i < (backend->fleet.cluster ? REDIS_CLUSTER_MASTERS : 1); i++) {
+    for (size_t i = 0; i < (fleet->cluster ? REDIS_CLUSTER_MASTERS : 1); i++) {
         char reply[REDIS_SERVER_REPLY_MAX];
-        redis_server_ask(&backend->fleet.servers[i], reply, "DBSIZE", NULL);
+        redis_server_ask(&fleet->servers[i], reply, "DBSIZE", NULL);
         keys += (size_t)strtol(reply, NULL, 10);
     }
     assert_int_equal(keys, 1);
@@ -347,19 +314,19 @@ static void nothing_stays_behind(void **state)
 
 static void out_of_reach_is_unavailable(void **state)
 {
-    struct redis_backend *backend = *state;
-    if (backend->fleet.cluster)
+    struct redis_fleet *fleet = *state;
+    if (fleet->cluster)
         skip();
-    struct call_store *store = make(backend, 0, NULL);
+    struct call_store *store = make(fleet, 0, NULL);
     struct call_device bob = device_of("bob");
     struct answers answers = {0};
-    redis_server_kill(&backend->fleet.servers[0]);
+    redis_server_kill(&fleet->servers[0]);
     request(store, "c", "alice", "bob", &answers);
     call_store_answer(store, SLICE("c"), &bob, take, &answers);
     call_store_end(store, SLICE_NONE, SLICE("bob"), take, &answers);
     call_store_attach(store, &bob, take, &answers);
     call_store_reap(store, CALL_REAP_MAX, take_ended, &answers);
-    await(backend, &answers, 5);
+    await(fleet, &answers, 5);
     assert_int_equal(answers.results[CALL_UNAVAILABLE], 4);
     assert_int_equal(answers.ended, 0);
     call_store_free(&store);
@@ -369,16 +336,16 @@ static int run(bool cluster)
 {
     const struct call_store_suite_backend backend = {
         .name = cluster ? "redis_call on a cluster" : "redis_call",
-        .context = &the_backend,
+        .context = &the_fleet,
         .ring_timeout_ms = RING_MS,
         .reconnect_grace_ms = GRACE_MS,
         .lease_window_ms = WINDOW_MS,
-        .start = start,
+        .start = redis_fleet_empty,
         .port = port,
         .stop = settle,
-        .pass = pass,
+        .pass = redis_fleet_pass,
         .wall_ms = wall_ms,
-        .poll = poll,
+        .poll = redis_fleet_poll,
         .settle = settle,
     };
     const struct CMUnitTest tests[] = {
@@ -392,10 +359,10 @@ static int run(bool cluster)
         cmocka_unit_test_setup(nothing_stays_behind, set_up),
         cmocka_unit_test_setup(out_of_reach_is_unavailable, set_up),
     };
-    redis_fleet_open(&the_backend.fleet, cluster);
+    redis_fleet_open(&the_fleet, cluster);
     int failed = call_store_suite_run(&backend) +
                  cmocka_run_group_tests_name("redis_call_own", tests, NULL, NULL);
-    redis_fleet_close(&the_backend.fleet);
+    redis_fleet_close(&the_fleet);
     return failed;
 }
 

@@ -18,7 +18,6 @@ struct redis_backend {
     struct redis_fleet fleet;
     struct state_store *state;
     struct circle_store *ports[CIRCLE_STORE_SUITE_PORTS];
-    struct clock clock;
 };
 
 static struct redis_backend the_backend;
@@ -26,7 +25,6 @@ static struct redis_backend the_backend;
 static void start(void *context)
 {
     struct redis_backend *backend = context;
-    backend->clock = (struct clock){.now_ms = 10, .wall_ms = 1700000000000};
     redis_fleet_empty(&backend->fleet);
     backend->state =
         redis_state_make(&(struct redis_state_options){.client = backend->fleet.clients[0],
@@ -40,7 +38,7 @@ static void start(void *context)
         backend->ports[i] = redis_circle_make(
             &(struct redis_circle_options){.client = backend->fleet.clients[i],
                                            .random = &backend->fleet.worker.random,
-                                           .clock = &backend->clock});
+                                           .clock = &backend->fleet.clock});
         assert_non_null(backend->ports[i]);
     }
 }
@@ -235,7 +233,7 @@ static bool all_dropped(void *arg)
     struct redis_backend *backend = arg;
     if (!redis_available(backend->fleet.clients[0]))
         return false;
-    backend->clock.now_ms += REDIS_CIRCLE_RETRY_MS;
+    backend->fleet.clock.now_ms += REDIS_CIRCLE_RETRY_MS;
     circle_set_online(backend->ports[0], SLICE("bob"), true, 1); /* any call takes them up */
     return redis_circle_undropped(backend->ports[0]) == 0;
 }

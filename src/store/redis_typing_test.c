@@ -13,27 +13,13 @@
 
 enum { TTL_MS = 5000, RATE = 1 };
 
-struct redis_backend {
-    struct redis_fleet fleet;
-    struct clock clock;
-    size_t ports;
-};
+static struct redis_fleet the_fleet;
 
-static struct redis_backend the_backend;
-
-static void start(void *context)
-{
-    struct redis_backend *backend = context;
-    backend->clock = (struct clock){.now_ms = 10, .wall_ms = 1700000000000};
-    backend->ports = 0;
-    redis_fleet_empty(&backend->fleet);
-}
-
-static struct typing_store *make(struct redis_backend *backend, size_t client,
+static struct typing_store *make(struct redis_fleet *fleet, size_t client,
                                  const struct clock *clock)
 {
     struct typing_store *store =
-        redis_typing_make(&(struct redis_typing_options){.client = backend->fleet.clients[client],
+        redis_typing_make(&(struct redis_typing_options){.client = fleet->clients[client],
                                                          .ttl_ms = TTL_MS,
                                                          .rate_per_second = RATE,
                                                          .clock = clock});
@@ -43,23 +29,13 @@ static struct typing_store *make(struct redis_backend *backend, size_t client,
 
 static struct typing_store *port(void *context)
 {
-    struct redis_backend *backend = context;
-    return make(backend, backend->ports++ % REDIS_FLEET_CLIENTS, &backend->clock);
+    struct redis_fleet *fleet = context;
+    return make(fleet, redis_fleet_next_client(fleet), &fleet->clock);
 }
 
 static void stop(void *context)
 {
-    redis_fleet_settle(&((struct redis_backend *)context)->fleet, 1);
-}
-
-static void pass(void *context, int64_t duration_ms)
-{
-    ((struct redis_backend *)context)->clock.wall_ms += duration_ms;
-}
-
-static void poll(void *context)
-{
-    redis_fleet_poll(&((struct redis_backend *)context)->fleet);
+    redis_fleet_settle(context, 1);
 }
 
 /* ---- what is its own ---- */
@@ -91,55 +67,53 @@ static void take_users(void *arg, enum state_status status, const struct typing_
 
 static int set_up(void **state)
 {
-    start(&the_backend);
-    *state = &the_backend;
+    redis_fleet_empty(&the_fleet);
+    *state = &the_fleet;
     return 0;
 }
 
-static void type_in(struct redis_backend *backend, struct typing_store *store, const char *chat,
+static void type_in(struct redis_fleet *fleet, struct typing_store *store, const char *chat,
                     const char *user, struct answers *answers)
 {
     struct ulid conn_id = {{1}};
     typing_store_start(store, slice_of(chat), slice_of(user), &conn_id, take, answers);
-    redis_fleet_settle(&backend->fleet, 1);
+    redis_fleet_settle(fleet, 1);
 }
 
 /* Without a clock the server's own time counts, and the key ends with the notices. */
 static void the_key_lives_as_long_as_its_notices(void **state)
 {
-    struct redis_backend *backend = *state;
-    struct typing_store *store = make(backend, 0, NULL);
+    struct redis_fleet *fleet = *state;
+    struct typing_store *store = make(fleet, 0, NULL);
     struct answers answers = {0};
     struct slice key = SLICE("typing:r:chat");
-    type_in(backend, store, "chat", "alice", &answers);
+    type_in(fleet, store, "chat", "alice", &answers);
     assert_int_equal(answers.outcome.result, TYPING_STARTED);
-    type_in(backend, store, "chat", "alice", &answers);
+    type_in(fleet, store, "chat", "alice", &answers);
     assert_int_equal(answers.outcome.result, TYPING_LIMITED);
     assert_in_range(answers.outcome.retry_after_ms, 1, 1000 / RATE);
-    assert_string_equal(redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(SLICE("TYPE"), key)),
-                        "hash");
-    long left =
-        strtol(redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(SLICE("PTTL"), key)), NULL, 10);
+    assert_string_equal(redis_fleet_ask(fleet, key, REDIS_WORDS(SLICE("TYPE"), key)), "hash");
+    long left = strtol(redis_fleet_ask(fleet, key, REDIS_WORDS(SLICE("PTTL"), key)), NULL, 10);
     assert_in_range(left, 1, TTL_MS);
     typing_store_free(&store);
 }
 
 static void foreign_values_do_no_harm(void **state)
 {
-    struct redis_backend *backend = *state;
-    struct typing_store *store = make(backend, 0, &backend->clock);
+    struct redis_fleet *fleet = *state;
+    struct typing_store *store = make(fleet, 0, &fleet->clock);
     struct answers answers = {0};
     struct slice key = SLICE("typing:r:chat");
-    redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(SLICE("SET"), key, SLICE("not a hash")));
-    type_in(backend, store, "chat", "alice", &answers);
+    redis_fleet_ask(fleet, key, REDIS_WORDS(SLICE("SET"), key, SLICE("not a hash")));
+    type_in(fleet, store, "chat", "alice", &answers);
     assert_int_equal(answers.outcome.result, TYPING_STARTED);
-    redis_fleet_ask(&backend->fleet, key,
+    redis_fleet_ask(fleet, key,
                     REDIS_WORDS(SLICE("HSET"), key, SLICE("bob"), SLICE("soon x\r\n y 12 -1 \xff"),
                                 SLICE("eve"), SLICE("")));
     typing_store_read(store, SLICE("chat"), 10, take_users, &answers);
-    redis_fleet_settle(&backend->fleet, 1);
+    redis_fleet_settle(fleet, 1);
     assert_int_equal(answers.users, 1);
-    type_in(backend, store, "chat", "bob", &answers);
+    type_in(fleet, store, "chat", "bob", &answers);
     assert_int_equal(answers.outcome.result, TYPING_STARTED);
     assert_int_equal(answers.unavailable, 0);
     typing_store_free(&store);
@@ -149,8 +123,8 @@ static void foreign_values_do_no_harm(void **state)
 static void a_busy_chat_is_swept(void **state)
 {
     enum { USERS = 3000, AT_ONCE = 50 };
-    struct redis_backend *backend = *state;
-    struct typing_store *store = make(backend, 0, &backend->clock);
+    struct redis_fleet *fleet = *state;
+    struct typing_store *store = make(fleet, 0, &fleet->clock);
     struct answers answers = {0};
     struct ulid conn_id = {{1}};
     for (unsigned i = 0; i < USERS; i++) {
@@ -159,13 +133,12 @@ static void a_busy_chat_is_swept(void **state)
         typing_store_start(store, SLICE("chat"), (struct slice){user, (size_t)len}, &conn_id, take,
                            &answers);
         if (i % AT_ONCE == 0)
-            pass(backend, TTL_MS);
+            redis_fleet_pass(fleet, TTL_MS);
     }
-    redis_fleet_settle(&backend->fleet, 1);
+    redis_fleet_settle(fleet, 1);
     assert_int_equal(answers.count, USERS);
     struct slice key = SLICE("typing:r:chat");
-    long fields =
-        strtol(redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(SLICE("HLEN"), key)), NULL, 10);
+    long fields = strtol(redis_fleet_ask(fleet, key, REDIS_WORDS(SLICE("HLEN"), key)), NULL, 10);
     assert_in_range(fields, AT_ONCE, 4 * AT_ONCE);
     typing_store_free(&store);
 }
@@ -173,29 +146,29 @@ static void a_busy_chat_is_swept(void **state)
 /* The store may go first: every answer still comes, once. */
 static void answers_outlive_the_store(void **state)
 {
-    struct redis_backend *backend = *state;
-    struct typing_store *store = make(backend, 0, &backend->clock);
+    struct redis_fleet *fleet = *state;
+    struct typing_store *store = make(fleet, 0, &fleet->clock);
     struct answers answers = {0};
     struct ulid conn_id = {{1}};
     typing_store_start(store, SLICE("chat"), SLICE("alice"), &conn_id, take, &answers);
     typing_store_read(store, SLICE("chat"), 10, take_users, &answers);
     typing_store_free(&store);
-    redis_fleet_settle(&backend->fleet, 1);
+    redis_fleet_settle(fleet, 1);
     assert_int_equal(answers.count, 2);
 }
 
 static void out_of_reach_is_unavailable(void **state)
 {
-    struct redis_backend *backend = *state;
-    if (backend->fleet.cluster)
+    struct redis_fleet *fleet = *state;
+    if (fleet->cluster)
         skip();
-    struct typing_store *store = make(backend, 0, NULL);
+    struct typing_store *store = make(fleet, 0, NULL);
     struct answers answers = {0};
-    redis_server_kill(&backend->fleet.servers[0]);
+    redis_server_kill(&fleet->servers[0]);
     struct ulid conn_id = {{1}};
     typing_store_start(store, SLICE("chat"), SLICE("alice"), &conn_id, take, &answers);
     typing_store_read(store, SLICE("chat"), 10, take_users, &answers);
-    worker_loop_run(&backend->fleet.worker, 200);
+    worker_loop_run(&fleet->worker, 200);
     assert_int_equal(answers.count, 2);
     assert_int_equal(answers.unavailable, 2);
     typing_store_free(&store);
@@ -205,14 +178,14 @@ static int run(bool cluster)
 {
     const struct typing_store_suite_backend backend = {
         .name = cluster ? "redis_typing_cluster" : "redis_typing",
-        .context = &the_backend,
+        .context = &the_fleet,
         .ttl_ms = TTL_MS,
         .interval_ms = 1000 / RATE,
-        .start = start,
+        .start = redis_fleet_empty,
         .port = port,
         .stop = stop,
-        .pass = pass,
-        .poll = poll,
+        .pass = redis_fleet_pass,
+        .poll = redis_fleet_poll,
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_key_lives_as_long_as_its_notices, set_up),
@@ -221,10 +194,10 @@ static int run(bool cluster)
         cmocka_unit_test_setup(answers_outlive_the_store, set_up),
         cmocka_unit_test_setup(out_of_reach_is_unavailable, set_up),
     };
-    redis_fleet_open(&the_backend.fleet, cluster);
+    redis_fleet_open(&the_fleet, cluster);
     int failed = typing_store_suite_run(&backend) +
                  cmocka_run_group_tests_name("redis_typing_own", tests, NULL, NULL);
-    redis_fleet_close(&the_backend.fleet);
+    redis_fleet_close(&the_fleet);
     return failed;
 }
 

@@ -50,15 +50,29 @@ void redis_fleet_close(struct redis_fleet *fleet)
         redis_server_stop(&fleet->servers[0]);
 }
 
-void redis_fleet_empty(struct redis_fleet *fleet)
+void redis_fleet_empty(void *context)
 {
+    struct redis_fleet *fleet = context;
+    fleet->clock = (struct clock){.now_ms = 10, .wall_ms = 1700000000000};
+    fleet->turn = 0;
     size_t count = fleet->cluster ? REDIS_CLUSTER_MASTERS : 1;
     for (size_t i = 0; i < count; i++)
         redis_server_expect(&fleet->servers[i], "OK", "FLUSHALL", NULL);
 }
 
-void redis_fleet_poll(struct redis_fleet *fleet)
+void redis_fleet_pass(void *context, int64_t duration_ms)
 {
+    ((struct redis_fleet *)context)->clock.wall_ms += duration_ms;
+}
+
+size_t redis_fleet_next_client(struct redis_fleet *fleet)
+{
+    return fleet->turn++ % REDIS_FLEET_CLIENTS;
+}
+
+void redis_fleet_poll(void *context)
+{
+    struct redis_fleet *fleet = context;
     loop_turn(&fleet->worker.loop, TURN_WAIT_MS);
 }
 
