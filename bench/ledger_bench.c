@@ -12,8 +12,8 @@
 #include "base/random.h"
 #include "base/ulid.h"
 #include "ledger/ledger_messages.h"
+#include "ledger/request_inbox.h"
 #include "ledger/sqlite_ledger.h"
-#include "ledger_inbox.h"
 
 #include "cost.h"
 
@@ -37,7 +37,7 @@ static const char BODY[BODY_BYTES + 1] =
 
 struct bench {
     struct loop loop;
-    struct ledger_inbox inbox;
+    struct request_inbox inbox;
     struct ledger_client client;
     struct random random;
     int64_t until_us;
@@ -248,16 +248,23 @@ static struct rate measure_plain(const char *path, double seconds)
 
 /* ---- the run ---- */
 
+static void answered(void *arg, struct ledger_request *done)
+{
+    (void)arg;
+    ledger_complete(done);
+}
+
 static void open_bench(struct bench *bench, struct ledger **ledger, const char *path)
 {
     struct sqlite_ledger_error error;
     *ledger = sqlite_ledger_open(path, NULL, &error);
     if (!*ledger)
         die(error.text);
-    if (!loop_init(&bench->loop) || !ledger_inbox_init(&bench->inbox, &bench->loop))
+    if (!loop_init(&bench->loop) ||
+        !request_inbox_init(&bench->inbox, &bench->loop, answered, NULL))
         die("no loop");
     random_init_system(&bench->random);
-    ledger_client_init(&bench->client, *ledger, &bench->loop.clock, ledger_inbox_post,
+    ledger_client_init(&bench->client, *ledger, &bench->loop.clock, request_inbox_post,
                        &bench->inbox);
     make_chat(bench);
 }
@@ -265,7 +272,7 @@ static void open_bench(struct bench *bench, struct ledger **ledger, const char *
 static void close_bench(struct bench *bench, struct ledger **ledger)
 {
     ledger_close(ledger);
-    ledger_inbox_free(&bench->inbox);
+    request_inbox_free(&bench->inbox);
     loop_free(&bench->loop);
 }
 
