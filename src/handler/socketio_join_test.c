@@ -1,0 +1,226 @@
+/* Joining while the state store fails, on virtual time: who is refused is told so and may try again. */
+#include "handler/socketio_session.h"
+
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { CONNECT_TIMEOUT_MS = 45000 };
+
+static struct world world;
+static struct client alice;
+
+/* The world's own store, but for what a test lets fail. */
+static const struct state_store_operations *sound;
+static struct state_store_operations failing;
+
+/* An open that the store takes its time for. */
+static struct {
+    struct lease lease;
+    void (*done)(void *arg, enum state_status status, const struct state_transition *transition);
+    void *arg;
+} held;
+
+static void open_fails(struct state_store *store, const struct lease *lease,
+                       void (*done)(void *arg, enum state_status status,
+                                    const struct state_transition *transition),
+                       void *arg)
+{
+    (void)store;
+    (void)lease;
+    done(arg, STATE_UNAVAILABLE, NULL);
+}
+
+static void open_waits(struct state_store *store, const struct lease *lease,
+                       void (*done)(void *arg, enum state_status status,
+                                    const struct state_transition *transition),
+                       void *arg)
+{
+    (void)store;
+    held.lease = *lease;
+    held.done = done;
+    held.arg = arg;
+}
+
+static bool is_away(struct state_store *store)
+{
+    (void)store;
+    return false;
+}
+
+static void mend(void)
+{
+    world.presence->store->operations = sound;
+}
+
+static int open_world(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_DEFAULTS);
+    sound = world.presence->store->operations;
+    failing = *sound;
+    world.presence->store->operations = &failing;
+    return 0;
+}
+
+static int close_world(void **unused)
+{
+    (void)unused;
+    mend();
+    world_close(&world);
+    return 0;
+}
+
+/* ---- the client ---- */
+
+static void expect_text(const char *beginning)
+{
+    enum client_event event = client_next(&alice);
+    if (event != CLIENT_TEXT || strncmp(alice.text, beginning, strlen(beginning)) != 0)
+        fail_msg("expected %s, got event %d: %s", beginning, (int)event, alice.text);
+}
+
+static void dial(void)
+{
+    client_dial(&alice, &world, 0);
+    client_print(&alice,
+                 "GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: test\r\n"
+                 "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+    assert_int_equal(client_answer(&alice), 101);
+    expect_text("0{\"sid\":\"");
+}
+
+static void send_connect(void)
+{
+    char token[WORLD_TOKEN_BYTES_MAX];
+    char packet[WORLD_TOKEN_BYTES_MAX + 64];
+    world_token(&world, "alice", "", 3600000, token);
+    snprintf(packet, sizeof(packet), "40{\"token\":\"%s\"}", token);
+    client_send(&alice, packet);
+}
+
+static void expect_refusal(const char *text)
+{
+    char packet[256];
+    snprintf(packet, sizeof(packet),
+             "44{\"message\":\"%s\",\"data\":{\"code\":\"SERVICE_UNAVAILABLE\","
+             "\"retry_after_seconds\":2}}",
+             text);
+    expect_text(packet);
+    assert_string_equal(alice.text, packet);
+    client_expect_nothing(&alice);
+    assert_null(world_session(&world, "alice"));
+}
+
+static void expect_joined(void)
+{
+    expect_text("40{\"sid\":\"");
+    expect_text("42[\"connection_established\",{\"conn_id\":\"");
+    assert_int_equal(world_presence(&world, "alice").status, PRESENCE_ONLINE);
+    assert_int_equal(world_leases(&world, "alice", NULL), 1);
+}
+
+/* ---- tests ---- */
+
+static void a_store_that_fails_between_handshake_and_joining(void **unused)
+{
+    (void)unused;
+    dial();
+    failing.open = open_fails;
+    for (int tries = 0; tries < 3; tries++) {
+        send_connect();
+        expect_refusal("the connection cannot be registered");
+        world_advance(&world, 2000);
+    }
+    mend();
+    send_connect();
+    expect_joined();
+    client_hang_up(&alice);
+}
+
+static void a_store_that_is_known_to_be_away_is_not_asked(void **unused)
+{
+    (void)unused;
+    dial();
+    failing.available = is_away;
+    failing.open = NULL;
+    send_connect();
+    expect_refusal("the state store does not answer");
+    mend();
+    send_connect();
+    expect_joined();
+    client_hang_up(&alice);
+}
+
+/* A refusal gives no time beyond what there was to join. */
+static void who_is_refused_has_as_much_time_as_before(void **unused)
+{
+    (void)unused;
+    dial();
+    failing.open = open_fails;
+    for (int ms = 0; ms < CONNECT_TIMEOUT_MS - 5000; ms += 5000) {
+        world_advance(&world, 5000);
+        client_send(&alice, "3"); /* so that no ping comes between */
+        send_connect();
+        expect_refusal("the connection cannot be registered");
+    }
+    world_advance(&world, 4999);
+    client_expect_nothing(&alice);
+    world_advance(&world, 1);
+    client_expect_close(&alice, 1008);
+    client_hang_up(&alice);
+}
+
+/* The answer is awaited beyond the time to join: the store has limits of its own. */
+static void a_store_that_is_slow_and_then_fails(void **unused)
+{
+    (void)unused;
+    dial();
+    failing.open = open_waits;
+    send_connect();
+    client_expect_nothing(&alice);
+    for (int ms = 0; ms < CONNECT_TIMEOUT_MS; ms += 5000) {
+        world_advance(&world, 5000);
+        client_send(&alice, "3");
+    }
+    client_expect_nothing(&alice);
+    held.done(held.arg, STATE_UNAVAILABLE, NULL);
+    world_settle(&world);
+    expect_text("44{\"message\":\"the connection cannot be registered\"");
+    client_hang_up(&alice);
+}
+
+/* What a slow store has taken for one who has gone is given back. */
+static void one_that_goes_before_the_store_answers_leaves_no_lease(void **unused)
+{
+    (void)unused;
+    dial();
+    failing.open = open_waits;
+    send_connect();
+    client_hang_up(&alice);
+    mend();
+    state_open(world.presence->store, &held.lease, held.done, held.arg);
+    world_settle(&world);
+    assert_int_equal(world_leases(&world, "alice", NULL), 0);
+    assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_store_that_fails_between_handshake_and_joining),
+        TEST(a_store_that_is_known_to_be_away_is_not_asked),
+        TEST(who_is_refused_has_as_much_time_as_before),
+        TEST(a_store_that_is_slow_and_then_fails),
+        TEST(one_that_goes_before_the_store_answers_leaves_no_lease),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
