@@ -53,6 +53,8 @@ static void receive_event(struct socketio_session *socketio, const struct socket
     const char *problem;
     metrics_count(session->context->metrics, METRIC_MESSAGES_IN);
     socketio->attachments_left = (uint8_t)packet->attachments;
+    if (packet->empty) /* passed over, as the reference does */
+        return;
     if (!socketio_decode(&session->context->scratch, packet, &message, &problem))
         dispatch_invalid(session, &message, problem);
     else

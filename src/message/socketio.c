@@ -157,11 +157,6 @@ static bool read_data(struct json *json, struct socketio_packet *out)
     }
 }
 
-static bool needs_data(enum socketio_type type)
-{
-    return type != SOCKETIO_CONNECT && type != SOCKETIO_DISCONNECT;
-}
-
 bool socketio_parse(char *text, size_t len, struct socketio_packet *out, const char **problem)
 {
     struct slice rest = {text + 1, len ? len - 1 : 0};
@@ -182,8 +177,9 @@ bool socketio_parse(char *text, size_t len, struct socketio_packet *out, const c
     if (out->ack_id.len > SOCKETIO_ACK_ID_DIGITS_MAX)
         return false;
     *problem = "the packet's data is not what its type has";
-    if (rest.len == 0)
-        return !needs_data(out->type);
+    out->empty = rest.len == 0;
+    if (out->empty)
+        return true;
     json_init(&json, (char *)rest.data, rest.len);
     return read_data(&json, out);
 }

@@ -11,7 +11,8 @@
  *
  * Parsing is strict where the reference server is, so that what it closes a connection for is a problem
  * here too: an unknown type, JSON that is none, an event whose name is neither text nor number or is
- * reserved, attachments that are none or too many, a placeholder for one that does not exist.
+ * reserved, attachments that are none or too many, a placeholder for one that does not exist. What it passes
+ * over in silence, a packet that ends where its JSON should begin, is a packet here too.
  *
  * A packet borrows from the text it was read from, which is written to: strings are unescaped in place.
  * Nothing is allocated. Bounded: SOCKETIO_*_MAX below and JSON_DEPTH_MAX. Pure functions; any thread.
@@ -49,6 +50,7 @@ struct socketio_packet {
     unsigned attachments;    /* of the binary types: how many binary messages follow */
     struct slice name_space; /* "/" where none is named */
     struct slice ack_id;     /* digits; SLICE_NONE: none */
+    bool empty;              /* nothing comes after the head: an event without even a name */
     struct slice event;      /* of events: its name; SLICE_NONE where it is a number */
     struct slice
         argument; /* raw JSON: the first of an event; of CONNECT, what authenticates; or none */

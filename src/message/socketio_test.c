@@ -61,6 +61,25 @@ static void a_packet_has_type_namespace_id_and_data(void **unused)
     assert_null(packet.event.data);
     packet = accept("31[]");
     assert_int_equal(packet.type, SOCKETIO_ACK);
+    assert_false(packet.empty);
+}
+
+static void packets_without_data_are_packets(void **unused)
+{
+    (void)unused;
+    struct socketio_packet packet = accept("2");
+    assert_int_equal(packet.type, SOCKETIO_EVENT);
+    assert_true(packet.empty);
+    packet = accept("27");
+    assert_true(packet.empty);
+    assert_true(slice_is(packet.ack_id, "7"));
+    packet = accept("3");
+    assert_true(packet.empty);
+    packet = accept("52-");
+    assert_true(packet.empty);
+    assert_int_equal(packet.attachments, 2);
+    refuse("5");
+    refuse("5-");
 }
 
 static void what_the_reference_closes_for_is_refused(void **unused)
@@ -160,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_packet_has_type_namespace_id_and_data),
+        cmocka_unit_test(packets_without_data_are_packets),
         cmocka_unit_test(what_the_reference_closes_for_is_refused),
         cmocka_unit_test(attachments_are_counted_and_bounded),
         cmocka_unit_test(bounds_hold),

@@ -450,18 +450,22 @@ for (const [name, start] of Object.entries(TARGETS))
         await socket.isClosed();
       });
 
-    for (const [what, packet] of [
+    for (const [what, ...packets] of [
       ['an unknown event', '42["no such thing",1,2,3]'],
       ['an event called error', '42["error",{"message":"x"}]'],
       ['an event called __proto__', '42["__proto__",{}]'],
       ['a number as event name', '42[7]'],
+      ['an event without data', '42'],
+      ['an event without data that asks to be acknowledged', '420'],
+      ['a binary event without data', '451-', Buffer.from([1])],
       ['an acknowledgement nobody asked for', '4399["x"]'],
-      ['a flood of pongs', '3'],
+      ['an acknowledgement of nothing', '43'],
+      ['a flood of pongs', ...Array(1000).fill('3')],
     ])
       test(`${what} does no harm`, async () => {
         const socket = new Packets(server);
         await socket.join(await server.token('odd'));
-        socket.send(...Array(packet === '3' ? 1000 : 1).fill(packet));
+        socket.send(...packets);
         socket.send('425["heartbeat",{}]');
         while (!(await socket.take()).startsWith('435['));
         socket.socket.terminate();
