@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
+import msgpackParser from 'socket.io-msgpack-parser';
 import { WebSocket } from 'ws';
 import { closeAll, eventually, sleep, SOON_MS, within } from './support/client.mjs';
 import { destroyAll, rawConnect, request } from './support/raw.mjs';
@@ -408,6 +409,22 @@ for (const [name, start] of Object.entries(TARGETS))
         client.socket.connect();
         await client.connected();
         assert.ok('server_time' in (await client.ask('heartbeat', {})));
+      });
+
+      test(`a client whose packets are all binary is closed, alone, ${transport}`, async () => {
+        const token = await server.token('plain');
+        const bystander = await connectSocketIo(server, 'plain', { token, transports });
+        const { id } = bystander.socket;
+        const client = openSocketIo(server, {
+          token,
+          transports,
+          parser: msgpackParser,
+          reconnection: false,
+        });
+        assert.match(await client.disconnected(), /transport (close|error)/);
+        assert.equal(client.socket.connected, false);
+        assert.ok('server_time' in (await bystander.ask('heartbeat', {})));
+        assert.equal(bystander.socket.id, id);
       });
 
       test(`pings keep it, ${transport}`, async () => {
