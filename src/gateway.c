@@ -157,6 +157,8 @@ void gateway_received(void *arg, struct slice topic, struct slice payload)
         push_received(&gateway->presence, payload);
     else
         delivery_received(&gateway->delivery, payload);
+    if (slice_equal(topic, BUS_TOPIC_ALL))
+        delivery_disturbed(&gateway->delivery);
 }
 
 void gateway_gap(void *arg, struct slice topic)

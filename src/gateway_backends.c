@@ -6,6 +6,7 @@
 #include "redis/redis_info.h"
 #include "store/redis_call.h"
 #include "store/redis_circle.h"
+#include "store/redis_recovery.h"
 #include "store/redis_state.h"
 #include "store/redis_typing.h"
 
@@ -25,10 +26,6 @@ static struct circle_store *make_embedded(struct gateway *gateway)
                                     &gateway->metrics, gateway_received, gateway);
     gateway->typing.store = memory_typing_store(embedded->typing, clock);
     gateway->calls.store = memory_calls_store(embedded->calls, clock);
-    if (gateway->parts.config->socketio.recovery_ms) {
-        gateway->handlers.recovery = memory_recovery_store(embedded->recovery, clock);
-        gateway->encoder.offset_clock = clock;
-    }
     return gateway->store ? memory_circles_store(embedded->circles, gateway->store, clock) : NULL;
 }
 
@@ -70,6 +67,22 @@ static struct redis_client *make_client(struct gateway *gateway)
         .tls = fleet->redis_tls,
         .name = gateway->id,
     });
+}
+
+/* Only what can be recovered needs offsets. */
+static bool make_recovery(struct gateway *gateway)
+{
+    int64_t window_ms = gateway->parts.config->socketio.recovery_ms;
+    const struct clock *clock = &gateway->loop.clock;
+    if (window_ms == 0)
+        return true;
+    gateway->encoder.offset_clock = clock;
+    gateway->handlers.recovery =
+        gateway->parts.fleet
+            ? redis_recovery_make(&(struct redis_recovery_options){
+                  .client = gateway->redis, .window_ms = window_ms, .clock = clock})
+            : memory_recovery_store(gateway->parts.embedded->recovery, clock);
+    return gateway->handlers.recovery != NULL;
 }
 
 static struct circle_store *make_stores(struct gateway *gateway)
@@ -162,7 +175,7 @@ bool gateway_backends_make(struct gateway *gateway)
 {
     struct circle_store *circles =
         gateway->parts.fleet ? make_fleet(gateway) : make_embedded(gateway);
-    return circles &&
+    return circles && make_recovery(gateway) &&
            audience_init(&gateway->presence.audience, circles, gateway->parts.hash_seed) &&
            gateway->store && gateway->bus && gateway->typing.store && gateway->calls.store;
 }

@@ -13,7 +13,7 @@ static void drop_first(struct backlog *backlog)
     backlog->count--;
 }
 
-bool backlog_note(struct backlog **backlog, struct blob *blob)
+bool backlog_note(struct backlog **backlog, struct blob *blob, uint64_t id)
 {
     if (!*backlog)
         *backlog = calloc(1, sizeof(**backlog));
@@ -22,8 +22,18 @@ bool backlog_note(struct backlog **backlog, struct blob *blob)
         return false;
     if (noted->count == BACKLOG_EVENTS_MAX)
         drop_first(noted);
-    noted->blobs[(noted->first + noted->count++) % BACKLOG_EVENTS_MAX] = blob_share(blob);
+    size_t at = (noted->first + noted->count++) % BACKLOG_EVENTS_MAX;
+    noted->blobs[at] = blob_share(blob);
+    noted->ids[at] = id;
     return true;
+}
+
+bool backlog_has(const struct backlog *backlog, uint64_t id)
+{
+    for (size_t i = 0; backlog && id && i < backlog->count; i++)
+        if (backlog_id_at(backlog, i) == id)
+            return true;
+    return false;
 }
 
 void backlog_expire(struct backlog **backlog, int64_t wall_ms)

@@ -4,7 +4,7 @@
  *
  * It shares the blobs, holds at most BACKLOG_EVENTS_MAX of them, and lets those go that are older than
  * BACKLOG_AGE_MAX_MS: a client that still answers pings by then has got them. A session that was sent
- * nothing has none. One thread.
+ * nothing has none. It also tells whether an event that comes again was among them. One thread.
  */
 #ifndef ROLLCALL_HANDLER_BACKLOG_H
 #define ROLLCALL_HANDLER_BACKLOG_H
@@ -22,10 +22,14 @@ struct backlog {
     uint8_t first;
     uint8_t count;
     struct blob *blobs[BACKLOG_EVENTS_MAX]; /* a ring */
+    uint64_t ids[BACKLOG_EVENTS_MAX];       /* of the same; 0: it is like no other */
 };
 
 /* Adds a reference to an event's blob; makes the backlog when there is none. False: memory is short. */
-bool backlog_note(struct backlog **backlog, struct blob *blob);
+bool backlog_note(struct backlog **backlog, struct blob *blob, uint64_t id);
+
+/* NULL has none. */
+bool backlog_has(const struct backlog *backlog, uint64_t id);
 
 /* Lets go of what is too old, and of itself when that is all. */
 void backlog_expire(struct backlog **backlog, int64_t wall_ms);
@@ -34,6 +38,11 @@ void backlog_expire(struct backlog **backlog, int64_t wall_ms);
 static inline struct blob *backlog_at(const struct backlog *backlog, size_t n)
 {
     return backlog->blobs[(backlog->first + n) % BACKLOG_EVENTS_MAX];
+}
+
+static inline uint64_t backlog_id_at(const struct backlog *backlog, size_t n)
+{
+    return backlog->ids[(backlog->first + n) % BACKLOG_EVENTS_MAX];
 }
 
 void backlog_free(struct backlog **backlog);

@@ -251,14 +251,18 @@ void session_limit_token(struct session *session, int64_t expires_at_wall_ms)
 void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uint64_t key)
 {
     struct session *session = CONTAINER_OF(endpoint, struct session, endpoint);
+    const struct message *message = broadcast->message;
+    uint64_t event_id = message->type == MESSAGE_RELAY ? message->relay.event_id : 0;
+    bool recovers = key == 0 && session->connection.dialect->id == DIALECT_SOCKETIO;
+    if (recovers && socketio_recovery_has(session, event_id))
+        return;
     struct blob *blob =
         broadcast_blob(broadcast, session->context->encoder, session->connection.dialect);
     bool queued = blob && connection_queue(&session->connection, blob_share(blob), key);
     if (!blob)
         connection_fail(&session->connection);
-    if (queued && key == 0 && session->connection.dialect->id == DIALECT_SOCKETIO)
-        socketio_recovery_note(session, blob);
-    const struct message *message = broadcast->message;
+    if (queued && recovers)
+        socketio_recovery_note(session, blob, event_id);
     if (!queued && message->type == MESSAGE_RELAY && message->relay.sequence)
         missed_note(&session->missed, message->relay.chat_id, message->relay.sequence);
 }

@@ -172,22 +172,37 @@ static void connect(struct socketio_session *socketio, struct joining *joining)
         socketio_recovery_resume(socketio, joining->recovered);
 }
 
-static void registered(void *arg, bool taken)
+static void refuse_lease(struct joining *joining)
+{
+    give_up(joining, ERROR_SERVICE_UNAVAILABLE, "the connection cannot be registered", true);
+}
+
+static void recovered(void *arg, struct socketio_recovered *taken)
 {
     struct joining *joining = arg;
     struct handler_context *context = joining->context;
     struct socketio_session *socketio = joining->socketio;
-    bool joined = taken && socketio && !context->draining &&
-                  session_attach(&socketio->session, &joining->identity, &joining->conn_id,
-                                 (struct slice){joining->device, joining->device_len});
-    if (joined) {
+    joining->recovered = taken;
+    if (socketio && !context->draining &&
+        session_attach(&socketio->session, &joining->identity, &joining->conn_id,
+                       (struct slice){joining->device, joining->device_len})) {
         connect(socketio, joining);
         free_joining(joining);
         return;
     }
+    presence_close(context->presence, identity_user(&joining->identity), &joining->conn_id);
+    refuse_lease(joining);
+}
+
+/* From now on events find the way here; only then is it safe to take what was kept so far. */
+static void registered(void *arg, bool taken)
+{
+    struct joining *joining = arg;
     if (taken)
-        presence_close(context->presence, identity_user(&joining->identity), &joining->conn_id);
-    give_up(joining, ERROR_SERVICE_UNAVAILABLE, "the connection cannot be registered", true);
+        socketio_recovery_take(joining->context, identity_user(&joining->identity),
+                               &joining->return_to, recovered, joining);
+    else
+        refuse_lease(joining);
 }
 
 static void take_lease(struct joining *joining)
@@ -202,13 +217,6 @@ static void take_lease(struct joining *joining)
         .last_heartbeat_ms = context->loop->clock.wall_ms,
     };
     presence_open(context->presence, &lease, registered, joining);
-}
-
-static void recovered(void *arg, struct socketio_recovered *taken)
-{
-    struct joining *joining = arg;
-    joining->recovered = taken;
-    take_lease(joining);
 }
 
 static void verified(void *arg, enum jwt_result result, const struct identity *identity)
@@ -227,8 +235,7 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
         give_up(joining, ERROR_SERVICE_UNAVAILABLE, "the state store does not answer", true);
     } else {
         joining->identity = *identity;
-        socketio_recovery_take(context, identity_user(&joining->identity), &joining->return_to,
-                               recovered, joining);
+        take_lease(joining);
     }
 }
 

@@ -14,8 +14,10 @@ enum { OFFSET_DIGITS = 16 };
 struct socketio_recovered {
     struct ulid public_id;
     uint8_t pid[SOCKETIO_PID_BYTES];
+    uint64_t ceiling; /* of the offsets of the connection it had */
     size_t event_count;
     struct blob *events[RECOVERY_EVENTS_MAX];
+    uint64_t event_ids[RECOVERY_EVENTS_MAX];
     size_t topic_count;
     struct slice topics[RECOVERY_TOPICS_MAX];
     struct buffer topic_bytes;
@@ -63,6 +65,7 @@ static bool copy_events(struct socketio_recovered *out, const struct recovery_re
         if (!blob)
             return false;
         out->events[out->event_count] = blob;
+        out->event_ids[out->event_count] = record->events[out->event_count].id;
     }
     return true;
 }
@@ -75,6 +78,7 @@ static bool copy_ids(struct socketio_recovered *out, const struct recovery_recor
         len != SOCKETIO_PID_BYTES)
         return false;
     memcpy(out->pid, pid, len);
+    out->ceiling = record->ceiling;
     return ulid_parse(record->sid, &out->public_id);
 }
 
@@ -131,6 +135,8 @@ void socketio_recovery_name(struct socketio_session *socketio,
         memcpy(socketio->pid, recovered->pid, sizeof(socketio->pid));
     else
         random_bytes(socketio->session.context->random, socketio->pid, sizeof(socketio->pid));
+    if (recovered)
+        encoder_pass(socketio->session.context->encoder, recovered->ceiling);
 }
 
 static void subscribe(struct session *session, const struct socketio_recovered *recovered)
@@ -157,19 +163,28 @@ void socketio_recovery_resume(struct socketio_session *socketio,
 {
     struct session *session = &socketio->session;
     metrics_count(session->context->metrics, METRIC_SOCKETIO_RECOVERED);
-    for (size_t i = 0; i < recovered->event_count; i++)
-        if (connection_queue(&session->connection, blob_share(recovered->events[i]), 0))
-            socketio_recovery_note(session, recovered->events[i]);
+    for (size_t i = 0; i < recovered->event_count; i++) {
+        struct blob *event = recovered->events[i];
+        encoder_restamp(session->context->encoder, event);
+        if (connection_queue(&session->connection, blob_share(event), 0))
+            socketio_recovery_note(session, event, recovered->event_ids[i]);
+    }
     subscribe(session, recovered);
 }
 
 /* ---- being cut ---- */
 
-void socketio_recovery_note(struct session *session, struct blob *blob)
+void socketio_recovery_note(struct session *session, struct blob *blob, uint64_t id)
 {
     struct socketio_session *socketio = CONTAINER_OF(session, struct socketio_session, session);
     if (session->context->recovery)
-        backlog_note(&socketio->backlog, blob); /* without memory: not recovered, or with less */
+        backlog_note(&socketio->backlog, blob,
+                     id); /* without memory: not recovered, or with less */
+}
+
+bool socketio_recovery_has(const struct session *session, uint64_t id)
+{
+    return backlog_has(CONTAINER_OF(session, struct socketio_session, session)->backlog, id);
 }
 
 void socketio_recovery_tick(struct socketio_session *socketio)
@@ -184,6 +199,17 @@ static bool was_cut(const struct socketio_session *socketio)
     bool fell_silent = socketio->engine.awaits_pong && now_ms >= socketio->engine.ping_at_ms;
     return connection->state == CONNECTION_GONE || connection->close_received ||
            socketio->peer_leaves || fell_silent || !connection_healthy(connection, now_ms);
+}
+
+/* Who goes while the gateway drains finds it again only where others can. */
+static bool may_return(const struct socketio_session *socketio)
+{
+    const struct handler_context *context = socketio->session.context;
+    const struct connection *connection = &socketio->session.connection;
+    if (!context->draining)
+        return was_cut(socketio);
+    return context->recovery->is_shared &&
+           (was_cut(socketio) || connection->ends_as == CLOSING_DRAINING);
 }
 
 static size_t list_topics(const struct session *session, struct slice topics[RECOVERY_TOPICS_MAX])
@@ -201,7 +227,8 @@ static size_t list_events(const struct backlog *backlog,
     size_t count = backlog ? backlog->count : 0;
     for (size_t i = 0; i < count; i++) {
         const struct blob *blob = backlog_at(backlog, i);
-        events[i] = (struct recovery_event){encoder_offset_of(blob), 0, {blob->bytes, blob->len}};
+        events[i] = (struct recovery_event){
+            encoder_offset_of(blob), backlog_id_at(backlog, i), {blob->bytes, blob->len}};
     }
     return count;
 }
@@ -214,7 +241,7 @@ void socketio_recovery_park(struct socketio_session *socketio)
     struct slice topics[RECOVERY_TOPICS_MAX];
     char sid[ULID_TEXT_LEN];
     struct buffer pid = BUFFER_INIT;
-    if (!context->recovery || context->draining || !was_cut(socketio))
+    if (!context->recovery || !may_return(socketio))
         return;
     ulid_write(sid, &socketio->public_id);
     base64url_encode(&pid, socketio->pid, sizeof(socketio->pid));
@@ -225,6 +252,7 @@ void socketio_recovery_park(struct socketio_session *socketio)
                           .pid = buffer_slice(&pid),
                           .sid = {sid, sizeof(sid)},
                           .floor = socketio->backlog ? socketio->backlog->floor : 0,
+                          .ceiling = context->encoder->offset,
                           .events = events,
                           .event_count = list_events(socketio->backlog, events),
                           .topics = topics,

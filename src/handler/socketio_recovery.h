@@ -5,13 +5,19 @@
  *   CONNECT ──► a public id, and a private one that only the client is told
  *   owed events ──► the session's backlog (backlog.h), each with an offset the client remembers
  *   cut ──socketio_recovery_park()──► store/recovery_store.h, where delivery adds what comes meanwhile
- *   CONNECT with pid and offset ──socketio_recovery_take()──► the same ids, what was missed, and the
- *       subscriptions made again, whose answers say how things are now
+ *   CONNECT with pid and offset ──► a lease, so that events find the way here
+ *       ──socketio_recovery_take()──► the same ids, what was missed, and the subscriptions made again, whose
+ *       answers say how things are now
+ *
+ * An event may so come twice, among what was missed and by itself: the second is passed over. Offsets grow
+ * along a connection and from one to the next, wherever it is: what was missed gets new ones, beyond all that
+ * the client may have seen.
  *
  * Kept are events that are owed: messages, deliveries, what concerns contacts and calls. States (presence,
  * typing) are not replayed but asked for anew. What can be recovered: a connection that broke, fell silent
- * or was closed by its client without leaving the namespace. Who left, or was closed by the server for a
- * reason, starts anew. The presence of a user does not wait: offline is told at once.
+ * or was closed by its client without leaving the namespace; and one that is told to go elsewhere since its
+ * gateway drains, where the store outlives that. Who left, or was closed by the server for another reason,
+ * starts anew. The presence of a user does not wait: offline is told at once.
  *
  * All of it is off where the context has no recovery store.
  */
@@ -53,8 +59,11 @@ void socketio_recovery_name(struct socketio_session *socketio,
 void socketio_recovery_resume(struct socketio_session *socketio,
                               struct socketio_recovered *recovered);
 
-/* An owed event was queued. */
-void socketio_recovery_note(struct session *session, struct blob *blob);
+/* An owed event was queued; `id` as in backlog.h. */
+void socketio_recovery_note(struct session *session, struct blob *blob, uint64_t id);
+
+/* Whether this event was queued lately. */
+bool socketio_recovery_has(const struct session *session, uint64_t id);
 
 /* The connection of a session has ended: keeps it, if it was cut. */
 void socketio_recovery_park(struct socketio_session *socketio);

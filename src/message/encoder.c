@@ -3,7 +3,9 @@
 #include "frame/websocket.h"
 #include "frame/websocket_encode.h"
 
+#include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* A scratch that grew for one large message is not kept for ever. */
@@ -56,14 +58,35 @@ static struct blob *frame(const struct dialect *dialect, struct slice payload)
     return is_split ? frame_parts(payload, dialect->split) : frame_text(payload);
 }
 
+static uint64_t next_offset(struct encoder *encoder)
+{
+    uint64_t now_us = (uint64_t)encoder->offset_clock->wall_ms * 1000;
+    encoder->offset = now_us > encoder->offset ? now_us : encoder->offset + 1;
+    return encoder->offset;
+}
+
 /* The last argument of the last event, in front of what closes the array. */
 static void append_offset(struct encoder *encoder)
 {
     struct buffer *scratch = &encoder->scratch;
-    uint64_t now_us = (uint64_t)encoder->offset_clock->wall_ms * 1000;
-    encoder->offset = now_us > encoder->offset ? now_us : encoder->offset + 1;
     scratch->len--;
-    buffer_printf(scratch, ",\"%016" PRIx64 "\"]", encoder->offset);
+    buffer_printf(scratch, ",\"%016" PRIx64 "\"]", next_offset(encoder));
+}
+
+void encoder_pass(struct encoder *encoder, uint64_t offset)
+{
+    if (encoder->offset < offset)
+        encoder->offset = offset;
+}
+
+void encoder_restamp(struct encoder *encoder, struct blob *blob)
+{
+    char digits[OFFSET_DIGITS + 1];
+    assert(blob->refs == 1);
+    if (!encoder->offset_clock || !encoder_offset_of(blob))
+        return;
+    snprintf(digits, sizeof(digits), "%016" PRIx64, next_offset(encoder));
+    memcpy(blob->bytes + blob->len - 2 - OFFSET_DIGITS, digits, OFFSET_DIGITS);
 }
 
 uint64_t encoder_offset_of(const struct blob *blob)

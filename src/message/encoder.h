@@ -43,6 +43,13 @@ struct blob *encoder_heartbeat_ack(struct encoder *encoder, const struct dialect
 /* The offset in a blob of an event; 0: it has none. */
 uint64_t encoder_offset_of(const struct blob *blob);
 
+/* From now on offsets are beyond this one. */
+void encoder_pass(struct encoder *encoder, uint64_t offset);
+
+/* Gives an event that was encoded before, maybe elsewhere, an offset of this encoder's. The blob is not shared
+ * yet. */
+void encoder_restamp(struct encoder *encoder, struct blob *blob);
+
 /* Borrowed; lasts until broadcast_end(). NULL when memory is short. */
 struct blob *broadcast_blob(struct broadcast *broadcast, struct encoder *encoder,
                             const struct dialect *dialect);

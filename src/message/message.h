@@ -258,6 +258,7 @@ struct message {
             struct slice fields;  /* a JSON object */
             struct slice chat_id; /* of a chat's message: where it belongs */
             int64_t sequence;     /* 0: it is none */
+            uint64_t event_id;    /* what the event is known by wherever it arrives; 0: nothing */
         } relay;
     };
 };

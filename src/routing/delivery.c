@@ -16,8 +16,6 @@ struct slice delivery_topic(char *out, struct slice gateway_id)
     return (struct slice){out, (size_t)len};
 }
 
-enum { DELIVERY_ID_TEXT_LEN = 16 };
-
 /* A message under way: its fields are encoded while the routes are looked up. */
 struct sending {
     struct delivery *delivery;
@@ -132,6 +130,47 @@ static void end_sending(struct sending *sending, bool sent)
     free(sending);
 }
 
+uint64_t delivery_place_id(struct slice chat_id, int64_t sequence)
+{
+    return XXH3_64bits_withSeed(chat_id.data, chat_id.len, (uint64_t)sequence);
+}
+
+void delivery_disturbed(struct delivery *delivery)
+{
+    if (delivery->recovery)
+        recovery_disturb(delivery->recovery);
+}
+
+/* Those who lost their connection a moment ago get it when they come back. */
+static void keep(const struct sending *sending, const struct slice *users, size_t count)
+{
+    struct delivery *delivery = sending->delivery;
+    if (!delivery->recovery || sending->device_len || count == 0)
+        return;
+    struct blob *blob =
+        encoder_encode(delivery->router->encoder, &DIALECT_TABLE_SOCKETIO,
+                       &(struct message){.type = MESSAGE_RELAY,
+                                         .id = SLICE_NONE,
+                                         .relay = {.name = sending->name,
+                                                   .fields = buffer_slice(&sending->fields)}});
+    uint64_t id =
+        sending->sequence ? delivery_place_id(sending->chat, sending->sequence) : sending->id;
+    if (blob)
+        recovery_append(delivery->recovery, users, count,
+                        &(struct recovery_event){RECOVERY_MISSED, id, {blob->bytes, blob->len}});
+    else
+        delivery_disturbed(delivery);
+    blob_drop(&blob);
+}
+
+/* Where only the recovery store knows who they are. */
+static void keep_for_all(const struct sending *sending, const struct slice *users, size_t count)
+{
+    struct recovery_store *recovery = sending->delivery->recovery;
+    if (recovery && !recovery_is_empty(recovery))
+        keep(sending, users, count);
+}
+
 static void routed(void *arg, enum state_status status, const struct state_routes *routes)
 {
     struct sending *sending = arg;
@@ -142,8 +181,11 @@ static void routed(void *arg, enum state_status status, const struct state_route
     metrics_set(metrics, METRIC_BROADCAST_MODE, !known);
     for (size_t i = 0; known && i < routes->count; i++)
         send_to_gateway(sending, &routes->items[i]);
+    if (known)
+        keep(sending, routes->parked, routes->parked_count);
     if (!known) {
         metrics_count(metrics, METRIC_ROUTING_LOOKUP_ERRORS);
+        delivery_disturbed(sending->delivery);
         sent = broadcast(sending, BUS_TOPIC_ALL);
     } else if (bus_has_lost(sending->delivery->router->bus)) {
         broadcast(sending, BUS_TOPIC_LOST);
@@ -184,24 +226,6 @@ static struct sending *prepare(struct delivery *delivery, const struct message *
     return sending;
 }
 
-/* Those who lost their connection a moment ago get it when they come back. */
-static void keep_for_the_cut(const struct sending *sending, const struct slice *users, size_t count)
-{
-    struct delivery *delivery = sending->delivery;
-    if (!delivery->recovery || sending->device_len || recovery_is_empty(delivery->recovery))
-        return;
-    struct blob *blob =
-        encoder_encode(delivery->router->encoder, &DIALECT_TABLE_SOCKETIO,
-                       &(struct message){.type = MESSAGE_RELAY,
-                                         .id = SLICE_NONE,
-                                         .relay = {.name = sending->name,
-                                                   .fields = buffer_slice(&sending->fields)}});
-    if (blob)
-        recovery_append(delivery->recovery, users, count,
-                        &(struct recovery_event){RECOVERY_MISSED, 0, {blob->bytes, blob->len}});
-    blob_drop(&blob);
-}
-
 static void look_up(struct sending *sending, const struct slice *users, size_t count)
 {
     bool ended = false;
@@ -209,7 +233,7 @@ static void look_up(struct sending *sending, const struct slice *users, size_t c
         end_sending(sending, false);
         return;
     }
-    keep_for_the_cut(sending, users, count);
+    keep_for_all(sending, users, count);
     sending->users = users;
     sending->user_count = count;
     sending->ended = &ended;

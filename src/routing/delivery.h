@@ -18,6 +18,9 @@
  * (they are published at least once, and a broadcast may bring what had come before), and so that a
  * connection that cannot take it knows what it missed. Other events carry an id, so that no two are alike:
  * by that a bus knows one that came by two roads.
+ *
+ * Who lost the connection a moment ago gets it on coming back (store/recovery_store.h): the sender keeps it for
+ * those with a parked session, and the gateway it arrives at for those who left it, or come to it, just then.
  */
 #ifndef ROLLCALL_ROUTING_DELIVERY_H
 #define ROLLCALL_ROUTING_DELIVERY_H
@@ -28,6 +31,8 @@
 #include "routing/router.h"
 #include "store/recovery_store.h"
 #include "store/state_store.h"
+
+enum { DELIVERY_ID_TEXT_LEN = 16 };
 
 /* What delivery works with on one gateway. */
 struct delivery {
@@ -68,7 +73,13 @@ void delivery_close(struct delivery *delivery, struct slice gateway_id, struct s
 /* Writes "server:<gateway>:deliver" and returns it; `out` has room for ROUTER_TOPIC_BYTES_MAX. */
 struct slice delivery_topic(char *out, struct slice gateway_id);
 
+/* What a message of a chat is known by, wherever it arrives. */
+uint64_t delivery_place_id(struct slice chat_id, int64_t sequence);
+
 /* An event of this gateway's own topic, or a broadcast. */
 void delivery_received(struct delivery *delivery, struct slice payload);
+
+/* A broadcast came: somebody knew no routes, and so kept nothing for those who were cut off. */
+void delivery_disturbed(struct delivery *delivery);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 struct parcel {
     struct slice users; /* raw JSON */
@@ -17,6 +16,7 @@ struct parcel {
     struct slice device;
     struct slice chat;
     int64_t sequence;
+    struct slice id; /* of other events */
 };
 
 static bool parse(char *text, size_t len, struct parcel *parcel)
@@ -43,6 +43,8 @@ static bool parse(char *text, size_t len, struct parcel *parcel)
             json_string(&json, &parcel->chat);
         else if (slice_is(key, "sequence"))
             json_int(&json, &parcel->sequence);
+        else if (slice_is(key, "id"))
+            json_string(&json, &parcel->id);
         else
             json_skip(&json);
     }
@@ -69,8 +71,7 @@ static const struct endpoint *find_except(const struct delivery *delivery, struc
 static bool is_repetition(struct delivery *delivery, const struct parcel *parcel)
 {
     if (!parcel->sequence ||
-        seen_note(&delivery->seen, XXH3_64bits_withSeed(parcel->chat.data, parcel->chat.len,
-                                                        (uint64_t)parcel->sequence)))
+        seen_note(&delivery->seen, delivery_place_id(parcel->chat, parcel->sequence)))
         return false;
     metrics_count(delivery->metrics, METRIC_FANOUT_DUPLICATES);
     return true;
@@ -92,11 +93,48 @@ static size_t send_to_device(struct delivery *delivery, struct slice user_id,
     return sent;
 }
 
+static uint64_t event_id(const struct parcel *parcel)
+{
+    char digits[DELIVERY_ID_TEXT_LEN + 1] = {0};
+    if (parcel->sequence)
+        return delivery_place_id(parcel->chat, parcel->sequence);
+    if (parcel->id.len != DELIVERY_ID_TEXT_LEN)
+        return 0;
+    memcpy(digits, parcel->id.data, DELIVERY_ID_TEXT_LEN);
+    return strtoull(digits, NULL, 16);
+}
+
+/* A session of the user may have left a moment ago, or be coming back just now. */
+static void keep(const struct delivery *delivery, struct slice user, struct broadcast *broadcast)
+{
+    if (!delivery->recovery || !recovery_expects(delivery->recovery, user))
+        return;
+    const struct blob *blob =
+        broadcast_blob(broadcast, delivery->router->encoder, &DIALECT_TABLE_SOCKETIO);
+    if (blob)
+        recovery_append(delivery->recovery, &user, 1,
+                        &(struct recovery_event){RECOVERY_MISSED,
+                                                 broadcast->message->relay.event_id,
+                                                 {blob->bytes, blob->len}});
+    else
+        recovery_disturb(delivery->recovery);
+}
+
+static size_t send_to_user(struct delivery *delivery, const struct parcel *parcel,
+                           struct slice user, struct broadcast *broadcast)
+{
+    if (parcel->device.data)
+        return send_to_device(delivery, user, parcel->device, broadcast);
+    keep(delivery, user, broadcast);
+    return router_broadcast_to_user(delivery->router, user, broadcast,
+                                    find_except(delivery, user, parcel->except));
+}
+
 static void open_parcel(struct delivery *delivery, const struct parcel *parcel)
 {
     struct message message = {
         .type = MESSAGE_RELAY,
-        .relay = {parcel->type, parcel->fields, parcel->chat, parcel->sequence}};
+        .relay = {parcel->type, parcel->fields, parcel->chat, parcel->sequence, event_id(parcel)}};
     struct broadcast broadcast = {.message = &message};
     struct ulid close_id;
     bool closes = ulid_parse(parcel->close, &close_id);
@@ -108,11 +146,8 @@ static void open_parcel(struct delivery *delivery, const struct parcel *parcel)
     while (json_element(&json) && json_string(&json, &user)) {
         if (closes)
             delivery->close(delivery->arg, user, &close_id);
-        else if (parcel->device.data)
-            delivered += send_to_device(delivery, user, parcel->device, &broadcast);
         else
-            delivered += router_broadcast_to_user(delivery->router, user, &broadcast,
-                                                  find_except(delivery, user, parcel->except));
+            delivered += send_to_user(delivery, parcel, user, &broadcast);
     }
     broadcast_end(&broadcast);
     metrics_add(delivery->metrics, METRIC_FANOUT_DELIVERED, (int64_t)delivered);
