@@ -197,14 +197,22 @@ static const char *const ROOM_EVENTS[PRESENCE_NEWS_COUNT] = {
 };
 
 /* Nothing where there is no customary word for the news: those who send ask presence/road.h first. */
-static void write_news(const struct message *message, const char *const *names, struct buffer *out)
+static void write_news(struct slice user_id, const char *name, struct buffer *out)
 {
-    const char *name = names[message->change.news];
     if (!name)
         return;
     begin_event(out, slice_of(name));
-    json_write_key_string(out, SLICE("userId"), message->change.presence.user_id);
+    json_write_key_string(out, SLICE("userId"), user_id);
     end_event(out);
+}
+
+/* A new contact may come into sight in the middle of a call, of whose beginning one did not hear. */
+static void write_contact_news(const struct presence_change *change, struct buffer *out)
+{
+    struct slice user_id = change->presence.user_id;
+    write_news(user_id, CONTACT_EVENTS[change->news], out);
+    if (change->news == PRESENCE_NEWS_ONLINE && change->presence.in_call)
+        write_news(user_id, CONTACT_EVENTS[PRESENCE_NEWS_IN_CALL], out);
 }
 
 /* ---- calls, which come as relays from whichever gateway made the transition ---- */
@@ -263,9 +271,9 @@ static void write_customary_event(const struct message *message, struct buffer *
 static void encode(const struct message *message, struct buffer *out)
 {
     if (message->type == MESSAGE_CONTACT_PRESENCE)
-        write_news(message, CONTACT_EVENTS, out);
+        write_contact_news(&message->change, out);
     else if (message->type == MESSAGE_ROOM_PRESENCE)
-        write_news(message, ROOM_EVENTS, out);
+        write_news(message->change.presence.user_id, ROOM_EVENTS[message->change.news], out);
     else if (message->id.data)
         write_ack(message, out);
     else

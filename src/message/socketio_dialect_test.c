@@ -144,6 +144,12 @@ static void news_are_named_by_their_road(void **unused)
         snprintf(expected, sizeof(expected), "42[\"%s\",{\"userId\":\"bob\"}]", CONTACT[i]);
         expect_encoded(&news, expected);
     }
+    news.change.presence.in_call = true;
+    news.change.news = PRESENCE_NEWS_ONLINE;
+    expect_encoded(&news, "42[\"friend_online\",{\"userId\":\"bob\"}]\x1e"
+                          "42[\"friend_in_call\",{\"userId\":\"bob\"}]");
+    news.change.news = PRESENCE_NEWS_IN_CALL;
+    expect_encoded(&news, "42[\"friend_in_call\",{\"userId\":\"bob\"}]");
     news.type = MESSAGE_ROOM_PRESENCE;
     for (int i = PRESENCE_NEWS_ONLINE; i <= PRESENCE_NEWS_OFFLINE; i++) {
         news.change.news = (enum presence_news)i;

@@ -124,6 +124,23 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       await friend.next('friend_out_of_call', is(ann));
     });
 
+    test('who becomes a contact in the middle of a call is seen online and in it', async () => {
+      const [ann, bob, cat] = people('ann', 'bob', 'cat');
+      const [caller, friend] = [await join(ann), await join(bob)];
+      const idle = await join(cat);
+      await caller.ask('call:start');
+      await befriend(server, bob, ann);
+      await befriend(server, bob, cat);
+      await friend.next('friend_online', is(ann));
+      await friend.next('friend_in_call', is(ann));
+      await friend.next('friend_online', is(cat));
+      await caller.next('friend_online', is(bob));
+      await Promise.all([caller, friend, idle].map((client) => client.settle()));
+      for (const client of [caller, friend, idle]) assert.equal(client.count('friend_in_call'), 0);
+      caller.emit('call:end');
+      await friend.next('friend_out_of_call', is(ann));
+    });
+
     test('a call to somebody who is not there is answered', async () => {
       const [ann, bob] = people('ann', 'bob');
       await befriend(server, ann, bob);
