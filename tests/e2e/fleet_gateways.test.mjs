@@ -1,5 +1,7 @@
 /** What becomes of a fleet when a gateway dies, sleeps, comes twice or leaves; short leases, both kinds of Redis. */
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { closeAll, connect, eventually, setVisibility, sleep } from './support/client.mjs';
 import {
@@ -14,6 +16,7 @@ import {
   sendMessage,
   startFleet,
 } from './support/fleet.mjs';
+import { ROLLCALL_BIN } from './support/server.mjs';
 
 const SIDE_BY_SIDE = { concurrency: true };
 const LATE_MS = 1000; // the most that may pass after the window
@@ -102,6 +105,36 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
         await elsewhere.close();
         for (const client of clients) client.terminate();
         await sleeper.stop();
+      });
+
+      test('a clock that jumps, forth and back, makes nobody come, go or be seen at another time', async () => {
+        const users = ['jumped', 'late'];
+        const [observer] = await observe(...users);
+        const clock = join(fleet.dataDir, 'clock');
+        const jumper = await fleet.start('gw-jumper', {
+          env: {
+            LD_PRELOAD: join(dirname(ROLLCALL_BIN), 'libclock_jump.so'),
+            CLOCK_JUMP: clock,
+            ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ''}:verify_asan_link_order=0`,
+          },
+        });
+        const jumped = await joinFleet(jumper, 'jumped');
+        await observer.change('jumped', 'online');
+        for (const seconds of [1800, -1800]) {
+          await writeFile(clock, String(seconds));
+          const { server_time: said } = await jumped.ask({ type: 'heartbeat' });
+          assert.ok(Math.abs(Date.parse(said) - Date.now() - seconds * 1000) < 60000, `it jumped: ${said}`);
+          await sleep(QUICK_WINDOW_MS + LATE_MS);
+        }
+        const late = await joinFleet(jumper, 'late');
+        await observer.change('late', 'online');
+        await late.close();
+        const { last_seen: seen } = await observer.change('late', 'offline');
+        assert.ok(Math.abs(Date.parse(seen) - Date.now()) < 60000, `last seen ${seen}`);
+        assertTold(observer, { jumped: ['online'], late: ['online', 'offline'] });
+        assert.deepEqual(await members('user_servers', 'jumped'), ['gw-jumper']);
+        await jumped.close();
+        await jumper.stop();
       });
 
       test('two gateways with one id: the second refuses to start, and says why', async () => {

@@ -59,10 +59,11 @@ export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], setti
     ledger,
 
     /** Starts one more gateway. */
-    async start(name, { settings: own = {}, state = stateOf?.(name) ?? redis.url, ready = true } = {}) {
+    async start(name, { settings: own = {}, env, state = stateOf?.(name) ?? redis.url, ready = true } = {}) {
       const [peerPort] = await freePorts(1);
       const server = await startServer({
         dataDir,
+        env,
         args: [
           '--node-id', name, '--workers', '1', '--state', state, '--ledger', ledger.url,
           '--peer-listen', `127.0.0.1:${peerPort}`,
