@@ -89,22 +89,22 @@ static void end(struct fixture *fixture)
     memory_state_free(&fixture->memory_state);
 }
 
-static void write_pushes(void *arg, enum state_status status, const struct state_route *routes,
-                         size_t count)
+static void write_pushes(void *arg, enum state_status status, const struct state_routes *routes)
 {
     struct fixture *fixture = arg;
     if (status != STATE_OK)
         abort();
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < routes->count; i++) {
+        const struct state_route *route = &routes->items[i];
         struct buffer text = BUFFER_INIT;
         json_write_object(&text);
         json_write_key(&text, SLICE("users"));
         json_write_array(&text);
-        for (size_t j = 0; j < routes[i].count; j++)
-            json_write_string(&text, routes[i].users[j]);
+        for (size_t j = 0; j < route->count; j++)
+            json_write_string(&text, route->users[j]);
         json_write_array_end(&text);
         json_write_object_end(&text);
-        fixture->told += routes[i].count;
+        fixture->told += route->count;
         fixture->bytes += text.len;
         buffer_free(&text);
     }
