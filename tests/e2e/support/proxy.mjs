@@ -4,9 +4,10 @@ import { once } from 'node:events';
 
 export async function startProxy(port) {
   const pairs = new Set();
+  let target = port;
   let cuts = 0;
   const listener = createServer((near) => {
-    const far = connect(port, '127.0.0.1');
+    const far = connect(target, '127.0.0.1');
     const pair = { near, far };
     const end = () => {
       near.destroy();
@@ -26,6 +27,11 @@ export async function startProxy(port) {
   await once(listener, 'listening');
   return {
     url: `http://127.0.0.1:${listener.address().port}/`,
+
+    /** New connections go to another server, as a load balancer sends them. */
+    turnTo(other) {
+      target = other;
+    },
 
     /** How many connections were cut so far. */
     get cuts() {

@@ -1,0 +1,223 @@
+/**
+ * Connection state recovery in a fleet: who is cut off by one gateway is recovered by another, with its id and
+ * what it missed, once and in order; what cannot be recovered is a clean new session.
+ */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { closeAll, deliver, eventually, metric, sleep } from './support/client.mjs';
+import { BACKENDS, startFleet } from './support/fleet.mjs';
+import { expectRest, people } from './support/people.mjs';
+import { startProxy } from './support/proxy.mjs';
+import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from './support/socketio.mjs';
+
+const RECOVERY_MS = 4000;
+/** The store's bound (recovery_store.h). */
+const EVENTS_MAX = 100;
+
+for (const [kind, backend] of Object.entries(BACKENDS))
+  describe(`recovery in a fleet, ${kind} Redis`, () => {
+    let redis;
+    let fleet;
+    let one;
+    let two;
+    let proxy;
+    let sender;
+
+    before(async () => {
+      redis = await backend.start();
+      fleet = await startFleet({
+        redis,
+        settings: {
+          'socketio.recovery_ms': RECOVERY_MS,
+          'socketio.ping_interval_ms': 300,
+          'socketio.ping_timeout_ms': 300,
+          'gateway.shutdown.drain_timeout_seconds': 2,
+        },
+      });
+      [one, two] = fleet.gateways;
+      proxy = await startProxy(one.port);
+      sender = await two.token('backend', { scope: 'deliver' });
+    });
+    after(async () => {
+      proxy?.close();
+      await fleet?.stop();
+      await redis?.stop();
+    });
+    afterEach(() => {
+      closeAll();
+      closeAllSocketIo();
+      proxy.turnTo(one.port);
+    });
+
+    const join = (user, options) =>
+      connectSocketIo({ ...one, url: proxy.url }, user, { randomizationFactor: 0, ...options });
+
+    const send = (user, text, from = two) => deliver(from, sender, user, { text });
+
+    const hear = async (client) => (await client.next('delivery')).data.text;
+
+    const isOffline = (user) =>
+      eventually(async () => {
+        const presence = await expectRest(two, 200, 'GET', `/v1/presence/${user}`, user);
+        return presence.status === 'offline';
+      }, 'offline');
+
+    /** Waits until the connection is what it will be: a cut between two polls is not noticed by anybody. */
+    async function rest(client) {
+      if (client.socket.io.opts.transports.includes('websocket')) await client.upgraded();
+      await sleep(100);
+    }
+
+    /** Cut off by one gateway, away while `meanwhile` goes on, then back by itself on the other. */
+    async function move(client, user, meanwhile, { awayMs = 900, to = two } = {}) {
+      await rest(client);
+      client.socket.io.reconnectionDelay(awayMs);
+      client.socket.io.reconnectionDelayMax(awayMs);
+      const [gone, back] = [client.disconnected(), client.connected()];
+      proxy.turnTo(to.port);
+      proxy.cut();
+      await gone;
+      await isOffline(user);
+      await meanwhile();
+      await back;
+    }
+
+    for (const [transport, transports] of Object.entries(TRANSPORTS))
+      test(`${transport}: recovered on the other gateway, and back on the first`, async () => {
+        const [ann] = people('ann');
+        const client = await join(ann, { transports });
+        const { id } = client.socket;
+        await send(ann, 'before');
+        assert.equal(await hear(client), 'before');
+        await move(client, ann, async () => {
+          await send(ann, 'one');
+          await send(ann, 'two', one);
+          await send(ann, 'three');
+        });
+        assert.equal(client.socket.recovered, true);
+        assert.equal(client.socket.id, id);
+        for (const text of ['one', 'two', 'three']) assert.equal(await hear(client), text);
+        await send(ann, 'between');
+        assert.equal(await hear(client), 'between');
+        await move(client, ann, () => send(ann, 'four'), { to: one });
+        assert.equal(client.socket.recovered, true);
+        assert.equal(client.socket.id, id);
+        assert.equal(await hear(client), 'four');
+        await client.settle();
+        assert.equal(client.count('delivery'), 0, 'each once');
+      });
+
+    test('whatever comes while it is cut off and comes back, comes once and in order', async () => {
+      const [ann] = people('ann');
+      const client = await join(ann, { transports: ['websocket'] });
+      let sent = 0;
+      let goesOn = true;
+      const stream = (async () => {
+        while (goesOn && sent < EVENTS_MAX - 10) {
+          await send(ann, `${sent}`);
+          sent += 1;
+          await sleep(10);
+        }
+      })();
+      await sleep(100);
+      const back = client.connected();
+      client.socket.io.reconnectionDelay(200);
+      proxy.turnTo(two.port);
+      proxy.cut();
+      await back;
+      await sleep(100);
+      goesOn = false;
+      await stream;
+      assert.equal(client.socket.recovered, true);
+      for (let at = 0; at < sent; at += 1) assert.equal(await hear(client), `${at}`);
+      await client.settle();
+      assert.equal(client.count('delivery'), 0, 'each once');
+    });
+
+    test('who is away for too long starts anew', async () => {
+      const [ann] = people('ann');
+      const client = await join(ann, { transports: ['websocket'] });
+      const { id } = client.socket;
+      await move(client, ann, () => send(ann, 'lost'), { awayMs: RECOVERY_MS + 1000 });
+      assert.equal(client.socket.recovered, false);
+      assert.notEqual(client.socket.id, id);
+      await client.settle();
+      assert.equal(client.count('delivery'), 0);
+    });
+
+    test('too much to keep is not recovered in part', async () => {
+      const [ann] = people('ann');
+      const client = await join(ann, { transports: ['websocket'] });
+      await move(
+        client,
+        ann,
+        () => Promise.all(Array.from({ length: EVENTS_MAX + 1 }, (_, at) => send(ann, `${at}`))),
+        { awayMs: RECOVERY_MS - 1000 },
+      );
+      assert.equal(client.socket.recovered, false);
+      await client.settle();
+      assert.equal(client.count('delivery'), 0);
+    });
+
+    test('the private id of somebody else recovers nothing, and takes nothing away', async () => {
+      const [ann, eve] = people('ann', 'eve');
+      const client = await join(ann, { transports: ['websocket'] });
+      await client.settle();
+      const { _pid: pid, _lastOffset: offset, id } = client.socket;
+      let thief;
+      await move(client, ann, async () => {
+        await send(ann, 'secret');
+        const token = await two.token(eve);
+        thief = await connectSocketIo(two, eve, { auth: { token, pid, offset } });
+      });
+      assert.notEqual(thief.socket.id, id);
+      await thief.settle();
+      assert.equal(thief.count('delivery'), 0);
+      assert.equal(client.socket.id, id);
+      assert.equal(await hear(client), 'secret');
+    });
+
+    test('of two connections with one private id, one is recovered', async () => {
+      const [ann] = people('ann');
+      const client = await join(ann, { transports: ['websocket'], reconnection: false });
+      await client.settle();
+      const { _pid: pid, _lastOffset: offset, id } = client.socket;
+      proxy.cut();
+      await isOffline(ann);
+      const token = await two.token(ann);
+      const both = await Promise.all(
+        [one, two].map((server) => connectSocketIo(server, ann, { auth: { token, pid, offset } })),
+      );
+      assert.equal(both.filter(({ socket }) => socket.id === id).length, 1);
+    });
+
+    test('who is sent away by a drain is recovered elsewhere', async () => {
+      const third = await fleet.start('gw-003');
+      await fleet.linked();
+      proxy.turnTo(third.port);
+      const [ann] = people('ann');
+      const client = await join(ann, { transports: ['websocket'] });
+      const { id } = client.socket;
+      await send(ann, 'before');
+      assert.equal(await hear(client), 'before');
+      client.socket.io.reconnectionDelay(900);
+      client.socket.io.reconnectionDelayMax(900);
+      const [gone, back] = [client.disconnected(), client.connected()];
+      proxy.turnTo(two.port);
+      const ended = third.stop();
+      await gone;
+      await isOffline(ann);
+      await send(ann, 'missed');
+      await back;
+      assert.equal(await ended, 0);
+      assert.equal(client.socket.recovered, true);
+      assert.equal(client.socket.id, id);
+      assert.equal(await hear(client), 'missed');
+      await client.settle();
+      assert.equal(client.count('delivery'), 0, 'each once');
+    });
+
+    test('recoveries are counted where they happen', async () => {
+      assert.ok((await metric(two, 'socketio_recovered')) > 0);
+    });
+  });
