@@ -101,27 +101,30 @@ static bool compose_messages(struct gateway *gateway)
     return true;
 }
 
-static bool compose_planes(struct gateway *gateway)
+static void compose_presence(struct gateway *gateway)
 {
-    const struct config *config = gateway->parts.config;
-    struct handler_context *handlers = &gateway->handlers;
-    gateway->presence.config = config;
-    gateway->presence.clock = &gateway->loop.clock;
-    gateway->presence.store = gateway->store;
-    gateway->presence.bus = gateway->bus;
-    gateway->presence.router = &gateway->router;
-    gateway->presence.ledger = &gateway->ledger;
-    gateway->presence.last_seen = &gateway->last_seen;
+    struct presence_plane *presence = &gateway->presence;
+    presence->config = gateway->parts.config;
+    presence->clock = &gateway->loop.clock;
+    presence->store = gateway->store;
+    presence->bus = gateway->bus;
+    presence->router = &gateway->router;
+    presence->ledger = &gateway->ledger;
+    presence->last_seen = &gateway->last_seen;
     if (gateway->parts.fleet)
-        gateway->presence.last_known = last_known_make(gateway->parts.hash_seed);
-    gateway->presence.metrics = &gateway->metrics;
-    gateway->presence.lost = session_lease_lost;
-    gateway->presence.unrenewed = session_renew_again;
-    gateway->presence.lost_arg = handlers;
-    presence_init(&gateway->presence);
-    gateway->presence.resync.refresh_chat = chat_commands_refresh_chat;
+        presence->last_known = last_known_make(gateway->parts.hash_seed);
+    presence->metrics = &gateway->metrics;
+    presence->lost = session_lease_lost;
+    presence->unrenewed = session_renew_again;
+    presence->lost_arg = &gateway->handlers;
+    presence_init(presence);
+    presence->resync.refresh_chat = chat_commands_refresh_chat;
+}
 
-    handlers->config = config;
+static bool compose_handlers(struct gateway *gateway)
+{
+    struct handler_context *handlers = &gateway->handlers;
+    handlers->config = gateway->parts.config;
     handlers->loop = &gateway->loop;
     handlers->random = &gateway->random;
     handlers->metrics = &gateway->metrics;
@@ -131,36 +134,49 @@ static bool compose_planes(struct gateway *gateway)
     handlers->presence = &gateway->presence;
     handlers->ledger = &gateway->ledger;
     handlers->verifier = &gateway->verifier;
-    if (!connection_context_init(&handlers->connections, config, &gateway->loop, &gateway->encoder,
-                                 &gateway->metrics, &gateway->random))
-        return false;
     context_init_tasks(handlers);
+    return connection_context_init(&handlers->connections, handlers->config, &gateway->loop,
+                                   &gateway->encoder, &gateway->metrics, &gateway->random);
+}
 
-    gateway->rest.handlers = handlers;
-    gateway->rest.streams = &gateway->streams;
-    gateway->rest.exposition = gateway->parts.exposition;
-    gateway->rest.dev_signer = gateway->parts.dev_signer;
-    gateway->rest.drain = gateway->parts.drain;
-    gateway->rest.drain_arg = gateway->parts.drain_arg;
-    gateway->rest.connections_max = gateway->parts.connections_max;
-    gateway->rest.place.worker = (uint16_t)gateway->index;
+static void compose_rest(struct gateway *gateway)
+{
+    struct rest_context *rest = &gateway->rest;
+    rest->handlers = &gateway->handlers;
+    rest->streams = &gateway->streams;
+    rest->exposition = gateway->parts.exposition;
+    rest->dev_signer = gateway->parts.dev_signer;
+    rest->drain = gateway->parts.drain;
+    rest->drain_arg = gateway->parts.drain_arg;
+    rest->connections_max = gateway->parts.connections_max;
+    rest->place.worker = (uint16_t)gateway->index;
+    rest->polling = &gateway->polling;
+    list_init(&rest->https);
+    list_init(&rest->echoes);
     if (gateway->parts.board)
-        handover_board_put(gateway->parts.board, gateway->index, &gateway->rest, &gateway->mailbox);
-    gateway->rest.polling = &gateway->polling;
-    list_init(&gateway->rest.https);
-    list_init(&gateway->rest.echoes);
+        handover_board_put(gateway->parts.board, gateway->index, rest, &gateway->mailbox);
+}
 
+static void compose_delivery(struct gateway *gateway)
+{
     gateway->delivery = (struct delivery){
         .router = &gateway->router,
         .store = gateway->store,
-        .recovery = handlers->recovery,
+        .recovery = gateway->handlers.recovery,
         .metrics = &gateway->metrics,
         .is_connection = session_is_connection,
         .is_device = session_is_device,
         .close = gateway_close_session,
-        .arg = handlers,
+        .arg = &gateway->handlers,
     };
-    return true;
+}
+
+static bool compose_planes(struct gateway *gateway)
+{
+    compose_presence(gateway);
+    compose_rest(gateway);
+    compose_delivery(gateway);
+    return compose_handlers(gateway);
 }
 
 static void compose_verifier(struct gateway *gateway)
