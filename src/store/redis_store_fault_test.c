@@ -1,7 +1,8 @@
-/* Typing, circles and calls on Redis without memory, on a single server and on a cluster: whichever allocation
+/* Typing, circles, calls and parked sessions on Redis without memory, on a single server and on a cluster: whichever allocation
  * fails, every call is answered, once, and nothing leaks. */
 #include "store/redis_call.h"
 #include "store/redis_circle.h"
+#include "store/redis_recovery.h"
 #include "store/redis_typing.h"
 #include "support/alloc_fault.h"
 #include "support/redis_fleet.h"
@@ -11,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { ANSWERS = 8, PATIENCE_MS = 20000 };
+enum { ANSWERS = 10, PATIENCE_MS = 20000 };
 
 struct stores {
     struct redis_fleet fleet;
@@ -19,6 +20,7 @@ struct stores {
     struct typing_store *typing;
     struct circle_store *circles;
     struct call_store *calls;
+    struct recovery_store *recovery;
     unsigned answers;
 };
 
@@ -67,6 +69,31 @@ static void lost(void *arg, const struct ulid *conn_id)
     (void)conn_id;
 }
 
+static void taken(void *arg, const struct recovery_record *record)
+{
+    struct stores *stores = arg;
+    stores->answers++;
+    if (record) /* whole, or not at all */
+        assert_int_equal(record->event_count, 2);
+}
+
+static void recover(struct stores *stores)
+{
+    const struct recovery_event sent = {1, 1, SLICE("before")};
+    const struct recovery_event missed = {RECOVERY_MISSED, 2, SLICE("after")};
+    const struct slice topic = SLICE("presence:bob");
+    recovery_park(stores->recovery, &(struct recovery_record){.user_id = SLICE("alice"),
+                                                              .pid = SLICE("secret"),
+                                                              .sid = SLICE("public"),
+                                                              .events = &sent,
+                                                              .event_count = 1,
+                                                              .topics = &topic,
+                                                              .topic_count = 1});
+    recovery_take(stores->recovery, SLICE("alice"), SLICE("secret"), 0, taken, stores);
+    recovery_append(stores->recovery, &SLICE("alice"), 1, &missed);
+    recovery_take(stores->recovery, SLICE("alice"), SLICE("secret"), 0, taken, stores);
+}
+
 static bool all_answered(void *arg)
 {
     return ((struct stores *)arg)->answers >= ANSWERS;
@@ -92,6 +119,7 @@ static void live(struct stores *stores)
     call_store_renew(stores->calls, &alice, 1, lost, stores);
     call_store_reap(stores->calls, CALL_REAP_MAX, reaped, stores);
     call_store_end(stores->calls, SLICE_NONE, SLICE("alice"), answered, stores);
+    recover(stores);
 }
 
 static void open_stores(struct stores *stores)
@@ -108,10 +136,13 @@ static void open_stores(struct stores *stores)
                                                                  .ring_timeout_ms = 30000,
                                                                  .reconnect_grace_ms = 10000,
                                                                  .lease_window_ms = 15000});
+    stores->recovery = redis_recovery_make(&(struct redis_recovery_options){
+        .client = client, .window_ms = 60000, .clock = &stores->clock});
 }
 
 static void close_stores(struct stores *stores)
 {
+    recovery_store_free(&stores->recovery);
     typing_store_free(&stores->typing);
     circle_store_free(&stores->circles);
     call_store_free(&stores->calls);
