@@ -261,8 +261,8 @@ void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uin
     bool queued = blob && connection_queue(&session->connection, blob_share(blob), key);
     if (!blob)
         connection_fail(&session->connection);
-    if (queued && recovers)
-        socketio_recovery_note(session, blob, event_id);
+    if (recovers)
+        socketio_recovery_note(session, queued ? blob : NULL, event_id);
     if (!queued && message->type == MESSAGE_RELAY && message->relay.sequence)
         missed_note(&session->missed, message->relay.chat_id, message->relay.sequence);
 }

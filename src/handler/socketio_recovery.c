@@ -166,9 +166,11 @@ void socketio_recovery_resume(struct socketio_session *socketio,
     for (size_t i = 0; i < recovered->event_count; i++) {
         struct blob *event = recovered->events[i];
         encoder_restamp(session->context->encoder, event);
-        if (connection_queue(&session->connection, blob_share(event), 0))
-            socketio_recovery_note(session, event, recovered->event_ids[i]);
+        bool queued = connection_queue(&session->connection, blob_share(event), 0);
+        socketio_recovery_note(session, queued ? event : NULL, recovered->event_ids[i]);
     }
+    if (socketio->has_missed) /* it was promised all */
+        connection_fail(&session->connection);
     subscribe(session, recovered);
 }
 
@@ -177,9 +179,8 @@ void socketio_recovery_resume(struct socketio_session *socketio,
 void socketio_recovery_note(struct session *session, struct blob *blob, uint64_t id)
 {
     struct socketio_session *socketio = CONTAINER_OF(session, struct socketio_session, session);
-    if (session->context->recovery)
-        backlog_note(&socketio->backlog, blob,
-                     id); /* without memory: not recovered, or with less */
+    if (session->context->recovery && (!blob || !backlog_note(&socketio->backlog, blob, id)))
+        socketio->has_missed = true;
 }
 
 bool socketio_recovery_has(const struct session *session, uint64_t id)
@@ -241,7 +242,7 @@ void socketio_recovery_park(struct socketio_session *socketio)
     struct slice topics[RECOVERY_TOPICS_MAX];
     char sid[ULID_TEXT_LEN];
     struct buffer pid = BUFFER_INIT;
-    if (!context->recovery || !may_return(socketio))
+    if (!context->recovery || socketio->has_missed || !may_return(socketio))
         return;
     ulid_write(sid, &socketio->public_id);
     base64url_encode(&pid, socketio->pid, sizeof(socketio->pid));

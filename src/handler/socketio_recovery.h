@@ -59,7 +59,7 @@ void socketio_recovery_name(struct socketio_session *socketio,
 void socketio_recovery_resume(struct socketio_session *socketio,
                               struct socketio_recovered *recovered);
 
-/* An owed event was queued; `id` as in backlog.h. */
+/* An owed event was queued, or found no room (NULL); `id` as in backlog.h. */
 void socketio_recovery_note(struct session *session, struct blob *blob, uint64_t id);
 
 /* Whether this event was queued lately. */

@@ -38,6 +38,7 @@ struct socketio_session {
     uint8_t pid[SOCKETIO_PID_BYTES];  /* what it is recovered by, a secret of its client */
     uint8_t attachments_left;         /* binary messages that belong to a refused event */
     bool peer_leaves;                 /* Engine.IO's close packet came */
+    bool has_missed;                  /* an owed event found no room: it cannot be recovered */
     struct session session;           /* last: the device id follows it */
 };
 

@@ -13,6 +13,7 @@ struct memory_recovery {
     struct table users;  /* of struct parked_user */
     struct list oldest;  /* of struct parked; all have the same window, so this is by expiry too */
     atomic_size_t count; /* changed under the lock */
+    uint64_t disturbances;
     int64_t window_ms;
 };
 
@@ -40,6 +41,7 @@ struct parked {
     size_t event_bytes;
     uint64_t floor;
     uint64_t ceiling;
+    uint64_t disturbances; /* how many there had been when it was parked */
     int64_t until_ms;
     struct slice pid; /* these three behind the struct */
     struct slice sid;
@@ -210,6 +212,7 @@ static void add(struct memory_recovery *shared, struct parked_user *user, struct
 {
     parked->user = user;
     parked->until_ms = now_ms + shared->window_ms;
+    parked->disturbances = shared->disturbances;
     list_append(&user->sessions, &parked->of_user);
     list_append(&shared->oldest, &parked->of_all);
     user->session_count++;
@@ -305,6 +308,8 @@ static struct parked *take_parked(struct memory_recovery_port *port, struct slic
     struct parked *parked = find_parked(shared, user_id, pid);
     if (parked)
         detach(shared, parked);
+    if (parked && parked->disturbances != shared->disturbances)
+        parked->floor = RECOVERY_MISSED;
     pthread_mutex_unlock(&shared->lock);
     return parked;
 }
@@ -333,6 +338,14 @@ static void take(struct recovery_store *store, struct slice user_id, struct slic
         discard(parked);
 }
 
+static void disturb(struct recovery_store *store)
+{
+    struct memory_recovery *shared = port_of(store)->shared;
+    pthread_mutex_lock(&shared->lock);
+    shared->disturbances++;
+    pthread_mutex_unlock(&shared->lock);
+}
+
 static void free_port(struct recovery_store *store)
 {
     free(port_of(store));
@@ -344,6 +357,7 @@ static const struct recovery_store_operations OPERATIONS = {
     .expects = expects,
     .append = append,
     .take = take,
+    .disturb = disturb,
     .free = free_port,
 };
 

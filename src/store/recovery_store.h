@@ -74,7 +74,7 @@ struct recovery_store_operations {
     void (*take)(struct recovery_store *store, struct slice user_id, struct slice pid,
                  uint64_t offset, void (*done)(void *arg, const struct recovery_record *record),
                  void *arg);
-    void (*disturb)(struct recovery_store *store); /* NULL: nothing disturbs it */
+    void (*disturb)(struct recovery_store *store);
     void (*free)(struct recovery_store *store);
 };
 
@@ -123,8 +123,7 @@ static inline void recovery_take(struct recovery_store *store, struct slice user
 /* Events went by that may not have been appended: what is parked now cannot be taken here any more. */
 static inline void recovery_disturb(struct recovery_store *store)
 {
-    if (store->operations->disturb)
-        store->operations->disturb(store);
+    store->operations->disturb(store);
 }
 
 static inline void recovery_store_free(struct recovery_store **store)

@@ -183,27 +183,6 @@ static void late_events_are_expected_for_a_moment(void **state)
     recovery_store_free(&store);
 }
 
-static void what_was_parked_before_a_disturbance_is_not_given(void **state)
-{
-    struct redis_backend *backend = *state;
-    struct recovery_store *store = make(backend, 0);
-    struct answers answers = {0};
-    park(store);
-    settle(backend);
-    pass(backend, 100);
-    recovery_disturb(store);
-    pass(backend, 100);
-    take(store, &answers);
-    settle(backend);
-    assert_int_equal(answers.found, 0);
-    park(store);
-    pass(backend, 1000);
-    take(store, &answers);
-    settle(backend);
-    assert_int_equal(answers.found, 1);
-    recovery_store_free(&store);
-}
-
 static void foreign_values_do_no_harm(void **state)
 {
     struct redis_backend *backend = *state;
@@ -275,7 +254,6 @@ static int run(bool cluster)
         cmocka_unit_test_setup(an_event_that_arrives_while_it_is_taken_is_given_too, set_up),
         cmocka_unit_test_setup(too_much_that_arrives_meanwhile_spoils_it, set_up),
         cmocka_unit_test_setup(late_events_are_expected_for_a_moment, set_up),
-        cmocka_unit_test_setup(what_was_parked_before_a_disturbance_is_not_given, set_up),
         cmocka_unit_test_setup(foreign_values_do_no_harm, set_up),
         cmocka_unit_test_setup(freeing_answers_what_is_taken, set_up),
         cmocka_unit_test_setup(out_of_reach_there_is_nothing_to_recover, set_up),

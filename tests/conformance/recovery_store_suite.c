@@ -256,6 +256,19 @@ static void who_parked_expects_late_events(void **state)
     assert_false(recovery_expects(suite->ports[0], SLICE("bob")));
 }
 
+static void what_was_parked_before_a_disturbance_is_not_given(void **state)
+{
+    struct suite *suite = *state;
+    park(suite, "ann", "secret");
+    suite->backend->pass(suite->backend->context, 10);
+    recovery_disturb(suite->ports[1]);
+    suite->backend->pass(suite->backend->context, 10);
+    assert_false(take(suite, "ann", "secret", 10));
+    park(suite, "ann", "secret");
+    suite->backend->pass(suite->backend->context, 100);
+    assert_true(take(suite, "ann", "secret", 10));
+}
+
 static struct suite the_suite;
 
 static int set_up(void **state)
@@ -292,6 +305,7 @@ int recovery_store_suite_run(const struct recovery_store_suite_backend *backend)
         TEST(bytes_are_bounded_too),
         TEST(the_oldest_of_too_many_makes_room),
         TEST(who_parked_expects_late_events),
+        TEST(what_was_parked_before_a_disturbance_is_not_given),
     };
 #undef TEST
     the_suite = (struct suite){.backend = backend};
