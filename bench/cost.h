@@ -13,6 +13,9 @@
 /* User and system time of the process, in nanoseconds. Ends the program if it is gone. */
 uint64_t cost_cpu_ns(pid_t process);
 
+/* The system's part of it, as the kernel tells it: in its ticks, so only of much work a share. */
+uint64_t cost_system_ns(pid_t process);
+
 /* Its resident set in bytes, from smaps_rollup. Ends the program if it is gone. */
 uint64_t cost_resident_bytes(pid_t process);
 
