@@ -110,6 +110,53 @@ static void a_broadcast_is_encoded_when_first_asked_for_and_once(void **state)
     broadcast_end(&broadcast);
 }
 
+/* ---- offsets ---- */
+
+static struct blob *encode_event(struct encoder *encoder)
+{
+    struct message message = {
+        .type = MESSAGE_DELIVERY, .id = SLICE_NONE, .data = SLICE("{\"a\":1}")};
+    struct blob *blob = encoder_encode(encoder, &DIALECT_TABLE_SOCKETIO, &message);
+    assert_non_null(blob);
+    return blob;
+}
+
+static void offsets_grow_whatever_the_clock_does(void **state)
+{
+    struct clock clock = {.wall_ms = 1000};
+    struct encoder *encoder = *state;
+    encoder->offset_clock = &clock;
+    static const int64_t times_ms[] = {1000, 1000, 900, 2000};
+    static const uint64_t expected[] = {1000000, 1000001, 1000002, 2000000};
+    for (size_t i = 0; i < 4; i++) {
+        clock.wall_ms = times_ms[i];
+        struct blob *blob = encode_event(encoder);
+        assert_true(encoder_offset_of(blob) == expected[i]);
+        blob_drop(&blob);
+    }
+}
+
+/* The gateway a client comes to may have a clock that is behind. */
+static void what_was_encoded_elsewhere_gets_an_offset_beyond_those_passed(void **state)
+{
+    struct clock clock = {.wall_ms = 1000};
+    struct encoder *encoder = *state;
+    encoder->offset_clock = &clock;
+    struct blob *blob = encode_event(encoder);
+    char before[64], after[64];
+    size_t len = blob->len;
+    memcpy(before, blob->bytes, len);
+    encoder_pass(encoder, 5000000);
+    encoder_pass(encoder, 10);
+    encoder_restamp(encoder, blob);
+    assert_true(encoder_offset_of(blob) == 5000001);
+    memcpy(after, blob->bytes, len);
+    enum { OFFSET_AND_END = 18 };
+    assert_memory_equal(before, after, len - OFFSET_AND_END);
+    assert_memory_equal(after + len - 2, "\"]", 2);
+    blob_drop(&blob);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +166,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(acks_of_one_millisecond_are_one_blob, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_broadcast_is_encoded_when_first_asked_for_and_once,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(offsets_grow_whatever_the_clock_does, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            what_was_encoded_elsewhere_gets_an_offset_beyond_those_passed, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,8 @@ struct office {
     struct metrics metrics;
     struct delivery delivery;
     bool store_is_down;
-    bool store_is_late; /* answers when office_answer() says so */
+    struct slice parked; /* a user who has a session parked; empty: none */
+    bool store_is_late;  /* answers when office_answer() says so */
     void (*late_done)(void *arg, enum state_status status, const struct state_routes *routes);
     void *late_arg;
     size_t published_count;
@@ -89,7 +90,11 @@ static inline void office_routes(
     if (office->store_is_down)
         done(arg, STATE_UNAVAILABLE, NULL);
     else
-        done(arg, STATE_OK, &(struct state_routes){.items = routes, .count = route_count});
+        done(arg, STATE_OK,
+             &(struct state_routes){.items = routes,
+                                    .count = route_count,
+                                    .parked = &office->parked,
+                                    .parked_count = office->parked.len ? 1 : 0});
 }
 
 /* What the late store says in the end: nothing is known. */
