@@ -213,7 +213,7 @@ test('attachments and placeholders that do not fit, by polling', async () => {
     ['bAAAA'],
     ['4599999999999999999999-["x"]'],
     ['45'],
-    ['451-'],
+    ['451-', '42["x"]'],
   ]) {
     const session = await joined();
     await session.post(packets.join(SEPARATOR));
