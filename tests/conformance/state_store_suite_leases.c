@@ -184,7 +184,7 @@ void state_store_suite_leases_are_listed(void **state)
     listed(harness, 2);
 }
 
-void state_store_suite_leases_listed_are_bounded(void **state)
+void state_store_suite_many_leases_are_listed_up_to_a_bound(void **state)
 {
     struct harness *harness = *state;
     for (unsigned i = 0; i < STATE_LEASES_MAX + 10; i++)

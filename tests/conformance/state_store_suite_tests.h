@@ -16,7 +16,7 @@
     X(opening_again_refreshes)                                                                     \
     X(reading_keeps_the_order)                                                                     \
     X(leases_are_listed)                                                                           \
-    X(leases_listed_are_bounded)                                                                   \
+    X(many_leases_are_listed_up_to_a_bound)                                                        \
     X(a_lease_is_found_by_its_connection)                                                          \
     X(routes_are_grouped_by_gateway)                                                               \
     X(a_call_lasts_until_its_end_or_offline)                                                       \
@@ -32,7 +32,7 @@
     X(reaping_leaves_the_living)                                                                   \
     X(last_seen_is_the_latest_sign_of_life)                                                        \
     X(gateways_live_for_a_window)                                                                  \
-    X(ten_thousand_users)                                                                          \
+    X(many_users)                                                                                  \
     X(operations_follow_a_model)
 
 #define STATE_STORE_SUITE_GRACE_TESTS(X)                                                           \

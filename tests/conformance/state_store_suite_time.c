@@ -204,19 +204,21 @@ static struct slice numbered(char text[16], unsigned number)
     return (struct slice){text, (size_t)snprintf(text, 16, "user-%u", number)};
 }
 
-void state_store_suite_ten_thousand_users(void **state)
+void state_store_suite_many_users(void **state)
 {
-    enum { USERS = 10000, BATCH = 250 };
+    enum { BATCH = 250 };
     struct harness *harness = *state;
+    /* on the machine's time, no more than can come and go within a window */
+    const unsigned total = harness->backend->tolerance_ms ? 2000 : 10000;
     char text[BATCH][16];
     struct slice users[BATCH];
-    for (unsigned i = 0; i < USERS; i++)
+    for (unsigned i = 0; i < total; i++)
         expect_changed(harness_open(harness, i % HARNESS_PORTS, numbered(text[0], i), i, false),
                        PRESENCE_ONLINE);
-    for (unsigned i = 0; i < USERS; i += 2)
+    for (unsigned i = 0; i < total; i += 2)
         expect_changed(harness_close(harness, i % HARNESS_PORTS, numbered(text[0], i), i),
                        PRESENCE_OFFLINE);
-    for (unsigned from = 0; from < USERS; from += BATCH) {
+    for (unsigned from = 0; from < total; from += BATCH) {
         for (unsigned i = 0; i < BATCH; i++)
             users[i] = numbered(text[i], from + i);
         harness_read_many(harness, 0, users, BATCH);
@@ -228,7 +230,7 @@ void state_store_suite_ten_thousand_users(void **state)
     size_t gone = 0;
     for (size_t count = 1; count > 0; gone += count)
         count = harness_reap(harness, 1, BATCH);
-    assert_int_equal(gone, USERS / 2);
+    assert_int_equal(gone, total / 2);
 }
 
 /* ---- grace ---- */
