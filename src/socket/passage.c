@@ -132,13 +132,27 @@ static void guest_ready(struct loop_source *source, uint32_t events)
         attend(CONTAINER_OF(source, struct passage_guest, source));
 }
 
+/* A place that is free, or that of who came first. */
+static struct passage_guest *find_place(struct passage *passage)
+{
+    struct passage_guest *oldest = &passage->guests[0];
+    for (size_t i = 0; i < PASSAGE_GUESTS_MAX; i++) {
+        struct passage_guest *guest = &passage->guests[i];
+        if (guest->source.fd < 0)
+            return guest;
+        if (guest->number < oldest->number)
+            oldest = guest;
+    }
+    see_off(oldest);
+    return oldest;
+}
+
 /* The packet is most likely there already; else the guest is waited for. */
 static void welcome(struct passage *passage, int fd)
 {
-    struct passage_guest *guest = &passage->guests[passage->guest_oldest];
-    passage->guest_oldest = (passage->guest_oldest + 1) % PASSAGE_GUESTS_MAX;
-    see_off(guest);
+    struct passage_guest *guest = find_place(passage);
     guest->source.fd = fd;
+    guest->number = passage->guest_count++;
     attend(guest);
     if (guest->source.fd >= 0 && !loop_add_level(passage->loop, &guest->source))
         see_off(guest);

@@ -32,7 +32,7 @@ enum {
     PASSAGE_BACKLOG = 4096,
     PASSAGE_BYTES_MAX = 128 * 1024, /* less than what a socket's default send buffer holds */
     PASSAGE_ACCEPTS_PER_TURN = 128,
-    PASSAGE_GUESTS_MAX = 16,
+    PASSAGE_GUESTS_MAX = 64,
     PASSAGE_REST_MS = 100, /* when there are no descriptors left to accept with */
 };
 
@@ -42,6 +42,7 @@ struct passage;
 struct passage_guest {
     struct loop_source source; /* its descriptor is -1 in a place that is free */
     struct passage *passage;
+    uint64_t number; /* of all that came */
 };
 
 struct passage {
@@ -49,7 +50,7 @@ struct passage {
     struct wheel_timer rest;
     struct loop *loop;
     struct passage_guest guests[PASSAGE_GUESTS_MAX];
-    size_t guest_oldest; /* where the next guest goes, whoever is there */
+    uint64_t guest_count; /* that ever came */
     /* Takes the descriptor; `bytes` are lent for the call. */
     void (*received)(void *arg, int fd, struct slice bytes);
     void *arg;

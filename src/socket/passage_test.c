@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { RECEIVED_MAX = 64, STRANGER_UID = 65534 };
+enum { RECEIVED_MAX = 256, STRANGER_UID = 65534 };
 
 struct house {
     struct loop loop;
@@ -148,6 +148,20 @@ static void silent_guests_are_bounded(void **state)
         close(fds[i]);
 }
 
+/* A sender may be held up between its connection and its packet, however many come meanwhile. */
+static void who_takes_a_while_is_waited_for(void **state)
+{
+    struct house *house = *state;
+    char byte;
+    int fd = knock(house);
+    for (size_t i = 0; i < 2 * PASSAGE_GUESTS_MAX; i++) {
+        assert_true(passage_send(slice_of(house->name), STDIN_FILENO, SLICE("x")));
+        turn(house, i + 1);
+    }
+    assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
+    close(fd);
+}
+
 static void a_packet_without_a_socket_is_none(void **state)
 {
     struct house *house = *state;
@@ -212,10 +226,11 @@ static void it_rests_when_descriptors_run_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_house(a_socket_arrives_with_its_bytes), with_house(as_many_bytes_as_are_allowed),
-        with_house(who_is_not_there_gets_nothing),   with_house(a_name_is_one_passages_alone),
-        with_house(silent_guests_are_bounded),       with_house(a_packet_without_a_socket_is_none),
-        with_house(strangers_neither_send_nor_get),  with_house(it_rests_when_descriptors_run_out),
+        with_house(a_socket_arrives_with_its_bytes),   with_house(as_many_bytes_as_are_allowed),
+        with_house(who_is_not_there_gets_nothing),     with_house(a_name_is_one_passages_alone),
+        with_house(silent_guests_are_bounded),         with_house(who_takes_a_while_is_waited_for),
+        with_house(a_packet_without_a_socket_is_none), with_house(strangers_neither_send_nor_get),
+        with_house(it_rests_when_descriptors_run_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

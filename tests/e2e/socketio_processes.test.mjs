@@ -18,7 +18,7 @@ import {
 const REQUESTS = 30;
 const CLIENTS = 30;
 /** By then each client's poll waits where its session is, and none is on its way through another process. */
-const POLLS_WAIT_MS = 300;
+const POLLS_WAIT_MS = 1000;
 const UNKNOWN_SID = { status: 400, text: '{"code":1,"message":"Session ID unknown"}' };
 
 let first;
