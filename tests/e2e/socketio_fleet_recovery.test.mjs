@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { closeAll, deliver, eventually, metric, sleep } from './support/client.mjs';
-import { BACKENDS, startFleet } from './support/fleet.mjs';
-import { expectRest, people } from './support/people.mjs';
+import { closeAll, connect, deliver, eventually, metric, sleep } from './support/client.mjs';
+import { BACKENDS, isReady, makeChat, startFleet } from './support/fleet.mjs';
+import { befriend, expectRest, people } from './support/people.mjs';
 import { startProxy } from './support/proxy.mjs';
 import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from './support/socketio.mjs';
 
-const RECOVERY_MS = 4000;
+const RECOVERY_MS = 6000;
 /** The store's bound (recovery_store.h). */
 const EVENTS_MAX = 100;
 
@@ -215,6 +215,45 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       assert.equal(await hear(client), 'missed');
       await client.settle();
       assert.equal(client.count('delivery'), 0, 'each once');
+    });
+
+    test('with its gateway a session dies', async () => {
+      const third = await fleet.start('gw-004');
+      proxy.turnTo(third.port);
+      const [ann] = people('ann');
+      const client = await join(ann, { transports: ['websocket'] });
+      const { id } = client.socket;
+      const back = client.connected();
+      proxy.turnTo(two.port);
+      await fleet.crash(third);
+      await back;
+      assert.equal(client.socket.recovered, false);
+      assert.notEqual(client.socket.id, id);
+      await send(ann, 'after');
+      assert.equal(await hear(client), 'after');
+    });
+
+    test('what went by while Redis was away is not passed over in silence', async () => {
+      const [ann, bob] = people('ann', 'bob');
+      const chatId = `chat-${ann}`;
+      await befriend(two, ann, bob);
+      await makeChat(two, chatId, ann, bob);
+      const native = await connect(two, bob);
+      const client = await join(ann, { transports: ['websocket'] });
+      const say = async (body) => {
+        const before = await metric(two, 'fanout_broadcasts');
+        await redis.pause();
+        const message = { type: 'send_message', chat_id: chatId, client_message_id: body, body };
+        assert.equal((await native.ask(message)).type, 'message_ack');
+        await eventually(async () => (await metric(two, 'fanout_broadcasts')) > before, 'broadcast');
+        await redis.resume();
+        await eventually(() => isReady(two), 'Redis is back');
+      };
+      await move(client, ann, () => say('not kept'), { awayMs: RECOVERY_MS - 1000 });
+      assert.equal(client.socket.recovered, false);
+      await move(client, ann, () => send(ann, 'kept'), { to: one });
+      assert.equal(client.socket.recovered, true);
+      assert.equal(await hear(client), 'kept');
     });
 
     test('recoveries are counted where they happen', async () => {
