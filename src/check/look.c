@@ -136,17 +136,27 @@ static void answered(void *arg, const struct resp_value *reply)
     free_question(question);
 }
 
+/* Terminated, which a slice is not. */
+static char *keep(const struct resp_value *value)
+{
+    char *text = malloc(value->text.len + 1);
+    if (!text)
+        return NULL;
+    if (value->text.len)
+        memcpy(text, value->text.data, value->text.len);
+    text[value->text.len] = '\0';
+    return text;
+}
+
 static struct question *make_question(const struct look *look, const struct resp_value *row)
 {
     struct question *question = calloc(1, sizeof(*question));
     if (!question)
         return NULL;
     question->look = make_look(look->context, look->kind, look_key(look));
-    question->invariant =
-        strndup(row->items[ROW_INVARIANT].text.data, row->items[ROW_INVARIANT].text.len);
-    question->what = strndup(row->items[ROW_WHAT].text.data, row->items[ROW_WHAT].text.len);
-    question->expected =
-        strndup(row->items[ROW_EXPECTED].text.data, row->items[ROW_EXPECTED].text.len);
+    question->invariant = keep(&row->items[ROW_INVARIANT]);
+    question->what = keep(&row->items[ROW_WHAT]);
+    question->expected = keep(&row->items[ROW_EXPECTED]);
     if (question->look && question->invariant && question->what && question->expected)
         return question;
     free_question(question);
