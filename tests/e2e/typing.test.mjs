@@ -22,6 +22,9 @@ after(() => server.stop());
 afterEach(closeAll);
 
 const start = (client, chat) => client.send({ type: 'typing_start', chat_id: chat });
+/** Waits until it is taken: of a member without the chat open the ledger is asked first. */
+const started = async (client, chat) =>
+  assert.equal((await client.ask({ type: 'typing_start', chat_id: chat })).type, 'ok');
 const stop = (client, chat) => client.send({ type: 'typing_stop', chat_id: chat });
 const open = (client, chat) => client.ask({ type: 'open_chat', chat_id: chat });
 const limits = (client) => client.messages.filter(({ code }) => code === 'RATE_LIMITED');
@@ -117,8 +120,7 @@ test('two devices share one limit, and the last to stop ends it', async () => {
   start(laptop, 'devices');
   assert.equal((await laptop.next('error')).code, 'RATE_LIMITED');
   await sleep(1050);
-  start(laptop, 'devices');
-  await laptop.settle();
+  await started(laptop, 'devices');
   stop(phone, 'devices');
   await phone.settle();
   assert.deepEqual(await bob.settle(), []);
@@ -155,10 +157,8 @@ test('a message sent ends it, on whatever device it was', async () => {
 test('the snapshot says who types already, and the end is told', async () => {
   const [alice, bob, shy] = await room('joined', 'alice7', 'bob7', 'shy7');
   await setVisibility(server, 'shy7', 'nobody');
-  start(alice, 'joined');
-  start(shy, 'joined');
-  await alice.settle();
-  await shy.settle();
+  await started(alice, 'joined');
+  await started(shy, 'joined');
   const snapshot = await open(bob, 'joined');
   assert.deepEqual(snapshot.typing, ['alice7']);
   await seen(bob, 'alice7', false, TTL_MS + AT_ONCE_MS);
