@@ -114,10 +114,9 @@ static bool parse_text(struct chat_event *event, size_t len)
     while (json_member(&json, &key))
         if (!read_member(&json, key, &type, event))
             return false;
-    size_t user_bytes = event->change.presence.user_id.len;
     event->kind = kind_of(type);
-    return json_done(&json) && event->kind != CHAT_EVENT_INVALID && user_bytes > 0 &&
-           user_bytes <= USER_ID_BYTES_MAX;
+    return json_done(&json) && event->kind != CHAT_EVENT_INVALID &&
+           event->change.presence.user_id.data;
 }
 
 bool chat_event_parse(struct slice payload, struct chat_event *out)

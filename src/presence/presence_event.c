@@ -30,6 +30,12 @@ void presence_event_write(struct buffer *out, const struct presence_event *event
     json_write_object_end(out);
 }
 
+/* Topics and tables have room for ids that are no longer than they may be. */
+static bool read_user(struct json *json, struct slice *out)
+{
+    return json_string(json, out) && out->len > 0 && out->len <= USER_ID_BYTES_MAX;
+}
+
 static bool read_time(struct json *json, int64_t *out)
 {
     struct slice text;
@@ -67,7 +73,7 @@ bool presence_event_read_member(struct json *json, struct slice key, struct slic
     if (slice_is(key, "type"))
         return json_string(json, type);
     if (slice_is(key, "user_id"))
-        return json_string(json, &presence->user_id);
+        return read_user(json, &presence->user_id);
     if (slice_is(key, "status"))
         return read_status(json, &presence->status);
     if (slice_is(key, "in_call"))
@@ -96,7 +102,7 @@ bool presence_event_parse(char *text, size_t len, struct presence_event *out)
     while (json_member(&json, &key))
         if (!presence_event_read_member(&json, key, &type, &out->change))
             return false;
-    if (!json_done(&json) || out->change.presence.user_id.len == 0)
+    if (!json_done(&json) || !out->change.presence.user_id.data)
         return false;
     out->kind = slice_equal(type, CHANGED) ? PRESENCE_EVENT_CHANGED : PRESENCE_EVENT_PRIVACY;
     if (out->kind == PRESENCE_EVENT_PRIVACY)

@@ -120,6 +120,27 @@ static void anything_else_is_refused(void **state)
             fail_msg("taken: %s", WRONG[i]);
 }
 
+static bool parse_of(int id_len)
+{
+    struct presence_event change, privacy;
+    char id[USER_ID_BYTES_MAX + 1], text[PRESENCE_EVENT_BYTES_MAX];
+    memset(id, 'a', sizeof(id));
+    snprintf(text, sizeof(text),
+             "{\"type\":\"presence_changed\",\"status\":\"online\",\"user_id\":\"%.*s\"}", id_len,
+             id);
+    bool taken = parse(text, &change);
+    snprintf(text, sizeof(text), "{\"type\":\"privacy_changed\",\"user_id\":\"%.*s\"}", id_len, id);
+    assert_int_equal(parse(text, &privacy), taken);
+    return taken;
+}
+
+static void an_id_longer_than_ids_may_be_is_refused(void **state)
+{
+    (void)state;
+    assert_true(parse_of(USER_ID_BYTES_MAX));
+    assert_false(parse_of(USER_ID_BYTES_MAX + 1));
+}
+
 /* Every prefix of an event is refused and nothing beyond its end is read (the sanitizer sees it). */
 static void a_cut_event_is_refused(void **state)
 {
@@ -160,6 +181,7 @@ int main(void)
         cmocka_unit_test(a_change_of_privacy_names_its_user),
         cmocka_unit_test(unknown_members_are_skipped),
         cmocka_unit_test(anything_else_is_refused),
+        cmocka_unit_test(an_id_longer_than_ids_may_be_is_refused),
         cmocka_unit_test(a_cut_event_is_refused),
         cmocka_unit_test(a_topic_names_its_user),
     };

@@ -149,10 +149,12 @@ static void what_is_no_event_on_the_bus_is_ignored(void **unused)
         "",         "{}",
         "nonsense", "{\"type\":\"presence_changed\"}",
         "[1]",      "{\"type\":\"presence_changed\",\"user_id\":\"bob\",\"status\":\"rich\"}"};
-    static char large[8192];
+    static char large[8192], long_id[1024];
     for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++)
         presence_received(world.presence, SLICE("presence:bob"), slice_of(payloads[i]));
     presence_received(world.presence, SLICE("presence:bob"), (struct slice){large, sizeof(large)});
+    snprintf(long_id, sizeof(long_id), "{\"type\":\"privacy_changed\",\"user_id\":\"%0512d\"}", 0);
+    presence_received(world.presence, SLICE("presence:bob"), slice_of(long_id));
     client_expect_nothing(&alice);
     close_world();
 }

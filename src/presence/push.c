@@ -132,8 +132,7 @@ static bool parse_presence(struct json *json, struct presence_change *change)
     while (json_member(json, &key))
         if (!presence_event_read_member(json, key, &type, change))
             return false;
-    size_t user_bytes = change->presence.user_id.len;
-    return user_bytes > 0 && user_bytes <= USER_ID_BYTES_MAX;
+    return change->presence.user_id.data != NULL;
 }
 
 static bool parse_view(struct json *json, struct push *push)
