@@ -63,6 +63,23 @@ static void fence(struct redis_state *state)
         state->options.fenced(state->options.arg);
 }
 
+/* What stands behind "taken". */
+enum { TAKEN_SINCE = 2, TAKEN_LEFT_MS, TAKEN_ITEMS };
+
+/* Whether somebody renews the record that is in our way, or does not let it lapse in time. */
+static bool holder_lives(struct redis_state *state, const struct resp_value *taken)
+{
+    struct redis_state_holder before = state->holder;
+    int64_t now = now_ms(state);
+    int64_t left_ms = taken->items[TAKEN_LEFT_MS].integer;
+    int64_t until_ms =
+        before.seen ? before.until_ms : now + state->options.lease_window_ms + CLAIM_INTERVAL_MS;
+    state->holder = (struct redis_state_holder){true, until_ms, now, left_ms};
+    bool renewed =
+        before.seen && left_ms > before.left_ms - (now - before.asked_at_ms) + CLAIM_RENEWED_MIN_MS;
+    return renewed || now >= until_ms;
+}
+
 /* One put on its way: when it was sent decides how long it is good for. */
 struct gateway_put {
     struct redis_state *state;
@@ -87,6 +104,16 @@ static void registered(struct redis_state *state, int64_t sent_at_ms, bool made)
         state->options.forgotten(state->options.arg);
 }
 
+/* A process that never had the id may be in a dead one's way only, whose record lapses (the claim was left
+ * open); one that had it has lost it. */
+static void meet_holder(struct redis_state *state, const struct resp_value *taken)
+{
+    if (state->known || taken->count < TAKEN_ITEMS || holder_lives(state, taken))
+        fence(state);
+    else if (!state->released && !wheel_is_set(&state->put_timer))
+        loop_set_timer(state->options.loop, &state->put_timer, now_ms(state) + CLAIM_INTERVAL_MS);
+}
+
 static void put_answered(void *arg, const struct resp_value *reply)
 {
     struct gateway_put put = *(struct gateway_put *)arg;
@@ -94,7 +121,7 @@ static void put_answered(void *arg, const struct resp_value *reply)
     free(arg);
     if (redis_state_is(reply, RESP_ARRAY) && !state->closing) {
         if (is_word(reply, "taken"))
-            fence(state);
+            meet_holder(state, reply);
         else if (slice_equal(state->record.info.gateway_id, redis_state_gateway_id(state)))
             registered(state, put.sent_at_ms, is_word(reply, "made"));
     }
@@ -149,9 +176,6 @@ struct claiming {
     struct wheel_timer timer;
     int64_t sent_at_ms;
     int64_t reach_until_ms;
-    int64_t until_ms;
-    int64_t asked_at_ms; /* when the holder's record was seen last, and what it had left */
-    int64_t left_ms;     /* -1: not seen yet */
 };
 
 static void claim(struct claiming *claiming);
@@ -171,18 +195,6 @@ static void finish_claim(struct claiming *claiming, enum redis_claim result, str
     redis_state_end(state);
 }
 
-/* Whether somebody renews the record that is in our way, or will not let it lapse in time. */
-static bool holder_lives(struct claiming *claiming, int64_t left_ms)
-{
-    int64_t now = now_ms(claiming->state);
-    bool renewed =
-        claiming->left_ms >= 0 &&
-        left_ms > claiming->left_ms - (now - claiming->asked_at_ms) + CLAIM_RENEWED_MIN_MS;
-    claiming->asked_at_ms = now;
-    claiming->left_ms = left_ms;
-    return renewed || now >= claiming->until_ms;
-}
-
 static void claim_in(struct claiming *claiming, int64_t delay_ms)
 {
     struct redis_state *state = claiming->state;
@@ -192,7 +204,6 @@ static void claim_in(struct claiming *claiming, int64_t delay_ms)
 
 static void claim_answered(void *arg, const struct resp_value *reply)
 {
-    enum { AT_SINCE = 2, AT_LEFT, TAKEN_ITEMS };
     struct claiming *claiming = arg;
     struct redis_state *state = claiming->state;
     if (!reply && !state->closing && now_ms(state) < claiming->reach_until_ms) {
@@ -202,9 +213,9 @@ static void claim_answered(void *arg, const struct resp_value *reply)
     } else if (!is_word(reply, "taken") || reply->count < TAKEN_ITEMS) {
         registered(state, claiming->sent_at_ms, is_word(reply, "made"));
         finish_claim(claiming, REDIS_CLAIM_GRANTED, SLICE_NONE);
-    } else if (holder_lives(claiming, reply->items[AT_LEFT].integer)) {
+    } else if (holder_lives(state, reply)) {
         state->fenced = true;
-        finish_claim(claiming, REDIS_CLAIM_TAKEN, reply->items[AT_SINCE].text);
+        finish_claim(claiming, REDIS_CLAIM_TAKEN, reply->items[TAKEN_SINCE].text);
     } else {
         claim_in(claiming, CLAIM_INTERVAL_MS);
     }
@@ -234,8 +245,6 @@ void redis_state_claim(struct state_store *store, const struct gateway_info *inf
         .arg = arg,
         .timer.fire = claim_again,
         .reach_until_ms = now_ms(state) + CLAIM_REACH_MS,
-        .until_ms = now_ms(state) + state->options.lease_window_ms + CLAIM_INTERVAL_MS,
-        .left_ms = -1,
     };
     redis_state_begin(state);
     claim(claiming);

@@ -33,6 +33,14 @@ struct redis_state_record {
     char peer_address[STATE_PEER_ADDRESS_MAX];
 };
 
+/* The process whose record was in the way of ours, as it was seen last. */
+struct redis_state_holder {
+    bool seen;
+    int64_t until_ms; /* by then the record of a dead one has lapsed */
+    int64_t asked_at_ms;
+    int64_t left_ms; /* of its record, then */
+};
+
 struct claiming;
 struct reaping;
 
@@ -59,6 +67,7 @@ struct redis_state {
     int64_t put_at_ms;
     struct wheel_timer put_timer;
     struct redis_state_record record;
+    struct redis_state_holder holder;
     struct claiming *claiming; /* waits for its next look */
     /* redis_state_reap.c */
     int64_t reap_after_ms; /* monotonic */

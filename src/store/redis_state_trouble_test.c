@@ -380,6 +380,68 @@ static void a_pause_of_redis_makes_nobody_offline(void **state)
     assert_int_equal(status_of(SLICE("alice")), PRESENCE_ONLINE);
 }
 
+/* The id's record as another process has it, alive for a window. */
+static void put_record_of_another(void)
+{
+    static const char key[] = "gateway:gw-1", since[] = "2026-01-31T10:00:00.000Z";
+    char reply[REDIS_SERVER_REPLY_MAX], window[24];
+    snprintf(window, sizeof(window), "%d", WINDOW_MS);
+    redis_server_ask(&fleet.servers[0], reply, "HSET", key, "instance", "other", "started_at",
+                     since, NULL);
+    redis_server_expect(&fleet.servers[0], "1", "PEXPIRE", key, window, NULL);
+}
+
+static bool is_reached(void *arg)
+{
+    (void)arg;
+    return redis_available(fleet.clients[0]);
+}
+
+/* A claim while Redis is out of reach; when it is back another has the id. */
+static void claim_without_redis(void)
+{
+    redis_server_pause(&fleet.servers[0]);
+    assert_int_equal(claim(first), REDIS_CLAIM_OPEN);
+    redis_server_resume(&fleet.servers[0]);
+    assert_true(worker_loop_until(&fleet.worker, is_reached, NULL, PATIENCE_MS));
+    put_record_of_another(); /* over what Redis still found of the claim when it woke */
+    state_put_gateway(first, &INFO);
+}
+
+static bool first_is_available(void *arg)
+{
+    (void)arg;
+    return state_available(first);
+}
+
+static bool is_fenced(void *arg)
+{
+    (void)arg;
+    return fenced_count > 0;
+}
+
+static void a_claim_left_open_waits_for_a_dead_process_s_record(void **state)
+{
+    (void)state;
+    claim_without_redis();
+    assert_false(state_available(first));
+    assert_true(worker_loop_until(&fleet.worker, first_is_available, NULL, PATIENCE_MS));
+    assert_int_equal(fenced_count, 0);
+    assert_int_equal(open_lease(first, SLICE("alice"), 1, false), 1);
+}
+
+static void a_claim_left_open_yields_to_a_living_process(void **state)
+{
+    (void)state;
+    claim_without_redis();
+    for (int i = 0; i < PATIENCE_MS / 200 && !is_fenced(NULL); i++) {
+        put_record_of_another();
+        worker_loop_until(&fleet.worker, is_fenced, NULL, 200);
+    }
+    assert_int_equal(fenced_count, 1);
+    assert_false(state_available(first));
+}
+
 static void what_redis_refuses_is_unavailable(void **state)
 {
     (void)state;
@@ -412,6 +474,8 @@ static int run(bool cluster)
     };
     const struct CMUnitTest of_one_server[] = {
         TEST(a_pause_of_redis_makes_nobody_offline),
+        TEST(a_claim_left_open_waits_for_a_dead_process_s_record),
+        TEST(a_claim_left_open_yields_to_a_living_process),
         TEST(what_redis_refuses_is_unavailable),
     };
     redis_fleet_open(&fleet, cluster);

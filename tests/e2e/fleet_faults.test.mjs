@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { makeChat } from './support/chats.mjs';
 import { connect, eventually, setVisibility, sleep } from './support/client.mjs';
 import {
   assertInvariants,
@@ -12,7 +13,6 @@ import {
   isHealthy,
   isReady,
   joinFleet,
-  makeChat,
   QUICK,
   QUICK_WINDOW_MS,
   refusedConnect,
@@ -268,6 +268,28 @@ describe('a start without Redis', { concurrency: 3 }, () => {
     await eventually(() => isReady(server), 'ready');
     const client = await connect(server, 'late');
     assert.equal(client.established.server_id, 'gw-001');
+    client.terminate();
+  });
+
+  test('waits for the record that its dead predecessor left, and takes the id up', async (t) => {
+    const redis = await startRedis();
+    const gate = await startGate(redis.port);
+    const fleet = await startFleet({ redis, gateways: [], settings: QUICK });
+    t.after(async () => {
+      await fleet.stop();
+      gate.close();
+      await redis.stop();
+    });
+    gate.cut();
+    const state = `redis://127.0.0.1:${gate.port}`;
+    const heir = await fleet.start('gw-001', { ready: false, state });
+    const record = { instance: 'dead', connections: 1, started_at: '2026-01-31T10:00:00.000Z', draining: 0 };
+    await redis.command('HSET', 'gateway:gw-001', ...Object.entries(record).flat());
+    await redis.command('PEXPIRE', 'gateway:gw-001', QUICK_WINDOW_MS);
+    gate.open();
+    await eventually(() => isReady(heir), 'ready');
+    assert.notEqual(await redis.command('HGET', 'gateway:gw-001', 'instance'), 'dead');
+    const client = await connect(heir, 'late');
     client.terminate();
   });
 
