@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
+import { AMPLE_RATES, makeChat } from './support/chats.mjs';
 import { connect, eventually, metric, rest } from './support/client.mjs';
 import { ROLLCALL_BIN, startServer } from './support/server.mjs';
 
@@ -31,12 +32,7 @@ async function startOnSlowDisk(stuck) {
       SLOW_DISK: stuck,
       ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ''}:verify_asan_link_order=0`,
     },
-    settings: {
-      'gateway.backpressure.inbound.command_rate_per_second': 1000000,
-      'gateway.backpressure.inbound.command_rate_burst': 1000000,
-      'gateway.backpressure.inbound.rate_limit_per_second': 1000000,
-      'gateway.backpressure.inbound.rate_limit_burst': 1000000,
-    },
+    settings: AMPLE_RATES,
   });
   after(async () => {
     await rm(stuck, { force: true });
@@ -53,8 +49,7 @@ function send(client, id) {
 test('a ledger that takes five seconds opens it; then refusals cost what a heartbeat costs', async (context) => {
   const stuck = join(tmpdir(), `rollcall-stuck-${process.pid}`);
   const server = await startOnSlowDisk(stuck);
-  const body = { chat_id: 'c', members: ['bob'] };
-  assert.equal((await rest(server, 'POST', '/v1/chats', { user: 'alice', body })).status, 201);
+  await makeChat(server, 'c', 'alice', 'bob');
   const alice = await connect(server, 'alice');
   await writeFile(stuck, '');
 

@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
+import { AMPLE_RATES, makeChat } from './support/chats.mjs';
 import { devToken, eventually, rest, sleep } from './support/client.mjs';
 import { startProxy } from './support/proxy.mjs';
 import { ROLLCALL_BIN, startServer } from './support/server.mjs';
@@ -14,13 +15,7 @@ import { ROLLCALL_BIN, startServer } from './support/server.mjs';
 const CUTS = Number(process.env.CUTS ?? 300);
 const programs = join(dirname(ROLLCALL_BIN), 'clients', 'c');
 
-const AMPLE = {
-  'gateway.backpressure.inbound.rate_limit_per_second': 10000,
-  'gateway.backpressure.inbound.rate_limit_burst': 10000,
-  'gateway.backpressure.inbound.command_rate_per_second': 10000,
-  'gateway.backpressure.inbound.command_rate_burst': 10000,
-  'gateway.workers': 2,
-};
+const SETTINGS = { ...AMPLE_RATES, 'gateway.workers': 2 };
 
 /** A running program and the lines it has printed. */
 function run(name, ...args) {
@@ -38,7 +33,7 @@ function run(name, ...args) {
 test('a terminal chat: what one types the other reads, also what was said before', async () => {
   const server = await startServer();
   after(() => server.stop());
-  await rest(server, 'POST', '/v1/chats', { user: 'alice', body: { chat_id: 'c', members: ['bob'] } });
+  await makeChat(server, 'c', 'alice', 'bob');
   const alice = run('example', '127.0.0.1', server.port, await devToken(server, 'alice'), 'c');
   alice.child.stdin.write('hello\nis "anybody" here?\n');
   await eventually(() => alice.lines.includes('2 (sent)'), 'both are acknowledged');
@@ -61,11 +56,11 @@ test('a refused token stops the client', async () => {
 });
 
 test(`${CUTS} cuts: every message once, in order, at everybody`, { timeout: 120000 + CUTS * 100 }, async () => {
-  const server = await startServer({ settings: AMPLE });
+  const server = await startServer({ settings: SETTINGS });
   const proxy = await startProxy(server.port);
   const port = Number(new URL(proxy.url).port);
   const names = ['alice', 'bob', 'carol'];
-  await rest(server, 'POST', '/v1/chats', { user: 'alice', body: { chat_id: 'c', members: names } });
+  await makeChat(server, 'c', ...names);
   const storms = [];
   for (const name of names)
     storms.push(run('storm', '127.0.0.1', port, await devToken(server, name), 'c', name));

@@ -1,6 +1,7 @@
 /** Chats and typing where every member may be on another worker; also run under ThreadSanitizer. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
+import { makeChat } from './support/chats.mjs';
 import { closeAll, connect, rest, setVisibility } from './support/client.mjs';
 import { startServer } from './support/server.mjs';
 
@@ -34,11 +35,7 @@ async function everywhere(user) {
 
 async function chatOf(chat, ...users) {
   for (const user of users) await setVisibility(server, user, 'everyone');
-  const { status } = await rest(server, 'POST', '/v1/chats', {
-    user: users[0],
-    body: { chat_id: chat, members: users },
-  });
-  assert.equal(status, 201);
+  await makeChat(server, chat, ...users);
 }
 
 const open = (client, chat) => client.ask({ type: 'open_chat', chat_id: chat });

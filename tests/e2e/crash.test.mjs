@@ -8,6 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { AMPLE_RATES, makeChat } from './support/chats.mjs';
 import { closeAll, connect, eventually, openSocket, rest, sleep } from './support/client.mjs';
 import { ledgerPath, sql } from './support/ledger.mjs';
 import { startServer } from './support/server.mjs';
@@ -20,13 +21,7 @@ const chatsOf = (round) => ['x', 'y', 'z'].map((name) => `${name}-${round}`);
 const SENDERS = 8;
 const IN_FLIGHT = 20;
 
-const AMPLE = {
-  'gateway.backpressure.inbound.rate_limit_per_second': 100000,
-  'gateway.backpressure.inbound.rate_limit_burst': 100000,
-  'gateway.backpressure.inbound.command_rate_per_second': 100000,
-  'gateway.backpressure.inbound.command_rate_burst': 100000,
-  'gateway.workers': 2,
-};
+const SETTINGS = { ...AMPLE_RATES, 'gateway.workers': 2 };
 
 /** Keeps messages in flight until the connection ends; notes what was acknowledged. */
 function storm(client, name, chats, acked, pending) {
@@ -92,13 +87,10 @@ test(`${ROUNDS} kills in a storm`, { timeout: ROUNDS * ROUND_MS }, async (contex
   const acked = new Map();
   const pending = new Map();
   for (let round = 0; round < ROUNDS; round += 1) {
-    const server = await startServer({ dataDir, settings: AMPLE });
+    const server = await startServer({ dataDir, settings: SETTINGS });
     try {
       for (const chatId of chatsOf(round))
-        await rest(server, 'POST', '/v1/chats', {
-          user: 'alice',
-          body: { chat_id: chatId, members: ['bob'] },
-        });
+        await makeChat(server, chatId, 'alice', 'bob');
       await repeat(server, pending, acked);
       for (let i = 0; i < SENDERS; i += 1) {
         const client = await connect(server, 'alice', { device: `d${i}` });
@@ -142,12 +134,9 @@ test('when somebody was last seen survives a kill soon after', async (context) =
 });
 
 test('clients killed at every step of a send leave nothing half done', async () => {
-  const server = await startServer({ settings: AMPLE });
+  const server = await startServer({ settings: SETTINGS });
   try {
-    await rest(server, 'POST', '/v1/chats', {
-      user: 'alice',
-      body: { chat_id: 'x', members: ['bob'] },
-    });
+    await makeChat(server, 'x', 'alice', 'bob');
     const bearer = await server.token('alice');
     const url = `ws://127.0.0.1:${server.port}/v1/ws`;
     const headers = { Authorization: `Bearer ${bearer}` };

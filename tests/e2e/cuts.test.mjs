@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { Rollcall } from '../../clients/js/rollcall.js';
+import { AMPLE_RATES, makeChat } from './support/chats.mjs';
 import { devToken, eventually, rest, sleep } from './support/client.mjs';
 import { startProxy } from './support/proxy.mjs';
 import { startServer } from './support/server.mjs';
@@ -20,25 +21,16 @@ const hurried = {
   now: Date.now,
 };
 
-const AMPLE = {
-  'gateway.backpressure.inbound.rate_limit_per_second': 10000,
-  'gateway.backpressure.inbound.rate_limit_burst': 10000,
-  'gateway.backpressure.inbound.command_rate_per_second': 10000,
-  'gateway.backpressure.inbound.command_rate_burst': 10000,
-  'gateway.workers': 2,
-};
+const SETTINGS = { ...AMPLE_RATES, 'gateway.workers': 2 };
 
 test(`${CUTS} cuts: every message once, in order, at everybody`, { timeout: LONG_MS }, async () => {
-  const server = await startServer({ settings: AMPLE });
+  const server = await startServer({ settings: SETTINGS });
   const proxy = await startProxy(server.port);
   after(async () => {
     proxy.close();
     await server.stop();
   });
-  await rest(server, 'POST', '/v1/chats', {
-    user: 'alice',
-    body: { chat_id: 'c', members: ['bob', 'carol'] },
-  });
+  await makeChat(server, 'c', 'alice', 'bob', 'carol');
 
   const people = await Promise.all(
     ['alice', 'bob', 'carol'].map(async (user) => {

@@ -4,12 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { makeChat } from './support/chats.mjs';
 import { closeAll, connect, eventually, setVisibility, sleep } from './support/client.mjs';
 import {
   assertInvariants,
   isReady,
   joinFleet,
-  makeChat,
   QUICK,
   QUICK_WINDOW_MS,
   startFleet,

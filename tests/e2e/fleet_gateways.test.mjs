@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { makeChat } from './support/chats.mjs';
 import { closeAll, connect, eventually, setVisibility, sleep } from './support/client.mjs';
 import {
   assertInvariants,
@@ -10,7 +11,6 @@ import {
   isReady,
   joinFleet,
   keepAlive,
-  makeChat,
   QUICK,
   QUICK_WINDOW_MS,
   sendMessage,

@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { makeChat } from './support/chats.mjs';
 import { closeAll, deliver, eventually, rest, setVisibility, sleep } from './support/client.mjs';
 import {
   assertInvariants,
   BACKENDS,
   isReady,
   joinFleet,
-  makeChat,
   REALTIME,
   REALTIME_WINDOW_MS,
   sendMessage,

@@ -4,16 +4,14 @@ import { chmod, copyFile, mkdtemp, open, readFile, rm, stat, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
-import { closeAll, connect, eventually, rest } from './support/client.mjs';
+import { AMPLE_RATES, makeChat } from './support/chats.mjs';
+import { closeAll, connect, eventually, metric, rest } from './support/client.mjs';
 import { ledgerPath, limitFileSize, lockDatabase, sql } from './support/ledger.mjs';
 import { rollcall, startServer } from './support/server.mjs';
 
 /** Quick to give up, quick to try again. */
 const HASTY = {
-  'gateway.backpressure.inbound.rate_limit_per_second': 100000,
-  'gateway.backpressure.inbound.rate_limit_burst': 100000,
-  'gateway.backpressure.inbound.command_rate_per_second': 100000,
-  'gateway.backpressure.inbound.command_rate_burst': 100000,
+  ...AMPLE_RATES,
   'gateway.timeouts.durability_rpc_seconds': 0.5,
   'gateway.circuit_breaker.open_duration_seconds': 0.3,
 };
@@ -38,9 +36,6 @@ async function directory(context) {
   return path;
 }
 
-const newChat = (server, chatId = 'c') =>
-  rest(server, 'POST', '/v1/chats', { user: 'alice', body: { chat_id: chatId, members: ['bob'] } });
-
 let idNumber = 0;
 const send = (client, body = 'text', chatId = 'c', id = `f-${(idNumber += 1)}`) =>
   client.ask({ type: 'send_message', chat_id: chatId, client_message_id: id, body });
@@ -54,11 +49,6 @@ async function history(server, chatId = 'c') {
   }
   return { messages };
 }
-
-const metric = async (server, name) => {
-  const { body } = await rest(server, 'GET', '/metrics');
-  return Number(new RegExp(`^rollcall_${name} (\\S+)$`, 'm').exec(body)[1]);
-};
 
 /** Sends until one is taken again; that and nothing else may have been stored meanwhile. */
 async function recovers(server, client, before) {
@@ -78,8 +68,8 @@ async function recovers(server, client, before) {
 test('a chat whose counter lags is halted: reads go on, repair restores it', async (context) => {
   const dataDir = await directory(context);
   let server = await start({ dataDir });
-  await newChat(server);
-  await newChat(server, 'healthy');
+  await makeChat(server, 'c', 'alice', 'bob');
+  await makeChat(server, 'healthy', 'alice', 'bob');
   const first = await connect(server, 'alice');
   for (let n = 1; n <= 3; n += 1) await send(first, `text ${n}`);
   await sql(ledgerPath(server), "UPDATE chat_counters SET sequence = 1 WHERE chat_id = 'c'");
@@ -121,7 +111,7 @@ test('a chat whose counter lags is halted: reads go on, repair restores it', asy
 test('a missing counter halts the chat, and a sequence can never be given twice', async (context) => {
   const dataDir = await directory(context);
   const server = await start({ dataDir });
-  await newChat(server);
+  await makeChat(server, 'c', 'alice', 'bob');
   const alice = await connect(server, 'alice');
   await send(alice);
   const path = ledgerPath(server);
@@ -142,7 +132,7 @@ test('a missing counter halts the chat, and a sequence can never be given twice'
 test('what a crash left in the outbox is delivered after the start', async (context) => {
   const dataDir = await directory(context);
   let server = await start({ dataDir });
-  await newChat(server);
+  await makeChat(server, 'c', 'alice', 'bob');
   await send(await connect(server, 'alice'), 'left behind');
   const path = ledgerPath(server);
   await eventually(async () => (await sql(path, 'SELECT count(*) FROM outbox')) === '0', 'empty');
@@ -156,7 +146,7 @@ test('what a crash left in the outbox is delivered after the start', async (cont
 test('a poison event becomes a dead letter, which can be listed and replayed', async (context) => {
   const dataDir = await directory(context);
   let server = await start({ dataDir });
-  await newChat(server, 'a:b');
+  await makeChat(server, 'a:b', 'alice', 'bob');
   await send(await connect(server, 'alice'), 'lost chat', 'a:b');
   const path = ledgerPath(server);
   await server.stop();
@@ -196,7 +186,7 @@ test('a ledger that is slow opens the breaker; while open answers come at once',
   const server = await start({
     settings: { 'gateway.circuit_breaker.open_duration_seconds': 3 },
   });
-  await newChat(server);
+  await makeChat(server, 'c', 'alice', 'bob');
   const alice = await connect(server, 'alice');
   await send(alice, 'before');
   const lock = await lockDatabase(ledgerPath(server));
@@ -236,7 +226,7 @@ test('a ledger that is slow opens the breaker; while open answers come at once',
 
 test('a locked database: errors, nothing stored, and on with it afterwards', async () => {
   const server = await start();
-  await newChat(server);
+  await makeChat(server, 'c', 'alice', 'bob');
   const alice = await connect(server, 'alice');
   await send(alice);
   for (let round = 0; round < 2; round += 1) {
@@ -250,7 +240,7 @@ test('a locked database: errors, nothing stored, and on with it afterwards', asy
 
 test('a disk that is full: errors, no false ack, no crash, recovery', async () => {
   const server = await start();
-  await newChat(server);
+  await makeChat(server, 'c', 'alice', 'bob');
   const alice = await connect(server, 'alice');
   const acked = new Set();
   while (acked.size < 20) {
@@ -279,7 +269,7 @@ test('a disk that is full: errors, no false ack, no crash, recovery', async () =
 test('a damaged file: errors, no crash, and on with it once it is restored', async (context) => {
   const dataDir = await directory(context);
   let server = await start({ dataDir });
-  await newChat(server);
+  await makeChat(server, 'c', 'alice', 'bob');
   const path = ledgerPath(server);
   const first = await connect(server, 'alice');
   for (let n = 0; n < 50; n += 1) await send(first, 'b'.repeat(3000));

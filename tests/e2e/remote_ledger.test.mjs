@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
+import { AMPLE_RATES } from './support/chats.mjs';
 import { closeAll, connect, eventually, rest, setVisibility, sleep } from './support/client.mjs';
 import { sql } from './support/ledger.mjs';
 import { makeLedger, PEER_SECRET } from './support/ledger_server.mjs';
@@ -23,11 +24,8 @@ const ROUNDS = 4;
 const SENDERS = 4;
 const IN_FLIGHT = 10;
 
-const AMPLE = {
-  'gateway.backpressure.inbound.rate_limit_per_second': 100000,
-  'gateway.backpressure.inbound.rate_limit_burst': 100000,
-  'gateway.backpressure.inbound.command_rate_per_second': 100000,
-  'gateway.backpressure.inbound.command_rate_burst': 100000,
+const SETTINGS = {
+  ...AMPLE_RATES,
   'gateway.circuit_breaker.open_duration_seconds': 1,
 };
 
@@ -45,7 +43,7 @@ async function makeGateways(ledger) {
     const server = await startServer({
       dataDir,
       args: ['--ledger', ledger.url],
-      settings: { ...AMPLE, 'peer.secret': PEER_SECRET, 'gateway.workers': 1, ...settings },
+      settings: { ...SETTINGS, 'peer.secret': PEER_SECRET, 'gateway.workers': 1, ...settings },
     });
     running.push(server);
     return server;

@@ -1,8 +1,9 @@
 /** Socket.IO on two gateways with Redis: friends, calls, chats and deliveries across both, native ones among them. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
+import { makeChat } from './support/chats.mjs';
 import { closeAll, connect, deliver } from './support/client.mjs';
-import { BACKENDS, makeChat, startFleet } from './support/fleet.mjs';
+import { BACKENDS, startFleet } from './support/fleet.mjs';
 import { befriend, people } from './support/people.mjs';
 import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from './support/socketio.mjs';
 

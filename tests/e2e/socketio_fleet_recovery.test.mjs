@@ -4,8 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
+import { makeChat } from './support/chats.mjs';
 import { closeAll, connect, deliver, eventually, metric, sleep } from './support/client.mjs';
-import { BACKENDS, isReady, makeChat, startFleet } from './support/fleet.mjs';
+import { BACKENDS, isReady, startFleet } from './support/fleet.mjs';
 import { befriend, expectRest, people } from './support/people.mjs';
 import { startProxy } from './support/proxy.mjs';
 import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from './support/socketio.mjs';

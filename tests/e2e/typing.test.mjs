@@ -1,7 +1,8 @@
 /** Typing: who types, who sees it, for how long, how often. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { closeAll, connect, rest, setVisibility, sleep } from './support/client.mjs';
+import { makeChat } from './support/chats.mjs';
+import { closeAll, connect, setVisibility, sleep } from './support/client.mjs';
 import { startServer } from './support/server.mjs';
 
 const TTL_MS = 3000;
@@ -32,11 +33,7 @@ const limits = (client) => client.messages.filter(({ code }) => code === 'RATE_L
 /** A chat whose members everybody may see, with a connection of each, the chat not open yet. */
 async function room(chat, ...users) {
   for (const user of users) await setVisibility(server, user, 'everyone');
-  const { status } = await rest(server, 'POST', '/v1/chats', {
-    user: users[0],
-    body: { chat_id: chat, members: users },
-  });
-  assert.equal(status, 201);
+  await makeChat(server, chat, ...users);
   return Promise.all(users.map((user) => connect(server, user)));
 }
 

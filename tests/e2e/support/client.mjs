@@ -227,8 +227,10 @@ export async function deliver(server, token, user, data) {
 /** The value of a metric, all workers and labels together. */
 export async function metric(server, name) {
   const { body } = await rest(server, 'GET', '/metrics');
-  const samples = body.matchAll(new RegExp(`^rollcall_${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'));
-  return [...samples].reduce((sum, [, value]) => sum + Number(value), 0);
+  const pattern = new RegExp(`^rollcall_${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm');
+  const samples = [...body.matchAll(pattern)];
+  if (samples.length === 0) throw new Error(`there is no metric ${name}`);
+  return samples.reduce((sum, [, value]) => sum + Number(value), 0);
 }
 
 export function closeAll() {

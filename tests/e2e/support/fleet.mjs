@@ -11,7 +11,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { connect, eventually, metric, refusal, SOON_MS } from './client.mjs';
 import { makeLedger, PEER_SECRET } from './ledger_server.mjs';
-import { expectRest } from './people.mjs';
 import { freePorts, startCluster, startRedis } from './redis.mjs';
 import { ROLLCALL_BIN, startServer } from './server.mjs';
 
@@ -135,11 +134,6 @@ export async function joinFleet(server, user, { heartbeatMs = 1000, ...options }
   client.changes = () => client.record.filter(({ type }) => type === 'presence_changed');
   client.bodies = () => client.record.filter(({ type }) => type === 'message').map(({ body }) => body);
   return keepAlive(client, heartbeatMs);
-}
-
-/** Makes a chat and its members able to talk. */
-export async function makeChat(server, chatId, ...members) {
-  await expectRest(server, 201, 'POST', '/v1/chats', members[0], { chat_id: chatId, members });
 }
 
 let lastMessage = 0;
