@@ -27,9 +27,7 @@ static int open_world(void **unused)
 static int close_world(void **unused)
 {
     (void)unused;
-    if (alice.fd >= 0)
-        client_hang_up(&alice);
-    world_close(&world);
+    client_end_world(&world, CLIENTS(&alice));
     return 0;
 }
 
@@ -43,19 +41,12 @@ static void query(int id)
 
 static void expect_error(const char *code, int id)
 {
-    char piece[64];
-    client_expect(&alice, "error");
-    snprintf(piece, sizeof(piece), "\"id\":%d,\"code\":\"%s\"", id, code);
-    if (!client_has(&alice, piece))
-        fail_msg("expected %s, got %s", piece, alice.text);
+    client_expect_with(&alice, "error", "\"id\":%d,\"code\":\"%s\"", id, code);
 }
 
 static void expect_snapshot(int id)
 {
-    char piece[32];
-    client_expect(&alice, "presence_snapshot");
-    snprintf(piece, sizeof(piece), "\"id\":%d,", id);
-    assert_true(client_has(&alice, piece));
+    client_expect_with(&alice, "presence_snapshot", "\"id\":%d,", id);
 }
 
 static void too_many_under_way_are_refused_and_the_others_answered(void **unused)

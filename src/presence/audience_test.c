@@ -7,7 +7,6 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -18,38 +17,21 @@ static int open_world(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_DEFAULTS);
-    fake_ledger_befriend(&world.ledger, "alice", "bob");
-    client_connect(&alice, &world, "alice");
-    client_connect(&carol, &world, "carol");
-    client_connect(&bob, &world, "bob");
-    client_expect(&alice, "presence_changed");
+    client_connect_three(&world, &alice, &bob, &carol);
     return 0;
 }
 
 static int close_world(void **unused)
 {
     (void)unused;
-    client_hang_up(&alice);
-    client_hang_up(&bob);
-    client_hang_up(&carol);
-    world_close(&world);
+    client_end_world(&world, CLIENTS(&alice, &bob, &carol));
     return 0;
-}
-
-static void set_away(struct client *client, bool away)
-{
-    client_send(client, away ? "{\"type\":\"heartbeat\",\"active\":false}"
-                             : "{\"type\":\"heartbeat\",\"active\":true}");
-    client_expect(client, "heartbeat_ack");
 }
 
 static void expect_change(struct client *client, const char *user, const char *status)
 {
-    char piece[128];
-    client_expect(client, "presence_changed");
-    snprintf(piece, sizeof(piece), "\"user_id\":\"%s\",\"status\":\"%s\"", user, status);
-    if (!client_has(client, piece))
-        fail_msg("expected %s, got %s", piece, client->text);
+    client_expect_with(client, "presence_changed", "\"user_id\":\"%s\",\"status\":\"%s\"", user,
+                       status);
 }
 
 static size_t loads(void)
@@ -60,9 +42,9 @@ static size_t loads(void)
 static void contacts_hear_and_strangers_do_not(void **unused)
 {
     (void)unused;
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     expect_change(&alice, "bob", "away");
-    set_away(&bob, false);
+    client_set_away(&bob, false);
     expect_change(&alice, "bob", "online");
     client_expect_nothing(&alice);
     client_expect_nothing(&carol);
@@ -74,7 +56,7 @@ static void a_circle_is_read_once(void **unused)
     (void)unused;
     size_t before = loads();
     for (int i = 0; i < 5; i++) {
-        set_away(&bob, i % 2 == 0);
+        client_set_away(&bob, i % 2 == 0);
         client_expect(&alice, "presence_changed");
     }
     assert_int_equal(loads(), before);
@@ -87,9 +69,9 @@ static void changes_wait_for_the_circle_together_and_in_order(void **unused)
     size_t before = loads();
     audience_drop(world.presence, SLICE("bob"));
     world.ledger.holding = true;
-    set_away(&bob, true);
-    set_away(&bob, false);
-    set_away(&bob, true);
+    client_set_away(&bob, true);
+    client_set_away(&bob, false);
+    client_set_away(&bob, true);
     client_expect_nothing(&alice);
     assert_false(audience_idle(&world.presence->audience));
     world.ledger.holding = false;
@@ -107,7 +89,7 @@ static void what_was_read_before_a_change_is_not_kept(void **unused)
     (void)unused;
     audience_drop(world.presence, SLICE("bob"));
     world.ledger.holding = true;
-    set_away(&bob, true); /* the answer, made now, knows no carol */
+    client_set_away(&bob, true); /* the answer, made now, knows no carol */
     fake_ledger_befriend(&world.ledger, "bob", "carol");
     audience_drop(world.presence, SLICE("bob"));
     world.ledger.holding = false;
@@ -122,11 +104,11 @@ static void without_the_ledger_contacts_hear_nothing_until_it_is_back(void **unu
     (void)unused;
     audience_drop(world.presence, SLICE("bob"));
     world.ledger.failing = LEDGER_UNAVAILABLE;
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     client_expect_nothing(&alice);
     assert_int_equal(world_metric(&world, METRIC_FRIENDS_SKIPPED), 1);
     world.ledger.failing = LEDGER_OK;
-    set_away(&bob, false);
+    client_set_away(&bob, false);
     expect_change(&alice, "bob", "online");
 }
 
@@ -180,7 +162,7 @@ static void a_setting_takes_sight_from_contacts_once_and_gives_it_back(void **un
     show("bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_NOBODY);
     expect_change(&alice, "bob", "unknown");
     assert_true(client_has(&alice, "\"reason\":\"privacy\""));
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     client_expect_nothing(&alice);
     show("bob", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_CONTACTS_ONLY);
     expect_change(&alice, "bob", "away");
@@ -205,7 +187,7 @@ static void a_look_that_began_before_a_block_shows_nothing_after_it(void **unuse
     world_settle(&world);
     client_expect(&carol, "presence_snapshot");
     assert_true(client_has(&carol, "\"status\":\"unknown\""));
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     client_expect(&alice, "presence_changed");
     client_expect_nothing(&carol);
 }
@@ -301,10 +283,10 @@ static void an_aged_circle_serves_and_is_read_anew(void **unused)
     let_circles_age();
     size_t before = loads();
     world.ledger.holding = true;
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     expect_change(&alice, "bob", "away"); /* before the ledger has answered */
     assert_int_equal(loads(), before + 1);
-    set_away(&bob, false);
+    client_set_away(&bob, false);
     expect_change(&alice, "bob", "online"); /* and it is asked once */
     assert_int_equal(loads(), before + 1);
     world.ledger.holding = false;
@@ -320,7 +302,7 @@ static void an_aged_circle_serves_on_without_the_ledger(void **unused)
     let_circles_age();
     world.ledger.failing = LEDGER_UNAVAILABLE;
     for (int i = 0; i < 3; i++) {
-        set_away(&bob, i % 2 == 0);
+        client_set_away(&bob, i % 2 == 0);
         expect_change(&alice, "bob", i % 2 == 0 ? "away" : "online");
     }
     assert_int_equal(aging.puts, 0);
@@ -333,11 +315,11 @@ static void an_aged_circle_of_nobody_is_dropped(void **unused)
     (void)unused;
     let_circles_age();
     world.ledger.contact_count = 0;
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     client_expect(&alice, "presence_changed"); /* the last one */
     world_settle(&world);
     assert_int_equal(aging.drops, 1);
-    set_away(&bob, false);
+    client_set_away(&bob, false);
     client_expect_nothing(&alice);
 }
 

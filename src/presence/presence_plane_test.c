@@ -22,18 +22,13 @@ static void open_with(const char *const *sets)
 
 static void close_world(void)
 {
-    client_hang_up(&alice);
-    world_close(&world);
+    client_end_world(&world, CLIENTS(&alice));
 }
 
 static int64_t expect_change(const char *status)
 {
-    char piece[64];
     int64_t version = 0;
-    client_expect(&alice, "presence_changed");
-    snprintf(piece, sizeof(piece), "\"user_id\":\"bob\",\"status\":\"%s\"", status);
-    if (!client_has(&alice, piece))
-        fail_msg("expected %s, got %s", piece, alice.text);
+    client_expect_with(&alice, "presence_changed", "\"user_id\":\"bob\",\"status\":\"%s\"", status);
     assert_int_equal(sscanf(strstr(alice.text, "\"version\":"), "\"version\":%ld", &version), 1);
     return version;
 }

@@ -19,22 +19,15 @@ static int open_world(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_DEFAULTS);
-    fake_ledger_befriend(&world.ledger, "alice", "bob");
     fake_ledger_befriend(&world.ledger, "carol", "dave");
-    client_connect(&alice, &world, "alice");
-    client_connect(&carol, &world, "carol");
-    client_connect(&bob, &world, "bob");
-    client_expect(&alice, "presence_changed");
+    client_connect_three(&world, &alice, &bob, &carol);
     return 0;
 }
 
 static int close_world(void **unused)
 {
     (void)unused;
-    client_hang_up(&alice);
-    client_hang_up(&bob);
-    client_hang_up(&carol);
-    world_close(&world);
+    client_end_world(&world, CLIENTS(&alice, &bob, &carol));
     return 0;
 }
 
@@ -70,9 +63,7 @@ static void query(struct client *client, const char *users)
 
 static void expect_seen(struct client *client, const char *piece)
 {
-    client_expect(client, "presence_snapshot");
-    if (!client_has(client, piece))
-        fail_msg("expected %s, got %s", piece, client->text);
+    client_expect_with(client, "presence_snapshot", "%s", piece);
 }
 
 static void contacts_still_see_each_other(void **unused)

@@ -71,8 +71,7 @@ static int open_world(void **unused)
 static int close_world(void **unused)
 {
     (void)unused;
-    client_hang_up(&alice);
-    world_close(&world);
+    client_end_world(&world, CLIENTS(&alice));
     return 0;
 }
 
@@ -86,11 +85,7 @@ static void subscribe(const char *user)
 
 static void expect_change(const char *status)
 {
-    char piece[64];
-    client_expect(&alice, "presence_changed");
-    snprintf(piece, sizeof(piece), "\"status\":\"%s\"", status);
-    if (!client_has(&alice, piece))
-        fail_msg("expected %s, got %s", piece, alice.text);
+    client_expect_with(&alice, "presence_changed", "\"status\":\"%s\"", status);
 }
 
 /* ---- subscribers ---- */

@@ -24,17 +24,8 @@ static int open_world(void **unused)
 static int close_world(void **unused)
 {
     (void)unused;
-    client_hang_up(&alice);
-    client_hang_up(&bob);
-    world_close(&world);
+    client_end_world(&world, CLIENTS(&alice, &bob));
     return 0;
-}
-
-static void set_away(struct client *client, bool away)
-{
-    client_send(client, away ? "{\"type\":\"heartbeat\",\"active\":false}"
-                             : "{\"type\":\"heartbeat\",\"active\":true}");
-    client_expect(client, "heartbeat_ack");
 }
 
 static void subscribe(struct client *client, const char *user)
@@ -47,11 +38,8 @@ static void subscribe(struct client *client, const char *user)
 
 static void expect_change(struct client *client, const char *user, const char *status)
 {
-    char piece[128];
-    client_expect(client, "presence_changed");
-    snprintf(piece, sizeof(piece), "\"user_id\":\"%s\",\"status\":\"%s\"", user, status);
-    if (!client_has(client, piece))
-        fail_msg("expected %s, got %s", piece, client->text);
+    client_expect_with(client, "presence_changed", "\"user_id\":\"%s\",\"status\":\"%s\"", user,
+                       status);
 }
 
 /* The setting is stored and every gateway told, as PATCH /v1/me does. */
@@ -70,13 +58,13 @@ static void a_subscriber_hears_of_changes_until_it_unsubscribes(void **unused)
     subscribe(&alice, "bob");
     client_expect(&alice, "presence_snapshot");
     assert_true(client_has(&alice, "\"user_id\":\"bob\",\"status\":\"online\""));
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     expect_change(&alice, "bob", "away");
-    set_away(&bob, false);
+    client_set_away(&bob, false);
     expect_change(&alice, "bob", "online");
     client_send(&alice, "{\"type\":\"unsubscribe_presence\",\"user_ids\":[\"bob\"]}");
     client_expect(&alice, "ok");
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     client_expect_nothing(&alice);
     assert_int_equal(world_metric(&world, METRIC_SUBSCRIPTIONS), 0);
 }
@@ -116,7 +104,7 @@ static void a_change_between_subscribing_and_the_snapshot_is_not_missed(void **u
     (void)unused;
     world.ledger.holding = true;
     subscribe(&alice, "bob");
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     client_expect_nothing(&alice); /* nothing is shown before privacy has spoken */
     fake_ledger_release_all(&world.ledger);
     client_expect(&alice, "presence_snapshot");
@@ -132,7 +120,7 @@ static void a_subscribe_that_failed_leaves_nothing_behind(void **unused)
     assert_int_equal(world_metric(&world, METRIC_SUBSCRIPTIONS), 0);
     world.ledger.failing = LEDGER_OK;
     show("bob", LEDGER_VISIBLE_EVERYONE);
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     client_expect_nothing(&alice);
 }
 
@@ -144,7 +132,7 @@ static void a_failed_subscribe_does_not_take_back_what_is_held(void **unused)
     world.ledger.failing = LEDGER_UNAVAILABLE;
     subscribe(&alice, "bob");
     client_expect(&alice, "error");
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     expect_change(&alice, "bob", "away");
 }
 
@@ -160,7 +148,7 @@ static void of_two_subscribes_under_way_one_may_fail(void **unused)
     client_expect(&alice, "error");
     fake_ledger_release(&world.ledger);
     client_expect(&alice, "presence_snapshot");
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     expect_change(&alice, "bob", "away");
 }
 
@@ -173,7 +161,7 @@ static void unsubscribing_before_the_answer_is_honoured(void **unused)
     client_expect(&alice, "ok");
     fake_ledger_release_all(&world.ledger);
     client_expect(&alice, "presence_snapshot");
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     client_expect_nothing(&alice);
 }
 
@@ -188,7 +176,7 @@ static void who_loses_sight_is_told_unknown_once_and_then_nothing(void **unused)
     expect_change(&alice, "bob", "unknown");
     assert_true(client_has(&alice, "\"reason\":\"privacy\""));
     assert_true(client_has(&alice, "\"version\":0"));
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     client_expect_nothing(&alice);
     show("bob", LEDGER_VISIBLE_EVERYONE);
     expect_change(&alice, "bob", "away");
@@ -208,7 +196,7 @@ static void contacts_see_what_strangers_do_not(void **unused)
     client_expect_nothing(&alice);
     expect_change(&carol, "bob", "unknown");
     assert_true(client_has(&carol, "\"reason\":\"not_contacts\""));
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     expect_change(&alice, "bob", "away");
     client_expect_nothing(&carol);
     client_hang_up(&carol);
@@ -225,7 +213,7 @@ static void a_setting_changed_while_somebody_subscribes_is_not_undone(void **unu
     world_settle(&world);
     world.ledger.holding = false;
     fake_ledger_release_all(&world.ledger); /* the subscriber's own */
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     while (client_next(&alice) == CLIENT_TEXT)
         assert_true(client_has(&alice, "\"status\":\"unknown\""));
     show("bob", LEDGER_VISIBLE_EVERYONE);
@@ -244,7 +232,7 @@ static void a_review_that_was_overtaken_does_not_count(void **unused)
     show("bob", LEDGER_VISIBLE_NOBODY);
     fake_ledger_release_newest(&world.ledger);
     fake_ledger_release_all(&world.ledger);
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     client_expect_nothing(&alice);
 }
 
@@ -277,7 +265,7 @@ static void while_the_ledger_is_away_a_change_of_settings_hides(void **unused)
     client_expect(&alice, "presence_snapshot");
     world.ledger.failing = LEDGER_UNAVAILABLE;
     show("bob", LEDGER_VISIBLE_NOBODY);
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     client_expect_nothing(&alice);
     world_advance(&world, 2000);
     client_expect_nothing(&alice);
@@ -294,7 +282,7 @@ static void after_the_ledger_is_back_those_who_may_see_hear_how_things_stand(voi
     client_expect(&alice, "presence_snapshot");
     world.ledger.failing = LEDGER_TIMEOUT;
     show("bob", LEDGER_VISIBLE_EVERYONE);
-    set_away(&bob, true);
+    client_set_away(&bob, true);
     client_expect_nothing(&alice);
     world.ledger.failing = LEDGER_OK;
     world_advance(&world, world.config.presence.reap_interval_ms);

@@ -32,10 +32,7 @@ static int open_world(void **unused)
 static int close_world(void **unused)
 {
     (void)unused;
-    client_hang_up(&alice);
-    client_hang_up(&bob);
-    client_hang_up(&carol);
-    world_close(&world);
+    client_end_world(&world, CLIENTS(&alice, &bob, &carol));
     return 0;
 }
 
@@ -54,12 +51,8 @@ static void open_chat(struct client *client, const char *chat)
 
 static void expect_typing(struct client *client, const char *user, bool typing)
 {
-    char piece[160];
-    client_expect(client, "typing_changed");
-    snprintf(piece, sizeof(piece), "\"user_id\":\"%s\",\"typing\":%s", user,
-             typing ? "true" : "false");
-    if (!client_has(client, piece))
-        fail_msg("expected %s, got %s", piece, client->text);
+    client_expect_with(client, "typing_changed", "\"user_id\":\"%s\",\"typing\":%s", user,
+                       typing ? "true" : "false");
 }
 
 static int64_t counted(enum metric metric)

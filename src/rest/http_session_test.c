@@ -30,9 +30,7 @@ static int open_world(void **unused)
 static int close_world(void **unused)
 {
     (void)unused;
-    if (alice.fd >= 0)
-        client_hang_up(&alice);
-    world_close(&world);
+    client_end_world(&world, CLIENTS(&alice));
     return 0;
 }
 

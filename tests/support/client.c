@@ -79,6 +79,16 @@ void client_connect_slow(struct client *client, struct world *world, const char 
     connect_as(client, world, user, SLOW_SOCKET_BYTES);
 }
 
+void client_connect_three(struct world *world, struct client *alice, struct client *bob,
+                          struct client *carol)
+{
+    fake_ledger_befriend(&world->ledger, "alice", "bob");
+    client_connect(alice, world, "alice");
+    client_connect(carol, world, "carol");
+    client_connect(bob, world, "bob");
+    client_expect(alice, "presence_changed");
+}
+
 /* ---- writing ---- */
 
 void client_frame(struct client *client, unsigned opcode, const void *data, size_t len)
@@ -111,11 +121,27 @@ void client_send(struct client *client, const char *json)
     world_settle(client->world);
 }
 
+void client_set_away(struct client *client, bool away)
+{
+    client_send(client, away ? "{\"type\":\"heartbeat\",\"active\":false}"
+                             : "{\"type\":\"heartbeat\",\"active\":true}");
+    client_expect(client, "heartbeat_ack");
+}
+
 void client_hang_up(struct client *client)
 {
+    if (client->fd < 0)
+        return;
     close(client->fd);
     client->fd = -1;
     world_settle(client->world);
+}
+
+void client_end_world(struct world *world, struct client *const *clients)
+{
+    for (; *clients; clients++)
+        client_hang_up(*clients);
+    world_close(world);
 }
 
 /* ---- reading ---- */
@@ -214,6 +240,18 @@ const char *client_expect(struct client *client, const char *type)
     if (!client_has(client, piece))
         fail_msg("expected %s, got %s", type, client->text);
     return client->text;
+}
+
+void client_expect_with(struct client *client, const char *type, const char *format, ...)
+{
+    char piece[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(piece, sizeof(piece), format, args);
+    va_end(args);
+    client_expect(client, type);
+    if (!client_has(client, piece))
+        fail_msg("expected %s, got %s", piece, client->text);
 }
 
 void client_expect_nothing(struct client *client)

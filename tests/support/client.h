@@ -51,6 +51,11 @@ unsigned client_answer(struct client *client);
 void client_connect(struct client *client, struct world *world, const char *user);
 void client_connect_slow(struct client *client, struct world *world, const char *user);
 
+/* Alice, carol and bob connect, in this order. Alice and bob are contacts, and she has read that he came;
+ * carol is a stranger to both. */
+void client_connect_three(struct world *world, struct client *alice, struct client *bob,
+                          struct client *carol);
+
 /* A masked frame; the text is sent and the world settles. */
 void client_frame(struct client *client, unsigned opcode, const void *data, size_t len);
 void client_send(struct client *client, const char *json);
@@ -63,6 +68,10 @@ enum client_event client_next(struct client *client);
 
 /* The same, which must be a text whose "type" this is; answers it. */
 const char *client_expect(struct client *client, const char *type);
+
+/* The same, with this piece of JSON somewhere in it. */
+void client_expect_with(struct client *client, const char *type, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void client_expect_nothing(struct client *client);
 void client_expect_close(struct client *client, unsigned code);
 void client_expect_end(struct client *client);
@@ -73,6 +82,15 @@ void client_expect_farewell(struct client *client, const char *reason, unsigned 
 /* Whether the last text has this piece of JSON. */
 bool client_has(const struct client *client, const char *piece);
 
+/* Tells that its user has gone or come back, and reads that this was taken. */
+void client_set_away(struct client *client, bool away);
+
+/* Nothing happens to one that is gone already. */
 void client_hang_up(struct client *client);
+
+#define CLIENTS(...) ((struct client *const[]){__VA_ARGS__, NULL})
+
+/* Hangs up each of CLIENTS(&alice, &bob) and closes the world: what a tear-down does. */
+void client_end_world(struct world *world, struct client *const *clients);
 
 #endif
