@@ -35,6 +35,7 @@ static const struct kind KINDS[] = {
     {"presence_history:", CHECK_SCRIPT_PLAIN, "list", "3600000", ""},
     {"connection_user:", CHECK_SCRIPT_PLAIN, "string", "3600000", ""},
     {"typing:r:", CHECK_SCRIPT_PLAIN, "hash", "3600000", ""},
+    {"typing_pace:", CHECK_SCRIPT_PLAIN, "string", "3600000", ""},
     {"user:", CHECK_SCRIPT_PLAIN, "", "86400000", "circle"},
 };
 

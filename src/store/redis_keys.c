@@ -68,6 +68,21 @@ struct slice redis_key_plain(char out[REDIS_KEY_BYTES_MAX], const char *prefix, 
     return (struct slice){out, key.len};
 }
 
+/* Without a '}' the whole of a key decides its slot, and so does the whole of it as a tag. */
+struct slice redis_key_beside(char out[REDIS_KEY_BYTES_MAX], const char *prefix, struct slice key,
+                              struct slice id)
+{
+    struct key_writer written = {.out = out};
+    if (memchr(key.data, '}', key.len))
+        return SLICE_NONE;
+    put(&written, slice_of(prefix));
+    put(&written, SLICE("{"));
+    put(&written, key);
+    put(&written, SLICE("}:"));
+    put(&written, id);
+    return (struct slice){out, written.len};
+}
+
 /* Undoes put_encoded() where it was done. False: nothing is written so. */
 static bool put_decoded(struct key_writer *key, struct slice text)
 {

@@ -34,6 +34,11 @@ struct slice redis_key_user(const struct redis_keys *keys, char out[REDIS_KEY_BY
 /* "<prefix><id>", wherever that falls. */
 struct slice redis_key_plain(char out[REDIS_KEY_BYTES_MAX], const char *prefix, struct slice id);
 
+/* "<prefix>{<key>}:<id>", in the slot where `key` (of redis_key_plain()) is. SLICE_NONE where a '}' in that key
+ * leaves no name for it. */
+struct slice redis_key_beside(char out[REDIS_KEY_BYTES_MAX], const char *prefix, struct slice key,
+                              struct slice id);
+
 /* The inverse of redis_key_user(): the user of a key that begins with `prefix`. *user is written to `out`,
  * *rest is what stands behind the user on a cluster (where its end can be seen), else empty. False when the
  * key is not one that redis_key_user() makes. */

@@ -41,6 +41,21 @@ static void test_a_cluster_encodes_only_where_a_tag_would_break(void **state)
     expect_key(&CLUSTER, SLICE("%7d"), "a:{%7d}:b");
 }
 
+static void test_what_stands_beside_a_key_is_in_its_slot(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"c:plain", "c:a{b", "c:{", "c:{{", "c:😀 %7D", "c:"};
+    char out[REDIS_KEY_BYTES_MAX];
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        struct slice key = slice_of(keys[i]);
+        struct slice beside = redis_key_beside(out, "p:", key, SLICE("}{x}:"));
+        assert_int_equal(redis_slot(beside), redis_slot(key));
+        assert_true(slice_starts_with(beside, SLICE("p:{")));
+    }
+    assert_null(redis_key_beside(out, "p:", SLICE("c:a}b"), SLICE("x")).data);
+    assert_null(redis_key_beside(out, "p:", SLICE("c:{t}"), SLICE("x")).data);
+}
+
 static int compare(const void *left, const void *right)
 {
     return strcmp(left, right);
@@ -96,6 +111,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_single_server_has_the_plain_names),
         cmocka_unit_test(test_a_cluster_encodes_only_where_a_tag_would_break),
+        cmocka_unit_test(test_what_stands_beside_a_key_is_in_its_slot),
         cmocka_unit_test(test_the_encoding_is_injective),
         cmocka_unit_test(test_what_is_no_key_is_not_read),
     };

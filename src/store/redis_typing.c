@@ -52,20 +52,39 @@ static struct errand end_errand(void *arg)
 }
 
 /* Runs an operation of the script, with up to four words of its own. */
-static void run(struct redis_typing *typing, const char *operation, struct slice chat_id,
+static void run(struct redis_typing *typing, const char *operation, struct redis_words keys,
                 struct redis_words own, void (*done)(void *arg, const struct resp_value *reply),
                 struct errand *errand)
 {
     enum { WORDS_BEFORE = 2, OWN_MAX = 4 };
-    char key[REDIS_KEY_BYTES_MAX];
     struct redis_store_number time;
     struct slice words[WORDS_BEFORE + OWN_MAX] = {slice_of(operation),
                                                   redis_store_time(&time, typing->options.clock)};
     for (size_t i = 0; i < own.count; i++)
         words[WORDS_BEFORE + i] = own.items[i];
-    redis_eval(typing->options.client, &typing->script,
-               REDIS_WORDS(redis_key_plain(key, "typing:r:", chat_id)),
+    redis_eval(typing->options.client, &typing->script, keys,
                (struct redis_words){words, WORDS_BEFORE + own.count}, done, errand);
+}
+
+static struct slice chat_key(char out[REDIS_KEY_BYTES_MAX], struct slice chat_id)
+{
+    return redis_key_plain(out, "typing:r:", chat_id);
+}
+
+/* Starts or stops. */
+static void update(struct redis_typing *typing, const char *operation, struct slice chat_id,
+                   struct slice user_id, const struct ulid *conn_id,
+                   void (*done)(void *arg, const struct resp_value *reply), struct errand *errand)
+{
+    char chat[REDIS_KEY_BYTES_MAX], pace[REDIS_KEY_BYTES_MAX], conn[ULID_TEXT_LEN];
+    struct redis_store_number ttl, interval;
+    struct slice keys[] = {chat_key(chat, chat_id), SLICE_NONE};
+    keys[1] = redis_key_beside(pace, "typing_pace:", keys[0], user_id);
+    run(typing, operation, (struct redis_words){keys, keys[1].len ? 2 : 1},
+        REDIS_WORDS(user_id, conn_id ? redis_store_ulid(conn, conn_id) : SLICE(""),
+                    redis_store_number(&ttl, typing->options.ttl_ms),
+                    redis_store_number(&interval, 1000 / (int64_t)typing->options.rate_per_second)),
+        done, errand);
 }
 
 /* ---- start ---- */
@@ -101,18 +120,12 @@ static void start(struct typing_store *store, struct slice chat_id, struct slice
 {
     struct redis_typing *typing = typing_of(store);
     struct errand *errand = make_errand(typing, arg);
-    char conn[ULID_TEXT_LEN];
-    struct redis_store_number ttl, interval;
     if (!errand) {
         done(arg, STATE_UNAVAILABLE, &(struct typing_outcome){0});
         return;
     }
     errand->done.started = done;
-    run(typing, "start", chat_id,
-        REDIS_WORDS(user_id, redis_store_ulid(conn, conn_id),
-                    redis_store_number(&ttl, typing->options.ttl_ms),
-                    redis_store_number(&interval, 1000 / (int64_t)typing->options.rate_per_second)),
-        started, errand);
+    update(typing, "start", chat_id, user_id, conn_id, started, errand);
 }
 
 /* ---- stop ---- */
@@ -130,15 +143,12 @@ static void stop(struct typing_store *store, struct slice chat_id, struct slice 
 {
     struct redis_typing *typing = typing_of(store);
     struct errand *errand = make_errand(typing, arg);
-    char conn[ULID_TEXT_LEN];
     if (!errand) {
         done(arg, STATE_UNAVAILABLE, false);
         return;
     }
     errand->done.stopped = done;
-    run(typing, "stop", chat_id,
-        REDIS_WORDS(user_id, conn_id ? redis_store_ulid(conn, conn_id) : SLICE("")), stopped,
-        errand);
+    update(typing, "stop", chat_id, user_id, conn_id, stopped, errand);
 }
 
 /* ---- read ---- */
@@ -172,12 +182,13 @@ static void read_chat(struct typing_store *store, struct slice chat_id, size_t m
     struct redis_typing *typing = typing_of(store);
     struct errand *errand = make_errand(typing, arg);
     struct redis_store_number bound;
+    char chat[REDIS_KEY_BYTES_MAX];
     if (!errand) {
         done(arg, STATE_UNAVAILABLE, NULL, 0);
         return;
     }
     errand->done.read = done;
-    run(typing, "read", chat_id,
+    run(typing, "read", REDIS_WORDS(chat_key(chat, chat_id)),
         REDIS_WORDS(redis_store_number(&bound, max < TYPING_READ_MAX ? (int64_t)max
                                                                      : (int64_t)TYPING_READ_MAX)),
         have_read, errand);

@@ -2,9 +2,11 @@
  * The typing store on Redis: one for a fleet.
  *
  * A chat is one hash, `typing:r:<chat>`, and every operation one script on it (store/lua/typing.lua), so that
- * a cluster needs no more than a single server does. A user has one field, whose value names the devices that
- * type and when each notice ends; the key lives as long as the longest of them. What one script does is
- * bounded: a chat in which many types is swept a few fields an update, and read by a sample.
+ * a cluster needs no more than a single server does. Who types has one field, whose value names the devices
+ * that type and when each notice ends; the key lives as long as the longest of them. Who stops has none; that
+ * the next update must keep the pace is known from `typing_pace:{typing:r:<chat>}:<user>`, beside the chat
+ * (but for a chat with a '}' in its id, where a stop forgets it). What one script does is bounded: an update
+ * sweeps a few fields of those who went silent, and a chat is read by a sample.
  *
  * Out of reach, or an answer that makes no sense: STATE_UNAVAILABLE. A foreign value under the key is
  * removed.

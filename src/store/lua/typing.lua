@@ -2,12 +2,14 @@
 -- taken and then, oldest first, each device that types with the end of its notice:
 --   "<updated_ms> <conn_id> <ends_ms> <conn_id> <ends_ms>"
 -- Redis 7.0 lets no single field expire, so every notice carries its end and the key lives as long as the
--- longest. What cannot be read counts as not there.
+-- longest. Whoever stops has no field any more; when the last update was is kept in KEYS[2], a string (without
+-- one it is forgotten). What cannot be read counts as not there.
 --
 -- ARGV: operation, time in ms ('': this server's), then the operation's own.
-local chat = KEYS[1]
+local chat, pace = KEYS[1], KEYS[2]
 local DEVICES_MAX = 4
-local SWEEP_FROM, SWEEP = 64, 8 -- from so many fields on, each new one makes room by looking at so many
+local SWEEP = 8    -- fields that an update looks at, to remove what is over
+local SAMPLE = 64  -- fields that a reading looks at, at least
 
 local now = tonumber(ARGV[2])
 if not now then
@@ -48,15 +50,20 @@ local function without(notices, conn)
 end
 
 -- Some of those who went silent leave, more of them than come.
-local function sweep(kept)
-  if redis.call('HLEN', chat) < SWEEP_FROM then return end
+local function sweep(interval)
   local some = redis.call('HRANDFIELD', chat, SWEEP, 'WITHVALUES')
   for i = 1, #some, 2 do
     local updated, notices = parse(some[i + 1])
-    if #notices == 0 and not (updated and updated + kept > now) then
+    if #notices == 0 and not (updated and updated + interval > now) then
       redis.call('HDEL', chat, some[i])
     end
   end
+end
+
+-- The last update of one who has stopped since.
+local function paced()
+  local kept = pace and redis.pcall('GET', pace)
+  return type(kept) == 'string' and tonumber(kept) or nil
 end
 
 local operations = {}
@@ -64,11 +71,11 @@ local operations = {}
 -- user, conn_id, time to live, interval. Answers {'limited', retry_after_ms}, {'renewed'} or {'started'}.
 function operations.start(user, conn, ttl, interval)
   ttl, interval = tonumber(ttl), tonumber(interval)
-  local value = redis.call('HGET', chat, user)
-  local updated, notices = parse(value)
+  sweep(interval)
+  local updated, notices = parse(redis.call('HGET', chat, user))
+  updated = updated or paced()
   local wait = updated and updated + interval - now or 0
   if wait > 0 and wait <= interval then return {'limited', wait} end -- more: the clock went back
-  if not value then sweep(math.max(ttl, interval)) end
   local result = #notices > 0 and 'renewed' or 'started'
   notices = without(notices, conn)
   if #notices == DEVICES_MAX then table.remove(notices, 1) end
@@ -78,14 +85,24 @@ function operations.start(user, conn, ttl, interval)
   return {result, 0}
 end
 
--- user, conn_id or '' for all. 1: the user typed until now.
-function operations.stop(user, conn)
+-- user, conn_id or '' for all, time to live, interval. 1: the user typed until now.
+function operations.stop(user, conn, ttl, interval)
+  ttl, interval = tonumber(ttl), tonumber(interval)
+  sweep(interval)
   local updated, notices = parse(redis.call('HGET', chat, user))
   if #notices == 0 then return 0 end
   local left = without(notices, conn)
   if #left == #notices then return 0 end
-  write(user, updated or now, left)
-  return #left == 0 and 1 or 0
+  updated = updated or now
+  if #left > 0 then
+    write(user, updated, left)
+    return 0
+  end
+  redis.call('HDEL', chat, user)
+  if pace and updated + interval > now then
+    redis.call('SET', pace, string.format('%.0f', updated), 'PX', math.max(ttl, interval))
+  end
+  return 1
 end
 
 -- How many at most. Users and the time each has left, in turn.
@@ -93,7 +110,7 @@ function operations.read(max)
   max = tonumber(max)
   local found = {}
   if max == 0 then return found end
-  local some = redis.call('HRANDFIELD', chat, math.max(4 * max, SWEEP_FROM), 'WITHVALUES')
+  local some = redis.call('HRANDFIELD', chat, math.max(4 * max, SAMPLE), 'WITHVALUES')
   for i = 1, #some, 2 do
     local _, notices = parse(some[i + 1])
     if #notices > 0 and #found < 2 * max then
