@@ -57,12 +57,13 @@ static bool parse_visibility(const struct resp_value *value, uint8_t *out)
     return false;
 }
 
-static bool is_list(const struct resp_value *value)
+static bool is_list(const struct resp_value *value, size_t id_bytes_max)
 {
     if (value->type != RESP_ARRAY)
         return false;
     for (size_t i = 0; i < value->count; i++)
-        if (value->items[i].type != RESP_TEXT || value->items[i].text.len == 0)
+        if (value->items[i].type != RESP_TEXT || value->items[i].text.len == 0 ||
+            value->items[i].text.len > id_bytes_max)
             return false;
     return true;
 }
@@ -108,8 +109,10 @@ static struct reading *make_reading(const struct resp_value *items)
 
 static bool makes_sense(const struct resp_value *reply, struct circle *settings)
 {
-    return redis_store_is_array(reply, HIT_ITEMS) && is_list(&reply->items[AT_CONTACTS]) &&
-           is_list(&reply->items[AT_BLOCKED]) && is_list(&reply->items[AT_CHATS]) &&
+    return redis_store_is_array(reply, HIT_ITEMS) &&
+           is_list(&reply->items[AT_CONTACTS], USER_ID_BYTES_MAX) &&
+           is_list(&reply->items[AT_BLOCKED], USER_ID_BYTES_MAX) &&
+           is_list(&reply->items[AT_CHATS], CHAT_ID_BYTES_MAX) &&
            parse_visibility(&reply->items[AT_PRESENCE], &settings->presence_visibility) &&
            parse_visibility(&reply->items[AT_LAST_SEEN], &settings->last_seen_visibility);
 }

@@ -206,6 +206,22 @@ static void foreign_values_are_a_miss(void **state)
     }
 }
 
+/* Nobody has such an id, so a circle that names one is not ours. */
+static void an_id_that_is_too_long_makes_no_circle(void **state)
+{
+    struct redis_backend *backend = *state;
+    struct slice key = slice_of(backend->fleet.cluster ? "user:{alice}:chats" : "user:alice:chats");
+    char long_id[CHAT_ID_BYTES_MAX + 1];
+    memset(long_id, 'c', sizeof(long_id));
+    put(backend, SLICE("alice"), 0);
+    redis_fleet_ask(&backend->fleet, key,
+                    REDIS_WORDS(SLICE("LSET"), key, SLICE("0"), {long_id, sizeof(long_id)}));
+    assert_int_equal(ask(backend, SLICE("alice")).status, STATE_UNAVAILABLE);
+    redis_fleet_ask(&backend->fleet, key,
+                    REDIS_WORDS(SLICE("LSET"), key, SLICE("0"), {long_id, CHAT_ID_BYTES_MAX}));
+    assert_true(ask(backend, SLICE("alice")).known);
+}
+
 /* An id is as long as it may be and full of what means something to Redis: it touches nothing else. */
 static void odd_ids_touch_nothing_else(void **state)
 {
@@ -290,7 +306,7 @@ static int run(bool cluster)
         TEST(keys_are_as_the_design_has_them),  TEST(a_circle_ages_with_its_visibility),
         TEST(a_part_that_is_gone_makes_a_miss), TEST(foreign_values_are_a_miss),
         TEST(odd_ids_touch_nothing_else),       TEST(answers_outlive_the_store),
-        TEST(a_drop_is_not_lost_with_redis),
+        TEST(a_drop_is_not_lost_with_redis),    TEST(an_id_that_is_too_long_makes_no_circle),
     };
 #undef TEST
     redis_fleet_open(&the_backend.fleet, cluster);

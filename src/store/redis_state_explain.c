@@ -56,7 +56,8 @@ static bool read_lease(const struct resp_value *item, struct slice user, struct 
         .last_heartbeat_ms = item->items[AT_REFRESHED].integer,
         .idle = slice_is(item->items[AT_IDLE].text, "1"),
     };
-    if (!ulid_parse(item->items[AT_CONN].text, &out->conn_id))
+    if (!ulid_parse(item->items[AT_CONN].text, &out->conn_id) ||
+        out->device_id.len > DEVICE_ID_BYTES_MAX || out->gateway_id.len > GATEWAY_ID_BYTES_MAX)
         return false;
     if (!time_text_parse(item->items[AT_CONNECTED].text, &out->connected_at_ms))
         out->connected_at_ms = ulid_time_ms(&out->conn_id);

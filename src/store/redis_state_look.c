@@ -160,19 +160,26 @@ struct look_pair {
     size_t user;
 };
 
+/* A name that no gateway can have leads nowhere. */
+static void take_gateway(struct look *look, size_t user, struct slice gateway)
+{
+    struct look_pair pair = {look->texts.len, gateway.len, user};
+    if (gateway.len > GATEWAY_ID_BYTES_MAX)
+        return;
+    buffer_append_slice(&look->texts, gateway);
+    buffer_append(&look->pairs, &pair, sizeof(pair));
+}
+
 static bool take_route(struct look *look, size_t user, const struct resp_value *item)
 {
     if (item->type != RESP_ARRAY)
         return false;
     for (size_t i = 0; i < item->count; i++) {
         struct slice gateway = item->items[i].text;
-        struct look_pair pair = {look->texts.len, gateway.len, user};
-        if (gateway.len == 0) { /* no gateway's name: a session is parked */
+        if (gateway.len == 0) /* no gateway's name: a session is parked */
             buffer_append(&look->parked, &look->users[user], sizeof(struct slice));
-            continue;
-        }
-        buffer_append_slice(&look->texts, gateway);
-        buffer_append(&look->pairs, &pair, sizeof(pair));
+        else
+            take_gateway(look, user, gateway);
     }
     return !look->texts.failed && !look->pairs.failed && !look->parked.failed;
 }

@@ -60,7 +60,7 @@ bool redis_state_read_transition(struct redis_state *state, const struct resp_va
     state->redis_ahead_ms = out->at_ms - state->options.loop->clock.wall_ms;
     out->presence.user_id = user.len ? user : items[AT_USER].text;
     redis_state_mended(state, items[AT_MENDED].integer);
-    return out->presence.user_id.len <= USER_ID_BYTES_MAX;
+    return out->presence.user_id.len > 0 && out->presence.user_id.len <= USER_ID_BYTES_MAX;
 }
 
 int64_t redis_state_lingers_ms(const struct resp_value *reply)
@@ -70,5 +70,6 @@ int64_t redis_state_lingers_ms(const struct resp_value *reply)
 
 struct slice redis_state_left_gateway(const struct resp_value *reply)
 {
-    return reply->items[AT_GATEWAY].text;
+    struct slice gateway = reply->items[AT_GATEWAY].text;
+    return gateway.len <= GATEWAY_ID_BYTES_MAX ? gateway : SLICE_NONE;
 }
