@@ -1,6 +1,7 @@
 /* The memory backend against the suite that every backend must pass, and what is its own. */
 #include "conformance/call_store_harness.h"
 #include "store/memory_calls.h"
+#include "support/virtual_clock.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,14 +14,14 @@
 enum { RING_MS = 30000, GRACE_MS = 5000, WINDOW_MS = 45000 };
 
 struct memory_backend {
+    struct clock clock; /* first: see virtual_clock.h */
     struct memory_calls *calls;
-    struct clock clock;
 };
 
 static void start(void *context)
 {
     struct memory_backend *backend = context;
-    backend->clock = (struct clock){.now_ms = 10, .wall_ms = 1700000000000};
+    backend->clock = virtual_clock_begin();
     backend->calls = memory_calls_make(&(struct memory_calls_options){
         .ring_timeout_ms = RING_MS,
         .reconnect_grace_ms = GRACE_MS,
@@ -39,18 +40,6 @@ static struct call_store *port(void *context)
 static void stop(void *context)
 {
     memory_calls_free(&((struct memory_backend *)context)->calls);
-}
-
-static void pass(void *context, int64_t duration_ms)
-{
-    struct memory_backend *backend = context;
-    backend->clock.now_ms += duration_ms;
-    backend->clock.wall_ms += duration_ms;
-}
-
-static int64_t wall_ms(void *context)
-{
-    return ((struct memory_backend *)context)->clock.wall_ms;
 }
 
 /* ---- what ended is remembered up to a bound ---- */
@@ -163,8 +152,8 @@ int main(void)
         .start = start,
         .port = port,
         .stop = stop,
-        .pass = pass,
-        .wall_ms = wall_ms,
+        .pass = virtual_clock_pass,
+        .wall_ms = virtual_clock_wall_ms,
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_ended_calls_are_forgotten),

@@ -2,6 +2,7 @@
 #include "conformance/circle_store_suite.h"
 #include "store/memory_circle.h"
 #include "store/memory_state.h"
+#include "support/virtual_clock.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -14,17 +15,17 @@
 enum { WINDOW_MS = 60000, CONTACTS_TOTAL_MAX = 20000, THREADS = 3, THREAD_STEPS = 3000 };
 
 struct memory_backend {
+    struct clock clock; /* first: see virtual_clock.h */
     struct memory_state *memory_state;
     struct state_store *state;
     struct memory_circles *circles;
     struct circle_store *ports[CIRCLE_STORE_SUITE_PORTS];
-    struct clock clock;
 };
 
 static void start(void *context)
 {
     struct memory_backend *backend = context;
-    backend->clock = (struct clock){.now_ms = 10, .wall_ms = 1700000000000};
+    backend->clock = virtual_clock_begin();
     backend->memory_state = memory_state_make(&(struct memory_state_options){
         .lease_window_ms = WINDOW_MS,
         .offline_records_max = 100000,
@@ -60,13 +61,6 @@ static void stop(void *context)
     memory_circles_free(&backend->circles);
     state_store_free(&backend->state);
     memory_state_free(&backend->memory_state);
-}
-
-static void pass(void *context, int64_t duration_ms)
-{
-    struct memory_backend *backend = context;
-    backend->clock.now_ms += duration_ms;
-    backend->clock.wall_ms += duration_ms;
 }
 
 /* ---- the bound ---- */
@@ -224,7 +218,7 @@ static void *race(void *arg)
 {
     struct racer *racer = arg;
     struct memory_backend *backend = racer->backend;
-    struct clock clock = {.now_ms = 10, .wall_ms = 1700000000000};
+    struct clock clock = virtual_clock_begin();
     struct state_store *state = memory_state_store(backend->memory_state, &clock);
     struct circle_store *store = memory_circles_store(backend->circles, state, &clock);
     char text[24], peer[24];
@@ -277,7 +271,7 @@ int main(void)
         .port = port,
         .state = state_port,
         .stop = stop,
-        .pass = pass,
+        .pass = virtual_clock_pass,
     };
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {

@@ -1,6 +1,7 @@
 /* The memory backend against the suite that every backend must pass; and what is its own. */
 #include "conformance/recovery_store_suite.h"
 #include "store/memory_recovery.h"
+#include "support/virtual_clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 enum { WINDOW_MS = 1000 };
 
 struct memory_backend {
-    struct clock clock;
+    struct clock clock; /* first: see virtual_clock.h */
     struct memory_recovery *recovery;
 };
 
@@ -20,7 +21,7 @@ static struct memory_backend the_backend;
 static void start(void *context)
 {
     struct memory_backend *backend = context;
-    backend->clock = (struct clock){.now_ms = 5000, .wall_ms = 5000};
+    backend->clock = virtual_clock_begin();
     backend->recovery = memory_recovery_make(WINDOW_MS, 7);
     assert_non_null(backend->recovery);
 }
@@ -36,11 +37,6 @@ static struct recovery_store *port(void *context)
 static void stop(void *context)
 {
     memory_recovery_free(&((struct memory_backend *)context)->recovery);
-}
-
-static void pass(void *context, int64_t duration_ms)
-{
-    ((struct memory_backend *)context)->clock.now_ms += duration_ms;
 }
 
 /* ---- what is its own ---- */
@@ -103,7 +99,7 @@ int main(void)
         .start = start,
         .port = port,
         .stop = stop,
-        .pass = pass,
+        .pass = virtual_clock_pass,
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_is_known_without_looking),

@@ -1,6 +1,7 @@
 /* The memory backend against the suite that every backend must pass, and what is its own. */
 #include "conformance/state_store_suite.h"
 #include "store/memory_state.h"
+#include "support/virtual_clock.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,14 +14,14 @@
 enum { WINDOW_MS = 60000, GRACE_MS = 5000 };
 
 struct memory_backend {
+    struct clock clock; /* first: see virtual_clock.h */
     struct memory_state *state;
-    struct clock clock;
 };
 
 static void start(void *context, int64_t grace_ms)
 {
     struct memory_backend *backend = context;
-    backend->clock = (struct clock){.now_ms = 10, .wall_ms = 1700000000000};
+    backend->clock = virtual_clock_begin();
     backend->state = memory_state_make(&(struct memory_state_options){
         .lease_window_ms = WINDOW_MS,
         .offline_grace_ms = grace_ms,
@@ -40,18 +41,6 @@ static struct state_store *port(void *context)
 static void stop(void *context)
 {
     memory_state_free(&((struct memory_backend *)context)->state);
-}
-
-static void pass(void *context, int64_t duration_ms)
-{
-    struct memory_backend *backend = context;
-    backend->clock.now_ms += duration_ms;
-    backend->clock.wall_ms += duration_ms;
-}
-
-static int64_t wall_ms(void *context)
-{
-    return ((struct memory_backend *)context)->clock.wall_ms;
 }
 
 /* ---- the bound on those who are offline ---- */
@@ -170,7 +159,7 @@ static void counts_follow(void **state)
     for (size_t i = 0; i < 3; i++)
         state_open(store, &leases[i], keep_transition, NULL);
     assert_counts(backend.state, backend.clock.now_ms, (struct memory_state_counts){3, 2, 1, 0});
-    pass(&backend, WINDOW_MS);
+    virtual_clock_pass(&backend, WINDOW_MS);
     assert_counts(backend.state, backend.clock.now_ms, (struct memory_state_counts){3, 2, 1, 3});
     state_close(store, SLICE("a"), &leases[0].conn_id, keep_transition, NULL);
     assert_counts(backend.state, backend.clock.now_ms, (struct memory_state_counts){2, 2, 0, 2});
@@ -291,8 +280,8 @@ int main(void)
         .start = start,
         .port = port,
         .stop = stop,
-        .pass = pass,
-        .wall_ms = wall_ms,
+        .pass = virtual_clock_pass,
+        .wall_ms = virtual_clock_wall_ms,
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(longest_offline_is_forgotten),

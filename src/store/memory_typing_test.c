@@ -1,6 +1,7 @@
 /* The memory backend against the suite that every backend must pass, and what is its own. */
 #include "conformance/typing_store_suite.h"
 #include "store/memory_typing.h"
+#include "support/virtual_clock.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -12,14 +13,14 @@
 enum { TTL_MS = 5000, RATE = 1 };
 
 struct memory_backend {
+    struct clock clock; /* first: see virtual_clock.h */
     struct memory_typing *typing;
-    struct clock clock;
 };
 
 static void start(void *context)
 {
     struct memory_backend *backend = context;
-    backend->clock = (struct clock){.now_ms = 10};
+    backend->clock = virtual_clock_begin();
     backend->typing = memory_typing_make(&(struct memory_typing_options){
         .ttl_ms = TTL_MS, .rate_per_second = RATE, .hash_seed = 42});
     assert_non_null(backend->typing);
@@ -34,11 +35,6 @@ static struct typing_store *port(void *context)
 static void stop(void *context)
 {
     memory_typing_free(&((struct memory_backend *)context)->typing);
-}
-
-static void pass(void *context, int64_t duration_ms)
-{
-    ((struct memory_backend *)context)->clock.now_ms += duration_ms;
 }
 
 static void ignore_outcome(void *arg, enum state_status status,
@@ -69,7 +65,7 @@ static void what_is_over_is_dropped(void **state)
     for (unsigned i = 0; i < USERS; i++)
         type_in(store, i);
     assert_int_equal(memory_typing_count(backend.typing), USERS);
-    pass(&backend, TTL_MS);
+    virtual_clock_pass(&backend, TTL_MS);
     for (unsigned i = 0; i < USERS; i++) /* others, in the same shards */
         type_in(store, USERS + i);
     assert_int_equal(memory_typing_count(backend.typing), USERS);
@@ -119,7 +115,7 @@ int main(void)
         .start = start,
         .port = port,
         .stop = stop,
-        .pass = pass,
+        .pass = virtual_clock_pass,
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_over_is_dropped),
