@@ -315,6 +315,7 @@ void socketio_leave(struct socketio_session *socketio)
 {
     struct connection *connection = socketio_connection(socketio);
     session_detach(&socketio->session);
+    socketio_recovery_forget(socketio);
     connection_unlimit(connection, CLOSING_TOKEN_EXPIRED);
     connection_unlimit(connection, CLOSING_MAX_LIFETIME);
     connection->silent = true;

@@ -1,5 +1,6 @@
 #include "handler/socketio_recovery.h"
 
+#include "auth/user_id.h"
 #include "base/base64url.h"
 #include "base/container.h"
 #include "handler/dispatch.h"
@@ -139,6 +140,7 @@ void socketio_recovery_name(struct socketio_session *socketio,
         encoder_pass(socketio->session.context->encoder, recovered->ceiling);
 }
 
+/* The ids come from a store, and are held to what those of a command are. */
 static void subscribe(struct session *session, const struct socketio_recovered *recovered)
 {
     struct slice users[RECOVERY_TOPICS_MAX];
@@ -146,9 +148,10 @@ static void subscribe(struct session *session, const struct socketio_recovered *
     size_t count = 0;
     for (size_t i = 0; i < recovered->topic_count; i++) {
         struct slice user_id = presence_topic_user(recovered->topics[i]);
-        if (user_id.data)
+        if (user_id_valid(user_id))
             users[count++] = user_id;
-        else if (chat_topic_parse(recovered->topics[i], &chat_id) == CHAT_TOPIC_PRESENCE)
+        else if (chat_topic_parse(recovered->topics[i], &chat_id) == CHAT_TOPIC_PRESENCE &&
+                 user_id_valid(chat_id))
             dispatch(session, &(struct message){
                                   .type = MESSAGE_OPEN_CHAT, .id = SLICE_NONE, .chat_id = chat_id});
     }
@@ -191,6 +194,12 @@ bool socketio_recovery_has(const struct session *session, uint64_t id)
 void socketio_recovery_tick(struct socketio_session *socketio)
 {
     backlog_expire(&socketio->backlog, socketio->session.context->loop->clock.wall_ms);
+}
+
+void socketio_recovery_forget(struct socketio_session *socketio)
+{
+    backlog_free(&socketio->backlog);
+    socketio->has_missed = false;
 }
 
 static bool was_cut(const struct socketio_session *socketio)

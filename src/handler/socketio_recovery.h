@@ -68,6 +68,9 @@ bool socketio_recovery_has(const struct session *session, uint64_t id);
 /* The connection of a session has ended: keeps it, if it was cut. */
 void socketio_recovery_park(struct socketio_session *socketio);
 
+/* The user has left and the connection stays: what was owed to them is not owed to who connects next. */
+void socketio_recovery_forget(struct socketio_session *socketio);
+
 void socketio_recovery_tick(struct socketio_session *socketio);
 
 #endif

@@ -1,0 +1,183 @@
+/* What a cut session leaves in the recovery store, and what is believed of one that is given back: with a store
+ * of the test's own. */
+#include "handler/socketio_recovery.h"
+
+#include "support/client.h"
+
+#include "base/container.h"
+#include "store/recovery_store.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define PID "AAAAAAAAAAAAAAAAAAAAAA"
+#define SID "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+/* Notes what is parked and gives `topics` back, whoever asks. */
+static struct fake_recovery {
+    struct recovery_store store;
+    unsigned parked;
+    char user[USER_ID_BYTES_MAX + 1];
+    size_t event_count;
+    const struct slice *topics;
+    size_t topic_count;
+} fake;
+
+static struct world world;
+static struct client client;
+
+static void park(struct recovery_store *store, const struct recovery_record *record)
+{
+    (void)store;
+    fake.parked++;
+    fake.event_count = record->event_count;
+    snprintf(fake.user, sizeof(fake.user), "%.*s", SLICE_FORMAT(record->user_id));
+}
+
+static bool is_empty(struct recovery_store *store)
+{
+    (void)store;
+    return true;
+}
+
+static bool expects(struct recovery_store *store, struct slice user_id)
+{
+    (void)store, (void)user_id;
+    return false;
+}
+
+static void take(struct recovery_store *store, struct slice user_id, struct slice pid,
+                 uint64_t offset, void (*done)(void *arg, const struct recovery_record *record),
+                 void *arg)
+{
+    (void)store, (void)offset;
+    done(arg, &(struct recovery_record){.user_id = user_id,
+                                        .pid = pid,
+                                        .sid = SLICE(SID),
+                                        .topics = fake.topics,
+                                        .topic_count = fake.topic_count});
+}
+
+static const struct recovery_store_operations FAKE = {
+    .park = park, .is_empty = is_empty, .expects = expects, .take = take};
+
+static struct recovery_store *real;
+
+static int open_world(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_DEFAULTS);
+    fake = (struct fake_recovery){.store.operations = &FAKE};
+    real = world.handlers->recovery;
+    world.handlers->recovery = world.handlers->delivery->recovery = &fake.store;
+    return 0;
+}
+
+static int close_world(void **unused)
+{
+    (void)unused;
+    client_hang_up(&client);
+    world_settle(&world);
+    world.handlers->recovery = world.handlers->delivery->recovery = real;
+    world_close(&world);
+    return 0;
+}
+
+/* ---- the client ---- */
+
+static void expect_text(const char *beginning)
+{
+    enum client_event event = client_next(&client);
+    if (event != CLIENT_TEXT || strncmp(client.text, beginning, strlen(beginning)) != 0)
+        fail_msg("expected %s, got event %d: %s", beginning, (int)event, client.text);
+}
+
+static void dial(void)
+{
+    client_dial(&client, &world, 0);
+    client_print(&client,
+                 "GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: test\r\n"
+                 "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+    assert_int_equal(client_answer(&client), 101);
+    expect_text("0{\"sid\":\"");
+}
+
+static void join(const char *user, const char *rest)
+{
+    char packet[WORLD_TOKEN_BYTES_MAX + 128], token[WORLD_TOKEN_BYTES_MAX];
+    world_token(&world, user, "", 3600000, token);
+    snprintf(packet, sizeof(packet), "40{\"token\":\"%s\"%s}", token, rest);
+    client_send(&client, packet);
+    expect_text("40{\"sid\":\"");
+    expect_text("42[\"connection_established\",");
+}
+
+static void deliver_to(struct slice user)
+{
+    delivery_send(world.handlers->delivery, &user, 1,
+                  &(struct message){.type = MESSAGE_DELIVERY, .data = SLICE("1")}, NULL);
+    expect_text("42[\"delivery\",");
+}
+
+/* ---- tests ---- */
+
+static void what_was_sent_before_a_cut_is_parked(void **unused)
+{
+    (void)unused;
+    dial();
+    join("alice", "");
+    deliver_to(SLICE("alice"));
+    client_hang_up(&client);
+    world_settle(&world);
+    assert_int_equal(fake.parked, 1);
+    assert_string_equal(fake.user, "alice");
+    assert_int_equal(fake.event_count, 1);
+}
+
+static void who_connects_after_another_left_inherits_nothing(void **unused)
+{
+    (void)unused;
+    dial();
+    join("alice", "");
+    deliver_to(SLICE("alice"));
+    client_send(&client, "41");
+    join("bob", "");
+    client_hang_up(&client);
+    world_settle(&world);
+    assert_int_equal(fake.parked, 1);
+    assert_string_equal(fake.user, "bob");
+    assert_int_equal(fake.event_count, 0);
+}
+
+static void impossible_ids_are_not_subscribed_to(void **unused)
+{
+    (void)unused;
+    char user[512] = "presence:", chat[512] = "chat:";
+    memset(user + strlen(user), 'u', 400);
+    memset(chat + strlen(chat), 'c', 400);
+    strcat(chat, ":presence");
+    const struct slice topics[] = {slice_of(user), slice_of(chat), SLICE("presence:"),
+                                   SLICE("presence:carol"), SLICE_NONE};
+    fake.topics = topics;
+    fake.topic_count = sizeof(topics) / sizeof(topics[0]);
+    dial();
+    join("alice", ",\"pid\":\"" PID "\",\"offset\":\"0000000000000000\"");
+    expect_text("42[\"presence_snapshot\",");
+    assert_int_equal(world_session(&world, "alice")->endpoint.subscription_count, 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        TEST(what_was_sent_before_a_cut_is_parked),
+        TEST(who_connects_after_another_left_inherits_nothing),
+        TEST(impossible_ids_are_not_subscribed_to),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
