@@ -7,16 +7,10 @@ import { readFile } from 'node:fs/promises';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { closeAll, connect, devToken, eventually, sleep, SOON_MS, within } from './support/client.mjs';
+import { enginePath, engineRequest, EngineSession, SEPARATOR } from './support/engine.mjs';
 import { destroyAll, frame, HANDSHAKE, OPCODE, rawConnect, request } from './support/raw.mjs';
 import { startServer } from './support/server.mjs';
-import {
-  closeAllSocketIo,
-  connectSocketIo,
-  enginePath,
-  engineRequest,
-  EngineSession,
-  SEPARATOR,
-} from './support/socketio.mjs';
+import { closeAllSocketIo, connectSocketIo } from './support/socketio.mjs';
 
 const PENDING_MAX = 200;
 const MAX_PAYLOAD_BYTES = 200000;

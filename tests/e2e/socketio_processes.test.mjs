@@ -1,42 +1,39 @@
 /** Polling on several processes that share a port: every request may reach another one. */
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
-import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { eventually, sleep } from './support/client.mjs';
-import { startServer } from './support/server.mjs';
+import { engineSend } from './support/engine.mjs';
 import {
-  closeAllSocketIo,
-  connectSocketIo,
-  engineSend,
-  EngineSession,
-  SEPARATOR,
-  TRANSPORTS,
-} from './support/socketio.mjs';
+  areAnswered,
+  joinRoaming,
+  OK,
+  roam,
+  startBeside,
+  startRoaming,
+  takeTurns,
+  UNKNOWN_SID,
+} from './support/roaming.mjs';
+import { startServer } from './support/server.mjs';
+import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from './support/socketio.mjs';
 
 /** So many new connections meet both processes, but for one time in 10^9. */
 const REQUESTS = 30;
 const CLIENTS = 30;
 /** By then each client's poll waits where its session is, and none is on its way through another process. */
 const POLLS_WAIT_MS = 1000;
-const UNKNOWN_SID = { status: 400, text: '{"code":1,"message":"Session ID unknown"}' };
 
 let first;
 let second;
 let token;
 
-/** Another process on the first one's port, a world of its own but for the keys. */
-const startBeside = (nodeId) =>
-  startServer({
-    args: ['--node-id', nodeId, '--workers', '2'],
-    port: first.port,
-    settings: { 'auth.keys_file': join(first.dataDir, 'dev-jwks.json') },
-  });
+const startAnother = (nodeId) =>
+  startBeside(first, { args: ['--node-id', nodeId, '--workers', '2'] });
 
 before(async () => {
   first = await startServer({ args: ['--node-id', 'first', '--workers', '2'] });
   token = await first.token('roam');
-  second = await startBeside('second');
+  second = await startAnother('second');
 });
 after(async () => {
   assert.equal(await second?.stop(), 0);
@@ -44,7 +41,7 @@ after(async () => {
 });
 afterEach(closeAllSocketIo);
 
-const send = (sid, options) => engineSend(first, sid, options);
+const poll = (sid) => engineSend(first, { query: { sid } });
 
 /** Which process a client's session is on. */
 async function placeOf(client) {
@@ -61,62 +58,35 @@ const connectMany = (transports) =>
   );
 
 test('a session is served by whichever process its requests reach', async () => {
-  const session = await EngineSession.start(first);
-  await session.join(token);
-  for (let at = 0; at < REQUESTS; at += 1) {
-    const posted = await send(session.sid, { method: 'POST', body: `42${at}["heartbeat",{}]` });
-    assert.deepEqual(posted, { status: 200, text: 'ok' });
-    let packets = [];
-    while (!packets.some((packet) => packet.startsWith(`43${at}[`))) {
-      const { status, text } = await send(session.sid);
-      assert.equal(status, 200, text);
-      packets = text.split(SEPARATOR);
-    }
-  }
+  await roam(await joinRoaming(first, token), { requests: REQUESTS });
 });
 
 test('a connection goes back and forth between processes', async () => {
-  const sessions = await Promise.all(Array.from({ length: 8 }, () => EngineSession.start(first)));
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  for (let round = 0; round < 10; round += 1)
-    for (const { sid } of sessions)
-      assert.deepEqual(await send(sid, { method: 'POST', body: '3', agent }), {
-        status: 200,
-        text: 'ok',
-      });
-  agent.destroy();
+  await takeTurns(await Promise.all(Array.from({ length: 8 }, () => startRoaming(first))), Agent);
 });
 
 test('a large body arrives whole at another process', async () => {
-  const session = await EngineSession.start(first);
-  await session.join(token);
-  const padding = ' '.repeat(400000);
-  for (let at = 0; at < 12; at += 1) {
-    const body = `42${at}["heartbeat",${padding}{}]`;
-    assert.equal((await send(session.sid, { method: 'POST', body })).status, 200);
-    await session.until((packet) => packet.startsWith(`43${at}[`));
-  }
+  await roam(await joinRoaming(first, token), { requests: 12, paddingBytes: 400000 });
 });
 
 for (const [name, transports] of Object.entries(TRANSPORTS))
   test(`many clients, ${name}`, async () => {
     const clients = await connectMany(transports);
-    if (transports.length === 2) await Promise.all(clients.map((client) => client.upgraded()));
     assert.equal(new Set(clients.map(({ place }) => place)).size, 2, 'they are spread');
-    const answers = await Promise.all(clients.map((client) => client.ask('heartbeat', {})));
-    assert.ok(answers.every((answer) => 'server_time' in answer));
+    await areAnswered(clients, transports);
   });
 
 test('ids that name nobody are unknown, and nothing else happens', async () => {
-  const { sid } = await EngineSession.start(first);
+  const session = await startRoaming(first);
+  const { sid } = session;
   const strange = ['A'.repeat(sid.length), `${sid.slice(0, 8)}${'A'.repeat(22)}`, 'x', `${sid}A`];
   for (const other of strange)
-    for (let at = 0; at < 6; at += 1) assert.deepEqual(await send(other), UNKNOWN_SID);
-  assert.equal((await send(sid, { method: 'POST', body: '3' })).status, 200);
+    for (let at = 0; at < 6; at += 1) assert.deepEqual(await poll(other), UNKNOWN_SID);
+  assert.deepEqual(await session.post('3'), OK);
 });
 
 test('a process that drains serves its polling clients until it has told them', async () => {
-  const third = await startBeside('third');
+  const third = await startAnother('third');
   const clients = (await connectMany(['polling'])).filter(({ place }) => place === 'third');
   assert.ok(clients.length > 0);
   await sleep(POLLS_WAIT_MS);
@@ -130,7 +100,7 @@ test('a process that drains serves its polling clients until it has told them', 
 });
 
 test('when a process dies its sessions are unknown, and clients come back to the others', async () => {
-  const third = await startBeside('third');
+  const third = await startAnother('third');
   const clients = await connectMany(['polling']);
   const hers = clients.filter(({ place }) => place === 'third');
   const others = clients.filter(({ place }) => place !== 'third');
@@ -140,7 +110,7 @@ test('when a process dies its sessions are unknown, and clients come back to the
   const sids = hers.map(({ socket }) => socket.io.engine.id);
   assert.ok(sids.length > 0);
   assert.equal(await third.stop('SIGKILL'), 'SIGKILL');
-  for (const sid of sids) assert.deepEqual(await send(sid), UNKNOWN_SID);
+  for (const sid of sids) assert.deepEqual(await poll(sid), UNKNOWN_SID);
   for (const client of hers) assert.notEqual(await placeOf(client), 'third');
   for (const client of clients)
     assert.ok('server_time' in (await client.ask('heartbeat', {})));

@@ -4,15 +4,9 @@ import { Agent } from 'node:http';
 import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, devToken, eventually, rest } from './support/client.mjs';
 import { befriend, people } from './support/people.mjs';
+import { areAnswered, joinRoaming, roam, startRoaming, takeTurns } from './support/roaming.mjs';
 import { startServer } from './support/server.mjs';
-import {
-  closeAllSocketIo,
-  connectSocketIo,
-  engineSend,
-  EngineSession,
-  SEPARATOR,
-  TRANSPORTS,
-} from './support/socketio.mjs';
+import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from './support/socketio.mjs';
 
 const WORKERS = 4;
 /** So many new connections meet every one of a few workers. */
@@ -29,45 +23,17 @@ afterEach(() => {
   closeAllSocketIo();
 });
 
-const send = (sid, options) => engineSend(server, sid, options);
-
 test('a session is served by whichever worker its requests reach', async () => {
-  const session = await EngineSession.start(server);
-  await session.join(await devToken(server, 'roam'));
-  for (let at = 0; at < REQUESTS; at += 1) {
-    const posted = await send(session.sid, { method: 'POST', body: `42${at}["heartbeat",{}]` });
-    assert.deepEqual(posted, { status: 200, text: 'ok' });
-    let packets = [];
-    while (!packets.some((packet) => packet.startsWith(`43${at}[`))) {
-      const { status, text } = await send(session.sid);
-      assert.equal(status, 200, text);
-      packets = text.split(SEPARATOR);
-    }
-  }
+  await roam(await joinRoaming(server, await devToken(server, 'roam')), { requests: REQUESTS });
 });
 
 test('a connection that was handed over serves further requests, of others too', async () => {
-  const sessions = await Promise.all(
-    Array.from({ length: 8 }, () => EngineSession.start(server)),
-  );
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  for (let round = 0; round < 10; round += 1)
-    for (const { sid } of sessions)
-      assert.deepEqual(await send(sid, { method: 'POST', body: '3', agent }), {
-        status: 200,
-        text: 'ok',
-      });
-  agent.destroy();
+  await takeTurns(await Promise.all(Array.from({ length: 8 }, () => startRoaming(server))), Agent);
 });
 
 test('a large body arrives whole at another worker', async () => {
-  const session = await EngineSession.start(server);
-  await session.join(await devToken(server, 'large'));
-  const padding = ' '.repeat(60000);
-  for (let at = 0; at < 12; at += 1) {
-    await send(session.sid, { method: 'POST', body: `42${at}["heartbeat",${padding}{}]` });
-    await session.until((packet) => packet.startsWith(`43${at}[`));
-  }
+  const session = await joinRoaming(server, await devToken(server, 'large'));
+  await roam(session, { requests: 12, paddingBytes: 60000 });
 });
 
 for (const [transport, transports] of Object.entries(TRANSPORTS))
@@ -77,9 +43,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     const clients = await Promise.all(
       Array.from({ length: 24 }, () => connectSocketIo(server, ann, { token, transports })),
     );
-    if (transports.length === 2) await Promise.all(clients.map((client) => client.upgraded()));
-    const answers = await Promise.all(clients.map((client) => client.ask('heartbeat', {})));
-    assert.ok(answers.every((answer) => 'server_time' in answer));
+    await areAnswered(clients, transports);
     const admin = await server.token('root', { scope: 'admin' });
     const path = `/admin/v1/connections?user=${ann}`;
     const { body } = await rest(server, 'GET', path, { token: admin });

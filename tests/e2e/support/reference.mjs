@@ -1,0 +1,72 @@
+/**
+ * The npm server beside ours, with the same short times: every test of the protocol runs against both, so
+ * that what it expects is what the reference does.
+ */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { after, afterEach, before, describe } from 'node:test';
+import { Server } from 'socket.io';
+import { destroyAll } from './raw.mjs';
+import { startServer } from './server.mjs';
+import { closeAllSocketIo } from './socketio.mjs';
+
+export const PING_INTERVAL_MS = 300;
+export const PING_TIMEOUT_MS = 200;
+export const CONNECT_TIMEOUT_MS = 1000;
+export const MAX_PAYLOAD_BYTES = 20000;
+
+/** The npm server, with just enough of an application that protocol tests can run against it. */
+async function startReference(options) {
+  const http = createServer((request, response) => response.writeHead(404).end());
+  const server = new Server(http, { cors: { origin: true }, ...options });
+  server.use((socket, next) =>
+    next(socket.handshake.auth.token ? undefined : new Error('a bearer token is needed')),
+  );
+  server.on('connection', (socket) => {
+    socket.on('heartbeat', (_fields, answer) => answer?.({ server_time: new Date().toISOString() }));
+  });
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  const { port } = http.address();
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    port,
+    token: async (user) => user,
+    stop: () => new Promise((resolve) => server.close(resolve)),
+  };
+}
+
+const TARGETS = {
+  rollcall: () =>
+    startServer({
+      args: ['--workers', '1'],
+      settings: {
+        'socketio.ping_interval_ms': PING_INTERVAL_MS,
+        'socketio.ping_timeout_ms': PING_TIMEOUT_MS,
+        'socketio.connect_timeout_ms': CONNECT_TIMEOUT_MS,
+        'socketio.max_payload_bytes': MAX_PAYLOAD_BYTES,
+      },
+    }),
+  'the reference': () =>
+    startReference({
+      pingInterval: PING_INTERVAL_MS,
+      pingTimeout: PING_TIMEOUT_MS,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      maxHttpBufferSize: MAX_PAYLOAD_BYTES,
+    }),
+};
+
+/** Declares `tests(server)` once for each of the two; the server is running when they do. */
+export function describeBoth(subject, tests) {
+  for (const [name, start] of Object.entries(TARGETS))
+    describe(`${subject}, ${name}`, () => {
+      const server = {};
+      before(async () => Object.assign(server, await start()));
+      after(() => server.stop());
+      afterEach(() => {
+        closeAllSocketIo();
+        destroyAll();
+      });
+      tests(server);
+    });
+}
