@@ -130,13 +130,23 @@ static bool set_views(struct presence_plane *plane, struct slice viewer, struct 
     return opened;
 }
 
-/* Nobody sees anything until the next try. */
+static void blind(struct presence_plane *plane, struct slice viewer, struct slice user_id)
+{
+    struct route *route = router_find(plane->router, viewer);
+    struct list *at = route ? route->endpoints.next : NULL;
+    for (; at && at != &route->endpoints; at = at->next) {
+        struct subscription *held =
+            subscription_find(CONTAINER_OF(at, struct endpoint, of_route), user_id);
+        if (held && sees(held))
+            held->view = SUBSCRIPTION_UNDECIDED;
+    }
+}
+
+/* Its viewers see nothing until the next try, which is theirs alone: others were reviewed with others. */
 static void suspend(struct review *review)
 {
-    struct topic *topic = topic_of(review->plane, review->user_id);
-    for (uint32_t i = 0; topic && i < topic->count; i++)
-        if (sees(topic->subscriptions[i]))
-            topic->subscriptions[i]->view = SUBSCRIPTION_UNDECIDED;
+    for (size_t i = 0; i < review->viewer_count; i++)
+        blind(review->plane, review->viewers[i], review->user_id);
     review->waiting = true;
 }
 
@@ -183,9 +193,11 @@ static void read_profiles(void *arg, const struct ledger_profiles_outcome *outco
         free_review(review);
 }
 
+/* What is asked now is as new as can be, whatever overtook it while it was under way. */
 static void ask(struct review *review)
 {
     review->waiting = false;
+    review->outdated = false;
     ledger_profiles(review->plane->ledger, review->user_id, review->viewers,
                     review->viewer_count + 1, read_profiles, review);
 }

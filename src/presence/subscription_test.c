@@ -304,6 +304,91 @@ static void a_review_nobody_waits_for_any_more_ends(void **unused)
     assert_true(list_empty(&world.presence->reviews));
 }
 
+/* ---- reviews that fail half-way ---- */
+
+/* The store's answer to one read, which waits until the test gives it. */
+static struct {
+    void (*done)(void *arg, enum state_status status, const struct presence *presences,
+                 size_t count);
+    void *arg;
+} held_read;
+
+static void hold_read(struct state_store *store, const struct slice *user_ids, size_t count,
+                      void (*done)(void *arg, enum state_status status,
+                                   const struct presence *presences, size_t count),
+                      void *arg)
+{
+    (void)store, (void)user_ids, (void)count;
+    assert_null(held_read.done);
+    held_read.done = done;
+    held_read.arg = arg;
+}
+
+/* It set the views and was overtaken while the state was read: what it sets back, it must set again. */
+static void a_review_whose_state_cannot_be_read_is_made_again_though_overtaken(void **unused)
+{
+    (void)unused;
+    struct state_store *store = world.presence->store;
+    const struct state_store_operations *sound = store->operations;
+    struct state_store_operations holding = *sound;
+    holding.read = hold_read;
+    subscribe(&alice, "bob");
+    client_expect(&alice, "presence_snapshot");
+    show("bob", LEDGER_VISIBLE_NOBODY);
+    expect_change(&alice, "bob", "unknown");
+    store->operations = &holding;
+    show("bob", LEDGER_VISIBLE_EVERYONE);
+    show("bob", LEDGER_VISIBLE_EVERYONE);
+    store->operations = sound;
+    held_read.done(held_read.arg, STATE_UNAVAILABLE, NULL, 0);
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    expect_change(&alice, "bob", "online");
+    client_set_away(&bob, true);
+    expect_change(&alice, "bob", "away");
+}
+
+/* More subscribers than one question to the ledger holds, the last of them nobody's connections. */
+enum { CROWD = LEDGER_PROFILES_MAX };
+static struct endpoint crowd[CROWD];
+
+static void deliver_but_to_the_crowd(struct endpoint *endpoint, struct broadcast *broadcast,
+                                     uint64_t key)
+{
+    if (endpoint < crowd || endpoint >= crowd + CROWD)
+        session_deliver(endpoint, broadcast, key);
+}
+
+static void gather_crowd(struct router *router)
+{
+    router->deliver = deliver_but_to_the_crowd;
+    for (unsigned i = 0; i < CROWD; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "crowd%u", i);
+        assert_true(router_attach(router, &crowd[i], slice_of(name)));
+        assert_non_null(router_subscribe(router, &crowd[i], SLICE("presence:bob")));
+    }
+}
+
+static void a_review_that_fails_leaves_those_of_another_their_sight(void **unused)
+{
+    (void)unused;
+    subscribe(&alice, "bob");
+    client_expect(&alice, "presence_snapshot");
+    gather_crowd(world.handlers->router);
+    world.ledger.holding = true;
+    show("bob", LEDGER_VISIBLE_EVERYONE);
+    assert_int_equal(world.ledger.held_count, 2);
+    fake_ledger_release(&world.ledger); /* alice's; the other's time runs out */
+    world_advance(&world, world.config.gateway.timeouts.durability_rpc_ms + 1000);
+    client_set_away(&bob, true);
+    expect_change(&alice, "bob", "away");
+    world.ledger.holding = false;
+    fake_ledger_release_all(&world.ledger);
+    world_settle(&world);
+    for (unsigned i = 0; i < CROWD; i++)
+        router_detach(world.handlers->router, &crowd[i]);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -324,6 +409,8 @@ int main(void)
         TEST(while_the_ledger_is_away_a_change_of_settings_hides),
         TEST(after_the_ledger_is_back_those_who_may_see_hear_how_things_stand),
         TEST(a_review_nobody_waits_for_any_more_ends),
+        TEST(a_review_whose_state_cannot_be_read_is_made_again_though_overtaken),
+        TEST(a_review_that_fails_leaves_those_of_another_their_sight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
