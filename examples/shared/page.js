@@ -1,7 +1,20 @@
 /**
- * What both examples show: who is there, what was said, who types. No network here but the HTTP that a
+ * The page of both examples: who is there, what was said, who types. No network here but the HTTP that a
  * chat needs before anybody can talk in it.
  */
+document.body.innerHTML = `
+  <header>
+    <h1>${document.title}</h1>
+    <span id="state">connecting</span>
+  </header>
+  <p id="peer"></p>
+  <ul id="messages"></ul>
+  <p id="typing"></p>
+  <form id="form">
+    <input id="body" autocomplete="off" aria-label="Message" />
+    <button>Send</button>
+  </form>`;
+
 const query = new URLSearchParams(location.search);
 const element = (id) => document.getElementById(id);
 
