@@ -12,7 +12,7 @@
 
 enum { EXIT_HOLDS = 0, EXIT_VIOLATED = 1, EXIT_CANNOT = 2 };
 
-enum { SECONDS_MAX = 3600, WINDOW_MS = 15000, SHOWN_DEFAULT = 100, COUNT_MAX = 1000000 };
+enum { SECONDS_MAX = 3600, SHOWN_DEFAULT = 100, COUNT_MAX = 1000000 };
 
 static const char USAGE[] =
     "usage: rollcall check --state URL [--window SECONDS] [--patience SECONDS] "
@@ -24,7 +24,7 @@ static const char HELP[] =
     "wrong is looked at again, so that a change under way is no false alarm.\n"
     "\n"
     "  --state URL         redis://HOST:PORT[/DB] or redis-cluster://HOST:PORT,HOST:PORT\n"
-    "  --window SECONDS    the gateways' presence.expiry_window_seconds (15)\n"
+    "  --window SECONDS    the gateways' presence.expiry_window_seconds (what they say in Redis, else 15)\n"
     "  --patience SECONDS  how long what looks wrong may take to come right (the window and 2)\n"
     "  --limit N           name at most so many violations (100)\n"
     "  --rate KEYS         look at so many keys a second at most (5000)\n"
@@ -148,14 +148,11 @@ static int run(const struct arguments *arguments)
 
 int check_command(int argc, char **argv)
 {
-    struct arguments arguments = {
-        .window_ms = WINDOW_MS, .limit = SHOWN_DEFAULT, .rate = CHECK_KEYS_A_SECOND};
+    struct arguments arguments = {.limit = SHOWN_DEFAULT, .rate = CHECK_KEYS_A_SECOND};
     if (!take_arguments(&arguments, argc, argv)) {
         fputs(USAGE, stderr);
         return EXIT_CANNOT;
     }
-    if (arguments.patience_ms == 0)
-        arguments.patience_ms = arguments.window_ms + CHECK_PATIENCE_EXTRA_MS;
     if (arguments.help)
         return printf("%s%s", USAGE, HELP) < 0;
     return run(&arguments);

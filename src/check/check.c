@@ -2,6 +2,56 @@
 
 #include <stdio.h>
 
+enum { GATEWAY_KEY_BYTES = 256 };
+
+/* ---- the window ---- */
+
+static void took_window(void *arg, const struct resp_value *reply)
+{
+    struct look_context *context = arg;
+    int64_t window_ms;
+    context->errand->outstanding--;
+    if (reply && reply->type == RESP_TEXT && resp_parse_integer(reply->text, &window_ms) &&
+        window_ms > context->window_ms && window_ms <= CHECK_WINDOW_MS_MAX)
+        context->window_ms = window_ms;
+}
+
+static void took_gateways(void *arg, const struct resp_value *reply)
+{
+    struct look_context *context = arg;
+    char text[GATEWAY_KEY_BYTES];
+    context->errand->outstanding--;
+    if (!reply || reply->type != RESP_ARRAY)
+        return;
+    for (size_t i = 0; i < reply->count; i++) {
+        struct slice id = reply->items[i].text;
+        int len = snprintf(text, sizeof(text), "gateway:%.*s", SLICE_FORMAT(id));
+        if (len < 0 || (size_t)len >= sizeof(text))
+            continue;
+        struct slice key = {text, (size_t)len};
+        context->errand->outstanding++;
+        redis_command(context->errand->client, key,
+                      REDIS_WORDS(SLICE("HGET"), key, SLICE("window_ms")), took_window, context);
+    }
+}
+
+/* From the gateways' records. What cannot be read here is met again by the scan, and told. */
+static void learn_window(struct look_context *context)
+{
+    static const struct slice LIST = {"presence:gateways", 17};
+    char last[24];
+    snprintf(last, sizeof(last), "%d", CHECK_GATEWAYS_MAX - 1);
+    context->errand->outstanding++;
+    redis_command(context->errand->client, LIST,
+                  REDIS_WORDS(SLICE("ZRANGE"), LIST, SLICE("0"), slice_of(last)), took_gateways,
+                  context);
+    redis_errand_wait(context->errand);
+    if (context->window_ms == 0)
+        context->window_ms = CHECK_WINDOW_MS;
+}
+
+/* ---- the scan ---- */
+
 static bool is_page(const struct resp_value *reply)
 {
     return reply && reply->type == RESP_ARRAY && reply->count == 2 &&
@@ -84,6 +134,10 @@ static void look_again(struct check *check)
 
 bool check_run(struct check *check)
 {
+    if (check->context.window_ms == 0)
+        learn_window(&check->context);
+    if (check->patience_ms == 0)
+        check->patience_ms = check->context.window_ms + CHECK_PATIENCE_EXTRA_MS;
     scan_all(check);
     for (int looks = 1; looks < CHECK_LOOKS; looks++)
         if (check->context.violations.count > 0 && !check->context.failed)

@@ -21,20 +21,24 @@ enum {
     CHECK_LOOKS = 6,
     CHECK_PATIENCE_EXTRA_MS = 2000, /* beyond the window, unless told otherwise */
     CHECK_KEYS_A_SECOND = 5000,     /* likewise */
+    CHECK_WINDOW_MS = 15000,        /* where no gateway says it */
+    CHECK_WINDOW_MS_MAX = 3600000,
+    CHECK_GATEWAYS_MAX = 1024, /* that are asked */
 };
 
 struct check {
     struct look_context context;
     size_t keys_a_second;
-    int64_t patience_ms;
-    size_t keys;    /* ours */
-    size_t foreign; /* keys of no kind of ours */
+    int64_t patience_ms; /* 0: a little longer than the window */
+    size_t keys;         /* ours */
+    size_t foreign;      /* keys of no kind of ours */
     char cursor[24];
     size_t page_keys;
 };
 
-/* Looks at everything. The caller has set context.errand, context.window_ms, keys_a_second and patience_ms;
- * the rest is zero. False: it could not be completed, context.why says why. */
+/* Looks at everything. The caller has set context.errand and keys_a_second, and where it knows them
+ * context.window_ms (else it is the longest that a living gateway has in its record) and patience_ms; the
+ * rest is zero. False: it could not be completed, context.why says why. */
 bool check_run(struct check *check);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef ROLLCALL_CHECK_CHECK_SCRIPTS_H
 #define ROLLCALL_CHECK_CHECK_SCRIPTS_H
 
+extern const char CHECK_SCRIPT_CALL[];
 extern const char CHECK_SCRIPT_CONNECTION[];
 extern const char CHECK_SCRIPT_GATEWAY[];
 extern const char CHECK_SCRIPT_INDEX[];

@@ -30,6 +30,8 @@ static const struct kind KINDS[] = {
     {.prefix = "presence:v_heartbeat", .script = CHECK_SCRIPT_INDEX},
     {.prefix = "presence:online", .script = CHECK_SCRIPT_MEMBERS},
     {.prefix = "presence:incall", .script = CHECK_SCRIPT_MEMBERS},
+    {.prefix = "call:", .script = CHECK_SCRIPT_CALL},
+    {.prefix = "calls:due", .script = CHECK_SCRIPT_INDEX},
     {"last_seen:", CHECK_SCRIPT_PLAIN, "string", "", "time"},
     {"presence_visibility:", CHECK_SCRIPT_PLAIN, "string", "300000", "visibility"},
     {"presence_history:", CHECK_SCRIPT_PLAIN, "list", "3600000", ""},

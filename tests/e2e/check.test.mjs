@@ -8,6 +8,13 @@ import { rollcall } from './support/server.mjs';
 const WINDOW_MS = 60000;
 const TIME = '2026-01-31T10:00:00.000Z';
 
+/** Where a user is on a cluster: one of the sixteen shards, by FNV-1a. */
+function shard(user) {
+  let hash = 2166136261;
+  for (const byte of Buffer.from(user)) hash = Math.imul(hash ^ byte, 16777619);
+  return `{${(hash >>> 0) % 16}}`;
+}
+
 /** The same keys on both kinds: on a cluster the user stands in braces. */
 const KINDS = {
   standalone: {
@@ -18,6 +25,9 @@ const KINDS = {
       await redis.command('ZADD', 'presence:v_heartbeat', Date.now() + WINDOW_MS, `${id}:${user}`);
       await redis.command('SADD', 'presence:online', user);
     },
+    index: () => 'presence:v_heartbeat',
+    online: () => 'presence:online',
+    call: (id) => [`call:${id}`, 'calls:due'],
     keyCount: 13,
   },
   cluster: {
@@ -26,10 +36,13 @@ const KINDS = {
     connection: (user, id) => `connection:{${user}}:${id}`,
     async enter(redis, user, id) {
       await redis.command('SET', `connection_user:${id}`, user, 'PX', WINDOW_MS);
-      await redis.command('ZADD', 'presence:v_heartbeat:{7}', Date.now() + WINDOW_MS, `${id}:${user}`);
-      await redis.command('SADD', 'presence:online:{7}', user);
+      await redis.command('ZADD', `presence:v_heartbeat:${shard(user)}`, Date.now() + WINDOW_MS, `${id}:${user}`);
+      await redis.command('SADD', `presence:online:${shard(user)}`, user);
     },
-    keyCount: 16,
+    index: (user) => `presence:v_heartbeat:${shard(user)}`,
+    online: (user) => `presence:online:${shard(user)}`,
+    call: (id) => [`call:{3}:${id}`, 'calls:due:{3}'],
+    keyCount: 18,
   },
 };
 
@@ -143,6 +156,55 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
       await finds('conn_id_uniqueness', 'bob-c0');
     });
 
+    test('a lease that is not in the index, and one who is not among the online', async () => {
+      await redis.command('ZREM', rest.index('bob'), 'bob-c0:bob');
+      await finds('zombie_prevention', rest.index('bob'), 'bob-c0', 'nobody would miss it');
+      await enter('bob', 'bob-c0');
+      await redis.command('SREM', rest.online('bob'), 'bob');
+      await finds('presence_derives_from_connections', rest.online('bob'), 'lacks', 'bob');
+    });
+
+    /** A call of alice and bob as the store leaves it. */
+    async function ring(id, state = 'ringing') {
+      const [record, index] = rest.call(id);
+      const claim = 'C'.repeat(26);
+      await redis.command('HSET', record, 'id', id, 'claim', claim, 'state', state, 'caller', 'alice', 'callee', 'bob');
+      await redis.command('PEXPIRE', record, WINDOW_MS);
+      await redis.command('ZADD', index, Date.now() + WINDOW_MS, id);
+      for (const user of ['alice', 'bob'])
+        await redis.command('SET', `user:${tag(user)}:call`, claim + id, 'PX', WINDOW_MS);
+    }
+
+    test('a call in order passes, and so does one that has ended', async () => {
+      await ring('call-1');
+      assert.equal((await check()).code, 0);
+      await ring('call-1', 'ended');
+      await redis.command('ZREM', rest.call('call-1')[1], 'call-1');
+      for (const user of ['alice', 'bob']) await redis.command('DEL', `user:${tag(user)}:call`);
+      const { code, stdout } = await check();
+      assert.equal(code, 0, stdout);
+    });
+
+    test('one_call_a_user', async () => {
+      await ring('call-1', 'accepted');
+      await redis.command('SET', `user:${tag('bob')}:call`, `${'D'.repeat(26)}call-2`, 'PX', WINDOW_MS);
+      await finds('one_call_a_user', 'user:', 'bob', 'call-1');
+    });
+
+    test('calls_end, and calls that nobody reaps', async () => {
+      await ring('call-1');
+      const [, index] = rest.call('call-1');
+      await redis.command('ZREM', index, 'call-1');
+      await finds('calls_end', index, 'call-1');
+      await redis.command('ZADD', index, Date.now() - 20000, 'call-1');
+      await finds('zombie_prevention', index, 'call-1');
+    });
+
+    test('in_call_by_a_call', async () => {
+      await redis.command('HSET', `user_presence:${tag('bob')}`, 'in_call', 1);
+      await finds('in_call_by_a_call', 'bob');
+    });
+
     test('a set of the online that says otherwise', async () => {
       const set = redis.nodes ? 'presence:online:{7}' : 'presence:online';
       await redis.command('SADD', set, 'nobody}here');
@@ -185,6 +247,9 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
       await redis.command('DEL', `user_connections:${tag('mallory')}`);
       await redis.command('SET', `last_seen:${tag('bob')}`, 'yesterday\u001b[2J');
       await finds('well_formed', 'last_seen:', 'bob');
+      await redis.command('DEL', `last_seen:${tag('bob')}`);
+      await ring('call-1', 'dreaming');
+      await finds('well_formed', 'call-1', 'is no call');
     });
 
     test('names cannot steer the terminal', async () => {
@@ -201,6 +266,19 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
       await sleep(1000);
       await redis.command('SREM', `user_connections:${tag('bob')}`, 'leaving');
       const { code, stdout } = await checking;
+      assert.equal(code, 0, stdout);
+    });
+
+    test('without --window it is what the gateways say', async () => {
+      const unsaid = await rollcall('check', '--state', redis.url, '--patience', '0.1');
+      assert.equal(unsaid.code, 1);
+      assert.match(unsaid.stdout, /routing_ttl_bounded: .* lives longer than 15000 ms/);
+      await redis.command('ZADD', 'presence:gateways', Date.now() + WINDOW_MS, 'gw-1');
+      await redis.command('HSET', 'gateway:gw-1', 'instance', 'x', 'window_ms', WINDOW_MS);
+      await redis.command('PEXPIRE', 'gateway:gw-1', WINDOW_MS);
+      const channel = await redis.listen('server:gw-1:deliver');
+      const { code, stdout } = await rollcall('check', '--state', redis.url, '--patience', '0.1');
+      channel.close();
       assert.equal(code, 0, stdout);
     });
 

@@ -6,11 +6,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { connect, eventually, sleep } from './support/client.mjs';
 import { assertInvariants, BACKENDS, isReady, keepAlive, QUICK, QUICK_WINDOW_MS, startFleet } from './support/fleet.mjs';
+import { befriend } from './support/people.mjs';
 
 const SECONDS = Number(process.env.CHURN_SECONDS ?? 15);
 const SEED = Number(process.env.CHURN_SEED ?? Date.now() % 100000);
 const USERS = 40;
 const CLIENTS_MAX = 60;
+const CALLERS = 8; // the first so many, each a friend of the next, call each other
 
 /** A small generator of the same numbers for the same seed (mulberry32). */
 function randomFrom(seed) {
@@ -21,6 +23,18 @@ function randomFrom(seed) {
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   };
+}
+
+const nameOf = (n) => `churn-${n}`;
+
+/** Answers calls, or not, and remembers the last one. */
+function answerCalls(client, random) {
+  client.socket.on('message', (data) => {
+    const { type, call_id: id } = JSON.parse(data);
+    if (type === 'call_incoming' || type === 'call_ringing') client.call = id;
+    if (type === 'call_incoming' && random() < 0.7 && client.socket.readyState === 1)
+      client.send({ type: random() < 0.8 ? 'call_accept' : 'call_reject', call_id: id });
+  });
 }
 
 for (const [kind, { start, key }] of Object.entries(BACKENDS))
@@ -36,7 +50,10 @@ for (const [kind, { start, key }] of Object.entries(BACKENDS))
         await fleet.stop();
         await redis.stop();
       });
+      for (let n = 0; n < CALLERS; n += 1)
+        await befriend(fleet.gateways[0], nameOf(n), nameOf((n + 1) % CALLERS));
       let crashes = 0;
+      let calls = 0;
       const leave = (client) => {
         clients.delete(client);
         if (random() < 0.5) client.socket.close();
@@ -44,16 +61,26 @@ for (const [kind, { start, key }] of Object.entries(BACKENDS))
       };
       const steps = {
         async come() {
-          const user = `churn-${Math.floor(random() * USERS)}`;
+          const n = Math.floor(random() * USERS);
           const server = pick(fleet.gateways.filter(({ child }) => child.exitCode === null && child.signalCode === null));
-          const client = await connect(server, user, random() < 0.1 ? { ws: { autoPong: false } } : {}).catch(() => undefined);
+          const client = await connect(server, nameOf(n), random() < 0.1 ? { ws: { autoPong: false } } : {}).catch(() => undefined);
           if (client === undefined) return;
           clients.add(client);
+          if (n < CALLERS) Object.assign(client, { friend: nameOf((n + 1) % CALLERS) });
+          if (n < CALLERS) answerCalls(client, random);
           client.socket.on('close', () => clients.delete(client));
           if (random() < 0.8) keepAlive(client, 1000);
         },
         go: () => clients.size && leave(pick([...clients])),
         idle: () => clients.size && pick([...clients]).socket.send('{"type":"heartbeat","active":false}'),
+        ring() {
+          const client = [...clients].find(({ friend, socket }) => friend && socket.readyState === 1 && random() < 0.3);
+          if (client) client.send({ type: 'call_request', to: client.friend });
+        },
+        hang() {
+          const client = [...clients].find(({ call, socket }) => call && socket.readyState === 1 && random() < 0.5);
+          if (client) client.send({ type: 'call_end', call_id: client.call });
+        },
         async crash() {
           if (crashes >= SECONDS / 5) return;
           crashes += 1;
@@ -63,13 +90,14 @@ for (const [kind, { start, key }] of Object.entries(BACKENDS))
         },
         flush: () => redis.flush?.() ?? redis.command('FLUSHALL'),
       };
-      const weights = { come: 50, go: 40, idle: 20, crash: 1, flush: 0.3 };
+      const weights = { come: 50, go: 40, idle: 20, ring: 20, hang: 10, crash: 1, flush: 0.3 };
       const deck = Object.entries(weights).flatMap(([name, weight]) => Array(Math.ceil(weight * 10)).fill(name));
 
       const until = Date.now() + SECONDS * 1000;
       let checks = 0;
       const checking = (async () => {
         while (Date.now() < until) {
+          calls += (await redis.keys('call:*')).length;
           await assertInvariants(redis, QUICK_WINDOW_MS);
           checks += 1;
         }
@@ -83,8 +111,9 @@ for (const [kind, { start, key }] of Object.entries(BACKENDS))
       for (const client of clients) client.socket.close();
       await eventually(async () => (await redis.keys('connection:*')).length === 0, 'all are gone');
       for (let n = 0; n < USERS; n += 1)
-        assert.deepEqual(await redis.command('SMEMBERS', key('user_connections', `churn-${n}`)), []);
+        assert.deepEqual(await redis.command('SMEMBERS', key('user_connections', nameOf(n))), []);
       assert.ok(await isReady(fleet.gateways[0]));
-      t.diagnostic(`${checks} checks, ${crashes} crashes`);
+      assert.ok(calls > 0, 'there were calls');
+      t.diagnostic(`${checks} checks, ${crashes} crashes, ${calls} calls seen`);
     });
   });

@@ -24,9 +24,8 @@ found_unless('routing_denormalization_consistent', held .. ' lacks ' .. id .. ',
 if cluster then
   local mark = 'connection_user:' .. id
   found_unless('conn_id_uniqueness', mark .. ' does not name ' .. owner, owner, mark, 'GET', mark)
-else
-  local index = 'presence:v_heartbeat'
-  found_unless('zombie_prevention', index .. ' lacks ' .. id .. ', so that nobody would miss it', '*', index,
-    'ZSCORE', index, id .. ':' .. user)
 end
+local index = 'presence:v_heartbeat' .. (cluster and shard_of(owner) or '')
+found_unless('zombie_prevention', index .. ' lacks ' .. id .. ', so that nobody would miss it', '*', index,
+  'ZSCORE', index, id .. ':' .. owner)
 return answer

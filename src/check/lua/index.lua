@@ -1,4 +1,4 @@
--- The index of leases by expiry: what ran out is reaped at once, so nothing in it is long overdue.
+-- An index of what falls due, leases or calls: that is reaped at once, so nothing in it is long overdue.
 local OVERDUE = 2000
 local SHOWN = 10
 if not is(key, 'zset') then return answer end

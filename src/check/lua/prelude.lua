@@ -13,6 +13,7 @@ local key, window, cluster = KEYS[1], tonumber(ARGV[1]), ARGV[2] == '1'
 local name, cursor = string.sub(key, tonumber(ARGV[3]) + 1), ARGV[4]
 local RECORD_EXTRA = 5000 -- the presence record outlives the leases by so much
 local PAGE = 100
+local HOUR = 3600000
 local TIME = '^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d%.%d%d%dZ$'
 local answer = {'0', 0, 0}
 
@@ -31,6 +32,14 @@ local function name_of(user)
     user = string.gsub(string.gsub(user, '%%', '%%25'), '}', '%%7D')
   end
   return '{' .. user .. '}'
+end
+
+-- The shard of a cluster's index and sets that a user is in: FNV-1a by 16, of which only the low bits matter
+-- (store/redis_state_shards.c has all of it).
+local function shard_of(user)
+  local hash = 5
+  for at = 1, #user do hash = bit.bxor(hash, string.byte(user, at)) % 16 * 3 % 16 end
+  return ':{' .. hash .. '}'
 end
 
 -- Whether the key is there, as what it should be.

@@ -8,15 +8,15 @@ for _, earlier in ipairs({connections, servers}) do
 end
 answer[2] = 1
 
--- The connections that live, and where.
-local live, where = 0, {}
+-- The connections that live, where, and the user's id as they have it.
+local live, where, id_of_user = 0, {}, nil
 if is(connections, 'set') then
   lives_at_most(connections, window, 'routing_ttl_bounded')
   for _, id in ipairs(redis.call('SMEMBERS', connections)) do
     local record = connection_key(name, id)
-    local server = is(record, 'hash') and redis.call('HGET', record, 'server_id')
+    local server, owner = unpack(is(record, 'hash') and redis.call('HMGET', record, 'server_id', 'user_id') or {})
     if server then
-      live, where[server] = live + 1, true
+      live, where[server], id_of_user = live + 1, true, owner
     elseif redis.call('EXISTS', record) == 0 then
       found('zombie_prevention', connections .. ' holds ' .. id .. ', whose record is gone')
     end
@@ -38,7 +38,8 @@ end
 
 local status, lingers = 'offline', false
 if is(presence, 'hash') then
-  local record = redis.call('HMGET', presence, 'status', 'device_count', 'last_seen', 'linger_until', 'updated_at')
+  local record = redis.call('HMGET', presence, 'status', 'device_count', 'last_seen', 'linger_until', 'updated_at',
+    'in_call')
   status, lingers = record[1] or 'offline', record[4]
   if status ~= 'online' and status ~= 'away' and status ~= 'offline' then
     found('well_formed', presence .. ' has the status ' .. status)
@@ -52,6 +53,10 @@ if is(presence, 'hash') then
   if tonumber(record[2] or '0') ~= live then
     found('multi_device_aggregation', presence .. ' counts other devices than are connected')
   end
+  local claim = 'user:' .. name .. ':call'
+  if record[6] == '1' and not is(claim, 'string') then
+    found('in_call_by_a_call', presence .. ' is in a call, and ' .. claim .. ' names none')
+  end
   if not lingers then lives_at_most(presence, window + RECORD_EXTRA, 'presence_staleness_bounded') end
 end
 if live > 0 and status == 'offline' then
@@ -59,9 +64,9 @@ if live > 0 and status == 'offline' then
 elseif live == 0 and status ~= 'offline' and not lingers then
   found('presence_derives_from_connections', presence .. ' is ' .. status .. ', and no connection lives')
 end
--- On a cluster these are in shards elsewhere, looked at on their own.
-if not cluster and live > 0 and status ~= 'offline' then
-  found_unless('presence_derives_from_connections', 'presence:online lacks ' .. name .. ', who is ' .. status, '1',
-    'presence:online', 'SISMEMBER', 'presence:online', name)
+if live > 0 and status ~= 'offline' and id_of_user then
+  local online = 'presence:online' .. (cluster and shard_of(id_of_user) or '')
+  found_unless('presence_derives_from_connections', online .. ' lacks ' .. name .. ', who is ' .. status, '1', online,
+    'SISMEMBER', online, id_of_user)
 end
 return answer

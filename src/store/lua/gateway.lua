@@ -13,7 +13,7 @@ if ARGV[1] == 'release' then
   redis.call('DEL', KEYS[1])
 else
   redis.call('HSET', KEYS[1], 'instance', ARGV[2], 'connections', ARGV[4], 'started_at', ARGV[5], 'draining', ARGV[6],
-    'peer_address', ARGV[7])
+    'peer_address', ARGV[7], 'window_ms', ARGV[3])
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
 end
 return {record[1] and 'kept' or 'made'}

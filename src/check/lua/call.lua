@@ -1,0 +1,23 @@
+-- A call: while it lives it is in the index, where its end is found, and both users claim to be in it.
+local LIVES = {preparing = false, ringing = true, accepted = true}
+if not is(key, 'hash') then return answer end
+lives_at_most(key, HOUR, 'cache_ttl_bounded')
+local record = redis.call('HMGET', key, 'id', 'claim', 'state', 'caller', 'callee')
+local id, claim, state = record[1], record[2], record[3]
+if state == 'ended' then return answer end
+local shard = cluster and string.match(name, '^({%d+}:)') or ''
+if not id or not claim or LIVES[state or ''] == nil or shard .. id ~= name then
+  found('well_formed', key .. ' is no call')
+  return answer
+end
+local index = 'calls:due' .. (cluster and ':' .. string.sub(shard, 1, -2) or '')
+if not is(index, 'zset') or not redis.call('ZSCORE', index, id) then
+  found('calls_end', index .. ' lacks ' .. id .. ', so that nobody would end it')
+end
+for _, user in ipairs(LIVES[state] and {record[4] or '', record[5] or ''} or {}) do
+  if user ~= '' then
+    local held = 'user:' .. name_of(user) .. ':call'
+    found_unless('one_call_a_user', held .. ' does not name ' .. id .. ', which lives', claim .. id, held, 'GET', held)
+  end
+end
+return answer
