@@ -132,6 +132,15 @@ static void retry(struct wheel_timer *timer)
     fanout_consume(item->owner, item);
 }
 
+/* Doubled for each attempt after the first, which a hundred of them must not overflow. */
+static int64_t backoff_ms(const struct config_retry *limits, uint32_t attempts)
+{
+    int64_t wait_ms = limits->initial_backoff_ms;
+    while (--attempts > 0 && wait_ms < limits->max_backoff_ms)
+        wait_ms *= 2;
+    return wait_ms < limits->max_backoff_ms ? wait_ms : limits->max_backoff_ms;
+}
+
 static void try_again_or_skip(struct fanout *fanout, struct feed_item *item, size_t recipients)
 {
     const struct config_retry *limits = fanout->retry;
@@ -142,13 +151,11 @@ static void try_again_or_skip(struct fanout *fanout, struct feed_item *item, siz
         return;
     }
     metrics_count(fanout->metrics, METRIC_FANOUT_RETRY_COUNT);
-    int64_t backoff_ms = limits->initial_backoff_ms << (item->attempts - 1);
-    if (backoff_ms > limits->max_backoff_ms)
-        backoff_ms = limits->max_backoff_ms;
     list_append(&fanout->retrying, &item->link);
     item->owner = fanout;
     item->timer.fire = retry;
-    wheel_set(fanout->wheel, &item->timer, fanout->clock->now_ms + backoff_ms);
+    wheel_set(fanout->wheel, &item->timer,
+              fanout->clock->now_ms + backoff_ms(limits, item->attempts));
 }
 
 /* ---- delivering ---- */

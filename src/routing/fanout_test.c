@@ -260,6 +260,25 @@ static void test_three_tries_with_back_off_then_skipped(void **state)
     assert_int_equal(feed_lag(fixture->feed), 0);
 }
 
+/* As many as the setting allows: the waits grow to their bound and stay there. */
+static void test_a_hundred_tries_wait_no_longer_than_they_may(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->retry.max_attempts = 100;
+    fixture->chat_status = LEDGER_TIMEOUT;
+    persist(fixture, 1, 1);
+    script_ledger_turn(&fixture->script);
+    for (int64_t wait_ms = 100; wait_ms < fixture->retry.max_backoff_ms; wait_ms *= 2)
+        pass(fixture, wait_ms);
+    for (unsigned asked = fixture->script.asked[LEDGER_CHAT_GET]; asked < 100; asked++) {
+        pass(fixture, fixture->retry.max_backoff_ms / 2);
+        assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], asked);
+        pass(fixture, fixture->retry.max_backoff_ms / 2);
+        assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], asked + 1);
+    }
+    assert_int_equal(feed_lag(fixture->feed), 0);
+}
+
 static void test_a_broadcast_is_a_try_that_succeeded(void **state)
 {
     struct fixture *fixture = *state;
@@ -341,6 +360,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_order_holds_while_members_are_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_three_tries_with_back_off_then_skipped, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_a_hundred_tries_wait_no_longer_than_they_may, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_a_broadcast_is_a_try_that_succeeded, set_up,
                                         tear_down),
