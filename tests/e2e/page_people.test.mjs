@@ -12,15 +12,9 @@ import {
   sees,
   seesStatus,
 } from './support/page.mjs';
-import { befriend } from './support/people.mjs';
 
 const browsers = useBrowsers();
-const { open } = browsers;
-
-async function friends(one, other) {
-  await befriend(browsers.server, one, other);
-  return Promise.all([open(one), open(other)]);
-}
+const { open, friends } = browsers;
 
 async function choose(tab, id, value) {
   const saved = tab.waitForResponse((response) => response.request().method() === 'PATCH');

@@ -6,10 +6,11 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before } from 'node:test';
 import { launchBrowser } from './browser.mjs';
 import { openAs, openContext } from './page.mjs';
+import { befriend } from './people.mjs';
 import { startServer } from './server.mjs';
 
-/** Call it at the top of a test file; `server` is there when the first test runs. */
-export function useBrowsers() {
+/** Call it at the top of a test file; `server`, with these settings, is there when the first test runs. */
+export function useBrowsers({ settings } = {}) {
   let browser;
   let contexts = [];
   const browsers = {
@@ -22,10 +23,21 @@ export function useBrowsers() {
       await prepare(context);
       return openAs(context, at, name, more);
     },
+
+    /** The pages of two who are contacts. */
+    async friends(one, other, { at = browsers.server } = {}) {
+      await befriend(at, one, other);
+      return Promise.all([one, other].map((name) => browsers.open(name, { at })));
+    },
+
+    /** What the pages have complained about was to be expected. */
+    forgive() {
+      for (const { complaints } of contexts) complaints.length = 0;
+    },
   };
 
   before(async () => {
-    browsers.server = await startServer();
+    browsers.server = await startServer({ settings });
     browser = await launchBrowser();
   });
   after(async () => {
