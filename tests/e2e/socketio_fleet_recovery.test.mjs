@@ -7,8 +7,9 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { makeChat } from './support/chats.mjs';
 import { closeAll, connect, deliver, eventually, metric, sleep } from './support/client.mjs';
 import { BACKENDS, isReady, startFleet } from './support/fleet.mjs';
-import { befriend, expectRest, people } from './support/people.mjs';
+import { befriend, people } from './support/people.mjs';
 import { startProxy } from './support/proxy.mjs';
+import { cutOff, hear, isOffline } from './support/recovery.mjs';
 import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from './support/socketio.mjs';
 
 const RECOVERY_MS = 6000;
@@ -55,33 +56,14 @@ for (const [kind, backend] of Object.entries(BACKENDS))
 
     const send = (user, text, from = two) => deliver(from, sender, user, { text });
 
-    const hear = async (client) => (await client.next('delivery')).data.text;
-
-    const isOffline = (user) =>
-      eventually(async () => {
-        const presence = await expectRest(two, 200, 'GET', `/v1/presence/${user}`, user);
-        return presence.status === 'offline';
-      }, 'offline');
-
-    /** Waits until the connection is what it will be: a cut between two polls is not noticed by anybody. */
-    async function rest(client) {
-      if (client.socket.io.opts.transports.includes('websocket')) await client.upgraded();
-      await sleep(100);
-    }
-
     /** Cut off by one gateway, away while `meanwhile` goes on, then back by itself on the other. */
-    async function move(client, user, meanwhile, { awayMs = 900, to = two } = {}) {
-      await rest(client);
-      client.socket.io.reconnectionDelay(awayMs);
-      client.socket.io.reconnectionDelayMax(awayMs);
-      const [gone, back] = [client.disconnected(), client.connected()];
-      proxy.turnTo(to.port);
-      proxy.cut();
-      await gone;
-      await isOffline(user);
-      await meanwhile();
-      await back;
-    }
+    const move = (client, user, meanwhile, { awayMs = 900, to = two } = {}) => {
+      const cut = () => {
+        proxy.turnTo(to.port);
+        proxy.cut();
+      };
+      return cutOff(client, user, { server: two, awayMs, cut, meanwhile });
+    };
 
     for (const [transport, transports] of Object.entries(TRANSPORTS))
       test(`${transport}: recovered on the other gateway, and back on the first`, async () => {
@@ -184,7 +166,7 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       await client.settle();
       const { _pid: pid, _lastOffset: offset, id } = client.socket;
       proxy.cut();
-      await isOffline(ann);
+      await isOffline(two, ann);
       const token = await two.token(ann);
       const both = await Promise.all(
         [one, two].map((server) => connectSocketIo(server, ann, { auth: { token, pid, offset } })),
@@ -201,15 +183,12 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       const { id } = client.socket;
       await send(ann, 'before');
       assert.equal(await hear(client), 'before');
-      client.socket.io.reconnectionDelay(900);
-      client.socket.io.reconnectionDelayMax(900);
-      const [gone, back] = [client.disconnected(), client.connected()];
-      proxy.turnTo(two.port);
-      const ended = third.stop();
-      await gone;
-      await isOffline(ann);
-      await send(ann, 'missed');
-      await back;
+      let ended;
+      const cut = () => {
+        proxy.turnTo(two.port);
+        ended = third.stop();
+      };
+      await cutOff(client, ann, { server: two, awayMs: 900, cut, meanwhile: () => send(ann, 'missed') });
       assert.equal(await ended, 0);
       assert.equal(client.socket.recovered, true);
       assert.equal(client.socket.id, id);

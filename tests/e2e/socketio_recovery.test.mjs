@@ -4,9 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { closeAll, connect, deliver, eventually, metric, sleep } from './support/client.mjs';
+import { closeAll, connect, deliver, eventually, metric } from './support/client.mjs';
 import { befriend, expectRest, people } from './support/people.mjs';
 import { startProxy } from './support/proxy.mjs';
+import { cutOff, hear, isOffline, isSettled } from './support/recovery.mjs';
 import { startServer } from './support/server.mjs';
 import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from './support/socketio.mjs';
 
@@ -37,35 +38,11 @@ afterEach(() => {
   closeAllSocketIo();
 });
 
-const isOffline = (user) =>
-  eventually(async () => {
-    const presence = await expectRest(server, 200, 'GET', `/v1/presence/${user}`, user);
-    return presence.status === 'offline';
-  }, 'offline');
-
 const send = (user, text) => deliver(server, backend, user, { text });
 
-const hear = async (client) => (await client.next('delivery')).data.text;
-
-/** Waits until the connection is what it will be: a cut between two polls is not noticed by anybody. */
-async function rest(client) {
-  if (client.socket.io.opts.transports.includes('websocket')) await client.upgraded();
-  await sleep(100);
-}
-
-/** Away for as long as `meanwhile` takes, then back by itself. */
-async function cutOff(client, user, meanwhile) {
-  await rest(client);
-  client.socket.io.reconnectionDelay(600);
-  client.socket.io.reconnectionDelayMax(600);
-  const gone = client.disconnected();
-  const back = client.connected();
-  proxy.cut();
-  await gone;
-  await isOffline(user);
-  await meanwhile();
-  await back;
-}
+/** Away for as long as `meanwhile` takes. */
+const away = (client, user, meanwhile) =>
+  cutOff(client, user, { server, awayMs: 600, cut: () => proxy.cut(), meanwhile });
 
 for (const [transport, transports] of Object.entries(TRANSPORTS))
   describe(`recovery, ${transport}`, () => {
@@ -81,7 +58,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       assert.equal(client.socket.recovered, false);
       await send(ann, 'before');
       assert.equal(await hear(client), 'before');
-      await cutOff(client, ann, async () => {
+      await away(client, ann, async () => {
         await send(ann, 'one');
         await send(ann, 'two');
       });
@@ -100,7 +77,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       const client = await join(ann);
       const { id } = client.socket;
       for (const text of ['one', 'two', 'three']) {
-        await cutOff(client, ann, () => send(ann, text));
+        await away(client, ann, () => send(ann, text));
         assert.equal(client.socket.recovered, true);
         assert.equal(client.socket.id, id);
         assert.equal(await hear(client), text);
@@ -118,7 +95,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       const native = await connect(server, bob);
       await client.ask('open_chat', { chat_id: chatId });
       await client.ask('subscribe_presence', { user_ids: [bob] });
-      await cutOff(client, ann, () =>
+      await away(client, ann, () =>
         native.ask({
           type: 'send_message', chat_id: chatId, client_message_id: 'x', body: 'missed',
         }),
@@ -138,7 +115,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       const { id } = client.socket;
       client.socket.io.reconnectionDelay(RECOVERY_MS + 1000);
       client.socket.io.reconnectionDelayMax(RECOVERY_MS + 1000);
-      await rest(client);
+      await isSettled(client);
       const back = client.connected();
       proxy.cut();
       await back;
@@ -151,7 +128,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       const client = await join(ann);
       const { id } = client.socket;
       client.socket.disconnect();
-      await isOffline(ann);
+      await isOffline(server, ann);
       client.socket.connect();
       await client.connected();
       assert.equal(client.socket.recovered, false);
@@ -164,7 +141,7 @@ test('too much to keep is not recovered in part', async () => {
   const client = await connectSocketIo({ ...server, url: proxy.url }, ann, {
     transports: ['websocket'],
   });
-  await cutOff(client, ann, async () => {
+  await away(client, ann, async () => {
     for (let at = 0; at < 120; at += 1) await send(ann, `${at}`);
   }).catch(() => {});
   await eventually(() => client.socket.connected, 'connection');
@@ -181,7 +158,7 @@ test('the private id of somebody else recovers nothing', async () => {
   const { _pid: pid, _lastOffset: offset, id } = client.socket;
   assert.match(offset, /^[0-9a-f]{16}$/);
   proxy.cut();
-  await isOffline(ann);
+  await isOffline(server, ann);
   await send(ann, 'secret');
   const token = await server.token(eve);
   const thief = await connectSocketIo(server, eve, { auth: { token, pid, offset } });
