@@ -116,6 +116,13 @@ static void turn(struct gateway *gateway)
     last_seen_tick(&gateway->last_seen);
 }
 
+static int64_t stale_mille(const struct connection_context *connections)
+{
+    if (connections->count == 0)
+        return 0;
+    return (int64_t)(connections->unhealthy_count * 1000 / connections->count);
+}
+
 void gateway_housekeep(struct wheel_timer *timer)
 {
     struct gateway *gateway = CONTAINER_OF(timer, struct gateway, housekeeping);
@@ -126,6 +133,8 @@ void gateway_housekeep(struct wheel_timer *timer)
     last_seen_tick(&gateway->last_seen);
     memory_pressure_check(&gateway->rest);
     metrics_set(&gateway->metrics, METRIC_ROUTING_KEYS_COUNT, (int64_t)gateway->router.routes.size);
+    metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_RATIO,
+                stale_mille(&gateway->handlers.connections));
     metrics_set(&gateway->metrics, METRIC_REDIS_AVAILABLE, state_available(gateway->store));
     metrics_set(&gateway->metrics, METRIC_GATEWAY_REDIS_AVAILABLE, state_available(gateway->store));
     if (gateway->index == 0)

@@ -12,8 +12,8 @@
 
 #include <stdio.h>
 
-/* How often the hub learns who is there. */
-enum { PEERS_LEARN_MS = 1000, REFUSAL_TEXT_MAX = 384 };
+/* How often the first gateway of a process learns who is there. */
+enum { GATEWAYS_LEARN_MS = 1000, REFUSAL_TEXT_MAX = 384 };
 
 /* ---- on its own ---- */
 
@@ -192,15 +192,11 @@ bool gateway_backends_listen(struct gateway *gateway, char error[LISTENER_ERROR_
     return true;
 }
 
-/* ---- peers ---- */
+/* ---- who else is there ---- */
 
-static void learned(void *arg, enum state_status status, const struct gateway_info *gateways,
-                    size_t count)
+static void tell_hub(struct peer_hub *hub, const struct gateway_info *gateways, size_t count)
 {
-    struct peer_hub *hub = arg;
     struct peer_hub_entry entries[REDIS_STATE_GATEWAYS_MAX];
-    if (status != STATE_OK)
-        return;
     if (count > REDIS_STATE_GATEWAYS_MAX)
         count = REDIS_STATE_GATEWAYS_MAX;
     for (size_t i = 0; i < count; i++)
@@ -208,15 +204,26 @@ static void learned(void *arg, enum state_status status, const struct gateway_in
     peer_hub_learn(hub, entries, count);
 }
 
-/* Soon and often: who is not linked when Redis goes cannot be told anything then. */
-static void learn_peers(struct gateway *gateway)
+static void learned(void *arg, enum state_status status, const struct gateway_info *gateways,
+                    size_t count)
 {
-    struct peer_hub *hub = gateway->parts.fleet->hub;
-    int64_t now_ms = gateway->loop.clock.now_ms;
-    if (gateway->index > 0 || !hub || now_ms < gateway->peers_learned_at_ms + PEERS_LEARN_MS)
+    struct gateway *gateway = arg;
+    const struct fleet *fleet = gateway->parts.fleet;
+    if (status != STATE_OK)
         return;
-    gateway->peers_learned_at_ms = now_ms;
-    state_gateways(gateway->store, learned, hub);
+    metrics_set(&gateway->metrics, METRIC_INSTANCES_HEALTHY, (int64_t)count);
+    if (fleet && fleet->hub)
+        tell_hub(fleet->hub, gateways, count);
+}
+
+/* Soon and often: who is not linked when Redis goes cannot be told anything then. */
+static void learn_gateways(struct gateway *gateway)
+{
+    int64_t now_ms = gateway->loop.clock.now_ms;
+    if (gateway->index > 0 || now_ms < gateway->gateways_learned_at_ms + GATEWAYS_LEARN_MS)
+        return;
+    gateway->gateways_learned_at_ms = now_ms;
+    state_gateways(gateway->store, learned, gateway);
 }
 
 /* ---- start ---- */
@@ -225,8 +232,7 @@ static void accept_claim(struct gateway *gateway)
 {
     gateway->claim = GATEWAY_CLAIMED;
     gateway_report(gateway);
-    if (gateway->parts.fleet)
-        learn_peers(gateway);
+    learn_gateways(gateway);
     if (gateway->parts.claimed)
         gateway->parts.claimed(gateway->parts.claimed_arg, NULL);
 }
@@ -264,13 +270,13 @@ static void tick_embedded(struct gateway *gateway)
 /* Of users' devices elsewhere a gateway knows nothing: each counts its own. */
 static void tick_fleet(struct gateway *gateway)
 {
-    learn_peers(gateway);
     metrics_set(&gateway->metrics, METRIC_ROUTING_MULTI_DEVICE_USERS,
                 (int64_t)gateway->router.users_multi_device);
 }
 
 void gateway_backends_tick(struct gateway *gateway)
 {
+    learn_gateways(gateway);
     if (gateway->parts.fleet)
         tick_fleet(gateway);
     else

@@ -56,7 +56,7 @@ struct gateway {
     struct wheel_timer drain_deadline;
     size_t connections_reported; /* what the store was told last, and when */
     int64_t reported_at_ms;
-    int64_t peers_learned_at_ms;
+    int64_t gateways_learned_at_ms;
     enum gateway_claim claim;
 };
 

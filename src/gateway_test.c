@@ -1,4 +1,5 @@
-/* Draining and shedding: everybody told first, spread over the time there is, nobody left behind. */
+/* Draining and shedding: everybody told first, spread over the time there is, nobody left behind. And what a
+ * gateway's housekeeping shows. */
 #include "gateway.h"
 
 #include "memory_pressure.h"
@@ -189,6 +190,43 @@ static void all_devices_of_a_user_may_go_at_once(void **unused)
     world_close(&world);
 }
 
+/* ---- what is shown ---- */
+
+static void those_who_are_silent_are_shown_as_a_share(void **unused)
+{
+    (void)unused;
+    int64_t unhealthy_ms, housekeeping_ms = 1000;
+    world_open(&world, WORLD_DEFAULTS);
+    unhealthy_ms = world.config.gateway.timeouts.heartbeat_timeout_ms;
+    client_connect(&clients[0], &world, "silent");
+    client_connect(&clients[1], &world, "lively");
+    world_advance(&world, unhealthy_ms - 1);
+    client_set_away(&clients[1], false);
+    assert_int_equal(world_metric(&world, METRIC_PRESENCE_STALE_RATIO), 0);
+    world_advance(&world, housekeeping_ms + 1);
+    assert_int_equal(world_metric(&world, METRIC_PRESENCE_STALE_RATIO), 500);
+    client_next(&clients[0]); /* the ping */
+    client_set_away(&clients[0], false);
+    world_advance(&world, housekeeping_ms);
+    assert_int_equal(world_metric(&world, METRIC_PRESENCE_STALE_RATIO), 0);
+    world_advance(&world, unhealthy_ms);
+    client_hang_up(&clients[0]);
+    client_hang_up(&clients[1]);
+    world_advance(&world, housekeeping_ms);
+    assert_int_equal(world_metric(&world, METRIC_PRESENCE_STALE_RATIO), 0);
+    assert_int_equal(world.handlers->connections.unhealthy_count, 0);
+    world_close(&world);
+}
+
+static void a_gateway_on_its_own_is_one_that_is_alive(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_DEFAULTS);
+    world_settle(&world);
+    assert_int_equal(world_metric(&world, METRIC_INSTANCES_HEALTHY), 1);
+    world_close(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +237,8 @@ int main(void)
         cmocka_unit_test(under_memory_pressure_some_are_sent_away_and_nobody_new_taken),
         cmocka_unit_test(those_who_hold_memory_go_first),
         cmocka_unit_test(all_devices_of_a_user_may_go_at_once),
+        cmocka_unit_test(those_who_are_silent_are_shown_as_a_share),
+        cmocka_unit_test(a_gateway_on_its_own_is_one_that_is_alive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,11 +46,22 @@ static struct connection *connection_of(struct stream *stream)
     return CONTAINER_OF(stream, struct connection, stream);
 }
 
+/* The one door for it: who is unhealthy is counted. */
+static void set_unhealthy(struct connection *connection, bool unhealthy)
+{
+    if (unhealthy && !connection->unhealthy)
+        connection->context->unhealthy_count++;
+    if (!unhealthy && connection->unhealthy)
+        connection->context->unhealthy_count--;
+    connection->unhealthy = unhealthy;
+}
+
 void connection_set_state(struct connection *connection, enum connection_state state)
 {
     assert(state > connection->state);
     bool was_open = connection->state == CONNECTION_OPEN;
     connection->state = (uint8_t)state;
+    set_unhealthy(connection, false);
     if (was_open)
         connection->owner->left(connection);
 }
@@ -86,11 +97,11 @@ static int64_t check_silence(struct connection *connection, int64_t now_ms)
         return INT64_MAX;
     }
     if (silent_ms < unhealthy_ms) {
-        connection->unhealthy = false;
+        set_unhealthy(connection, false);
         return connection->last_heard_ms + unhealthy_ms;
     }
     if (!connection->unhealthy) {
-        connection->unhealthy = true;
+        set_unhealthy(connection, true);
         metrics_count(connection->context->metrics, METRIC_CONNECTION_UNHEALTHY);
         if (!ping(connection))
             connection_fail(connection);

@@ -100,6 +100,7 @@ struct connection_context {
     struct blob *spare_close; /* a close frame for when memory is short */
     int64_t close_timeout_ms; /* shorter while draining */
     size_t count;             /* connections that are not GONE */
+    size_t unhealthy_count;   /* those of them that are OPEN and silent for the unhealthy time */
 };
 
 /* How long an end may wait for answers: longer than any request may take. */

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { makeChat } from './support/chats.mjs';
-import { closeAll, connect, eventually, setVisibility, sleep } from './support/client.mjs';
+import { closeAll, connect, eventually, metric, setVisibility, sleep } from './support/client.mjs';
 import {
   assertInvariants,
   BACKENDS,
@@ -53,6 +53,11 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       closeAll();
       await fleet?.stop();
       await redis?.stop();
+    });
+
+    test('each gateway shows how many are alive', async () => {
+      for (const server of fleet.gateways)
+        await eventually(async () => (await metric(server, 'gateway_instances_healthy')) === 2, 'two are alive');
     });
 
     describe('side by side', SIDE_BY_SIDE, () => {
