@@ -64,8 +64,18 @@ static struct presence merge(const struct presence *state, const struct presence
     return merged;
 }
 
-/* One user as the viewer may see them: as the store says or, where it is out of reach (NULL), as was last known,
- * and said to be stale. */
+/* Whether the store, out of reach (NULL) or back without its memory, knows less of the user than was known: the
+ * ledger has the version of everybody who left. */
+static bool is_behind(const struct look *look, size_t index, const struct presence *state,
+                      const struct presence *last)
+{
+    return !state ||
+           (state->version < last->version && look->known[index].version < last->version &&
+            resync_may_have_forgotten(look->plane));
+}
+
+/* One user as the viewer may see them: as the store says or, where it cannot tell, as was last known, and said to
+ * be stale. */
 static struct presence see(struct look *look, size_t index, const struct presence *state)
 {
     struct last_known *last_known = look->plane->last_known;
@@ -73,7 +83,8 @@ static struct presence see(struct look *look, size_t index, const struct presenc
     struct presence seen;
     if (state)
         last_known_note(last_known, state);
-    else if (last_known_find(last_known, look->users[index], &last))
+    if (last_known_find(last_known, look->users[index], &last) &&
+        is_behind(look, index, state, &last))
         state = &last;
     if (state && !look->undecided[index]) {
         struct presence merged = merge(state, &look->known[index]);

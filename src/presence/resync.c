@@ -16,6 +16,7 @@ void resync_init(struct resync *resync)
     list_init(&resync->topics);
     list_init(&resync->reviewed);
     resync->available_since_ms = INT64_MAX;
+    resync->disturbed_at_ms = INT64_MIN / 2;
 }
 
 void resync_free(struct resync *resync)
@@ -82,8 +83,20 @@ void resync_gap(struct presence_plane *plane, struct slice name)
         note_gap(plane, topic);
     if (!name.data)
         table_each(&plane->router->topics, visit, plane);
-    if (!name.data || bus_topic_gateway(name).data)
+    if (!name.data || bus_topic_gateway(name).data) {
+        plane->resync.disturbed_at_ms = plane->clock->now_ms;
         resync_circles_begin(plane);
+    }
+}
+
+static int64_t undisturbed_ms(const struct presence_plane *plane)
+{
+    return plane->clock->now_ms - plane->resync.disturbed_at_ms;
+}
+
+bool resync_may_have_forgotten(const struct presence_plane *plane)
+{
+    return undisturbed_ms(plane) < plane->config->presence.expiry_window_ms;
 }
 
 /* ---- users ---- */
@@ -255,12 +268,14 @@ static void note_health(struct presence_plane *plane, bool available)
 {
     struct resync *resync = &plane->resync;
     int64_t now_ms = plane->clock->now_ms;
-    if (!available)
+    if (!available) {
         resync->available_since_ms = INT64_MAX;
-    else if (now_ms < resync->available_since_ms)
+        resync->disturbed_at_ms = now_ms;
+    } else if (now_ms < resync->available_since_ms) {
         resync->available_since_ms = now_ms;
-    else if (now_ms - resync->available_since_ms >= RESYNC_DOUBT_MS)
+    } else if (now_ms - resync->available_since_ms >= RESYNC_DOUBT_MS) {
         resync->well_at_ms = plane->clock->wall_ms;
+    }
 }
 
 void resync_run(struct presence_plane *plane)
@@ -269,7 +284,8 @@ void resync_run(struct presence_plane *plane)
     note_health(plane, available);
     if (!available)
         return;
-    refresh_chats(plane);
+    if (undisturbed_ms(plane) >= RESYNC_SETTLE_MS)
+        refresh_chats(plane);
     heal_users(plane);
     resync_circles_run(plane);
 }

@@ -11,6 +11,10 @@
  *                           changed since the store last was known to be well, RESYNC_CIRCLES_PER_RUN users
  *                           a run
  *
+ * A store that was gone may have come back without its memory, and then it knows of nobody until the gateways
+ * have registered anew what they hold. So chats are shown anew only RESYNC_SETTLE_MS later, and for as long as
+ * a lease lasts what was last known counts for more than no record (look.h).
+ *
  * A topic that became live for the first time has a gap too. It costs nothing unless somebody had read the
  * state already: views are set right before that, so who has none yet will read later and miss nothing.
  *
@@ -43,6 +47,7 @@ enum {
     RESYNC_CHATS_PER_RUN = 100,
     RESYNC_CIRCLES_PER_RUN = 50,
     RESYNC_DOUBT_MS = 10000, /* so long a broken connection may go unnoticed */
+    RESYNC_SETTLE_MS = 1000,
 };
 
 /* What the plane keeps for it. */
@@ -56,6 +61,7 @@ struct resync {
     size_t circles_at;
     unsigned circles_under_way;
     int64_t available_since_ms; /* monotonic; INT64_MAX: the store is not */
+    int64_t disturbed_at_ms;    /* monotonic: when the store, or the way to it, last was gone */
     int64_t well_at_ms;         /* wall clock: when all was last known to be well; 0: never */
     int64_t since_ms;           /* contacts that changed before are not told */
     /* Tells an endpoint anew how a chat is that it has open. NULL: nobody is told. */
@@ -70,6 +76,9 @@ void resync_gap(struct presence_plane *plane, struct slice name);
 
 /* The state of the topic's user is to be read anew. */
 void resync_topic(struct presence_plane *plane, struct topic *topic);
+
+/* Whether the store may not know yet of somebody who is here. */
+bool resync_may_have_forgotten(const struct presence_plane *plane);
 
 /* Does some of what is due. */
 void resync_run(struct presence_plane *plane);

@@ -111,8 +111,10 @@ static bool is_available(struct state_store *store)
 
 static void availability_changed(struct redis_listener *listener, bool available)
 {
-    (void)available;
-    redis_state_hold_off(CONTAINER_OF(listener, struct redis_state, listener));
+    struct redis_state *state = CONTAINER_OF(listener, struct redis_state, listener);
+    redis_state_hold_off(state);
+    if (available)
+        redis_state_gateways_return(state);
 }
 
 /* ---- life ---- */

@@ -156,6 +156,12 @@ void redis_state_gateways_init(struct redis_state *state)
     state->put_at_ms = now_ms(state) - PUT_INTERVAL_MIN_MS;
 }
 
+void redis_state_gateways_return(struct redis_state *state)
+{
+    if (state->known)
+        put_now(state);
+}
+
 void redis_state_put_gateway(struct state_store *store, const struct gateway_info *info)
 {
     struct redis_state *state = redis_state_of(store);

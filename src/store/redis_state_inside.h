@@ -189,6 +189,9 @@ void redis_state_put_gateway(struct state_store *store, const struct gateway_inf
 void redis_state_gateways_init(struct redis_state *state);
 void redis_state_gateways_stop(struct redis_state *state);
 
+/* Redis is back, perhaps without its memory: the sooner that shows, the sooner all is registered again. */
+void redis_state_gateways_return(struct redis_state *state);
+
 /* ---- redis_state_fleet.c ---- */
 
 void redis_state_gateways(struct state_store *store,
