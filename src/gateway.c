@@ -62,7 +62,11 @@ bool gateway_drain(struct gateway *gateway)
 
 bool gateway_use(struct gateway *gateway, struct key_set *keys, struct tls_context *tls)
 {
-    return give_order(gateway, &(struct order){.mail.open = open_use, .keys = keys, .tls = tls});
+    if (give_order(gateway, &(struct order){.mail.open = open_use, .keys = keys, .tls = tls}))
+        return true;
+    key_set_release(&keys);
+    tls_context_drop(&tls);
+    return false;
 }
 
 /* ---- time ---- */

@@ -58,7 +58,8 @@ bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_E
 uint16_t gateway_port(const struct gateway *gateway);
 
 /* Takes references to keys and, where there is TLS, a context: before it runs, or later to replace
- * them (SIGHUP). From any thread. False when the order could not be given. */
+ * them (SIGHUP). From any thread. False when the order could not be given; the references are taken all the
+ * same. */
 bool gateway_use(struct gateway *gateway, struct key_set *keys, struct tls_context *tls);
 
 /* Serves until drained. */

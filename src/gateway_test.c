@@ -2,6 +2,7 @@
  * gateway's housekeeping shows. */
 #include "gateway.h"
 
+#include "gateway_inside.h"
 #include "memory_pressure.h"
 #include "support/client.h"
 
@@ -190,6 +191,30 @@ static void all_devices_of_a_user_may_go_at_once(void **unused)
     world_close(&world);
 }
 
+/* ---- orders ---- */
+
+static void ignore(struct mail *mail, void *owner)
+{
+    (void)mail, (void)owner;
+}
+
+/* That nothing leaks, the sanitizer tells. */
+static void keys_that_cannot_be_handed_over_are_let_go(void **unused)
+{
+    (void)unused;
+    static struct mail mails[MAILBOX_MAIL_MAX];
+    world_open(&world, WORLD_DEFAULTS);
+    world_settle(&world);
+    for (size_t i = 0; i < MAILBOX_MAIL_MAX; i++) {
+        mails[i].open = ignore;
+        assert_true(mailbox_post(&world.gateway->mailbox, &mails[i]));
+    }
+    struct key_set *keys = key_set_share(world.gateway->verifier.keys);
+    assert_false(gateway_use(world.gateway, keys, NULL));
+    world_settle(&world);
+    world_close(&world);
+}
+
 /* ---- what is shown ---- */
 
 static void those_who_are_silent_are_shown_as_a_share(void **unused)
@@ -237,6 +262,7 @@ int main(void)
         cmocka_unit_test(under_memory_pressure_some_are_sent_away_and_nobody_new_taken),
         cmocka_unit_test(those_who_hold_memory_go_first),
         cmocka_unit_test(all_devices_of_a_user_may_go_at_once),
+        cmocka_unit_test(keys_that_cannot_be_handed_over_are_let_go),
         cmocka_unit_test(those_who_are_silent_are_shown_as_a_share),
         cmocka_unit_test(a_gateway_on_its_own_is_one_that_is_alive),
     };
