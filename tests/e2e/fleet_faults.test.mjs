@@ -179,15 +179,20 @@ describe('Redis unavailable degrades to broadcast routing; Redis recovery rebuil
       await assertUndisturbed(world);
     });
 
-  test('a whole cluster, paused', async (t) => {
-    const world = await setUp(t, BACKENDS.cluster.start);
-    world.redis.pause();
-    await assertServedWithoutRedis(world);
-    await sleep(1000);
-    world.redis.resume();
-    await assertRegisteredAgain(world, BACKENDS.cluster.key);
-    await assertUndisturbed(world);
-  });
+  for (const [name, strike, mend] of [
+    ['paused', 'pause', 'resume'],
+    ['killed, and back empty', 'kill', 'start'],
+  ])
+    test(`a whole cluster, ${name}`, async (t) => {
+      const world = await setUp(t, BACKENDS.cluster.start);
+      await world.redis.each(strike);
+      await assertServedWithoutRedis(world);
+      await sleep(OUTAGE_MS);
+      await assertStillServed(world);
+      await world.redis.each(mend);
+      await assertRegisteredAgain(world, BACKENDS.cluster.key);
+      await assertUndisturbed(world);
+    });
 });
 
 describe('Redis that forgets', { concurrency: 2 }, () => {
