@@ -8,20 +8,6 @@
 #include <cmocka.h>
 #include <string.h>
 
-static int setup(void **state)
-{
-    static struct scene scene;
-    scene_open(&scene);
-    *state = &scene;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    scene_close(*state);
-    return 0;
-}
-
 /* ---- states and back-off ---- */
 
 static void test_reaches_ready_and_says_so(void **state)
@@ -280,7 +266,7 @@ static void test_goodbye_before_a_connection_stops_at_once(void **state)
     assert_int_equal(rollcall_get_state(scene->client), ROLLCALL_STOPPED);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, scene_set_up, scene_tear_down)
 
 int main(void)
 {

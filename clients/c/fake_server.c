@@ -120,6 +120,20 @@ void scene_close(struct scene *scene)
     close(scene->listener);
 }
 
+int scene_set_up(void **state)
+{
+    static struct scene scene;
+    scene_open(&scene);
+    *state = &scene;
+    return 0;
+}
+
+int scene_tear_down(void **state)
+{
+    scene_close(*state);
+    return 0;
+}
+
 /* Whether something comes within so long in real time. */
 static bool comes(int fd, int wait_ms)
 {

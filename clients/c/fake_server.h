@@ -31,6 +31,10 @@ struct scene {
 void scene_open(struct scene *scene);
 void scene_close(struct scene *scene);
 
+/* The same for cmocka: a test's state is its scene. */
+int scene_set_up(void **state);
+int scene_tear_down(void **state);
+
 /* Lets the client do what is due; scene_pass() after so long. */
 void scene_turn(struct scene *scene);
 void scene_pass(struct scene *scene, int64_t ms);

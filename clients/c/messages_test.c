@@ -9,20 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int setup(void **state)
-{
-    static struct scene scene;
-    scene_open(&scene);
-    *state = &scene;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    scene_close(*state);
-    return 0;
-}
-
 /* ---- the outbox ---- */
 
 static void acknowledge(struct scene *scene, const char *id, int64_t sequence, bool duplicate)
@@ -368,7 +354,7 @@ static void test_escapes_and_zero_bytes_in_a_body(void **state)
     assert_string_equal(scene->log, "a ");
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, scene_set_up, scene_tear_down)
 
 int main(void)
 {
