@@ -2,6 +2,13 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { codeOf, settle, tokenEndingAt, world } from './support.mjs';
 
+const draining = (reconnectAfterMs) => ({
+  type: 'connection_closing',
+  reason: 'draining',
+  reconnect_allowed: true,
+  reconnect_after_ms: reconnectAfterMs,
+});
+
 test('the handshake carries the token as a subprotocol and the device in the address', async () => {
   const w = world({ url: 'https://server.test' });
   w.client.connect();
@@ -112,12 +119,7 @@ test('reconnect_after_ms is honoured to the millisecond, without jitter', async 
   await w.ready();
   const announced = [];
   w.client.on('connection_closing', (message) => announced.push(message.reason));
-  w.socket.serverSends({
-    type: 'connection_closing',
-    reason: 'draining',
-    reconnect_allowed: true,
-    reconnect_after_ms: 7345,
-  });
+  w.socket.serverSends(draining(7345));
   assert.equal(w.client.state, 'CLOSING');
   w.socket.serverCloses(1001);
   assert.deepEqual(w.states.slice(-3), ['CLOSING', 'DISCONNECTED', 'BACKOFF']);
@@ -132,12 +134,7 @@ test('reconnect_after_ms is honoured to the millisecond, without jitter', async 
 test('reconnect_after_ms counts for one attempt; failures after it back off from 1 s', async () => {
   const w = world();
   await w.ready();
-  w.socket.serverSends({
-    type: 'connection_closing',
-    reason: 'draining',
-    reconnect_allowed: true,
-    reconnect_after_ms: 50,
-  });
+  w.socket.serverSends(draining(50));
   w.socket.serverCloses(1001);
   await w.time.advance(50);
   w.socket.serverCloses();
@@ -154,12 +151,7 @@ test('… even if the token cannot be had when the time has come', async () => {
   });
   await w.ready();
   fail = true;
-  w.socket.serverSends({
-    type: 'connection_closing',
-    reason: 'draining',
-    reconnect_allowed: true,
-    reconnect_after_ms: 50,
-  });
+  w.socket.serverSends(draining(50));
   w.socket.serverCloses(1001);
   await w.time.advance(50);
   assert.equal(w.changes.at(-1).delayMs, 1000);

@@ -95,12 +95,10 @@ test('a refresh that fails is tried again with back-off', async () => {
   assert.equal(w.socket.ofType('refresh_token').length, 1);
 });
 
-test('an issuer that repeats an ending token does not make a storm', async () => {
+/** A refresh that has begun with tokens of `endAt(now)`; `sent()` counts what it sent. */
+async function refreshing(endAt) {
   const time = new VirtualTime();
-  const tokens = new TokenSource({
-    getToken: () => tokenEndingAt(START_MS + 10000),
-    now: time.now,
-  });
+  const tokens = new TokenSource({ getToken: () => tokenEndingAt(endAt(time.now())), now: time.now });
   await tokens.current();
   let sent = 0;
   new TokenRefresh({
@@ -110,29 +108,21 @@ test('an issuer that repeats an ending token does not make a storm', async () =>
     send: async () => (sent += 1),
     onError: assert.fail,
   }).start(0);
+  return { time, sent: () => sent };
+}
+
+test('an issuer that repeats an ending token does not make a storm', async () => {
+  const { time, sent } = await refreshing(() => START_MS + 10000);
   await time.advance(20000);
-  assert.equal(sent, 14, 'after 5, 7.5 and 8.75 s, then once a second');
+  assert.equal(sent(), 14, 'after 5, 7.5 and 8.75 s, then once a second');
 });
 
 test('a token that ends in months is refreshed then, although no timer lasts that long', async () => {
-  const time = new VirtualTime();
-  const tokens = new TokenSource({
-    getToken: () => tokenEndingAt(time.now() + 90 * DAY_MS),
-    now: time.now,
-  });
-  await tokens.current();
-  let sent = 0;
-  new TokenRefresh({
-    tokens,
-    timers: new Timers(time),
-    random: () => 0.5,
-    send: async () => (sent += 1),
-    onError: assert.fail,
-  }).start(0);
+  const { time, sent } = await refreshing((nowMs) => nowMs + 90 * DAY_MS);
   await time.advance(90 * DAY_MS - 61000);
-  assert.equal(sent, 0);
+  assert.equal(sent(), 0);
   await time.advance(1000);
-  assert.equal(sent, 1);
+  assert.equal(sent(), 1);
 });
 
 test('reconnecting uses the token at hand while it lasts, and the refreshed one after a refresh', async () => {
