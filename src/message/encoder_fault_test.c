@@ -27,6 +27,37 @@ static int set_up(void **state)
     return 0;
 }
 
+struct trial {
+    struct encoder encoder;
+    struct broadcast broadcast;
+};
+
+/* For every allocation: when it fails nothing is made, and the next try makes it. What `make` gives is the
+ * caller's, and `check`ed. */
+static void expect_all_or_nothing(struct blob *(*make)(struct trial *trial),
+                                  void (*check)(struct blob *blob))
+{
+    size_t failed = 1;
+    for (size_t n = 1; failed > 0; n++) {
+        struct trial trial = {.broadcast = {.message = &snapshot}};
+        encoder_init(&trial.encoder);
+        alloc_fault_after(n);
+        struct blob *first = make(&trial);
+        failed = alloc_fault_off();
+        assert_int_equal(first == NULL, failed > 0);
+        if (first)
+            check(first);
+        struct blob *second = make(&trial);
+        assert_non_null(second);
+        check(second);
+        blob_drop(&first);
+        blob_drop(&second);
+        broadcast_end(&trial.broadcast);
+        encoder_free(&trial.encoder);
+        assert_true(n < 100);
+    }
+}
+
 static void expect_whole(struct blob *blob)
 {
     struct buffer expected = BUFFER_INIT;
@@ -35,68 +66,43 @@ static void expect_whole(struct blob *blob)
     buffer_free(&expected);
 }
 
+static struct blob *make_snapshot(struct trial *trial)
+{
+    return encoder_encode(&trial->encoder, native, &snapshot);
+}
+
 static void encoding_gives_all_or_nothing(void **state)
 {
     (void)state;
-    size_t failed = 1;
-    for (size_t n = 1; failed > 0; n++) {
-        struct encoder encoder;
-        encoder_init(&encoder);
-        alloc_fault_after(n);
-        struct blob *blob = encoder_encode(&encoder, native, &snapshot);
-        failed = alloc_fault_off();
-        assert_int_equal(blob == NULL, failed > 0);
-        if (blob)
-            expect_whole(blob);
-        blob_drop(&blob);
-        blob = encoder_encode(&encoder, native, &snapshot);
-        assert_non_null(blob);
-        expect_whole(blob);
-        blob_drop(&blob);
-        encoder_free(&encoder);
-        assert_true(n < 100);
-    }
+    expect_all_or_nothing(make_snapshot, expect_whole);
+}
+
+static void expect_ack(struct blob *blob)
+{
+    assert_true(blob_payload(blob).len > 0);
+}
+
+static struct blob *make_ack(struct trial *trial)
+{
+    return encoder_heartbeat_ack(&trial->encoder, native, 7);
 }
 
 static void an_ack_that_failed_is_made_by_the_next(void **state)
 {
     (void)state;
-    size_t failed = 1;
-    for (size_t n = 1; failed > 0; n++) {
-        struct encoder encoder;
-        encoder_init(&encoder);
-        alloc_fault_after(n);
-        struct blob *ack = encoder_heartbeat_ack(&encoder, native, 7);
-        failed = alloc_fault_off();
-        assert_int_equal(ack == NULL, failed > 0);
-        struct blob *again = encoder_heartbeat_ack(&encoder, native, 7);
-        assert_non_null(again);
-        blob_drop(&ack);
-        blob_drop(&again);
-        encoder_free(&encoder);
-        assert_true(n < 100);
-    }
+    expect_all_or_nothing(make_ack, expect_ack);
+}
+
+static struct blob *make_broadcast(struct trial *trial)
+{
+    struct blob *blob = broadcast_blob(&trial->broadcast, &trial->encoder, native);
+    return blob ? blob_share(blob) : NULL;
 }
 
 static void so_is_a_broadcast(void **state)
 {
     (void)state;
-    size_t failed = 1;
-    for (size_t n = 1; failed > 0; n++) {
-        struct encoder encoder;
-        struct broadcast broadcast = {.message = &snapshot};
-        encoder_init(&encoder);
-        alloc_fault_after(n);
-        struct blob *blob = broadcast_blob(&broadcast, &encoder, native);
-        failed = alloc_fault_off();
-        assert_int_equal(blob == NULL, failed > 0);
-        blob = broadcast_blob(&broadcast, &encoder, native);
-        assert_non_null(blob);
-        expect_whole(blob);
-        broadcast_end(&broadcast);
-        encoder_free(&encoder);
-        assert_true(n < 100);
-    }
+    expect_all_or_nothing(make_broadcast, expect_whole);
 }
 
 int main(void)
