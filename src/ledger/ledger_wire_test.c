@@ -108,25 +108,36 @@ static struct ledger_request *decode_request(struct slice frame, struct ledger_w
     return NULL;
 }
 
-static void test_every_field_of_a_request_arrives(void **unused)
+/* Shows a full request of every operation, and its bytes. */
+static void show_requests(void (*look)(const struct ledger_request *sent, struct buffer *frame))
 {
-    (void)unused;
     for (int operation = 0; operation < LEDGER_OPERATION_COUNT; operation++) {
         struct buffer frame = BUFFER_INIT;
-        struct ledger_wire_head head;
         struct ledger_request *sent = make(operation);
         fill_input(&sent->input);
         ledger_wire_encode_request(&frame, ID, sent);
-        struct ledger_request *got = decode_request(buffer_slice(&frame), &head);
-        assert_non_null(got);
-        assert_int_equal(head.id, ID);
-        assert_int_equal(head.operation, operation);
-        assert_true(head.wall_ms == WALL_MS);
-        assert_input(&got->input, &sent->input);
+        look(sent, &frame);
         request_free(sent);
-        request_free(got);
         buffer_free(&frame);
     }
+}
+
+static void assert_arrives(const struct ledger_request *sent, struct buffer *frame)
+{
+    struct ledger_wire_head head;
+    struct ledger_request *got = decode_request(buffer_slice(frame), &head);
+    assert_non_null(got);
+    assert_int_equal(head.id, ID);
+    assert_int_equal(head.operation, sent->operation);
+    assert_true(head.wall_ms == WALL_MS);
+    assert_input(&got->input, &sent->input);
+    request_free(got);
+}
+
+static void test_every_field_of_a_request_arrives(void **unused)
+{
+    (void)unused;
+    show_requests(assert_arrives);
 }
 
 static void expect_refused(struct ledger_request *request)
@@ -415,25 +426,23 @@ static void test_no_part_of_a_frame_is_taken_for_the_whole(void **unused)
     }
 }
 
+static void flip_each_bit(const struct ledger_request *sent, struct buffer *frame)
+{
+    (void)sent;
+    for (size_t bit = 0; bit < frame->len * 8; bit++) {
+        struct ledger_wire_head head;
+        frame->data[bit / 8] ^= (char)(1 << bit % 8);
+        struct ledger_request *got = decode_request(buffer_slice(frame), &head);
+        if (got)
+            request_free(got);
+        frame->data[bit / 8] ^= (char)(1 << bit % 8);
+    }
+}
+
 static void test_a_flipped_bit_does_no_harm(void **unused)
 {
     (void)unused;
-    for (int operation = 0; operation < LEDGER_OPERATION_COUNT; operation++) {
-        struct buffer frame = BUFFER_INIT;
-        struct ledger_wire_head head;
-        struct ledger_request *sent = make(operation);
-        fill_input(&sent->input);
-        ledger_wire_encode_request(&frame, ID, sent);
-        for (size_t bit = 0; bit < frame.len * 8; bit++) {
-            frame.data[bit / 8] ^= (char)(1 << bit % 8);
-            struct ledger_request *got = decode_request(buffer_slice(&frame), &head);
-            if (got)
-                request_free(got);
-            frame.data[bit / 8] ^= (char)(1 << bit % 8);
-        }
-        request_free(sent);
-        buffer_free(&frame);
-    }
+    show_requests(flip_each_bit);
 }
 
 static void test_another_version_is_refused(void **unused)
