@@ -199,6 +199,26 @@ bool ledger_wire_decode_input(struct ledger_request *request, struct slice body)
     return wire_end(&wire) && !request->exhausted && (parts_of(&request->input) & needed) == needed;
 }
 
+/* What askers count on beyond the bounds of each part: a profile for each user, no more messages than were
+ * asked for, a chat with its members. */
+static bool fits_question(const struct ledger_request *request)
+{
+    const struct request_input *input = &request->input;
+    const union request_outcome *outcome = &request->outcome;
+    switch (request->operation) {
+    case LEDGER_PROFILES:
+        return outcome->profiles.count == input->id_count;
+    case LEDGER_MESSAGES_AFTER:
+    case LEDGER_MESSAGES_BEFORE:
+    case LEDGER_OUTBOX_LIST:
+        return outcome->messages.count <= input->limit;
+    case LEDGER_CHAT_GET:
+        return outcome->chat.chat.members || outcome->chat.chat.member_count == 0;
+    default:
+        return true;
+    }
+}
+
 bool ledger_wire_decode_outcome(struct ledger_request *request, enum ledger_status status,
                                 struct slice body)
 {
@@ -207,5 +227,5 @@ bool ledger_wire_decode_outcome(struct ledger_request *request, enum ledger_stat
         return body.len == 0;
     struct wire wire = wire_reading(request_copy(request, body), request);
     ledger_wire_pass_outcome(&wire, request->operation, &request->outcome);
-    return wire_end(&wire) && !request->exhausted;
+    return wire_end(&wire) && !request->exhausted && fits_question(request);
 }

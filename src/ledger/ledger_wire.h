@@ -39,8 +39,8 @@ bool ledger_wire_decode_answer_head(struct slice frame, struct ledger_wire_head 
 /* Fills in the input of a request whose operation is set. False: it is malformed, or memory is short. */
 bool ledger_wire_decode_input(struct ledger_request *request, struct slice body);
 
-/* Fills in the outcome of a request that was asked; `status` is the head's. False: as above; the outcome
- * is then not fit to be given out. */
+/* Fills in the outcome of a request that was asked; `status` is the head's. False: as above, or it is no answer
+ * to this question; the outcome is then not fit to be given out. */
 bool ledger_wire_decode_outcome(struct ledger_request *request, enum ledger_status status,
                                 struct slice body);
 

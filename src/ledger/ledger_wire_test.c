@@ -249,6 +249,7 @@ static void fill_outcome(enum ledger_operation operation, union request_outcome 
         outcome->ids = (struct ledger_ids_outcome){LEDGER_OK, TWO_IDS, 2};
         break;
     case LEDGER_CHAT_CREATE:
+    case LEDGER_CHAT_GET:
         outcome->chat = (struct ledger_chat_outcome){LEDGER_OK, true, CHATS[0]};
         break;
     case LEDGER_CHATS_LIST:
@@ -294,18 +295,28 @@ static void encode_answer(enum ledger_operation operation, struct buffer *frame)
     request_free(answered);
 }
 
-/* The request the answer was decoded into; NULL when it is refused. */
-static struct ledger_request *decode_answer(enum ledger_operation operation, struct slice frame)
+/* The request the answer was decoded into; NULL when it is refused. It asked for so much. */
+static struct ledger_request *decode_answer_to(enum ledger_operation operation, size_t id_count,
+                                               uint32_t limit, struct slice frame)
 {
     struct ledger_wire_head head;
     struct slice body;
     if (!ledger_wire_decode_answer_head(frame, &head, &body))
         return NULL;
     struct ledger_request *request = make(operation);
+    request->input.ids = TWO_IDS;
+    request->input.id_count = id_count;
+    request->input.limit = limit;
     if (ledger_wire_decode_outcome(request, head.status, body))
         return request;
     request_free(request);
     return NULL;
+}
+
+/* One user, or a page. */
+static struct ledger_request *decode_answer(enum ledger_operation operation, struct slice frame)
+{
+    return decode_answer_to(operation, 1, LEDGER_PAGE_MAX, frame);
 }
 
 static struct ledger_request *carry(enum ledger_operation operation)
@@ -317,6 +328,31 @@ static struct ledger_request *carry(enum ledger_operation operation)
     buffer_free(&frame);
     assert_non_null(got);
     return got;
+}
+
+static void assert_no_answer(enum ledger_operation operation, size_t id_count, uint32_t limit)
+{
+    struct buffer frame = BUFFER_INIT;
+    encode_answer(operation, &frame);
+    assert_null(decode_answer_to(operation, id_count, limit, buffer_slice(&frame)));
+    buffer_free(&frame);
+}
+
+/* Whoever asked for two profiles reads two, and has room for no more messages than it asked for. */
+static void test_what_does_not_answer_the_question_is_refused(void **unused)
+{
+    (void)unused;
+    assert_no_answer(LEDGER_PROFILES, 0, LEDGER_PAGE_MAX);
+    assert_no_answer(LEDGER_PROFILES, 2, LEDGER_PAGE_MAX);
+    assert_no_answer(LEDGER_MESSAGES_AFTER, 1, 0);
+    request_free(carry(LEDGER_CHAT_GET));
+    struct ledger_request *answered = make(LEDGER_CHAT_GET);
+    struct buffer frame = BUFFER_INIT;
+    answered->outcome.chat = (struct ledger_chat_outcome){LEDGER_OK, false, CHATS[1]};
+    ledger_wire_encode_answer(&frame, ID, answered);
+    assert_null(decode_answer(LEDGER_CHAT_GET, buffer_slice(&frame)));
+    request_free(answered);
+    buffer_free(&frame);
 }
 
 static void test_a_chat_arrives_with_and_without_its_members(void **unused)
@@ -461,6 +497,7 @@ int main(void)
         cmocka_unit_test(test_every_field_of_a_request_arrives),
         cmocka_unit_test(test_a_request_beyond_a_bound_is_refused),
         cmocka_unit_test(test_a_request_without_what_it_needs_is_refused),
+        cmocka_unit_test(test_what_does_not_answer_the_question_is_refused),
         cmocka_unit_test(test_a_chat_arrives_with_and_without_its_members),
         cmocka_unit_test(test_messages_arrive),
         cmocka_unit_test(test_people_arrive),

@@ -53,6 +53,8 @@ static void take_answer(enum ledger_operation operation, struct slice frame)
     if (!ledger_wire_decode_answer_head(frame, &head, &body))
         return;
     struct ledger_request *request = request_make(&client, operation, NULL);
+    request->input.id_count = 1; /* what was asked for */
+    request->input.limit = LEDGER_PAGE_MAX;
     if (ledger_wire_decode_outcome(request, head.status, body)) {
         ledger_wire_encode_answer(&again, head.id, request);
         check_bytes(&again, frame);
