@@ -18,7 +18,8 @@ struct fixture {
     struct worker_loop worker;
     struct redis_client *client;
     struct redis_pubsub *pubsub;
-    struct redis_server server;
+    struct redis_server server;   /* of tests with one */
+    struct redis_server *cluster; /* of tests with many */
     unsigned messages;
     unsigned wanted;
     unsigned gaps;
@@ -28,8 +29,6 @@ struct fixture {
     char channel[64];
     char last[64];
 };
-
-static struct redis_server cluster_servers[REDIS_CLUSTER_SERVERS];
 
 static void take_message(void *arg, struct slice channel, struct slice message)
 {
@@ -115,6 +114,7 @@ static void open_single(struct fixture *fixture, const char *const *options)
 static int set_up(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
+    fixture->cluster = *state;
     *state = fixture;
     worker_loop_open(&fixture->worker);
     return 0;
@@ -272,7 +272,7 @@ static void channels_are_subscribed_where_their_slots_are(void **state)
     struct fixture *fixture = *state;
     char channel[32];
     char number[16];
-    open_pubsub(fixture, "redis-cluster://127.0.0.1", cluster_servers[1].port);
+    open_pubsub(fixture, "redis-cluster://127.0.0.1", fixture->cluster[1].port);
     subscribe_many(fixture, CHANNELS); /* before anything is known */
     settle(fixture, SOON_MS);
     assert_int_equal(fixture->subscribed, CHANNELS);
@@ -284,7 +284,7 @@ static void channels_are_subscribed_where_their_slots_are(void **state)
     await_messages(fixture, CHANNELS);
     for (int i = 0; i < REDIS_CLUSTER_MASTERS; i++) {
         char reply[REDIS_SERVER_REPLY_MAX];
-        redis_server_ask(&cluster_servers[i], reply, "PUBSUB", "SHARDCHANNELS", NULL);
+        redis_server_ask(&fixture->cluster[i], reply, "PUBSUB", "SHARDCHANNELS", NULL);
         assert_non_null(strstr(reply, "channel-"));
     }
     assert_int_equal(fixture->gaps, 0);
@@ -298,9 +298,9 @@ static void a_slot_that_moves_is_a_gap(void **state)
     char slot[8];
     unsigned number = redis_slot(SLICE("{wanderer}"));
     unsigned owner_index = number * REDIS_CLUSTER_MASTERS / REDIS_SLOTS;
-    struct redis_server *old = &cluster_servers[owner_index];
-    struct redis_server *new = &cluster_servers[(owner_index + 1) % REDIS_CLUSTER_MASTERS];
-    open_pubsub(fixture, "redis-cluster://127.0.0.1", cluster_servers[0].port);
+    struct redis_server *old = &fixture->cluster[owner_index];
+    struct redis_server *new = &fixture->cluster[(owner_index + 1) % REDIS_CLUSTER_MASTERS];
+    open_pubsub(fixture, "redis-cluster://127.0.0.1", fixture->cluster[0].port);
     subscribe(fixture, "{wanderer}1");
     subscribe(fixture, "{wanderer}2");
     subscribe(fixture, "elsewhere");
@@ -332,10 +332,10 @@ static void a_slot_that_moves_is_a_gap(void **state)
 static void a_failover_is_a_gap(void **state)
 {
     struct fixture *fixture = *state;
-    open_pubsub(fixture, "redis-cluster://127.0.0.1", cluster_servers[1].port);
+    open_pubsub(fixture, "redis-cluster://127.0.0.1", fixture->cluster[1].port);
     subscribe_many(fixture, 100);
     settle(fixture, SOON_MS);
-    redis_server_kill(&cluster_servers[0]);
+    redis_server_kill(&fixture->cluster[0]);
     int64_t start_us = clock_microseconds();
     await_gap(fixture, FAILOVER_MS);
     settle(fixture, FAILOVER_MS);
@@ -347,20 +347,6 @@ static void a_failover_is_a_gap(void **state)
         publish(fixture, channel, "x");
     }
     await_messages(fixture, 100);
-}
-
-static int start_cluster(void **state)
-{
-    (void)state;
-    redis_cluster_start(cluster_servers);
-    return 0;
-}
-
-static int stop_cluster(void **state)
-{
-    (void)state;
-    redis_cluster_stop(cluster_servers);
-    return 0;
 }
 
 #define with_fixture(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -381,5 +367,5 @@ int main(void)
         with_fixture(a_failover_is_a_gap),
     };
     return cmocka_run_group_tests(with_one, NULL, NULL) +
-           cmocka_run_group_tests(with_many, start_cluster, stop_cluster);
+           cmocka_run_group_tests(with_many, redis_cluster_set_up, redis_cluster_tear_down);
 }

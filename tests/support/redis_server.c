@@ -327,3 +327,17 @@ void redis_cluster_stop(struct redis_server servers[REDIS_CLUSTER_SERVERS])
     for (size_t i = 0; i < REDIS_CLUSTER_SERVERS; i++)
         redis_server_stop(&servers[i]);
 }
+
+int redis_cluster_set_up(void **state)
+{
+    static struct redis_server servers[REDIS_CLUSTER_SERVERS];
+    redis_cluster_start(servers);
+    *state = servers;
+    return 0;
+}
+
+int redis_cluster_tear_down(void **state)
+{
+    redis_cluster_stop(*state);
+    return 0;
+}

@@ -65,6 +65,10 @@ void redis_server_expect(const struct redis_server *server, const char *expected
 void redis_cluster_start(struct redis_server servers[REDIS_CLUSTER_SERVERS]);
 void redis_cluster_stop(struct redis_server servers[REDIS_CLUSTER_SERVERS]);
 
+/* The same for a group of cmocka, whose state is the cluster's servers. */
+int redis_cluster_set_up(void **state);
+int redis_cluster_tear_down(void **state);
+
 /* The id by which the cluster knows a server. */
 void redis_cluster_id(const struct redis_server *server, char id[REDIS_SERVER_REPLY_MAX]);
 
