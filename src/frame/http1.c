@@ -349,3 +349,18 @@ bool http1_header_has_token(const struct http1_head *head, struct slice name, st
     }
     return false;
 }
+
+struct slice http1_header_token_starting(const struct http1_head *head, struct slice name,
+                                         struct slice prefix)
+{
+    struct slice token;
+    for (size_t i = 0; i < head->header_count; i++) {
+        struct slice list = head->headers[i].value;
+        if (!http1_char_same_name(head->headers[i].name, name))
+            continue;
+        while (http1_token_next(&list, &token))
+            if (slice_starts_with(token, prefix))
+                return token;
+    }
+    return SLICE_NONE;
+}

@@ -86,6 +86,10 @@ size_t http1_header_count(const struct http1_head *head, struct slice name);
 /* Whether any field with that name lists `token`, in any case. */
 bool http1_header_has_token(const struct http1_head *head, struct slice name, struct slice token);
 
+/* The first element that begins with `prefix` in any field with that name; data is NULL when there is none. */
+struct slice http1_header_token_starting(const struct http1_head *head, struct slice name,
+                                         struct slice prefix);
+
 /* Takes the next element off a comma-separated list, without blanks around it. False at the end.
  * Empty elements are passed over. Knows no quoted strings. */
 bool http1_token_next(struct slice *list, struct slice *token);

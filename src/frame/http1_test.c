@@ -338,6 +338,8 @@ static void token_lists(void **unused)
     assert_true(http1_header_has_token(&head, SLICE("p"), SLICE("three")));
     assert_true(http1_header_has_token(&head, SLICE("p"), SLICE("one")));
     assert_false(http1_header_has_token(&head, SLICE("p"), SLICE("thre")));
+    assert_slice(http1_header_token_starting(&head, SLICE("p"), SLICE("Thr")), "Three");
+    assert_null(http1_header_token_starting(&head, SLICE("p"), SLICE("Threes")).data);
 }
 
 /* "GET /aaa... HTTP/1.1" with a target of that many bytes. */

@@ -63,7 +63,7 @@ static struct slice choose_id(struct exchange *exchange, char made[ULID_TEXT_LEN
     struct handler_context *handlers = exchange->context->handlers;
     struct slice raw = fields_find(&handlers->scratch, "chat_id");
     struct slice id = {made, ULID_TEXT_LEN};
-    if (raw.data)
+    if (raw.data && !slice_is(raw, "null"))
         return fields_string(raw, &id) && user_id_valid(id) ? id : SLICE_NONE;
     struct ulid ulid = ulid_make(handlers->loop->clock.wall_ms, handlers->random);
     ulid_write(made, &ulid);

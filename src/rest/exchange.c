@@ -191,19 +191,21 @@ bool exchange_json(struct exchange **exchange)
 
 static struct slice protocol_token(const struct exchange *exchange)
 {
-    struct slice list = http1_header(&exchange->head, SLICE("Sec-WebSocket-Protocol"));
-    struct slice item;
-    while (http1_token_next(&list, &item))
-        if (slice_starts_with(item, SLICE("bearer.")))
-            return slice_after(item, 7);
-    return SLICE_NONE;
+    struct slice prefix = SLICE("bearer.");
+    struct slice item =
+        http1_header_token_starting(&exchange->head, SLICE("Sec-WebSocket-Protocol"), prefix);
+    return item.data ? slice_after(item, prefix.len) : SLICE_NONE;
 }
 
 struct slice exchange_token(const struct exchange *exchange)
 {
     struct slice header = http1_header(&exchange->head, SLICE("Authorization"));
-    if (header.len > 7 && strncasecmp(header.data, "bearer ", 7) == 0)
-        return slice_after(header, 7);
+    if (header.len > 7 && strncasecmp(header.data, "bearer ", 7) == 0) {
+        header = slice_after(header, 7);
+        while (slice_starts_with(header, SLICE(" ")))
+            header = slice_after(header, 1);
+        return header;
+    }
     struct slice query = http1_query_find(exchange->head.target.query, SLICE("access_token"));
     return query.data ? query : protocol_token(exchange);
 }

@@ -21,6 +21,7 @@ enum { FRIENDS_PAGE = 1000, FRIENDS_LOOK_MAX = 250 };
 struct filter {
     bool by_status;
     enum presence_status status;
+    bool by_call;
     bool in_call;
 };
 
@@ -54,7 +55,7 @@ static void give_up(struct listing *listing)
 static bool passes(const struct filter *filter, const struct presence *presence)
 {
     return (!filter->by_status || presence->status == filter->status) &&
-           (!filter->in_call || presence->in_call);
+           (!filter->by_call || presence->in_call == filter->in_call);
 }
 
 static void finish(struct listing *listing)
@@ -164,17 +165,20 @@ static bool read_filter(const struct exchange *exchange, struct filter *filter)
         (!exchange_query(exchange, SLICE("status"), text, sizeof(text), &value) ||
          !presence_status_parse(value, &filter->status)))
         return false;
-    if (!http1_query_find(query, SLICE("in_call")).data)
+    filter->by_call = http1_query_find(query, SLICE("in_call")).data != NULL;
+    if (!filter->by_call)
         return true;
-    filter->in_call = exchange_query(exchange, SLICE("in_call"), text, sizeof(text), &value) &&
-                      slice_is(value, "true");
-    return filter->in_call;
+    if (!exchange_query(exchange, SLICE("in_call"), text, sizeof(text), &value))
+        return false;
+    filter->in_call = slice_is(value, "true");
+    return filter->in_call || slice_is(value, "false");
 }
 
 static bool needs_online(const struct filter *filter)
 {
-    return filter->in_call || (filter->by_status && (filter->status == PRESENCE_ONLINE ||
-                                                     filter->status == PRESENCE_AWAY));
+    return (filter->by_call && filter->in_call) ||
+           (filter->by_status &&
+            (filter->status == PRESENCE_ONLINE || filter->status == PRESENCE_AWAY));
 }
 
 void rest_friends_get(struct exchange *exchange)
@@ -184,7 +188,7 @@ void rest_friends_get(struct exchange *exchange)
     if (!listing || !read_filter(exchange, &listing->filter)) {
         exchange_error(&exchange, listing ? 400 : 503,
                        listing ? ERROR_INVALID_MESSAGE : ERROR_SERVICE_UNAVAILABLE,
-                       "status is online, away, offline or unknown, and in_call is true");
+                       "status is online, away, offline or unknown, and in_call is true or false");
         free(listing);
         return;
     }

@@ -50,6 +50,13 @@ static struct exchange *make_exchange(struct http_session *session)
     return exchange;
 }
 
+static enum error_code code_of(unsigned status)
+{
+    return status == 413   ? ERROR_MESSAGE_TOO_LARGE
+           : status == 503 ? ERROR_SERVICE_UNAVAILABLE
+                           : ERROR_INVALID_MESSAGE;
+}
+
 static void refuse(struct http_session *session, unsigned status, const char *text)
 {
     metrics_count(session->context->handlers->metrics, METRIC_PROTOCOL_ERRORS);
@@ -59,7 +66,7 @@ static void refuse(struct http_session *session, unsigned status, const char *te
         return;
     }
     session->close_after = true;
-    exchange_error(&exchange, status, ERROR_INVALID_MESSAGE, text);
+    exchange_error(&exchange, status, code_of(status), text);
 }
 
 void http_session_answered(struct http_session *session, bool close_after)
@@ -88,7 +95,8 @@ static void read_body(struct http_session *session)
     buffer_consume(&session->in, session->in.len - input.len);
     if (event == HTTP1_BODY_ERROR)
         refuse(session, exchange->body_decoder.error_status,
-               "the request's body is not acceptable");
+               exchange->body_decoder.error_status == 413 ? "the request's body is too large"
+                                                          : "the request's body is not acceptable");
     else if (exchange->body.failed)
         refuse(session, 503, "out of memory");
     else if (event == HTTP1_BODY_END)

@@ -2,6 +2,8 @@
 #include "presence/look.h"
 #include "rest/router_table.h"
 
+#include <string.h>
+
 static void looked_at_one(void *arg, bool ok, const struct presence *presences, size_t count)
 {
     struct exchange *exchange = arg;
@@ -48,20 +50,27 @@ void rest_presence_one(struct exchange *exchange)
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is no user id");
 }
 
-/* The parts between commas, each decoded where it stands: an escaped comma belongs to an id. */
+/* The list's end is moved to where the decoded text ends. */
+static bool decode(struct slice *text)
+{
+    return http1_query_decode(*text, (char *)text->data, &text->len);
+}
+
+/* The parts between commas, decoded where they stand. An escaped comma belongs to an id, unless there is no
+ * other: many clients escape the list as a whole. */
 static bool split_users(struct exchange *exchange, struct slice *users, size_t max, size_t *count)
 {
-    struct slice raw = http1_query_find(exchange->head.target.query, SLICE("users"));
+    struct slice list = http1_query_find(exchange->head.target.query, SLICE("users"));
+    bool escaped_as_whole = list.data && !memchr(list.data, ',', list.len);
     *count = 0;
-    while (raw.data) {
-        struct slice part;
-        raw = slice_split(raw, ',', &part);
-        size_t len;
-        if (*count == max || !http1_query_decode(part, (char *)part.data, &len))
+    if (escaped_as_whole && !decode(&list))
+        return false;
+    while (list.data) {
+        struct slice user;
+        list = slice_split(list, ',', &user);
+        if (*count == max || (!escaped_as_whole && !decode(&user)) || !user_id_valid(user))
             return false;
-        users[*count] = (struct slice){part.data, len};
-        if (!user_id_valid(users[(*count)++]))
-            return false;
+        users[(*count)++] = user;
     }
     return *count > 0;
 }

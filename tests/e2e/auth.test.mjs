@@ -91,6 +91,18 @@ test('a token is given as header, as query, or as subprotocol', async () => {
   assert.equal(byProtocol.socket.protocol, 'rollcall.v1');
 });
 
+test('a header may have more blanks, and a list more than one field', async () => {
+  const token = await server.token('ann');
+  const answer = async (...headers) => {
+    const socket = rawConnect(server);
+    socket.send(request('GET', '/v1/ws', [...HANDSHAKE, ...headers]));
+    return (await socket.response()).status;
+  };
+  assert.equal(await answer(`Authorization: bearer   ${token}`), 101);
+  const protocols = ['rollcall.v1', `bearer.${token}`].map((name) => `Sec-WebSocket-Protocol: ${name}`);
+  assert.equal(await answer(...protocols), 101);
+});
+
 test('the subprotocol is named only to those who named it, and the token never', async () => {
   const token = await server.token('ann');
   const answer = async (protocols) => {

@@ -62,10 +62,12 @@ test('an id in use by other members is refused', async () => {
 });
 
 test('without an id one is made', async () => {
-  const { status, body } = await post('alice', { members: ['bob'] });
-  assert.equal(status, 201);
-  assert.match(body.chat_id, /^[0-9A-HJKMNP-TV-Z]{26}$/);
-  assert.deepEqual((await get('bob', `/v1/chats/${body.chat_id}`)).body, body);
+  for (const none of [{}, { chat_id: null }]) {
+    const { status, body } = await post('alice', { ...none, members: ['bob'] });
+    assert.equal(status, 201);
+    assert.match(body.chat_id, /^[0-9A-HJKMNP-TV-Z]{26}$/);
+    assert.deepEqual((await get('bob', `/v1/chats/${body.chat_id}`)).body, body);
+  }
 });
 
 test('one may be alone in a chat', async () => {

@@ -336,6 +336,7 @@ test('the list of friends is filtered and paged', async () => {
   assert.deepEqual(await ids('?status=unknown'), [dave]);
   assert.deepEqual(await ids('?status=offline'), others.slice(3));
   assert.deepEqual(await ids('?in_call=true'), []);
+  assert.deepEqual(await ids('?in_call=false'), others);
   const pages = [];
   for (let after, more = true; more; ) {
     const query = `?limit=2${after === undefined ? '' : `&after=${after}`}`;

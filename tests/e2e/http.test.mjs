@@ -286,7 +286,8 @@ test('404 and 405 are errors as all others, and 405 says what is allowed', async
 test('a body over the limit is refused with 413, announced or not', async () => {
   const announced = rawConnect(server);
   announced.send(lines(POST, HOST, 'Content-Length: 65537'));
-  assert.equal((await announced.response()).status, 413);
+  const { status, body } = await announced.response();
+  assert.deepEqual([status, JSON.parse(body).error.code], [413, 'MESSAGE_TOO_LARGE']);
   await announced.end();
 
   const chunked = rawConnect(server);

@@ -330,6 +330,17 @@ test('REST finds users with odd ids, one and many', async () => {
   );
 });
 
+test('a list of users may be escaped as a whole', async () => {
+  await everybodySees('escaped-a', 'escaped-b');
+  const query = new URLSearchParams({ users: 'escaped-a,escaped-b' });
+  assert.match(query.toString(), /%2C/);
+  const { body } = await rest(server, 'GET', `/v1/presence?${query}`, { user: 'rester' });
+  assert.deepEqual(
+    body.presences.map(({ user_id: id }) => id),
+    ['escaped-a', 'escaped-b'],
+  );
+});
+
 test('REST refuses ids that cannot be', async () => {
   for (const path of [
     `/v1/presence/${'x'.repeat(129)}`,
