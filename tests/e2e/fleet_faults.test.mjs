@@ -224,6 +224,27 @@ describe('Redis that forgets', { concurrency: 2 }, () => {
     await assertRegisteredAgain(world, BACKENDS.standalone.key);
     await assertUndisturbed(world);
   });
+
+  test('calls nobody gone who only has to be registered again', async (t) => {
+    const { redis, servers, alice } = await setUp(t);
+    await alice.ask({ type: 'open_chat', chat_id: 'talk' });
+    const [before] = await alice.query('bob');
+    await redis.kill();
+    for (const server of servers) await eventually(async () => !(await isReady(server)), 'it is noticed', NOTICED_MS);
+    alice.messages.length = 0;
+    await redis.start();
+    const seen = [before];
+    await eventually(async () => {
+      seen.push(...(await alice.query('bob')));
+      return !seen.at(-1).stale && seen.at(-1).version > before.version;
+    }, 'bob is registered again');
+    const { presences } = await alice.next('chat_snapshot');
+    seen.push(presences.find(({ user_id: user }) => user === 'bob'));
+    for (const [index, { status, version }] of seen.entries()) {
+      assert.equal(status, 'online');
+      assert.ok(index === 0 || version >= seen[index - 1].version, `version ${version} is not less than before`);
+    }
+  });
 });
 
 describe('Redis that some reach', { concurrency: 3 }, () => {
