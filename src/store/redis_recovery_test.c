@@ -254,11 +254,9 @@ static void freeing_answers_what_is_taken(void **state)
 static void out_of_reach_there_is_nothing_to_recover(void **state)
 {
     struct redis_fleet *fleet = *state;
-    if (fleet->cluster)
-        skip();
     struct recovery_store *store = make(fleet, 0);
     struct answers answers = {0};
-    redis_server_kill(&fleet->servers[0]);
+    redis_fleet_kill(fleet);
     park(store);
     append(store, 11, "eleven");
     take(store, &answers);

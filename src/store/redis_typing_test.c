@@ -228,8 +228,7 @@ static void out_of_reach_is_unavailable(void **state)
     struct redis_fleet *fleet = *state;
     struct typing_store *store = make(fleet, 0, NULL);
     struct answers answers = {0};
-    for (size_t i = 0; i < (fleet->cluster ? REDIS_CLUSTER_SERVERS : 1); i++)
-        redis_server_kill(&fleet->servers[i]);
+    redis_fleet_kill(fleet);
     struct ulid conn_id = {{1}};
     typing_store_start(store, SLICE("chat"), SLICE("alice"), &conn_id, take, &answers);
     typing_store_read(store, SLICE("chat"), 10, take_users, &answers);

@@ -139,3 +139,36 @@ const char *redis_fleet_ask(struct redis_fleet *fleet, struct slice key, struct 
     assert_true(worker_loop_until(&fleet->worker, nothing_awaited, fleet, PATIENCE_MS));
     return text;
 }
+
+static size_t masters(const struct redis_fleet *fleet)
+{
+    return fleet->cluster ? REDIS_CLUSTER_MASTERS : 1;
+}
+
+struct slice redis_fleet_find(const struct redis_fleet *fleet, const char *pattern,
+                              char out[REDIS_SERVER_REPLY_MAX])
+{
+    out[0] = '\0';
+    for (size_t i = 0; i < masters(fleet) && !out[0]; i++)
+        redis_server_ask(&fleet->servers[i], out, "KEYS", pattern, NULL);
+    assert_true(strlen(out) > 1);
+    return (struct slice){out, strlen(out) - 1}; /* a space stands behind each */
+}
+
+size_t redis_fleet_count(const struct redis_fleet *fleet, const char *expected, const char *command,
+                         const char *one, const char *two, const char *three)
+{
+    char reply[REDIS_SERVER_REPLY_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < masters(fleet); i++) {
+        redis_server_ask(&fleet->servers[i], reply, command, one, two, three, NULL);
+        count += strcmp(reply, expected) == 0;
+    }
+    return count;
+}
+
+void redis_fleet_kill(struct redis_fleet *fleet)
+{
+    for (size_t i = 0; i < (fleet->cluster ? REDIS_CLUSTER_SERVERS : 1); i++)
+        redis_server_kill(&fleet->servers[i]);
+}

@@ -48,4 +48,15 @@ void redis_fleet_settle(struct redis_fleet *fleet, int rounds);
 /* Sends a command to the master that has the key; the reply as redis_server_ask() gives it. */
 const char *redis_fleet_ask(struct redis_fleet *fleet, struct slice key, struct redis_words words);
 
+/* The name of the one key that fits the pattern, on whatever master; it must be there. */
+struct slice redis_fleet_find(const struct redis_fleet *fleet, const char *pattern,
+                              char out[REDIS_SERVER_REPLY_MAX]);
+
+/* Asks every master, past the clients, and counts those who reply so. */
+size_t redis_fleet_count(const struct redis_fleet *fleet, const char *expected, const char *command,
+                         const char *one, const char *two, const char *three);
+
+/* Kills every server. */
+void redis_fleet_kill(struct redis_fleet *fleet);
+
 #endif
