@@ -65,10 +65,20 @@ void resync_topic(struct presence_plane *plane, struct topic *topic)
     metrics_count(plane->metrics, METRIC_BUS_GAPS);
 }
 
+/* Everybody who has the chat open is to be shown it anew, who were shown it a moment ago too. */
+static void make_due(struct topic *topic)
+{
+    for (uint32_t i = 0; i < topic->count; i++)
+        topic->subscriptions[i]->due = topic->subscriptions[i]->view == CHAT_VIEW_OPEN;
+}
+
 static void note_gap(struct presence_plane *plane, struct topic *topic)
 {
-    if (is_healed(topic) && was_read(topic))
-        resync_topic(plane, topic);
+    if (!is_healed(topic) || !was_read(topic))
+        return;
+    if (!is_presence(topic))
+        make_due(topic);
+    resync_topic(plane, topic);
 }
 
 static void visit(struct table_node *node, void *arg)
@@ -230,35 +240,47 @@ static void heal_users(struct presence_plane *plane)
 
 /* ---- chats ---- */
 
-static void refresh_chat(struct presence_plane *plane, struct topic *topic, struct slice chat_id)
+/* Takes up to `max` of those who are due; the topic stays in line while there are more. */
+static size_t take_due(struct topic *topic, struct endpoint **out, size_t max)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < topic->count; i++) {
+        struct subscription *held = topic->subscriptions[i];
+        if (!held->due)
+            continue;
+        if (count == max)
+            return count;
+        held->due = false;
+        out[count++] = held->endpoint;
+    }
+    list_remove(&topic->stale);
+    return count;
+}
+
+/* The topic may be gone after the first of them is told, so its name is kept. */
+static size_t refresh_chat(struct presence_plane *plane, struct topic *topic, struct slice chat_id,
+                           size_t max)
 {
     char id[CHAT_ID_BYTES_MAX];
     struct endpoint *endpoints[RESYNC_CHATS_PER_RUN];
-    size_t count = 0;
     memcpy(id, chat_id.data, chat_id.len);
-    for (uint32_t i = 0; i < topic->count && count < RESYNC_CHATS_PER_RUN; i++)
-        if (topic->subscriptions[i]->view == CHAT_VIEW_OPEN)
-            endpoints[count++] = topic->subscriptions[i]->endpoint;
-    for (size_t i = 0; i < count; i++)
+    size_t count = take_due(topic, endpoints, max);
+    for (size_t i = 0; i < count && plane->resync.refresh_chat; i++)
         plane->resync.refresh_chat(endpoints[i], (struct slice){id, chat_id.len});
+    return count;
 }
 
-/* Each chat's people are told in one go, as long as the run has room for some of them. */
 static void refresh_chats(struct presence_plane *plane)
 {
     struct list *topics = &plane->resync.topics;
     struct list *at = topics->next;
-    size_t done = 0;
-    while (at != topics && done < RESYNC_CHATS_PER_RUN) {
+    size_t left = RESYNC_CHATS_PER_RUN;
+    while (at != topics && left > 0) {
         struct topic *topic = CONTAINER_OF(at, struct topic, stale);
         struct slice chat_id;
         at = at->next;
-        if (chat_topic_parse(name_of(topic), &chat_id) != CHAT_TOPIC_PRESENCE)
-            continue;
-        list_remove(&topic->stale);
-        done += topic->count;
-        if (plane->resync.refresh_chat)
-            refresh_chat(plane, topic, chat_id);
+        if (chat_topic_parse(name_of(topic), &chat_id) == CHAT_TOPIC_PRESENCE)
+            left -= refresh_chat(plane, topic, chat_id, left);
     }
 }
 

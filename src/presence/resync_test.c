@@ -2,6 +2,7 @@
 #include "presence/resync.h"
 
 #include "base/container.h"
+#include "presence/chat.h"
 #include "presence/presence_event.h"
 #include "presence/subscription.h"
 #include "support/client.h"
@@ -269,6 +270,30 @@ static void a_late_snapshot_is_set_right(void **unused)
 
 /* ---- chats and contacts ---- */
 
+/* However many have it open, some of them a run. */
+static void a_chat_of_many_is_shown_anew_to_all_of_them(void **unused)
+{
+    (void)unused;
+    static struct endpoint crowd[CROWD];
+    struct router *router = world.handlers->router;
+    for (unsigned i = 0; i < CROWD; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "crowd%u", i);
+        assert_true(router_attach(router, &crowd[i], slice_of(name)));
+        router_subscribe(router, &crowd[i], SLICE("chat:team:presence"))->view = CHAT_VIEW_OPEN;
+    }
+    resync_gap(world.presence, SLICE("chat:team:presence"));
+    resync_run(world.presence);
+    assert_int_equal(shown_count, RESYNC_CHATS_PER_RUN);
+    resync_gap(world.presence, SLICE("chat:team:presence")); /* again: for all of them */
+    world_advance(&world, HEAL_MS);
+    assert_int_equal(shown_count, RESYNC_CHATS_PER_RUN + CROWD);
+    world_advance(&world, HEAL_MS);
+    assert_int_equal(shown_count, RESYNC_CHATS_PER_RUN + CROWD);
+    for (unsigned i = 0; i < CROWD; i++)
+        router_detach(router, &crowd[i]);
+}
+
 static void an_open_chat_is_shown_anew(void **unused)
 {
     (void)unused;
@@ -330,6 +355,7 @@ int main(void)
         IN_WORLD(nothing_old_is_told_after_something_new),
         IN_WORLD(a_late_snapshot_is_set_right),
         IN_WORLD(an_open_chat_is_shown_anew),
+        IN_WORLD(a_chat_of_many_is_shown_anew_to_all_of_them),
         IN_WORLD(contacts_that_changed_meanwhile_are_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

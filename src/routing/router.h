@@ -67,7 +67,7 @@ struct subscription {
     struct subscription *next; /* of the same endpoint */
     uint32_t index;            /* in topic->subscriptions */
     uint8_t view;
-    bool due; /* the plane that owns the topic set the view anew; the holder is yet to be told */
+    bool due; /* the plane that owns the topic has yet to tell the holder how things stand */
     uint8_t told;    /* what the holder knows, in a byte of that plane's; 0: nothing */
     int64_t version; /* and the version of it */
 };
