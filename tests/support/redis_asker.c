@@ -18,11 +18,6 @@ static void changed(struct redis_listener *listener, bool available)
     asker->told_unavailable += !available;
 }
 
-static void moved(struct redis_listener *listener)
-{
-    CONTAINER_OF(listener, struct redis_asker, listener)->told_moved++;
-}
-
 int redis_asker_set_up(void **state)
 {
     struct redis_asker *asker = calloc(1, sizeof(*asker));
@@ -46,7 +41,7 @@ int redis_asker_tear_down(void **state)
 void redis_asker_open(struct redis_asker *asker, const char *place, uint16_t port)
 {
     asker->client = worker_loop_redis(&asker->worker, place, port);
-    asker->listener = (struct redis_listener){.changed = changed, .moved = moved};
+    asker->listener = (struct redis_listener){.changed = changed};
     redis_listen(asker->client, &asker->listener);
 }
 

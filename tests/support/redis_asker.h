@@ -25,7 +25,6 @@ struct redis_asker {
     bool wanted;
     unsigned told_available;
     unsigned told_unavailable;
-    unsigned told_moved;
     unsigned asked;
     unsigned answered;
     unsigned without_reply;
