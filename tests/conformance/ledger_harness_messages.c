@@ -1,0 +1,123 @@
+/* Messages and what becomes of them. */
+#include "conformance/ledger_harness_inside.h"
+
+#include <stdio.h>
+
+static void write_append(void *arg, const struct ledger_append_outcome *outcome)
+{
+    if (harness_begin(arg, outcome->status))
+        harness_add(arg, " %llu %.*s%s%s%s", (unsigned long long)outcome->sequence,
+                    SLICE_FORMAT(outcome->message_id), outcome->duplicate ? " duplicate" : "",
+                    outcome->body_differs ? " differs" : "",
+                    outcome->published ? " published" : "");
+}
+
+static void write_messages(void *arg, const struct ledger_messages_outcome *outcome)
+{
+    if (!harness_begin(arg, outcome->status))
+        return;
+    for (size_t i = 0; i < outcome->count; i++) {
+        const struct ledger_message *message = &outcome->messages[i];
+        harness_add(arg, " %.*s#%llu:%.*s:%.*s", SLICE_FORMAT(message->chat),
+                    (unsigned long long)message->sequence, SLICE_FORMAT(message->sender),
+                    SLICE_FORMAT(message->body));
+    }
+    harness_add(arg, "%s /%llu", outcome->has_more ? " more" : "",
+                (unsigned long long)outcome->latest_sequence);
+}
+
+static void write_dead_letters(void *arg, const struct ledger_dead_letters_outcome *outcome)
+{
+    if (!harness_begin(arg, outcome->status))
+        return;
+    for (size_t i = 0; i < outcome->count; i++)
+        harness_add(arg, " %.*s#%llu:%.*s", SLICE_FORMAT(outcome->letters[i].chat),
+                    (unsigned long long)outcome->letters[i].sequence,
+                    SLICE_FORMAT(outcome->letters[i].reason));
+}
+
+static void write_repair(void *arg, const struct ledger_repair_outcome *outcome)
+{
+    if (harness_begin(arg, outcome->status))
+        harness_add(arg, "%s%s %llu/%llu", outcome->needed ? " needed" : "",
+                    outcome->counter_missing ? " missing" : "",
+                    (unsigned long long)outcome->counter,
+                    (unsigned long long)outcome->highest_sequence);
+}
+
+/* ---- asking ---- */
+
+const char *harness_send(struct harness *harness, const char *chat, const char *sender,
+                         const char *client_id, const char *body)
+{
+    char message_id[64];
+    int len = snprintf(message_id, sizeof(message_id), "m-%s", client_id);
+    ledger_message_append(&harness->client, slice_of(chat), slice_of(sender), slice_of(client_id),
+                          (struct slice){message_id, (size_t)len}, slice_of(body), write_append,
+                          harness);
+    return harness_line(harness);
+}
+
+const char *harness_after(struct harness *harness, const char *chat, const char *viewer,
+                          uint64_t sequence, uint32_t limit)
+{
+    ledger_messages_after(&harness->client, slice_of(chat), slice_of(viewer), sequence, limit,
+                          write_messages, harness);
+    return harness_line(harness);
+}
+
+const char *harness_before(struct harness *harness, const char *chat, const char *viewer,
+                           uint64_t sequence, uint32_t limit)
+{
+    ledger_messages_before(&harness->client, slice_of(chat), slice_of(viewer), sequence, limit,
+                           write_messages, harness);
+    return harness_line(harness);
+}
+
+const char *harness_cursor(struct harness *harness, const char *chat, const char *user,
+                           const char *device, uint64_t sequence)
+{
+    ledger_cursor_put(&harness->client, slice_of(chat), slice_of(user), slice_of(device), sequence,
+                      harness_write_change, harness);
+    return harness_line(harness);
+}
+
+const char *harness_outbox(struct harness *harness, uint32_t limit)
+{
+    ledger_outbox_list(&harness->client, limit, write_messages, harness);
+    return harness_line(harness);
+}
+
+const char *harness_published(struct harness *harness, const char *chat, uint64_t sequence)
+{
+    struct ledger_position position = {slice_of(chat), sequence};
+    ledger_outbox_remove(&harness->client, &position, 1, harness_write_change, harness);
+    return harness_line(harness);
+}
+
+const char *harness_bury(struct harness *harness, const char *chat, uint64_t sequence,
+                         const char *reason)
+{
+    ledger_dead_letter_put(&harness->client, slice_of(chat), sequence, slice_of(reason),
+                           harness_write_change, harness);
+    return harness_line(harness);
+}
+
+const char *harness_buried(struct harness *harness)
+{
+    ledger_dead_letters_list(&harness->client, 0, write_dead_letters, harness);
+    return harness_line(harness);
+}
+
+const char *harness_replay(struct harness *harness, const char *chat, uint64_t sequence)
+{
+    ledger_dead_letter_replay(&harness->client, slice_of(chat), sequence, harness_write_change,
+                              harness);
+    return harness_line(harness);
+}
+
+const char *harness_repair(struct harness *harness, const char *chat, bool apply)
+{
+    ledger_chat_repair(&harness->client, slice_of(chat), apply, write_repair, harness);
+    return harness_line(harness);
+}

@@ -1,0 +1,204 @@
+/* Users, contacts and blocks. */
+#include "conformance/ledger_harness_inside.h"
+
+#include <string.h>
+
+static void write_ids(void *arg, const struct ledger_ids_outcome *outcome)
+{
+    if (!harness_begin(arg, outcome->status))
+        return;
+    for (size_t i = 0; i < outcome->count; i++)
+        harness_add(arg, " %.*s", SLICE_FORMAT(outcome->ids[i]));
+}
+
+static const char *const visibilities[] = {"contacts", "everyone", "nobody"};
+
+static void write_settings(void *arg, const struct ledger_settings_outcome *outcome)
+{
+    if (harness_begin(arg, outcome->status))
+        harness_add(arg, " %s %s was %s %s", visibilities[outcome->settings.presence],
+                    visibilities[outcome->settings.last_seen],
+                    visibilities[outcome->previous.presence],
+                    visibilities[outcome->previous.last_seen]);
+}
+
+static void add_list(void *arg, const char *name, struct ledger_id_list list)
+{
+    harness_add(arg, " %s:", name);
+    for (size_t i = 0; i < list.count; i++)
+        harness_add(arg, "%s%.*s", i ? "," : "", SLICE_FORMAT(list.ids[i]));
+}
+
+static void write_circle(void *arg, const struct ledger_circle_outcome *outcome)
+{
+    if (!harness_begin(arg, outcome->status))
+        return;
+    harness_add(arg, " %s %s", visibilities[outcome->settings.presence],
+                visibilities[outcome->settings.last_seen]);
+    add_list(arg, "contacts", outcome->contacts);
+    add_list(arg, "blocked", outcome->blocked);
+    add_list(arg, "chats", outcome->chats);
+}
+
+static void write_profiles(void *arg, const struct ledger_profiles_outcome *outcome)
+{
+    if (!harness_begin(arg, outcome->status))
+        return;
+    for (size_t i = 0; i < outcome->count; i++) {
+        const struct ledger_profile *profile = &outcome->profiles[i];
+        harness_add(
+            arg, " %.*s/%s/%s%s%s%s@%lldv%llu", SLICE_FORMAT(profile->user),
+            visibilities[profile->settings.presence], visibilities[profile->settings.last_seen],
+            profile->are_contacts ? "/contact" : "", profile->blocked_by_viewer ? "/blocks" : "",
+            profile->blocked_by_target ? "/blocked" : "", (long long)profile->last_seen_ms,
+            (unsigned long long)profile->presence_version);
+    }
+}
+
+static void write_contact(void *arg, const struct ledger_contact_outcome *outcome)
+{
+    static const char *const results[] = {"requested", "pending",  "accepted",
+                                          "already",   "declined", "withdrawn"};
+    if (!harness_begin(arg, outcome->status))
+        return;
+    const struct ledger_contact_request *request = &outcome->request;
+    harness_add(arg, " %s", results[outcome->result]);
+    if (request->id.len)
+        harness_add(arg, " %.*s", SLICE_FORMAT(request->id));
+    harness_add(arg, " %.*s>%.*s%s", SLICE_FORMAT(request->from), SLICE_FORMAT(request->to),
+                outcome->tell_other_side ? " tell" : "");
+}
+
+static void write_requests(void *arg, const struct ledger_contact_requests_outcome *outcome)
+{
+    if (!harness_begin(arg, outcome->status))
+        return;
+    for (size_t i = 0; i < outcome->count; i++) {
+        const struct ledger_contact_request *request = &outcome->requests[i];
+        harness_add(arg, " %.*s:%.*s>%.*s", SLICE_FORMAT(request->id), SLICE_FORMAT(request->from),
+                    SLICE_FORMAT(request->to));
+    }
+    harness_add(arg, "%s", outcome->has_more ? " more" : "");
+}
+
+static void write_block(void *arg, const struct ledger_block_outcome *outcome)
+{
+    if (harness_begin(arg, outcome->status))
+        harness_add(arg, "%s%s", outcome->changed ? " changed" : "",
+                    outcome->contact_removed ? " parted" : "");
+}
+
+/* ---- asking ---- */
+
+const char *harness_settings(struct harness *harness, const char *user)
+{
+    ledger_settings_get(&harness->client, slice_of(user), write_settings, harness);
+    return harness_line(harness);
+}
+
+static const enum ledger_visibility *visibility(const char *name, enum ledger_visibility *value)
+{
+    for (unsigned i = 0; name && i < 3; i++)
+        if (strcmp(visibilities[i], name) == 0)
+            *value = (enum ledger_visibility)i;
+    return name ? value : NULL;
+}
+
+const char *harness_set(struct harness *harness, const char *user, const char *presence,
+                        const char *last_seen)
+{
+    enum ledger_visibility values[2] = {0};
+    ledger_settings_put(&harness->client, slice_of(user), visibility(presence, &values[0]),
+                        visibility(last_seen, &values[1]), write_settings, harness);
+    return harness_line(harness);
+}
+
+const char *harness_profiles(struct harness *harness, const char *viewer, const char *targets)
+{
+    struct slice ids[16];
+    size_t count = harness_split(targets, ids, 16);
+    ledger_profiles(&harness->client, slice_of(viewer), ids, count, write_profiles, harness);
+    return harness_line(harness);
+}
+
+const char *harness_seen(struct harness *harness, const char *user, int64_t last_seen_ms,
+                         uint64_t version)
+{
+    struct ledger_last_seen seen = {slice_of(user), last_seen_ms, version};
+    ledger_last_seen_put(&harness->client, &seen, 1, harness_write_change, harness);
+    return harness_line(harness);
+}
+
+const char *harness_ask(struct harness *harness, const char *id, const char *from, const char *to)
+{
+    ledger_contact_request_create(&harness->client, slice_of(id), slice_of(from), slice_of(to),
+                                  write_contact, harness);
+    return harness_line(harness);
+}
+
+const char *harness_accept(struct harness *harness, const char *user, const char *id)
+{
+    ledger_contact_request_accept(&harness->client, slice_of(user), slice_of(id), write_contact,
+                                  harness);
+    return harness_line(harness);
+}
+
+const char *harness_decline(struct harness *harness, const char *user, const char *id)
+{
+    ledger_contact_request_decline(&harness->client, slice_of(user), slice_of(id), write_contact,
+                                   harness);
+    return harness_line(harness);
+}
+
+const char *harness_withdraw(struct harness *harness, const char *user, const char *id)
+{
+    ledger_contact_request_withdraw(&harness->client, slice_of(user), slice_of(id), write_contact,
+                                    harness);
+    return harness_line(harness);
+}
+
+const char *harness_requests(struct harness *harness, const char *user,
+                             enum ledger_direction direction, const char *after, uint32_t limit)
+{
+    ledger_contact_requests_list(&harness->client, slice_of(user), direction, slice_of(after),
+                                 limit, write_requests, harness);
+    return harness_line(harness);
+}
+
+const char *harness_contacts(struct harness *harness, const char *user)
+{
+    ledger_contacts_list(&harness->client, slice_of(user), write_ids, harness);
+    return harness_line(harness);
+}
+
+const char *harness_circle(struct harness *harness, const char *user, uint32_t chats_max)
+{
+    ledger_circle(&harness->client, slice_of(user), chats_max, write_circle, harness);
+    return harness_line(harness);
+}
+
+const char *harness_remove(struct harness *harness, const char *user, const char *peer)
+{
+    ledger_contact_remove(&harness->client, slice_of(user), slice_of(peer), harness_write_change,
+                          harness);
+    return harness_line(harness);
+}
+
+const char *harness_block(struct harness *harness, const char *user, const char *peer)
+{
+    ledger_block_put(&harness->client, slice_of(user), slice_of(peer), write_block, harness);
+    return harness_line(harness);
+}
+
+const char *harness_unblock(struct harness *harness, const char *user, const char *peer)
+{
+    ledger_block_delete(&harness->client, slice_of(user), slice_of(peer), harness_write_change,
+                        harness);
+    return harness_line(harness);
+}
+
+const char *harness_blocks(struct harness *harness, const char *user)
+{
+    ledger_blocks_list(&harness->client, slice_of(user), write_ids, harness);
+    return harness_line(harness);
+}
