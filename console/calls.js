@@ -121,6 +121,7 @@ export class Calls {
     if (!this.live) return;
     const ours = call.callId === null && [push.from, push.to].includes(call.peer);
     if (!ours && !this.#isCurrent(push.call_id)) return;
+    if (call.state === 'incoming') return; // on another device; that it is over here comes next
     call.callId = push.call_id;
     if (call.state === 'active') this.#confirm();
     else this.#activate(call, push.from === this.#me);

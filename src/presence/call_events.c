@@ -28,11 +28,27 @@ void call_events_ring(struct delivery *delivery, const struct call *call)
     delivery_send(delivery, &call->callee.user_id, 1, &message, NULL);
 }
 
+static void send_device(struct delivery *delivery, const struct call_device *device,
+                        const struct message *message)
+{
+    delivery_send_device(delivery, device->user_id, device->device_id, message);
+}
+
 static void tell_device(struct delivery *delivery, const struct call_device *device,
                         enum message_type type, const struct call *call)
 {
     struct message message = call_events_message(type, call);
-    delivery_send_device(delivery, device->user_id, device->device_id, &message);
+    send_device(delivery, device, &message);
+}
+
+/* The peer hears what was done; so do the doer's other devices, for which the call ends with it. */
+static void tell_done(struct delivery *delivery, const struct call *call,
+                      const struct message *done, const struct message *ended,
+                      const struct ulid *doing)
+{
+    send_device(delivery, &call->caller, done);
+    delivery_send(delivery, &call->callee.user_id, 1, done, doing);
+    delivery_send(delivery, &call->callee.user_id, 1, ended, doing);
 }
 
 void call_events_tell(struct delivery *delivery, const struct call *call,
@@ -50,17 +66,18 @@ void call_events_tell(struct delivery *delivery, const struct call *call,
 void call_events_answered(struct delivery *delivery, const struct call *call,
                           const struct ulid *answering)
 {
+    struct message accepted = call_events_message(MESSAGE_CALL_ACCEPTED, call);
     struct message elsewhere = ended_message(call, CALL_REASON_ANSWERED_ELSEWHERE);
-    tell_device(delivery, &call->caller, MESSAGE_CALL_ACCEPTED, call);
-    delivery_send(delivery, &call->callee.user_id, 1, &elsewhere, answering);
+    tell_done(delivery, call, &accepted, &elsewhere, answering);
 }
 
 void call_events_rejected(struct delivery *delivery, const struct call *call,
                           const struct ulid *rejecting)
 {
     struct message ended = ended_message(call, call->reason);
-    tell_device(delivery, &call->caller, MESSAGE_CALL_REJECTED, call);
-    delivery_send(delivery, &call->callee.user_id, 1, &ended, rejecting);
+    struct message rejected = ended;
+    rejected.type = MESSAGE_CALL_REJECTED;
+    tell_done(delivery, call, &rejected, &ended, rejecting);
 }
 
 void call_events_ended(struct delivery *delivery, const struct call *call,

@@ -2,10 +2,10 @@
  * What the devices of the two sides hear of a call, wherever they are connected.
  *
  *   it rings         call_incoming   all devices of the callee
- *   it is answered   call_accepted   the caller's device
- *                    call_ended      the callee's other devices (answered_elsewhere)
- *   it is rejected   call_rejected   the caller's device
- *                    call_ended      the callee's other devices (rejected)
+ *   it is answered   call_accepted   the caller's device and the callee's other devices
+ *                    call_ended      then the callee's other devices (answered_elsewhere)
+ *   it is rejected   call_rejected   the caller's device and the callee's other devices
+ *                    call_ended      then the callee's other devices (rejected)
  *   it ends          call_ended      all devices of both, but the one that ended it
  *   a signal         call_signal     the other side's device; before there is one, all the callee's
  *

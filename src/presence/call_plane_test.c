@@ -94,7 +94,7 @@ static void a_call_is_rejected(void **state)
     struct cast *cast = *state;
     ring(cast);
     assert_true(call_world_reject(cast->bob_other, "c"));
-    expect_heard(cast->alice, "call_rejected");
+    expect_heard(cast->alice, "call_rejected rejected");
     expect_heard(cast->bob, "call_ended rejected");
     expect_quiet(cast);
 }

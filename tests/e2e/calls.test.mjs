@@ -83,7 +83,8 @@ async function ring(scene) {
 async function talk(scene) {
   const callId = await ring(scene);
   await expectOk(scene.bob, { type: 'call_accept', call_id: callId });
-  assert.equal((await scene.alice.next('call_accepted')).call_id, callId);
+  for (const device of [scene.alice, scene.bobOther])
+    assert.equal((await device.next('call_accepted')).call_id, callId);
   await expectEnded(scene.bobOther, callId, 'answered_elsewhere');
   return callId;
 }
@@ -132,7 +133,10 @@ test('reject, cancel and no answer', async () => {
   const scene = await pair();
   let callId = await ring(scene);
   await expectOk(scene.bobOther, { type: 'call_reject', call_id: callId });
-  assert.equal((await scene.alice.next('call_rejected')).call_id, callId);
+  for (const device of [scene.alice, scene.bob]) {
+    const { call_id: id, reason } = await device.next('call_rejected');
+    assert.deepEqual([id, reason], [callId, 'rejected']);
+  }
   await expectEnded(scene.bob, callId, 'rejected');
 
   callId = await ring(scene);
@@ -238,7 +242,7 @@ test('signals pass between the two devices in the call, up to 32 KB, as they are
   scene.bob.send(signal('early'));
   assert.equal((await scene.alice.next('call_signal')).from, scene.names.bob);
   await expectOk(scene.bob, { type: 'call_accept', call_id: callId });
-  await scene.alice.next('call_accepted');
+  for (const device of [scene.alice, scene.bobOther]) await device.next('call_accepted');
   const large = 'x'.repeat(32 * 1024);
   scene.alice.send(signal(large));
   assert.equal((await scene.bob.next('call_signal')).data, large);
