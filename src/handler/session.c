@@ -388,7 +388,8 @@ void session_detach(struct session *session)
     struct handler_context *context = session->context;
     request_orphan_all(session);
     chat_leave(context->chats, &session->endpoint);
-    metrics_add(context->metrics, METRIC_SUBSCRIPTIONS, -session->endpoint.subscription_count);
+    metrics_add(context->metrics, METRIC_SUBSCRIPTIONS,
+                -(int64_t)session->endpoint.subscription_count);
     metrics_add(context->metrics, METRIC_CONNECTIONS_ACTIVE, -1);
     metrics_count(context->metrics, METRIC_CONNECTIONS_CLOSED);
     context->session_count--;

@@ -32,7 +32,7 @@ struct session {
     int64_t active_at_ms;
     int64_t lifetime_ends_at_ms;
     int64_t renew_at_ms;
-    uint16_t request_count;
+    uint32_t request_count;
     bool idle;
     uint8_t device_len;
     char device[];

@@ -40,7 +40,7 @@ static void update_gauge(struct presence_plane *plane, int64_t amount)
 static bool add_one(struct presence_plane *plane, struct endpoint *endpoint, struct slice user_id)
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
-    uint16_t before = endpoint->subscription_count;
+    uint32_t before = endpoint->subscription_count;
     struct subscription *held =
         router_subscribe(plane->router, endpoint, presence_topic(name, user_id));
     if (held && endpoint->subscription_count > before)
@@ -51,11 +51,11 @@ static bool add_one(struct presence_plane *plane, struct endpoint *endpoint, str
 bool subscription_add(struct presence_plane *plane, struct endpoint *endpoint,
                       const struct slice *users, size_t count)
 {
-    uint16_t before = endpoint->subscription_count;
+    uint32_t before = endpoint->subscription_count;
     bool added = true;
     for (size_t i = 0; i < count && added; i++)
         added = add_one(plane, endpoint, users[i]);
-    update_gauge(plane, endpoint->subscription_count - before);
+    update_gauge(plane, (int64_t)(endpoint->subscription_count - before));
     return added;
 }
 

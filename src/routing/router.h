@@ -46,7 +46,7 @@ struct endpoint {
     struct subscription *subscriptions;
     struct typing_notice *typing_notices; /* where this device types; presence/typing.h keeps it */
     struct recent *recent;                /* what several roads may bring; NULL until one does */
-    uint16_t subscription_count;
+    uint32_t subscription_count;
     bool
         hears_roads; /* is told besides what is new of a contact, and in a room (presence/road.h) */
 };
@@ -67,7 +67,7 @@ struct subscription {
     struct subscription *next; /* of the same endpoint */
     uint32_t index;            /* in topic->subscriptions */
     uint8_t view;
-    bool due; /* the plane that owns the topic has yet to tell the holder how things stand */
+    bool due;        /* the plane that owns the topic has yet to tell the holder how things stand */
     uint8_t told;    /* what the holder knows, in a byte of that plane's; 0: nothing */
     int64_t version; /* and the version of it */
 };
