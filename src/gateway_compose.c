@@ -8,6 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static bool compose_streams(struct gateway *gateway)
+{
+    return stream_set_init(&gateway->streams, &gateway->loop) &&
+           (!gateway->parts.config->gateway.io_uring || stream_set_use_batches(&gateway->streams));
+}
+
 static void compose_identity(struct gateway *gateway)
 {
     const char *node_id = gateway->parts.config->gateway.node_id;
@@ -203,7 +209,7 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
     compose_identity(gateway);
     compose_verifier(gateway);
     if (!loop_init(&gateway->loop) || !mailbox_init(&gateway->mailbox, &gateway->loop, gateway) ||
-        !stream_set_init(&gateway->streams, &gateway->loop) || !compose_ports(gateway) ||
+        !compose_streams(gateway) || !compose_ports(gateway) ||
         !router_init(&gateway->router, parts->hash_seed, gateway->bus, &gateway->encoder,
                      session_deliver) ||
         !last_seen_init(&gateway->last_seen, &gateway->ledger, parts->hash_seed) ||

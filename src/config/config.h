@@ -89,9 +89,10 @@ struct config_circuit_breaker {
 };
 
 struct config_gateway {
-    const char *listen;       /* HOST:PORT or [V6]:PORT; see config/address.h */
-    const char *node_id;      /* never empty */
-    uint32_t workers;         /* 0: one per core */
+    const char *listen;  /* HOST:PORT or [V6]:PORT; see config/address.h */
+    const char *node_id; /* never empty */
+    uint32_t workers;    /* 0: one per core */
+    bool io_uring;
     uint32_t max_connections; /* of the process; 0: as many as file descriptors allow */
     size_t max_frame_bytes;
     int64_t max_lifetime_ms; /* 0: no bound */

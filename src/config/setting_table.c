@@ -80,6 +80,8 @@ static const struct setting table[] = {
          "Name of this process in the fleet; with several workers each adds its number. Empty is host name and process id."),
     COUNT(gateway.workers, "0", 0, 256,
           "Worker threads, each a gateway of its own; 0 is one per core."),
+    BOOL(gateway.io_uring, "true",
+         "Send to many connections in one system call, where the kernel offers io_uring."),
     COUNT(gateway.max_connections, "0", 0, COUNT_MAX,
           "Connections the process holds at most; 0 is what the file descriptor limit allows."),
     BYTES(gateway.max_frame_bytes, "65536", 128, 1 << 30,

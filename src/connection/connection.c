@@ -251,7 +251,7 @@ static void ended(struct stream *stream)
 
 static size_t gather(struct stream *stream, struct iovec *out, size_t max)
 {
-    return outbound_gather(&connection_of(stream)->outbound, out, max, stream->tls != NULL);
+    return outbound_gather(&connection_of(stream)->outbound, out, max, true);
 }
 
 static bool sent(struct stream *stream, size_t bytes)
@@ -280,6 +280,7 @@ static void closed(struct stream *stream)
 }
 
 static const struct stream_owner STREAM_OWNER = {
+    .batched = true,
     .received = received,
     .ended = ended,
     .gather = gather,

@@ -68,7 +68,7 @@ bool outbound_holds(struct outbound *outbound, uint64_t key);
 uint32_t outbound_percent(const struct outbound *outbound, const struct outbound_limits *limits);
 
 /* Names up to `max` pieces to send. With `pin` none of these will be superseded before outbound_sent():
- * a transport that must repeat a write with the same bytes asks for that. */
+ * a transport asks for that which says later how much went, or must repeat a write with the same bytes. */
 size_t outbound_gather(struct outbound *outbound, struct iovec *out, size_t max, bool pin);
 
 /* The first that waits, borrowed; NULL: none. */

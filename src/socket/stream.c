@@ -1,6 +1,7 @@
 #include "socket/stream.h"
 
 #include "base/container.h"
+#include "socket/send_batch.h"
 #include "socket/tls.h"
 
 #include <errno.h>
@@ -92,6 +93,30 @@ static size_t total_bytes(const struct iovec *pieces, size_t count)
     return total;
 }
 
+static bool can_write(const struct stream *stream)
+{
+    return !stream->closing && stream->want_write && stream->writable && !stream->failed &&
+           !stream->in_batch;
+}
+
+/* What came of a write: the bytes that went, or an errno below 0. */
+static void wrote(struct stream *stream, size_t wanted, ssize_t went)
+{
+    if (went >= 0) {
+        stream->want_write = stream->owner->sent(stream, (size_t)went);
+        if ((size_t)went < wanted && !stream->tls)
+            stream->writable = false;
+    } else if (went == -EAGAIN || went == -EWOULDBLOCK) {
+        stream->writable = false;
+        if (stream->owner->batched && !stream->tls) /* which has to be given the same bytes again */
+            stream->owner->sent(stream, 0);
+    } else if (went != -EINTR) {
+        stream->failed = true;
+        stream->want_write = false;
+        end(stream, (int)-went);
+    }
+}
+
 /* One call a turn: a stream with more than one call's worth goes on in the next. */
 static void write_some(struct stream *stream)
 {
@@ -103,16 +128,50 @@ static void write_some(struct stream *stream)
     }
     size_t wanted = total_bytes(pieces, count);
     ssize_t went = transmit(stream, pieces, count);
-    if (went >= 0) {
-        stream->want_write = stream->owner->sent(stream, (size_t)went);
-        if ((size_t)went < wanted && !stream->tls)
-            stream->writable = false;
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        stream->writable = false;
-    } else if (errno != EINTR) {
-        stream->failed = true;
-        stream->want_write = false;
-        end(stream, errno);
+    wrote(stream, wanted, went < 0 ? -errno : went);
+}
+
+/* ---- the writes of many streams in one call ---- */
+
+struct writes {
+    size_t count;
+    struct stream *streams[SEND_BATCH_MAX];
+    struct send sends[SEND_BATCH_MAX];
+};
+
+static void join(struct writes *writes, struct stream *stream)
+{
+    struct iovec pieces[2];
+    if (stream->owner->gather(stream, pieces, 2) != 1)
+        return; /* it sends for itself */
+    stream->in_batch = true;
+    writes->streams[writes->count] = stream;
+    writes->sends[writes->count++] = (struct send){
+        .fd = stream->source.fd, .data = pieces[0].iov_base, .len = pieces[0].iov_len};
+}
+
+/* Takes streams from the list until there are enough for a call; what is left of the list. */
+static struct stream *collect(struct writes *writes, struct stream *stream)
+{
+    for (writes->count = 0; stream && writes->count < SEND_BATCH_MAX; stream = stream->next_pending)
+        if (stream->owner->batched && !stream->tls && can_write(stream))
+            join(writes, stream);
+    return stream;
+}
+
+/* No stream is freed by it, nor does it leave the list it is on. */
+static void write_in_batches(struct stream_set *set, struct stream *pending)
+{
+    struct writes writes;
+    while (pending) {
+        pending = collect(&writes, pending);
+        send_batch_run(set->batch, writes.sends, writes.count);
+        for (size_t i = 0; i < writes.count; i++) {
+            struct stream *stream = writes.streams[i];
+            stream->in_batch = false;
+            if (!stream->closing)
+                wrote(stream, writes.sends[i].len, writes.sends[i].went);
+        }
     }
 }
 
@@ -132,7 +191,7 @@ static void finish_close(struct stream *stream)
 
 static void handle_pending(struct stream *stream)
 {
-    if (!stream->closing && stream->want_write && stream->writable && !stream->failed)
+    if (can_write(stream))
         write_some(stream);
     if (!stream->closing && stream->readable && !stream->ended && !stream->paused)
         read_some(stream);
@@ -140,7 +199,7 @@ static void handle_pending(struct stream *stream)
         /* `closed` frees the stream, so it must be on no list by then */
         if (!stream->on_pending)
             finish_close(stream);
-    } else if (stream->want_write && stream->writable && !stream->failed) {
+    } else if (can_write(stream)) {
         put_on_pending(stream);
     }
 }
@@ -150,6 +209,8 @@ static void run_pending(struct loop_task *task)
     struct stream_set *set = CONTAINER_OF(task, struct stream_set, task);
     struct stream *stream = set->pending;
     set->pending = NULL;
+    if (set->batch)
+        write_in_batches(set, stream);
     while (stream) {
         struct stream *next = stream->next_pending;
         stream->on_pending = false;
@@ -181,8 +242,15 @@ bool stream_set_init(struct stream_set *set, struct loop *loop)
     return set->pack != NULL;
 }
 
+bool stream_set_use_batches(struct stream_set *set)
+{
+    set->batch = send_batch_make();
+    return set->batch != NULL;
+}
+
 void stream_set_free(struct stream_set *set)
 {
+    send_batch_free(&set->batch);
     free(set->pack);
     set->pack = NULL;
 }
@@ -253,7 +321,7 @@ void stream_want_write(struct stream *stream)
 
 void stream_flush(struct stream *stream)
 {
-    if (!stream->closing && stream->want_write && stream->writable && !stream->failed)
+    if (can_write(stream))
         write_some(stream);
 }
 

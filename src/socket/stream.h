@@ -6,6 +6,7 @@
  *   writing: the owner has something → stream_want_write() → at the end of the turn the owner's
  *            `gather` names what is pending as an iovec, one system call sends it, `sent` says how
  *            much went. What the socket does not take waits until it is writable again.
+ *            Streams of a `batched` owner share that call (send_batch.h) where each has one piece.
  *
  * So all that a turn produced for a connection leaves in one call, and an idle stream holds no buffer
  * at all (TLS gives its record buffers back as well).
@@ -30,6 +31,7 @@
 enum { STREAM_READS_PER_TURN = 4, STREAM_IOVECS_MAX = 64, STREAM_PACK_BYTES = 16 * 1024 };
 
 struct stream;
+struct send_batch;
 struct tls_session;
 
 struct stream_owner {
@@ -38,6 +40,9 @@ struct stream_owner {
     size_t (*gather)(struct stream *stream, struct iovec *out, size_t max);
     bool (*sent)(struct stream *stream, size_t bytes); /* true: more is pending */
     void (*closed)(struct stream *stream);
+    /* Other streams' callbacks may run between `gather` and `sent`: what was gathered stays as it is until
+     * then. `sent` comes also when nothing went, with 0. */
+    bool batched;
 };
 
 /* The streams of one loop: those that have something to write, to read on, or to be closed. */
@@ -45,7 +50,8 @@ struct stream_set {
     struct loop *loop;
     struct stream *pending;
     struct loop_task task;
-    char *pack; /* STREAM_PACK_BYTES for TLS, which takes one piece at a time */
+    char *pack;               /* STREAM_PACK_BYTES for TLS, which takes one piece at a time */
+    struct send_batch *batch; /* NULL: each stream sends for itself */
 };
 
 struct stream {
@@ -61,13 +67,17 @@ struct stream {
     bool want_write : 1;
     bool ended : 1;
     bool closing : 1;
-    bool failed : 1; /* nothing more can be sent */
-    bool paused : 1; /* the owner does not want bytes for now */
-    int error;       /* errno of what ended it; 0: the peer's orderly end */
+    bool failed : 1;   /* nothing more can be sent */
+    bool paused : 1;   /* the owner does not want bytes for now */
+    bool in_batch : 1; /* what was gathered is with the kernel, or `sent` not told yet */
+    int error;         /* errno of what ended it; 0: the peer's orderly end */
 };
 
 bool stream_set_init(struct stream_set *set, struct loop *loop);
 void stream_set_free(struct stream_set *set);
+
+/* Lets batched owners' streams share calls. False: no memory. */
+bool stream_set_use_batches(struct stream_set *set);
 
 /* Takes the descriptor. `tls` (taken too) may be NULL. False, with errno, leaves both the caller's. */
 bool stream_open(struct stream *stream, struct stream_set *set, const struct stream_owner *owner,
