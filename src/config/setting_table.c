@@ -181,7 +181,7 @@ static const struct setting table[] = {
 
     SECONDS(call.ring_timeout, "30", SHORTEST_MS, YEAR_MS,
             "Time a call rings before it ends with the reason timeout."),
-    SECONDS(call.reconnect_grace, "5", 0, YEAR_MS,
+    SECONDS(call.reconnect_grace, "2", 0, YEAR_MS,
             "Time a party that lost its connection has to come back before the call ends."),
     COUNT(call.history_max, "100", 0, CONFIG_CALL_HISTORY_MAX,
           "Ended calls kept per user."),
