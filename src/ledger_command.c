@@ -169,16 +169,5 @@ static int run(const struct config *config)
 
 int ledger_command(int argc, char **argv)
 {
-    struct config config;
-    switch (serve_options_parse_ledger(argc, argv, &config)) {
-    case SERVE_EXIT_OK:
-        return 0;
-    case SERVE_EXIT_ERROR:
-        return SERVE_EXIT_STATUS_USAGE;
-    case SERVE_RUN:
-        break;
-    }
-    int status = run(&config);
-    config_free(&config);
-    return status;
+    return serve_options_run(argc, argv, run);
 }

@@ -1,6 +1,5 @@
 /* Arguments: which command, and nothing else. */
 #include "check_command.h"
-#include "config/config.h"
 #include "dead_letters_command.h"
 #include "ledger_command.h"
 #include "repair_command.h"
@@ -13,18 +12,7 @@
 
 static int serve(int argc, char **argv)
 {
-    struct config config;
-    switch (serve_options_parse(argc, argv, &config)) {
-    case SERVE_EXIT_OK:
-        return 0;
-    case SERVE_EXIT_ERROR:
-        return SERVE_EXIT_STATUS_USAGE;
-    case SERVE_RUN:
-        break;
-    }
-    int status = server_run(&config);
-    config_free(&config);
-    return status;
+    return serve_options_run(argc, argv, server_run);
 }
 
 static int help(int argc, char **argv)

@@ -265,8 +265,8 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-enum serve_action serve_options_parse_in(const struct serve_surroundings *surroundings, int argc,
-                                         char **argv, struct config *out)
+enum serve_action serve_options_parse(const struct serve_surroundings *surroundings, int argc,
+                                      char **argv, struct config *out)
 {
     assert(argc > 0);
     struct command_line line = {.command = find_command(argv[0]),
@@ -297,23 +297,22 @@ static void write_default_node_id(char out[NODE_ID_BYTES])
     snprintf(out, NODE_ID_BYTES, "%s-%ld", host[0] ? host : "rollcall", (long)getpid());
 }
 
-static enum serve_action parse_in_process(const char *command, int argc, char **argv,
-                                          struct config *out)
+int serve_options_run(int argc, char **argv, int (*run)(const struct config *config))
 {
     char node_id[NODE_ID_BYTES];
-    write_default_node_id(node_id);
+    struct config config;
     struct serve_surroundings surroundings = {
         .out = stdout, .err = stderr, .environment = environ, .default_node_id = node_id};
-    assert(argc > 0 && strcmp(argv[0], command) == 0);
-    return serve_options_parse_in(&surroundings, argc, argv, out);
-}
-
-enum serve_action serve_options_parse(int argc, char **argv, struct config *out)
-{
-    return parse_in_process("serve", argc, argv, out);
-}
-
-enum serve_action serve_options_parse_ledger(int argc, char **argv, struct config *out)
-{
-    return parse_in_process("ledger", argc, argv, out);
+    write_default_node_id(node_id);
+    switch (serve_options_parse(&surroundings, argc, argv, &config)) {
+    case SERVE_EXIT_OK:
+        return 0;
+    case SERVE_EXIT_ERROR:
+        return SERVE_EXIT_STATUS_USAGE;
+    case SERVE_RUN:
+        break;
+    }
+    int status = run(&config);
+    config_free(&config);
+    return status;
 }

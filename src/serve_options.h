@@ -2,8 +2,8 @@
  * The command line of the two commands that run a server, `rollcall serve` and `rollcall ledger`.
  *
  * Every flag stands for a setting, so this only turns arguments into what config_load() reads. It
- * prints what there is to print (help, the effective configuration, errors, warnings), and tells
- * the caller whether to go on.
+ * prints what there is to print (help, the effective configuration, errors, warnings), and goes on
+ * only where there is a server to run.
  */
 #ifndef ROLLCALL_SERVE_OPTIONS_H
 #define ROLLCALL_SERVE_OPTIONS_H
@@ -26,17 +26,14 @@ struct serve_surroundings {
     const char *default_node_id;
 };
 
-/* Parses the arguments of `rollcall serve`: argv[0] is the command's name. Takes surroundings from
- * the process; the default node id is made of host name and process id, so that two gateways never
- * share one by accident. */
-enum serve_action serve_options_parse(int argc, char **argv, struct config *out);
+/* Parses the arguments: argv[0] is the command's name, "serve" or "ledger". */
+enum serve_action serve_options_parse(const struct serve_surroundings *surroundings, int argc,
+                                      char **argv, struct config *out);
 
-/* The same for `rollcall ledger`. */
-enum serve_action serve_options_parse_ledger(int argc, char **argv, struct config *out);
-
-/* As the first two, in given surroundings; argv[0] is "serve" or "ledger". */
-enum serve_action serve_options_parse_in(const struct serve_surroundings *surroundings, int argc,
-                                         char **argv, struct config *out);
+/* The command itself: parses in the surroundings of the process and, unless that was all there is to do, runs
+ * with what is configured. Returns the exit status. The default node id is made of host name and process id, so
+ * that two gateways never share one by accident. */
+int serve_options_run(int argc, char **argv, int (*run)(const struct config *config));
 
 /* What `rollcall --help` prints: every command in a few lines. */
 void serve_options_write_usage(FILE *out);

@@ -31,7 +31,7 @@ static struct run run_with(const char *words, char *const *environment)
                                               .err = open_memstream(&run.err, &err_len),
                                               .environment = environment,
                                               .default_node_id = "host-1"};
-    run.action = serve_options_parse_in(&surroundings, argc, argv, &run.config);
+    run.action = serve_options_parse(&surroundings, argc, argv, &run.config);
     fclose(surroundings.out);
     fclose(surroundings.err);
     free(line);
