@@ -1,0 +1,169 @@
+/* Tokens that somebody else made: other algorithms, other keys, headers that say too much. */
+#include "auth/jwt.h"
+
+#include "auth/jwt_testing.h"
+#include "auth/key_testing.h"
+#include "base/base64url.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+#include <openssl/hmac.h>
+
+/* The classic: the RSA public key, which everybody has, as the secret of an HMAC. */
+static void refuses_hmac_with_the_public_key(void **state)
+{
+    struct jwt_testing *fixture = *state;
+    static const char *const headers[] = {
+        "{\"alg\":\"HS256\",\"kid\":\"rsa\"}",
+        "{\"alg\":\"HS256\"}",
+        "{\"alg\":\"RS256\",\"kid\":\"rsa\"}",
+    };
+    struct buffer pem = BUFFER_INIT;
+    key_testing_public_pem(fixture->pkey[JWT_TESTING_RSA_2048], &pem);
+    for (size_t i = 0; i < 3; i++) {
+        struct buffer token = BUFFER_INIT;
+        unsigned char mac[32];
+        base64url_encode(&token, headers[i], strlen(headers[i]));
+        buffer_append_byte(&token, '.');
+        base64url_encode(&token, JWT_TESTING_CLAIMS, strlen(JWT_TESTING_CLAIMS));
+        assert_non_null(HMAC(EVP_sha256(), pem.data, (int)pem.len, (unsigned char *)token.data,
+                             token.len, mac, NULL));
+        buffer_append_byte(&token, '.');
+        base64url_encode(&token, mac, sizeof(mac));
+        assert_int_equal(jwt_testing_verify(fixture, &token),
+                         i < 2 ? JWT_WRONG_ALGORITHM : JWT_BAD_SIGNATURE);
+    }
+    buffer_free(&pem);
+}
+
+static void refuses_every_other_algorithm(void **state)
+{
+    struct jwt_testing *fixture = *state;
+    static const char *const names[] = {"none",  "None",  "NONE",  "nOnE",  "",       "HS256",
+                                        "RS384", "PS256", "ES384", "rs256", "RS256 ", "ES256K"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct buffer header = BUFFER_INIT;
+        buffer_printf(&header, "{\"alg\":\"%s\",\"kid\":\"rsa\"}", names[i]);
+        buffer_append_byte(&header, '\0');
+        struct buffer token = jwt_testing_sign(fixture->signer[JWT_TESTING_RSA_2048], header.data,
+                                               JWT_TESTING_CLAIMS);
+        assert_int_equal(jwt_testing_verify(fixture, &token), JWT_WRONG_ALGORITHM);
+        buffer_free(&header);
+    }
+}
+
+static void refuses_an_unsigned_token(void **state)
+{
+    struct jwt_testing *fixture = *state;
+    struct buffer token = jwt_testing_sign(fixture->signer[JWT_TESTING_RSA_2048],
+                                           "{\"alg\":\"none\"}", JWT_TESTING_CLAIMS);
+    token.len = (size_t)((char *)memrchr(token.data, '.', token.len) - token.data) + 1;
+    assert_int_equal(jwt_testing_verify_with(fixture->keys, buffer_slice(&token)), JWT_MALFORMED);
+    token.len--;
+    assert_int_equal(jwt_testing_verify(fixture, &token), JWT_MALFORMED);
+}
+
+/* Every signer claims every algorithm under every name; only its own may pass. */
+static void binds_the_algorithm_to_the_key(void **state)
+{
+    struct jwt_testing *fixture = *state;
+    for (int signer = 0; signer < JWT_TESTING_KINDS; signer++) {
+        for (int algorithm = 0; algorithm < JWT_TESTING_KINDS; algorithm++) {
+            for (int kid = 0; kid < JWT_TESTING_KINDS; kid++) {
+                struct buffer header = BUFFER_INIT;
+                buffer_printf(&header, "{\"alg\":\"%s\",\"kid\":\"%s\"}",
+                              jwt_testing_algorithms[algorithm], jwt_testing_kids[kid]);
+                buffer_append_byte(&header, '\0');
+                struct buffer token =
+                    jwt_testing_sign(fixture->signer[signer], header.data, JWT_TESTING_CLAIMS);
+                enum jwt_result expected = algorithm != kid ? JWT_WRONG_ALGORITHM
+                                           : signer != kid  ? JWT_BAD_SIGNATURE
+                                                            : JWT_OK;
+                assert_int_equal(jwt_testing_verify(fixture, &token), expected);
+                buffer_free(&header);
+            }
+        }
+    }
+}
+
+static void refuses_unknown_and_injected_kids(void **state)
+{
+    struct jwt_testing *fixture = *state;
+    static const char *const headers[] = {
+        "{\"alg\":\"RS256\",\"kid\":\"other\"}",
+        "{\"alg\":\"RS256\",\"kid\":\"\"}",
+        "{\"alg\":\"RS256\",\"kid\":\"rsa\\u0000\"}",
+        "{\"alg\":\"RS256\",\"kid\":\"../../../../dev/null\"}",
+        "{\"alg\":\"RS256\",\"kid\":\"' OR '1'='1\"}",
+        "{\"alg\":\"RS256\",\"kid\":\"rsa|p256\"}",
+    };
+    for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+        struct buffer token =
+            jwt_testing_sign(fixture->signer[JWT_TESTING_RSA_2048], headers[i], JWT_TESTING_CLAIMS);
+        assert_int_equal(jwt_testing_verify(fixture, &token), JWT_UNKNOWN_KEY);
+    }
+}
+
+/* A key the attacker brings along in the header is not looked at. */
+static void ignores_keys_in_the_header(void **state)
+{
+    struct jwt_testing *fixture = *state;
+    EVP_PKEY *own = key_testing_p256();
+    struct jwt_signer *signer = key_testing_signer(own, "p256");
+    struct buffer header = BUFFER_INIT;
+    buffer_append_text(&header, "{\"alg\":\"ES256\",\"kid\":\"p256\",\"jwk\":");
+    key_testing_jwk(own, "p256", "", &header);
+    buffer_append_text(&header, "}");
+    buffer_append_byte(&header, '\0');
+    struct buffer token = jwt_testing_sign(signer, header.data, JWT_TESTING_CLAIMS);
+    assert_int_equal(jwt_testing_verify(fixture, &token), JWT_BAD_SIGNATURE);
+    buffer_free(&header);
+    jwt_signer_free(&signer);
+    EVP_PKEY_free(own);
+}
+
+static void refuses_bad_headers(void **state)
+{
+    struct jwt_testing *fixture = *state;
+    static const struct {
+        const char *header;
+        enum jwt_result expected;
+    } cases[] = {
+        {"{\"alg\":\"RS256\",\"crit\":[\"exp\"]}", JWT_CRITICAL_EXTENSION},
+        {"{\"alg\":\"RS256\",\"b64\":false,\"crit\":[\"b64\"]}", JWT_CRITICAL_EXTENSION},
+        {"{\"alg\":\"RS256\",\"crit\":null}", JWT_CRITICAL_EXTENSION},
+        {"{\"alg\":\"RS256\",\"alg\":\"RS256\"}", JWT_BAD_HEADER},
+        {"{\"alg\":\"none\",\"alg\":\"RS256\"}", JWT_BAD_HEADER},
+        {"{\"alg\":\"RS256\",\"kid\":\"x\",\"kid\":\"rsa\"}", JWT_BAD_HEADER},
+        {"{\"kid\":\"rsa\"}", JWT_BAD_HEADER},
+        {"{\"alg\":[\"RS256\"]}", JWT_BAD_HEADER},
+        {"{\"alg\":\"RS256\",\"kid\":7}", JWT_BAD_HEADER},
+        {"{\"alg\":\"RS256\"} x", JWT_BAD_HEADER},
+        {"{\"alg\":\"RS256\",}", JWT_BAD_HEADER},
+        {"[\"RS256\"]", JWT_BAD_HEADER},
+        {"RS256", JWT_BAD_HEADER},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct buffer token = jwt_testing_sign(fixture->signer[JWT_TESTING_RSA_2048],
+                                               cases[i].header, JWT_TESTING_CLAIMS);
+        assert_int_equal(jwt_testing_verify(fixture, &token), cases[i].expected);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refuses_hmac_with_the_public_key),
+        cmocka_unit_test(refuses_every_other_algorithm),
+        cmocka_unit_test(refuses_an_unsigned_token),
+        cmocka_unit_test(binds_the_algorithm_to_the_key),
+        cmocka_unit_test(refuses_unknown_and_injected_kids),
+        cmocka_unit_test(ignores_keys_in_the_header),
+        cmocka_unit_test(refuses_bad_headers),
+    };
+    return cmocka_run_group_tests(tests, jwt_testing_set_up, jwt_testing_tear_down);
+}
