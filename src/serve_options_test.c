@@ -145,8 +145,9 @@ static void mistakes_are_told(void **state)
                                                "\"many\"; expected an integer from 0 to 256\n");
     expect_error("serve --dev --config /nonexistent/x.yaml",
                  "rollcall: /nonexistent/x.yaml: cannot be opened: No such file or directory\n");
-    expect_error("serve --dev --set presence.idle=1",
-                 "rollcall: --set: there is no setting \"presence.idle\"\n");
+    expect_error(
+        "serve --dev --set presence.idle=1",
+        "rollcall: --set: there is no setting \"presence.idle\"; expected one that rollcall serve --config-reference lists\n");
 }
 
 static void oddities_are_warned_of(void **state)
@@ -195,6 +196,8 @@ static void help_names_what_a_command_has(void **state)
     end_run(&run);
     run = run_with("serve --help", NULL);
     assert_non_null(strstr(run.out, "--jwt-keys"));
+    assert_non_null(strstr(run.out, "--peers HOST:PORT,..."));
+    assert_non_null(strstr(run.out, "redis-cluster://"));
     assert_null(strstr(run.out, "--config-reference"));
     end_run(&run);
 }

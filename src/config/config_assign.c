@@ -78,6 +78,8 @@ bool config_fail_unknown(struct config_error *error, const struct config_place *
         buffer_append_text(&text, "; did you mean ");
         write_name_at(&text, place, nearest);
         buffer_append_text(&text, "?");
+    } else {
+        buffer_append_text(&text, "; expected one that rollcall serve --config-reference lists");
     }
     return finish(error, &text);
 }

@@ -1,6 +1,9 @@
 /* The YAML file: what it may look like, and that every error names the right line. */
 #include "config/config_testing.h"
 
+#define NO_SETTING(name)                                                                           \
+    "there is no setting \"" name "\"; expected one that rollcall serve --config-reference lists"
+
 static void nested_and_dotted_names_are_the_same(void **state)
 {
     (void)state;
@@ -123,12 +126,10 @@ static void unknown_names_suggest_known_ones(void **state)
     expect_file_refused("heartbeat_timeout_seconds: 1\n",
                         "rollcall.yaml:1: there is no setting \"heartbeat_timeout_seconds\"; did "
                         "you mean gateway.timeouts.heartbeat_timeout_seconds?");
-    expect_file_refused("colour_scheme: dark\n",
-                        "rollcall.yaml:1: there is no setting \"colour_scheme\"");
-    expect_file_refused("dev.x: 1\n", "rollcall.yaml:1: there is no setting \"dev.x\"");
-    expect_file_refused("\"\": 1\n", "rollcall.yaml:1: there is no setting \"\"");
-    expect_file_refused("\"dev\\0x\": true\n",
-                        "rollcall.yaml:1: there is no setting \"dev\\x00x\"");
+    expect_file_refused("colour_scheme: dark\n", "rollcall.yaml:1: " NO_SETTING("colour_scheme"));
+    expect_file_refused("dev.x: 1\n", "rollcall.yaml:1: " NO_SETTING("dev.x"));
+    expect_file_refused("\"\": 1\n", "rollcall.yaml:1: " NO_SETTING(""));
+    expect_file_refused("\"dev\\0x\": true\n", "rollcall.yaml:1: " NO_SETTING("dev\\x00x"));
 }
 
 static void a_name_of_any_length_is_only_unknown(void **state)

@@ -112,8 +112,9 @@ static void mistakes_in_the_environment_name_the_variable(void **state)
                             "ROLLCALL_GATEWAY__LISTEN?");
     expect_variable_refused("ROLLCALL_GATEWAY=1",
                             "ROLLCALL_GATEWAY: gateway is a section; expected one of its settings");
-    expect_variable_refused("ROLLCALL_BIN__PATH=x",
-                            "ROLLCALL_BIN__PATH: there is no setting \"bin.path\"");
+    expect_variable_refused(
+        "ROLLCALL_BIN__PATH=x",
+        "ROLLCALL_BIN__PATH: there is no setting \"bin.path\"; expected one that rollcall serve --config-reference lists");
     expect_variable_refused("ROLLCALL_PEER__SECRET=a\nb",
                             "ROLLCALL_PEER__SECRET: peer.secret has a wrong value (not shown); "
                             "expected UTF-8 text without control characters");
@@ -183,7 +184,9 @@ static void mistakes_in_set_name_it(void **state)
                         "gateway.workers?");
     expect_sets_refused(SETS("gateway=1"),
                         "--set: gateway is a section; expected one of its settings");
-    expect_sets_refused(SETS(""), "--set: there is no setting \"\"");
+    expect_sets_refused(
+        SETS(""),
+        "--set: there is no setting \"\"; expected one that rollcall serve --config-reference lists");
 }
 
 static void mistakes_in_a_flag_name_it(void **state)
