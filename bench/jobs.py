@@ -32,10 +32,13 @@ class Job:
     value_max: float | None = None  # Rollcall, in `unit`
     socketio_gain_min: float | None = None  # npm Socket.IO to Rollcall's Socket.IO
     growth_from: str | None = None  # the job this one must cost no more than
+    received_apart: bool = False  # clients' reception is on their own core (network.py)
 
 
 FULL_ECHO = ("--seconds", "1.5")
 QUICK_ECHO = ("--seconds", "0.5")
+FULL_FANOUT = ("--changes", "20")
+QUICK_FANOUT = ("--changes", "10")
 FULL_FLAT = ("--seconds", "3", "--rate", "10000")
 QUICK_FLAT = ("--seconds", "1", "--rate", "10000")
 
@@ -53,8 +56,11 @@ ALL = [
         "µs", Size(1000, 5, (*FULL_ECHO, "--active")), Size(1000, 3, (*QUICK_ECHO, "--active")),
         servers=NATIVE),
     Job("fanout", "presence change, per delivery", "fanout", "cpu_us_per_delivery", "µs",
-        Size(10000, 5, ("--changes", "20")), Size(2000, 3, ("--changes", "10")),
-        ratio_max=1.15, socketio_gain_min=3),
+        Size(10000, 5, FULL_FANOUT), Size(2000, 3, QUICK_FANOUT),
+        socketio_gain_min=3, received_apart=True),
+    Job("fanout-loopback", "the same, with the clients' reception", "fanout",
+        "cpu_us_per_delivery", "µs",
+        Size(10000, 5, FULL_FANOUT), Size(2000, 3, QUICK_FANOUT), ratio_max=1.15),
     # "at most 100 µs where the floor takes 25"
     Job("connect", "connect, RS256 token", "connect", "cpu_us_per_connect", "µs",
         Size(5000, 5), Size(1250, 2), ratio_max=4),
