@@ -1,17 +1,26 @@
 /* The composition root of one worker: the one place that puts its parts together. */
 #include "base/container.h"
+#include "base/log.h"
 #include "gateway_inside.h"
 #include "handler/chat_commands.h"
 #include "presence/push.h"
 #include "rest/handover.h"
+#include "socket/send_batch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 static bool compose_streams(struct gateway *gateway)
 {
-    return stream_set_init(&gateway->streams, &gateway->loop) &&
-           (!gateway->parts.config->gateway.io_uring || stream_set_use_batches(&gateway->streams));
+    if (!stream_set_init(&gateway->streams, &gateway->loop))
+        return false;
+    if (!gateway->parts.config->gateway.io_uring)
+        return true;
+    if (!stream_set_use_batches(&gateway->streams))
+        return false;
+    if (gateway->index == 0 && !send_batch_is_native(gateway->streams.batch))
+        log_info("io_uring_not_offered", "sends=one_by_one");
+    return true;
 }
 
 static void compose_identity(struct gateway *gateway)
@@ -122,6 +131,7 @@ static void compose_presence(struct gateway *gateway)
     presence->metrics = &gateway->metrics;
     presence->lost = session_lease_lost;
     presence->unrenewed = session_renew_again;
+    presence->known_since = session_known_since;
     presence->lost_arg = &gateway->handlers;
     presence_init(presence);
     presence->resync.refresh_chat = chat_commands_refresh_chat;
