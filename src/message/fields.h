@@ -45,9 +45,8 @@ void fields_encode(struct buffer *out, const struct message *message);
 /* Appends one presence as an object: the same in snapshots, REST and explanations. */
 void fields_write_presence(struct buffer *out, const struct presence *presence);
 
-/* Members inside an open object: an acknowledgement, a message, a page of messages. */
+/* Members inside an open object: an acknowledgement, a page of messages. */
 void fields_write_message_ack(struct buffer *out, const struct message_ack *ack);
-void fields_write_chat_message(struct buffer *out, const struct chat_message *message);
 void fields_write_messages(struct buffer *out, const struct sync_response *page);
 
 #endif

@@ -51,8 +51,9 @@ void fields_write_presence(struct buffer *out, const struct presence *presence)
     json_write_object_end(out);
 }
 
-static void encode_established(struct buffer *out, const struct connection_established *fields)
+static void encode_established(struct buffer *out, const struct message *message)
 {
+    const struct connection_established *fields = &message->established;
     json_write_key_string(out, SLICE("conn_id"), fields->conn_id);
     json_write_key_string(out, SLICE("server_id"), fields->server_id);
     json_write_key_string(out, SLICE("user_id"), fields->user_id);
@@ -61,8 +62,14 @@ static void encode_established(struct buffer *out, const struct connection_estab
     write_time(out, SLICE("server_time"), fields->server_time_ms);
 }
 
-static void encode_error(struct buffer *out, const struct message_error *error)
+static void encode_heartbeat_ack(struct buffer *out, const struct message *message)
 {
+    write_time(out, SLICE("server_time"), message->server_time_ms);
+}
+
+static void encode_error(struct buffer *out, const struct message *message)
+{
+    const struct message_error *error = &message->error;
     json_write_key_string(out, SLICE("code"), slice_of(error_code_name(error->code)));
     json_write_key_string(out, SLICE("message"), slice_of(error->text));
     if (error->client_message_id.data)
@@ -82,8 +89,14 @@ static void write_presences(struct buffer *out, const struct presence *presences
     json_write_array_end(out);
 }
 
-static void encode_closing(struct buffer *out, const struct connection_closing *closing)
+static void encode_snapshot(struct buffer *out, const struct message *message)
 {
+    write_presences(out, message->snapshot.presences, message->snapshot.count);
+}
+
+static void encode_closing(struct buffer *out, const struct message *message)
+{
+    const struct connection_closing *closing = &message->closing;
     json_write_key_string(out, SLICE("reason"), slice_of(closing_reason_name(closing->reason)));
     json_write_key_bool(out, SLICE("reconnect_allowed"), closing->reconnect_allowed);
     if (closing->reconnect_after_ms >= 0)
@@ -97,8 +110,9 @@ static void encode_closing(struct buffer *out, const struct connection_closing *
     json_write_object_end(out);
 }
 
-static void encode_chat_snapshot(struct buffer *out, const struct chat_snapshot *snapshot)
+static void encode_chat_snapshot(struct buffer *out, const struct message *message)
 {
+    const struct chat_snapshot *snapshot = &message->chat_snapshot;
     json_write_key_string(out, SLICE("chat_id"), snapshot->chat_id);
     write_presences(out, snapshot->presences, snapshot->presence_count);
     json_write_key(out, SLICE("typing"));
@@ -109,8 +123,9 @@ static void encode_chat_snapshot(struct buffer *out, const struct chat_snapshot 
     json_write_key_int(out, SLICE("latest_sequence"), snapshot->latest_sequence);
 }
 
-static void encode_typing(struct buffer *out, const struct typing_change *change)
+static void encode_typing(struct buffer *out, const struct message *message)
 {
+    const struct typing_change *change = &message->typing;
     json_write_key_string(out, SLICE("chat_id"), change->chat_id);
     json_write_key_string(out, SLICE("user_id"), change->user_id);
     json_write_key_bool(out, SLICE("typing"), change->typing);
@@ -127,7 +142,12 @@ void fields_write_message_ack(struct buffer *out, const struct message_ack *ack)
         json_write_key_bool(out, SLICE("body_differs"), true);
 }
 
-void fields_write_chat_message(struct buffer *out, const struct chat_message *message)
+static void encode_message_ack(struct buffer *out, const struct message *message)
+{
+    fields_write_message_ack(out, &message->message_ack);
+}
+
+static void write_chat_message(struct buffer *out, const struct chat_message *message)
 {
     json_write_key_string(out, SLICE("chat_id"), message->chat_id);
     json_write_key_string(out, SLICE("message_id"), message->message_id);
@@ -137,13 +157,18 @@ void fields_write_chat_message(struct buffer *out, const struct chat_message *me
     write_time(out, SLICE("sent_at"), message->sent_at_ms);
 }
 
+static void encode_chat_message(struct buffer *out, const struct message *message)
+{
+    write_chat_message(out, &message->chat_message);
+}
+
 void fields_write_messages(struct buffer *out, const struct sync_response *page)
 {
     json_write_key(out, SLICE("messages"));
     json_write_array(out);
     for (size_t i = 0; i < page->count; i++) {
         json_write_object(out);
-        fields_write_chat_message(out, &page->messages[i]);
+        write_chat_message(out, &page->messages[i]);
         json_write_object_end(out);
     }
     json_write_array_end(out);
@@ -151,9 +176,16 @@ void fields_write_messages(struct buffer *out, const struct sync_response *page)
     json_write_key_int(out, SLICE("latest_sequence"), page->latest_sequence);
 }
 
-/* Every event about a call shows what is set of it. */
-static void encode_call(struct buffer *out, const struct call_fields *call)
+static void encode_sync_response(struct buffer *out, const struct message *message)
 {
+    json_write_key_string(out, SLICE("chat_id"), message->sync_response.chat_id);
+    fields_write_messages(out, &message->sync_response);
+}
+
+/* Every event about a call shows what is set of it. */
+static void encode_call(struct buffer *out, const struct message *message)
+{
+    const struct call_fields *call = &message->call;
     json_write_key_string(out, SLICE("call_id"), call->call_id);
     if (call->from.data)
         json_write_key_string(out, SLICE("from"), call->from);
@@ -167,16 +199,16 @@ static void encode_call(struct buffer *out, const struct call_fields *call)
     }
 }
 
-static void encode_change(struct buffer *out, const struct presence_change *change)
+static void encode_change(struct buffer *out, const struct message *message)
 {
-    write_presence_members(out, &change->presence);
-    write_time(out, SLICE("timestamp"), change->timestamp_ms);
+    write_presence_members(out, &message->change.presence);
+    write_time(out, SLICE("timestamp"), message->change.timestamp_ms);
 }
 
-static void encode_delivery(struct buffer *out, struct slice data)
+static void encode_delivery(struct buffer *out, const struct message *message)
 {
     json_write_key(out, SLICE("data"));
-    json_write_raw(out, data);
+    json_write_raw(out, message->data);
 }
 
 static void encode_contact(struct buffer *out, const struct message *message)
@@ -189,70 +221,43 @@ static void encode_contact(struct buffer *out, const struct message *message)
 }
 
 /* The members of a finished object, put into the open one. */
-static void splice_object(struct buffer *out, struct slice object)
+static void encode_relay(struct buffer *out, const struct message *message)
 {
+    struct slice object = message->relay.fields;
     struct slice members = {object.data + 1, object.len - 2};
     if (members.len)
         json_write_raw(out, members);
 }
 
+/* A message that is not here has no fields of its own. */
+static void (*const ENCODERS[MESSAGE_TYPE_COUNT])(struct buffer *out,
+                                                  const struct message *message) = {
+    [MESSAGE_CONNECTION_ESTABLISHED] = encode_established,
+    [MESSAGE_HEARTBEAT_ACK] = encode_heartbeat_ack,
+    [MESSAGE_ERROR] = encode_error,
+    [MESSAGE_PRESENCE_SNAPSHOT] = encode_snapshot,
+    [MESSAGE_PRESENCE_CHANGED] = encode_change,
+    [MESSAGE_CHAT_SNAPSHOT] = encode_chat_snapshot,
+    [MESSAGE_TYPING_CHANGED] = encode_typing,
+    [MESSAGE_MESSAGE_ACK] = encode_message_ack,
+    [MESSAGE_MESSAGE] = encode_chat_message,
+    [MESSAGE_SYNC_RESPONSE] = encode_sync_response,
+    [MESSAGE_CALL_RINGING] = encode_call,
+    [MESSAGE_CALL_INCOMING] = encode_call,
+    [MESSAGE_CALL_ACCEPTED] = encode_call,
+    [MESSAGE_CALL_REJECTED] = encode_call,
+    [MESSAGE_CALL_ENDED] = encode_call,
+    [MESSAGE_CALL_SIGNAL] = encode_call,
+    [MESSAGE_CONTACT_REQUEST] = encode_contact,
+    [MESSAGE_CONTACT_ACCEPTED] = encode_contact,
+    [MESSAGE_CONTACT_REMOVED] = encode_contact,
+    [MESSAGE_DELIVERY] = encode_delivery,
+    [MESSAGE_CONNECTION_CLOSING] = encode_closing,
+    [MESSAGE_RELAY] = encode_relay,
+};
+
 void fields_encode(struct buffer *out, const struct message *message)
 {
-    switch (message->type) {
-    case MESSAGE_CONNECTION_ESTABLISHED:
-        encode_established(out, &message->established);
-        break;
-    case MESSAGE_HEARTBEAT_ACK:
-        write_time(out, SLICE("server_time"), message->server_time_ms);
-        break;
-    case MESSAGE_ERROR:
-        encode_error(out, &message->error);
-        break;
-    case MESSAGE_PRESENCE_SNAPSHOT:
-        write_presences(out, message->snapshot.presences, message->snapshot.count);
-        break;
-    case MESSAGE_PRESENCE_CHANGED:
-        encode_change(out, &message->change);
-        break;
-    case MESSAGE_CHAT_SNAPSHOT:
-        encode_chat_snapshot(out, &message->chat_snapshot);
-        break;
-    case MESSAGE_TYPING_CHANGED:
-        encode_typing(out, &message->typing);
-        break;
-    case MESSAGE_MESSAGE_ACK:
-        fields_write_message_ack(out, &message->message_ack);
-        break;
-    case MESSAGE_MESSAGE:
-        fields_write_chat_message(out, &message->chat_message);
-        break;
-    case MESSAGE_SYNC_RESPONSE:
-        json_write_key_string(out, SLICE("chat_id"), message->sync_response.chat_id);
-        fields_write_messages(out, &message->sync_response);
-        break;
-    case MESSAGE_CALL_RINGING:
-    case MESSAGE_CALL_INCOMING:
-    case MESSAGE_CALL_ACCEPTED:
-    case MESSAGE_CALL_REJECTED:
-    case MESSAGE_CALL_ENDED:
-    case MESSAGE_CALL_SIGNAL:
-        encode_call(out, &message->call);
-        break;
-    case MESSAGE_CONTACT_REQUEST:
-    case MESSAGE_CONTACT_ACCEPTED:
-    case MESSAGE_CONTACT_REMOVED:
-        encode_contact(out, message);
-        break;
-    case MESSAGE_DELIVERY:
-        encode_delivery(out, message->data);
-        break;
-    case MESSAGE_CONNECTION_CLOSING:
-        encode_closing(out, &message->closing);
-        break;
-    case MESSAGE_RELAY:
-        splice_object(out, message->relay.fields);
-        break;
-    default:
-        break;
-    }
+    if (ENCODERS[message->type])
+        ENCODERS[message->type](out, message);
 }
