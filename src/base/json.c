@@ -97,6 +97,7 @@ static const char *string_end(struct json *json, const char *at, bool *escaped)
         const char *next =
             at < json->end ? json_text_special(at, json->end, escaped, &expected) : NULL;
         if (!next) {
+            json->beyond = !json->error && json_text_is_surrogate(at, json->end);
             fail_at(json, at, expected);
             return NULL;
         }
@@ -254,8 +255,10 @@ bool json_null(struct json *json)
 static bool enter(struct json *json, bool array)
 {
     static_assert(JSON_DEPTH_MAX <= 32, "one bit of `arrays` for each level");
-    if (json->depth == JSON_DEPTH_MAX)
+    if (json->depth == JSON_DEPTH_MAX) {
+        json->beyond = !json->error;
         return fail(json, "less nesting");
+    }
     uint32_t bit = (uint32_t)1 << json->depth++;
     json->arrays = array ? json->arrays | bit : json->arrays & ~bit;
     json->at++;

@@ -4,7 +4,8 @@
  * The parser neither allocates nor copies. It works on memory the caller may write to: strings are
  * unescaped in place, so that a slice it returns points into the input and stays valid as long as
  * that does. Invalid UTF-8, lone surrogates, control characters in strings, leading zeros, trailing
- * commas, NaN and bytes after the end are errors. Nesting is bounded by JSON_DEPTH_MAX.
+ * commas, NaN and bytes after the end are errors. Nesting is bounded by JSON_DEPTH_MAX. Of these, lone
+ * surrogates and nesting are within the grammar, and others read them: `beyond` is set then.
  *
  * Errors are sticky: after the first one every read returns false and `error` says what was
  * expected at `error_at`. Reading an object looks like this:
@@ -66,6 +67,7 @@ struct json {
     char *start;
     const char *error; /* NULL while all is well; else what was expected, static text */
     size_t error_at;   /* offset of the first error */
+    bool beyond;       /* the error is a bound of ours: what came may be JSON to others */
     uint32_t arrays;   /* bit per open level: set where that container is an array */
     uint8_t depth;
     uint8_t next; /* enum json_next */

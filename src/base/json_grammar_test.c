@@ -213,6 +213,26 @@ static void nesting(char *text, unsigned depth, const char *open, const char *cl
         strcat(text, close);
 }
 
+static void half_a_character_is_told_from_what_is_no_escape(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool beyond;
+    } cases[] = {
+        {"\"\\ud83d\"", true},       {"\"\\ude00\"", true}, {"[\"\\ud83d\\u0041\"]", true},
+        {"\"\\ud83\"", false},       {"\"\\x\"", false},    {"\"\\ud83d\\ude00", false},
+        {"\"\xed\xa0\xbd\"", false}, {"[1,]", false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct json_test_input input = json_test_input(slice_of(cases[i].text));
+        assert_false(json_skip(&input.json));
+        if (input.json.beyond != cases[i].beyond)
+            fail_msg("%s", cases[i].text);
+        free(input.data);
+    }
+}
+
 static void nesting_is_bounded(void **state)
 {
     (void)state;
@@ -227,6 +247,7 @@ static void nesting_is_bounded(void **state)
     struct json_test_input input = json_test_input(slice_of(text));
     assert_false(json_skip(&input.json));
     assert_string_equal(input.json.error, "less nesting");
+    assert_true(input.json.beyond);
     assert_int_equal(input.json.error_at, JSON_DEPTH_MAX);
     free(input.data);
 
@@ -384,6 +405,7 @@ int main(void)
         cmocka_unit_test(what_the_grammar_allows_is_accepted),
         cmocka_unit_test(all_else_is_refused),
         cmocka_unit_test(no_prefix_of_a_container_is_whole),
+        cmocka_unit_test(half_a_character_is_told_from_what_is_no_escape),
         cmocka_unit_test(nesting_is_bounded),
         cmocka_unit_test(every_byte_at_every_place_is_judged_alike),
         cmocka_unit_test(random_values_are_accepted_and_their_prefixes_harmless),

@@ -26,6 +26,11 @@ static int32_t unicode_escape(const char *at, const char *end)
     return unit;
 }
 
+static bool is_surrogate(int32_t unit)
+{
+    return unit >= 0xd800 && unit <= 0xdfff;
+}
+
 /* What a backslash and `letter` stand for; -1 when nothing. */
 static int32_t letter_escape(char letter)
 {
@@ -44,7 +49,7 @@ static int32_t read_escape(const char *at, const char *end, size_t *len)
         return end - at >= 2 ? letter_escape(at[1]) : -1;
     }
     *len = 6;
-    if (unit < 0xd800 || unit > 0xdfff)
+    if (!is_surrogate(unit))
         return unit;
     *len = 12;
     int32_t low = unit <= 0xdbff ? unicode_escape(at + 6, end) : -1;
@@ -64,6 +69,11 @@ const char *json_text_special(const char *at, const char *end, bool *escaped, co
     *expected = (unsigned char)*at < ' ' ? "control characters to be escaped" : "valid UTF-8";
     len = (unsigned char)*at < ' ' ? 0 : utf8_character_len(at, (size_t)(end - at));
     return len ? at + len : NULL;
+}
+
+bool json_text_is_surrogate(const char *at, const char *end)
+{
+    return is_surrogate(unicode_escape(at, end));
 }
 
 /* No escape is shorter than what it stands for, so that writing never overtakes reading. */

@@ -46,6 +46,9 @@ static inline size_t json_text_plain_run(const char *at, const char *end)
 const char *json_text_special(const char *at, const char *end, bool *escaped,
                               const char **expected);
 
+/* Whether the escape at `at` is one half of a pair. */
+bool json_text_is_surrogate(const char *at, const char *end);
+
 /* Unescapes in place a string that has been stepped through, and returns its new end. */
 char *json_text_unescape(char *start, const char *end);
 

@@ -181,7 +181,9 @@ bool socketio_parse(char *text, size_t len, struct socketio_packet *out, const c
     if (out->empty)
         return true;
     json_init(&json, (char *)rest.data, rest.len);
-    return read_data(&json, out);
+    bool read = read_data(&json, out);
+    out->unreadable = json.beyond && out->type == SOCKETIO_EVENT;
+    return read || out->unreadable;
 }
 
 /* ---- writing ---- */

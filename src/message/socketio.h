@@ -12,7 +12,8 @@
  * Parsing is strict where the reference server is, so that what it closes a connection for is a problem
  * here too: an unknown type, JSON that is none, an event whose name is neither text nor number or is
  * reserved, attachments that are none or too many, a placeholder for one that does not exist. What it passes
- * over in silence, a packet that ends where its JSON should begin, is a packet here too.
+ * over in silence, a packet that ends where its JSON should begin, is a packet here too. So is an event
+ * whose JSON it reads and we do not (base/json.h): that is refused, and no reason to close.
  *
  * A packet borrows from the text it was read from, which is written to: strings are unescaped in place.
  * Nothing is allocated. Bounded: SOCKETIO_*_MAX below and JSON_DEPTH_MAX. Pure functions; any thread.
@@ -51,6 +52,7 @@ struct socketio_packet {
     struct slice name_space; /* "/" where none is named */
     struct slice ack_id;     /* digits; SLICE_NONE: none */
     bool empty;              /* nothing comes after the head: an event without even a name */
+    bool unreadable;         /* an event whose JSON is beyond what we read: refused, no more */
     struct slice event;      /* of events: its name; SLICE_NONE where it is a number */
     struct slice
         argument; /* raw JSON: the first of an event; of CONNECT, what authenticates; or none */

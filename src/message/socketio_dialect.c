@@ -138,7 +138,10 @@ bool socketio_decode(struct fields_scratch *scratch, const struct socketio_packe
 {
     *out = (struct message){.type = MESSAGE_INVALID, .id = mark_ack_id(packet->ack_id)};
     *problem = "binary events are not part of this protocol";
-    return packet->type == SOCKETIO_EVENT && decode_event(scratch, packet, out, problem);
+    if (packet->type != SOCKETIO_EVENT)
+        return false;
+    *problem = "the event is nested too deeply, or holds half a character";
+    return !packet->unreadable && decode_event(scratch, packet, out, problem);
 }
 
 /* ---- out ---- */

@@ -146,10 +146,27 @@ static void bounds_hold(void **unused)
     packet[1 + SOCKETIO_NAMESPACE_BYTES_MAX] = 'n';
     packet[2 + SOCKETIO_NAMESPACE_BYTES_MAX] = '\0';
     refuse(packet);
-    char deep[128] = "2[\"e\",";
+}
+
+/* The reference reads it: to us it is an event that is refused, not a broken packet. */
+static void json_beyond_our_bounds_is_an_event(void **unused)
+{
+    (void)unused;
+    struct fields_scratch scratch;
+    struct message message;
+    const char *problem;
+    char deep[128] = "27[\"e\",";
     for (int i = 0; i < 40; i++)
         strcat(deep, "[");
-    refuse(deep);
+    struct socketio_packet packet = accept(deep);
+    assert_true(packet.unreadable);
+    packet = accept("27[\"heartbeat\",{\"text\":\"\\ud83d\"}]");
+    assert_true(packet.unreadable);
+    assert_false(socketio_decode(&scratch, &packet, &message, &problem));
+    assert_true(slice_is(message.id, "#7"));
+    assert_false(accept("27[\"heartbeat\",{}]").unreadable);
+    refuse("0{\"token\":\"\\ud83d\"}");
+    refuse("51-[\"e\",\"\\ud83d\"]");
 }
 
 static void expect_written(struct buffer *out, const char *expected)
@@ -183,6 +200,7 @@ int main(void)
         cmocka_unit_test(what_the_reference_closes_for_is_refused),
         cmocka_unit_test(attachments_are_counted_and_bounded),
         cmocka_unit_test(bounds_hold),
+        cmocka_unit_test(json_beyond_our_bounds_is_an_event),
         cmocka_unit_test(answers_to_connect_are_packets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
