@@ -4,24 +4,9 @@
 
 #include <openssl/evp.h>
 
+#define BASE64_MARK 'b'
+
 enum { BASE64_GROUP = 4, BASE64_GROUP_BYTES = 3 };
-
-bool engineio_parse(char *data, size_t len, bool binary, struct engineio_packet *out)
-{
-    if (binary) {
-        *out = (struct engineio_packet){ENGINEIO_MESSAGE, true, data, len};
-        return true;
-    }
-    if (len == 0 || data[0] < '0' || data[0] >= '0' + ENGINEIO_TYPE_COUNT)
-        return false;
-    *out = (struct engineio_packet){(enum engineio_type)(data[0] - '0'), false, data + 1, len - 1};
-    return true;
-}
-
-void engineio_payload_start(struct engineio_payload *payload, char *data, size_t len)
-{
-    *payload = (struct engineio_payload){.at = data, .end = data + len};
-}
 
 static size_t padding_of(const char *text, size_t len)
 {
@@ -50,12 +35,25 @@ static bool decode_base64(char *text, size_t len, size_t *decoded_len)
     return true;
 }
 
-static bool parse_in_payload(char *data, size_t len, struct engineio_packet *out)
+bool engineio_parse(char *data, size_t len, bool binary, struct engineio_packet *out)
 {
-    if (len == 0 || data[0] != 'b')
-        return engineio_parse(data, len, false, out);
-    *out = (struct engineio_packet){ENGINEIO_MESSAGE, true, data + 1, 0};
-    return decode_base64(data + 1, len - 1, &out->len);
+    if (binary) {
+        *out = (struct engineio_packet){ENGINEIO_MESSAGE, true, data, len};
+        return true;
+    }
+    if (len && data[0] == BASE64_MARK) {
+        *out = (struct engineio_packet){ENGINEIO_MESSAGE, true, data + 1, 0};
+        return decode_base64(data + 1, len - 1, &out->len);
+    }
+    if (len == 0 || data[0] < '0' || data[0] >= '0' + ENGINEIO_TYPE_COUNT)
+        return false;
+    *out = (struct engineio_packet){(enum engineio_type)(data[0] - '0'), false, data + 1, len - 1};
+    return true;
+}
+
+void engineio_payload_start(struct engineio_payload *payload, char *data, size_t len)
+{
+    *payload = (struct engineio_payload){.at = data, .end = data + len};
 }
 
 enum engineio_next engineio_payload_next(struct engineio_payload *payload,
@@ -70,7 +68,7 @@ enum engineio_next engineio_payload_next(struct engineio_payload *payload,
     payload->done = !separator;
     payload->at = separator ? separator + 1 : payload->end;
     if (++payload->count <= ENGINEIO_PACKETS_MAX &&
-        parse_in_payload(data, (size_t)(end - data), out))
+        engineio_parse(data, (size_t)(end - data), false, out))
         return ENGINEIO_PACKET;
     payload->done = true;
     return ENGINEIO_BAD;

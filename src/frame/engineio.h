@@ -4,7 +4,8 @@
  * A packet is a type and data. On a WebSocket each is a frame of its own:
  *
  *   text frame     a digit, the type, and the data:  4hello
- *   binary frame   the data of a binary message, without a type
+ *   binary frame   the data of a binary message, without a type; or, of a client that is told to (forceBase64),
+ *                  a text frame as in a payload:  bAQID
  *
  * Over HTTP several travel in one body, separated by ENGINEIO_SEPARATOR, which cannot stand in JSON:
  *

@@ -91,8 +91,11 @@ static void a_frame_is_a_packet(void **unused)
     assert_int_equal(packet.len, 6);
     assert_true(engineio_parse(text, 0, true, &packet));
     assert_false(engineio_parse(text, 0, false, &packet));
-    char bad[] = "b";
-    assert_false(engineio_parse(bad, 1, false, &packet)); /* base64 is for payloads */
+    char base64[] = "bQUI=";
+    assert_true(engineio_parse(base64, 5, false, &packet));
+    assert_true(packet.binary);
+    assert_memory_equal(packet.data, "AB", packet.len);
+    assert_false(engineio_parse(base64, 4, false, &packet));
 }
 
 static void the_open_packet_says_what_holds(void **unused)
