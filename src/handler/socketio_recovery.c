@@ -26,19 +26,28 @@ struct socketio_recovered {
 
 /* ---- coming back ---- */
 
+/* As they are written, so that nothing else passes for one. */
+static bool read_offset(struct slice text, uint64_t *out)
+{
+    static const char DIGITS[] = "0123456789abcdef";
+    uint64_t offset = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        const char *digit = memchr(DIGITS, text.data[i], sizeof(DIGITS) - 1);
+        if (!digit)
+            return false;
+        offset = offset << 4 | (uint64_t)(digit - DIGITS);
+    }
+    *out = offset;
+    return text.len == OFFSET_DIGITS;
+}
+
 void socketio_return_read(const struct fields_scratch *scratch, struct socketio_return *out)
 {
     struct slice pid, offset;
-    char digits[OFFSET_DIGITS + 1] = {0};
-    char *end;
     *out = (struct socketio_return){0};
     if (!fields_string(fields_find(scratch, "pid"), &pid) ||
         !fields_string(fields_find(scratch, "offset"), &offset) ||
-        pid.len > SOCKETIO_PID_TEXT_MAX || offset.len != OFFSET_DIGITS)
-        return;
-    memcpy(digits, offset.data, OFFSET_DIGITS);
-    out->offset = strtoull(digits, &end, 16);
-    if (*end)
+        pid.len > SOCKETIO_PID_TEXT_MAX || !read_offset(offset, &out->offset))
         return;
     memcpy(out->pid, pid.data, pid.len);
     out->pid_len = pid.len;
@@ -205,10 +214,8 @@ void socketio_recovery_forget(struct socketio_session *socketio)
 static bool was_cut(const struct socketio_session *socketio)
 {
     const struct connection *connection = &socketio->session.connection;
-    int64_t now_ms = connection->context->loop->clock.now_ms;
-    bool fell_silent = socketio->engine.awaits_pong && now_ms >= socketio->engine.ping_at_ms;
     return connection->state == CONNECTION_GONE || connection->close_received ||
-           socketio->peer_leaves || fell_silent || !connection_healthy(connection, now_ms);
+           socketio->peer_leaves || socketio_fell_silent(socketio);
 }
 
 /* Who goes while the gateway drains finds it again only where others can. */

@@ -17,10 +17,12 @@
 #define PID "AAAAAAAAAAAAAAAAAAAAAA"
 #define SID "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
-/* Notes what is parked and gives `topics` back, whoever asks. */
+/* Notes what is parked and what is asked for, and gives `topics` back, whoever asks. */
 static struct fake_recovery {
     struct recovery_store store;
     unsigned parked;
+    unsigned taken;
+    uint64_t offset;
     char user[USER_ID_BYTES_MAX + 1];
     size_t event_count;
     const struct slice *topics;
@@ -54,7 +56,9 @@ static void take(struct recovery_store *store, struct slice user_id, struct slic
                  uint64_t offset, void (*done)(void *arg, const struct recovery_record *record),
                  void *arg)
 {
-    (void)store, (void)offset;
+    (void)store;
+    fake.taken++;
+    fake.offset = offset;
     done(arg, &(struct recovery_record){.user_id = user_id,
                                         .pid = pid,
                                         .sid = SLICE(SID),
@@ -154,6 +158,32 @@ static void who_connects_after_another_left_inherits_nothing(void **unused)
     assert_int_equal(fake.event_count, 0);
 }
 
+static void an_offset_is_sixteen_digits_and_nothing_else(void **unused)
+{
+    (void)unused;
+    static const char *const strange[] = {"",
+                                          "1",
+                                          "00000000000000001",
+                                          "+000000000000001",
+                                          "-000000000000001",
+                                          " 000000000000001",
+                                          "0x",
+                                          "0x00000000000001",
+                                          "000000000000000A",
+                                          "000000000000000g"};
+    char rest[128];
+    dial();
+    for (size_t i = 0; i < sizeof(strange) / sizeof(strange[0]); i++) {
+        snprintf(rest, sizeof(rest), ",\"pid\":\"" PID "\",\"offset\":\"%s\"", strange[i]);
+        join("alice", rest);
+        client_send(&client, "41");
+    }
+    assert_int_equal(fake.taken, 0);
+    join("alice", ",\"pid\":\"" PID "\",\"offset\":\"00000000000abcdf\"");
+    assert_int_equal(fake.taken, 1);
+    assert_int_equal(fake.offset, 0xabcdf);
+}
+
 static void impossible_ids_are_not_subscribed_to(void **unused)
 {
     (void)unused;
@@ -177,6 +207,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_was_sent_before_a_cut_is_parked),
         TEST(who_connects_after_another_left_inherits_nothing),
+        TEST(an_offset_is_sixteen_digits_and_nothing_else),
         TEST(impossible_ids_are_not_subscribed_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

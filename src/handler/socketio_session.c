@@ -19,6 +19,14 @@ struct slice socketio_user(const struct socketio_session *socketio)
     return socketio_is_connected(socketio) ? session_user(&socketio->session) : SLICE_NONE;
 }
 
+bool socketio_fell_silent(const struct socketio_session *socketio)
+{
+    const struct connection *connection = &socketio->session.connection;
+    int64_t now_ms = connection->context->loop->clock.now_ms;
+    return (socketio->engine.awaits_pong && now_ms >= socketio->engine.ping_at_ms) ||
+           !connection_healthy(connection, now_ms);
+}
+
 void socketio_send(struct socketio_session *socketio, struct buffer *packet)
 {
     struct connection *connection = socketio_connection(socketio);

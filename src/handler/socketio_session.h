@@ -76,6 +76,9 @@ static inline bool socketio_is_connected(const struct socketio_session *session)
 /* The user, once known: a sid is bound to its owner. SLICE_NONE before. */
 struct slice socketio_user(const struct socketio_session *socketio);
 
+/* Whether it has not answered a ping in time, or was not heard for the unhealthy time. */
+bool socketio_fell_silent(const struct socketio_session *socketio);
+
 /* Draining: ends those who are not connected; the others have a route and are told like everybody. */
 void socketio_end_waiting(struct handler_context *context);
 
