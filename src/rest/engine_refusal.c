@@ -13,9 +13,15 @@ static const char *const MESSAGES[ENGINE_REFUSAL_COUNT] = {
 
 void engine_refuse(struct exchange **exchange, enum engine_refusal refusal)
 {
+    engine_refuse_since(exchange, refusal, MESSAGES[refusal]);
+}
+
+void engine_refuse_since(struct exchange **exchange, enum engine_refusal refusal,
+                         const char *message)
+{
     char body[REFUSAL_BYTES_MAX];
-    int len = snprintf(body, sizeof(body), "{\"code\":%d,\"message\":\"%s\"}", (int)refusal,
-                       MESSAGES[refusal]);
+    int len =
+        snprintf(body, sizeof(body), "{\"code\":%d,\"message\":\"%s\"}", (int)refusal, message);
     exchange_reply(exchange, refusal == ENGINE_FORBIDDEN ? 403 : 400, "application/json",
                    "Cache-Control: no-store\r\n", (struct slice){body, (size_t)len});
 }

@@ -20,4 +20,8 @@ enum engine_refusal {
 /* Answers 400, or 403 where it is forbidden. */
 void engine_refuse(struct exchange **exchange, enum engine_refusal refusal);
 
+/* The same with a message of ours, that needs no escapes. */
+void engine_refuse_since(struct exchange **exchange, enum engine_refusal refusal,
+                         const char *message);
+
 #endif

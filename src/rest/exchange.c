@@ -69,15 +69,19 @@ void exchange_hold(struct exchange *exchange, void (*gone)(void *arg), void *arg
         stream_pause(&exchange->session->stream, false);
 }
 
-/* Browsers on allowed origins may read our answers; tokens travel in headers, never in cookies. */
+/* Browsers on allowed origins may read our answers; tokens travel in headers, never in cookies. Who is allowed
+ * by name may send cookies all the same: they are for the load balancer, to stay with one server. */
 static void write_cors(struct buffer *out, const struct exchange *exchange)
 {
+    bool by_name = exchange->context->handlers->config->gateway.allowed_origins.count > 0;
     struct slice origin = http1_header(&exchange->head, SLICE("Origin"));
     if (!origin.len || !exchange_origin_allowed(exchange))
         return;
     buffer_append_text(out, "Access-Control-Allow-Origin: ");
     buffer_append_slice(out, origin);
     buffer_append_text(out, "\r\nVary: Origin\r\n");
+    if (by_name)
+        buffer_append_text(out, "Access-Control-Allow-Credentials: true\r\n");
 }
 
 void exchange_reply(struct exchange **exchange, unsigned status, const char *content_type,

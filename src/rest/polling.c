@@ -111,6 +111,13 @@ static void forget(struct polling *polling)
         probe_abandon(&polling->probe);
 }
 
+/* Who neither answers pings nor polls is not there to be told of the end. */
+static bool nobody_listens(const struct polling *polling)
+{
+    return !polling->poll && !polling->close_owed && !connection_is_open(connection_of(polling)) &&
+           socketio_fell_silent(polling->session);
+}
+
 static void work(struct loop_task *task)
 {
     struct polling *polling = CONTAINER_OF(task, struct polling, task);
@@ -119,6 +126,8 @@ static void work(struct loop_task *task)
         return;
     }
     flush(polling);
+    if (nobody_listens(polling))
+        polling->closing = true;
     if (!polling->closing || polling->task.queued) /* what was taken was the last: once more */
         return;
     if (polling->poll)
@@ -160,7 +169,7 @@ static void peer_of_poll_went(void *arg)
 static void want_write(struct connection *connection)
 {
     struct polling *polling = socketio_session_of(connection)->polling;
-    if (polling && polling->poll)
+    if (polling && (polling->poll || socketio_fell_silent(polling->session)))
         run_soon(polling);
 }
 
@@ -226,7 +235,8 @@ static void get(struct polling *polling, struct exchange *exchange)
         polling_release(polling);
 }
 
-/* Each packet goes the way a frame of it would; the first that is none ends the session. */
+/* Each packet goes the way a frame of it would; the first that is none ends the session. Who closes it is told no
+ * more: the poll that waits is let go. */
 static void take_payload(struct polling *polling, struct buffer *body)
 {
     struct engineio_payload payload;
@@ -242,6 +252,10 @@ static void take_payload(struct polling *polling, struct buffer *body)
         size_t type_bytes = packet.binary ? 0 : 1; /* stands before the data, in a frame as here */
         connection_receive(connection, packet.data - type_bytes, packet.len + type_bytes,
                            packet.binary);
+        if (polling->session->peer_leaves) {
+            polling_release(polling);
+            polling_end(polling);
+        }
     }
 }
 
@@ -260,7 +274,9 @@ static void post(struct polling *polling, struct exchange *exchange)
 static void serve(struct exchange *exchange, struct polling *polling)
 {
     settle_pending(polling);
-    if (exchange->head.method == HTTP1_POST)
+    if (polling->probe && probe_has_chosen(polling->probe))
+        engine_refuse(&exchange, ENGINE_BAD_REQUEST);
+    else if (exchange->head.method == HTTP1_POST)
         post(polling, exchange);
     else
         get(polling, exchange);

@@ -9,7 +9,7 @@
  *                       │                                 ▼                     ▼
  *                       │                                OPEN           carried by the WebSocket;
  *                       │ the session ends, the peer of a poll goes,    this is freed
- *                       ▼ two polls at a time, a payload that is none
+ *                       ▼ or leaves, two polls at a time, a payload that is none
  *                     CLOSING ──in a task──► the poll that waits is answered, connection_gone(), freed
  *
  * Sessions are found by their id, which is unguessable, names its worker (handover.h) and is bound to its

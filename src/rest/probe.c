@@ -32,6 +32,11 @@ bool probe_has_spoken(const struct probe *probe)
     return probe->state != PROBE_SILENT;
 }
 
+bool probe_has_chosen(const struct probe *probe)
+{
+    return probe->state == PROBE_CHOSEN;
+}
+
 void probe_abandon(struct probe **probe)
 {
     (*probe)->polling = NULL;

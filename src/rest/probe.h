@@ -27,6 +27,9 @@ void probe_open(struct exchange *exchange, struct slice sid);
 /* Whether it waits for the client to change over: polls should not keep it. */
 bool probe_has_spoken(const struct probe *probe);
 
+/* Whether the client has changed over, and only the socket has not yet: it may not poll any more. */
+bool probe_has_chosen(const struct probe *probe);
+
 /* Its session ends: closes it. */
 void probe_abandon(struct probe **probe);
 

@@ -8,6 +8,10 @@ static const struct rest_route ROUTES[] = {
     {HTTP1_GET, "/v1/echo", REST_OPEN, rest_echo},
     {HTTP1_GET, "/socket.io/", REST_OPEN, rest_socketio}, /* as does CONNECT on it */
     {HTTP1_POST, "/socket.io/", REST_OPEN, rest_socketio},
+    {HTTP1_PUT, "/socket.io/", REST_OPEN,
+     rest_socketio}, /* refused in its own words, as are these */
+    {HTTP1_PATCH, "/socket.io/", REST_OPEN, rest_socketio},
+    {HTTP1_DELETE, "/socket.io/", REST_OPEN, rest_socketio},
     {HTTP1_GET, "/v1/presence/{user}", REST_USER, rest_presence_one},
     {HTTP1_GET, "/v1/presence", REST_USER, rest_presence_many},
     {HTTP1_GET, "/v1/me", REST_USER, rest_me_get},
@@ -42,7 +46,11 @@ static const struct rest_route ROUTES[] = {
     {HTTP1_POST, "/dev/token", REST_OPEN, rest_dev_token},
 };
 
-enum { ROUTE_COUNT = sizeof(ROUTES) / sizeof(ROUTES[0]) };
+enum {
+    ROUTE_COUNT = sizeof(ROUTES) / sizeof(ROUTES[0]),
+    PREFLIGHT_ASKED_BYTES_MAX = 512,
+    PREFLIGHT_BYTES_MAX = PREFLIGHT_ASKED_BYTES_MAX + 256,
+};
 
 static const struct rest_route ASSETS = {HTTP1_GET, "/", REST_OPEN, rest_asset};
 
@@ -113,13 +121,19 @@ size_t router_table_body_bytes_max(struct exchange *exchange)
                : gateway->http.max_body_bytes;
 }
 
+/* A page may send whatever headers it likes: those that mean nothing here are passed over. */
 static void preflight(struct exchange *exchange)
 {
-    exchange_reply(&exchange, 204, "",
-                   "Access-Control-Allow-Methods: GET, POST, PUT, PATCH, DELETE\r\n"
-                   "Access-Control-Allow-Headers: authorization, content-type\r\n"
-                   "Access-Control-Max-Age: 600\r\n",
-                   SLICE_NONE);
+    struct slice asked = http1_header(&exchange->head, SLICE("Access-Control-Request-Headers"));
+    char headers[PREFLIGHT_BYTES_MAX];
+    if (asked.len == 0 || asked.len > PREFLIGHT_ASKED_BYTES_MAX)
+        asked = SLICE("authorization, content-type");
+    snprintf(headers, sizeof(headers),
+             "Access-Control-Allow-Methods: GET, POST, PUT, PATCH, DELETE\r\n"
+             "Access-Control-Allow-Headers: %.*s\r\n"
+             "Access-Control-Max-Age: 600\r\n",
+             SLICE_FORMAT(asked));
+    exchange_reply(&exchange, 204, "", headers, SLICE_NONE);
 }
 
 static void not_allowed(struct exchange *exchange, const struct buffer *allowed)

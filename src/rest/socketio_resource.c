@@ -20,6 +20,17 @@ static struct slice query_of(const struct exchange *exchange, struct slice name)
     return http1_query_find(exchange->head.target.query, name);
 }
 
+static bool check_origin(struct exchange **exchange)
+{
+    if (exchange_origin_allowed(*exchange))
+        return true;
+    struct metrics *metrics = (*exchange)->context->handlers->metrics;
+    metrics_count(metrics, METRIC_ORIGIN_REFUSED);
+    metrics_count(metrics, METRIC_CONNECTIONS_REFUSED);
+    engine_refuse_since(exchange, ENGINE_FORBIDDEN, "this origin is not allowed");
+    return false;
+}
+
 static void open_websocket(struct exchange *exchange, const struct socketio_handshake *handshake)
 {
     struct handler_context *handlers = exchange->context->handlers;
@@ -44,13 +55,13 @@ static void open_session(struct exchange *exchange, bool by_websocket)
     char device[EXCHANGE_PARAMETER_BYTES_MAX];
     struct socketio_handshake handshake = {
         .sid = SLICE_NONE, .token = exchange_token(exchange), .device = SLICE_NONE};
-    if (!handshake_check_origin(&exchange) || !handshake_check_room(&exchange))
+    if (!check_origin(&exchange) || !handshake_check_room(&exchange))
         return;
     if (query_of(exchange, SLICE("device_id")).data &&
         (!exchange_query(exchange, SLICE("device_id"), device, sizeof(device), &handshake.device) ||
          !user_id_valid(handshake.device)))
-        handshake_refuse(&exchange, 400, ERROR_INVALID_MESSAGE,
-                         "device_id must be 1 to 128 bytes without control characters");
+        engine_refuse_since(&exchange, ENGINE_BAD_REQUEST,
+                            "device_id must be 1 to 128 bytes without control characters");
     else if (by_websocket)
         open_websocket(exchange, &handshake);
     else
@@ -71,13 +82,14 @@ static void start(struct exchange *exchange, bool by_websocket)
 
 static void go_on(struct exchange *exchange, struct slice sid, bool by_websocket)
 {
+    enum http1_method method = exchange->head.method;
     if (!polling_find(exchange->context, sid))
         engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
-    else if (exchange->head.method == HTTP1_HEAD ||
+    else if ((method != HTTP1_GET && method != HTTP1_POST) ||
              by_websocket != exchange->head.upgrade_websocket ||
              !slice_is(query_of(exchange, SLICE("EIO")), ENGINEIO_PROTOCOL))
         engine_refuse(&exchange, ENGINE_BAD_REQUEST);
-    else if (!handshake_check_origin(&exchange))
+    else if (!check_origin(&exchange))
         return;
     else if (by_websocket)
         probe_open(exchange, sid);

@@ -300,6 +300,14 @@ test('an origin that is not listed gets 403; no origin is no browser and passes'
       assert.equal(status, 403, origin);
       assert.equal(error.code, 'FORBIDDEN');
     }
+    const engine = (origin) =>
+      fetch(`${fenced.url}socket.io/?EIO=4&transport=polling`, { headers: { origin } });
+    const page = await engine('https://two.example');
+    assert.equal(page.headers.get('access-control-allow-origin'), 'https://two.example');
+    assert.equal(page.headers.get('access-control-allow-credentials'), 'true');
+    const stranger = await engine('https://three.example');
+    assert.equal(stranger.status, 403);
+    assert.equal((await stranger.json()).code, 4);
     const foreign = await fetch(`${fenced.url}healthz`, {
       headers: { Origin: 'https://three.example' },
     });

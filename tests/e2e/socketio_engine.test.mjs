@@ -20,8 +20,9 @@ import {
 
 /** A polling session of a user in the main namespace. */
 async function joined(server, user) {
+  const token = await server.token(user); // first: a session that nobody polls does not live long
   const session = await EngineSession.start(server);
-  await session.join(await server.token(user));
+  await session.join(token);
   return session;
 }
 
@@ -64,6 +65,9 @@ describeBoth('Engine.IO', (server) => {
     ['an unknown session', { query: { sid: 'nobody' } }, 1, 'Session ID unknown'],
     ['a session called __proto__', { query: { sid: '__proto__' } }, 1, 'Session ID unknown'],
     ['a handshake by POST', { method: 'POST', body: '40' }, 2, 'Bad handshake method'],
+    ['a handshake by PUT', { method: 'PUT', body: '40' }, 2, 'Bad handshake method'],
+    ['a handshake by DELETE', { method: 'DELETE' }, 2, 'Bad handshake method'],
+    ['PATCH of an unknown session', { method: 'PATCH', query: { sid: 'nobody' } }, 1, 'Session ID unknown'],
     ['a WebSocket without an upgrade', { query: { transport: 'websocket' } }, 3, 'Bad request'],
     ['version 3', { query: { EIO: '3' } }, 5, 'Unsupported protocol version'],
     ['no version', { query: { EIO: undefined } }, 5, 'Unsupported protocol version'],
@@ -88,8 +92,9 @@ describeBoth('Engine.IO', (server) => {
     });
 
   test('packets go both ways by polling, several in one payload', async () => {
+    const token = await server.token('poll');
     const session = await EngineSession.start(server);
-    const joined = await session.join(await server.token('poll'));
+    const joined = await session.join(token);
     assert.equal(joined.refused, false);
     assert.match(joined.sid, /^\S{10,}$/);
     const answer = await session.post(
@@ -112,13 +117,23 @@ describeBoth('Engine.IO', (server) => {
     assert.ok(Date.now() - startedMs < PING_INTERVAL_MS + 1000);
   });
 
-  test('who does not answer pings is gone', async () => {
-    const session = await joined(server, 'silent');
-    await sleep(PING_INTERVAL_MS + PING_TIMEOUT_MS + 300);
-    const answers = [await session.get()];
-    while (answers.at(-1).status === 200) answers.push(await session.get());
-    if (answers.length > 1) assert.match(answers[0].text, /heartbeat_timeout/); // told why first
-    assert.deepEqual(JSON.parse(answers.at(-1).text).code, 1);
+  for (const [who, open] of Object.entries({
+    'who has joined': () => joined(server, 'silent'),
+    'who has not': () => EngineSession.start(server),
+  }))
+    test(`${who} and neither answers pings nor polls is gone`, async () => {
+      const session = await open();
+      await sleep(PING_INTERVAL_MS + PING_TIMEOUT_MS + 300);
+      const { status, text } = await session.get();
+      assert.deepEqual([status, JSON.parse(text).code], [400, 1]);
+    });
+
+  test('who polls and does not answer pings is gone after a close packet', async () => {
+    const session = await joined(server, 'deaf');
+    const packets = [];
+    while (packets.at(-1) !== '1') packets.push(...(await session.poll()));
+    assert.ok(packets.includes('2'));
+    assert.equal((await session.get()).status, 400);
   });
 
   test('who joins no namespace is closed', async () => {
@@ -171,12 +186,22 @@ describeBoth('Engine.IO', (server) => {
       }, 'the end of the session');
     });
 
-  test('a close packet ends a polling session, and its poll', async () => {
+  test('a close packet ends a polling session, and lets its poll go', async () => {
+    const closed = async () => {
+      const session = await EngineSession.start(server);
+      const poll = session.get();
+      await sleep(20);
+      await session.post('1');
+      const { status, text } = await poll;
+      assert.equal((await session.get()).status, 400);
+      return status === 200 && text !== '2' && text; // else the poll came last, or much later
+    };
+    assert.equal(await eventually(closed, 'a poll that waits'), '6');
+  });
+
+  test('a close packet ends a polling session that nobody polls', async () => {
     const session = await joined(server, 'close');
-    const poll = session.get();
-    await sleep(20);
-    await session.post('1');
-    assert.equal((await poll).status, 200);
+    assert.equal((await session.post('1')).text, 'ok');
     assert.equal((await session.get()).status, 400);
   });
 
@@ -199,9 +224,10 @@ describeBoth('Engine.IO', (server) => {
       headers: {
         ...headers,
         'access-control-request-method': 'POST',
-        'access-control-request-headers': 'content-type',
+        'access-control-request-headers': 'content-type,x-of-the-page',
       },
     });
+    assert.match(preflight.headers.get('access-control-allow-headers'), /x-of-the-page/);
     assert.equal(preflight.status, 204);
     assert.equal(preflight.headers.get('access-control-allow-origin'), 'http://app.example');
     assert.match(preflight.headers.get('access-control-allow-methods'), /POST/);
@@ -236,6 +262,17 @@ describeBoth('Engine.IO', (server) => {
     await socket.ended();
     await session.post('429["heartbeat",{}]');
     await session.until((packet) => packet.startsWith('439['));
+  });
+
+  test('who has changed over does not poll any more', async () => {
+    for (let round = 0; round < 30; round += 1) {
+      const session = await EngineSession.start(server);
+      const socket = new EngineSocket(server, { sid: session.sid });
+      await socket.opened;
+      socket.send('2probe', '5');
+      assert.equal((await session.get()).status, 400, 'at once');
+      socket.terminate();
+    }
   });
 
   test('there is one upgrade at a time, and none after one', async () => {
