@@ -58,6 +58,10 @@ void handle_ack(struct session *session, const struct message *message)
     cursor_advance(session->context->messages, message->ack.chat_id, session_user(session),
                    (struct slice){session->device, session->device_len},
                    (uint64_t)message->ack.sequence);
+    /* nothing answers it, but a callback that waits is called */
+    if (message->id.data && session->connection.dialect->id == DIALECT_SOCKETIO)
+        connection_send(&session->connection,
+                        &(struct message){.type = MESSAGE_OK, .id = message->id});
 }
 
 static void refuse_page(struct request *request, enum ledger_status status)

@@ -314,6 +314,8 @@ void socketio_join(struct socketio_session *socketio, struct slice auth)
 void socketio_leave(struct socketio_session *socketio)
 {
     struct connection *connection = socketio_connection(socketio);
+    struct call_device device = session_device(&socketio->session);
+    call_plane_leave(socketio->session.context->calls, &device);
     session_detach(&socketio->session);
     socketio_recovery_forget(socketio);
     connection_unlimit(connection, CLOSING_TOKEN_EXPIRED);

@@ -41,7 +41,7 @@ static void started(void *arg, enum typing_verdict verdict, int64_t retry_after_
     struct session *session = start->request->session;
     if (session && verdict == TYPING_TOO_SOON)
         tell_limited(session, start->request->id, retry_after_ms);
-    else if (session && verdict != TYPING_DROPPED)
+    else if (session)
         confirm(session, start->request->id);
     request_end(&start->request);
     free(start);
@@ -73,6 +73,8 @@ void handle_typing_start(struct session *session, const struct message *message)
     if (typing_is_too_soon(typing, &session->endpoint, message->chat_id, &retry_after_ms)) {
         if (typing_drop(typing, &session->endpoint, message->chat_id) == TYPING_TOO_SOON)
             tell_limited(session, message->id, retry_after_ms);
+        else
+            confirm(session, message->id);
         return;
     }
     struct request *request = request_open(session, message);

@@ -380,6 +380,35 @@ void call_plane_part(struct call_plane *plane, struct slice user, struct slice p
         call_store_get(plane->store, SLICE_NONE, command->device.user_id, found_to_part, command);
 }
 
+/* ---- those who leave ---- */
+
+static bool is_of(const struct call_device *party, const struct call_device *device)
+{
+    return slice_equal(party->user_id, device->user_id) &&
+           ulid_equal(&party->conn_id, &device->conn_id);
+}
+
+static void found_to_leave(void *arg, const struct call_answer *answer)
+{
+    struct call_command *command = arg;
+    if (answer->result == CALL_DONE && (is_of(&answer->call->caller, &command->device) ||
+                                        is_of(&answer->call->callee, &command->device)))
+        call_store_end(command->plane->store, answer->call->id, command->device.user_id, ended,
+                       command);
+    else
+        free(command);
+}
+
+void call_plane_leave(struct call_plane *plane, const struct call_device *device)
+{
+    if (!call_bindings_remove(&plane->bindings, &device->conn_id))
+        return;
+    struct call_command *command = call_command_make(
+        &(struct call_command){.plane = plane, .device = *device, .done = nobody_waits});
+    if (command) /* else its time runs out */
+        call_store_get(plane->store, SLICE_NONE, command->device.user_id, found_to_leave, command);
+}
+
 /* ---- time ---- */
 
 static void reaped(void *arg, const struct call *calls, size_t count)

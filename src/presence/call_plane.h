@@ -96,6 +96,9 @@ void call_plane_declare_end(struct call_plane *plane, const struct call_device *
  * had ended it. */
 void call_plane_part(struct call_plane *plane, struct slice user, struct slice peer);
 
+/* A device goes and will not come back: ends the call it is in. Its connection is detached. */
+void call_plane_leave(struct call_plane *plane, const struct call_device *device);
+
 /* A device has connected here (and its lease is registered), or a connection is gone. */
 void call_plane_attach(struct call_plane *plane, const struct call_device *device);
 void call_plane_detach(struct call_plane *plane, struct slice user_id, const struct ulid *conn_id);

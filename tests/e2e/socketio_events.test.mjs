@@ -110,6 +110,26 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       await caller.next('call:ended');
     });
 
+    for (const [how, leave] of Object.entries({
+      'disconnect()': (client) => client.close(),
+      'user:disconnect': (client) => client.emit('user:disconnect'),
+    }))
+      test(`who leaves in the middle of a call hangs up, ${how}`, async () => {
+        const [ann, bob] = people('ann', 'bob');
+        await befriend(server, ann, bob);
+        const [caller, callee] = [await join(ann), await join(bob)];
+        const bystander = await join(bob);
+        await caller.ask('call:request', { to: bob });
+        await callee.next('call:incoming');
+        await callee.ask('call:accept', { from: ann });
+        const gone = bystander.disconnected();
+        leave(bystander);
+        await gone;
+        assert.equal((await caller.ask('call:request', { to: bob })).code, 'CALL_BUSY');
+        leave(callee);
+        assert.equal((await caller.next('call:ended')).reason, 'hangup');
+      });
+
     test('call:start and call:end are seen by friends', async () => {
       const [ann, bob] = people('ann', 'bob');
       await befriend(server, ann, bob);
@@ -232,6 +252,19 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       }, 'the cursor');
     });
 
+    test('whoever asks for an acknowledgement gets one', async () => {
+      const [ann, bob] = people('ann', 'bob');
+      const roomId = await makeChat(ann, bob);
+      const client = await join(ann);
+      await client.ask('open_chat', { chat_id: roomId });
+      const starts = Array.from({ length: 5 }, () => client.ask('typing:start', { roomId }));
+      for (const { type, code } of await Promise.all(starts))
+        assert.ok(type === 'ok' || code === 'RATE_LIMITED', `${type} ${code}`);
+      assert.equal((await client.ask('ack', { chat_id: roomId, sequence: 0 })).type, 'ok');
+      for (const name of ['user:connect', 'call:start', 'call:end', 'typing:stop', 'HEARTBEAT'])
+        assert.ok((await client.ask(name, { roomId })).type, name);
+    });
+
     test('a command without acknowledgement is answered by an event', async () => {
       const [ann] = people('ann');
       const client = await join(ann);
@@ -262,15 +295,23 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       assert.deepEqual((await client.next('delivery')).data, { any: ['thing', 1] });
     });
 
-    test('binary arguments are refused, and the connection stays', async () => {
-      const [ann] = people('ann');
-      const client = await join(ann);
-      const { id } = client.socket;
-      client.emit('send_message', { chat_id: 'x', client_message_id: 'y', body: Buffer.from('hi') });
-      assert.equal((await client.next('error')).code, 'INVALID_MESSAGE');
-      assert.ok('server_time' in (await client.ask('heartbeat', {})));
-      assert.equal(client.socket.id, id);
-    });
+    for (const [what, value, options] of [
+      ['binary', Buffer.from('hi')],
+      ['binary in base64', Buffer.from('hi'), { forceBase64: true }],
+      ['half a character', '\ud83d'],
+      ['very deep', JSON.parse(`${'['.repeat(50)}${']'.repeat(50)}`)],
+    ])
+      test(`an argument that is ${what} is refused, and the connection stays`, async () => {
+        const [ann] = people('ann');
+        const client = await join(ann, options);
+        const { id } = client.socket;
+        const fields = { chat_id: 'x', client_message_id: 'y', body: value };
+        assert.equal((await client.ask('send_message', fields)).code, 'INVALID_MESSAGE');
+        client.emit('send_message', fields);
+        assert.equal((await client.next('error')).code, 'INVALID_MESSAGE');
+        assert.ok('server_time' in (await client.ask('heartbeat', {})));
+        assert.equal(client.socket.id, id);
+      });
 
     test('too many messages are refused, and told when to come again', async () => {
       const [ann, bob] = people('ann', 'bob');
