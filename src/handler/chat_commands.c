@@ -23,7 +23,7 @@ static_assert((int)SNAPSHOT_TYPING_MAX <= (int)SNAPSHOT_PRESENCES_MAX, "typists 
  *   subscribed (pending) ──► chat read: a member ──► open ──► who types ──► how they all are ──► told
  *
  * Those who type come first among those who are looked at, so that of each of them it is known whether
- * the viewer may see them type.
+ * the viewer may see them.
  */
 struct opening {
     struct request *request;
@@ -32,7 +32,7 @@ struct opening {
     struct slice members[SNAPSHOT_PRESENCES_MAX];
     size_t member_count;
     struct slice users[SNAPSHOT_PRESENCES_MAX]; /* to look at: those who type, then other members */
-    bool shown_typing[SNAPSHOT_PRESENCES_MAX];  /* to the viewer, if they do */
+    bool visible[SNAPSHOT_PRESENCES_MAX];
     size_t typing_count;
     size_t count;
     size_t text_len;
@@ -62,15 +62,15 @@ static void decided(void *arg, const struct slice *users, const struct privacy_d
     (void)users;
     struct opening *opening = arg;
     for (size_t i = 0; i < count; i++)
-        opening->shown_typing[i] = privacy_shows_typing(decisions[i]);
+        opening->visible[i] = decisions[i].view != PRIVACY_HIDDEN;
 }
 
-/* Those who may be seen typing, the viewer not among them, are moved to the front. */
+/* Those who type and may be seen, the viewer not among them, are moved to the front. */
 static size_t choose_typing(struct opening *opening, struct slice viewer)
 {
     size_t count = 0;
     for (size_t i = 0; i < opening->typing_count; i++)
-        if (opening->shown_typing[i] && !slice_equal(opening->users[i], viewer))
+        if (opening->visible[i] && !slice_equal(opening->users[i], viewer))
             opening->users[count++] = opening->users[i];
     return count;
 }

@@ -40,11 +40,6 @@ struct privacy_decision privacy_of_stranger(const struct ledger_settings *settin
     return privacy_decide(SLICE("stranger"), &profile);
 }
 
-bool privacy_shows_typing(struct privacy_decision decision)
-{
-    return decision.view != PRIVACY_HIDDEN || decision.reason == PRESENCE_REASON_NOT_CONTACTS;
-}
-
 bool privacy_allows_call(struct slice caller, const struct ledger_profile *target)
 {
     return target->are_contacts && !target->blocked_by_viewer && !target->blocked_by_target &&

@@ -30,10 +30,6 @@ struct privacy_decision privacy_decide(struct slice viewer, const struct ledger_
 struct privacy_decision privacy_of_contact(const struct ledger_settings *settings);
 struct privacy_decision privacy_of_stranger(const struct ledger_settings *settings);
 
-/* Whether a fellow member of a chat about whom this was decided may see the user type there. Who may write
- * to each other need not be contacts, so only who hides from the viewer types unseen. */
-bool privacy_shows_typing(struct privacy_decision decision);
-
 /* Calls need a mutual contact, whatever is shown of presence. */
 bool privacy_allows_call(struct slice caller, const struct ledger_profile *target);
 

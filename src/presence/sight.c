@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The ids are of those whom the user has blocked: among fellow members contacts make no difference, and of one
- * who shows nobody nothing else does. */
+/* Those whom the visibility makes a difference for: of one who shows contacts, the contacts; of one
+ * who shows everybody, the blocked (blocking ends a contact, so the two sets never meet). */
 struct sight {
     struct ledger_settings settings;
     uint8_t user_id_len;
@@ -34,8 +34,11 @@ static int compare_ids(const void *left, const void *right)
 
 static struct circle_list deciding(const struct circle *circle)
 {
-    bool shows_nobody = circle->presence_visibility == LEDGER_VISIBLE_NOBODY;
-    return shows_nobody ? (struct circle_list){0} : circle->blocked;
+    if (circle->presence_visibility == LEDGER_VISIBLE_EVERYONE)
+        return circle->blocked;
+    if (circle->presence_visibility == LEDGER_VISIBLE_CONTACTS_ONLY)
+        return circle->contacts;
+    return (struct circle_list){0};
 }
 
 static struct sight *make_sight(const struct sight_reading *reading, const struct circle *circle)
@@ -98,13 +101,15 @@ void sight_forget(struct sight_reading **reading)
 
 bool sight_allows(const struct sight *sight, struct slice viewer)
 {
+    bool named = bsearch(&viewer, sight->ids, sight->count, sizeof(viewer), compare_ids) != NULL;
+    bool shows_everybody = sight->settings.presence == LEDGER_VISIBLE_EVERYONE;
     struct ledger_profile profile = {
         .user = {sight->user_id, sight->user_id_len},
         .settings = sight->settings,
-        .blocked_by_target =
-            bsearch(&viewer, sight->ids, sight->count, sizeof(viewer), compare_ids) != NULL,
+        .are_contacts = named && !shows_everybody,
+        .blocked_by_target = named && shows_everybody,
     };
-    return privacy_shows_typing(privacy_decide(viewer, &profile));
+    return privacy_decide(viewer, &profile).view != PRIVACY_HIDDEN;
 }
 
 bool sight_equal(const struct sight *a, const struct sight *b)

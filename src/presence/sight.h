@@ -1,9 +1,10 @@
 /*
- * Sight: who may see one user type in a chat that both are in. What the privacy engine needs to know of the
- * user, taken from their circle (audience.h) once and then asked for any number of viewers, so that an event
- * of one who types in a room costs one reading and not one per viewer.
+ * Sight: who may see one user. What the privacy engine needs to know of the user, taken from their circle
+ * (audience.h) once and then asked for any number of viewers, so that an event of one who types in a room
+ * costs one reading and not one per viewer.
  *
- * A sight is as true as the moment it was read; whoever keeps one says for how long. The decision itself is
+ * A sight is as true as the moment it was read; whoever keeps one says for how long. It knows of the
+ * contacts those who were online then: nobody else is there to be told anything. The decision itself is
  * privacy.h's.
  */
 #ifndef ROLLCALL_PRESENCE_SIGHT_H
@@ -24,7 +25,7 @@ void sight_read(struct presence_plane *plane, struct slice user_id, struct sight
 /* `done` will not run. */
 void sight_forget(struct sight_reading **reading);
 
-/* Whether this viewer, a member too, may see the user type. */
+/* Whether this viewer may see the user at all. */
 bool sight_allows(const struct sight *sight, struct slice viewer);
 
 /* Whether the two allow the same. May say false where they do. */

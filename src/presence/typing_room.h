@@ -10,7 +10,7 @@
  * a time; who types beyond that is not shown until another stops. So a room costs each of its viewers a
  * bounded number of pushes a second, however many type in it.
  *
- * Privacy: only those from whom the user does not hide (sight.h) see them typing. A sight is read anew with every
+ * Privacy: only those who may see the user (sight.h) see them typing. A sight is read anew with every
  * renewal, and at once when typing_room_review() says so: who lost sight is told that the typing ended,
  * and no more; so is everybody when it cannot be read. A stop goes to whom the start went.
  *

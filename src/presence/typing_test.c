@@ -313,8 +313,7 @@ static void a_snapshot_knows_who_types_and_the_end_is_told(void **unused)
 
 /* ---- privacy ---- */
 
-/* Who may write to each other may see each other type, contacts or not. */
-static void fellow_members_need_not_be_contacts(void **unused)
+static void typing_asks_the_privacy_engine(void **unused)
 {
     (void)unused;
     fake_ledger_show(&world.ledger, "alice", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_EVERYONE);
@@ -324,34 +323,15 @@ static void fellow_members_need_not_be_contacts(void **unused)
     open_chat(&carol, "room");
     say(&alice, "typing_start", "room");
     expect_typing(&carol, "alice", true);
-    expect_typing(&bob, "alice", true);
-    say(&bob, "open_chat", "room");
-    client_expect(&bob, "chat_snapshot");
-    assert_true(client_has(&bob, "\"typing\":[\"alice\"]"));
-    assert_true(client_has(&bob, "\"reason\":\"not_contacts\""));
+    client_expect_nothing(&bob);
     say(&alice, "typing_stop", "room");
     expect_typing(&carol, "alice", false);
-    expect_typing(&bob, "alice", false);
-}
-
-static void who_shows_nobody_types_unseen(void **unused)
-{
-    (void)unused;
-    fake_ledger_befriend(&world.ledger, "bob", "alice");
-    fake_ledger_show(&world.ledger, "alice", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_EVERYONE);
-    changed("alice");
-    open_chat(&bob, "room");
-    say(&alice, "typing_start", "room");
     client_expect_nothing(&bob);
-    say(&bob, "open_chat", "room");
-    client_expect(&bob, "chat_snapshot");
-    assert_true(client_has(&bob, "\"typing\":[]"));
 }
 
 static void the_blocked_see_nothing(void **unused)
 {
     (void)unused;
-    fake_ledger_show(&world.ledger, "alice", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_EVERYONE);
     fake_ledger_block(&world.ledger, "alice", "bob");
     changed("alice");
     open_chat(&bob, "room");
@@ -524,8 +504,7 @@ int main(void)
         TEST(a_ledger_that_fails_leaves_the_chat_closed),
         TEST(leaving_while_opening_is_harmless),
         TEST(a_snapshot_knows_who_types_and_the_end_is_told),
-        TEST(fellow_members_need_not_be_contacts),
-        TEST(who_shows_nobody_types_unseen),
+        TEST(typing_asks_the_privacy_engine),
         TEST(the_blocked_see_nothing),
         TEST(without_an_answer_nobody_sees),
         TEST(a_block_ends_what_was_seen_with_the_next_renewal),
