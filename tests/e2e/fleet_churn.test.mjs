@@ -37,11 +37,86 @@ function answerCalls(client, random) {
   });
 }
 
+/** How often each step is taken, compared with the others. */
+const WEIGHTS = { come: 50, go: 40, idle: 20, ring: 20, hang: 10, crash: 1, flush: 0.3 };
+const DECK = Object.entries(WEIGHTS).flatMap(([name, weight]) => Array(Math.ceil(weight * 10)).fill(name));
+
+const isRunning = ({ child }) => child.exitCode === null && child.signalCode === null;
+
+/** What may happen next; `clients` are those who are here. */
+function makeSteps({ fleet, redis, random, clients }) {
+  const pick = (list) => list[Math.floor(random() * list.length)];
+  const anyOf = (likelihood, fits) =>
+    [...clients].find((client) => fits(client) && client.socket.readyState === 1 && random() < likelihood);
+  const steps = {
+    crashes: 0,
+
+    next: () => steps[pick(DECK)](),
+
+    async come() {
+      const n = Math.floor(random() * USERS);
+      const server = pick(fleet.gateways.filter(isRunning));
+      const options = random() < 0.1 ? { ws: { autoPong: false } } : {};
+      const client = await connect(server, nameOf(n), options).catch(() => undefined);
+      if (client === undefined) return;
+      clients.add(client);
+      if (n < CALLERS) {
+        client.friend = nameOf((n + 1) % CALLERS);
+        answerCalls(client, random);
+      }
+      client.socket.on('close', () => clients.delete(client));
+      if (random() < 0.8) keepAlive(client, 1000);
+    },
+
+    go() {
+      if (clients.size === 0) return;
+      const client = pick([...clients]);
+      clients.delete(client);
+      if (random() < 0.5) client.socket.close();
+      else client.terminate();
+    },
+
+    idle: () => clients.size && pick([...clients]).socket.send('{"type":"heartbeat","active":false}'),
+
+    ring() {
+      const client = anyOf(0.3, ({ friend }) => friend);
+      client?.send({ type: 'call_request', to: client.friend });
+    },
+
+    hang() {
+      const client = anyOf(0.5, ({ call }) => call);
+      client?.send({ type: 'call_end', call_id: client.call });
+    },
+
+    async crash() {
+      if (steps.crashes >= SECONDS / 5) return;
+      steps.crashes += 1;
+      const server = await fleet.start(`gw-crash-${steps.crashes}`);
+      for (let n = 0; n < 5; n += 1) await steps.come();
+      await fleet.crash(server);
+    },
+
+    flush: () => redis.flush?.() ?? redis.command('FLUSHALL'),
+  };
+  return steps;
+}
+
+/** Checks again and again until the time is over: how often, and how many calls it saw. */
+async function checkUntil(endMs, redis) {
+  let checks = 0;
+  let calls = 0;
+  while (Date.now() < endMs) {
+    calls += (await redis.keys('call:*')).length;
+    await assertInvariants(redis, QUICK_WINDOW_MS);
+    checks += 1;
+  }
+  return { checks, calls };
+}
+
 for (const [kind, { start, key }] of Object.entries(BACKENDS))
   describe(`churn on ${kind}`, () => {
     test(`the invariants hold throughout (seed ${SEED})`, { timeout: (SECONDS + 90) * 1000 }, async (t) => {
       const random = randomFrom(SEED);
-      const pick = (list) => list[Math.floor(random() * list.length)];
       const redis = await start();
       const fleet = await startFleet({ redis, settings: QUICK });
       const clients = new Set();
@@ -52,68 +127,23 @@ for (const [kind, { start, key }] of Object.entries(BACKENDS))
       });
       for (let n = 0; n < CALLERS; n += 1)
         await befriend(fleet.gateways[0], nameOf(n), nameOf((n + 1) % CALLERS));
-      let crashes = 0;
-      let calls = 0;
-      const leave = (client) => {
-        clients.delete(client);
-        if (random() < 0.5) client.socket.close();
-        else client.terminate();
-      };
-      const steps = {
-        async come() {
-          const n = Math.floor(random() * USERS);
-          const server = pick(fleet.gateways.filter(({ child }) => child.exitCode === null && child.signalCode === null));
-          const client = await connect(server, nameOf(n), random() < 0.1 ? { ws: { autoPong: false } } : {}).catch(() => undefined);
-          if (client === undefined) return;
-          clients.add(client);
-          if (n < CALLERS) Object.assign(client, { friend: nameOf((n + 1) % CALLERS) });
-          if (n < CALLERS) answerCalls(client, random);
-          client.socket.on('close', () => clients.delete(client));
-          if (random() < 0.8) keepAlive(client, 1000);
-        },
-        go: () => clients.size && leave(pick([...clients])),
-        idle: () => clients.size && pick([...clients]).socket.send('{"type":"heartbeat","active":false}'),
-        ring() {
-          const client = [...clients].find(({ friend, socket }) => friend && socket.readyState === 1 && random() < 0.3);
-          if (client) client.send({ type: 'call_request', to: client.friend });
-        },
-        hang() {
-          const client = [...clients].find(({ call, socket }) => call && socket.readyState === 1 && random() < 0.5);
-          if (client) client.send({ type: 'call_end', call_id: client.call });
-        },
-        async crash() {
-          if (crashes >= SECONDS / 5) return;
-          crashes += 1;
-          const server = await fleet.start(`gw-crash-${crashes}`);
-          for (let n = 0; n < 5; n += 1) await steps.come();
-          await fleet.crash(server);
-        },
-        flush: () => redis.flush?.() ?? redis.command('FLUSHALL'),
-      };
-      const weights = { come: 50, go: 40, idle: 20, ring: 20, hang: 10, crash: 1, flush: 0.3 };
-      const deck = Object.entries(weights).flatMap(([name, weight]) => Array(Math.ceil(weight * 10)).fill(name));
 
-      const until = Date.now() + SECONDS * 1000;
-      let checks = 0;
-      const checking = (async () => {
-        while (Date.now() < until) {
-          calls += (await redis.keys('call:*')).length;
-          await assertInvariants(redis, QUICK_WINDOW_MS);
-          checks += 1;
-        }
-      })();
-      while (Date.now() < until) {
-        if (clients.size >= CLIENTS_MAX) await steps.go();
-        await steps[pick(deck)]();
+      const steps = makeSteps({ fleet, redis, random, clients });
+      const endMs = Date.now() + SECONDS * 1000;
+      const checking = checkUntil(endMs, redis);
+      while (Date.now() < endMs) {
+        if (clients.size >= CLIENTS_MAX) steps.go();
+        await steps.next();
         await sleep(random() * 40);
       }
-      await checking;
+      const { checks, calls } = await checking;
+
       for (const client of clients) client.socket.close();
       await eventually(async () => (await redis.keys('connection:*')).length === 0, 'all are gone');
       for (let n = 0; n < USERS; n += 1)
         assert.deepEqual(await redis.command('SMEMBERS', key('user_connections', nameOf(n))), []);
       assert.ok(await isReady(fleet.gateways[0]));
       assert.ok(calls > 0, 'there were calls');
-      t.diagnostic(`${checks} checks, ${crashes} crashes, ${calls} calls seen`);
+      t.diagnostic(`${checks} checks, ${steps.crashes} crashes, ${calls} calls seen`);
     });
   });

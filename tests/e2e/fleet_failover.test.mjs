@@ -20,6 +20,39 @@ const BACK_MS = 30000;
 const USERS = 24;
 const SEND_EVERY_MS = 50;
 
+/** Everybody sends in turn; `acknowledged` has the ids of what was taken. */
+function startLoad(clients) {
+  const load = { acknowledged: new Set(), sent: 0 };
+  for (const client of clients)
+    client.socket.on('message', (data) => {
+      const message = JSON.parse(data);
+      if (message.type === 'message_ack') load.acknowledged.add(message.client_message_id);
+    });
+  const timer = setInterval(() => {
+    load.sent += 1;
+    clients[load.sent % USERS].send({
+      type: 'send_message',
+      chat_id: 'everybody',
+      client_message_id: `load-${load.sent}`,
+      body: `load ${load.sent}`,
+    });
+  }, SEND_EVERY_MS);
+  load.stop = () => clearInterval(timer);
+  return load;
+}
+
+/** The ids of all messages that are stored. */
+async function storedIds(client) {
+  const stored = new Set();
+  for (let after = 0, more = true; more; ) {
+    const page = await client.ask({ type: 'sync_request', chat_id: 'everybody', after_sequence: after });
+    for (const { body } of page.messages) stored.add(body.replace('load ', 'load-'));
+    after = page.messages.at(-1)?.sequence ?? after;
+    more = page.has_more;
+  }
+  return stored;
+}
+
 test('a master fails under load', { timeout: 120000 }, async (t) => {
   const redis = await startCluster();
   const fleet = await startFleet({ redis, settings: QUICK });
@@ -35,19 +68,8 @@ test('a master fails under load', { timeout: 120000 }, async (t) => {
   for (const [n, client] of clients.entries()) await client.subscribe(users[(n + 1) % USERS]);
   await makeChat(fleet.gateways[0], 'everybody', ...users);
 
-  const acknowledged = new Set();
-  for (const client of clients)
-    client.socket.on('message', (data) => {
-      const message = JSON.parse(data);
-      if (message.type === 'message_ack') acknowledged.add(message.client_message_id);
-    });
-  let sent = 0;
-  const load = setInterval(() => {
-    const client = clients[(sent += 1) % USERS];
-    client.send({
-      type: 'send_message', chat_id: 'everybody', client_message_id: `load-${sent}`, body: `load ${sent}`,
-    });
-  }, SEND_EVERY_MS);
+  const load = startLoad(clients);
+  t.after(load.stop);
   await sleep(1000);
 
   const killed = Date.now();
@@ -68,19 +90,14 @@ test('a master fails under load', { timeout: 120000 }, async (t) => {
   const late = await connect(fleet.gateways[0], 'late');
   assert.equal(late.established.server_id, 'gw-001');
   await sleep(QUICK_WINDOW_MS + 1000);
-  clearInterval(load);
+  load.stop();
   await sleep(1000);
 
   for (const { socket } of clients) assert.equal(socket.readyState, 1, 'nobody was disconnected');
   for (const client of clients)
     assert.deepEqual(client.changes().map(({ user_id: user, status }) => [user, status]), []);
-  const stored = new Set();
-  for (let after = 0, more = true; more; ) {
-    const page = await clients[0].ask({ type: 'sync_request', chat_id: 'everybody', after_sequence: after });
-    for (const { body } of page.messages) stored.add(body.replace('load ', 'load-'));
-    after = page.messages.at(-1)?.sequence ?? after;
-    more = page.has_more;
-  }
+  const { acknowledged, sent } = load;
+  const stored = await storedIds(clients[0]);
   assert.ok(acknowledged.size > 50, `${acknowledged.size} of ${sent} acknowledged`);
   for (const id of acknowledged) assert.ok(stored.has(id), `${id} was acknowledged`);
   for (const client of clients) {
