@@ -17,7 +17,6 @@ static struct {
     size_t failed;
     size_t first; /* 0: none fails */
     size_t last;
-    size_t spared; /* size of what never fails; 0: nothing */
 } fault;
 
 static void start(size_t first, size_t last)
@@ -36,11 +35,6 @@ void alloc_fault_after(size_t n)
 void alloc_fault_from(size_t n)
 {
     start(n, (size_t)-1);
-}
-
-void alloc_fault_spare(size_t size)
-{
-    fault.spared = size;
 }
 
 size_t alloc_fault_off(void)
@@ -63,10 +57,8 @@ size_t alloc_fault_seen(void)
     return fault.seen;
 }
 
-static bool fails_now(size_t size)
+static bool fails_now(void)
 {
-    if (fault.spared && size == fault.spared)
-        return false;
     fault.seen++;
     if (fault.first == 0 || fault.seen < fault.first || fault.seen > fault.last)
         return false;
@@ -77,15 +69,15 @@ static bool fails_now(size_t size)
 
 void *__wrap_malloc(size_t size)
 {
-    return fails_now(size) ? NULL : __real_malloc(size);
+    return fails_now() ? NULL : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return fails_now(count * size) ? NULL : __real_calloc(count, size);
+    return fails_now() ? NULL : __real_calloc(count, size);
 }
 
 void *__wrap_realloc(void *old, size_t size)
 {
-    return fails_now(size) ? NULL : __real_realloc(old, size);
+    return fails_now() ? NULL : __real_realloc(old, size);
 }

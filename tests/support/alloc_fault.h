@@ -19,9 +19,6 @@ void alloc_fault_after(size_t n);
 /* Starts counting; every allocation from the n-th on fails. */
 void alloc_fault_from(size_t n);
 
-/* Allocations of just this size never fail: for what ends the process by design. 0: none. */
-void alloc_fault_spare(size_t size);
-
 /* Stops failing. Answers how many allocations failed since it was set. */
 size_t alloc_fault_off(void);
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 export const LIVE_MS = 5000;
 
 export const PHONE = { width: 360, height: 740 };
-export const DESK = { width: 1200, height: 800 };
+const DESK = { width: 1200, height: 800 };
 
 /** Set SCREENSHOTS to a directory to see what the tests see. */
 const { SCREENSHOTS } = process.env;
