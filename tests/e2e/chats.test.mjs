@@ -1,7 +1,7 @@
 /** Chats: made, listed, members in and out over REST; opened and closed over the socket. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { closeAll, connect, eventually, rest, setVisibility } from './support/client.mjs';
+import { closeAll, connect, eventually, metric, rest, setVisibility } from './support/client.mjs';
 import { startServer } from './support/server.mjs';
 
 const MAX_OPEN = 3;
@@ -309,10 +309,7 @@ test('who blocked whom cannot be in a new chat, and is not told which it is', as
 });
 
 test('open chats are counted', async () => {
-  const gauge = async () => {
-    const { body } = await rest(server, 'GET', '/metrics');
-    return Number(/^rollcall_chats_open (\d+)$/m.exec(body)[1]);
-  };
+  const gauge = () => metric(server, 'chats_open');
   await eventually(async () => (await gauge()) === 0, 'no chat open');
   await chatOf('gauge', 'counter', 'bob');
   const client = await connect(server, 'counter');
