@@ -87,12 +87,6 @@ static bool compose_calls(struct gateway *gateway)
     return call_plane_init(&gateway->calls, gateway->parts.hash_seed);
 }
 
-static void sent_a_message(void *arg, struct slice chat_id, struct slice user_id)
-{
-    struct gateway *gateway = arg;
-    typing_ended(&gateway->typing, chat_id, user_id);
-}
-
 static bool compose_messages(struct gateway *gateway)
 {
     struct gateway_messages_parts parts = {
@@ -109,11 +103,7 @@ static bool compose_messages(struct gateway *gateway)
         .replays = gateway->index == 0,
     };
     gateway->handlers.messages = &gateway->messages.plane;
-    if (!gateway_messages_make(&gateway->messages, &parts))
-        return false;
-    gateway->messages.plane.sent = sent_a_message;
-    gateway->messages.plane.sent_arg = gateway;
-    return true;
+    return gateway_messages_make(&gateway->messages, &parts);
 }
 
 static void compose_presence(struct gateway *gateway)

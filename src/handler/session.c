@@ -181,11 +181,21 @@ void session_lease_lost(void *arg, struct slice user_id, const struct ulid *conn
     if (!session)
         return;
     struct lease lease = session_lease(session);
-    lease.again = true;
+    lease.known_since_ms = lease.connected_at_ms;
     renew_soon(session); /* and so see whether it was taken */
     presence_open(context->presence, &lease, reopened, NULL);
     struct call_device device = session_device(session);
     call_plane_attach(context->calls, &device); /* what was forgotten may have been in a call */
+}
+
+int64_t session_known_since(void *arg, struct slice user_id)
+{
+    const struct handler_context *context = arg;
+    const struct route *route = router_find(context->router, user_id);
+    if (!route)
+        return 0;
+    const struct endpoint *first = CONTAINER_OF(route->endpoints.next, struct endpoint, of_route);
+    return ulid_time_ms(&CONTAINER_OF(first, struct session, endpoint)->conn_id);
 }
 
 struct session *session_find(struct handler_context *context, struct slice user_id,

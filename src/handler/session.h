@@ -87,6 +87,9 @@ void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uin
 /* presence_plane->lost: the store forgot a lease of ours; register it again. */
 void session_lease_lost(void *arg, struct slice user_id, const struct ulid *conn_id);
 
+/* presence_plane->known_since: when the first of the user's connections here was made. */
+int64_t session_known_since(void *arg, struct slice user_id);
+
 /* presence_plane->unrenewed: tries again soon. */
 void session_renew_again(void *arg, struct slice user_id, const struct ulid *conn_id);
 

@@ -92,7 +92,10 @@ void presence_open(struct presence_plane *plane, const struct lease *lease,
         return;
     }
     *opening = (struct opening){plane, done, arg};
-    state_open(plane->store, lease, opened, opening);
+    struct lease opened_lease = *lease;
+    if (opened_lease.known_since_ms == 0 && plane->known_since)
+        opened_lease.known_since_ms = plane->known_since(plane->lost_arg, lease->user_id);
+    state_open(plane->store, &opened_lease, opened, opening);
 }
 
 void presence_renew(struct presence_plane *plane, struct slice user_id, const struct ulid *conn_id,

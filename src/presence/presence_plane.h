@@ -47,7 +47,9 @@ struct presence_plane {
     void (*lost)(void *arg, struct slice user_id, const struct ulid *conn_id);
     /* The store could not be asked about this one: its session should renew it again soon. May be NULL. */
     void (*unrenewed)(void *arg, struct slice user_id, const struct ulid *conn_id);
-    void *lost_arg; /* of both */
+    /* Since when a user is connected here, on the wall clock; 0: is not. May be NULL. */
+    int64_t (*known_since)(void *arg, struct slice user_id);
+    void *lost_arg; /* of all three */
     struct lease_renewal renewals[PRESENCE_RENEWALS_MAX];
     char renewal_users[PRESENCE_RENEWALS_MAX][USER_ID_BYTES_MAX];
     size_t renewal_count;

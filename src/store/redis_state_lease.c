@@ -81,21 +81,21 @@ static void answered(void *arg, const struct resp_value *reply)
 
 /* ---- the scripts ---- */
 
-/* When the connection was made, by Redis's clock: both clocks as they are now, so that a gateway's wrong one
+/* Since when the user is known here, by Redis's clock: both clocks as they are now, so that a gateway's wrong one
  * does no harm. Redis's is known from its last answer; before the first, ours must do. */
-static struct slice connected_by_redis(const struct lease_call *call, char out[TIME_TEXT_LEN])
+static struct slice known_by_redis(const struct lease_call *call, char out[TIME_TEXT_LEN])
 {
-    if (!call->lease.again)
+    if (call->lease.known_since_ms == 0)
         return SLICE("");
     const struct redis_state *state = call->state;
-    time_text_write(out, call->lease.connected_at_ms + state->redis_ahead_ms);
+    time_text_write(out, call->lease.known_since_ms + state->redis_ahead_ms);
     return (struct slice){out, TIME_TEXT_LEN};
 }
 
 static void run_open(struct lease_call *call)
 {
     char name[REDIS_KEY_BYTES_MAX], connected[TIME_TEXT_LEN], heartbeat[TIME_TEXT_LEN];
-    char again[TIME_TEXT_LEN];
+    char known[TIME_TEXT_LEN];
     const struct lease *lease = &call->lease;
     time_text_write(connected, lease->connected_at_ms);
     time_text_write(heartbeat, lease->last_heartbeat_ms);
@@ -107,7 +107,7 @@ static void run_open(struct lease_call *call)
                                       {connected, sizeof(connected)},
                                       {heartbeat, sizeof(heartbeat)},
                                       lease->idle ? SLICE("1") : SLICE("0"),
-                                      connected_by_redis(call, again)};
+                                      known_by_redis(call, known)};
     redis_state_run(call->state, REDIS_STATE_OPEN, lease->user_id, arguments,
                     sizeof(arguments) / sizeof(arguments[0]), answered, call);
 }

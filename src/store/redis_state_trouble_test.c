@@ -59,7 +59,7 @@ static int open_lease(struct state_store *store, struct slice user, unsigned num
                           .device_id = SLICE("line\r\nbreak"),
                           .gateway_id = store == first ? SLICE("gw-1") : SLICE("gw-2"),
                           .connected_at_ms = fleet.worker.loop.clock.wall_ms,
-                          .again = again};
+                          .known_since_ms = again ? fleet.worker.loop.clock.wall_ms : 0};
     waiting = 1;
     state_open(store, &lease, take, NULL);
     await();

@@ -45,7 +45,9 @@ struct lease {
     int64_t connected_at_ms;   /* wall clock; the time in conn_id */
     int64_t last_heartbeat_ms; /* wall clock: the last sign of life known to the store */
     bool idle;
-    bool again; /* of an open: it was open before and the store lost it, so its user is no news */
+    /* Of an open: since when the gateway has had the user connected, by this connection or another, on the wall
+     * clock; 0: it has not. A store that does not know of that has lost it, and the user is no news. */
+    int64_t known_since_ms;
 };
 
 /* What one operation did to a user. */
@@ -158,8 +160,8 @@ struct state_store {
 };
 
 /* Registers a connection. A user's first live lease makes a transition to online (or away, when it starts
- * idle), but not one that is open `again`, unless the user was turned offline meanwhile. One that is
- * open already is refreshed, and as idle as this says. */
+ * idle), but not one whose user the gateway knows to be connected, unless the user was turned offline
+ * meanwhile. One that is open already is refreshed, and as idle as this says. */
 static inline void state_open(struct state_store *store, const struct lease *lease,
                               void (*done)(void *arg, enum state_status status,
                                            const struct state_transition *transition),

@@ -217,6 +217,37 @@ describe('Redis that forgets', { concurrency: 2 }, () => {
       }
     });
 
+  for (const [kind, { start, key }] of Object.entries(BACKENDS))
+    test(`a second device right after FLUSHALL is no news, on ${kind}`, async (t) => {
+      const redis = await start();
+      const fleet = await startFleet({ redis, gateways: ['gw-001'], settings: QUICK });
+      const [one] = fleet.gateways;
+      const clients = [];
+      const enter = async (user) => {
+        clients.push(await joinFleet(one, user));
+        return clients.at(-1);
+      };
+      t.after(async () => {
+        for (const client of clients) client.terminate();
+        await fleet.stop();
+        await redis.stop();
+      });
+      for (const user of ['alice', 'bob']) await setVisibility(one, user, 'everyone');
+      await makeChat(one, 'talk', 'alice', 'bob');
+      const bob = await enter('bob');
+      await bob.ask({ type: 'open_chat', chat_id: 'talk' });
+      await enter('alice');
+      await bob.change('alice', 'online');
+      const devices = () => redis.command('HGET', key('user_presence', 'alice'), 'device_count').catch(() => null);
+      for (let round = 2; round < 6; round += 1) {
+        await (redis.flush?.() ?? redis.command('FLUSHALL'));
+        await enter('alice');
+        await eventually(async () => (await devices()) === String(round), 'all are registered again');
+      }
+      await bob.settle();
+      assert.deepEqual(bob.changes().map(({ status }) => status), ['online']);
+    });
+
   test('restarted empty, in a blink', async (t) => {
     const world = await setUp(t);
     await world.redis.kill();
