@@ -103,15 +103,22 @@ static struct answer ask(struct redis_backend *backend, struct slice user)
     return answer;
 }
 
-static void put(struct redis_backend *backend, struct slice user, uint8_t visibility)
+static void put_unseen(struct redis_backend *backend, struct slice user, uint8_t visibility)
 {
     static const struct slice CONTACTS[] = {{"bob", 3}, {"carol", 5}};
+    static const struct slice BLOCKED[] = {{"mallory", 7}};
     static const struct slice CHATS[] = {{"c1", 2}};
     circle_put(backend->ports[0], user, ask(backend, user).ticket,
                &(struct circle){.presence_visibility = visibility,
                                 .contacts = {CONTACTS, 2},
+                                .blocked = {BLOCKED, 1},
                                 .chats = {CHATS, 1}});
     redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
+}
+
+static void put(struct redis_backend *backend, struct slice user, uint8_t visibility)
+{
+    put_unseen(backend, user, visibility);
     assert_true(ask(backend, user).known);
 }
 
@@ -173,15 +180,65 @@ static void a_circle_ages_with_its_visibility(void **state)
     assert_int_equal(answer.presence_visibility, 1);
 }
 
+/* One of alice's keys by the end of its name. */
+static struct slice key_of(const struct redis_backend *backend, const char *end, char out[64])
+{
+    int len = snprintf(out, 64, backend->fleet.cluster ? "user:{alice}%s" : "user:alice%s", end);
+    return (struct slice){out, (size_t)len};
+}
+
 static void a_part_that_is_gone_makes_a_miss(void **state)
 {
+    static const char *const PARTS[] = {":circle", ":friends", ":blocked", ":chats"};
     struct redis_backend *backend = *state;
-    put(backend, SLICE("alice"), 0);
-    inside(backend, "DEL", "user:alice:friends", "user:{alice}:friends");
-    assert_false(ask(backend, SLICE("alice")).known);
-    put(backend, SLICE("alice"), 0);
-    inside(backend, "DEL", "user:alice:chats", "user:{alice}:chats");
-    assert_false(ask(backend, SLICE("alice")).known);
+    for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]); i++) {
+        char text[64];
+        struct slice key = key_of(backend, PARTS[i], text);
+        put(backend, SLICE("alice"), 0);
+        redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(SLICE("DEL"), key));
+        assert_false(ask(backend, SLICE("alice")).known);
+    }
+}
+
+static void a_setting_that_is_none_makes_a_miss(void **state)
+{
+    static const char *const FIELDS[] = {"presence_visibility", "last_seen_visibility"};
+    struct redis_backend *backend = *state;
+    char text[64];
+    struct slice key = key_of(backend, ":circle", text);
+    for (size_t i = 0; i < sizeof(FIELDS) / sizeof(FIELDS[0]); i++) {
+        put(backend, SLICE("alice"), 0);
+        redis_fleet_ask(&backend->fleet, key,
+                        REDIS_WORDS(SLICE("HSET"), key, slice_of(FIELDS[i]), SLICE("friends")));
+        struct answer answer = ask(backend, SLICE("alice"));
+        assert_int_equal(answer.status, STATE_OK);
+        assert_false(answer.known);
+    }
+}
+
+static long left_ms(struct redis_backend *backend, const char *end)
+{
+    char text[64];
+    struct slice key = key_of(backend, end, text);
+    return strtol(redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(SLICE("PTTL"), key)), NULL, 10);
+}
+
+/* Nobody need ask for a circle to be gone after a day, and one that is asked for stays. */
+static void every_part_has_its_time(void **state)
+{
+    static const char *const PARTS[] = {":circle", ":friends", ":blocked", ":chats"};
+    enum { COUNT = sizeof(PARTS) / sizeof(PARTS[0]) };
+    struct redis_backend *backend = *state;
+    put_unseen(backend, SLICE("alice"), 0);
+    for (size_t i = 0; i < COUNT; i++) {
+        char text[64];
+        struct slice key = key_of(backend, PARTS[i], text);
+        assert_in_range(left_ms(backend, PARTS[i]), DAY_MS - 60000, DAY_MS);
+        redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(SLICE("PEXPIRE"), key, SLICE("1000000")));
+    }
+    assert_true(ask(backend, SLICE("alice")).known);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_in_range(left_ms(backend, PARTS[i]), DAY_MS - 60000, DAY_MS);
 }
 
 static void foreign_values_are_a_miss(void **state)
@@ -191,9 +248,7 @@ static void foreign_values_are_a_miss(void **state)
     struct redis_backend *backend = *state;
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
         char text[64];
-        int len = snprintf(text, sizeof(text),
-                           backend->fleet.cluster ? "user:{alice}%s" : "user:alice%s", NAMES[i]);
-        struct slice key = {text, (size_t)len};
+        struct slice key = key_of(backend, NAMES[i], text);
         put(backend, SLICE("alice"), 0);
         redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(SLICE("DEL"), key));
         redis_fleet_ask(&backend->fleet, key,
@@ -315,10 +370,11 @@ static int run(bool cluster)
     };
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(keys_are_as_the_design_has_them),  TEST(a_circle_ages_with_its_visibility),
-        TEST(a_part_that_is_gone_makes_a_miss), TEST(foreign_values_are_a_miss),
-        TEST(odd_ids_touch_nothing_else),       TEST(answers_outlive_the_store),
-        TEST(a_drop_is_not_lost_with_redis),    TEST(an_id_that_is_too_long_makes_no_circle),
+        TEST(keys_are_as_the_design_has_them),     TEST(a_circle_ages_with_its_visibility),
+        TEST(a_setting_that_is_none_makes_a_miss), TEST(every_part_has_its_time),
+        TEST(a_part_that_is_gone_makes_a_miss),    TEST(foreign_values_are_a_miss),
+        TEST(odd_ids_touch_nothing_else),          TEST(answers_outlive_the_store),
+        TEST(a_drop_is_not_lost_with_redis),       TEST(an_id_that_is_too_long_makes_no_circle),
     };
 #undef TEST
     redis_fleet_open(&the_backend.fleet, cluster);
