@@ -34,6 +34,7 @@ struct fixture {
     struct peer_hub *hubs[PROCESSES];
     unsigned heard[EVENTS]; /* how often each came to member 2 */
     size_t heard_count;
+    size_t gaps; /* that member 2 was told of */
 };
 
 static size_t process_of(size_t index)
@@ -171,6 +172,13 @@ static void no_gap(void *arg, struct slice topic)
     (void)arg, (void)topic;
 }
 
+static void note_gap(void *arg, struct slice topic)
+{
+    struct fixture *fixture = arg;
+    assert_true(!topic.data || slice_is(topic, "server:gw-2:deliver"));
+    fixture->gaps++;
+}
+
 static void note(void *arg, struct slice topic, struct slice payload)
 {
     struct fixture *fixture = arg;
@@ -185,7 +193,7 @@ static int open_fleet(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
     struct bus_suite_ear ears[BUS_SUITE_PORTS] = {
-        {ignore, no_gap, NULL}, {ignore, no_gap, NULL}, {note, no_gap, fixture}};
+        {ignore, no_gap, NULL}, {ignore, no_gap, NULL}, {note, note_gap, fixture}};
     fixture->place = "redis://127.0.0.1";
     fixture->has_redis = true;
     redis_server_start(&fixture->servers[0], REDIS_DEFAULTS);
@@ -291,6 +299,19 @@ static void what_nobody_received_goes_by_link(void **state)
     assert_true(sum(fixture, METRIC_BUS_REROUTED) > 0);
 }
 
+/* Whoever subscribed is told that something may have been missed. */
+static void a_subscription_that_broke_is_a_gap(void **state)
+{
+    struct fixture *fixture = *state;
+    char reply[REDIS_SERVER_REPLY_MAX];
+    size_t before = fixture->gaps;
+    assert_true(before > 0); /* it became live */
+    redis_server_ask(&fixture->servers[0], reply, "CLIENT", "KILL", "TYPE", "pubsub", NULL);
+    for (int i = 0; fixture->gaps == before && i < SOON_TURNS; i++)
+        poll_all(fixture);
+    assert_true(fixture->gaps > before);
+}
+
 /* What waits for Redis when the bus goes is nobody's any more. */
 static void unanswered_publications_end_with_the_bus(void **state)
 {
@@ -311,6 +332,7 @@ int main(void)
         with_fleet(a_killed_redis_loses_nothing),
         with_fleet(a_paused_redis_repeats_nothing),
         with_fleet(what_nobody_received_goes_by_link),
+        with_fleet(a_subscription_that_broke_is_a_gap),
         with_fleet(unanswered_publications_end_with_the_bus),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
