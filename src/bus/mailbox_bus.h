@@ -19,11 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    MAILBOX_BUS_WORKERS_MAX = 256,
-    MAILBOX_BUS_FILTER_SLOTS = 4096,
-    MAILBOX_BUS_OWN_BYTES_MAX = 256
-};
+enum { MAILBOX_BUS_FILTER_SLOTS = 4096, MAILBOX_BUS_OWN_BYTES_MAX = 256 };
 
 struct mailbox_exchange;
 

@@ -54,11 +54,23 @@ static void write_shown(struct buffer *out, struct slice value)
     buffer_append_text(out, shown.len < value.len ? "…\"" : "\"");
 }
 
+/* `gateway.listen` is ROLLCALL_GATEWAY__LISTEN. */
+static void write_variable(struct buffer *out, struct slice setting_name)
+{
+    buffer_append_text(out, CONFIG_ENVIRONMENT_PREFIX);
+    for (size_t i = 0; i < setting_name.len; i++) {
+        if (setting_name.data[i] == '.')
+            buffer_append_text(out, "__");
+        else
+            buffer_append_byte(out, (char)toupper((unsigned char)setting_name.data[i]));
+    }
+}
+
 /* Users know a setting in an environment variable by another name. */
 static void write_name_at(struct buffer *out, const struct config_place *place, struct slice name)
 {
     if (place->source == CONFIG_FROM_ENVIRONMENT)
-        config_write_variable(out, name);
+        write_variable(out, name);
     else
         buffer_append_slice(out, name);
 }
@@ -92,7 +104,8 @@ static bool finish_expected(struct config_error *error, struct buffer *text,
     return finish(error, text);
 }
 
-bool config_fail_value(struct config_error *error, const struct config_place *place,
+/* A secret's text is not shown. */
+static bool fail_value(struct config_error *error, const struct config_place *place,
                        const struct setting *setting, struct slice value)
 {
     struct buffer text = BUFFER_INIT;
@@ -130,7 +143,7 @@ static bool judge(enum setting_result result, const struct config_place *place,
     case SETTING_STORED:
         return true;
     case SETTING_REFUSED:
-        return config_fail_value(error, place, setting, text);
+        return fail_value(error, place, setting, text);
     default:
         return config_fail(error, place, "out of memory");
     }
@@ -155,15 +168,4 @@ bool config_assign_item(struct config *config, const struct config_place *place,
                         struct config_error *error)
 {
     return judge(setting_append(setting, config, item), place, setting, item, error);
-}
-
-void config_write_variable(struct buffer *out, struct slice setting_name)
-{
-    buffer_append_text(out, CONFIG_ENVIRONMENT_PREFIX);
-    for (size_t i = 0; i < setting_name.len; i++) {
-        if (setting_name.data[i] == '.')
-            buffer_append_text(out, "__");
-        else
-            buffer_append_byte(out, (char)toupper((unsigned char)setting_name.data[i]));
-    }
 }

@@ -27,11 +27,7 @@ bool config_fail(struct config_error *error, const struct config_place *place, c
 bool config_fail_unknown(struct config_error *error, const struct config_place *place,
                          struct slice name);
 
-/* Says that `text` is no value of the setting, and what is. A secret's text is not shown. */
-bool config_fail_value(struct config_error *error, const struct config_place *place,
-                       const struct setting *setting, struct slice text);
-
-/* The same for a YAML node of the wrong kind: `found` is "a list" or "a mapping". */
+/* Says that a YAML node of this kind, "a list" or "a mapping", is no value of the setting, and what is. */
 bool config_fail_found(struct config_error *error, const struct config_place *place,
                        const struct setting *setting, const char *found);
 
@@ -44,8 +40,5 @@ void config_assign_empty_list(struct config *config, const struct config_place *
 bool config_assign_item(struct config *config, const struct config_place *place,
                         const struct setting *setting, struct slice item,
                         struct config_error *error);
-
-/* The name of a setting's environment variable: `gateway.listen` is ROLLCALL_GATEWAY__LISTEN. */
-void config_write_variable(struct buffer *out, struct slice setting_name);
 
 #endif

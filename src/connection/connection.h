@@ -222,7 +222,4 @@ static inline bool connection_is_filling(const struct connection *connection)
     return connection->warned || connection->overflowed;
 }
 
-/* The close code that goes with a reason. */
-unsigned connection_close_code(enum closing_reason reason);
-
 #endif

@@ -21,11 +21,6 @@ static const unsigned CLOSE_CODES[CLOSING_REASON_COUNT] = {
     [CLOSING_ADMIN] = CLOSE_ADMIN,
 };
 
-unsigned connection_close_code(enum closing_reason reason)
-{
-    return CLOSE_CODES[reason];
-}
-
 /* What can still be said when there is no memory for anything else. */
 struct blob *connection_make_spare_close(void)
 {
@@ -133,8 +128,7 @@ void connection_end(struct connection *connection, enum closing_reason reason,
         return;
     tell_end(connection, reason, reconnect_after_ms);
     count_end(connection, reason);
-    connection_start_ending(connection, connection_close_code(reason),
-                            slice_of(closing_reason_name(reason)));
+    connection_start_ending(connection, CLOSE_CODES[reason], slice_of(closing_reason_name(reason)));
 }
 
 void connection_limit(struct connection *connection, enum closing_reason reason, int64_t at_ms)

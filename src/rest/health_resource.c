@@ -31,7 +31,6 @@ void rest_metrics(struct exchange *exchange)
     if (text.failed)
         exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
     else
-        exchange_reply(&exchange, 200, "text/plain; version=0.0.4; charset=utf-8", "",
-                       buffer_slice(&text));
+        exchange_reply(&exchange, 200, EXPOSITION_CONTENT_TYPE, "", buffer_slice(&text));
     buffer_free(&text);
 }

@@ -17,11 +17,6 @@ static const char *const CAUSE_NAMES[MEMORY_CAUSE_COUNT] = {
     [MEMORY_CALL_ENDED] = "call ended",
 };
 
-const char *memory_cause_name(enum memory_cause cause)
-{
-    return CAUSE_NAMES[cause];
-}
-
 static bool user_matches(const struct table_node *node, struct slice key)
 {
     const struct memory_user *user = CONTAINER_OF(node, struct memory_user, node);
@@ -147,7 +142,7 @@ size_t memory_shard_history(const struct memory_shard *shard, struct slice user_
             &shard->history[(shard->history_next - back) % MEMORY_HISTORY_PER_SHARD];
         if (entry->user_hash == hash)
             out[count++] = (struct state_history){entry->at_ms, entry->status, entry->version,
-                                                  memory_cause_name(entry->cause)};
+                                                  CAUSE_NAMES[entry->cause]};
     }
     for (size_t i = 0; i < count / 2; i++) {
         struct state_history swapped = out[i];

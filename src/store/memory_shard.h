@@ -119,8 +119,6 @@ bool memory_shard_reap_one(struct memory_shard *shard, const struct clock *now,
 /* Forgets the longest offline beyond the bound. */
 void memory_shard_trim(struct memory_shard *shard);
 
-const char *memory_cause_name(enum memory_cause cause);
-
 /* A user's last remembered transitions, oldest first, at most `max`. */
 size_t memory_shard_history(const struct memory_shard *shard, struct slice user_id,
                             struct state_history *out, size_t max);
