@@ -138,7 +138,7 @@ static void appended(void *arg, const struct ledger_append_outcome *outcome)
         fail(send, ERROR_NOT_FOUND, "there is no such chat", -1);
         break;
     case LEDGER_FORBIDDEN:
-        fail(send, ERROR_FORBIDDEN, "only members may send to a chat", -1);
+        fail(send, ERROR_FORBIDDEN, "you may not send to this chat", -1);
         break;
     case LEDGER_HALTED:
         metrics_count(send->plane->metrics, METRIC_COUNTER_CORRUPTION);

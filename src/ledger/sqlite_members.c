@@ -80,9 +80,8 @@ static size_t insert_members(struct database *database, const struct ledger_requ
     return count;
 }
 
-/* Asked once for all members, at a cost that grows with the creator's blocks and not with the chat.
- */
-static bool block_within(struct database *database, struct slice chat, struct slice creator)
+/* Asked once for all members, at a cost that grows with the user's blocks and not with the chat. */
+bool sqlite_members_block_within(struct database *database, struct slice chat, struct slice user)
 {
     static const char SELECT_BLOCK_WITHIN[] =
         "SELECT 1 FROM blocks b WHERE b.user_id = ?2 AND EXISTS "
@@ -90,7 +89,7 @@ static bool block_within(struct database *database, struct slice chat, struct sl
         "UNION ALL "
         "SELECT 1 FROM blocks b WHERE b.blocked_id = ?2 AND EXISTS "
         "  (SELECT 1 FROM chat_members m WHERE m.chat_id = ?1 AND m.user_id = b.user_id)";
-    struct query query = query_of(database, SELECT_BLOCK_WITHIN, chat, creator, SLICE_NONE);
+    struct query query = query_of(database, SELECT_BLOCK_WITHIN, chat, user, SLICE_NONE);
     return query_found(&query);
 }
 
@@ -152,7 +151,7 @@ enum ledger_status sqlite_members_create_chat(struct database *database,
     insert_chat(database, request);
     if (insert_members(database, request) > LEDGER_CHAT_MEMBERS_MAX)
         return LEDGER_LIMIT;
-    if (block_within(database, input->chat, input->user))
+    if (sqlite_members_block_within(database, input->chat, input->user))
         return LEDGER_FORBIDDEN;
     request->outcome.chat.created = true;
     return sqlite_chats_read(database, request, input->chat, input->user, true,

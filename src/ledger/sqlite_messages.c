@@ -33,13 +33,14 @@ struct counter {
     int64_t value;
     int64_t highest; /* of the stored messages */
     int64_t members_version;
+    int64_t member_count;
     bool has_member; /* the user who was asked for */
 };
 
 static struct counter read_counter(struct database *database, struct slice chat, struct slice user)
 {
     static const char SELECT_COUNTER[] =
-        "SELECT k.sequence, k.chat_id IS NULL, c.members_version, "
+        "SELECT k.sequence, k.chat_id IS NULL, c.members_version, c.member_count, "
         "  (SELECT max(m.sequence) FROM messages m WHERE m.chat_id = ?1), "
         "  EXISTS (SELECT 1 FROM chat_members WHERE chat_id = ?1 AND user_id = ?2) "
         "FROM chats c LEFT JOIN chat_counters k ON k.chat_id = c.chat_id WHERE c.chat_id = ?1";
@@ -49,8 +50,9 @@ static struct counter read_counter(struct database *database, struct slice chat,
         counter.value = query_int(&query, 0);
         counter.missing = query_int(&query, 1) != 0;
         counter.members_version = query_int(&query, 2);
-        counter.highest = query_int(&query, 3);
-        counter.has_member = query_int(&query, 4) != 0;
+        counter.member_count = query_int(&query, 3);
+        counter.highest = query_int(&query, 4);
+        counter.has_member = query_int(&query, 5) != 0;
     }
     query_end(&query);
     return counter;
@@ -106,6 +108,15 @@ static void insert_outbox(struct database *database, struct slice chat, int64_t 
     query_run(&query);
 }
 
+/* Of two who are alone in a chat neither writes to the other while one has blocked the other. In a larger chat
+ * they write to all of it. */
+static bool is_between_blocked(struct database *database, const struct request_input *input,
+                               const struct counter *counter)
+{
+    return counter->member_count == 2 &&
+           sqlite_members_block_within(database, input->chat, input->user);
+}
+
 /* A message is far more often new than sent again: inserting is what finds out. */
 enum ledger_status sqlite_messages_append(struct database *database, struct ledger_request *request)
 {
@@ -115,6 +126,8 @@ enum ledger_status sqlite_messages_append(struct database *database, struct ledg
         return sqlite_members_access(database, input->chat, input->user);
     if (is_halted(&counter))
         return find_first_send(database, request) ? LEDGER_OK : LEDGER_HALTED;
+    if (is_between_blocked(database, input, &counter))
+        return find_first_send(database, request) ? LEDGER_OK : LEDGER_FORBIDDEN;
     int64_t sequence = counter.value + 1;
     if (!insert_message(database, request, sequence)) {
         find_first_send(database, request);

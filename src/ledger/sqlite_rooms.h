@@ -78,6 +78,9 @@ enum ledger_status sqlite_members_remove(struct database *, struct ledger_reques
 enum ledger_status sqlite_members_access(struct database *database, struct slice chat,
                                          struct slice user);
 
+/* Whether the user has blocked a member of the chat, or a member the user. */
+bool sqlite_members_block_within(struct database *database, struct slice chat, struct slice user);
+
 /* sqlite_calls.c */
 enum ledger_status sqlite_calls_append(struct database *, struct ledger_request *);
 enum ledger_status sqlite_calls_list(struct database *, struct ledger_request *);

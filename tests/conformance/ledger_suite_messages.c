@@ -38,6 +38,22 @@ void ledger_suite_message_sent_again_is_the_same(void **state)
     expect(harness_after(h, "c1", "bob", 0, 0), "ok c1#1:alice:hello c1#2:alice:there /2");
 }
 
+void ledger_suite_a_block_silences_a_chat_of_two(void **state)
+{
+    struct harness *h = *state;
+    harness_chat_create(h, "two", "alice", "bob");
+    harness_chat_create(h, "three", "alice", "bob,carol");
+    expect(harness_send(h, "two", "alice", "x1", "hello"), "ok 1 m-x1");
+    harness_block(h, "bob", "alice");
+    expect(harness_send(h, "two", "alice", "x2", "why"), "forbidden");
+    expect(harness_send(h, "two", "bob", "x2", "because"), "forbidden");
+    expect(harness_send(h, "two", "alice", "x1", "hello"), "ok 1 m-x1 duplicate");
+    expect(harness_after(h, "two", "alice", 0, 0), "ok two#1:alice:hello /1");
+    expect(harness_send(h, "three", "alice", "x1", "hello all"), "ok 1 m-x1");
+    harness_unblock(h, "bob", "alice");
+    expect(harness_send(h, "two", "alice", "x2", "why"), "ok 2 m-x2");
+}
+
 void ledger_suite_messages_are_read_both_ways(void **state)
 {
     struct harness *h = *state;

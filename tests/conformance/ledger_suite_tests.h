@@ -27,6 +27,7 @@
     X(calls_are_bounded)                                                                           \
     X(messages_are_numbered_densely)                                                               \
     X(message_sent_again_is_the_same)                                                              \
+    X(a_block_silences_a_chat_of_two)                                                              \
     X(messages_are_read_both_ways)                                                                 \
     X(cursors_make_unread_counts)                                                                  \
     X(members_have_a_version)                                                                      \

@@ -308,6 +308,21 @@ test('who blocked whom cannot be in a new chat, and is not told which it is', as
   assert.equal((await post('blocked', { members: ['blocker'] })).status, 201);
 });
 
+test('a block silences a chat of two, and no larger one', async () => {
+  await chatOf('pair', 'caller-of-names', 'target');
+  await chatOf('group', 'caller-of-names', 'target', 'witness');
+  const path = '/v1/blocks/caller-of-names';
+  assert.equal((await rest(server, 'PUT', path, { user: 'target' })).status, 204);
+  const client = await connect(server, 'caller-of-names');
+  const send = (chat, id) =>
+    client.ask({ type: 'send_message', chat_id: chat, client_message_id: id, body: 'hey' });
+  assert.equal((await send('pair', 'one')).code, 'FORBIDDEN');
+  assert.equal((await send('group', 'one')).type, 'message_ack');
+  assert.equal((await get('caller-of-names', '/v1/chats/pair')).status, 200, 'it stays');
+  assert.equal((await rest(server, 'DELETE', path, { user: 'target' })).status, 204);
+  assert.equal((await send('pair', 'one')).type, 'message_ack');
+});
+
 test('open chats are counted', async () => {
   const gauge = () => metric(server, 'chats_open');
   await eventually(async () => (await gauge()) === 0, 'no chat open');
