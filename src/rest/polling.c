@@ -274,7 +274,9 @@ static void post(struct polling *polling, struct exchange *exchange)
 static void serve(struct exchange *exchange, struct polling *polling)
 {
     settle_pending(polling);
-    if (polling->probe && probe_has_chosen(polling->probe))
+    if (exchange->head.upgrade_websocket)
+        probe_open(exchange, engine_sid(&polling->session->engine));
+    else if (polling->probe && probe_has_chosen(polling->probe))
         engine_refuse(&exchange, ENGINE_BAD_REQUEST);
     else if (exchange->head.method == HTTP1_POST)
         post(polling, exchange);
@@ -288,7 +290,9 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
     struct exchange *exchange = arg;
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
     struct polling *polling = polling_find(exchange->context, sid);
-    if (!polling)
+    if (!exchange->session) /* its peer went while it waited */
+        exchange_reply_empty(&exchange);
+    else if (!polling)
         engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
     else if (result != JWT_OK ||
              !slice_equal(identity_user(identity), socketio_user(polling->session)))

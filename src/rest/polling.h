@@ -59,7 +59,7 @@ void polling_set_free(struct polling_set *set);
 /* Opens a session and answers its handshake. `handshake` as in socketio_session.h, but for the sid. */
 void polling_open(struct exchange *exchange, const struct socketio_handshake *handshake);
 
-/* A GET or POST of a session. */
+/* A GET or POST of a session, or a WebSocket that may take it over. */
 void polling_request(struct exchange *exchange, struct slice sid);
 
 /* The session of that id on this worker; NULL: none, or it is closing. */

@@ -4,7 +4,7 @@
  *
  *             without sid, a handshake      with sid
  *   polling   polling_open()                polling_request()
- *   websocket open_websocket()              probe_open()
+ *   websocket open_websocket()              polling_request(), which probes
  */
 #include "auth/user_id.h"
 #include "handler/socketio_session.h"
@@ -12,7 +12,6 @@
 #include "rest/handshake.h"
 #include "rest/http_session.h"
 #include "rest/polling.h"
-#include "rest/probe.h"
 #include "rest/router_table.h"
 
 static struct slice query_of(const struct exchange *exchange, struct slice name)
@@ -89,11 +88,7 @@ static void go_on(struct exchange *exchange, struct slice sid, bool by_websocket
              by_websocket != exchange->head.upgrade_websocket ||
              !slice_is(query_of(exchange, SLICE("EIO")), ENGINEIO_PROTOCOL))
         engine_refuse(&exchange, ENGINE_BAD_REQUEST);
-    else if (!check_origin(&exchange))
-        return;
-    else if (by_websocket)
-        probe_open(exchange, sid);
-    else
+    else if (check_origin(&exchange))
         polling_request(exchange, sid);
 }
 

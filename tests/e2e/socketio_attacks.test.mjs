@@ -7,7 +7,13 @@ import { readFile } from 'node:fs/promises';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { closeAll, connect, devToken, eventually, sleep, SOON_MS, within } from './support/client.mjs';
-import { enginePath, engineRequest, EngineSession, SEPARATOR } from './support/engine.mjs';
+import {
+  enginePath,
+  engineRequest,
+  EngineSession,
+  EngineSocket,
+  SEPARATOR,
+} from './support/engine.mjs';
 import { destroyAll, frame, HANDSHAKE, OPCODE, rawConnect, request } from './support/raw.mjs';
 import { startServer } from './support/server.mjs';
 import { closeAllSocketIo, connectSocketIo } from './support/socketio.mjs';
@@ -174,6 +180,8 @@ test('the session of somebody else', async () => {
   assert.equal((await session.post('420["heartbeat",{}]', { headers })).status, 403);
   assert.equal((await session.get({ headers })).status, 403);
   assert.equal((await session.get({ query: { access_token: 'nonsense' } })).status, 403);
+  const thief = new EngineSocket(server, { sid: session.sid, access_token: stranger });
+  await assert.rejects(thief.opened, /403/);
   const own = { authorization: `Bearer ${await token()}` };
   assert.equal((await session.post('421["heartbeat",{}]', { headers: own })).status, 200);
   await session.until((packet) => packet.startsWith('431['));
