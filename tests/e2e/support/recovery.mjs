@@ -10,7 +10,10 @@ export const isOffline = (server, user) =>
     return presence.status === 'offline';
   }, 'offline');
 
-/** Waits until the connection is what it will be: a cut between two polls is not noticed by anybody. */
+/** How often a client is cut off until it notices: one that is just between two polls does not. */
+const CUT_AGAIN_MS = 200;
+
+/** Waits until the connection is what it will be. */
 export async function isSettled(client) {
   if (client.socket.io.opts.transports.includes('websocket')) await client.upgraded();
   await sleep(100);
@@ -22,8 +25,9 @@ export async function cutOff(client, user, { server, awayMs, cut, meanwhile }) {
   client.socket.io.reconnectionDelay(awayMs);
   client.socket.io.reconnectionDelayMax(awayMs);
   const [gone, back] = [client.disconnected(), client.connected()];
+  const cutting = setInterval(cut, CUT_AGAIN_MS);
   cut();
-  await gone;
+  await gone.finally(() => clearInterval(cutting));
   await isOffline(server, user);
   await meanwhile();
   await back;
