@@ -26,8 +26,7 @@ static void drain_route(struct table_node *node, void *arg)
     int64_t window_ms = gateway->parts.config->gateway.shutdown.drain_timeout_ms * 4 / 5;
     uint64_t spread_ms = DRAIN_RECONNECT_MIN_MS + walk->total * DRAIN_RECONNECT_PER_CONNECTION_MS;
     for (struct list *at = route->endpoints.next; at != &route->endpoints; at = at->next) {
-        struct session *session =
-            CONTAINER_OF(CONTAINER_OF(at, struct endpoint, of_route), struct session, endpoint);
+        struct session *session = session_on_route(at);
         int64_t after_ms = window_ms * (int64_t)walk->told++ / (int64_t)walk->total;
         connection_end_at(&session->connection, CLOSING_DRAINING,
                           gateway->loop.clock.now_ms + after_ms,

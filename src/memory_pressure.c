@@ -35,8 +35,7 @@ static void shed_route(struct table_node *node, void *arg)
     struct route *route = CONTAINER_OF(node, struct route, node);
     struct list *at = route->endpoints.next;
     while (at != &route->endpoints && shedding->left) {
-        struct session *session =
-            CONTAINER_OF(CONTAINER_OF(at, struct endpoint, of_route), struct session, endpoint);
+        struct session *session = session_on_route(at);
         bool last = at->next == &route->endpoints;
         at = at->next;
         if (shedding->only_queued && session->connection.outbound.bytes == 0)

@@ -7,11 +7,14 @@
  *   socket gone ──► freed
  *
  * Memory: one allocation, sized for the device id. Nothing else is held while it is idle.
+ *
+ * session.c has its life and what goes in and out, session_lease.c keeps its lease and its user's activity.
  */
 #ifndef ROLLCALL_HANDLER_SESSION_H
 #define ROLLCALL_HANDLER_SESSION_H
 
 #include "auth/identity.h"
+#include "base/container.h"
 #include "connection/connection.h"
 #include "connection/rate_limit.h"
 #include "handler/context.h"
@@ -43,6 +46,12 @@ static inline struct slice session_user(const struct session *session)
     return route_user(session->endpoint.route);
 }
 
+/* The session that stands in this place among its user's (struct route). */
+static inline struct session *session_on_route(struct list *place)
+{
+    return CONTAINER_OF(CONTAINER_OF(place, struct endpoint, of_route), struct session, endpoint);
+}
+
 /* Takes over an HTTP connection whose lease is registered and greets the client. `greeting` is the 101
  * answer. NULL when memory is short; the stream is then still the caller's, and so is the lease. */
 struct session *session_open(struct handler_context *context, struct stream *from,
@@ -65,6 +74,9 @@ void session_begin(struct session *session, const struct identity *identity);
 
 /* Closes the lease, takes it off its route, orphans its requests. */
 void session_detach(struct session *session);
+
+/* The lease was registered a moment ago, and its user is there. Part of session_attach(). */
+void session_start_lease(struct session *session);
 
 /* A command that was decoded. */
 void session_receive(struct session *session, const struct message *message);
@@ -111,9 +123,6 @@ bool session_is_connected(void *arg, struct slice user_id, const struct ulid *co
 
 /* The device as calls know it. Borrows from the session. */
 struct call_device session_device(const struct session *session);
-
-/* The lease as the store should know it. Borrows from the session. */
-struct lease session_lease(const struct session *session);
 
 /* Refuses a command: the error names its id and, of a send_message, its client_message_id. A
  * `retry_after_ms` < 0 is not said. */
