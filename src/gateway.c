@@ -136,7 +136,8 @@ void gateway_housekeep(struct wheel_timer *timer)
     gateway_messages_tick(&gateway->messages);
     last_seen_tick(&gateway->last_seen);
     memory_pressure_check(&gateway->rest);
-    metrics_set(&gateway->metrics, METRIC_ROUTING_KEYS_COUNT, (int64_t)gateway->router.routes.size);
+    metrics_set(&gateway->metrics, METRIC_ROUTING_KEYS_COUNT,
+                (int64_t)(gateway->handlers.connections.count + gateway->router.routes.size));
     metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_RATIO,
                 stale_mille(&gateway->handlers.connections));
     metrics_set(&gateway->metrics, METRIC_REDIS_AVAILABLE, state_available(gateway->store));

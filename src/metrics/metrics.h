@@ -151,7 +151,8 @@ enum {
     ROW(CALLS_ACTIVE, "calls_active", SUM, "Calls under way (add up all gateways of a fleet)")     \
     ROW(CALL_RING_TIME_P99, "call_ring_time_p99", P99(CALL_RING),                                  \
         "Seconds from a request to its answer, 99th percentile")                                   \
-    ROW(ROUTING_KEYS_COUNT, "routing_keys_count", SUM, "Routing entries held")                     \
+    ROW(ROUTING_KEYS_COUNT, "routing_keys_count", SUM,                                             \
+        "Routing entries held: connections, and users")                                            \
     ROW(ROUTING_MULTI_DEVICE_USERS, "routing_multi_device_users", SUM,                             \
         "Users with more than one connection; in a fleet, on one gateway")                         \
     ROW(ROUTING_VALUES_MENDED, "routing_values_mended", COUNTER,                                   \

@@ -56,7 +56,8 @@ void redis_figures_add(struct redis_figures *figures, struct slice text)
     figures->expired_keys += figure(text, "expired_keys");
     figures->evicted_keys += figure(text, "evicted_keys");
     figures->connected_clients += figure(text, "connected_clients");
-    figures->pubsub_channels += figure(text, "pubsub_channels");
+    figures->pubsub_channels +=
+        figure(text, "pubsub_channels") + figure(text, "pubsubshard_channels");
     figures->pubsub_patterns += figure(text, "pubsub_patterns");
 }
 

@@ -21,7 +21,7 @@ struct redis_figures {
     int64_t expired_keys;
     int64_t evicted_keys;
     int64_t connected_clients;
-    int64_t pubsub_channels; /* sharded ones are not counted by Redis 7.0 */
+    int64_t pubsub_channels; /* with the sharded ones of a cluster */
     int64_t pubsub_patterns;
 };
 

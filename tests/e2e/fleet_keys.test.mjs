@@ -3,11 +3,17 @@
  * members, in each thing that can happen to a user, on one Redis and on a cluster; in the realtime profile.
  */
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { makeChat } from './support/chats.mjs';
-import { closeAll, eventually, refusal, rest, setVisibility, sleep } from './support/client.mjs';
+import { closeAll, connect, eventually, metric, refusal, rest, setVisibility, sleep, SOON_MS } from './support/client.mjs';
 import { BACKENDS, joinFleet, REALTIME, REALTIME_WINDOW_MS, startFleet } from './support/fleet.mjs';
+import { makeCertificate } from './support/certificate.mjs';
 import { befriend } from './support/people.mjs';
+import { freePorts, startRedis } from './support/redis.mjs';
+import { rollcall } from './support/server.mjs';
 
 const RECORD_MS = 20000;
 const FRESH_MS = 300000;
@@ -279,6 +285,21 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       }
     });
 
+    test('metrics say what is there', async () => {
+      const listener = await enter(one, 'count_A');
+      await enter(one, 'count_A');
+      await listener.subscribe('count_B');
+      const at = (of) => metric(one, of);
+      await eventually(async () => (await at('redis_pubsub_channels')) >= 3, 'channels, sharded ones too', 2 * SOON_MS);
+      await eventually(async () => (await at('redis_connected_clients')) >= 4, 'two connections of each gateway');
+      await eventually(
+        async () => (await at('routing_keys_count')) > (await at('gateway_connections_active')),
+        'a routing entry for each connection, and each user',
+      );
+      assert.equal(await at('redis_available'), 1);
+      assert.ok((await at('redis_keyspace_hits')) > 0);
+    });
+
     test('control characters never get so far', async () => {
       const token = await one.token('plain');
       for (const device of ['a\r\nDEL b', '\0', 'a\u007f', 'a\nb']) {
@@ -294,3 +315,31 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       assert.deepEqual(odd, []);
     });
   });
+
+test('a Redis behind TLS, with a user and a database of our own', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'rollcall-redis-tls-'));
+  await makeCertificate(directory, 'redis');
+  const [certificate, secret] = ['certificate.pem', 'key.pem'].map((name) => join(directory, name));
+  const [port] = await freePorts(1);
+  const tls = ['--tls-port', port, '--tls-auth-clients', 'no', '--tls-ca-cert-file', certificate];
+  const redis = await startRedis({ args: [...tls, '--tls-cert-file', certificate, '--tls-key-file', secret].map(String) });
+  await redis.command('ACL', 'SETUSER', 'app', 'on', '>pass-word', '~*', '&*', '+@all');
+  await redis.command('ACL', 'SETUSER', 'default', '-@write', '-@scripting');
+  const state = `rediss://app:pass-word@127.0.0.1:${port}/3`;
+  const settings = { ...REALTIME, 'state.ca_file': certificate };
+  const fleet = await startFleet({ redis: { url: state }, gateways: ['gw-tls'], settings });
+  t.after(async () => {
+    closeAll();
+    await fleet.stop();
+    await redis.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+  const [server] = fleet.gateways;
+  const { established } = await connect(server, 'alice');
+  assert.deepEqual(await redis.keys('*'), [], 'nothing in another database');
+  await redis.command('SELECT', 3);
+  assert.deepEqual(await redis.command('SMEMBERS', 'user_connections:alice'), [established.conn_id]);
+  assert.doesNotMatch(server.log(), /pass-word/);
+  const { code, stdout } = await rollcall('check', '--state', state, '--ca-file', certificate);
+  assert.equal(code, 0, stdout);
+});
