@@ -1,10 +1,8 @@
-#include "presence/call_plane.h"
+#include "presence/call_plane_inside.h"
 
 #include "presence/call_command.h"
 #include "presence/call_events.h"
 #include "presence/call_outcome.h"
-#include "presence/privacy.h"
-#include "presence/recall.h"
 
 #include <stdlib.h>
 
@@ -22,6 +20,13 @@ void call_plane_free(struct call_plane *plane)
     call_bindings_free(&plane->bindings);
 }
 
+struct slice call_plane_make_id(struct call_plane *plane, char out[ULID_TEXT_LEN])
+{
+    struct ulid id = ulid_make(plane->presence->clock->wall_ms, plane->random);
+    ulid_write(out, &id);
+    return (struct slice){out, ULID_TEXT_LEN};
+}
+
 /* ---- connections that hold a party ---- */
 
 static void ignore(void *arg, const struct call_answer *answer)
@@ -31,7 +36,7 @@ static void ignore(void *arg, const struct call_answer *answer)
 }
 
 /* A connection that went while its command was under way left nothing behind to tell its end by. */
-static void bind_here(struct call_plane *plane, const struct call_device *device)
+void call_plane_bind(struct call_plane *plane, const struct call_device *device)
 {
     if (!plane->is_connected(plane->arg, device->user_id, &device->conn_id) ||
         !call_bindings_add(&plane->bindings, device))
@@ -43,7 +48,7 @@ static void attached(void *arg, const struct call_answer *answer)
     struct call_command *command = arg;
     struct call_plane *plane = command->plane;
     if (answer->result == CALL_DONE)
-        bind_here(plane, &command->device);
+        call_plane_bind(plane, &command->device);
     if (answer->call && answer->call->state == CALL_ACCEPTED) /* a first lease starts without it */
         call_sync_user(&plane->sync, command->device.user_id);
     if (answer->result == CALL_DONE || answer->result == CALL_RINGS)
@@ -71,109 +76,6 @@ void call_plane_detach(struct call_plane *plane, struct slice user_id, const str
         call_store_detach(plane->store, user_id, conn_id, ignore, NULL);
 }
 
-/* ---- request ---- */
-
-static void requested(void *arg, const struct call_answer *answer)
-{
-    struct call_command *command = arg;
-    struct call_plane *plane = command->plane;
-    switch (answer->result) {
-    case CALL_DONE:
-        call_command_reply(command, answer->call);
-        bind_here(plane, &command->device);
-        call_events_ring(plane->delivery, answer->call);
-        call_outcome_started(plane);
-        break;
-    case CALL_REPEATED:
-        call_command_reply(command, answer->call);
-        break;
-    case CALL_GLARE:
-        call_command_reply(command, answer->call);
-        bind_here(plane, &command->device);
-        call_events_tell(plane->delivery, answer->call, &command->device);
-        call_events_answered(plane->delivery, answer->call, &command->device.conn_id);
-        call_outcome_answered(plane, answer->call);
-        break;
-    case CALL_CALLEE_BUSY:
-        call_outcome_busy(plane, command->call_id, command->device.user_id, command->to);
-        call_command_refuse_result(command, answer);
-        return;
-    default:
-        call_command_refuse_result(command, answer);
-        return;
-    }
-    free(command);
-}
-
-static const char UNAVAILABLE[] = "this user cannot be called now";
-
-static void routed(void *arg, enum state_status status, const struct state_routes *routes)
-{
-    struct call_command *command = arg;
-    if (status != STATE_OK)
-        call_command_refuse(command, ERROR_SERVICE_UNAVAILABLE, "the state store is out of reach");
-    else if (routes->count == 0)
-        call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
-    else
-        call_store_request(command->plane->store, command->call_id, &command->device, command->to,
-                           requested, command);
-}
-
-static void permit(struct call_command *command, const struct ledger_profile *callee)
-{
-    if (privacy_allows_call(command->device.user_id, callee))
-        state_routes(command->plane->presence->store, &command->to, 1, routed, command);
-    else
-        call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
-}
-
-static void recalled(void *arg, const struct recall *recalls)
-{
-    if (recalls && recalls[0].known)
-        permit(arg, &recalls[0].profile);
-    else
-        call_command_refuse(arg, ERROR_SERVICE_UNAVAILABLE, "contacts cannot be read now");
-}
-
-/* Who are contacts may call each other without the ledger, as long as their circles are cached. */
-static void profiled(void *arg, const struct ledger_profiles_outcome *outcome)
-{
-    struct call_command *command = arg;
-    if (outcome->status == LEDGER_OK)
-        permit(command, &outcome->profiles[0]);
-    else if (outcome->status == LEDGER_INVALID)
-        call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
-    else
-        recall_profiles(command->plane->presence, command->device.user_id, &command->to, 1,
-                        recalled, command);
-}
-
-/* A new id's text, in `out`. */
-static struct slice make_id(struct call_plane *plane, char out[ULID_TEXT_LEN])
-{
-    struct ulid id = ulid_make(plane->presence->clock->wall_ms, plane->random);
-    ulid_write(out, &id);
-    return (struct slice){out, ULID_TEXT_LEN};
-}
-
-void call_plane_request(struct call_plane *plane, const struct call_device *device, struct slice to,
-                        struct slice call_id,
-                        void (*done)(void *arg, const struct call_reply *reply), void *arg)
-{
-    char made[ULID_TEXT_LEN];
-    struct call_command *command = call_command_make(&(struct call_command){
-        .plane = plane,
-        .device = *device,
-        .to = to,
-        .call_id = call_id.data ? call_id : make_id(plane, made),
-        .done = done,
-        .arg = arg,
-    });
-    if (command)
-        ledger_profiles(plane->presence->ledger, command->device.user_id, &command->to, 1, profiled,
-                        command);
-}
-
 /* ---- accept, reject, end ---- */
 
 static void accepted(void *arg, const struct call_answer *answer)
@@ -186,7 +88,7 @@ static void accepted(void *arg, const struct call_answer *answer)
     }
     call_command_reply(command, answer->call);
     if (answer->result == CALL_DONE) {
-        bind_here(plane, &command->device);
+        call_plane_bind(plane, &command->device);
         call_events_answered(plane->delivery, answer->call, &command->device.conn_id);
         call_outcome_answered(plane, answer->call);
     }
@@ -323,7 +225,7 @@ static void declared(void *arg, const struct call_answer *answer)
     }
     call_command_reply(command, answer->call);
     if (!already) {
-        bind_here(plane, &command->device);
+        call_plane_bind(plane, &command->device);
         call_outcome_started(plane);
         call_sync_user(&plane->sync, command->device.user_id);
     }
@@ -334,7 +236,8 @@ void call_plane_declare_start(struct call_plane *plane, const struct call_device
                               void (*done)(void *arg, const struct call_reply *reply), void *arg)
 {
     char made[ULID_TEXT_LEN];
-    struct call_command *command = command_on(plane, device, make_id(plane, made), done, arg);
+    struct call_command *command =
+        command_on(plane, device, call_plane_make_id(plane, made), done, arg);
     if (command)
         call_store_declare(plane->store, command->call_id, &command->device, declared, command);
 }

@@ -1,0 +1,16 @@
+/*
+ * What the rooms of the call plane share: call_plane.c (connections, commands on a call, time) and
+ * call_plane_request.c (how a call comes to ring). Nobody else includes this.
+ */
+#ifndef ROLLCALL_PRESENCE_CALL_PLANE_INSIDE_H
+#define ROLLCALL_PRESENCE_CALL_PLANE_INSIDE_H
+
+#include "presence/call_plane.h"
+
+/* The device holds a party of a call from now on: this gateway speaks for it. */
+void call_plane_bind(struct call_plane *plane, const struct call_device *device);
+
+/* The id of a new call, written to `out`. */
+struct slice call_plane_make_id(struct call_plane *plane, char out[ULID_TEXT_LEN]);
+
+#endif
