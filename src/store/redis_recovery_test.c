@@ -64,32 +64,47 @@ static void note(void *arg, const struct recovery_record *record)
                  SLICE_FORMAT(record->events[i].frames));
 }
 
+struct fixture {
+    struct redis_fleet *fleet;
+    struct recovery_store *store;
+    struct answers answers; /* to what was taken */
+};
+
 static int set_up(void **state)
 {
+    static struct fixture fixture;
     redis_fleet_empty(&the_fleet);
-    *state = &the_fleet;
+    fixture = (struct fixture){.fleet = &the_fleet, .store = make(&the_fleet, 0)};
+    *state = &fixture;
     return 0;
 }
 
-static void park(struct recovery_store *store)
+static int tear_down(void **state)
 {
-    const struct recovery_event sent = {10, 1010, SLICE("ten")};
-    recovery_park(store, &(struct recovery_record){.user_id = SLICE("ann"),
-                                                   .pid = SLICE("secret"),
-                                                   .sid = SLICE("public"),
-                                                   .events = &sent,
-                                                   .event_count = 1});
+    struct fixture *fixture = *state;
+    recovery_store_free(&fixture->store);
+    return 0;
 }
 
-static void append(struct recovery_store *store, uint64_t id, const char *frames)
+static void park(struct fixture *fixture)
 {
-    recovery_append(store, &SLICE("ann"), 1,
+    const struct recovery_event sent = {10, 1010, SLICE("ten")};
+    recovery_park(fixture->store, &(struct recovery_record){.user_id = SLICE("ann"),
+                                                            .pid = SLICE("secret"),
+                                                            .sid = SLICE("public"),
+                                                            .events = &sent,
+                                                            .event_count = 1});
+}
+
+static void append(struct fixture *fixture, uint64_t id, const char *frames)
+{
+    recovery_append(fixture->store, &SLICE("ann"), 1,
                     &(struct recovery_event){RECOVERY_MISSED, id, slice_of(frames)});
 }
 
-static void take(struct recovery_store *store, struct answers *answers)
+static void take(struct fixture *fixture)
 {
-    recovery_take(store, SLICE("ann"), SLICE("secret"), 9, note, answers);
+    recovery_take(fixture->store, SLICE("ann"), SLICE("secret"), 9, note, &fixture->answers);
 }
 
 static long ask_number(struct redis_fleet *fleet, const char *command, const char *name)
@@ -100,69 +115,60 @@ static long ask_number(struct redis_fleet *fleet, const char *command, const cha
 
 static void all_keys_end_with_the_window(void **state)
 {
-    struct redis_fleet *fleet = *state;
-    struct recovery_store *store = make(fleet, 0);
+    struct fixture *fixture = *state;
     const char *const names[2][3] = {
         {"recoveries:ann", "recovery:ann:secret", "recovery_events:ann:secret"},
         {"recoveries:{ann}", "recovery:{ann}:secret", "recovery_events:{ann}:secret"}};
-    park(store);
-    append(store, 11, "eleven");
-    settle(fleet);
+    park(fixture);
+    append(fixture, 11, "eleven");
+    settle(fixture->fleet);
     for (size_t i = 0; i < 3; i++)
-        assert_in_range(ask_number(fleet, "PTTL", names[fleet->cluster][i]), 1, WINDOW_MS);
-    struct answers answers = {0};
-    take(store, &answers);
-    settle(fleet);
+        assert_in_range(ask_number(fixture->fleet, "PTTL", names[fixture->fleet->cluster][i]), 1,
+                        WINDOW_MS);
+    take(fixture);
+    settle(fixture->fleet);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(ask_number(fleet, "EXISTS", names[fleet->cluster][i]), 0);
-    recovery_store_free(&store);
+        assert_int_equal(ask_number(fixture->fleet, "EXISTS", names[fixture->fleet->cluster][i]),
+                         0);
 }
 
 static void an_event_that_arrives_while_it_is_taken_is_given_too(void **state)
 {
-    struct redis_fleet *fleet = *state;
-    struct recovery_store *store = make(fleet, 0);
-    struct answers answers = {0};
-    park(store);
-    append(store, 11, "eleven");
-    take(store, &answers);
-    assert_int_equal(answers.count, 0);
-    assert_true(recovery_expects(store, SLICE("ann")));
-    append(store, 11, "eleven"); /* the sender had kept it as well */
-    append(store, 12, "twelve");
-    append(store, 12, "twelve");
-    settle(fleet);
-    assert_int_equal(answers.found, 1);
-    assert_string_equal(answers.events, "ten eleven twelve ");
-    recovery_store_free(&store);
+    struct fixture *fixture = *state;
+    park(fixture);
+    append(fixture, 11, "eleven");
+    take(fixture);
+    assert_int_equal(fixture->answers.count, 0);
+    assert_true(recovery_expects(fixture->store, SLICE("ann")));
+    append(fixture, 11, "eleven"); /* the sender had kept it as well */
+    append(fixture, 12, "twelve");
+    append(fixture, 12, "twelve");
+    settle(fixture->fleet);
+    assert_int_equal(fixture->answers.found, 1);
+    assert_string_equal(fixture->answers.events, "ten eleven twelve ");
 }
 
 static void too_much_that_arrives_meanwhile_spoils_it(void **state)
 {
-    struct redis_fleet *fleet = *state;
-    struct recovery_store *store = make(fleet, 0);
-    struct answers answers = {0};
-    park(store);
-    take(store, &answers);
+    struct fixture *fixture = *state;
+    park(fixture);
+    take(fixture);
     for (uint64_t i = 0; i < RECOVERY_EVENTS_MAX; i++)
-        append(store, 100 + i, "x");
-    settle(fleet);
-    assert_int_equal(answers.count, 1);
-    assert_int_equal(answers.found, 0);
-    recovery_store_free(&store);
+        append(fixture, 100 + i, "x");
+    settle(fixture->fleet);
+    assert_int_equal(fixture->answers.count, 1);
+    assert_int_equal(fixture->answers.found, 0);
 }
 
 static void late_events_are_expected_for_a_moment(void **state)
 {
-    struct redis_fleet *fleet = *state;
-    struct recovery_store *store = make(fleet, 0);
-    park(store);
-    pass(fleet, REDIS_RECOVERY_LATELY_MS - 1);
-    assert_true(recovery_expects(store, SLICE("ann")));
-    pass(fleet, 1);
-    assert_false(recovery_expects(store, SLICE("ann")));
-    settle(fleet);
-    recovery_store_free(&store);
+    struct fixture *fixture = *state;
+    park(fixture);
+    pass(fixture->fleet, REDIS_RECOVERY_LATELY_MS - 1);
+    assert_true(recovery_expects(fixture->store, SLICE("ann")));
+    pass(fixture->fleet, 1);
+    assert_false(recovery_expects(fixture->store, SLICE("ann")));
+    settle(fixture->fleet);
 }
 
 struct named {
@@ -185,85 +191,76 @@ static void note_routes(void *arg, enum state_status status, const struct state_
 /* What delivery goes by; nobody need be connected. */
 static void the_routes_name_who_is_parked(void **state)
 {
-    struct redis_fleet *fleet = *state;
-    struct recovery_store *store = make(fleet, 0);
+    struct fixture *fixture = *state;
     struct state_store *routes = redis_state_make(&(struct redis_state_options){
-        .client = fleet->clients[0],
-        .loop = &fleet->worker.loop,
-        .random = &fleet->worker.random,
-        .metrics = &fleet->worker.metrics,
+        .client = fixture->fleet->clients[0],
+        .loop = &fixture->fleet->worker.loop,
+        .random = &fixture->fleet->worker.random,
+        .metrics = &fixture->fleet->worker.metrics,
         .gateway_id = SLICE("gateway"),
         .lease_window_ms = WINDOW_MS,
     });
     const struct slice users[] = {SLICE("bob"), SLICE("ann"), SLICE("carol")};
     struct named named = {0};
-    struct answers answers = {0};
     static const size_t parked[] = {0, 1, 0};
     for (size_t i = 0; i < 3; i++) {
         if (i == 1)
-            park(store);
+            park(fixture);
         if (i == 2)
-            take(store, &answers);
-        settle(fleet);
+            take(fixture);
+        settle(fixture->fleet);
         state_routes(routes, users, 3, note_routes, &named);
-        settle(fleet);
+        settle(fixture->fleet);
         assert_int_equal(named.answers, i + 1);
         assert_int_equal(named.routes, 0);
         assert_int_equal(named.parked, parked[i]);
     }
     state_store_free(&routes);
-    recovery_store_free(&store);
 }
 
 static void foreign_values_do_no_harm(void **state)
 {
-    struct redis_fleet *fleet = *state;
-    struct recovery_store *store = make(fleet, 0);
-    struct answers answers = {0};
-    struct slice key = fleet->cluster ? SLICE("recoveries:{ann}") : SLICE("recoveries:ann");
-    redis_fleet_ask(fleet, key, REDIS_WORDS(SLICE("SET"), key, SLICE("not a set")));
-    park(store);
-    take(store, &answers);
-    settle(fleet);
-    assert_int_equal(answers.found, 1);
-    redis_fleet_ask(fleet, key, REDIS_WORDS(SLICE("ZADD"), key, SLICE("9e15"), SLICE("secret")));
-    append(store, 11, "eleven");
-    take(store, &answers);
-    settle(fleet);
-    assert_int_equal(answers.count, 2);
-    assert_int_equal(answers.found, 1);
-    recovery_store_free(&store);
+    struct fixture *fixture = *state;
+    struct slice key =
+        fixture->fleet->cluster ? SLICE("recoveries:{ann}") : SLICE("recoveries:ann");
+    redis_fleet_ask(fixture->fleet, key, REDIS_WORDS(SLICE("SET"), key, SLICE("not a set")));
+    park(fixture);
+    take(fixture);
+    settle(fixture->fleet);
+    assert_int_equal(fixture->answers.found, 1);
+    redis_fleet_ask(fixture->fleet, key,
+                    REDIS_WORDS(SLICE("ZADD"), key, SLICE("9e15"), SLICE("secret")));
+    append(fixture, 11, "eleven");
+    take(fixture);
+    settle(fixture->fleet);
+    assert_int_equal(fixture->answers.count, 2);
+    assert_int_equal(fixture->answers.found, 1);
 }
 
 /* The store goes first: whoever waits is told that there is nothing, once. */
 static void freeing_answers_what_is_taken(void **state)
 {
-    struct redis_fleet *fleet = *state;
-    struct recovery_store *store = make(fleet, 0);
-    struct answers answers = {0};
-    park(store);
-    take(store, &answers);
-    append(store, 11, "eleven");
-    recovery_store_free(&store);
-    assert_int_equal(answers.count, 1);
-    settle(fleet);
-    assert_int_equal(answers.count, 1);
-    assert_int_equal(answers.found, 0);
+    struct fixture *fixture = *state;
+    park(fixture);
+    take(fixture);
+    append(fixture, 11, "eleven");
+    recovery_store_free(&fixture->store);
+    assert_int_equal(fixture->answers.count, 1);
+    settle(fixture->fleet);
+    assert_int_equal(fixture->answers.count, 1);
+    assert_int_equal(fixture->answers.found, 0);
 }
 
 static void out_of_reach_there_is_nothing_to_recover(void **state)
 {
-    struct redis_fleet *fleet = *state;
-    struct recovery_store *store = make(fleet, 0);
-    struct answers answers = {0};
-    redis_fleet_kill(fleet);
-    park(store);
-    append(store, 11, "eleven");
-    take(store, &answers);
-    worker_loop_run(&fleet->worker, 200);
-    assert_int_equal(answers.count, 1);
-    assert_int_equal(answers.found, 0);
-    recovery_store_free(&store);
+    struct fixture *fixture = *state;
+    redis_fleet_kill(fixture->fleet);
+    park(fixture);
+    append(fixture, 11, "eleven");
+    take(fixture);
+    worker_loop_run(&fixture->fleet->worker, 200);
+    assert_int_equal(fixture->answers.count, 1);
+    assert_int_equal(fixture->answers.found, 0);
 }
 
 static int run(bool cluster)
@@ -278,15 +275,16 @@ static int run(bool cluster)
         .pass = pass,
         .settle = settle,
     };
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(all_keys_end_with_the_window, set_up),
-        cmocka_unit_test_setup(an_event_that_arrives_while_it_is_taken_is_given_too, set_up),
-        cmocka_unit_test_setup(too_much_that_arrives_meanwhile_spoils_it, set_up),
-        cmocka_unit_test_setup(late_events_are_expected_for_a_moment, set_up),
-        cmocka_unit_test_setup(the_routes_name_who_is_parked, set_up),
-        cmocka_unit_test_setup(foreign_values_do_no_harm, set_up),
-        cmocka_unit_test_setup(freeing_answers_what_is_taken, set_up),
-        cmocka_unit_test_setup(out_of_reach_there_is_nothing_to_recover, set_up),
+        TEST(all_keys_end_with_the_window),
+        TEST(an_event_that_arrives_while_it_is_taken_is_given_too),
+        TEST(too_much_that_arrives_meanwhile_spoils_it),
+        TEST(late_events_are_expected_for_a_moment),
+        TEST(the_routes_name_who_is_parked),
+        TEST(foreign_values_do_no_harm),
+        TEST(freeing_answers_what_is_taken),
+        TEST(out_of_reach_there_is_nothing_to_recover),
     };
     redis_fleet_open(&the_fleet, cluster);
     int failed = recovery_store_suite_run(&backend) +
