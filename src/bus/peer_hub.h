@@ -19,7 +19,8 @@
  * Everything is bounded: links, strangers, what waits in a link's queue (PEER_HUB_QUEUE_BYTES_MAX). What
  * finds no room is skipped and counted: a slow peer costs its own events and no one else's.
  *
- * It lives on one worker's loop; only peer_hub_send() and peer_hub_open_links() are for any thread.
+ * It lives on one worker's loop; only peer_hub_send(), peer_hub_open_links() and peer_hub_lost_links() are for
+ * any thread.
  */
 #ifndef ROLLCALL_BUS_PEER_HUB_H
 #define ROLLCALL_BUS_PEER_HUB_H
@@ -91,8 +92,5 @@ void peer_hub_send(struct peer_hub *hub, struct metrics *metrics, struct slice t
  * thread. */
 size_t peer_hub_open_links(const struct peer_hub *hub);
 size_t peer_hub_lost_links(const struct peer_hub *hub);
-
-/* Whether a gateway of this id is one of the process of that name. */
-bool peer_hub_is_gateway_of(struct slice gateway_id, struct slice process);
 
 #endif
