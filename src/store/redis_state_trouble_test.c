@@ -256,6 +256,22 @@ static void who_was_told_offline_is_told_online_again(void **state)
     assert_int_equal(open_lease(first, SLICE("alice"), 1, true), 1);
 }
 
+/* It lost its id for good: not even when nobody has it does it take it up again. */
+static void expect_fenced(struct state_store *store)
+{
+    struct slice key = SLICE("gateway:gw-1");
+    unsigned before = fenced_count;
+    state_put_gateway(store, &INFO);
+    pass(150);
+    redis_fleet_ask(&fleet, key, REDIS_WORDS(SLICE("DEL"), key));
+    state_put_gateway(store, &INFO);
+    pass(150);
+    assert_string_equal(redis_fleet_ask(&fleet, key, REDIS_WORDS(SLICE("EXISTS"), key)), "0");
+    assert_false(state_available(store));
+    assert_int_equal(open_lease(store, SLICE("alice"), 9, true), -1);
+    assert_int_equal(fenced_count, before);
+}
+
 static void one_id_is_one_process(void **state)
 {
     (void)state;
@@ -271,6 +287,7 @@ static void one_id_is_one_process(void **state)
     assert_int_equal(last_claim, REDIS_CLAIM_TAKEN);
     assert_false(state_available(twin));
     assert_true(state_available(first));
+    expect_fenced(twin);
     state_store_free(&twin);
 }
 
@@ -290,6 +307,7 @@ static void a_dead_process_s_id_is_free_after_a_window(void **state)
     assert_int_equal(fenced_count, 1);
     assert_int_equal(open_lease(first, SLICE("alice"), 1, true), -1);
     assert_int_equal(open_lease(heir, SLICE("alice"), 2, false), 1);
+    expect_fenced(first);
     state_store_free(&heir);
 }
 
