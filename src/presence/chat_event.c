@@ -45,7 +45,8 @@ enum chat_topic chat_topic_parse(struct slice name, struct slice *chat_id)
     for (int topic = CHAT_TOPIC_PRESENCE; topic <= CHAT_TOPIC_TYPING; topic++)
         if (ends_with(rest, SUFFIXES[topic])) {
             *chat_id = slice_first(rest, rest.len - SUFFIXES[topic].len);
-            return chat_id->len ? (enum chat_topic)topic : CHAT_TOPIC_NONE;
+            bool is_chat = chat_id->len > 0 && chat_id->len <= CHAT_ID_BYTES_MAX;
+            return is_chat ? (enum chat_topic)topic : CHAT_TOPIC_NONE;
         }
     return CHAT_TOPIC_NONE;
 }
