@@ -25,7 +25,7 @@ enum chat_topic { CHAT_TOPIC_NONE, CHAT_TOPIC_PRESENCE, CHAT_TOPIC_TYPING };
 /* Writes the topic's name and returns it; `out` has room for ROUTER_TOPIC_BYTES_MAX. */
 struct slice chat_topic_name(char *out, struct slice chat_id, enum chat_topic topic);
 
-/* Which topic of which chat a name is; CHAT_TOPIC_NONE: of none. */
+/* Which topic of which chat a name is; CHAT_TOPIC_NONE: of none that can be. */
 enum chat_topic chat_topic_parse(struct slice name, struct slice *chat_id);
 
 enum chat_event_kind {

@@ -45,6 +45,20 @@ static void other_topics_are_none(void **unused)
         assert_int_equal(chat_topic_parse(slice_of(NAMES[i]), &chat_id), CHAT_TOPIC_NONE);
 }
 
+/* A peer may send any name; those who get a chat's id have room for one that a chat can have. */
+static void a_chat_with_an_impossible_id_is_none(void **unused)
+{
+    (void)unused;
+    char name[ROUTER_TOPIC_BYTES_MAX], chat[CHAT_ID_BYTES_MAX + 1];
+    struct slice chat_id;
+    memset(chat, 'x', sizeof(chat));
+    struct slice longest = {chat, CHAT_ID_BYTES_MAX}, too_long = {chat, sizeof(chat)};
+    assert_int_equal(chat_topic_parse(chat_topic_name(name, longest, CHAT_TOPIC_TYPING), &chat_id),
+                     CHAT_TOPIC_TYPING);
+    assert_int_equal(chat_topic_parse(chat_topic_name(name, too_long, CHAT_TOPIC_TYPING), &chat_id),
+                     CHAT_TOPIC_NONE);
+}
+
 static bool parse(const char *text, struct chat_event *event)
 {
     return chat_event_parse(slice_of(text), event);
@@ -151,10 +165,15 @@ static void cut_events_are_none(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_topics_come_back), cmocka_unit_test(the_longest_name_fits),
-        cmocka_unit_test(other_topics_are_none),     cmocka_unit_test(typing_comes_back),
-        cmocka_unit_test(removal_comes_back),        cmocka_unit_test(presence_has_its_exceptions),
-        cmocka_unit_test(sight_may_be_taken),        cmocka_unit_test(anything_else_is_none),
+        cmocka_unit_test(names_of_topics_come_back),
+        cmocka_unit_test(the_longest_name_fits),
+        cmocka_unit_test(other_topics_are_none),
+        cmocka_unit_test(a_chat_with_an_impossible_id_is_none),
+        cmocka_unit_test(typing_comes_back),
+        cmocka_unit_test(removal_comes_back),
+        cmocka_unit_test(presence_has_its_exceptions),
+        cmocka_unit_test(sight_may_be_taken),
+        cmocka_unit_test(anything_else_is_none),
         cmocka_unit_test(cut_events_are_none),
     };
     return cmocka_run_group_tests_name("chat_event", tests, NULL, NULL);
