@@ -127,6 +127,18 @@ static int64_t stale_mille(const struct connection_context *connections)
     return (int64_t)(connections->unhealthy_count * 1000 / connections->count);
 }
 
+void gateway_sample(void *arg)
+{
+    struct gateway *gateway = arg;
+    gateway_messages_sample(&gateway->messages);
+    metrics_set(&gateway->metrics, METRIC_ROUTING_KEYS_COUNT,
+                (int64_t)(gateway->handlers.connections.count + gateway->router.routes.size));
+    metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_RATIO,
+                stale_mille(&gateway->handlers.connections));
+    metrics_set(&gateway->metrics, METRIC_REDIS_AVAILABLE, state_available(gateway->store));
+    metrics_set(&gateway->metrics, METRIC_GATEWAY_REDIS_AVAILABLE, state_available(gateway->store));
+}
+
 void gateway_housekeep(struct wheel_timer *timer)
 {
     struct gateway *gateway = CONTAINER_OF(timer, struct gateway, housekeeping);
@@ -136,12 +148,7 @@ void gateway_housekeep(struct wheel_timer *timer)
     gateway_messages_tick(&gateway->messages);
     last_seen_tick(&gateway->last_seen);
     memory_pressure_check(&gateway->rest);
-    metrics_set(&gateway->metrics, METRIC_ROUTING_KEYS_COUNT,
-                (int64_t)(gateway->handlers.connections.count + gateway->router.routes.size));
-    metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_RATIO,
-                stale_mille(&gateway->handlers.connections));
-    metrics_set(&gateway->metrics, METRIC_REDIS_AVAILABLE, state_available(gateway->store));
-    metrics_set(&gateway->metrics, METRIC_GATEWAY_REDIS_AVAILABLE, state_available(gateway->store));
+    gateway_sample(gateway);
     if (gateway->index == 0)
         exposition_sample(gateway->parts.exposition, now_ms);
     loop_set_timer(&gateway->loop, timer, now_ms + HOUSEKEEPING_MS);

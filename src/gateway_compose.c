@@ -151,6 +151,8 @@ static void compose_rest(struct gateway *gateway)
     rest->handlers = &gateway->handlers;
     rest->streams = &gateway->streams;
     rest->exposition = gateway->parts.exposition;
+    rest->sample = gateway_sample;
+    rest->sample_arg = gateway;
     rest->dev_signer = gateway->parts.dev_signer;
     rest->drain = gateway->parts.drain;
     rest->drain_arg = gateway->parts.drain_arg;

@@ -75,6 +75,9 @@ void gateway_housekeep(struct wheel_timer *timer);
 void gateway_reap(struct wheel_timer *timer);
 void gateway_drain_time_is_up(struct wheel_timer *timer);
 
+/* Likewise: sets the metrics that show how things stand rather than what has happened. */
+void gateway_sample(void *arg);
+
 /* On the gateway's own thread: tells everybody, spreads the closings, stops accepting. */
 void gateway_start_drain(struct gateway *gateway);
 

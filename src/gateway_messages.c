@@ -86,9 +86,13 @@ void gateway_messages_start(struct gateway_messages *messages)
 
 void gateway_messages_tick(struct gateway_messages *messages)
 {
+    local_feed_tick(messages->feed);
+}
+
+void gateway_messages_sample(struct gateway_messages *messages)
+{
     struct metrics *metrics = messages->parts.metrics;
     struct ledger *ledger = messages->parts.ledger;
-    local_feed_tick(messages->feed);
     metrics_set(metrics, METRIC_CIRCUIT_BREAKER_OPEN,
                 breaker_ledger_state(ledger) != BREAKER_CLOSED);
     metrics_set(metrics, METRIC_DYNAMODB_AVAILABLE,

@@ -46,6 +46,9 @@ void gateway_messages_start(struct gateway_messages *messages);
 /* Once a second. */
 void gateway_messages_tick(struct gateway_messages *messages);
 
+/* Sets the metrics that show how things stand. */
+void gateway_messages_sample(struct gateway_messages *messages);
+
 /* Nothing is under way. */
 bool gateway_messages_idle(const struct gateway_messages *messages);
 

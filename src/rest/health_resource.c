@@ -25,9 +25,11 @@ void rest_ready(struct exchange *exchange)
 
 void rest_metrics(struct exchange *exchange)
 {
+    struct rest_context *context = exchange->context;
     struct buffer text = BUFFER_INIT;
-    exposition_write(&text, exchange->context->exposition,
-                     exchange->context->handlers->loop->clock.now_ms);
+    if (context->sample)
+        context->sample(context->sample_arg);
+    exposition_write(&text, context->exposition, context->handlers->loop->clock.now_ms);
     if (text.failed)
         exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
     else

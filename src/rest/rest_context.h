@@ -19,6 +19,9 @@ struct rest_context {
     struct stream_set *streams;
     struct tls_context *tls; /* NULL: plain; replaced on SIGHUP */
     struct exposition *exposition;
+    void (*sample)(
+        void *arg); /* before metrics are shown: brings this worker's up to date; may be NULL */
+    void *sample_arg;
     const struct jwt_signer *dev_signer; /* NULL: no /dev/token */
     void (*drain)(void *arg);            /* starts the drain of the whole process */
     void *drain_arg;
