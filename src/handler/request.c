@@ -82,6 +82,13 @@ void request_ledger_error(struct request **request, enum ledger_status status)
     }
 }
 
+void request_take_back(struct session *session, enum message_type type, struct slice about)
+{
+    for (struct request *at = session->requests; at; at = at->next)
+        if (at->type == type && slice_equal(at->about, about))
+            at->taken_back = true;
+}
+
 void request_orphan_all(struct session *session)
 {
     while (session->requests) {

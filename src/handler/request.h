@@ -14,7 +14,9 @@ struct request {
     struct request *next;
     struct session *session; /* NULL: orphaned */
     enum message_type type;
-    struct slice id; /* points behind the struct */
+    bool taken_back;    /* a later command of the client's made it pointless */
+    struct slice id;    /* points behind the struct */
+    struct slice about; /* a chat, of what may be taken back; borrowed from whoever waits with it */
 };
 
 /* Owes an answer to `message`. NULL: the client was told why not. */
@@ -26,6 +28,9 @@ void request_error(struct request **request, enum error_code code, const char *t
 
 /* The error that goes with a ledger status other than OK. */
 void request_ledger_error(struct request **request, enum ledger_status status);
+
+/* The client takes back what it asked of this type about this: whoever waits sees it when it goes on. */
+void request_take_back(struct session *session, enum message_type type, struct slice about);
 
 /* Ends it without a word: a command that is answered by what it does. */
 void request_end(struct request **request);

@@ -57,12 +57,14 @@ static void begin(struct start *start)
 static void checked(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct start *start = arg;
-    if (outcome->status == LEDGER_OK && start->request->session) {
+    if (outcome->status != LEDGER_OK || !start->request->session) {
+        request_ledger_error(&start->request, outcome->status);
+        free(start);
+    } else if (start->request->taken_back) {
+        started(start, TYPING_TAKEN, 0);
+    } else {
         begin(start);
-        return;
     }
-    request_ledger_error(&start->request, outcome->status);
-    free(start);
 }
 
 /* Who has the chat open is a member; of others the ledger knows. */
@@ -87,6 +89,7 @@ void handle_typing_start(struct session *session, const struct message *message)
     memcpy(start->chat_id_bytes, message->chat_id.data, message->chat_id.len);
     start->chat_id = (struct slice){start->chat_id_bytes, message->chat_id.len};
     start->request = request;
+    request->about = start->chat_id;
     if (chat_is_open(&session->endpoint, start->chat_id))
         begin(start);
     else
@@ -94,9 +97,11 @@ void handle_typing_start(struct session *session, const struct message *message)
                                  checked, start);
 }
 
-/* Never dropped, and about nobody but the one who sends it: it asks nobody. */
+/* Never dropped, and about nobody but the one who sends it: it asks nobody. A start that is not through yet is
+ * overtaken by it. */
 void handle_typing_stop(struct session *session, const struct message *message)
 {
+    request_take_back(session, MESSAGE_TYPING_START, message->chat_id);
     typing_stop(session->context->typing, &session->endpoint, message->chat_id);
     confirm(session, message->id);
 }

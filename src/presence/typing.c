@@ -21,7 +21,7 @@ struct typing_notice {
 /* A user in a chat, with memory of its own: what is under way to the store. */
 struct typing_update {
     struct typing_plane *plane;
-    struct typing_notice *notice; /* NULL: the device has left */
+    struct typing_notice *notice; /* NULL: the device has left, or stopped */
     struct ulid conn_id;
     void (*done)(void *arg, enum typing_verdict verdict, int64_t retry_after_ms);
     void *arg;
@@ -90,14 +90,21 @@ static struct typing_notice **find(struct endpoint *endpoint, struct slice chat_
     return at;
 }
 
-/* Ends the typing it stands for and frees it; what is under way ends when it comes back. */
+/* What is under way ends when it comes back. */
+static void abandon_update(struct typing_notice *notice)
+{
+    if (notice->update)
+        notice->update->notice = NULL;
+    notice->update = NULL;
+}
+
+/* Ends the typing it stands for and frees it. */
 static void free_notice(struct typing_plane *plane, struct endpoint *endpoint,
                         struct typing_notice **at)
 {
     struct typing_notice *notice = *at;
     *at = notice->next;
-    if (notice->update)
-        notice->update->notice = NULL;
+    abandon_update(notice);
     if (notice->typing)
         stop(plane, (struct slice){notice->chat_id, notice->chat_id_len},
              route_user(endpoint->route), &notice->conn_id);
@@ -216,7 +223,10 @@ void typing_start(struct typing_plane *plane, struct endpoint *endpoint, const s
 void typing_stop(struct typing_plane *plane, struct endpoint *endpoint, struct slice chat_id)
 {
     struct typing_notice *notice = *find(endpoint, chat_id);
-    if (!notice || !notice->typing)
+    if (!notice)
+        return;
+    abandon_update(notice);
+    if (!notice->typing)
         return;
     notice->typing = false;
     stop(plane, chat_id, route_user(endpoint->route), &notice->conn_id);

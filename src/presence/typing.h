@@ -56,7 +56,7 @@ void typing_start(struct typing_plane *plane, struct endpoint *endpoint, const s
                   void (*done)(void *arg, enum typing_verdict verdict, int64_t retry_after_ms),
                   void *arg);
 
-/* The device no longer types; nothing where it did not. */
+/* The device no longer types; nothing where it did not. What it started and is not through yet counts. */
 void typing_stop(struct typing_plane *plane, struct endpoint *endpoint, struct slice chat_id);
 
 /* The device leaves: ends its typing everywhere and frees what is remembered of it. */

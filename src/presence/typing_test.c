@@ -129,6 +129,68 @@ static void a_stop_is_never_dropped(void **unused)
     client_expect_nothing(&bob);
 }
 
+/* The ledger takes its time to say whether alice is a member; by then she has stopped. */
+static void a_stop_overtakes_a_start_that_is_still_checked(void **unused)
+{
+    (void)unused;
+    open_chat(&bob, "room");
+    world.ledger.holding = true;
+    client_send(&alice, "{\"type\":\"typing_start\",\"id\":1,\"chat_id\":\"room\"}");
+    client_send(&alice, "{\"type\":\"typing_start\",\"id\":2,\"chat_id\":\"other\"}");
+    say(&alice, "typing_stop", "room");
+    world.ledger.holding = false;
+    fake_ledger_release_all(&world.ledger);
+    client_expect_with(&alice, "ok", "\"id\":1");
+    client_expect_with(&alice, "error", "\"id\":2"); /* that one was not taken back */
+    client_expect_nothing(&bob);
+    assert_int_equal(counted(METRIC_TYPING_UPDATES), 0);
+}
+
+/* A start that the store answers when the test says so. */
+static struct {
+    const struct typing_store_operations *sound;
+    struct typing_store_operations slow;
+    void (*done)(void *arg, enum state_status status, const struct typing_outcome *outcome);
+    void *arg;
+} slow_start;
+
+static void note_answer(void *arg, enum state_status status, const struct typing_outcome *outcome)
+{
+    (void)arg;
+    assert_int_equal(status, STATE_OK);
+    assert_int_equal(outcome->result, TYPING_STARTED);
+}
+
+static void start_slowly(struct typing_store *store, struct slice chat_id, struct slice user_id,
+                         const struct ulid *conn_id,
+                         void (*done)(void *arg, enum state_status status,
+                                      const struct typing_outcome *outcome),
+                         void *arg)
+{
+    slow_start.done = done;
+    slow_start.arg = arg;
+    slow_start.sound->start(store, chat_id, user_id, conn_id, note_answer, NULL);
+}
+
+static void a_stop_overtakes_a_start_that_the_store_is_slow_to_take(void **unused)
+{
+    (void)unused;
+    struct typing_store *store = world.handlers->typing->store;
+    open_chat(&alice, "room");
+    open_chat(&bob, "room");
+    slow_start.sound = store->operations;
+    slow_start.slow = *store->operations;
+    slow_start.slow.start = start_slowly;
+    store->operations = &slow_start.slow;
+    say(&alice, "typing_start", "room");
+    say(&alice, "typing_stop", "room");
+    store->operations = slow_start.sound;
+    slow_start.done(slow_start.arg, STATE_OK, &(struct typing_outcome){TYPING_STARTED, 0});
+    client_expect_nothing(&bob);
+    open_chat(&carol, "room");
+    assert_true(client_has(&carol, "\"typing\":[]"));
+}
+
 static void a_start_is_answered_where_it_has_an_id(void **unused)
 {
     (void)unused;
@@ -493,6 +555,8 @@ int main(void)
         TEST(a_renewal_is_silent_and_lasts),
         TEST(excess_is_told_once_until_one_is_taken),
         TEST(a_stop_is_never_dropped),
+        TEST(a_stop_overtakes_a_start_that_is_still_checked),
+        TEST(a_stop_overtakes_a_start_that_the_store_is_slow_to_take),
         TEST(a_start_is_answered_where_it_has_an_id),
         TEST(a_device_that_leaves_ends_what_it_typed),
         TEST(closing_ends_it),
