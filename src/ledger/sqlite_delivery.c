@@ -42,19 +42,7 @@ enum ledger_status sqlite_delivery_outbox_list(struct database *database,
     static const char SELECT_OUTBOX[] =
         "SELECT " SQLITE_MESSAGE_COLUMNS " FROM outbox o JOIN messages m "
         "ON m.chat_id = o.chat_id AND m.sequence = o.sequence ORDER BY o.position LIMIT ?";
-    struct ledger_messages_outcome *outcome = &request->outcome.messages;
-    struct request_array messages = {0};
-    struct query query = query_open(database, SELECT_OUTBOX);
-    query_bind_int(&query, (int64_t)request->input.limit + 1);
-    while (query_next(&query)) {
-        outcome->has_more = messages.count == request->input.limit;
-        if (outcome->has_more)
-            break;
-        sqlite_messages_push(request, &query, &messages);
-    }
-    query_end(&query);
-    outcome->messages = messages.items;
-    outcome->count = messages.count;
+    sqlite_messages_read_page(request, query_open(database, SELECT_OUTBOX));
     return LEDGER_OK;
 }
 

@@ -162,8 +162,8 @@ enum ledger_status sqlite_messages_repair(struct database *database, struct ledg
 
 /* ---- reading ---- */
 
-void sqlite_messages_push(struct ledger_request *request, const struct query *query,
-                          struct request_array *messages)
+static void push_message(struct ledger_request *request, const struct query *query,
+                         struct request_array *messages)
 {
     struct ledger_message *message = request_array_push(request, messages, sizeof(*message));
     if (!message)
@@ -177,6 +177,23 @@ void sqlite_messages_push(struct ledger_request *request, const struct query *qu
     message->sent_at_ms = query_int(query, 6);
 }
 
+/* One row more than the limit is asked for, to learn whether there are more. */
+void sqlite_messages_read_page(struct ledger_request *request, struct query query)
+{
+    struct ledger_messages_outcome *outcome = &request->outcome.messages;
+    struct request_array messages = {0};
+    query_bind_int(&query, (int64_t)request->input.limit + 1);
+    while (query_next(&query)) {
+        outcome->has_more = messages.count == request->input.limit;
+        if (outcome->has_more)
+            break;
+        push_message(request, &query, &messages);
+    }
+    query_end(&query);
+    outcome->messages = messages.items;
+    outcome->count = messages.count;
+}
+
 static void reverse(struct ledger_message *messages, size_t count)
 {
     for (size_t i = 0; i < count / 2; i++) {
@@ -186,29 +203,18 @@ static void reverse(struct ledger_message *messages, size_t count)
     }
 }
 
-/* One row more than the limit is asked for, to learn whether there are more. */
 static enum ledger_status read_page(struct database *database, struct ledger_request *request,
                                     const char *sql)
 {
     const struct request_input *input = &request->input;
-    struct ledger_messages_outcome *outcome = &request->outcome.messages;
     enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
     if (status != LEDGER_OK)
         return status;
-    struct request_array messages = {0};
     struct query query = query_of(database, sql, input->chat, SLICE_NONE, SLICE_NONE);
     query_bind_int(&query, (int64_t)input->sequence);
-    query_bind_int(&query, (int64_t)input->limit + 1);
-    while (query_next(&query)) {
-        outcome->has_more = messages.count == input->limit;
-        if (outcome->has_more)
-            break;
-        sqlite_messages_push(request, &query, &messages);
-    }
-    query_end(&query);
-    outcome->messages = messages.items;
-    outcome->count = messages.count;
-    outcome->latest_sequence = (uint64_t)read_counter(database, input->chat, SLICE_NONE).highest;
+    sqlite_messages_read_page(request, query);
+    request->outcome.messages.latest_sequence =
+        (uint64_t)read_counter(database, input->chat, SLICE_NONE).highest;
     return LEDGER_OK;
 }
 

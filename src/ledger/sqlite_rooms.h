@@ -91,11 +91,11 @@ enum ledger_status sqlite_messages_after(struct database *, struct ledger_reques
 enum ledger_status sqlite_messages_before(struct database *, struct ledger_request *);
 enum ledger_status sqlite_messages_repair(struct database *, struct ledger_request *);
 
-/* Reads one row of the columns SQLITE_MESSAGE_COLUMNS into the request's memory. */
+/* Makes the request's outcome of a query that selects SQLITE_MESSAGE_COLUMNS and lacks but its last value, the
+ * limit. Ends the query. */
 #define SQLITE_MESSAGE_COLUMNS                                                                     \
     "m.chat_id, m.sequence, m.message_id, m.sender, m.client_message_id, m.body, m.sent_at_ms"
-void sqlite_messages_push(struct ledger_request *request, const struct query *query,
-                          struct request_array *messages);
+void sqlite_messages_read_page(struct ledger_request *request, struct query query);
 
 /* sqlite_delivery.c */
 enum ledger_status sqlite_delivery_cursor_put(struct database *, struct ledger_request *);

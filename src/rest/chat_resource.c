@@ -1,5 +1,6 @@
 /* POST /v1/chats, GET /v1/chats, GET /v1/chats/{id} */
 #include "rest/chat_json.h"
+#include "rest/page_query.h"
 #include "rest/router_table.h"
 
 #include <stdlib.h>
@@ -134,37 +135,10 @@ static void listed(void *arg, const struct ledger_chats_outcome *outcome)
     exchange_reply_json(&exchange, 200, &json);
 }
 
-/* False: it is there and no number from 1 to LEDGER_PAGE_MAX. */
-static bool read_limit(const struct exchange *exchange, uint32_t *limit)
-{
-    char text[EXCHANGE_PARAMETER_BYTES_MAX];
-    struct slice value;
-    *limit = CHATS_PAGE;
-    if (!http1_query_find(exchange->head.target.query, SLICE("limit")).data)
-        return true;
-    if (!exchange_query(exchange, SLICE("limit"), text, sizeof(text), &value) || value.len > 4)
-        return false;
-    *limit = 0;
-    for (size_t i = 0; i < value.len; i++) {
-        if (value.data[i] < '0' || value.data[i] > '9')
-            return false;
-        *limit = *limit * 10 + (uint32_t)(value.data[i] - '0');
-    }
-    return *limit >= 1 && *limit <= LEDGER_PAGE_MAX;
-}
-
 void rest_chats_get(struct exchange *exchange)
 {
-    char text[EXCHANGE_PARAMETER_BYTES_MAX];
-    struct slice after = SLICE_NONE;
-    uint32_t limit;
-    bool given = http1_query_find(exchange->head.target.query, SLICE("after")).data != NULL;
-    if (!read_limit(exchange, &limit))
-        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "limit must be from 1 to 1000");
-    else if (given && (!exchange_query(exchange, SLICE("after"), text, sizeof(text), &after) ||
-                       !user_id_valid(after)))
-        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "after must be a chat's id");
-    else
-        ledger_chats_list(exchange->context->handlers->ledger, exchange_user(exchange), after,
-                          limit, true, listed, exchange);
+    struct page_query page;
+    if (page_query_read(&exchange, CHATS_PAGE, &page))
+        ledger_chats_list(exchange->context->handlers->ledger, exchange_user(exchange), page.after,
+                          page.limit, true, listed, exchange);
 }
