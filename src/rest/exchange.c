@@ -7,10 +7,6 @@
 #define JSON_TYPE "application/json"
 #define RETRY_AFTER "Retry-After: 2\r\n"
 
-/* What stands before a token, in the header meant for it and where a browser can put none. */
-#define SCHEME SLICE("bearer ")
-#define PROTOCOL_PREFIX SLICE("bearer.")
-
 static const struct {
     unsigned status;
     const char *reason;
@@ -194,9 +190,10 @@ static struct slice protocol_token(const struct exchange *exchange)
 
 struct slice exchange_token(const struct exchange *exchange)
 {
+    struct slice scheme = SLICE("bearer ");
     struct slice header = http1_header(&exchange->head, SLICE("Authorization"));
-    if (header.len > 7 && strncasecmp(header.data, "bearer ", 7) == 0) {
-        header = slice_after(header, 7);
+    if (header.len > scheme.len && strncasecmp(header.data, scheme.data, scheme.len) == 0) {
+        header = slice_after(header, scheme.len);
         while (slice_starts_with(header, SLICE(" ")))
             header = slice_after(header, 1);
         return header;
