@@ -66,8 +66,10 @@ static void fence(struct redis_state *state)
 /* What stands behind "taken". */
 enum { TAKEN_SINCE = 2, TAKEN_LEFT_MS, TAKEN_ITEMS };
 
-/* Whether somebody renews the record that is in our way, or does not let it lapse in time. */
-static bool holder_lives(struct redis_state *state, const struct resp_value *taken)
+/* Whether somebody renews the record that is in our way, or does not let it lapse in time. Between two looks
+ * at least the time from the first answer to the second question has passed, however late either was heard of. */
+static bool holder_lives(struct redis_state *state, const struct resp_value *taken,
+                         int64_t sent_at_ms)
 {
     struct redis_state_holder before = state->holder;
     int64_t now = now_ms(state);
@@ -75,9 +77,9 @@ static bool holder_lives(struct redis_state *state, const struct resp_value *tak
     int64_t until_ms =
         before.seen ? before.until_ms : now + state->options.lease_window_ms + CLAIM_INTERVAL_MS;
     state->holder = (struct redis_state_holder){true, until_ms, now, left_ms};
-    bool renewed =
-        before.seen && left_ms > before.left_ms - (now - before.asked_at_ms) + CLAIM_RENEWED_MIN_MS;
-    return renewed || now >= until_ms;
+    bool renewed = before.seen && left_ms > before.left_ms - (sent_at_ms - before.answered_at_ms) +
+                                                CLAIM_RENEWED_MIN_MS;
+    return renewed || sent_at_ms >= until_ms;
 }
 
 /* One put on its way: when it was sent decides how long it is good for. */
@@ -106,9 +108,10 @@ static void registered(struct redis_state *state, int64_t sent_at_ms, bool made)
 
 /* A process that never had the id may be in a dead one's way only, whose record lapses (the claim was left
  * open); one that had it has lost it. */
-static void meet_holder(struct redis_state *state, const struct resp_value *taken)
+static void meet_holder(struct redis_state *state, const struct resp_value *taken,
+                        int64_t sent_at_ms)
 {
-    if (state->known || taken->count < TAKEN_ITEMS || holder_lives(state, taken))
+    if (state->known || taken->count < TAKEN_ITEMS || holder_lives(state, taken, sent_at_ms))
         fence(state);
     else if (!state->released && !wheel_is_set(&state->put_timer))
         loop_set_timer(state->options.loop, &state->put_timer, now_ms(state) + CLAIM_INTERVAL_MS);
@@ -121,7 +124,7 @@ static void put_answered(void *arg, const struct resp_value *reply)
     free(arg);
     if (redis_state_is(reply, RESP_ARRAY) && !state->closing) {
         if (is_word(reply, "taken"))
-            meet_holder(state, reply);
+            meet_holder(state, reply, put.sent_at_ms);
         else if (slice_equal(state->record.info.gateway_id, redis_state_gateway_id(state)))
             registered(state, put.sent_at_ms, is_word(reply, "made"));
     }
@@ -219,7 +222,7 @@ static void claim_answered(void *arg, const struct resp_value *reply)
     } else if (!is_word(reply, "taken") || reply->count < TAKEN_ITEMS) {
         registered(state, claiming->sent_at_ms, is_word(reply, "made"));
         finish_claim(claiming, REDIS_CLAIM_GRANTED, SLICE_NONE);
-    } else if (holder_lives(state, reply)) {
+    } else if (holder_lives(state, reply, claiming->sent_at_ms)) {
         state->fenced = true;
         finish_claim(claiming, REDIS_CLAIM_TAKEN, reply->items[TAKEN_SINCE].text);
     } else {

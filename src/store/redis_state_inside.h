@@ -37,7 +37,7 @@ struct redis_state_record {
 struct redis_state_holder {
     bool seen;
     int64_t until_ms; /* by then the record of a dead one has lapsed */
-    int64_t asked_at_ms;
+    int64_t answered_at_ms;
     int64_t left_ms; /* of its record, then */
 };
 

@@ -3,6 +3,7 @@
 #include "store/redis_state.h"
 #include "support/redis_fleet.h"
 
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -52,18 +53,25 @@ static struct ulid connection(unsigned number)
 }
 
 /* Whether it changed what is shown; -1 when the store was out of reach. */
-static int open_lease(struct state_store *store, struct slice user, unsigned number, bool again)
+static int open_lease_at(struct state_store *store, struct slice gateway, struct slice user,
+                         unsigned number, bool again)
 {
     struct lease lease = {.conn_id = connection(number),
                           .user_id = user,
                           .device_id = SLICE("line\r\nbreak"),
-                          .gateway_id = store == first ? SLICE("gw-1") : SLICE("gw-2"),
+                          .gateway_id = gateway,
                           .connected_at_ms = fleet.worker.loop.clock.wall_ms,
                           .known_since_ms = again ? fleet.worker.loop.clock.wall_ms : 0};
     waiting = 1;
     state_open(store, &lease, take, NULL);
     await();
     return last_status == STATE_OK ? last.changed : -1;
+}
+
+static int open_lease(struct state_store *store, struct slice user, unsigned number, bool again)
+{
+    struct slice gateway = store == first ? SLICE("gw-1") : SLICE("gw-2");
+    return open_lease_at(store, gateway, user, number, again);
 }
 
 static int close_lease(struct state_store *store, struct slice user, unsigned number)
@@ -256,6 +264,24 @@ static void who_was_told_offline_is_told_online_again(void **state)
     assert_int_equal(open_lease(first, SLICE("alice"), 1, true), 1);
 }
 
+static void take_nothing(void *arg)
+{
+    (void)arg;
+    waiting--;
+}
+
+/* Leaving, it takes nothing away that is another's now. */
+static void expect_harmless_leave(struct state_store *store)
+{
+    struct slice held = SLICE("server_connections:gw-1"), record = SLICE("gateway:gw-1");
+    waiting = 1;
+    redis_state_release(store, take_nothing, NULL);
+    await();
+    redis_fleet_settle(&fleet, 2);
+    assert_string_equal(redis_fleet_ask(&fleet, held, REDIS_WORDS(SLICE("SCARD"), held)), "1");
+    assert_string_equal(redis_fleet_ask(&fleet, record, REDIS_WORDS(SLICE("EXISTS"), record)), "1");
+}
+
 /* It lost its id for good: not even when nobody has it does it take it up again. */
 static void expect_fenced(struct state_store *store)
 {
@@ -306,15 +332,29 @@ static void a_dead_process_s_id_is_free_after_a_window(void **state)
     pass(150);
     assert_int_equal(fenced_count, 1);
     assert_int_equal(open_lease(first, SLICE("alice"), 1, true), -1);
-    assert_int_equal(open_lease(heir, SLICE("alice"), 2, false), 1);
+    assert_int_equal(open_lease_at(heir, SLICE("gw-1"), SLICE("alice"), 2, false), 1);
+    expect_harmless_leave(first);
     expect_fenced(first);
     state_store_free(&heir);
 }
 
-static void take_nothing(void *arg)
+/* A process that is slow to hear what a dead one's record has left does not take it for alive. */
+static void a_late_answer_is_no_sign_of_life(void **state)
 {
-    (void)arg;
-    waiting--;
+    enum { LATE_MS = 400, TURNS_MAX = 30 };
+    (void)state;
+    assert_int_equal(claim(first), REDIS_CLAIM_GRANTED);
+    struct state_store *heir = make(1, "gw-1");
+    waiting = 1;
+    redis_state_claim(heir, &INFO, take_claim, NULL);
+    pass(100); /* the first look is answered at once */
+    for (int i = 0; i < TURNS_MAX && waiting; i++) {
+        loop_turn(&fleet.worker.loop, 0);
+        poll(NULL, 0, LATE_MS);
+    }
+    assert_int_equal(waiting, 0);
+    assert_int_equal(last_claim, REDIS_CLAIM_GRANTED);
+    state_store_free(&heir);
 }
 
 static void leaving_in_order_leaves_nothing_of_the_gateway(void **state)
@@ -487,6 +527,7 @@ static int run(bool cluster)
         TEST(who_was_told_offline_is_told_online_again),
         TEST(one_id_is_one_process),
         TEST(a_dead_process_s_id_is_free_after_a_window),
+        TEST(a_late_answer_is_no_sign_of_life),
         TEST(leaving_in_order_leaves_nothing_of_the_gateway),
         TEST(foreign_values_are_mended),
     };
