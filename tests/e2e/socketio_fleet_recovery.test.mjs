@@ -241,6 +241,3 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       assert.ok((await metric(two, 'socketio_recovered')) > 0);
     });
   });
-
-// Nothing is left to do, whatever a client's library still keeps.
-after(() => process.exit());

@@ -4,6 +4,7 @@
  */
 import { connect, createServer } from 'node:net';
 import { once } from 'node:events';
+import { reset } from './proxy.mjs';
 
 export async function startGate(port) {
   const pairs = new Set();
@@ -23,7 +24,7 @@ export async function startGate(port) {
   };
   const listener = createServer((near) => {
     if (mode === 'cut') {
-      near.resetAndDestroy();
+      reset(near);
       return;
     }
     const far = connect(port, '127.0.0.1');
@@ -51,8 +52,8 @@ export async function startGate(port) {
     cut() {
       mode = 'cut';
       for (const { near, far } of [...pairs]) {
-        near.resetAndDestroy();
-        far.resetAndDestroy();
+        reset(near);
+        reset(far);
       }
     },
     stall() {

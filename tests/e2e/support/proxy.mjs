@@ -2,6 +2,10 @@
 import { connect, createServer } from 'node:net';
 import { once } from 'node:events';
 
+/** Cuts a connection by a reset. A socket that is about to end Node cannot reset: it never gets rid of it then,
+ * and turns round in its exit for ever. */
+export const reset = (socket) => (socket.writableEnded ? socket.destroy() : socket.resetAndDestroy());
+
 export async function startProxy(port) {
   const pairs = new Set();
   let target = port;
@@ -43,8 +47,8 @@ export async function startProxy(port) {
       for (const { near, far } of [...pairs]) {
         if (random() >= probability) continue;
         cuts += 1;
-        near.resetAndDestroy?.() ?? near.destroy();
-        far.resetAndDestroy?.() ?? far.destroy();
+        reset(near);
+        reset(far);
       }
     },
 
