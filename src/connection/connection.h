@@ -75,6 +75,8 @@ struct connection_owner {
     void (*recovered)(struct connection *connection);
     /* May be NULL: a WebSocket ping. Asks the peer for a sign of life; false: no memory for it. */
     bool (*ping)(struct connection *connection);
+    /* May be NULL. Whose it is, for the log; empty while that is not known. */
+    struct slice (*user)(const struct connection *connection);
     /* The last call: frees the memory. */
     void (*gone)(struct connection *connection);
 };

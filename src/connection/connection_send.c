@@ -106,6 +106,13 @@ static void make_up_for_shed(struct connection *connection)
         connection->owner->recovered(connection);
 }
 
+static void log_filling(const struct connection *connection, uint32_t percent)
+{
+    struct slice user = connection->owner->user ? connection->owner->user(connection) : SLICE_NONE;
+    log_warn("outbound_queue_filling", "user=%s percent=%u messages=%u bytes=%u", log_quote(user),
+             percent, connection->outbound.count, connection->outbound.bytes);
+}
+
 void connection_check_level(struct connection *connection)
 {
     const struct config_outbound *limits =
@@ -119,8 +126,7 @@ void connection_check_level(struct connection *connection)
     }
     if (!connection->warned) {
         connection->warned = true;
-        log_warn("outbound_queue_filling", "percent=%u messages=%u bytes=%u", percent,
-                 connection->outbound.count, connection->outbound.bytes);
+        log_filling(connection, percent);
     }
     bool critical = percent >= limits->critical_threshold_percent || connection->overflowed;
     if (critical && connection->grace_until_ms == 0)

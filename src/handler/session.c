@@ -139,6 +139,12 @@ size_t session_sync_from(const struct connection *connection, const struct sync_
     return missed_points(CONTAINER_OF(connection, struct session, connection)->missed, points);
 }
 
+struct slice session_user_of(const struct connection *connection)
+{
+    const struct session *session = CONTAINER_OF(connection, struct session, connection);
+    return session->endpoint.route ? session_user(session) : SLICE_NONE;
+}
+
 void session_receive(struct session *session, const struct message *message)
 {
     if (session->connection.closing)
@@ -178,6 +184,7 @@ static const struct connection_owner OWNER = {
     .owes = session_owes,
     .sync_from = session_sync_from,
     .recovered = session_recovered,
+    .user = session_user_of,
     .gone = gone,
 };
 

@@ -86,6 +86,7 @@ int64_t session_tick(struct connection *connection);
 bool session_owes(const struct connection *connection);
 void session_recovered(struct connection *connection);
 size_t session_sync_from(const struct connection *connection, const struct sync_point **points);
+struct slice session_user_of(const struct connection *connection);
 
 /* The user did something (or is known to do nothing) on this device. */
 void session_set_activity(struct session *session, enum activity activity);

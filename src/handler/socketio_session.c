@@ -192,6 +192,7 @@ static const struct connection_owner OWNER = {
     .sync_from = session_sync_from,
     .recovered = session_recovered,
     .ping = ping,
+    .user = session_user_of,
     .gone = gone,
 };
 

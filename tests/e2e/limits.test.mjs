@@ -228,6 +228,8 @@ test('a slow consumer is told, given its grace, and closed with 4003', async () 
   const count = await fill(tight, 'snail', (n) => n >= 60);
   assert.ok((await metric(tight, 'gateway_slow_consumer_warnings')) >= 1);
   await eventually(() => metric(tight, 'gateway_slow_consumer_disconnects'), 'disconnect');
+  const named = () => /event=outbound_queue_filling user="snail"/.test(tight.log());
+  await eventually(named, 'the log names the user');
   for (let n = 0; n < count; n += 1) assert.equal((await hare.next('delivery')).data.n, n);
 
   snail.socket.resume();
