@@ -1,5 +1,7 @@
 #include "durability/send.h"
 
+#include "base/log.h"
+
 #include <stdlib.h>
 
 /* When nothing is known about how long a failure lasts. */
@@ -142,6 +144,7 @@ static void appended(void *arg, const struct ledger_append_outcome *outcome)
         break;
     case LEDGER_HALTED:
         metrics_count(send->plane->metrics, METRIC_COUNTER_CORRUPTION);
+        log_error("chat_halted", "chat=%s", log_quote(send->ack.chat_id));
         fail(send, ERROR_CHAT_HALTED, "the chat is halted until an operator has repaired it", -1);
         break;
     case LEDGER_BUSY:

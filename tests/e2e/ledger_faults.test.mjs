@@ -88,6 +88,8 @@ test('a chat whose counter lags is halted: reads go on, repair restores it', asy
   assert.ok((await metric(server, 'durability_counter_corruption')) >= 2);
   const breaker = await metric(server, 'gateway_circuit_breaker_open');
   assert.equal(breaker, 0, 'a halted chat is no failure of the store');
+  const named = () => /event=chat_halted chat="c"/.test(server.log());
+  await eventually(named, 'the log names the chat');
 
   const url = `sqlite:${ledgerPath(server)}`;
   const inUse = await rollcall('repair', '--ledger', url, 'c');
