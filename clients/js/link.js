@@ -48,8 +48,11 @@ export const STABLE_AFTER_MS = 10000;
 
 const PROTOCOL = 'rollcall.v1';
 const CLOSE_NORMAL = 1000;
+const CLOSE_TOO_LARGE = 1009;
 const CLOSE_TOKEN = 4001;
 const OPEN = 1;
+
+const NONE_SENT = { id: undefined, bytes: 0 };
 
 export class Link {
   #url;
@@ -64,12 +67,14 @@ export class Link {
   #tokenReplaced = false;
   #closing = null;
   #refused = false;
+  #largestSent = NONE_SENT;
   #turn = 0;
   #cancelTimer = () => {};
 
   /**
    * `events` is what the owner is told: state(change), established(message), message(message),
-   * error(error). A change to DISCONNECTED with `final` is not followed by another attempt.
+   * error(error), tooLarge(id) with the id of the frame the server closed the connection for. A
+   * change to DISCONNECTED with `final` is not followed by another attempt.
    */
   constructor({ url, tokens, WebSocket, timers, random, events }) {
     this.#url = url;
@@ -111,7 +116,10 @@ export class Link {
   /** False if there is no open socket to put it on. */
   send(frame) {
     if (this.#socket?.readyState !== OPEN) return false;
-    this.#socket.send(JSON.stringify(frame));
+    const text = JSON.stringify(frame);
+    const { length: bytes } = new TextEncoder().encode(text);
+    if (bytes > this.#largestSent.bytes) this.#largestSent = { id: frame.id, bytes };
+    this.#socket.send(text);
     return true;
   }
 
@@ -154,6 +162,7 @@ export class Link {
     this.#socket = socket;
     this.#closing = null;
     this.#refused = false;
+    this.#largestSent = NONE_SENT;
     socket.onopen = () => this.#setState(CONNECTED);
     socket.onmessage = (event) => this.#receive(event.data);
     socket.onerror = (event) => {
@@ -197,6 +206,8 @@ export class Link {
       return;
     }
     const turn = this.#turn;
+    // what the server took before was smaller than what it refused
+    if (code === CLOSE_TOO_LARGE) this.#events.tooLarge(this.#largestSent.id);
     if (!failedAttempt)
       this.#setState(DISCONNECTED, { code, reason: this.#closing?.reason ?? reason });
     const overtaken = turn !== this.#turn; // a listener called connect() or close()

@@ -85,6 +85,12 @@ export class Requests {
     return true;
   }
 
+  /** The server closed the connection over the size of this one: it would do so again. */
+  tooLarge(id) {
+    if (this.#pending.has(id))
+      this.#fail(id, new RollcallError('MESSAGE_TOO_LARGE', 'larger than the server takes'));
+  }
+
   connectionLost() {
     for (const [id, entry] of [...this.#pending]) {
       if (entry.idempotent && !entry.early) entry.sent = false;

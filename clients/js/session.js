@@ -95,6 +95,7 @@ export class Session {
         established: (message) => this.#established(message),
         message: (message) => this.#received(message),
         error: (error) => this.#emitter.emit('error', error),
+        tooLarge: (id) => this.requests.tooLarge(id),
       },
     });
     this.#tokenRefresh = new TokenRefresh({

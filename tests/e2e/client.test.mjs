@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { Rollcall } from '../../clients/js/rollcall.js';
+import { newChat } from './support/chats.mjs';
 import { startServer } from './support/server.mjs';
 
 const LIVE_MS = 10000;
@@ -192,6 +193,16 @@ test('errors come back to the request that caused them', async () => {
   const tooMany = Array.from({ length: 21 }, (_, n) => `user${n}`);
   await assert.rejects(judy.subscribePresence(tooMany), { code: 'SUBSCRIPTION_LIMIT' });
   assert.equal(judy.state, 'READY');
+});
+
+test('a message larger than any frame may be is refused, and the next one arrives', async () => {
+  const leo = await clientOf('leo');
+  await leo.connect();
+  const chatId = await newChat(server, 'leo', 'judy');
+  const huge = leo.sendMessage(chatId, 'x'.repeat(70000));
+  const next = leo.sendMessage(chatId, 'hello');
+  await assert.rejects(huge, { code: 'MESSAGE_TOO_LARGE' });
+  assert.equal((await next).sequence, 1);
 });
 
 test('closing while connecting leaves nothing behind', async () => {

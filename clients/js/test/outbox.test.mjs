@@ -122,6 +122,37 @@ test('errors that do not pass reach the sender at once, and the next message goe
   assert.equal((await second).sequence, 1);
 });
 
+test('a message the server closes the connection for is refused, not sent again and again', async () => {
+  const w = world();
+  await w.ready();
+  const huge = codeOf(w.client.sendMessage('chat', 'x'.repeat(70000)));
+  const small = w.client.sendMessage('chat', 'small');
+  const other = codeOf(w.client.sendMessage('other', 'ö'.repeat(30000)));
+  w.socket.serverCloses(1009, 'message too big');
+  assert.equal(await huge, 'MESSAGE_TOO_LARGE');
+  await w.reconnect();
+  assert.deepEqual(
+    sends(w).map((frame) => frame.body.length),
+    [5, 30000],
+  );
+  w.socket.serverCloses(1009, 'message too big');
+  assert.equal(await other, 'MESSAGE_TOO_LARGE');
+  await w.reconnect();
+  await acknowledge(w, 1);
+  assert.equal((await small).sequence, 1);
+});
+
+test('a signal the server closes the connection for costs no message', async () => {
+  const w = world();
+  await w.ready();
+  const sent = w.client.sendMessage('chat', 'hello');
+  w.client.signal('call', 'x'.repeat(70000));
+  w.socket.serverCloses(1009, 'message too big');
+  await w.reconnect();
+  await acknowledge(w, 1);
+  assert.equal((await sent).sequence, 1);
+});
+
 test('one message per chat is in flight, so that a retry cannot be overtaken', async () => {
   const w = world();
   await w.ready();
