@@ -104,6 +104,7 @@ export class Session {
       random,
       send: (token) => this.requests.request('refresh_token', { token }, { early: true }),
       onError: (error) => this.#emitter.emit('error', error),
+      onRefused: (error) => this.link.close(error),
     });
   }
 

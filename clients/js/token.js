@@ -88,14 +88,21 @@ export class TokenRefresh {
   #random;
   #send;
   #onError;
+  #onRefused;
+  #turn = 0;
   #cancel = () => {};
 
-  constructor({ tokens, timers, random, send, onError }) {
+  /**
+   * `send(token)` promises the server's reply; `onError(error)` hears of what is tried again,
+   * `onRefused(error)` that getToken has no token for this user any more.
+   */
+  constructor({ tokens, timers, random, send, onError, onRefused }) {
     this.#tokens = tokens;
     this.#timers = timers;
     this.#random = random;
     this.#send = send;
     this.#onError = onError;
+    this.#onRefused = onRefused;
   }
 
   /** `skewMs` is the server's clock less ours: the server's decides when a token ends. */
@@ -114,21 +121,39 @@ export class TokenRefresh {
     });
   }
 
+  /** Also what is under way comes to nothing: its connection is no more. */
   stop() {
+    this.#turn += 1;
     this.#cancel();
     this.#cancel = () => {};
   }
 
-  /** Failure is retried until the token ends; then the server's close starts a new handshake. */
   async #refresh(skewMs, attempt) {
+    const turn = this.#turn;
     try {
-      await this.#send(await this.#tokens.fetch());
-      this.start(skewMs);
+      const token = await this.#fetch(turn);
+      if (turn !== this.#turn) return;
+      await this.#send(token);
+      if (turn === this.#turn) this.start(skewMs);
     } catch (error) {
-      if (error.code === 'DISCONNECTED' || error.code === 'CLOSED') return;
-      this.#onError(error);
-      const waitMs = backoffDelayMs(attempt, this.#random);
-      this.#cancel = this.#timers.after(waitMs, () => this.#refresh(skewMs, attempt + 1));
+      if (turn === this.#turn) this.#retry(error, skewMs, attempt);
     }
+  }
+
+  /** An authority that says no is not asked again. */
+  async #fetch(turn) {
+    try {
+      return await this.#tokens.fetch();
+    } catch (error) {
+      if (turn === this.#turn && error.code === 'UNAUTHENTICATED') this.#onRefused(error);
+      throw error;
+    }
+  }
+
+  /** Until the token ends; then the server's close starts a new handshake. */
+  #retry(error, skewMs, attempt) {
+    this.#onError(error);
+    const waitMs = backoffDelayMs(attempt, this.#random);
+    this.#cancel = this.#timers.after(waitMs, () => this.#refresh(skewMs, attempt + 1));
   }
 }

@@ -95,6 +95,57 @@ test('a refresh that fails is tried again with back-off', async () => {
   assert.equal(w.socket.ofType('refresh_token').length, 1);
 });
 
+/** A client whose second token is asked for and not there yet. */
+async function waitingForToken() {
+  let answer;
+  let calls = 0;
+  const getToken = () => {
+    calls += 1;
+    if (calls === 1) return tokenEndingAt(START_MS + 600000);
+    return new Promise((resolve, reject) => (answer = { resolve, reject }));
+  };
+  const w = world({ getToken });
+  await w.ready();
+  await alive(w, 540000);
+  return { w, answer, calls: () => calls };
+}
+
+test('a token that fails to come after close() is not asked for again', async () => {
+  const { w, answer, calls } = await waitingForToken();
+  w.client.close();
+  answer.reject(new Error('no network'));
+  await settle();
+  assert.deepEqual([w.time.running, w.errors.length], [0, 0]);
+  await w.time.advance(600000);
+  assert.equal(calls(), 2);
+});
+
+test('a token that comes after its connection was lost is not sent over the next', async () => {
+  const { w, answer } = await waitingForToken();
+  w.socket.serverCloses();
+  await w.reconnect();
+  answer.resolve(tokenEndingAt(START_MS + 1200000));
+  await settle();
+  assert.equal(w.socket.ofType('refresh_token').length, 0);
+});
+
+test('a getToken that says UNAUTHENTICATED to a refresh ends the client, a server that does not', async () => {
+  const { w, answer } = await waitingForToken();
+  answer.resolve(tokenEndingAt(START_MS + 1200000));
+  await settle();
+  const refusal = { type: 'error', code: 'UNAUTHENTICATED', message: 'no' };
+  w.socket.reply(w.socket.ofType('refresh_token')[0], refusal);
+  await settle();
+  assert.equal(w.client.state, 'READY');
+
+  const other = await waitingForToken();
+  other.answer.reject(Object.assign(new Error('signed out'), { code: 'UNAUTHENTICATED' }));
+  await settle();
+  const { final, error } = other.w.changes.at(-1);
+  assert.deepEqual([final, error.message], [true, 'signed out']);
+  assert.equal(other.w.time.running, 0);
+});
+
 /** A refresh that has begun with tokens of `endAt(now)`; `sent()` counts what it sent. */
 async function refreshing(endAt) {
   const time = new VirtualTime();
