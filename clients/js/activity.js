@@ -62,7 +62,7 @@ export class Activity {
   get active() {
     if (this.#overruled !== undefined) return this.#overruled;
     if (this.#page === undefined) return undefined;
-    return this.#timers.now() - this.#lastSignMs < this.#patienceMs;
+    return this.#quietMs < this.#patienceMs;
   }
 
   /** true or false overrules the page, null leaves it to the page again. */
@@ -70,6 +70,13 @@ export class Activity {
     this.#overruled = active ?? undefined;
     this.#lastSignMs = this.#timers.now();
     this.#check();
+  }
+
+  /** A clock that was set back must not make the quiet last longer: it counts from there again. */
+  get #quietMs() {
+    const nowMs = this.#timers.now();
+    this.#lastSignMs = Math.min(this.#lastSignMs, nowMs);
+    return nowMs - this.#lastSignMs;
   }
 
   get #patienceMs() {
@@ -87,8 +94,7 @@ export class Activity {
     this.#cancelCheck();
     const { active } = this;
     if (active === true && this.#overruled === undefined) {
-      const leftMs = this.#lastSignMs + this.#patienceMs - this.#timers.now();
-      this.#cancelCheck = this.#timers.after(leftMs, this.#check);
+      this.#cancelCheck = this.#timers.after(this.#patienceMs - this.#quietMs, this.#check);
     }
     if (active === this.#reported) return;
     this.#reported = active;

@@ -1,9 +1,11 @@
 /**
  * Signs of life, both ways.
  *
- * A heartbeat goes out every interval. Death is counted from the first heartbeat nothing came back
- * for, not from the last thing heard: browsers slow the timers of hidden pages down to one a
- * minute, and a page woken that late must ask before it may conclude anything.
+ * A heartbeat goes out every interval. Browsers slow the timers of hidden pages down to one a minute,
+ * far too few for the server, but only timers that were started by timers: so the answer to a
+ * heartbeat starts the wait for the next anew. Death is counted from the first heartbeat nothing came
+ * back for, not from the last thing heard: a page woken late must ask before it may conclude
+ * anything.
  */
 export class Heartbeat {
   #timers;
@@ -11,6 +13,7 @@ export class Heartbeat {
   #onDead;
   #intervalMs = 0;
   #expiryMs = 0;
+  #nextBeatMs = 0;
   #cancelBeat = () => {};
   #cancelDeath = null;
 
@@ -29,10 +32,10 @@ export class Heartbeat {
   }
 
   stop() {
+    this.#intervalMs = 0;
+    this.heard();
     this.#cancelBeat();
     this.#cancelBeat = () => {};
-    this.heard();
-    this.#intervalMs = 0;
   }
 
   get running() {
@@ -42,8 +45,8 @@ export class Heartbeat {
   /** Sends now, and begins the interval anew. */
   beat() {
     if (!this.running) return;
-    this.#cancelBeat();
-    this.#cancelBeat = this.#timers.after(this.#intervalMs, () => this.beat());
+    this.#nextBeatMs = this.#timers.now() + this.#intervalMs;
+    this.#beatAfter(this.#intervalMs);
     this.#cancelDeath ??= this.#timers.after(this.#expiryMs, () => {
       this.stop();
       this.#onDead();
@@ -53,7 +56,16 @@ export class Heartbeat {
 
   /** Anything from the server proves that it lives. */
   heard() {
-    this.#cancelDeath?.();
+    if (this.#cancelDeath === null) return;
+    this.#cancelDeath();
     this.#cancelDeath = null;
+    if (!this.running) return;
+    const leftMs = this.#nextBeatMs - this.#timers.now(); // absurd when the clock was set
+    this.#beatAfter(Math.max(0, Math.min(leftMs, this.#intervalMs)));
+  }
+
+  #beatAfter(delayMs) {
+    this.#cancelBeat();
+    this.#cancelBeat = this.#timers.after(delayMs, () => this.beat());
   }
 }

@@ -102,6 +102,38 @@ test('a page whose timers slept for a minute asks before it concludes anything',
   }
 });
 
+test('a hidden page, whose chained timers are slowed down, keeps the pace', async () => {
+  const w = world();
+  await w.ready();
+  w.socket.serverSends({ type: 'heartbeat_ack' });
+  w.time.chainedThrottleMs = 60000;
+  const before = beats(w).length;
+  await alive(w, 120000);
+  assert.equal(beats(w).length, before + 24);
+});
+
+test('a clock that is set neither stops heartbeats nor makes a storm of them', async () => {
+  const w = world();
+  await w.ready();
+  for (const byMs of [-3600000, 3600000]) {
+    w.time.setClock(byMs);
+    const before = beats(w).length;
+    await alive(w, 50000);
+    const more = beats(w).length - before;
+    assert.ok(more >= 9 && more <= 11, `${more} heartbeats`);
+  }
+});
+
+test('a clock that is set back does not keep an idle page active', async () => {
+  const page = new FakePage();
+  const w = world({ activity: { page } });
+  await w.ready();
+  await alive(w, 10000);
+  w.time.setClock(-3600000);
+  await alive(w, 600000);
+  assert.equal(beats(w).at(-1), false);
+});
+
 test('no heartbeat is sent on a lost connection', async () => {
   const w = world();
   await w.ready();

@@ -20,11 +20,16 @@ export class VirtualTime {
   /** No timer fires sooner than this: what browsers do to hidden pages. */
   throttleMs = 0;
 
+  /** They do it only to timers that were started by timers. */
+  chainedThrottleMs = 0;
+  #inTimer = false;
+
   now = () => this.#nowMs;
 
   setTimeout = (callback, delayMs) => {
     const handle = ++this.#lastHandle;
-    const waitMs = delayMs > TIMER_OVERFLOW_MS ? 1 : Math.max(delayMs, this.throttleMs);
+    const leastMs = Math.max(this.throttleMs, this.#inTimer ? this.chainedThrottleMs : 0);
+    const waitMs = delayMs > TIMER_OVERFLOW_MS ? 1 : Math.max(delayMs, leastMs);
     this.#timers.set(handle, { dueMs: this.#nowMs + waitMs, callback });
     return handle;
   };
@@ -37,6 +42,12 @@ export class VirtualTime {
     return this.#timers.size;
   }
 
+  /** What a user, or a time server, does to the clock: timers do not notice. */
+  setClock(byMs) {
+    this.#nowMs += byMs;
+    for (const timer of this.#timers.values()) timer.dueMs += byMs;
+  }
+
   async advance(ms) {
     const endMs = this.#nowMs + ms;
     await settle();
@@ -44,8 +55,10 @@ export class VirtualTime {
       const [handle, timer] = next;
       this.#timers.delete(handle);
       this.#nowMs = timer.dueMs;
+      this.#inTimer = true;
       timer.callback();
       await settle();
+      this.#inTimer = false;
     }
     this.#nowMs = endMs;
   }
