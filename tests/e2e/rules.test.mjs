@@ -66,16 +66,27 @@ test('every objective is recorded beside its target, and missing it is an alert'
   }
 });
 
-test('every alert has its severity and a runbook, and every runbook’s metric an alert', () => {
-  const headings = [...runbooks.matchAll(/^## (.+)$/gm)].map(([, heading]) =>
-    heading.toLowerCase().replaceAll(' ', '-'),
-  );
-  for (const { alert, severity, runbook } of rules.filter(({ alert: name }) => name)) {
-    assert.ok(severity, alert);
-    assert.ok(headings.includes(runbook), `${alert}: ${runbook}`);
-  }
-  const alerts = rules.filter(({ alert }) => alert).map(({ expression }) => expression).join('\n');
-  for (const [row] of runbooks.matchAll(/^\| `rollcall_.*$/gm))
-    for (const [metric] of row.matchAll(/rollcall_\w+/g))
-      assert.match(alerts, new RegExp(`\\b${metric}\\b`), 'an alert of the runbooks');
+test('every alert has its severity and a runbook, as the table of the runbooks says', () => {
+  const anchor = (heading) => heading.toLowerCase().replaceAll(' ', '-');
+  const headings = [...runbooks.matchAll(/^## (.+)$/gm)].map(([, heading]) => anchor(heading));
+  const row = /^\| ([A-Z]\w+) \| .* \| \**(SEV-[123])\** \| \[.+\]\(#([a-z-]+)\) \|$/gm;
+  const table = [...runbooks.matchAll(row)].map(([, alert, severity, runbook]) => ({
+    alert,
+    severity,
+    runbook,
+  }));
+  const alerts = rules
+    .filter(({ alert }) => alert)
+    .map(({ alert, severity, runbook }) => ({ alert, severity, runbook }));
+  const byName = (one, other) => (one.alert < other.alert ? -1 : 1);
+  assert.deepEqual(table.sort(byName), alerts.sort(byName));
+  for (const { alert, runbook } of alerts) assert.ok(headings.includes(runbook), `${alert}: ${runbook}`);
+});
+
+test('the runbooks name no metric that is not shown, and the table only what is alerted on', () => {
+  for (const [metric] of runbooks.matchAll(/\brollcall_\w+/g)) assert.ok(shown.has(metric), metric);
+  const expressions = new Map(rules.map(({ alert, expression }) => [alert, expression]));
+  for (const [row, alert] of runbooks.matchAll(/^\| ([A-Z]\w+) \| .*$/gm))
+    for (const [metric] of row.matchAll(/\brollcall_\w+/g))
+      assert.match(expressions.get(alert), new RegExp(`\\b${metric}\\b`), alert);
 });
