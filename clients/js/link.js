@@ -66,6 +66,7 @@ export class Link {
   #attempts = 0;
   #tokenReplaced = false;
   #closing = null;
+  #closingSinceMs = 0;
   #refused = false;
   #largestSent = NONE_SENT;
   #turn = 0;
@@ -187,8 +188,10 @@ export class Link {
     }
   }
 
+  /** The wait the server asks for includes the time until it closes. */
   #announceClosing(message) {
     this.#closing = message;
+    this.#closingSinceMs = this.#timers.now();
     if (this.#state === CLOSING) return;
     this.#cancelTimer();
     this.#cancelTimer = this.#timers.after(CLOSING_TIMEOUT_MS, () => this.drop('closing_timeout'));
@@ -244,11 +247,14 @@ export class Link {
     const askedMs = this.#closing?.reconnect_after_ms;
     this.#closing = null;
     const delayMs =
-      askedMs >= 0
-        ? Math.min(askedMs, RECONNECT_AFTER_MAX_MS)
-        : backoffDelayMs(this.#attempts++, this.#random);
+      askedMs >= 0 ? this.#leftOf(askedMs) : backoffDelayMs(this.#attempts++, this.#random);
     this.#cancelTimer = this.#timers.after(delayMs, () => this.#attempt());
     this.#setState(BACKOFF, { delayMs, attempt: this.#attempts });
+  }
+
+  #leftOf(askedMs) {
+    const passedMs = Math.max(0, this.#timers.now() - this.#closingSinceMs); // the clock may be set
+    return Math.max(0, Math.min(askedMs, RECONNECT_AFTER_MAX_MS) - passedMs);
   }
 
   #giveUp(error) {

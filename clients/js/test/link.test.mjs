@@ -131,6 +131,15 @@ test('reconnect_after_ms is honoured to the millisecond, without jitter', async 
   assert.deepEqual(announced, ['draining']);
 });
 
+test('reconnect_after_ms is counted from when it was said, not from the close', async () => {
+  const w = world();
+  await w.ready();
+  w.socket.serverSends(draining(3480));
+  await w.time.advance(480);
+  w.socket.serverCloses(1001);
+  assert.equal(w.changes.at(-1).delayMs, 3000);
+});
+
 test('reconnect_after_ms counts for one attempt; failures after it back off from 1 s', async () => {
   const w = world();
   await w.ready();
