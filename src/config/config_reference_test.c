@@ -25,22 +25,21 @@ static FILE *open_page(void)
     return fopen(path, "r");
 }
 
-static char *generated(void)
+static void generate(char **text)
 {
-    char *text = NULL;
     size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
+    FILE *out = open_memstream(text, &len);
     assert_non_null(out);
     config_write_reference(out);
     assert_int_equal(fclose(out), 0);
-    return text;
 }
 
 static void the_page_is_up_to_date(void **state)
 {
     (void)state;
     struct buffer page = BUFFER_INIT;
-    char *text = generated();
+    char *text = NULL;
+    generate(&text);
     FILE *file = open_page();
     assert_non_null(file);
     for (int c = getc(file); c != EOF; c = getc(file))
@@ -54,7 +53,8 @@ static void the_page_is_up_to_date(void **state)
 static void the_page_names_every_setting_once(void **state)
 {
     (void)state;
-    char *text = generated();
+    char *text = NULL;
+    generate(&text);
     for (size_t i = 0; i < setting_count(); i++) {
         char cell[128];
         snprintf(cell, sizeof(cell), "\n| `%s` |", setting_at(i)->name);
