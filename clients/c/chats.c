@@ -19,15 +19,16 @@ static struct chat *find(const struct rollcall *client, struct slice chat_id)
     return at;
 }
 
-static struct chat *find_or_add(struct rollcall *client, struct slice chat_id)
+static struct chat *find_or_add(struct rollcall *client, const char *chat_id)
 {
-    struct chat *chat = find(client, chat_id);
-    if (chat || client->chat_count == ROLLCALL_CHATS_MAX || chat_id.len > ROLLCALL_ID_BYTES_MAX)
+    struct chat *chat = find(client, slice_of(chat_id));
+    if (chat || client->chat_count == ROLLCALL_CHATS_MAX || !client_is_id(chat_id))
         return chat;
-    chat = calloc(1, sizeof(*chat) + chat_id.len + 1);
+    size_t len = strlen(chat_id);
+    chat = calloc(1, sizeof(*chat) + len + 1);
     if (!chat)
         return NULL;
-    memcpy(chat->id, chat_id.data, chat_id.len);
+    memcpy(chat->id, chat_id, len);
     chat->next = client->chats;
     client->chats = chat;
     client->chat_count++;
@@ -224,7 +225,7 @@ void chats_closed(struct rollcall *client, struct slice chat_id)
 }
 
 bool chats_refused(struct rollcall *client, struct slice id, bool for_good, int64_t after_ms,
-                   const char **chat_id)
+                   char chat_id[ROLLCALL_ID_BYTES_MAX + 1])
 {
     if (id.len <= ID_PREFIX_LEN)
         return false;
@@ -236,7 +237,7 @@ bool chats_refused(struct rollcall *client, struct slice id, bool for_good, int6
         find(client, (struct slice){id.data + ID_PREFIX_LEN, id.len - ID_PREFIX_LEN});
     if (!chat)
         return false;
-    *chat_id = chat->id;
+    memcpy(chat_id, chat->id, strlen(chat->id) + 1);
     struct errand *errand = opening ? &chat->opening : &chat->syncing;
     if (for_good)
         errand_answered(errand);
@@ -249,7 +250,7 @@ bool chats_refused(struct rollcall *client, struct slice id, bool for_good, int6
 
 bool rollcall_follow(struct rollcall *client, const char *chat_id, int64_t after_sequence)
 {
-    struct chat *chat = find_or_add(client, slice_of(chat_id));
+    struct chat *chat = find_or_add(client, chat_id);
     if (!chat)
         return false;
     if (!chat->followed)
@@ -272,7 +273,7 @@ bool rollcall_unfollow(struct rollcall *client, const char *chat_id)
 
 bool rollcall_open_chat(struct rollcall *client, const char *chat_id)
 {
-    struct chat *chat = find_or_add(client, slice_of(chat_id));
+    struct chat *chat = find_or_add(client, chat_id);
     if (!chat)
         return false;
     chat->open = true;

@@ -54,6 +54,11 @@ bool client_is_live(const struct rollcall *client)
     return client->state == ROLLCALL_SYNCING || client->state == ROLLCALL_READY;
 }
 
+bool client_is_id(const char *text)
+{
+    return text[0] && strlen(text) <= ROLLCALL_ID_BYTES_MAX;
+}
+
 /* ---- time ---- */
 
 void client_heartbeat(struct rollcall *client)
@@ -78,9 +83,9 @@ static int64_t next_ms(const struct rollcall *client)
         return client->deadline_ms;
     if (!client_is_live(client))
         return INT64_MAX;
-    int64_t next = earlier(client->next_heartbeat_ms, client->heard_ms + client->expiry_ms);
     if (client->closing)
-        return earlier(next, client->deadline_ms);
+        return client->deadline_ms;
+    int64_t next = earlier(client->next_heartbeat_ms, client->heard_ms + client->expiry_ms);
     if (client->watching.wanted)
         next = earlier(next, client->watching.due_ms);
     return earlier(next, earlier(chats_due_ms(client), outbox_due_ms(client)));
@@ -168,6 +173,7 @@ void rollcall_close(struct rollcall *client)
 {
     if (client->closing)
         return;
+    client->read_clock(&client->clock);
     client->deadline_ms = client->clock.now_ms + CLIENT_CLOSE_MS;
     if (client->upgraded)
         transport_close(client, WEBSOCKET_CLOSE_NORMAL);
@@ -200,6 +206,7 @@ int rollcall_wait_ms(const struct rollcall *client)
 
 void rollcall_process(struct rollcall *client, short revents)
 {
+    assert(!client->in_callback);
     client->read_clock(&client->clock);
     if (client->fd >= 0 && revents)
         transport_process(client, revents);

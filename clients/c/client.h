@@ -120,6 +120,8 @@ struct rollcall {
 void client_set_state(struct rollcall *client, enum rollcall_state state);
 void client_emit(struct rollcall *client, const struct rollcall_event *event);
 bool client_is_live(const struct rollcall *client);
+/* Whether a text can be an id: 1 to ROLLCALL_ID_BYTES_MAX bytes. */
+bool client_is_id(const char *text);
 void client_heartbeat(struct rollcall *client);
 
 /* reconnect.c */
@@ -169,9 +171,9 @@ void chats_page(struct rollcall *client, struct slice chat_id, bool has_more);
 void chats_opened(struct rollcall *client, struct slice chat_id);
 void chats_closed(struct rollcall *client, struct slice chat_id);
 /* The command with this id was refused: for good, or until later. Answers whether it was a chat's;
- * *chat_id is then whose. */
+ * chat_id is then whose, copied, since the application may let go of the chat. */
 bool chats_refused(struct rollcall *client, struct slice id, bool for_good, int64_t after_ms,
-                   const char **chat_id);
+                   char chat_id[ROLLCALL_ID_BYTES_MAX + 1]);
 void chats_free(struct rollcall *client);
 
 /* commands.c */

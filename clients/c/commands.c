@@ -146,7 +146,7 @@ bool rollcall_subscribe(struct rollcall *client, const char *user_id)
     size_t len = strlen(user_id);
     if (*find(client, user_id))
         return true;
-    if (client->watched_count == ROLLCALL_SUBSCRIPTIONS_MAX || len > ROLLCALL_ID_BYTES_MAX)
+    if (client->watched_count == ROLLCALL_SUBSCRIPTIONS_MAX || !client_is_id(user_id))
         return false;
     struct watched *made = malloc(sizeof(*made) + len + 1);
     if (!made)

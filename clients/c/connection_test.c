@@ -257,6 +257,28 @@ static void test_goodbye_is_answered_or_not_waited_for(void **state)
     assert_false(rollcall_send(scene->client, "c", NULL, "late"));
 }
 
+/* The application need not have called rollcall_process() lately. */
+static void test_goodbye_after_a_quiet_while_is_said(void **state)
+{
+    struct scene *scene = *state;
+    scene_connect(scene);
+    scene_let_pass(CLIENT_CLOSE_MS);
+    rollcall_close(scene->client);
+    assert_int_equal(scene_next_opcode(scene), 0x8);
+    assert_int_equal(rollcall_get_state(scene->client), ROLLCALL_READY);
+}
+
+/* A server that is silent for longer than it promised is none to turn in circles for. */
+static void test_goodbye_to_a_silent_server_waits(void **state)
+{
+    struct scene *scene = *state;
+    scene_connect(scene);
+    scene_pass(scene, 14500);
+    rollcall_close(scene->client);
+    scene_pass(scene, 1000);
+    assert_int_equal(rollcall_wait_ms(scene->client), CLIENT_CLOSE_MS - 1000);
+}
+
 static void test_goodbye_before_a_connection_stops_at_once(void **state)
 {
     struct scene *scene = *state;
@@ -290,6 +312,8 @@ int main(void)
         TEST(test_broken_frames_end_the_connection),
         TEST(test_pings_are_answered),
         TEST(test_goodbye_is_answered_or_not_waited_for),
+        TEST(test_goodbye_after_a_quiet_while_is_said),
+        TEST(test_goodbye_to_a_silent_server_waits),
         TEST(test_goodbye_before_a_connection_stops_at_once),
     };
     return cmocka_run_group_tests_name("clients/c connection", tests, NULL, NULL);

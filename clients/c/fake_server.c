@@ -153,10 +153,15 @@ void scene_turn(struct scene *scene)
     }
 }
 
-void scene_pass(struct scene *scene, int64_t ms)
+void scene_let_pass(int64_t ms)
 {
     virtual_clock.now_ms += ms;
     virtual_clock.wall_ms += ms;
+}
+
+void scene_pass(struct scene *scene, int64_t ms)
+{
+    scene_let_pass(ms);
     scene_turn(scene);
 }
 

@@ -35,9 +35,10 @@ void scene_close(struct scene *scene);
 int scene_set_up(void **state);
 int scene_tear_down(void **state);
 
-/* Lets the client do what is due; scene_pass() after so long. */
+/* Lets the client do what is due; scene_pass() after so long. scene_let_pass() only moves time. */
 void scene_turn(struct scene *scene);
 void scene_pass(struct scene *scene, int64_t ms);
+void scene_let_pass(int64_t ms);
 
 /* Takes the client's connection and reads its request; scene_accept() answers 101 as well. */
 void scene_accept_raw(struct scene *scene);

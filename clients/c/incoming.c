@@ -284,8 +284,11 @@ static bool take_error(struct rollcall *client, const struct fields *fields,
             outbox_refused(client, event->client_message_id, after_ms);
         return true;
     }
-    bool ours = chats_refused(client, fields->id, for_good, after_ms, &event->chat_id) ||
-                commands_refused(client, fields->id, for_good, after_ms);
+    char chat_id[ROLLCALL_ID_BYTES_MAX + 1];
+    bool of_chat = chats_refused(client, fields->id, for_good, after_ms, chat_id);
+    if (of_chat)
+        event->chat_id = chat_id;
+    bool ours = of_chat || commands_refused(client, fields->id, for_good, after_ms);
     if (!ours || for_good)
         client_emit(client, event);
     return true;

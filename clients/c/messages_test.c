@@ -270,6 +270,44 @@ static void test_refused_syncs_are_retried_or_told(void **state)
     assert_non_null(strstr(scene->log, "error:c:FORBIDDEN "));
 }
 
+/* The application may let go of the chat, and look at the event still. */
+static void forget_chat(void *arg, const struct rollcall_event *event)
+{
+    struct scene *scene = arg;
+    if (event->type != ROLLCALL_EVENT_ERROR)
+        return;
+    assert_true(rollcall_unfollow(scene->client, event->chat_id));
+    assert_string_equal(event->chat_id, "c");
+}
+
+static void test_refused_chat_may_be_forgotten_by_the_callback(void **state)
+{
+    struct scene *scene = *state;
+    rollcall_follow(scene->client, "c", 0);
+    scene->client->options.event = forget_chat;
+    scene_connect(scene);
+    scene_expect(scene, "sync_request");
+    scene_say(scene, "{\"type\":\"error\",\"id\":\"sync c\",\"code\":\"FORBIDDEN\"}");
+    assert_int_equal(scene->client->chat_count, 0);
+}
+
+/* The server would refuse them in words that name no chat, and READY would never come. */
+static void test_ids_nobody_can_have_are_refused(void **state)
+{
+    struct scene *scene = *state;
+    char long_id[ROLLCALL_ID_BYTES_MAX + 2];
+    memset(long_id, 'x', sizeof(long_id) - 1);
+    long_id[sizeof(long_id) - 1] = '\0';
+    const char *const ids[] = {"", long_id};
+    for (size_t i = 0; i < 2; i++) {
+        assert_false(rollcall_follow(scene->client, ids[i], 0));
+        assert_false(rollcall_open_chat(scene->client, ids[i]));
+        assert_false(rollcall_subscribe(scene->client, ids[i]));
+        assert_false(rollcall_send(scene->client, ids[i], NULL, "text"));
+        assert_false(rollcall_send(scene->client, "c", ids[i], "text"));
+    }
+}
+
 static void test_many_chats_are_asked_for_a_few_at_a_time(void **state)
 {
     struct scene *scene = *state;
@@ -372,6 +410,8 @@ int main(void)
         TEST(test_own_messages_take_their_place),
         TEST(test_reconnect_syncs_from_where_it_was_and_restores_the_rest),
         TEST(test_refused_syncs_are_retried_or_told),
+        TEST(test_refused_chat_may_be_forgotten_by_the_callback),
+        TEST(test_ids_nobody_can_have_are_refused),
         TEST(test_many_chats_are_asked_for_a_few_at_a_time),
         TEST(test_odd_messages_are_passed_over),
         TEST(test_escapes_and_zero_bytes_in_a_body),

@@ -63,11 +63,12 @@ static struct outgoing *make_outgoing(struct rollcall *client, const char *chat_
     return message;
 }
 
-/* What the server would close the connection for, again and again, is not taken in. */
+/* What the server would close the connection for, again and again, or refuse in words that do not name
+ * the message, is not taken in. */
 static bool is_fit(const char *chat_id, const char *client_message_id, const char *body)
 {
-    return strlen(chat_id) <= ROLLCALL_ID_BYTES_MAX && strlen(body) <= ROLLCALL_BODY_BYTES_MAX &&
-           (!client_message_id || strlen(client_message_id) <= ROLLCALL_ID_BYTES_MAX);
+    return client_is_id(chat_id) && strlen(body) <= ROLLCALL_BODY_BYTES_MAX &&
+           (!client_message_id || client_is_id(client_message_id));
 }
 
 bool rollcall_send(struct rollcall *client, const char *chat_id, const char *client_message_id,

@@ -12,7 +12,7 @@
  *     }
  *
  * Everything that happens comes through the `event` callback, from inside rollcall_process() and only
- * from there; it may call any function of this header but rollcall_free().
+ * from there; it may call any function of this header but rollcall_free() and rollcall_process().
  *
  *   DISCONNECTED ─process► CONNECTING ──connection_established──► SYNCING ──chats synced──► READY
  *                               │ failed                             │                      │
@@ -33,7 +33,8 @@
  * itself, when the server said or with back-off.
  *
  * Bounds: ROLLCALL_OUTBOX_MAX messages waiting, ROLLCALL_CHATS_MAX chats followed,
- * ROLLCALL_SUBSCRIPTIONS_MAX users watched; what passes them is refused with false.
+ * ROLLCALL_SUBSCRIPTIONS_MAX users watched, ids of 1 to ROLLCALL_ID_BYTES_MAX bytes; what passes them is
+ * refused with false.
  *
  * Strings are UTF-8. What you pass is copied; what an event points to lasts for the callback.
  */
@@ -128,7 +129,8 @@ int rollcall_fd(const struct rollcall *client);
 short rollcall_poll_events(const struct rollcall *client);
 int rollcall_wait_ms(const struct rollcall *client);
 
-/* Does what is due. `revents` is what poll() said of the descriptor; 0 when it timed out. */
+/* Does what is due. `revents` is what poll() said of the descriptor; 0 when it timed out. Not from inside
+ * the callback. */
 void rollcall_process(struct rollcall *client, short revents);
 enum rollcall_state rollcall_get_state(const struct rollcall *client);
 
@@ -151,7 +153,8 @@ bool rollcall_unfollow(struct rollcall *client, const char *chat_id);
 bool rollcall_ack(struct rollcall *client, const char *chat_id, int64_t sequence);
 
 /* Sends a message. `client_message_id` NULL: one is made. Answered by SENT or REFUSED, some time.
- * False, and nothing is kept, when the outbox is full, a text is too long, or that id waits already. */
+ * False, and nothing is kept, when the outbox is full, a text is too long, that id waits already, or the
+ * client has stopped. */
 bool rollcall_send(struct rollcall *client, const char *chat_id, const char *client_message_id,
                    const char *body);
 
