@@ -1,4 +1,4 @@
-/** The rules for Prometheus say nothing the server does not: every metric they name is one it shows. */
+/** Rules, runbooks and dashboard say nothing the server does not: every metric they name is one it shows. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
@@ -52,6 +52,17 @@ test('every metric a rule names is shown, and every figure is recorded before it
     const figures = expression.match(/\brollcall:[\w:]+/g) ?? [];
     for (const figure of figures) assert.ok(recorded.has(figure), `${figure} of ${name}`);
     assert.ok(metrics.length + figures.length > 0 || /^vector\(/.test(expression), name);
+  }
+});
+
+test('every metric and figure of the dashboard is there', async () => {
+  const { panels } = JSON.parse(await read('deploy/grafana_dashboard.json'));
+  const recorded = new Set(rules.map(({ record }) => record));
+  const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+  assert.ok(expressions.length > 0);
+  for (const expression of expressions) {
+    const [name] = expression.match(/\brollcall[_:][\w:]+/) ?? [];
+    assert.ok(shown.has(name) || recorded.has(name), expression);
   }
 });
 
