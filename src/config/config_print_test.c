@@ -3,15 +3,13 @@
 
 #include "config/setting.h"
 
-static char *printed(const struct config *config)
+static void print_to(char **text, const struct config *config)
 {
-    char *text = NULL;
     size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
+    FILE *out = open_memstream(text, &len);
     assert_non_null(out);
     config_print(config, out);
     assert_int_equal(fclose(out), 0);
-    return text;
 }
 
 static void expect_line(const char *text, const char *line)
@@ -38,7 +36,8 @@ static void expect_same_values(const struct config *a, const struct config *b)
 static void expect_round_trip(const struct config *config)
 {
     struct config again;
-    char *text = printed(config);
+    char *text = NULL;
+    print_to(&text, config);
     expect_file_loaded(&again, text);
     expect_same_values(config, &again);
     config_free(&again);
@@ -59,7 +58,8 @@ static void each_value_tells_its_source(void **state)
                                                    .assignment_count = 1,
                                                    .flags = flags,
                                                    .flag_count = 1});
-    char *text = printed(&config);
+    char *text = NULL;
+    print_to(&text, &config);
     expect_line(text, "dev: true  # file, line 1");
     expect_line(text, "gateway:");
     expect_line(text, "  listen: \"127.0.0.1:0\"  # flag");
@@ -79,14 +79,15 @@ static void secrets_are_not_shown(void **state)
     (void)state;
     struct config config;
     expect_sets_loaded(&config, SETS("peer.secret=hunter2"));
-    char *text = printed(&config);
+    char *text = NULL;
+    print_to(&text, &config);
     assert_null(strstr(text, "hunter2"));
     expect_line(text, "  # secret: (not shown)  # set");
     free(text);
     expect_round_trip(&config);
     config_free(&config);
     expect_sets_loaded(&config, SETS("dev=true"));
-    text = printed(&config);
+    print_to(&text, &config);
     expect_line(text, "  # secret: (empty)  # default");
     free(text);
     config_free(&config);
@@ -98,7 +99,8 @@ static void logins_of_urls_are_not_shown(void **state)
     struct config config;
     struct config_error error;
     expect_sets_loaded(&config, SETS("state.url=redis://:hunter2@localhost:6379"));
-    char *text = printed(&config);
+    char *text = NULL;
+    print_to(&text, &config);
     assert_null(strstr(text, "hunter2"));
     expect_line(text, "  # url: (not shown)  # set");
     free(text);
