@@ -125,6 +125,15 @@ static void test_outbox_is_bounded(void **state)
     assert_true(rollcall_send(scene->client, "c", NULL, "x"));
 }
 
+/* The server refuses it without naming it: it would wait for ever, and its chat's others with it. */
+static void test_empty_body_is_not_taken(void **state)
+{
+    struct scene *scene = *state;
+    assert_false(rollcall_send(scene->client, "c", NULL, ""));
+    scene_connect(scene);
+    scene_expect_nothing(scene);
+}
+
 /* ---- following ---- */
 
 static void push(struct scene *scene, int64_t sequence)
@@ -403,6 +412,7 @@ int main(void)
         TEST(test_final_refusal_makes_way_for_the_next),
         TEST(test_missing_answer_is_asked_for_again),
         TEST(test_outbox_is_bounded),
+        TEST(test_empty_body_is_not_taken),
         TEST(test_ready_only_when_all_pages_are_in),
         TEST(test_gap_is_fetched_and_nothing_comes_twice),
         TEST(test_gap_seen_while_syncing_is_fetched_after),

@@ -67,7 +67,7 @@ static struct outgoing *make_outgoing(struct rollcall *client, const char *chat_
  * the message, is not taken in. */
 static bool is_fit(const char *chat_id, const char *client_message_id, const char *body)
 {
-    return client_is_id(chat_id) && strlen(body) <= ROLLCALL_BODY_BYTES_MAX &&
+    return client_is_id(chat_id) && body[0] && strlen(body) <= ROLLCALL_BODY_BYTES_MAX &&
            (!client_message_id || client_is_id(client_message_id));
 }
 
