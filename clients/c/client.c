@@ -7,6 +7,8 @@
 
 enum { POLL_MS_MAX = 60000 };
 
+static const char CLOSED_BY_US[] = "closed by the application";
+
 const char *rollcall_state_name(enum rollcall_state state)
 {
     static const char *const NAMES[] = {"disconnected", "connecting", "syncing",
@@ -44,9 +46,14 @@ void client_set_state(struct rollcall *client, enum rollcall_state state)
     if (client->state == state)
         return;
     client->state = state;
-    int64_t wait_ms = state == ROLLCALL_BACKOFF ? client->retry_at_ms - client->clock.now_ms : 0;
-    client_emit(client, &(struct rollcall_event){
-                            .type = ROLLCALL_EVENT_STATE, .state = state, .wait_ms = wait_ms});
+    struct rollcall_event event = {.type = ROLLCALL_EVENT_STATE, .state = state};
+    if (state == ROLLCALL_BACKOFF)
+        event.wait_ms = client->retry_at_ms - client->clock.now_ms;
+    if (state == ROLLCALL_BACKOFF || state == ROLLCALL_STOPPED) {
+        event.code = client->lost_code;
+        event.text = client->lost_why;
+    }
+    client_emit(client, &event);
 }
 
 bool client_is_live(const struct rollcall *client)
@@ -91,22 +98,26 @@ static int64_t next_ms(const struct rollcall *client)
     return earlier(next, earlier(chats_due_ms(client), outbox_due_ms(client)));
 }
 
-/* Whether what is waited for has taken too long: the handshake, our close, any sign of life. */
-static bool is_overdue(const struct rollcall *client)
+/* What has taken too long, if anything has: the handshake, our close, any sign of life. */
+static const char *find_overdue(const struct rollcall *client)
 {
     int64_t now_ms = client->clock.now_ms;
-    if (client->state == ROLLCALL_CONNECTING || client->closing)
-        return now_ms >= client->deadline_ms;
-    return client_is_live(client) && now_ms >= client->heard_ms + client->expiry_ms;
+    if (client->closing)
+        return now_ms >= client->deadline_ms ? CLOSED_BY_US : NULL;
+    if (client->state == ROLLCALL_CONNECTING)
+        return now_ms >= client->deadline_ms ? "no answer to the handshake" : NULL;
+    bool silent = client_is_live(client) && now_ms >= client->heard_ms + client->expiry_ms;
+    return silent ? "the server is silent" : NULL;
 }
 
 static void keep_time(struct rollcall *client)
 {
     bool waits = client->state == ROLLCALL_BACKOFF || client->state == ROLLCALL_DISCONNECTED;
+    const char *overdue = find_overdue(client);
     if (waits && client->clock.now_ms >= client->retry_at_ms)
         client_connect(client);
-    else if (is_overdue(client))
-        client_lost(client);
+    else if (overdue)
+        client_lost(client, overdue);
     if (!client_is_live(client))
         return;
     if (client->clock.now_ms >= client->next_heartbeat_ms)
@@ -211,7 +222,7 @@ void rollcall_process(struct rollcall *client, short revents)
     if (client->fd >= 0 && revents)
         transport_process(client, revents);
     if (client->closing && !client->upgraded)
-        client_lost(client);
+        client_lost(client, CLOSED_BY_US);
     keep_time(client);
     if (client->fd >= 0 && client->connected)
         transport_process(client, POLLOUT);

@@ -30,6 +30,7 @@ enum {
     CLIENT_REPLY_MS = 30000,     /* what was not answered for so long is asked again */
     CLIENT_RETRY_MIN_MS = 100,   /* a server that says "in 1 ms" is asked no sooner than this */
     CLIENT_WAIT_MAX_MS = 600000, /* guards against an absurd figure from the server */
+    CLIENT_WHY_BYTES = 192,      /* a close frame's reason, and what goes with it */
     CLIENT_OUT_BYTES_MAX = 1 << 20,
     CLIENT_MESSAGE_BYTES_MAX = 1 << 20,
     CLIENT_SYNC_PAGE = 200,
@@ -93,14 +94,16 @@ struct rollcall {
 
     unsigned attempts; /* since a connection last held */
     int64_t retry_at_ms;
-    int64_t server_retry_at_ms; /* what connection_closing asked for; < 0: nothing */
-    int64_t not_before_ms;      /* what a 503 asked for */
-    int64_t established_ms;     /* < 0: not yet */
-    bool stop_after;            /* reconnecting is not allowed */
-    bool refused;               /* the token was: by 401, or by closing with 4001 */
-    bool at_once;               /* it was 401: the next attempt need not wait */
-    bool replaced;              /* by a fresh one that no connection has proved good */
-    int64_t deadline_ms;        /* of the handshake, or of our close */
+    int64_t server_retry_at_ms;      /* what connection_closing asked for; < 0: nothing */
+    int64_t not_before_ms;           /* what a 503 asked for */
+    int64_t established_ms;          /* < 0: not yet */
+    const char *lost_code;           /* why the connection was lost: for the program, … */
+    char lost_why[CLIENT_WHY_BYTES]; /* … and in words */
+    bool stop_after;                 /* reconnecting is not allowed */
+    bool refused;                    /* the token was: by 401, or by closing with 4001 */
+    bool at_once;                    /* it was 401: the next attempt need not wait */
+    bool replaced;                   /* by a fresh one that no connection has proved good */
+    int64_t deadline_ms;             /* of the handshake, or of our close */
     int64_t heartbeat_ms;
     int64_t expiry_ms;
     int64_t next_heartbeat_ms;
@@ -126,7 +129,8 @@ void client_heartbeat(struct rollcall *client);
 
 /* reconnect.c */
 void client_connect(struct rollcall *client);
-void client_lost(struct rollcall *client);
+/* `why` in words; borrowed. */
+void client_lost(struct rollcall *client, const char *why);
 /* False when memory is short. */
 bool client_established(struct rollcall *client, const char *user_id, double heartbeat_s,
                         double expiry_s);

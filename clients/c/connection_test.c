@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- states and back-off ---- */
 
@@ -137,6 +138,46 @@ static void test_close_without_a_word_is_no_permanent_failure(void **state)
     assert_int_equal(rollcall_get_state(scene->client), ROLLCALL_BACKOFF);
 }
 
+/* ---- why ---- */
+
+static void test_every_loss_says_why(void **state)
+{
+    struct scene *scene = *state;
+    scene_connect(scene);
+    scene_frame(scene, 0x8, "\x0f\xa4too full", 10);
+    assert_string_equal(scene->why, "DISCONNECTED: closed by the server: 4004 too full");
+    scene_pass(scene, scene->wait_ms);
+    scene_accept_raw(scene);
+    scene_write(scene, "HTTP/1.1 503 Busy\r\n\r\n");
+    assert_string_equal(scene->why, "DISCONNECTED: the server answered the handshake with 503");
+    scene_pass(scene, scene->wait_ms);
+    scene_accept_raw(scene);
+    scene_hang_up(scene);
+    assert_string_equal(scene->why, "DISCONNECTED: the server hung up");
+    scene_pass(scene, scene->wait_ms);
+    scene_connect(scene);
+    assert_string_equal(scene->why, ": ");
+    scene_pass(scene, 15000);
+    assert_string_equal(scene->why, "DISCONNECTED: the server is silent");
+    close(scene->listener);
+    scene->listener = -1;
+    scene_pass(scene, scene->wait_ms);
+    scene_turn(scene);
+    assert_string_equal(scene->why, "DISCONNECTED: Connection refused");
+    rollcall_close(scene->client);
+    scene_turn(scene);
+    assert_string_equal(scene->why, "CLOSED: closed by the application");
+}
+
+static void test_unwanted_client_is_told_so(void **state)
+{
+    struct scene *scene = *state;
+    scene_connect(scene);
+    scene_say(scene, "{\"type\":\"connection_closing\",\"reconnect_allowed\":false}");
+    scene_close_frame(scene, 4005);
+    assert_string_equal(scene->why, "CLOSED: closed by the server: 4005 ");
+}
+
 /* ---- tokens ---- */
 
 static void refuse_token(struct scene *scene)
@@ -164,6 +205,7 @@ static void test_refused_token_without_another_stops(void **state)
     refuse_token(scene);
     assert_int_equal(scene->fresh_asked, 1);
     assert_int_equal(rollcall_get_state(scene->client), ROLLCALL_STOPPED);
+    assert_string_equal(scene->why, "UNAUTHENTICATED: the server answered the handshake with 401");
 }
 
 static void test_expired_token_is_replaced_each_time(void **state)
@@ -303,6 +345,8 @@ int main(void)
         TEST(test_absurd_waits_are_bounded),
         TEST(test_stops_when_reconnecting_is_not_allowed),
         TEST(test_close_without_a_word_is_no_permanent_failure),
+        TEST(test_every_loss_says_why),
+        TEST(test_unwanted_client_is_told_so),
         TEST(test_refused_token_is_replaced_once_at_once),
         TEST(test_refused_token_without_another_stops),
         TEST(test_expired_token_is_replaced_each_time),

@@ -18,7 +18,7 @@ static void print_event(void *arg, const struct rollcall_event *event)
     (void)arg;
     switch (event->type) {
     case ROLLCALL_EVENT_STATE:
-        fprintf(stderr, "-- %s\n", rollcall_state_name(event->state));
+        fprintf(stderr, "-- %s %s\n", rollcall_state_name(event->state), event->text);
         break;
     case ROLLCALL_EVENT_MESSAGE:
         printf("%lld %s: %s\n", (long long)event->sequence, event->user_id, event->body);

@@ -51,6 +51,7 @@ static void on_event(void *arg, const struct rollcall_event *event)
         note(scene, "%s ", rollcall_state_name(event->state));
         if (event->state == ROLLCALL_BACKOFF)
             scene->wait_ms = event->wait_ms;
+        snprintf(scene->why, sizeof(scene->why), "%s: %s", event->code, event->text);
         break;
     case ROLLCALL_EVENT_MESSAGE:
         note(scene, "%s ", event->body);

@@ -19,6 +19,7 @@ struct scene {
     char request[4096];
     char log[SCENE_LOG_BYTES];
     int64_t wait_ms; /* of the last BACKOFF */
+    char why[512];   /* of the last BACKOFF or STOPPED: its code and text */
     size_t body_len; /* of the last message */
     const char *fresh;
     int fresh_asked;

@@ -1,6 +1,7 @@
 /* How a connection begins and ends. */
 #include "client.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,12 +83,15 @@ static void forget_connection(struct rollcall *client)
     commands_reset(client);
 }
 
-void client_lost(struct rollcall *client)
+void client_lost(struct rollcall *client, const char *why)
 {
+    bool for_good = client->stop_after || client->closing;
     forget_connection(client);
     if (client->state == ROLLCALL_STOPPED)
         return;
-    if (client->stop_after || client->closing || !replace_token(client)) {
+    snprintf(client->lost_why, sizeof(client->lost_why), "%s", why);
+    client->lost_code = for_good ? "CLOSED" : client->refused ? "UNAUTHENTICATED" : "DISCONNECTED";
+    if (for_good || !replace_token(client)) {
         client_set_state(client, ROLLCALL_STOPPED);
         return;
     }

@@ -67,16 +67,19 @@ enum rollcall_state {
 };
 
 enum rollcall_event_type {
-    ROLLCALL_EVENT_STATE,    /* state; of BACKOFF: wait_ms */
-    ROLLCALL_EVENT_MESSAGE,  /* chat_id, message_id, sequence, user_id (the sender), body */
-    ROLLCALL_EVENT_SENT,     /* chat_id, client_message_id, message_id, sequence, duplicate */
-    ROLLCALL_EVENT_REFUSED,  /* a message, for good: chat_id, client_message_id, code, text */
+    ROLLCALL_EVENT_STATE,   /* state; of BACKOFF: wait_ms; of BACKOFF and STOPPED why: code, text */
+    ROLLCALL_EVENT_MESSAGE, /* chat_id, message_id, sequence, user_id (the sender), body */
+    ROLLCALL_EVENT_SENT,    /* chat_id, client_message_id, message_id, sequence, duplicate */
+    ROLLCALL_EVENT_REFUSED, /* a message, for good: chat_id, client_message_id, code, text */
     ROLLCALL_EVENT_PRESENCE, /* user_id, status, version; of a change, json has the rest */
     ROLLCALL_EVENT_ERROR, /* any other error: code, text; chat_id if following or opening it failed */
     ROLLCALL_EVENT_OTHER, /* everything else the server said: name, json */
 };
 
-/* Texts are terminated and never NULL; those that do not apply are "". */
+/* Texts are terminated and never NULL; those that do not apply are "". `code` is the server's, but for a
+ * state: DISCONNECTED (the connection was lost, or not made), UNAUTHENTICATED (the token was refused) or
+ * CLOSED (by rollcall_close(), or by a server that does not want this client back); `text` says it in
+ * words, for people. */
 struct rollcall_event {
     enum rollcall_event_type type;
     enum rollcall_state state;

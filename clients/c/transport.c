@@ -17,6 +17,8 @@
 
 enum { READ_BYTES = 16 * 1024, READS_PER_TURN_MAX = 16, CLOSE_TOKEN = 4001 };
 
+static const char OUT_OF_MEMORY[] = "out of memory";
+
 static const struct websocket_limits LIMITS = {.message_bytes_max = CLIENT_MESSAGE_BYTES_MAX,
                                                .peer_masks = false};
 
@@ -79,7 +81,9 @@ static int open_socket(const struct addrinfo *address)
         return -1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     if (connect(fd, address->ai_addr, address->ai_addrlen) < 0 && errno != EINPROGRESS) {
+        int error = errno;
         close(fd);
+        errno = error;
         return -1;
     }
     return fd;
@@ -97,26 +101,31 @@ static const struct addrinfo *choose(const struct addrinfo *found, unsigned atte
     return chosen;
 }
 
-static int dial(const struct rollcall *client)
+/* What went wrong, or NULL: the socket is being connected. */
+static const char *dial(struct rollcall *client)
 {
     char port[8];
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found;
     snprintf(port, sizeof(port), "%u", client->options.port);
-    if (getaddrinfo(client->host, port, &hints, &found) != 0)
-        return -1;
-    int fd = open_socket(choose(found, client->attempts));
+    int error = getaddrinfo(client->host, port, &hints, &found);
+    if (error != 0)
+        return gai_strerror(error);
+    client->fd = open_socket(choose(found, client->attempts));
+    const char *why = client->fd < 0 ? strerror(errno) : NULL;
     freeaddrinfo(found);
-    return fd;
+    return why;
 }
 
 void transport_connect(struct rollcall *client)
 {
     transport_drop(client);
-    client->fd = dial(client);
     client->heard_ms = client->clock.now_ms;
-    if (client->fd < 0 || !write_handshake(client))
-        client_lost(client);
+    const char *why = dial(client);
+    if (!why && !write_handshake(client))
+        why = OUT_OF_MEMORY;
+    if (why)
+        client_lost(client, why);
 }
 
 /* ---- out ---- */
@@ -158,7 +167,7 @@ static void flush(struct rollcall *client)
         if (went < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOTCONN))
             break;
         if (went < 0) {
-            client_lost(client);
+            client_lost(client, strerror(errno));
             return;
         }
         client->connected = true;
@@ -172,10 +181,13 @@ static void flush(struct rollcall *client)
 
 /* ---- in ---- */
 
-static void closed_by_server(struct rollcall *client, unsigned code)
+static void closed_by_server(struct rollcall *client, const struct websocket_message *close)
 {
-    client->refused |= code == CLOSE_TOKEN;
-    client_lost(client);
+    char why[CLIENT_WHY_BYTES];
+    snprintf(why, sizeof(why), "closed by the server: %u %.*s", close->close_code, (int)close->len,
+             close->data);
+    client->refused |= close->close_code == CLOSE_TOKEN;
+    client_lost(client, why);
 }
 
 static void take_frames(struct rollcall *client, char *data, size_t len)
@@ -186,16 +198,16 @@ static void take_frames(struct rollcall *client, char *data, size_t len)
         case WEBSOCKET_TEXT:
             if (incoming_message(client, message.data, message.len))
                 break;
-            client_lost(client);
+            client_lost(client, OUT_OF_MEMORY);
             return;
         case WEBSOCKET_PING:
             write_frame(client, WEBSOCKET_OPCODE_PONG, (struct slice){message.data, message.len});
             break;
         case WEBSOCKET_CLOSE:
-            closed_by_server(client, message.close_code);
+            closed_by_server(client, &message);
             return;
         case WEBSOCKET_ERROR:
-            client_lost(client);
+            client_lost(client, message.error_reason);
             return;
         case WEBSOCKET_NEED_MORE:
             return;
@@ -238,9 +250,11 @@ static unsigned number(struct slice text)
 static void take_refusal(struct rollcall *client, unsigned status, struct slice head)
 {
     unsigned after_s = number(header(head, "Retry-After"));
+    char why[CLIENT_WHY_BYTES];
+    snprintf(why, sizeof(why), "the server answered the handshake with %u", status);
     client->refused = client->at_once = status == 401;
     client->not_before_ms = client->clock.now_ms + client_milliseconds(after_s);
-    client_lost(client);
+    client_lost(client, why);
 }
 
 static bool is_upgrade(const struct rollcall *client, struct slice head)
@@ -256,7 +270,7 @@ static void take_answer(struct rollcall *client, const char *data, size_t len)
     const char *end =
         client->in.failed ? NULL : memmem(client->in.data, client->in.len, "\r\n\r\n", 4);
     if (client->in.failed || (!end && client->in.len > READ_BYTES)) {
-        client_lost(client);
+        client_lost(client, "the answer to the handshake is too long");
         return;
     }
     if (!end)
@@ -287,7 +301,7 @@ static void receive(struct rollcall *client)
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (got <= 0) {
-            client_lost(client);
+            client_lost(client, got < 0 ? strerror(errno) : "the server hung up");
             return;
         }
         client->connected = true;
