@@ -1,4 +1,4 @@
-/* Files embedded by the build (tools/embed.py writes the table). Ends with a NULL path. */
+/* Files embedded by the build (tools/embed-assets writes the table). Ends with a NULL path. */
 #ifndef ROLLCALL_REST_ASSETS_H
 #define ROLLCALL_REST_ASSETS_H
 
