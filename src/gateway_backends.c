@@ -241,7 +241,7 @@ static void claimed(void *arg, enum redis_claim claim, struct slice since)
 {
     if (claim == REDIS_CLAIM_TAKEN)
         tell_refusal(arg, since);
-    else
+    else if (claim != REDIS_CLAIM_GIVEN_UP) /* which is told while the gateway is freed */
         accept_claim(arg);
 }
 

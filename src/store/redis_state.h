@@ -64,11 +64,12 @@ enum redis_claim {
     REDIS_CLAIM_GRANTED,
     REDIS_CLAIM_TAKEN,
     REDIS_CLAIM_OPEN, /* Redis is out of reach: settled by state_put_gateway() when it reaches it */
+    REDIS_CLAIM_GIVEN_UP, /* the store was freed first */
 };
 
 /* Claims the gateway's id for this process. A record that nobody renews is waited for, a window at most (by the
- * puts, where the claim is left open); one that is renewed is TAKEN, and `since` is when its process started (RFC 3339, may be empty). Once, and
- * before anything is written. */
+ * puts, where the claim is left open); one that is renewed is TAKEN, and `since` is when its process started
+ * (RFC 3339, may be empty). Once, and before anything is written. */
 void redis_state_claim(struct state_store *store, const struct gateway_info *info,
                        void (*done)(void *arg, enum redis_claim claim, struct slice since),
                        void *arg);

@@ -215,9 +215,11 @@ static void claim_answered(void *arg, const struct resp_value *reply)
 {
     struct claiming *claiming = arg;
     struct redis_state *state = claiming->state;
-    if (!reply && !state->closing && now_ms(state) < claiming->reach_until_ms) {
+    if (state->closing) {
+        finish_claim(claiming, REDIS_CLAIM_GIVEN_UP, SLICE_NONE);
+    } else if (!reply && now_ms(state) < claiming->reach_until_ms) {
         claim_in(claiming, CLAIM_REACH_INTERVAL_MS);
-    } else if (!redis_state_is(reply, RESP_ARRAY) || state->closing) {
+    } else if (!redis_state_is(reply, RESP_ARRAY)) {
         finish_claim(claiming, REDIS_CLAIM_OPEN, SLICE_NONE);
     } else if (!is_word(reply, "taken") || reply->count < TAKEN_ITEMS) {
         registered(state, claiming->sent_at_ms, is_word(reply, "made"));
@@ -265,7 +267,7 @@ void redis_state_gateways_stop(struct redis_state *state)
     if (!state->claiming)
         return;
     loop_cancel_timer(state->options.loop, &state->claiming->timer);
-    finish_claim(state->claiming, REDIS_CLAIM_OPEN, SLICE_NONE);
+    finish_claim(state->claiming, REDIS_CLAIM_GIVEN_UP, SLICE_NONE);
 }
 
 /* ---- leaving ---- */

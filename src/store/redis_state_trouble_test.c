@@ -466,6 +466,21 @@ static void claim_without_redis(void)
     state_put_gateway(first, &INFO);
 }
 
+/* Answered once, and not as if the id were there to be used. */
+static void a_claim_under_way_is_given_up_with_its_store(void **state)
+{
+    (void)state;
+    redis_server_pause(&fleet.servers[0]);
+    waiting = 1;
+    redis_state_claim(first, &INFO, take_claim, NULL);
+    pass(100);
+    assert_int_equal(waiting, 1);
+    state_store_free(&first);
+    redis_server_resume(&fleet.servers[0]);
+    await();
+    assert_int_equal(last_claim, REDIS_CLAIM_GIVEN_UP);
+}
+
 static bool first_is_available(void *arg)
 {
     (void)arg;
@@ -533,6 +548,7 @@ static int run(bool cluster)
     };
     const struct CMUnitTest of_one_server[] = {
         TEST(a_pause_of_redis_makes_nobody_offline),
+        TEST(a_claim_under_way_is_given_up_with_its_store),
         TEST(a_claim_left_open_waits_for_a_dead_process_s_record),
         TEST(a_claim_left_open_yields_to_a_living_process),
         TEST(what_redis_refuses_is_unavailable),

@@ -4,6 +4,11 @@
  * as it was, without anybody having been told that somebody came or went.
  */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { makeChat } from './support/chats.mjs';
 import { connect, eventually, setVisibility, sleep } from './support/client.mjs';
@@ -21,6 +26,7 @@ import {
 } from './support/fleet.mjs';
 import { startGate } from './support/gate.mjs';
 import { freePorts, startRedis } from './support/redis.mjs';
+import { ROLLCALL_BIN } from './support/server.mjs';
 
 const NOTICED_MS = 10000; // the most that an outage may go unnoticed
 const OUTAGE_MS = QUICK_WINDOW_MS + 1000;
@@ -326,6 +332,24 @@ describe('a start without Redis', { concurrency: 3 }, () => {
     const client = await connect(server, 'late');
     assert.equal(client.established.server_id, 'gw-001');
     client.terminate();
+  });
+
+  test('may be ended before Redis was reached', async (t) => {
+    const [port] = await freePorts(1);
+    const directory = await mkdtemp(join(tmpdir(), 'rollcall-e2e-'));
+    t.after(() => rm(directory, { recursive: true, force: true }));
+    const child = spawn(ROLLCALL_BIN, [
+      ...['serve', '--dev', '--listen', '127.0.0.1:0', '--data-dir', directory],
+      ...['--state', `redis://127.0.0.1:${port}`],
+    ]);
+    const exited = once(child, 'exit');
+    let log = '';
+    child.stderr.on('data', (text) => {
+      log += text;
+    });
+    await eventually(() => log.includes('problem=unreachable'), 'a try to reach Redis');
+    child.kill('SIGTERM');
+    assert.deepEqual(await exited, [0, null], log);
   });
 
   test('waits for the record that its dead predecessor left, and takes the id up', async (t) => {
