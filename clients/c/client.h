@@ -32,10 +32,15 @@ enum {
     CLIENT_WAIT_MAX_MS = 600000, /* guards against an absurd figure from the server */
     CLIENT_WHY_BYTES = 192,      /* a close frame's reason, and what goes with it */
     CLIENT_OUT_BYTES_MAX = 1 << 20,
-    CLIENT_MESSAGE_BYTES_MAX = 1 << 20,
+    CLIENT_MESSAGE_BYTES_MAX = 8 << 20,
     CLIENT_SYNC_PAGE = 200,
     CLIENT_CHAT_COMMANDS_MAX = 8, /* on their way at once, so that many chats keep within rates */
 };
+
+/* A page that did not fit would be asked for again on every connection. Escaped, a byte takes six. */
+_Static_assert(CLIENT_SYNC_PAGE *(6 * (ROLLCALL_BODY_BYTES_MAX + 3 * ROLLCALL_ID_BYTES_MAX) + 256) <
+                   CLIENT_MESSAGE_BYTES_MAX,
+               "a page of the longest messages fits");
 
 /* A command that is repeated until the server has answered it, later and later if it cannot. */
 struct errand {

@@ -7,8 +7,8 @@ import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
-import { AMPLE_RATES, makeChat } from './support/chats.mjs';
-import { devToken, eventually, rest, sleep } from './support/client.mjs';
+import { AMPLE_RATES, BODY_BYTES_MAX, fill, makeChat } from './support/chats.mjs';
+import { connect, devToken, eventually, rest, sleep } from './support/client.mjs';
 import { startProxy } from './support/proxy.mjs';
 import { ROLLCALL_BIN, startServer } from './support/server.mjs';
 
@@ -53,6 +53,21 @@ test('a refused token stops the client', async () => {
   const program = run('example', '127.0.0.1', server.port, 'not.a.token', 'c');
   assert.equal(await program.exited, 0);
   assert.match(program.errors(), /-- stopped/);
+});
+
+test('a page of the longest messages, all of it escaped, is not too long for the client', async () => {
+  const settings = { ...SETTINGS, 'gateway.backpressure.outbound.max_buffer_bytes': 1 << 26 };
+  const server = await startServer({ settings });
+  after(() => server.stop());
+  await makeChat(server, 'c', 'alice', 'bob');
+  const bob = await connect(server, 'bob');
+  await fill(bob, 'c', 200, () => '\u0001'.repeat(BODY_BYTES_MAX));
+  bob.close();
+  const alice = run('example', '127.0.0.1', server.port, await devToken(server, 'alice'), 'c');
+  await eventually(() => alice.lines.some((line) => line.startsWith('200 bob: ')), 'alice has all');
+  assert.doesNotMatch(alice.errors(), /backoff/);
+  alice.child.stdin.end();
+  assert.equal(await alice.exited, 0);
 });
 
 test(`${CUTS} cuts: every message once, in order, at everybody`, { timeout: 120000 + CUTS * 100 }, async () => {
