@@ -2,6 +2,8 @@
  * A chat in a terminal, in a hundred lines of an application's own.
  *
  *     example HOST PORT TOKEN CHAT        every line typed is sent, what others say is printed
+ *
+ * At the end of the input it waits for the answers to what was sent, then leaves.
  */
 #include "rollcall.h"
 
@@ -15,7 +17,7 @@ enum { LINE_BYTES_MAX = 4096 };
 
 static void print_event(void *arg, const struct rollcall_event *event)
 {
-    (void)arg;
+    unsigned *unanswered = arg;
     switch (event->type) {
     case ROLLCALL_EVENT_STATE:
         fprintf(stderr, "-- %s %s\n", rollcall_state_name(event->state), event->text);
@@ -25,11 +27,14 @@ static void print_event(void *arg, const struct rollcall_event *event)
         break;
     case ROLLCALL_EVENT_SENT:
         printf("%lld (sent)\n", (long long)event->sequence);
+        (*unanswered)--;
         break;
     case ROLLCALL_EVENT_PRESENCE:
         printf("-- %s is %s\n", event->user_id, event->status);
         break;
     case ROLLCALL_EVENT_REFUSED:
+        (*unanswered)--;
+        /* fall through */
     case ROLLCALL_EVENT_ERROR:
         fprintf(stderr, "-- %s: %s\n", event->code, event->text);
         break;
@@ -40,14 +45,16 @@ static void print_event(void *arg, const struct rollcall_event *event)
 }
 
 /* False at the end of the input. */
-static bool send_line(struct rollcall *client, const char *chat)
+static bool send_line(struct rollcall *client, const char *chat, unsigned *unanswered)
 {
     char line[LINE_BYTES_MAX + 2];
     if (!fgets(line, sizeof(line), stdin))
         return false;
     line[strcspn(line, "\n")] = '\0';
-    if (line[0] && !rollcall_send(client, chat, NULL, line))
-        fprintf(stderr, "-- too many messages wait\n");
+    if (line[0] && rollcall_send(client, chat, NULL, line))
+        (*unanswered)++;
+    else if (line[0])
+        fprintf(stderr, "-- not sent: it is too long\n");
     return true;
 }
 
@@ -57,11 +64,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s HOST PORT TOKEN CHAT\n", argv[0]);
         return 2;
     }
+    unsigned unanswered = 0;
     struct rollcall_options options = {.host = argv[1],
                                        .port = (uint16_t)atoi(argv[2]),
                                        .token = argv[3],
                                        .device_id = "terminal",
-                                       .event = print_event};
+                                       .event = print_event,
+                                       .arg = &unanswered};
     struct rollcall *client = rollcall_open(&options);
     if (!client)
         return 1;
@@ -70,16 +79,17 @@ int main(int argc, char **argv)
     setvbuf(stdin, NULL, _IONBF, 0); /* poll() sees only what stdio has not taken */
     bool typing = true;
     while (rollcall_get_state(client) != ROLLCALL_STOPPED) {
+        bool reads = typing && unanswered < ROLLCALL_OUTBOX_MAX;
         struct pollfd fds[2] = {
             {.fd = rollcall_fd(client), .events = rollcall_poll_events(client)},
-            {.fd = typing ? STDIN_FILENO : -1, .events = POLLIN},
+            {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN},
         };
         poll(fds, 2, rollcall_wait_ms(client));
         rollcall_process(client, fds[0].revents);
-        if (fds[1].revents && !send_line(client, argv[4])) {
-            typing = false;
+        if (fds[1].revents)
+            typing = send_line(client, argv[4], &unanswered);
+        if (!typing && unanswered == 0)
             rollcall_close(client);
-        }
     }
     rollcall_free(&client);
     return 0;

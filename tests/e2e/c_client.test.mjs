@@ -47,6 +47,17 @@ test('a terminal chat: what one types the other reads, also what was said before
   assert.equal(await bob.exited, 0);
 });
 
+test('what is piped into the terminal chat is sent before it leaves', async () => {
+  const server = await startServer();
+  after(() => server.stop());
+  await makeChat(server, 'c', 'alice', 'bob');
+  const alice = run('example', '127.0.0.1', server.port, await devToken(server, 'alice'), 'c');
+  alice.child.stdin.end('one\ntwo\n');
+  assert.equal(await alice.exited, 0);
+  const { body } = await rest(server, 'GET', '/v1/chats/c', { user: 'alice' });
+  assert.equal(body.latest_sequence, 2);
+});
+
 test('a refused token stops the client', async () => {
   const server = await startServer();
   after(() => server.stop());
