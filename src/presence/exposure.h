@@ -26,7 +26,11 @@ enum exposure_cause {
     EXPOSURE_CONTACT_MADE,
     EXPOSURE_CONTACT_ENDED,
     EXPOSURE_BLOCKED, /* by the first of the two */
-    EXPOSURE_UNBLOCKED
+    EXPOSURE_UNBLOCKED,
+    /* Any of these, which the ledger had already. Who made it may not have been answered and asks again,
+     * and then nobody has heard of it: caches and the views of subscriptions are put right, and whoever
+     * has no subscription is told nothing, as they may have been told before. */
+    EXPOSURE_REPEATED
 };
 
 /* `done` runs once, when all that must be told is on its way, or cannot be told because a store does not

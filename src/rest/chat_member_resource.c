@@ -2,6 +2,9 @@
 #include "rest/chat_json.h"
 #include "rest/router_table.h"
 
+/* Also what the ledger had already is acted upon: whoever was not answered asks again, and nobody has
+ * heard of it then. */
+
 static void added(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct exchange *exchange = arg;
@@ -9,8 +12,7 @@ static void added(void *arg, const struct ledger_change_outcome *outcome)
         chat_json_error(&exchange, outcome->status);
         return;
     }
-    if (outcome->changed)
-        audience_drop(exchange->context->handlers->presence, exchange->parameters[1]);
+    audience_drop(exchange->context->handlers->presence, exchange->parameters[1]);
     exchange_reply_empty(&exchange);
 }
 
@@ -31,10 +33,8 @@ static void removed(void *arg, const struct ledger_change_outcome *outcome)
         chat_json_error(&exchange, outcome->status);
         return;
     }
-    if (outcome->changed) {
-        audience_drop(handlers->presence, exchange->parameters[1]);
-        chat_publish_removal(handlers->chats, exchange->parameters[0], exchange->parameters[1]);
-    }
+    audience_drop(handlers->presence, exchange->parameters[1]);
+    chat_publish_removal(handlers->chats, exchange->parameters[0], exchange->parameters[1]);
     exchange_reply_empty(&exchange);
 }
 

@@ -62,7 +62,7 @@ static struct settling *make_settling(struct exchange *exchange, struct slice pe
 }
 
 void contact_events_made(struct exchange *exchange, struct slice user, struct slice peer,
-                         unsigned status, struct buffer *json)
+                         bool is_new, unsigned status, struct buffer *json)
 {
     struct handler_context *handlers = exchange->context->handlers;
     struct settling *settling = make_settling(exchange, peer, status);
@@ -72,9 +72,10 @@ void contact_events_made(struct exchange *exchange, struct slice user, struct sl
     }
     settling->json = *json;
     *json = BUFFER_INIT;
-    send_to_both(handlers, MESSAGE_CONTACT_ACCEPTED, user, settling->peer);
-    exposure_of_relation(handlers->presence, EXPOSURE_CONTACT_MADE, user, settling->peer, false,
-                         settled, settling);
+    if (is_new)
+        send_to_both(handlers, MESSAGE_CONTACT_ACCEPTED, user, settling->peer);
+    exposure_of_relation(handlers->presence, is_new ? EXPOSURE_CONTACT_MADE : EXPOSURE_REPEATED,
+                         user, settling->peer, false, settled, settling);
 }
 
 void contact_events_changed(struct exchange *exchange, enum exposure_cause cause, struct slice peer,

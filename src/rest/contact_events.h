@@ -12,9 +12,10 @@
 void contact_events_requested(struct handler_context *handlers, struct slice request_id,
                               struct slice from, struct slice to);
 
-/* They are contacts now: both are told, and see each other. Then 200 or 201 with `json`, which is taken. */
+/* They are contacts now: both are told, if it `is_new`, and see each other. Then 200 or 201 with `json`,
+ * which is taken. */
 void contact_events_made(struct exchange *exchange, struct slice user, struct slice peer,
-                         unsigned status, struct buffer *json);
+                         bool is_new, unsigned status, struct buffer *json);
 
 /* The contact, a block or both have changed. Both are told of a contact that ended. Then 204. */
 void contact_events_changed(struct exchange *exchange, enum exposure_cause cause, struct slice peer,

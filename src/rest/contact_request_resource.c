@@ -40,12 +40,16 @@ static void asked(void *arg, const struct ledger_contact_outcome *outcome)
     }
     if (outcome->result == LEDGER_CONTACT_ACCEPTED) { /* theirs crossed ours */
         write_request(&json, request->id, request->from, "accepted");
-        contact_events_made(exchange, user, request->from, 201, &json);
+        contact_events_made(exchange, user, request->from, true, 201, &json);
         return;
     }
-    bool waits = outcome->result != LEDGER_CONTACT_ALREADY;
-    write_request(&json, request->id, request->to, waits ? "pending" : "accepted");
-    if (waits && outcome->tell_other_side)
+    if (outcome->result == LEDGER_CONTACT_ALREADY) { /* maybe by a request whose answer was lost */
+        write_request(&json, request->id, request->to, "accepted");
+        contact_events_made(exchange, user, request->to, false, 200, &json);
+        return;
+    }
+    write_request(&json, request->id, request->to, "pending");
+    if (outcome->tell_other_side)
         contact_events_requested(exchange->context->handlers, request->id, user, request->to);
     exchange_reply_json(&exchange, outcome->result == LEDGER_CONTACT_REQUESTED ? 201 : 200, &json);
 }
@@ -92,10 +96,8 @@ static void accepted(void *arg, const struct ledger_contact_outcome *outcome)
         return;
     }
     write_settled(&json, exchange->parameters[0], outcome->request.from, "accepted");
-    if (outcome->result == LEDGER_CONTACT_ACCEPTED)
-        contact_events_made(exchange, exchange_user(exchange), outcome->request.from, 200, &json);
-    else
-        exchange_reply_json(&exchange, 200, &json);
+    contact_events_made(exchange, exchange_user(exchange), outcome->request.from,
+                        outcome->result == LEDGER_CONTACT_ACCEPTED, 200, &json);
 }
 
 void rest_contact_request_accept(struct exchange *exchange)

@@ -11,6 +11,11 @@ static bool names_a_peer(struct exchange **exchange)
     return false;
 }
 
+static enum exposure_cause cause_of(bool changed, enum exposure_cause cause)
+{
+    return changed ? cause : EXPOSURE_REPEATED;
+}
+
 /* ---- contacts ---- */
 
 static void removed(void *arg, const struct ledger_change_outcome *outcome)
@@ -18,10 +23,9 @@ static void removed(void *arg, const struct ledger_change_outcome *outcome)
     struct exchange *exchange = arg;
     if (outcome->status != LEDGER_OK)
         exchange_ledger_error(&exchange, outcome->status);
-    else if (outcome->changed)
-        contact_events_changed(exchange, EXPOSURE_CONTACT_ENDED, exchange->parameters[0], true);
     else
-        exchange_reply_empty(&exchange);
+        contact_events_changed(exchange, cause_of(outcome->changed, EXPOSURE_CONTACT_ENDED),
+                               exchange->parameters[0], outcome->changed);
 }
 
 void rest_contact_delete(struct exchange *exchange)
@@ -38,11 +42,9 @@ static void blocked(void *arg, const struct ledger_block_outcome *outcome)
     struct exchange *exchange = arg;
     if (outcome->status != LEDGER_OK)
         exchange_ledger_error(&exchange, outcome->status);
-    else if (outcome->changed)
-        contact_events_changed(exchange, EXPOSURE_BLOCKED, exchange->parameters[0],
-                               outcome->contact_removed);
     else
-        exchange_reply_empty(&exchange);
+        contact_events_changed(exchange, cause_of(outcome->changed, EXPOSURE_BLOCKED),
+                               exchange->parameters[0], outcome->contact_removed);
 }
 
 void rest_block_put(struct exchange *exchange)
@@ -57,10 +59,9 @@ static void unblocked(void *arg, const struct ledger_change_outcome *outcome)
     struct exchange *exchange = arg;
     if (outcome->status != LEDGER_OK)
         exchange_ledger_error(&exchange, outcome->status);
-    else if (outcome->changed)
-        contact_events_changed(exchange, EXPOSURE_UNBLOCKED, exchange->parameters[0], false);
     else
-        exchange_reply_empty(&exchange);
+        contact_events_changed(exchange, cause_of(outcome->changed, EXPOSURE_UNBLOCKED),
+                               exchange->parameters[0], false);
 }
 
 void rest_block_delete(struct exchange *exchange)

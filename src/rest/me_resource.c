@@ -63,11 +63,9 @@ static void put(void *arg, const struct ledger_settings_outcome *outcome)
         return;
     }
     *changing = (struct changing){exchange, outcome->settings};
-    if (memcmp(&outcome->settings, &outcome->previous, sizeof(outcome->settings)) == 0)
-        changed(changing);
-    else
-        exposure_of_settings(exchange->context->handlers->presence, exchange_user(exchange),
-                             &outcome->previous, &outcome->settings, changed, changing);
+    /* the same as before, maybe because the one who set it was not answered, and nobody told */
+    exposure_of_settings(exchange->context->handlers->presence, exchange_user(exchange),
+                         &outcome->previous, &outcome->settings, changed, changing);
 }
 
 /* NULL in *chosen when the member is absent. False: it is there and wrong. */
