@@ -127,10 +127,10 @@ static bool reserve_texts(struct texts *texts, const struct fields *fields)
 }
 
 static struct rollcall_event event_of(struct texts *texts, const struct fields *fields,
-                                      enum rollcall_event_type type, const char *json, size_t len)
+                                      const char *json, size_t len)
 {
     return (struct rollcall_event){
-        .type = type,
+        .type = ROLLCALL_EVENT_OTHER,
         .name = terminated(texts, fields->type),
         .chat_id = terminated(texts, fields->chat_id),
         .message_id = terminated(texts, fields->message_id),
@@ -149,24 +149,48 @@ static struct rollcall_event event_of(struct texts *texts, const struct fields *
     };
 }
 
-/* False when memory is short, which leaves the rest unseen. */
-static bool each_item(struct rollcall *client, struct slice raw, enum rollcall_event_type type,
-                      void (*act)(struct rollcall *client, const struct rollcall_event *event))
+/* Reading unescapes in place, so what the application sees of the JSON is kept first. What cannot be
+ * read is passed over: a newer server may say more than we know. False when memory is short. */
+static bool take_object(struct rollcall *client, char *data, size_t len,
+                        bool (*act)(struct rollcall *client, const struct fields *fields,
+                                    struct rollcall_event *event))
 {
     struct json json;
     struct fields fields;
+    struct texts texts;
+    char *kept = malloc(len + 1);
+    if (!kept)
+        return false;
+    memcpy(kept, data, len);
+    kept[len] = '\0';
+    json_init(&json, data, len);
+    bool taken = true;
+    if (read_object(&json, &fields)) {
+        taken = reserve_texts(&texts, &fields);
+        if (taken) {
+            struct rollcall_event event = event_of(&texts, &fields, kept, len);
+            taken = act(client, &fields, &event);
+            buffer_free(&texts.memory);
+        }
+    }
+    free(kept);
+    return taken;
+}
+
+/* False when memory is short, which leaves the rest unseen. */
+static bool each_item(struct rollcall *client, struct slice raw,
+                      bool (*act)(struct rollcall *client, const struct fields *fields,
+                                  struct rollcall_event *event))
+{
+    struct json json;
+    struct slice item;
     if (!raw.data)
         return true;
     json_init(&json, (char *)raw.data, raw.len);
     json_array(&json);
-    while (json_element(&json) && read_object(&json, &fields)) {
-        struct texts texts;
-        if (!reserve_texts(&texts, &fields))
+    while (json_element(&json) && json_raw(&json, &item))
+        if (!take_object(client, (char *)item.data, item.len, act))
             return false;
-        struct rollcall_event event = event_of(&texts, &fields, type, NULL, 0);
-        act(client, &event);
-        buffer_free(&texts.memory);
-    }
     return true;
 }
 
@@ -212,7 +236,7 @@ static bool take_page(struct rollcall *client, const struct fields *fields,
                       struct rollcall_event *event)
 {
     (void)event;
-    if (!each_item(client, fields->messages, ROLLCALL_EVENT_MESSAGE, chats_message))
+    if (!each_item(client, fields->messages, take_message))
         return false;
     chats_page(client, fields->chat_id, fields->has_more);
     return true;
@@ -232,7 +256,7 @@ static bool take_presences(struct rollcall *client, const struct fields *fields,
 {
     (void)event;
     commands_refused(client, fields->id, true, 0);
-    return each_item(client, fields->presences, ROLLCALL_EVENT_PRESENCE, client_emit);
+    return each_item(client, fields->presences, take_presence);
 }
 
 static bool take_opened(struct rollcall *client, const struct fields *fields,
@@ -321,6 +345,8 @@ static const struct {
 
 static bool take(struct rollcall *client, const struct fields *fields, struct rollcall_event *event)
 {
+    if (fields->type.len == 0)
+        return true;
     for (size_t i = 0; i < sizeof(TYPES) / sizeof(TYPES[0]); i++)
         if (slice_is(fields->type, TYPES[i].type))
             return TYPES[i].take(client, fields, event);
@@ -328,29 +354,7 @@ static bool take(struct rollcall *client, const struct fields *fields, struct ro
     return true;
 }
 
-/* Reading unescapes in place, so what the application sees of the JSON is kept first. What cannot be
- * read is passed over: a newer server may say more than we know. */
 bool incoming_message(struct rollcall *client, char *data, size_t len)
 {
-    struct json json;
-    struct fields fields;
-    struct texts texts;
-    char *kept = malloc(len + 1);
-    if (!kept)
-        return false;
-    memcpy(kept, data, len);
-    kept[len] = '\0';
-    json_init(&json, data, len);
-    bool taken = true;
-    if (read_object(&json, &fields) && fields.type.len > 0) {
-        taken = reserve_texts(&texts, &fields);
-        struct rollcall_event event = {0};
-        if (taken) {
-            event = event_of(&texts, &fields, ROLLCALL_EVENT_OTHER, kept, len);
-            taken = take(client, &fields, &event);
-            buffer_free(&texts.memory);
-        }
-    }
-    free(kept);
-    return taken;
+    return take_object(client, data, len, take);
 }

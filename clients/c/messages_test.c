@@ -134,6 +134,34 @@ static void test_empty_body_is_not_taken(void **state)
     scene_expect_nothing(scene);
 }
 
+/* ---- what an event has ---- */
+
+static char last_json[256];
+
+static void keep_json(void *arg, const struct rollcall_event *event)
+{
+    (void)arg;
+    if (event->type == ROLLCALL_EVENT_MESSAGE || event->type == ROLLCALL_EVENT_PRESENCE)
+        snprintf(last_json, sizeof(last_json), "%.*s", (int)event->json_len, event->json);
+}
+
+/* Fields this library does not know: when it was sent, since when somebody is away. */
+static void test_items_of_pages_and_snapshots_come_with_their_json(void **state)
+{
+    struct scene *scene = *state;
+    rollcall_follow(scene->client, "c", 0);
+    scene->client->options.event = keep_json;
+    scene_connect(scene);
+    scene_say(scene,
+              "{\"type\":\"sync_response\",\"chat_id\":\"c\",\"has_more\":false,\"messages\":[ "
+              "{\"chat_id\":\"c\",\"sequence\":1,\"body\":\"\\n\",\"sent_at\":\"then\"}]}");
+    assert_string_equal(last_json,
+                        "{\"chat_id\":\"c\",\"sequence\":1,\"body\":\"\\n\",\"sent_at\":\"then\"}");
+    scene_say(scene, "{\"type\":\"presence_snapshot\",\"presences\":[{\"user_id\":\"bob\","
+                     "\"status\":\"away\",\"in_call\":true}]}");
+    assert_string_equal(last_json, "{\"user_id\":\"bob\",\"status\":\"away\",\"in_call\":true}");
+}
+
 /* ---- following ---- */
 
 static void push(struct scene *scene, int64_t sequence)
@@ -413,6 +441,7 @@ int main(void)
         TEST(test_missing_answer_is_asked_for_again),
         TEST(test_outbox_is_bounded),
         TEST(test_empty_body_is_not_taken),
+        TEST(test_items_of_pages_and_snapshots_come_with_their_json),
         TEST(test_ready_only_when_all_pages_are_in),
         TEST(test_gap_is_fetched_and_nothing_comes_twice),
         TEST(test_gap_seen_while_syncing_is_fetched_after),

@@ -71,7 +71,7 @@ enum rollcall_event_type {
     ROLLCALL_EVENT_MESSAGE, /* chat_id, message_id, sequence, user_id (the sender), body */
     ROLLCALL_EVENT_SENT,    /* chat_id, client_message_id, message_id, sequence, duplicate */
     ROLLCALL_EVENT_REFUSED, /* a message, for good: chat_id, client_message_id, code, text */
-    ROLLCALL_EVENT_PRESENCE, /* user_id, status, version; of a change, json has the rest */
+    ROLLCALL_EVENT_PRESENCE, /* user_id, status, version; json has the rest */
     ROLLCALL_EVENT_ERROR, /* any other error: code, text; chat_id if following or opening it failed */
     ROLLCALL_EVENT_OTHER, /* everything else the server said: name, json */
 };
@@ -97,7 +97,9 @@ struct rollcall_event {
     int64_t sequence;
     int64_t version; /* of a user's presence; a lower one than you know is old news */
     bool duplicate;
-    const char *json; /* the whole message as the server sent it; "" where there is none */
+    const char
+        *json; /* the object as the server sent it, of a page or a snapshot each of its own; "" for
+                       * states and for your own messages, which the server only acknowledges */
     size_t json_len;
 };
 
