@@ -116,6 +116,7 @@ void chats_flush(struct rollcall *client)
     for (struct chat *at = client->chats; at && under_way < CLIENT_CHAT_COMMANDS_MAX;
          at = at->next) {
         if (errand_is_due(&at->opening, now_ms)) {
+            errand_number(client, &at->opening);
             errand_sent(client, &at->opening, say(client, "open_chat", OPEN_ID, at));
             under_way++;
         }
@@ -207,10 +208,11 @@ void chats_page(struct rollcall *client, struct slice chat_id, bool has_more)
     }
 }
 
+/* A chat that was closed and opened again before the first answer came is not open by that. */
 void chats_opened(struct rollcall *client, struct slice chat_id)
 {
     struct chat *chat = find(client, chat_id);
-    if (chat)
+    if (chat && chat->opening.number)
         errand_answered(&chat->opening);
 }
 

@@ -45,6 +45,7 @@ _Static_assert(CLIENT_SYNC_PAGE *(6 * (ROLLCALL_BODY_BYTES_MAX + 3 * ROLLCALL_ID
 /* A command that is repeated until the server has answered it, later and later if it cannot. */
 struct errand {
     bool wanted;
+    unsigned number;   /* of what was sent last; 0: an answer that comes is to something before */
     unsigned refusals; /* in a row */
     int64_t due_ms;    /* when to send it, or to send it again */
 };
@@ -122,6 +123,7 @@ struct rollcall {
     struct watched *watched;
     size_t watched_count;
     struct errand watching;
+    unsigned last_number; /* of an errand */
 };
 
 /* client.c */
@@ -148,6 +150,8 @@ int64_t client_milliseconds(double seconds);
 
 /* errand.c */
 void errand_want(struct errand *errand, int64_t now_ms);
+/* Numbers what is about to be sent. */
+unsigned errand_number(struct rollcall *client, struct errand *errand);
 void errand_reset(struct errand *errand, bool wanted);
 bool errand_is_due(const struct errand *errand, int64_t now_ms);
 /* Sent, or not (the way out is full): either way it is due again when no answer comes. */

@@ -3,10 +3,12 @@
 
 #include "base/json.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WATCH_ID "watch"
+#define WATCH_ID "watch "
+enum { WATCH_ID_BYTES_MAX = sizeof(WATCH_ID) + 10 };
 
 /* ---- commands that are said once ---- */
 
@@ -106,13 +108,20 @@ void commands_reset(struct rollcall *client)
     errand_reset(&client->watching, client->watched != NULL);
 }
 
+static struct slice write_watch_id(char id[WATCH_ID_BYTES_MAX], unsigned number)
+{
+    return (struct slice){id, (size_t)snprintf(id, WATCH_ID_BYTES_MAX, WATCH_ID "%u", number)};
+}
+
 void commands_flush(struct rollcall *client)
 {
     if (!errand_is_due(&client->watching, client->clock.now_ms))
         return;
     struct buffer json;
+    char id[WATCH_ID_BYTES_MAX];
     begin(&json, "subscribe_presence");
-    json_write_key_string(&json, SLICE("id"), SLICE(WATCH_ID));
+    json_write_key_string(&json, SLICE("id"),
+                          write_watch_id(id, errand_number(client, &client->watching)));
     json_write_key(&json, SLICE("user_ids"));
     json_write_array(&json);
     for (const struct watched *at = client->watched; at; at = at->next)
@@ -121,11 +130,15 @@ void commands_flush(struct rollcall *client)
     errand_sent(client, &client->watching, end(client, &json));
 }
 
-/* An error, or with `for_good` any answer: there is no more to do. */
+/* An error, or with `for_good` any answer: there is no more to do, unless more users have been added since
+ * it was asked. */
 bool commands_refused(struct rollcall *client, struct slice id, bool for_good, int64_t after_ms)
 {
-    if (!slice_is(id, WATCH_ID))
+    char last[WATCH_ID_BYTES_MAX];
+    if (!slice_starts_with(id, SLICE(WATCH_ID)))
         return false;
+    if (!slice_equal(id, write_watch_id(last, client->watching.number)))
+        return true;
     if (for_good)
         errand_answered(&client->watching);
     else

@@ -7,6 +7,13 @@ void errand_want(struct errand *errand, int64_t now_ms)
         *errand = (struct errand){.wanted = true, .due_ms = now_ms};
 }
 
+unsigned errand_number(struct rollcall *client, struct errand *errand)
+{
+    if (++client->last_number == 0)
+        client->last_number++;
+    return errand->number = client->last_number;
+}
+
 void errand_reset(struct errand *errand, bool wanted)
 {
     *errand = (struct errand){.wanted = wanted};
