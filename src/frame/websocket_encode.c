@@ -53,25 +53,51 @@ static uint64_t read_big_endian(const uint8_t *in, size_t count)
     return value;
 }
 
+/* The payload of the frame that `frames` begins with; false when it is not whole. */
+static bool find_payload(struct slice frames, struct slice *payload)
+{
+    const uint8_t *header = (const uint8_t *)frames.data;
+    size_t header_len = 2, digits = 0;
+    if (frames.len < header_len)
+        return false;
+    uint64_t len = header[1];
+    if (len == WEBSOCKET_FRAME_LENGTH_IN_2_BYTES)
+        digits = 2;
+    else if (len == WEBSOCKET_FRAME_LENGTH_IN_8_BYTES)
+        digits = 8;
+    header_len += digits;
+    if (frames.len < header_len)
+        return false;
+    if (digits)
+        len = read_big_endian(header + 2, digits);
+    *payload = (struct slice){frames.data + header_len, (size_t)len};
+    return len <= frames.len - header_len;
+}
+
 bool websocket_written_next(struct slice *frames, enum websocket_opcode *opcode,
                             struct slice *payload)
 {
     if (frames->len == 0)
         return false;
-    const uint8_t *header = (const uint8_t *)frames->data;
-    size_t header_len = 2, len = header[1];
-    if (len == WEBSOCKET_FRAME_LENGTH_IN_2_BYTES) {
-        len = read_big_endian(header + 2, 2);
-        header_len = 4;
-    } else if (len == WEBSOCKET_FRAME_LENGTH_IN_8_BYTES) {
-        len = read_big_endian(header + 2, 8);
-        header_len = 10;
-    }
-    assert(header_len + len <= frames->len);
-    *opcode = (enum websocket_opcode)(header[0] & 0x0f);
-    *payload = (struct slice){frames->data + header_len, len};
-    *frames = slice_after(*frames, header_len + len);
+    bool whole = find_payload(*frames, payload);
+    assert(whole);
+    (void)whole;
+    *opcode = (enum websocket_opcode)(frames->data[0] & WEBSOCKET_FRAME_OPCODE);
+    *frames = slice_after(*frames, (size_t)(payload->data - frames->data) + payload->len);
     return true;
+}
+
+bool websocket_written_is_text(struct slice frames)
+{
+    const uint8_t text = WEBSOCKET_FRAME_FINAL | WEBSOCKET_OPCODE_TEXT;
+    struct slice payload;
+    bool good = frames.len > 0;
+    while (good && frames.len > 0) {
+        good = (uint8_t)frames.data[0] == text && find_payload(frames, &payload);
+        if (good)
+            frames = slice_after(frames, (size_t)(payload.data - frames.data) + payload.len);
+    }
+    return good;
 }
 
 /* The longest prefix of at most `max` bytes that does not end inside a character. */

@@ -31,6 +31,9 @@ size_t websocket_masked_header_write(uint8_t out[WEBSOCKET_MASKED_HEADER_BYTES_M
 bool websocket_written_next(struct slice *frames, enum websocket_opcode *opcode,
                             struct slice *payload);
 
+/* Whether bytes that come from elsewhere are what was written here: whole text frames, at least one. */
+bool websocket_written_is_text(struct slice frames);
+
 /* Writes the payload of a close frame and answers its length. WEBSOCKET_CLOSE_NO_CODE gives the
  * empty payload. `reason` is valid UTF-8; what does not fit is cut between two characters. */
 size_t websocket_close_write(char out[WEBSOCKET_CONTROL_BYTES_MAX], unsigned code,

@@ -57,6 +57,39 @@ static void close_reason_is_cut_between_characters(void **unused)
     }
 }
 
+static void only_whole_text_frames_are_what_was_written(void **unused)
+{
+    (void)unused;
+    static char long_frame[10 + 65536] = "\x81\x7f\0\0\0\0\0\1\0\0";
+    static const struct slice bad[] = {
+        SLICE_NONE,
+        SLICE("\x81"),
+        SLICE("\x81\x01"),
+        SLICE("\x81\x7e\x00"),
+        SLICE("\x81\x7e\x00\x02"
+              "a"),
+        SLICE("\x81\x7f\x00\x00\x00\x00\x00\x00\x00"),
+        SLICE("\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff"
+              "a"),
+        SLICE("\x81\xff"
+              "a"),
+        SLICE("\x01\x01"
+              "a"),
+        SLICE("\x88\x00"),
+        SLICE("\x81\x01"
+              "a"
+              "\x81"),
+    };
+    assert_true(websocket_written_is_text(SLICE("\x81\x00")));
+    assert_true(websocket_written_is_text(SLICE("\x81\x01"
+                                                "a"
+                                                "\x81\x02"
+                                                "bc")));
+    assert_true(websocket_written_is_text((struct slice){long_frame, sizeof long_frame}));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(websocket_written_is_text(bad[i]));
+}
+
 static void accept_key_is_the_one_of_the_rfc(void **unused)
 {
     (void)unused;
@@ -90,6 +123,7 @@ int main(void)
         cmocka_unit_test(masked_header_carries_the_mask),
         cmocka_unit_test(close_payload_is_code_and_reason),
         cmocka_unit_test(close_reason_is_cut_between_characters),
+        cmocka_unit_test(only_whole_text_frames_are_what_was_written),
         cmocka_unit_test(accept_key_is_the_one_of_the_rfc),
         cmocka_unit_test(key_of_another_size_is_refused),
     };

@@ -68,10 +68,12 @@ static bool copy_topics(struct socketio_recovered *out, const struct recovery_re
     return true;
 }
 
+/* What comes from a store is held to what was put there: these bytes go to sockets as they are. */
 static bool copy_events(struct socketio_recovered *out, const struct recovery_record *record)
 {
     for (; out->event_count < record->event_count; out->event_count++) {
-        struct blob *blob = blob_make(SLICE_NONE, record->events[out->event_count].frames);
+        struct slice frames = record->events[out->event_count].frames;
+        struct blob *blob = encoder_wrote(frames) ? blob_make(SLICE_NONE, frames) : NULL;
         if (!blob)
             return false;
         out->events[out->event_count] = blob;

@@ -58,6 +58,11 @@ static struct blob *frame(const struct dialect *dialect, struct slice payload)
     return is_split ? frame_parts(payload, dialect->split) : frame_text(payload);
 }
 
+bool encoder_wrote(struct slice frames)
+{
+    return websocket_written_is_text(frames);
+}
+
 static uint64_t next_offset(struct encoder *encoder)
 {
     uint64_t now_us = (uint64_t)encoder->offset_clock->wall_ms * 1000;

@@ -40,6 +40,9 @@ struct blob *encoder_encode(struct encoder *encoder, const struct dialect *diale
 struct blob *encoder_heartbeat_ack(struct encoder *encoder, const struct dialect *dialect,
                                    int64_t server_time_ms);
 
+/* Whether bytes that come from elsewhere could be a blob's: whole frames of text, at least one. */
+bool encoder_wrote(struct slice frames);
+
 /* The offset in a blob of an event; 0: it has none. */
 uint64_t encoder_offset_of(const struct blob *blob);
 

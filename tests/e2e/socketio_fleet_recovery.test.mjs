@@ -143,6 +143,22 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       assert.equal(client.count('delivery'), 0);
     });
 
+    test('an event in Redis that is none is not recovered, and does no harm', async () => {
+      const [ann] = people('ann');
+      const client = await join(ann, { transports: ['polling'] });
+      const { id } = client.socket;
+      await move(client, ann, async () => {
+        await send(ann, 'lost');
+        const kept = async () => (await redis.keys(`recovery_events:*${ann}*`))[0];
+        const list = await eventually(kept, 'event in Redis');
+        await redis.command('RPUSH', list, `${'f'.repeat(16)}${'0'.repeat(15)}1\x01`);
+      });
+      assert.equal(client.socket.recovered, false);
+      assert.notEqual(client.socket.id, id);
+      await send(ann, 'after');
+      assert.equal(await hear(client), 'after');
+    });
+
     test('the private id of somebody else recovers nothing, and takes nothing away', async () => {
       const [ann, eve] = people('ann', 'eve');
       const client = await join(ann, { transports: ['websocket'] });
