@@ -44,6 +44,28 @@ static void logins_are_given_and_their_refusal_is_told_apart(void **state)
     link_stage_await_problem(stage, REDIS_LOGIN_REFUSED, LINK_STAGE_SOON_MS);
 }
 
+/* A server repeats what it does not know, arguments and all. */
+static void a_password_does_not_come_back_into_the_log(void **state)
+{
+    struct link_stage *stage = *state;
+    char text[4096] = "";
+    FILE *log = tmpfile();
+    int kept = dup(STDERR_FILENO);
+    redis_server_start(&stage->server, REDIS_OPTIONS("--rename-command", "HELLO", "",
+                                                     "--rename-command", "AUTH", ""));
+    stage->links.identity.password = "hunter2";
+    dup2(fileno(log), STDERR_FILENO);
+    link_stage_open_at(stage, "127.0.0.1", stage->server.port);
+    link_stage_await_problem(stage, REDIS_LOGIN_REFUSED, LINK_STAGE_SOON_MS);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    rewind(log);
+    assert_int_not_equal(fread(text, 1, sizeof(text) - 1, log), 0);
+    fclose(log);
+    assert_non_null(strstr(text, "login_refused"));
+    assert_null(strstr(text, "hunter2"));
+}
+
 static void a_server_without_hello_is_spoken_to_in_version_2(void **state)
 {
     struct link_stage *stage = *state;
@@ -194,6 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(logins_are_given_and_their_refusal_is_told_apart),
+        TEST(a_password_does_not_come_back_into_the_log),
         TEST(a_server_without_hello_is_spoken_to_in_version_2),
         TEST(a_replica_is_refused),
         TEST(a_full_server_is_noticed_and_forgiven),

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <unistd.h>
 
 enum { BUFFER_BYTES_KEPT = 256 * 1024, DETAIL_MAX = 128 };
@@ -16,6 +17,15 @@ static bool is_up(const struct redis_wire *wire)
 }
 
 /* ---- reading ---- */
+
+/* Why a handshake was refused, for the log. A command that the server does not know it repeats with its
+ * arguments, and one of them is the password. */
+static struct slice detail_of(const struct resp_value *reply)
+{
+    bool tells = reply->type == RESP_ERROR && reply->text.len < DETAIL_MAX &&
+                 !slice_starts_with(reply->text, SLICE("ERR unknown command"));
+    return tells ? reply->text : SLICE_NONE;
+}
 
 static void shake_hands(struct redis_wire *wire, const struct resp_value *reply)
 {
@@ -32,8 +42,7 @@ static void shake_hands(struct redis_wire *wire, const struct resp_value *reply)
         wire->owner->opened(wire);
         return;
     case REDIS_NOT_SHAKEN:
-        if (reply->type == RESP_ERROR && reply->text.len < sizeof(detail))
-            memcpy(detail, reply->text.data, reply->text.len);
+        snprintf(detail, sizeof(detail), "%.*s", SLICE_FORMAT(detail_of(reply)));
         wire->owner->broken(wire, problem, detail);
         return;
     }
