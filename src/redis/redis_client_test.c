@@ -33,6 +33,19 @@ static void commands_and_scripts(void **state)
     assert_int_equal(asker->without_reply, 0);
 }
 
+/* As a proxy in front of a cluster may say it. */
+static void a_single_server_does_not_stay_down(void **state)
+{
+    struct redis_asker *asker = *state;
+    struct redis_script down;
+    assert_true(redis_script_init(&down, SLICE("return redis.error_reply('CLUSTERDOWN for now')")));
+    redis_asker_open_single(asker);
+    assert_string_equal(redis_asker_eval(asker, &down, "k", "x"), "nothing");
+    assert_true(redis_available(asker->client));
+    assert_int_equal(asker->told_unavailable, 0);
+    assert_string_equal(redis_asker_ask(asker, "SET a 1"), "OK");
+}
+
 static void a_script_is_named_by_its_sha(void **state)
 {
     struct redis_asker *asker = *state;
@@ -137,6 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(commands_and_scripts),
+        TEST(a_single_server_does_not_stay_down),
         TEST(a_script_is_named_by_its_sha),
         TEST(the_source_is_sent_once),
         TEST(a_lost_server_is_told_and_so_is_its_return),

@@ -286,9 +286,10 @@ bool redis_cluster_serves(const struct redis_cluster *cluster,
     return node && node->slots > 0;
 }
 
+/* A single server is asked for no table, which would say that it is over. */
 void redis_cluster_call_down(struct redis_cluster *cluster)
 {
-    if (cluster->down)
+    if (cluster->down || !cluster->url->cluster)
         return;
     cluster->down = true;
     redis_cluster_hurry(cluster);
