@@ -84,9 +84,8 @@ export class Talks {
   }
 
   /** Whoever writes fast is not faster than the making of the chat. */
-  async send(name, body) {
+  async send(name, body, clientMessageId = uniqueId()) {
     const talk = this.with(name);
-    const clientMessageId = uniqueId();
     talk.addPending(clientMessageId, this.#me, body);
     this.#onChange(name);
     try {
@@ -99,8 +98,9 @@ export class Talks {
     this.#onChange(name);
   }
 
+  /** Under the same id: a message that failed for want of an answer may have arrived. */
   sendAgain(name, key) {
-    return this.send(name, this.with(name).takeBack(key));
+    return this.send(name, this.with(name).takeBack(key), key);
   }
 
   sayTyping(name, typing) {

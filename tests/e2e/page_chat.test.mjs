@@ -17,6 +17,7 @@ import {
   sees,
   seesStatus,
 } from './support/page.mjs';
+import { befriend } from './support/people.mjs';
 import { startServer } from './support/server.mjs';
 
 /** Enough to fill a history in one go. */
@@ -124,6 +125,37 @@ test('earlier messages are fetched on demand', async () => {
     await bodies(frank),
     Array.from({ length: 52 }, (_, index) => `number ${index + 1}`),
   );
+});
+
+/** Turns the first acknowledgement into a refusal, as if it had got lost for good. */
+function refuseFirst(context) {
+  let refused = false;
+  return context.routeWebSocket(/\/v1\/ws/, (page) => {
+    const server = page.connectToServer();
+    page.onMessage((text) => server.send(text));
+    server.onMessage((text) => {
+      const { type, id } = JSON.parse(text);
+      const refuses = type === 'message_ack' && !refused;
+      refused ||= refuses;
+      const refusal = { type: 'error', id, code: 'INVALID_MESSAGE', message: 'no' };
+      page.send(refuses ? JSON.stringify(refusal) : text);
+    });
+  });
+}
+
+test('what is tried again is the same message: a server that has it keeps one', async () => {
+  await befriend(browsers.server, 'quinn', 'rosa');
+  const quinn = await browsers.open('quinn', { prepare: refuseFirst });
+  const rosa = await browsers.open('rosa');
+  await openChat(quinn, 'rosa');
+  await openChat(rosa, 'quinn');
+  await write(quinn, 'once');
+  await sees(message(quinn, 'once').locator('.message-note'), /^not sent/);
+  await button(quinn, 'Try again').click();
+  await sees(message(quinn, 'once').locator('.message-note'), /sent$/);
+  await write(quinn, 'and for all');
+  await appears(message(rosa, 'and for all'));
+  assert.deepEqual(await bodies(rosa), ['once', 'and for all']);
 });
 
 test('a message written without a connection is sent when there is one again', async () => {
