@@ -12,9 +12,8 @@ client.on('typing', ({ user_id: user, typing }) => user === peer && page.showTyp
 client.on('message', (message) => message.chat_id === chatId && page.showMessage(message));
 
 page.onInput({
-  async send(body) {
-    const { sequence } = await client.sendMessage(chatId, body);
-    page.showMessage({ sequence, sender_id: client.userId, body });
+  send(body) {
+    client.sendMessage(chatId, body).catch(({ message }) => page.showState(message));
   },
   typing(active) {
     client.typing(chatId, active);

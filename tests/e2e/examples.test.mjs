@@ -70,3 +70,12 @@ for (const [one, other] of [
     assert.equal(await again.locator('#messages li').count(), 2);
     assert.deepEqual(context.complaints, []);
   });
+
+for (const kind of ['socketio', 'rollcall'])
+  test(`${kind} says when a message is refused`, async () => {
+    const tab = await open(kind, `carl-${kind}`, `dora-${kind}`);
+    await say(tab, 'x'.repeat(5000));
+    await sees(tab.locator('#state'), /too large/);
+    assert.equal(await tab.locator('#messages li').count(), 0);
+    assert.deepEqual(context.complaints, []);
+  });
