@@ -199,14 +199,16 @@ export class Session {
 
   /**
    * Does a piece of restoring, again and again while the errors pass. Too fast is waited out; a
-   * plane that is down is retried in the background, so that it does not hold up the others.
+   * plane that is down is retried in the background, so that it does not hold up the others. What a
+   * connection that is lost, or about to be, cannot do the next one will.
    */
   async #restore(chatId, work, attempt = 0) {
     const generation = this.#generation;
     try {
       await work();
     } catch (error) {
-      if (generation !== this.#generation) return;
+      const leftToTheNext = generation !== this.#generation || error.code === 'DISCONNECTED';
+      if (leftToTheNext) return;
       if (!error.retryable || attempt + 1 >= RESTORE_ATTEMPTS_MAX) {
         this.#restoreFailed(chatId, error);
         return;

@@ -136,7 +136,8 @@ export class TokenRefresh {
       await this.#send(token);
       if (turn === this.#turn) this.start(skewMs);
     } catch (error) {
-      if (turn === this.#turn) this.#retry(error, skewMs, attempt);
+      const leftToTheNext = turn !== this.#turn || error.code === 'DISCONNECTED';
+      if (!leftToTheNext) this.#retry(error, skewMs, attempt);
     }
   }
 

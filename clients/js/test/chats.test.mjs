@@ -333,6 +333,43 @@ test('a reconnect that breaks while syncing starts over', async () => {
   assert.equal(w.client.state, 'READY');
 });
 
+const CLOSING = { type: 'connection_closing', reason: 'draining', reconnect_allowed: true };
+
+test('a server that leaves in the middle of a sync costs no chat and no message', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  await opened(w, 3);
+  w.socket.serverCloses();
+  await w.reconnect();
+  await answerOpen(w, 6);
+  w.socket.serverSends(CLOSING);
+  push(w, 7);
+  await answerSync(w, 4, 4, { hasMore: true, latest: 7 });
+  w.socket.serverCloses(1001);
+  await w.reconnect();
+  await answerOpen(w, 7);
+  await answerSync(w, 5, 7);
+  assert.deepEqual(sequences, [4, 5, 6, 7]);
+  assert.equal(w.client.state, 'READY');
+  assert.deepEqual(w.errors, []);
+});
+
+test('a hole seen while the server leaves is filled after the next connection', async () => {
+  const w = world();
+  await w.ready();
+  const sequences = heard(w);
+  push(w, 1);
+  w.socket.serverSends(CLOSING);
+  push(w, 3);
+  await settle();
+  assert.deepEqual(sequences, [1]);
+  w.socket.serverCloses(1001);
+  await w.reconnect();
+  await answerSync(w, 2, 3);
+  assert.deepEqual(sequences, [1, 2, 3]);
+});
+
 test('chats are restored four at a time', async () => {
   const w = world();
   await w.ready();

@@ -129,6 +129,17 @@ test('a token that comes after its connection was lost is not sent over the next
   assert.equal(w.socket.ofType('refresh_token').length, 0);
 });
 
+test('a token that comes while the server leaves is kept for the next connection', async () => {
+  const { w, answer, calls } = await waitingForToken();
+  w.socket.serverSends({ type: 'connection_closing', reason: 'draining', reconnect_allowed: true });
+  const token = tokenEndingAt(START_MS + 1200000);
+  answer.resolve(token);
+  await settle();
+  w.socket.serverCloses(1001);
+  await w.reconnect();
+  assert.deepEqual([w.socket.token, calls(), w.errors.length], [token, 2, 0]);
+});
+
 test('a getToken that says UNAUTHENTICATED to a refresh ends the client, a server that does not', async () => {
   const { w, answer } = await waitingForToken();
   answer.resolve(tokenEndingAt(START_MS + 1200000));
