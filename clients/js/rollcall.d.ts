@@ -8,7 +8,7 @@ export interface Presence {
   user_id: string;
   status: Status;
   in_call: boolean;
-  /** RFC 3339; null while unknown or hidden. */
+  /** RFC 3339; null while online, and where unknown or hidden. */
   last_seen: string | null;
   /** Grows with every change of that user; 0 where the status is `unknown`. */
   version: number;
