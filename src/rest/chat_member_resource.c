@@ -25,17 +25,25 @@ void rest_chat_member_put(struct exchange *exchange)
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is no user id");
 }
 
+/* Who leaves again is refused like any who is no member, but is none for sure. */
+static bool is_out(const struct exchange *exchange, enum ledger_status status)
+{
+    bool leaves = slice_equal(exchange_user(exchange), exchange->parameters[1]);
+    return status == LEDGER_OK || (status == LEDGER_FORBIDDEN && leaves);
+}
+
 static void removed(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct exchange *exchange = arg;
     struct handler_context *handlers = exchange->context->handlers;
-    if (outcome->status != LEDGER_OK) {
-        chat_json_error(&exchange, outcome->status);
-        return;
+    if (is_out(exchange, outcome->status)) {
+        audience_drop(handlers->presence, exchange->parameters[1]);
+        chat_publish_removal(handlers->chats, exchange->parameters[0], exchange->parameters[1]);
     }
-    audience_drop(handlers->presence, exchange->parameters[1]);
-    chat_publish_removal(handlers->chats, exchange->parameters[0], exchange->parameters[1]);
-    exchange_reply_empty(&exchange);
+    if (outcome->status == LEDGER_OK)
+        exchange_reply_empty(&exchange);
+    else
+        chat_json_error(&exchange, outcome->status);
 }
 
 void rest_chat_member_delete(struct exchange *exchange)

@@ -112,6 +112,16 @@ test('a setting', async () => {
   await expectStatus(viewers, alice, 'unknown');
 });
 
+test('leaving a chat', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  const chatId = await newChat(server, alice, bob);
+  const bobs = await connect(server, bob);
+  await bobs.ask({ type: 'open_chat', chat_id: chatId });
+  await write(`DELETE FROM chat_members WHERE chat_id = '${chatId}' AND user_id = '${bob}'`);
+  await expectRest(server, 403, 'DELETE', `/v1/chats/${chatId}/members/${bob}`, bob);
+  assert.equal((await bobs.next('chat_closed')).chat_id, chatId);
+});
+
 test('the removal of a member', async () => {
   const [alice, bob] = people('alice', 'bob');
   const chatId = await newChat(server, alice, bob);
