@@ -212,6 +212,7 @@ static bool fits_question(const struct ledger_request *request)
     case LEDGER_MESSAGES_BEFORE:
     case LEDGER_OUTBOX_LIST:
         return outcome->messages.count <= input->limit;
+    case LEDGER_CHAT_CREATE:
     case LEDGER_CHAT_GET:
         return outcome->chat.chat.members || outcome->chat.chat.member_count == 0;
     default:

@@ -338,6 +338,19 @@ static void assert_no_answer(enum ledger_operation operation, size_t id_count, u
     buffer_free(&frame);
 }
 
+/* A chat that tells how many its members are, and not who. */
+static void assert_members_are_due(enum ledger_operation operation)
+{
+    request_free(carry(operation));
+    struct ledger_request *answered = make(operation);
+    struct buffer frame = BUFFER_INIT;
+    answered->outcome.chat = (struct ledger_chat_outcome){LEDGER_OK, false, CHATS[1]};
+    ledger_wire_encode_answer(&frame, ID, answered);
+    assert_null(decode_answer(operation, buffer_slice(&frame)));
+    request_free(answered);
+    buffer_free(&frame);
+}
+
 /* Whoever asked for two profiles reads two, and has room for no more messages than it asked for. */
 static void test_what_does_not_answer_the_question_is_refused(void **unused)
 {
@@ -345,14 +358,8 @@ static void test_what_does_not_answer_the_question_is_refused(void **unused)
     assert_no_answer(LEDGER_PROFILES, 0, LEDGER_PAGE_MAX);
     assert_no_answer(LEDGER_PROFILES, 2, LEDGER_PAGE_MAX);
     assert_no_answer(LEDGER_MESSAGES_AFTER, 1, 0);
-    request_free(carry(LEDGER_CHAT_GET));
-    struct ledger_request *answered = make(LEDGER_CHAT_GET);
-    struct buffer frame = BUFFER_INIT;
-    answered->outcome.chat = (struct ledger_chat_outcome){LEDGER_OK, false, CHATS[1]};
-    ledger_wire_encode_answer(&frame, ID, answered);
-    assert_null(decode_answer(LEDGER_CHAT_GET, buffer_slice(&frame)));
-    request_free(answered);
-    buffer_free(&frame);
+    assert_members_are_due(LEDGER_CHAT_GET);
+    assert_members_are_due(LEDGER_CHAT_CREATE);
 }
 
 static void test_a_chat_arrives_with_and_without_its_members(void **unused)
