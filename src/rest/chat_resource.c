@@ -17,7 +17,8 @@ static void created(void *arg, const struct ledger_chat_outcome *outcome)
         chat_json_error(&exchange, outcome->status);
         return;
     }
-    for (size_t i = 0; outcome->created && i < outcome->chat.member_count; i++)
+    /* also of one that is there already: whoever was not answered asks again */
+    for (size_t i = 0; i < outcome->chat.member_count; i++)
         audience_drop(exchange->context->handlers->presence, outcome->chat.members[i]);
     chat_json_write(&json, &outcome->chat);
     exchange_reply_json(&exchange, outcome->created ? 201 : 200, &json);

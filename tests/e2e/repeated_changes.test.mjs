@@ -112,6 +112,25 @@ test('a setting', async () => {
   await expectStatus(viewers, alice, 'unknown');
 });
 
+test('a new chat', async () => {
+  const [alice, bob, carol, chatId] = people('alice', 'bob', 'carol', 'chat');
+  await befriend(server, alice, carol);
+  await setVisibility(server, alice, 'everyone');
+  const carols = await connect(server, carol);
+  const { targets, viewers } = await watch(alice, bob);
+  await expectStatus(carols, alice, 'online'); // so her circle is known
+  await viewers.ask({ type: 'unsubscribe_presence', user_ids: [alice] });
+  await write(
+    `INSERT INTO chats VALUES ('${chatId}', '${alice}', 1, 2, 1);
+     INSERT INTO chat_counters VALUES ('${chatId}', 0);
+     INSERT INTO chat_members VALUES ('${chatId}', '${alice}', 1), ('${chatId}', '${bob}', 1);`,
+  );
+  await expectRest(server, 200, 'POST', '/v1/chats', alice, { chat_id: chatId, members: [bob] });
+  await viewers.ask({ type: 'open_chat', chat_id: chatId });
+  targets.send({ type: 'heartbeat', active: false });
+  await expectStatus(viewers, alice, 'away');
+});
+
 test('leaving a chat', async () => {
   const [alice, bob] = people('alice', 'bob');
   const chatId = await newChat(server, alice, bob);
