@@ -33,8 +33,9 @@ static void print_event(void *arg, const struct rollcall_event *event)
         printf("-- %s is %s\n", event->user_id, event->status);
         break;
     case ROLLCALL_EVENT_REFUSED:
+        fprintf(stderr, "-- not sent: %s: %s\n", event->code, event->text);
         (*unanswered)--;
-        /* fall through */
+        break;
     case ROLLCALL_EVENT_ERROR:
         fprintf(stderr, "-- %s: %s\n", event->code, event->text);
         break;
