@@ -92,7 +92,9 @@ static bool owner_is_due(const struct redis_state *state, const struct lease_ren
     return age_ms % (REDIS_STATE_OWNER_MS / 2) < state->options.lease_window_ms;
 }
 
-static void hold_all(struct renewal_batch *batch)
+/* Before the scripts are sent: a lease that is closed while they are under way is let go after it was held here,
+ * on the same way, and never before. */
+static void hold_all(const struct renewal_batch *batch)
 {
     char texts[LEASES_PER_SCRIPT][ULID_TEXT_LEN];
     struct slice conns[LEASES_PER_SCRIPT];
@@ -100,8 +102,6 @@ static void hold_all(struct renewal_batch *batch)
     size_t count = 0;
     for (size_t i = 0; i < batch->count; i++) {
         const struct lease_renewal *renewal = &batch->renewals[i];
-        if (renewal->lost || renewal->failed)
-            continue;
         ulid_slice(texts[count], renewal, &conns[count]);
         if (owner_is_due(state, renewal))
             redis_state_tell_owner(state, conns[count], renewal->user_id);
@@ -115,12 +115,10 @@ static void hold_all(struct renewal_batch *batch)
 }
 
 /* The index follows the scripts: an entry that is late is found by a reaper and looked after. */
-static void keep_beside(struct renewal_batch *batch)
+static void index_all(struct renewal_batch *batch)
 {
     for (unsigned shard = 0; shard < REDIS_STATE_SHARDS; shard++)
         index_shard(batch, shard);
-    if (batch->state->options.gateway_id.len)
-        hold_all(batch);
 }
 
 /* ---- answers ---- */
@@ -131,7 +129,7 @@ static void part_done(struct renewal_batch *batch)
         return;
     struct redis_state *state = batch->state;
     if (state->keys.cluster && batch->answered)
-        keep_beside(batch);
+        index_all(batch);
     batch->done(batch->arg, batch->answered ? STATE_OK : STATE_UNAVAILABLE, batch->renewals,
                 batch->count);
     free(batch);
@@ -258,6 +256,8 @@ void redis_state_renew(struct state_store *store, struct lease_renewal *renewals
         return;
     }
     batch->state = state;
+    if (state->keys.cluster && state->options.gateway_id.len)
+        hold_all(batch);
     batch->done = done;
     batch->arg = arg;
     batch->waiting = 1;

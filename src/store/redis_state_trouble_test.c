@@ -438,6 +438,45 @@ static void a_pause_of_redis_makes_nobody_offline(void **state)
     assert_int_equal(status_of(SLICE("alice")), PRESENCE_ONLINE);
 }
 
+static void count_renewal(void *arg, enum state_status status, const struct lease_renewal *renewals,
+                          size_t count)
+{
+    (void)arg, (void)status, (void)renewals, (void)count;
+    waiting--;
+}
+
+/* Renews the leases of many users in one call and closes them before a paused server has answered its part. */
+static void renew_and_close(struct redis_server *paused)
+{
+    enum { USERS = 12 };
+    char texts[USERS][16];
+    struct lease_renewal renewals[USERS];
+    for (unsigned i = 0; i < USERS; i++) {
+        struct slice user = {texts[i], (size_t)snprintf(texts[i], sizeof(texts[i]), "user-%u", i)};
+        assert_true(open_lease(first, user, i, false) >= 0);
+        renewals[i] = (struct lease_renewal){.conn_id = connection(i), .user_id = user};
+    }
+    redis_server_pause(paused);
+    waiting = 1 + USERS;
+    state_renew(first, renewals, USERS, count_renewal, NULL);
+    for (unsigned i = 0; i < USERS; i++)
+        state_close(first, renewals[i].user_id, &renewals[i].conn_id, take, NULL);
+    pass(100);
+    redis_server_resume(paused);
+    await();
+}
+
+static void a_lease_closed_while_it_is_renewed_is_held_no_more(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < REDIS_CLUSTER_MASTERS; i++) {
+        renew_and_close(&fleet.servers[i]);
+        pass(100); /* what follows the answers */
+        assert_int_equal(
+            redis_fleet_count(&fleet, "0", "SCARD", "server_connections:gw-1", NULL, NULL), 1);
+    }
+}
+
 /* The id's record as another process has it, alive for a window. */
 static void put_record_of_another(void)
 {
@@ -546,6 +585,9 @@ static int run(bool cluster)
         TEST(leaving_in_order_leaves_nothing_of_the_gateway),
         TEST(foreign_values_are_mended),
     };
+    const struct CMUnitTest of_a_cluster[] = {
+        TEST(a_lease_closed_while_it_is_renewed_is_held_no_more),
+    };
     const struct CMUnitTest of_one_server[] = {
         TEST(a_pause_of_redis_makes_nobody_offline),
         TEST(a_claim_under_way_is_given_up_with_its_store),
@@ -556,8 +598,8 @@ static int run(bool cluster)
     redis_fleet_open(&fleet, cluster);
     int failed =
         cmocka_run_group_tests_name(cluster ? "on a cluster" : "on a server", tests, NULL, NULL);
-    if (!cluster)
-        failed += cmocka_run_group_tests(of_one_server, NULL, NULL);
+    failed += cluster ? cmocka_run_group_tests(of_a_cluster, NULL, NULL)
+                      : cmocka_run_group_tests(of_one_server, NULL, NULL);
     redis_fleet_close(&fleet);
     return failed;
 }
