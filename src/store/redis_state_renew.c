@@ -114,6 +114,20 @@ static void hold_all(const struct renewal_batch *batch)
         send_held(state, conns, count);
 }
 
+/* Of what was closed, or reaped, before it was renewed. Who still has it opens it again. */
+static void let_lost_go(const struct renewal_batch *batch)
+{
+    struct redis_state *state = batch->state;
+    char text[ULID_TEXT_LEN];
+    struct slice conn;
+    for (size_t i = 0; i < batch->count; i++) {
+        if (!batch->renewals[i].lost)
+            continue;
+        ulid_slice(text, &batch->renewals[i], &conn);
+        redis_state_let_go(state, redis_state_gateway_id(state), conn);
+    }
+}
+
 /* The index follows the scripts: an entry that is late is found by a reaper and looked after. */
 static void index_all(struct renewal_batch *batch)
 {
@@ -128,8 +142,10 @@ static void part_done(struct renewal_batch *batch)
     if (--batch->waiting)
         return;
     struct redis_state *state = batch->state;
-    if (state->keys.cluster && batch->answered)
+    if (state->keys.cluster && batch->answered) {
         index_all(batch);
+        let_lost_go(batch);
+    }
     batch->done(batch->arg, batch->answered ? STATE_OK : STATE_UNAVAILABLE, batch->renewals,
                 batch->count);
     free(batch);

@@ -466,15 +466,28 @@ static void renew_and_close(struct redis_server *paused)
     await();
 }
 
+static size_t holders_of_nothing(void)
+{
+    pass(100); /* what follows the answers */
+    return redis_fleet_count(&fleet, "0", "SCARD", "server_connections:gw-1", NULL, NULL);
+}
+
 static void a_lease_closed_while_it_is_renewed_is_held_no_more(void **state)
 {
     (void)state;
     for (size_t i = 0; i < REDIS_CLUSTER_MASTERS; i++) {
         renew_and_close(&fleet.servers[i]);
-        pass(100); /* what follows the answers */
-        assert_int_equal(
-            redis_fleet_count(&fleet, "0", "SCARD", "server_connections:gw-1", NULL, NULL), 1);
+        assert_int_equal(holders_of_nothing(), 1);
     }
+}
+
+static void a_lease_closed_before_it_is_renewed_is_held_no_more(void **state)
+{
+    (void)state;
+    assert_int_equal(open_lease(first, SLICE("alice"), 1, false), 1);
+    assert_int_equal(close_lease(first, SLICE("alice"), 1), 1);
+    assert_true(renew_is_lost(first, SLICE("alice"), 1));
+    assert_int_equal(holders_of_nothing(), 1);
 }
 
 /* The id's record as another process has it, alive for a window. */
@@ -587,6 +600,7 @@ static int run(bool cluster)
     };
     const struct CMUnitTest of_a_cluster[] = {
         TEST(a_lease_closed_while_it_is_renewed_is_held_no_more),
+        TEST(a_lease_closed_before_it_is_renewed_is_held_no_more),
     };
     const struct CMUnitTest of_one_server[] = {
         TEST(a_pause_of_redis_makes_nobody_offline),
