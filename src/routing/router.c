@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-enum { TOPIC_SUBSCRIBERS_MIN = 4 };
+enum { TOPIC_SUBSCRIBERS_MIN = 4, FETCH_AHEAD = 8 };
 
 static bool route_matches(const struct table_node *node, struct slice key)
 {
@@ -213,6 +213,15 @@ void router_unsubscribe(struct router *router, struct subscription *subscription
     leave_topic(router, subscription);
 }
 
+/* 10,000 sockets do not fit a cache. */
+static void fetch_ahead(const struct topic *topic, uint32_t at)
+{
+    if (at + 2 * FETCH_AHEAD < topic->count)
+        __builtin_prefetch(topic->subscriptions[at + 2 * FETCH_AHEAD]);
+    if (at + FETCH_AHEAD < topic->count)
+        __builtin_prefetch(topic->subscriptions[at + FETCH_AHEAD]->endpoint, 1);
+}
+
 size_t router_fan_out(struct router *router, struct topic *topic,
                       struct broadcast *variants[ROUTER_VIEWS_MAX], uint64_t key, int64_t version,
                       uint8_t told)
@@ -220,8 +229,7 @@ size_t router_fan_out(struct router *router, struct topic *topic,
     size_t delivered = 0;
     for (uint32_t i = 0; i < topic->count; i++) {
         struct subscription *subscription = topic->subscriptions[i];
-        if (i + 4 < topic->count) /* 10,000 sockets do not fit a cache: fetch ahead */
-            __builtin_prefetch(topic->subscriptions[i + 4]->endpoint, 1);
+        fetch_ahead(topic, i);
         struct broadcast *variant = variants[subscription->view];
         if (!variant || !subscription_is_news(subscription, version, told))
             continue;

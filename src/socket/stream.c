@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { FETCH_AHEAD = 8 }; /* streams */
+
 static void put_on_pending(struct stream *stream)
 {
     if (stream->on_pending)
@@ -159,20 +161,22 @@ static struct stream *collect(struct writes *writes, struct stream *stream)
     return stream;
 }
 
-/* No stream is freed by it, nor does it leave the list it is on. */
-static void write_in_batches(struct stream_set *set, struct stream *pending)
+/* Writes as many of the list as one call takes; what is left of the list. No stream is freed by it, nor
+ * does it leave the list. */
+static struct stream *write_batch(struct stream_set *set, struct stream *pending)
 {
     struct writes writes;
-    while (pending) {
-        pending = collect(&writes, pending);
-        send_batch_run(set->batch, writes.sends, writes.count);
-        for (size_t i = 0; i < writes.count; i++) {
-            struct stream *stream = writes.streams[i];
-            stream->in_batch = false;
-            if (!stream->closing)
-                wrote(stream, writes.sends[i].len, writes.sends[i].went);
-        }
+    struct stream *rest = collect(&writes, pending);
+    send_batch_run(set->batch, writes.sends, writes.count);
+    for (size_t i = 0; i < writes.count; i++) {
+        struct stream *stream = writes.streams[i];
+        if (i + FETCH_AHEAD < writes.count) /* the kernel has taken the cache */
+            __builtin_prefetch(writes.streams[i + FETCH_AHEAD], 1);
+        stream->in_batch = false;
+        if (!stream->closing)
+            wrote(stream, writes.sends[i].len, writes.sends[i].went);
     }
+    return rest;
 }
 
 static void release(struct stream *stream)
@@ -204,18 +208,20 @@ static void handle_pending(struct stream *stream)
     }
 }
 
+/* By parts of the list that share a call, so that a stream is still in the cache when its turn comes. */
 static void run_pending(struct loop_task *task)
 {
     struct stream_set *set = CONTAINER_OF(task, struct stream_set, task);
     struct stream *stream = set->pending;
     set->pending = NULL;
-    if (set->batch)
-        write_in_batches(set, stream);
     while (stream) {
-        struct stream *next = stream->next_pending;
-        stream->on_pending = false;
-        handle_pending(stream);
-        stream = next;
+        struct stream *rest = set->batch ? write_batch(set, stream) : NULL;
+        while (stream != rest) {
+            struct stream *next = stream->next_pending;
+            stream->on_pending = false;
+            handle_pending(stream);
+            stream = next;
+        }
     }
 }
 
