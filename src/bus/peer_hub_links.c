@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-enum { LISTEN_BACKLOG = 64, UNSENT_BYTES_MAX = 256 * 1024 };
+enum { LISTEN_BACKLOG = 1024, UNSENT_BYTES_MAX = 256 * 1024 };
 
 static bool is_myself(const struct peer_member *member, struct slice name)
 {
@@ -152,7 +152,7 @@ void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, 
 static void accepted_open(struct peer_link *link, void *arg, struct slice name)
 {
     struct peer_member *member = arg;
-    peer_hub_of(member)->stranger_count--;
+    peer_strangers_remove(&peer_hub_of(member)->strangers, &member->stranger);
     member->is_myself = is_myself(member, name);
     if (member->is_myself)
         peer_link_close(link); /* one's own dialler, which sees it too */
@@ -177,7 +177,7 @@ static void accepted_closed(struct peer_link *link, void *arg, const char *why)
                  log_quote(slice_of(why)));
         peer_roster_closed(member);
     } else if (!member->is_myself) {
-        peer_hub_of(member)->stranger_count--;
+        peer_strangers_remove(&peer_hub_of(member)->strangers, &member->stranger);
         log_warn("peer_link_refused", "why=%s", log_quote(slice_of(why)));
     }
     peer_roster_remove(member);
@@ -190,9 +190,7 @@ static void accept_stranger(void *arg, int fd)
 {
     struct peer_hub *hub = arg;
     struct peer_link_options options = link_options(hub, hub->options.tls_accept);
-    struct peer_member *member = hub->stranger_count < PEER_HUB_STRANGERS_MAX
-                                     ? peer_roster_add(&hub->roster, SLICE_NONE, hub)
-                                     : NULL;
+    struct peer_member *member = peer_roster_add(&hub->roster, SLICE_NONE, hub);
     if (!member) {
         close(fd);
         return;
@@ -203,7 +201,7 @@ static void accept_stranger(void *arg, int fd)
         close(fd);
         return;
     }
-    hub->stranger_count++;
+    peer_strangers_add(&hub->strangers, &member->stranger, member->link);
 }
 
 bool peer_hub_listen(struct peer_hub *hub, const char *address, char error[LISTENER_ERROR_TEXT_MAX])

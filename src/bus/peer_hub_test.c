@@ -338,6 +338,31 @@ static void strangers_are_survived(void **state)
     assert_int_equal(fixture->offices[0].count, 1);
 }
 
+static bool is_cut(int fd)
+{
+    char hello[256];
+    ssize_t len;
+    while ((len = recv(fd, hello, sizeof(hello), MSG_DONTWAIT)) > 0)
+        ;
+    return len == 0;
+}
+
+/* They need not be waited out, either. */
+static void strangers_give_way(void **state)
+{
+    struct fixture *fixture = *state;
+    int fds[STRANGERS];
+    for (size_t i = 0; i < STRANGERS; i++) {
+        fds[i] = connect_to(&fixture->offices[0]);
+        turn(fixture, 1);
+    }
+    join(fixture);
+    assert_true(is_cut(fds[0]));
+    assert_false(is_cut(fds[STRANGERS - 1]));
+    for (size_t i = 0; i < STRANGERS; i++)
+        close(fds[i]);
+}
+
 /* ---- peers that misbehave ---- */
 
 struct rogue {
@@ -460,6 +485,7 @@ int main(void)
         with_fixture(one_that_was_just_forgotten_goes_with_the_hub),
         with_fixture(a_wrong_secret_gets_nothing),
         with_fixture(strangers_are_survived),
+        with_fixture(strangers_give_way),
         with_fixture(wrong_frames_are_ignored),
         with_fixture(a_peer_that_does_not_read_is_skipped),
         with_fixture(a_flood_arrives_whole_and_in_order),

@@ -4,13 +4,14 @@
 #include "base/log.h"
 #include "ledger/ledger_wire.h"
 #include "ledger/request_inbox.h"
+#include "socket/peer_strangers.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { BACKLOG = 64, UNSENT_BYTES_MAX = 1 << 20, SWEEP_MS = 250, FRAME_BYTES_KEPT = 1 << 20 };
+enum { BACKLOG = 1024, UNSENT_BYTES_MAX = 1 << 20, SWEEP_MS = 250, FRAME_BYTES_KEPT = 1 << 20 };
 
 struct ledger_service {
     struct peer_link_options options;
@@ -18,7 +19,8 @@ struct ledger_service {
     struct request_inbox inbox;
     struct listener listener;
     struct list links;
-    size_t link_count;
+    size_t link_count; /* that have proved themselves, until their last answer */
+    struct peer_strangers strangers;
     struct wheel_timer sweep;
     struct buffer frame; /* where answers are encoded, one at a time */
     bool draining;
@@ -29,6 +31,8 @@ struct service_link {
     struct list place;
     struct ledger_service *service;
     struct peer_link *link; /* NULL: closed */
+    struct peer_stranger stranger;
+    bool is_counted; /* among the service's links */
     size_t unanswered;
     char name[PEER_NAME_BYTES_MAX + 1];
 };
@@ -46,7 +50,8 @@ static void release(struct service_link *from)
     if (from->link || from->unanswered)
         return;
     list_remove(&from->place);
-    from->service->link_count--;
+    if (from->is_counted)
+        from->service->link_count--;
     free(from);
 }
 
@@ -73,9 +78,16 @@ static void steer(struct service_link *from)
 static void opened(struct peer_link *link, void *arg, struct slice name)
 {
     struct service_link *from = arg;
-    (void)link;
+    struct ledger_service *service = from->service;
     snprintf(from->name, sizeof(from->name), "%.*s", SLICE_FORMAT(name));
-    log_info("ledger_link_open", "peer=%s links=%zu", log_quote(name), from->service->link_count);
+    peer_strangers_remove(&service->strangers, &from->stranger);
+    if (service->link_count == LEDGER_SERVICE_LINKS_MAX) {
+        peer_link_refuse(link, "there are too many links");
+        return;
+    }
+    from->is_counted = true;
+    service->link_count++;
+    log_info("ledger_link_open", "peer=%s links=%zu", log_quote(name), service->link_count);
     steer(from);
 }
 
@@ -84,8 +96,13 @@ static void closed(struct peer_link *link, void *arg, const char *why)
     struct service_link *from = arg;
     (void)link;
     from->link = NULL;
-    log_warn("ledger_link_closed", "peer=%s reason=%s unanswered=%zu",
-             log_quote(slice_of(from->name)), log_quote(slice_of(why)), from->unanswered);
+    peer_strangers_remove(&from->service->strangers, &from->stranger);
+    if (from->is_counted)
+        log_warn("ledger_link_closed", "peer=%s reason=%s unanswered=%zu",
+                 log_quote(slice_of(from->name)), log_quote(slice_of(why)), from->unanswered);
+    else
+        log_warn("ledger_link_refused", "peer=%s reason=%s", log_quote(slice_of(from->name)),
+                 log_quote(slice_of(why)));
     release(from);
 }
 
@@ -195,20 +212,18 @@ static const struct peer_link_owner link_owner = {opened, received, closed, drai
 static void accepted(void *arg, int fd)
 {
     struct ledger_service *service = arg;
-    bool room = service->link_count < LEDGER_SERVICE_LINKS_MAX && !service->draining;
-    struct service_link *from = room ? calloc(1, sizeof(*from)) : NULL;
+    struct service_link *from = service->draining ? NULL : calloc(1, sizeof(*from));
     if (from) {
         from->service = service;
         from->link = peer_link_accept(&service->options, fd, &link_owner, from);
     }
     if (!from || !from->link) {
-        log_warn("ledger_link_refused", "links=%zu", service->link_count);
         free(from);
         close(fd);
         return;
     }
     list_append(&service->links, &from->place);
-    service->link_count++;
+    peer_strangers_add(&service->strangers, &from->stranger, from->link);
 }
 
 /* ---- time ---- */
@@ -262,6 +277,7 @@ struct ledger_service *ledger_service_open(const struct peer_link_options *optio
     }
     service->options = *options;
     list_init(&service->links);
+    peer_strangers_init(&service->strangers, LEDGER_SERVICE_STRANGERS_MAX);
     ledger_client_init(&service->client, ledger, &options->loop->clock, request_inbox_post,
                        &service->inbox);
     if (!start(service, address, error)) {

@@ -5,15 +5,20 @@
 #include "support/script_ledger.h"
 #include "support/worker_loop.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 enum { SOON_MS = 5000, WALL_MS = 1234567, FRAMES_OF_ONE_READ_MAX = 64 * 1024 / 16 * 4 };
+enum { SURPLUS = 8, STRANGERS = LEDGER_SERVICE_STRANGERS_MAX + SURPLUS };
 
 struct asker {
     struct peer_link *link;
@@ -239,14 +244,55 @@ static void test_links_are_bounded(void **state)
     memset(askers, 0, sizeof(askers));
     for (size_t i = 0; i < LEDGER_SERVICE_LINKS_MAX; i++) {
         dial(fixture, &askers[i]);
-        worker_loop_until(&fixture->worker, is_open, &askers[i], 1000);
-        if (askers[i].closed)
-            assert_int_equal(i, LEDGER_SERVICE_LINKS_MAX - 1);
+        if (i < LEDGER_SERVICE_LINKS_MAX - 1)
+            assert_true(worker_loop_until(&fixture->worker, is_open, &askers[i], SOON_MS));
     }
-    assert_int_equal(askers[LEDGER_SERVICE_LINKS_MAX - 1].opened, 0);
-    assert_int_equal(askers[LEDGER_SERVICE_LINKS_MAX - 2].opened, 1);
+    struct asker *surplus = &askers[LEDGER_SERVICE_LINKS_MAX - 1];
+    assert_true(worker_loop_until(&fixture->worker, is_closed, surplus, SOON_MS));
+    for (size_t i = 0; i < LEDGER_SERVICE_LINKS_MAX - 1; i++)
+        assert_int_equal(askers[i].closed, 0);
     for (size_t i = 0; i < LEDGER_SERVICE_LINKS_MAX; i++)
         peer_link_drop(&askers[i].link);
+}
+
+static int knock(const struct fixture *fixture)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(ledger_service_port(fixture->service)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+static bool is_cut(void *arg)
+{
+    char hello[256];
+    ssize_t len;
+    while ((len = recv(*(int *)arg, hello, sizeof(hello), MSG_DONTWAIT)) > 0)
+        ;
+    return len == 0;
+}
+
+static void test_the_oldest_stranger_gives_way_to_a_newcomer(void **state)
+{
+    struct fixture *fixture = *state;
+    int fds[STRANGERS];
+    for (size_t i = 0; i < STRANGERS; i++)
+        fds[i] = knock(fixture);
+    for (size_t i = 0; i < SURPLUS; i++)
+        assert_true(worker_loop_until(&fixture->worker, is_cut, &fds[i], SOON_MS));
+    assert_false(is_cut(&fds[SURPLUS]));
+    struct asker newcomer = {0};
+    dial(fixture, &newcomer);
+    assert_true(worker_loop_until(&fixture->worker, is_open, &newcomer, SOON_MS));
+    assert_true(worker_loop_until(&fixture->worker, is_cut, &fds[SURPLUS], SOON_MS));
+    assert_false(is_cut(&fds[STRANGERS - 1])); /* nor has anybody's time run out */
+    assert_int_equal(fixture->asker.closed, 0);
+    for (size_t i = 0; i < STRANGERS; i++)
+        close(fds[i]);
+    peer_link_drop(&newcomer.link);
 }
 
 static int64_t passed_ms; /* what the test adds to the system's time */
@@ -303,6 +349,7 @@ int main(void)
         TEST(test_who_has_gone_misses_the_answer_only),
         TEST(test_a_link_is_not_read_while_too_much_is_unanswered),
         TEST(test_links_are_bounded),
+        TEST(test_the_oldest_stranger_gives_way_to_a_newcomer),
         TEST(test_what_nobody_waits_for_any_more_may_be_skipped),
         TEST(test_a_drain_takes_no_more_and_answers_what_it_has),
     };

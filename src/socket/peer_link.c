@@ -409,6 +409,11 @@ void peer_link_close(struct peer_link *link)
     end(link, "closed");
 }
 
+void peer_link_refuse(struct peer_link *link, const char *why)
+{
+    end(link, why);
+}
+
 void peer_link_drop(struct peer_link **link)
 {
     struct peer_link *dropped = *link;

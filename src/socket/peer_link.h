@@ -90,6 +90,9 @@ size_t peer_link_queued_bytes(const struct peer_link *link);
 /* Ends it; `closed` follows. */
 void peer_link_close(struct peer_link *link);
 
+/* Likewise, and says why. */
+void peer_link_refuse(struct peer_link *link, const char *why);
+
 /* Ends and frees at once, without `closed`: only while the loop makes no turn. */
 void peer_link_drop(struct peer_link **link);
 

@@ -11,6 +11,7 @@ import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { AMPLE_RATES } from './support/chats.mjs';
 import { closeAll, connect, eventually, rest, setVisibility, sleep } from './support/client.mjs';
+import { flood } from './support/flood.mjs';
 import { sql } from './support/ledger.mjs';
 import { makeLedger, PEER_SECRET } from './support/ledger_server.mjs';
 import { rollcall, startServer } from './support/server.mjs';
@@ -23,6 +24,8 @@ const IN_FLIGHT_MS_MAX = 3500;
 const ROUNDS = 4;
 const SENDERS = 4;
 const IN_FLIGHT = 10;
+/** More than twice as many as the ledger has places for strangers. */
+const FLOOD_WIDTH = 600;
 
 const SETTINGS = {
   ...AMPLE_RATES,
@@ -207,9 +210,34 @@ test('a wrong secret is refused, and both sides say why', async () => {
   await ledger.start();
   const server = await start({ 'peer.secret': 'a guess' });
   await eventually(() => /peer_link_closed .*peer\.secret may differ/.test(server.log()), 'our log');
-  await eventually(() => /ledger_link_closed .*reason="wrong secret/.test(ledger.log()), 'its log');
+  await eventually(() => /ledger_link_refused .*reason="wrong secret/.test(ledger.log()), 'its log');
   const alice = await connect(server, 'alice');
   assert.equal((await send(alice, 'c', 'm-1')).code, 'SERVICE_UNAVAILABLE');
+});
+
+test('connections that say nothing keep no gateway out', { timeout: 60000 }, async () => {
+  const ledger = await makeLedger();
+  const start = await makeGateways(ledger);
+  await ledger.start();
+  const strangers = flood({ port: ledger.port, width: FLOOD_WIDTH });
+  after(() => strangers.stop());
+  await eventually(() => strangers.cut() > FLOOD_WIDTH / 2, 'there are too many');
+  const gateways = [await start(), await start()];
+  for (const gateway of gateways)
+    await eventually(() => /event=peer_link_open/.test(gateway.log()), 'a link');
+  assert.equal((await makeChat(gateways[0], 'c')).status, 201);
+  for (const [i, user] of ['alice', 'bob'].entries()) {
+    const client = await connect(gateways[i], user);
+    for (let n = 0; n < IN_FLIGHT; n += 1) {
+      const before = strangers.cut();
+      assert.equal((await send(client, 'c', `${user}-${n}`)).type, 'message_ack');
+      await eventually(() => strangers.cut() > before, 'the flood goes on');
+    }
+  }
+  assert.equal((await history(gateways[1], 'c')).length, 2 * IN_FLIGHT);
+  for (const gateway of gateways) assert.doesNotMatch(gateway.log(), /event=ledger_lost/);
+  const refused = gateways.filter((gateway) => /event=peer_link_closed/.test(gateway.log()));
+  assert.ok(refused.length < gateways.length, 'one at least got in at its first attempt');
 });
 
 test('a ledger that hangs costs its time limit, then nothing; awake again it serves', { timeout: 60000 }, async () => {

@@ -25,6 +25,7 @@ export async function makeLedger(settings = {}) {
   let log = '';
   return {
     path,
+    port,
     url: `remote://127.0.0.1:${port}`,
     log: () => log,
     get pid() {
