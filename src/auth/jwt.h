@@ -23,6 +23,7 @@
 #include "auth/key_set.h"
 #include "base/slice.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { JWT_BYTES_MAX = 8192 };
@@ -65,7 +66,14 @@ struct jwt_policy {
 /* A token ends when it says; a clock that is a little behind the issuer's may still start it. */
 #define JWT_POLICY_DEFAULT ((struct jwt_policy){.not_before_leeway_ms = 5000})
 
-/* Fills `out` on JWT_OK and leaves it alone otherwise. `wall_ms` is the current Unix time. */
+/* Whether the token was signed for somebody: it is good, or was and nothing but its time is over. */
+static inline bool jwt_result_names_user(enum jwt_result result)
+{
+    return result == JWT_OK || result == JWT_EXPIRED;
+}
+
+/* Fills `out` if jwt_result_names_user() and leaves it alone otherwise. `wall_ms` is the current Unix
+ * time. */
 enum jwt_result jwt_verify(const struct key_set *keys, const struct jwt_policy *policy,
                            struct slice token, int64_t wall_ms, struct identity *out);
 

@@ -112,8 +112,6 @@ static enum jwt_result check(const struct claims *claims, unsigned seen,
         return JWT_BAD_SUBJECT;
     if (!(seen & 1u << EXPIRY))
         return JWT_NO_EXPIRY;
-    if (wall_ms >= milliseconds(claims->expires_at_seconds) + policy->expiry_leeway_ms)
-        return JWT_EXPIRED;
     if (seen & 1u << NOT_BEFORE &&
         wall_ms + policy->not_before_leeway_ms < milliseconds(claims->not_before_seconds))
         return JWT_NOT_YET_VALID;
@@ -121,6 +119,8 @@ static enum jwt_result check(const struct claims *claims, unsigned seen,
         return JWT_WRONG_ISSUER;
     if (policy->audience.len > 0 && !claims->audience_matches)
         return JWT_WRONG_AUDIENCE;
+    if (wall_ms >= milliseconds(claims->expires_at_seconds) + policy->expiry_leeway_ms)
+        return JWT_EXPIRED;
     return JWT_OK;
 }
 
@@ -146,11 +146,11 @@ enum jwt_result jwt_claims_check(char *text, size_t len, const struct jwt_policy
     if (!read_claims(text, len, &claims, &seen))
         return JWT_BAD_CLAIMS;
     enum jwt_result result = check(&claims, seen, policy, wall_ms);
-    if (result != JWT_OK)
+    if (!jwt_result_names_user(result))
         return result;
     memcpy(out->user, claims.subject.data, claims.subject.len);
     out->user_len = (uint8_t)claims.subject.len;
     out->scopes = jwt_claims_scopes(claims.scope);
     out->expires_at_wall_ms = milliseconds(claims.expires_at_seconds);
-    return JWT_OK;
+    return result;
 }

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reads the JSON in `text`, which is written to. Fills `out` on JWT_OK and leaves it alone
- * otherwise. */
+/* Reads the JSON in `text`, which is written to. Fills `out` if jwt_result_names_user() and leaves
+ * it alone otherwise. */
 enum jwt_result jwt_claims_check(char *text, size_t len, const struct jwt_policy *policy,
                                  int64_t wall_ms, struct identity *out);
 

@@ -77,9 +77,20 @@ static void leaves_the_identity_alone_on_failure(void **state)
     struct identity identity, before;
     memset(&identity, 0x5a, sizeof(identity));
     memcpy(&before, &identity, sizeof(before));
+    assert_int_equal(
+        check_with("{\"sub\":\"alice\",\"exp\":1,\"nbf\":1800000000}", &DEFAULTS, &identity),
+        JWT_NOT_YET_VALID);
+    assert_memory_equal(&identity, &before, sizeof(before));
+}
+
+static void says_whose_an_expired_token_was(void **state)
+{
+    (void)state;
+    struct identity identity;
     assert_int_equal(check_with("{\"sub\":\"alice\",\"exp\":1}", &DEFAULTS, &identity),
                      JWT_EXPIRED);
-    assert_memory_equal(&identity, &before, sizeof(before));
+    assert_true(slice_is(identity_user(&identity), "alice"));
+    assert_int_equal(identity.expires_at_wall_ms, 1000);
 }
 
 #define SUBJECT "\"sub\":\"a\""
@@ -208,6 +219,7 @@ int main(void)
         cmocka_unit_test(fills_the_identity),
         cmocka_unit_test(knows_only_whole_scopes),
         cmocka_unit_test(leaves_the_identity_alone_on_failure),
+        cmocka_unit_test(says_whose_an_expired_token_was),
         cmocka_unit_test(requires_a_subject),
         cmocka_unit_test(a_subject_is_bounded),
         cmocka_unit_test(requires_an_expiry_in_the_future),

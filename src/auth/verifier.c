@@ -82,7 +82,8 @@ bool verifier_run(struct verifier *verifier, const struct clock *clock)
             jwt_verify(verifier->keys, &verifier->policy,
                        (struct slice){verification->token, verification->token_len}, clock->wall_ms,
                        &identity);
-        verification->done(verification->arg, result, result == JWT_OK ? &identity : NULL);
+        verification->done(verification->arg, result,
+                           jwt_result_names_user(result) ? &identity : NULL);
         free_verification(verification);
     }
     return verifier->first != NULL;

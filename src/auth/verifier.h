@@ -36,8 +36,8 @@ void verifier_free(struct verifier *verifier);
 /* Rotation: takes a reference to other keys for all that comes after. */
 void verifier_use(struct verifier *verifier, struct key_set *keys);
 
-/* Copies the token; `done` runs in a later verifier_run(), exactly once. False: the queue is full or
- * memory is short, and `done` never runs. */
+/* Copies the token; `done` runs in a later verifier_run(), exactly once; it gets an identity if
+ * jwt_result_names_user(). False: the queue is full or memory is short, and `done` never runs. */
 bool verifier_submit(struct verifier *verifier, struct slice token,
                      void (*done)(void *arg, enum jwt_result result,
                                   const struct identity *identity),

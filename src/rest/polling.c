@@ -284,7 +284,8 @@ static void serve(struct exchange *exchange, struct polling *polling)
         get(polling, exchange);
 }
 
-/* A token was sent along: it must be of the session's own user. */
+/* A token was sent along: it must be of the session's own user. A client sends what it had for the handshake with
+ * each request: that may have expired, and the session been given a new one since. */
 static void verified(void *arg, enum jwt_result result, const struct identity *identity)
 {
     struct exchange *exchange = arg;
@@ -294,7 +295,7 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
         exchange_reply_empty(&exchange);
     else if (!polling)
         engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
-    else if (result != JWT_OK ||
+    else if (!jwt_result_names_user(result) ||
              !slice_equal(identity_user(identity), socketio_user(polling->session)))
         engine_refuse(&exchange, ENGINE_FORBIDDEN);
     else

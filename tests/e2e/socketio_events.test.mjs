@@ -12,6 +12,7 @@ import {
   eventually,
   metric,
   rest,
+  sleep,
 } from './support/client.mjs';
 import { askContact, befriend, expectRest, people } from './support/people.mjs';
 import { startServer } from './support/server.mjs';
@@ -353,6 +354,23 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
         await client.connected();
         assert.ok('server_time' in (await client.ask('heartbeat', {})));
       }
+    });
+
+    test('a token in each request may expire when the session has a new one', async () => {
+      const [ann] = people('ann');
+      const token = await server.token(ann, { ttlSeconds: 2 });
+      const expiredMs = Date.now() + 2500;
+      const clients = [
+        { query: { access_token: token } },
+        { extraHeaders: { authorization: `Bearer ${token}` } },
+      ].map((options) => openSocketIo(server, { transports, auth: {}, reconnection: false, ...options }));
+      await Promise.all(clients.map((client) => client.connected()));
+      const renewed = await devToken(server, ann);
+      for (const client of clients)
+        assert.equal((await client.ask('refresh_token', { token: renewed })).type, 'ok');
+      await sleep(expiredMs - Date.now());
+      for (const client of clients)
+        assert.ok('server_time' in (await client.ask('heartbeat', {})));
     });
 
     test('an expired token ends it, told why, and a new one before that does not', async () => {
