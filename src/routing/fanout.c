@@ -192,10 +192,13 @@ static void deliver(struct fanout_chat *chat, struct feed_item *item)
                        event->has_except ? &event->except : NULL, delivered, item);
 }
 
-/* An event of which no version is known is an old one: any members that are known will do. */
-static bool are_members_good_for(const struct fanout_chat *chat, const struct feed_event *event)
+/* An event of which no version is known may be newer than the members that are: those will do that were asked
+ * for after it came. */
+static bool are_members_good_for(const struct fanout_chat *chat, const struct feed_item *item)
 {
-    return chat->version && chat->version >= event->members_version;
+    if (item->event.members_version == 0)
+        return chat->version && item->owner == chat;
+    return chat->version >= item->event.members_version;
 }
 
 static void look(struct fanout_chat *chat);
@@ -204,7 +207,7 @@ static void pump(struct fanout_chat *chat)
 {
     while (!chat->looking && !list_empty(&chat->waiting)) {
         struct feed_item *item = first_item(&chat->waiting);
-        if (are_members_good_for(chat, &item->event))
+        if (are_members_good_for(chat, item))
             deliver(chat, item);
         else
             look(chat);
@@ -217,7 +220,7 @@ static void deliver_waiting(struct fanout_chat *chat)
 {
     while (!list_empty(&chat->waiting)) {
         struct feed_item *item = first_item(&chat->waiting);
-        if (are_members_good_for(chat, &item->event))
+        if (are_members_good_for(chat, item))
             deliver(chat, item);
         else if (item->owner == chat)
             try_again_or_skip(chat->fanout, item, 0);

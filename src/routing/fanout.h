@@ -4,8 +4,9 @@
  *   feed item → the chat's members → state store: which gateways → one publish per gateway → settled
  *
  * Members are kept per chat and are good for as long as the event's members_version does not pass
- * theirs, so that who was removed gets nothing and who was added misses nothing. Items of one chat wait
- * in order while its members are read; a chat that is slow to read holds up no other.
+ * theirs, so that who was removed gets nothing and who was added misses nothing; for an event without a version
+ * (replayed, or sent again) they are read anew. Items of one chat wait in order while its members are read; a
+ * chat that is slow to read holds up no other.
  *
  * Best effort: members that cannot be read are tried again after
  * initial_backoff, doubling up to max_backoff, max_attempts times in all; then the item is skipped and
