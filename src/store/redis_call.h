@@ -5,6 +5,8 @@
  *   calls:due            ZSET    ids by when something falls due; on a cluster calls:due:{<shard>}
  *   user:<user>:call     STRING  the call a user claims to be in
  *
+ * Times in a call's record are texts (base/time_text.h); one that has not come is not there.
+ *
  * A call and its index share a slot and change together, by one script (store/lua/calls.lua); there are
  * REDIS_CALL_SHARDS of them, so that no key of a cluster is hot. The two users' claims are elsewhere, and no
  * script covers all three. So:

@@ -1,9 +1,11 @@
 /* The Redis backend, on one server and on a cluster, against the suite that every backend must pass; and what
  * is its own. */
+#include "base/time_text.h"
 #include "conformance/call_store_suite.h"
 #include "store/redis_call.h"
 #include "support/redis_fleet.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -225,7 +227,7 @@ static void an_end_that_nobody_told_is_found(void **state)
     redis_fleet_ask(fleet, record,
                     REDIS_WORDS(SLICE("HSET"), record, SLICE("state"), SLICE("ended"),
                                 SLICE("reason"), SLICE("hangup"), SLICE("ended_at"),
-                                SLICE("1700000000000")));
+                                SLICE("2023-11-14T22:13:20.000Z")));
     redis_fleet_pass(fleet, RING_MS);
     call_store_reap(store, CALL_REAP_MAX, take_ended, &answers);
     await(fleet, &answers, 2);
@@ -293,6 +295,50 @@ static void a_record_that_is_no_call_counts_as_none(void **state)
     call_store_free(&store);
 }
 
+/* A time field as text, taken over as an earlier gateway wrote it: in milliseconds. */
+static void age_time(struct redis_fleet *fleet, struct slice record, const char *field,
+                     char text[TIME_TEXT_LEN + 1])
+{
+    int64_t ms;
+    char number[24];
+    const char *told =
+        redis_fleet_ask(fleet, record, REDIS_WORDS(SLICE("HGET"), record, slice_of(field)));
+    assert_true(time_text_parse(slice_of(told), &ms));
+    snprintf(text, TIME_TEXT_LEN + 1, "%s", told);
+    snprintf(number, sizeof(number), "%" PRId64, ms);
+    redis_fleet_ask(fleet, record,
+                    REDIS_WORDS(SLICE("HSET"), record, slice_of(field), slice_of(number)));
+}
+
+static void a_call_of_an_earlier_gateway_goes_on(void **state)
+{
+    static const char *const FIELDS[] = {"due_at", "caller_due_at", "started_at"};
+    struct redis_fleet *fleet = *state;
+    struct call_store *store = make(fleet, 0, &fleet->clock);
+    struct call_device alice = device_of("alice"), bob = device_of("bob");
+    struct answers answers = {0};
+    char name[REDIS_SERVER_REPLY_MAX], texts[3][TIME_TEXT_LEN + 1];
+    request(store, "c", "alice", "bob", &answers);
+    await(fleet, &answers, 1);
+    struct slice record = redis_fleet_find(fleet, "call:*", name);
+    for (size_t i = 0; i < 3; i++)
+        age_time(fleet, record, FIELDS[i], texts[i]);
+    call_store_attach(store, &alice, take, &answers);
+    await(fleet, &answers, 2);
+    assert_int_equal(answers.last, CALL_DONE);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(
+            redis_fleet_ask(fleet, record, REDIS_WORDS(SLICE("HGET"), record, slice_of(FIELDS[i]))),
+            texts[i]);
+    call_store_reap(store, CALL_REAP_MAX, take_ended, &answers);
+    await(fleet, &answers, 3);
+    assert_int_equal(answers.ended, 0);
+    call_store_answer(store, SLICE("c"), &bob, take, &answers);
+    await(fleet, &answers, 4);
+    assert_int_equal(answers.last, CALL_DONE);
+    call_store_free(&store);
+}
+
 /* After a call nothing is left of it but the record that is kept for a minute. */
 static void nothing_stays_behind(void **state)
 {
@@ -356,6 +402,7 @@ static int run(bool cluster)
         cmocka_unit_test_setup(an_end_that_nobody_told_is_found, set_up),
         cmocka_unit_test_setup(foreign_values_do_no_harm, set_up),
         cmocka_unit_test_setup(a_record_that_is_no_call_counts_as_none, set_up),
+        cmocka_unit_test_setup(a_call_of_an_earlier_gateway_goes_on, set_up),
         cmocka_unit_test_setup(nothing_stays_behind, set_up),
         cmocka_unit_test_setup(out_of_reach_is_unavailable, set_up),
     };

@@ -1,4 +1,5 @@
-/* The scripts in store/lua/ that keep typing, circles, calls and parked sessions, as terminated texts. */
+/* The scripts in store/lua/ that keep typing, circles, calls and parked sessions, those with times behind
+ * time.lua; as terminated texts. */
 #ifndef ROLLCALL_STORE_REDIS_LUA_H
 #define ROLLCALL_STORE_REDIS_LUA_H
 

@@ -152,13 +152,19 @@ void redis_state_find(struct state_store *store, const struct ulid *conn_id,
 
 /* ---- the past ---- */
 
+/* Earlier gateways wrote milliseconds; the past outlives them. */
+static bool read_time(struct slice text, int64_t *at_ms)
+{
+    return time_text_parse(text, at_ms) || resp_parse_integer(text, at_ms);
+}
+
 /* "<time> <version> <status> <cause>"; the cause is terminated in `texts`. */
 static bool read_history(struct slice line, struct buffer *texts, struct state_history *out)
 {
     struct slice at, version, status;
     struct slice cause =
         slice_split(slice_split(slice_split(line, ' ', &at), ' ', &version), ' ', &status);
-    if (!resp_parse_integer(at, &out->at_ms) || !resp_parse_integer(version, &out->version) ||
+    if (!read_time(at, &out->at_ms) || !resp_parse_integer(version, &out->version) ||
         !presence_status_parse(status, &out->status) || !cause.data)
         return false;
     size_t from = texts->len;

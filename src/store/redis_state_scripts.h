@@ -2,7 +2,8 @@
 #ifndef ROLLCALL_STORE_REDIS_STATE_SCRIPTS_H
 #define ROLLCALL_STORE_REDIS_STATE_SCRIPTS_H
 
-/* Of users, behind prelude.lua; those of the second list behind expiry.lua too. The third stand alone. */
+/* Of users, behind time.lua and prelude.lua; those of the second list behind expiry.lua too. The third stand
+ * alone. */
 #define REDIS_STATE_USER_SCRIPTS(X)                                                                \
     X(OPEN) X(CLOSE) X(IDLE) X(CALL) X(READ) X(ROUTES) X(RENEW) X(LEASES)
 #define REDIS_STATE_EXPIRY_SCRIPTS(X) X(EXPIRE) X(REAP)

@@ -168,7 +168,9 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
     async function ring(id, state = 'ringing') {
       const [record, index] = rest.call(id);
       const claim = 'C'.repeat(26);
-      await redis.command('HSET', record, 'id', id, 'claim', claim, 'state', state, 'caller', 'alice', 'callee', 'bob');
+      await redis.command(
+        'HSET', record, 'id', id, 'claim', claim, 'state', state, 'caller', 'alice', 'callee', 'bob', 'started_at', TIME,
+      );
       await redis.command('PEXPIRE', record, WINDOW_MS);
       await redis.command('ZADD', index, Date.now() + WINDOW_MS, id);
       for (const user of ['alice', 'bob'])
@@ -250,6 +252,9 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
       await redis.command('DEL', `last_seen:${tag('bob')}`);
       await ring('call-1', 'dreaming');
       await finds('well_formed', 'call-1', 'is no call');
+      await ring('call-1');
+      await redis.command('HSET', rest.call('call-1')[0], 'started_at', '1700000000000');
+      await finds('well_formed', 'call-1', 'started_at is no time');
     });
 
     test('names cannot steer the terminal', async () => {

@@ -193,6 +193,9 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       if (kind === 'standalone') assert.equal(record, 'call:the-call');
       assert.equal(await type(record), 'hash');
       assert.ok((await ttl(record)) > 0, 'a call does not stay for ever');
+      const times = async () => Object.entries(await hash(record)).filter(([field]) => field.endsWith('_at'));
+      for (const [field, time] of await times()) assert.match(time, TIME, field);
+      assert.deepEqual((await times()).map(([field]) => field).sort(), ['caller_due_at', 'due_at', 'started_at']);
       assert.ok(!(await crowd('presence:incall')).includes('call_A'), 'not while it rings');
       await callee.ask({ type: 'call_accept', call_id: 'the-call' });
       for (const user of ['call_A', 'call_B']) {
@@ -202,6 +205,9 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
         assert.deepEqual({ status, inCall }, { status: 'online', inCall: '1' });
       }
       await caller.ask({ type: 'call_end', call_id: 'the-call' });
+      for (const [field, time] of await times()) assert.match(time, TIME, field);
+      const { started_at: started, answered_at: answered, ended_at: ended } = await hash(record);
+      assert.deepEqual([started, answered, ended].sort(), [started, answered, ended], 'in this order');
       for (const user of ['call_A', 'call_B'])
         await eventually(async () => !(await crowd('presence:incall')).includes(user), `${user} is out of the call`);
     });

@@ -36,13 +36,18 @@ async function command(...args) {
   return JSON.parse(stdout);
 }
 
-const PRELUDES = { expire: ['prelude', 'expiry'], reap: ['prelude', 'expiry'] };
+const USERS = ['time', 'prelude'];
+const PRELUDES = { expire: [...USERS, 'expiry'], reap: [...USERS, 'expiry'] };
+
+async function textOf(...files) {
+  const texts = await Promise.all(files.map((file) => readFile(join(SCRIPTS, `${file}.lua`), 'utf8')));
+  return texts.join('');
+}
 
 /** Runs a script with its own arguments; what it answers. */
 async function run(name, key, args = [], { grace = 0 } = {}) {
-  const files = [...(PRELUDES[name] ?? ['prelude']), name];
-  const texts = await Promise.all(files.map((file) => readFile(join(SCRIPTS, `${file}.lua`), 'utf8')));
-  return command('EVAL', texts.join(''), 1, key, WINDOW_MS, grace, 0, ...args);
+  const script = await textOf(...(PRELUDES[name] ?? USERS), name);
+  return command('EVAL', script, 1, key, WINDOW_MS, grace, 0, ...args);
 }
 
 const readTransition = ([changed, status, inCall, lastSeen, version, at, lingers, mended]) => ({
@@ -75,6 +80,20 @@ after(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 beforeEach(() => command('FLUSHALL'));
+
+test('times are texts, written and read as everywhere else', async () => {
+  const script = `${await textOf('time')}
+    local answers = {}
+    for at, word in ipairs(ARGV) do answers[at] = {time_text(time_ms(word)), string.format('%.0f', time_ms(word))} end
+    return answers`;
+  const days = ['1970-01-01', '1999-12-31', '2000-02-29', '2000-03-01', '2026-01-31', '2028-02-29', '2100-02-28', '9999-12-31'];
+  const times = days.flatMap((day) => [`${day}T00:00:00.000Z`, `${day}T23:59:59.999Z`]);
+  const expected = times.map((time) => [time, String(Date.parse(time))]);
+  assert.deepEqual(await command('EVAL', script, 0, ...times), expected);
+  assert.deepEqual(await command('EVAL', script, 0, ...times.map(Date.parse)), expected, 'as earlier gateways wrote them');
+  const none = ['', 'soon', '-1', 'nan', 'inf', '1e400', '253402300800000', '0000-01-01T00:00:00.000Z'];
+  for (const [, ms] of await command('EVAL', script, 0, ...none)) assert.equal(ms, '0');
+});
 
 test('first lease online, last one offline with last_seen, nothing in between', async () => {
   const first = await open('A', 'c1', 'gw-1');

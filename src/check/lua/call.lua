@@ -10,6 +10,10 @@ if not id or not claim or LIVES[state or ''] == nil or shard .. id ~= name then
   found('well_formed', key .. ' is no call')
   return answer
 end
+for _, field in ipairs({'due_at', 'caller_due_at', 'callee_due_at', 'started_at', 'answered_at'}) do
+  local time = redis.call('HGET', key, field)
+  if time and not string.match(time, TIME) then found('well_formed', key .. ': ' .. field .. ' is no time') end
+end
 local index = 'calls:due' .. (cluster and ':' .. string.sub(shard, 1, -2) or '')
 if not is(index, 'zset') or not redis.call('ZSCORE', index, id) then
   found('calls_end', index .. ' lacks ' .. id .. ', so that nobody would end it')

@@ -44,7 +44,7 @@ if is(presence, 'hash') then
   if status ~= 'online' and status ~= 'away' and status ~= 'offline' then
     found('well_formed', presence .. ' has the status ' .. status)
   end
-  for field, time in pairs({last_seen = record[3], updated_at = record[5]}) do
+  for field, time in pairs({last_seen = record[3], linger_until = lingers, updated_at = record[5]}) do
     if time and not string.match(time, TIME) then found('well_formed', presence .. ': ' .. field .. ' is no time') end
   end
   if status ~= 'offline' and record[3] then

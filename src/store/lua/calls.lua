@@ -18,18 +18,14 @@ local TOLD_MS = 5000
 local KEPT_MS = 60000
 local EXTRA_MS = 60000 -- a record outlives what is due about it by so much, for the reaper to find it
 
-local now = tonumber(ARGV[2])
-if not now then
-  local clock = redis.call('TIME')
-  now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-end
+local now = time_now(ARGV[2])
 
 local TEXTS = {'id', 'claim', 'state', 'reason', 'caller', 'caller_device', 'caller_conn', 'caller_held',
   'callee', 'callee_device', 'callee_conn', 'callee_held'}
-local NUMBERS = {'due_at', 'caller_due_at', 'callee_due_at', 'started_at', 'answered_at', 'ended_at'}
+local TIMES = {'due_at', 'caller_due_at', 'callee_due_at', 'started_at', 'answered_at', 'ended_at'}
 local STATES = {preparing = true, ringing = true, accepted = true, ended = true}
 
--- NULL for what is not there, is no call, or ended long ago.
+-- Times in ms, 0 for those that have not come; nil for what is not there, is no call, or ended long ago.
 local function load(key)
   local flat = redis.pcall('HGETALL', key)
   if flat.err then return nil end
@@ -37,7 +33,7 @@ local function load(key)
   for i = 1, #flat, 2 do call[flat[i]] = flat[i + 1] end
   if not STATES[call.state or ''] then return nil end
   for _, name in ipairs(TEXTS) do call[name] = call[name] or '' end
-  for _, name in ipairs(NUMBERS) do call[name] = tonumber(call[name] or '') or 0 end
+  for _, name in ipairs(TIMES) do call[name] = time_ms(call[name]) end
   if call.state == 'ended' and call.ended_at + KEPT_MS <= now then return nil end
   return call
 end
@@ -55,9 +51,11 @@ local function save(key, call)
     flat[#flat + 1] = name
     flat[#flat + 1] = call[name]
   end
-  for _, name in ipairs(NUMBERS) do
-    flat[#flat + 1] = name
-    flat[#flat + 1] = string.format('%.0f', call[name])
+  for _, name in ipairs(TIMES) do
+    if call[name] > 0 then
+      flat[#flat + 1] = name
+      flat[#flat + 1] = time_text(call[name])
+    end
   end
   redis.call('HSET', key, unpack(flat))
   local due = due_at(call)

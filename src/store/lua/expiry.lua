@@ -4,7 +4,7 @@
 local function expire(conn, due)
   if conn == '' then
     local record = redis.call('HMGET', user_presence, 'linger_until', 'left_at', 'version')
-    local until_ms = number(record[1])
+    local until_ms = time_ms(record[1])
     if until_ms == 0 or redis.call('SCARD', user_connections) > 0 then return nil, nil end
     if until_ms > now then return nil, until_ms - now end
     return leave(number(record[3]), time_of(record[2]) or time_text(due - grace), 'grace over')

@@ -1,4 +1,5 @@
--- Stands before every script of the state store that is about users. One call is one atomic step.
+-- Stands, with time.lua before it, before every script of the state store that is about users. One call is one
+-- atomic step.
 --
 -- ARGV: lease window in ms, offline grace in ms, '1' on a cluster; then the script's own. A user stands in
 -- them as in keys: on a cluster in braces. KEYS[1] is a key of the (first) user, or the index.
@@ -15,8 +16,7 @@ local INDEX, ONLINE, IN_CALL = 'presence:v_heartbeat', 'presence:online', 'prese
 local STATUS = {online = 'online', away = 'away', offline = 'offline'}
 local mended = 0
 
-local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local now = time_now('')
 
 local user, user_connections, user_servers, user_presence, last_seen, history
 local function choose(name)
@@ -49,28 +49,6 @@ local function mend_user()
     mend(ONLINE, 'set')
     mend(IN_CALL, 'set')
   end
-end
-
--- RFC 3339 in UTC with milliseconds (days to civil date as in Howard Hinnant's paper).
-local function time_text(ms)
-  local days = math.floor(ms / 86400000)
-  local rest = ms - days * 86400000
-  local z = days + 719468
-  local era = math.floor(z / 146097)
-  local doe = z - era * 146097
-  local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
-  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
-  local mp = math.floor((5 * doy + 2) / 153)
-  local day = doy - math.floor((153 * mp + 2) / 5) + 1
-  local month = mp < 10 and mp + 3 or mp - 9
-  local year = yoe + era * 400 + (month <= 2 and 1 or 0)
-  return string.format('%04d-%02d-%02dT%02d:%02d:%02d.%03dZ', year, month, day,
-    math.floor(rest / 3600000), math.floor(rest / 60000) % 60, math.floor(rest / 1000) % 60, rest % 1000)
-end
-
--- The text if it is such a time, else nil. Texts of this form sort as the times do.
-local function time_of(text)
-  return text and string.match(text, '^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d%.%d%d%dZ$')
 end
 
 local function later(one, other)
@@ -139,7 +117,7 @@ local function survey()
 end
 
 local function remember(status, version, cause)
-  redis.call('LPUSH', history, string.format('%.0f %.0f %s %s', now, version, status, cause))
+  redis.call('LPUSH', history, string.format('%s %.0f %s %s', time_text(now), version, status, cause))
   redis.call('LTRIM', history, 0, HISTORY_MAX - 1)
   redis.call('PEXPIRE', history, HISTORY_TTL)
 end
@@ -167,7 +145,7 @@ local function linger(before, in_call, version, seen, until_ms)
     if not cluster then redis.call('ZADD', INDEX, until_ms, ':' .. user) end
   end
   redis.call('HSET', user_presence, 'status', before, 'version', string.format('%.0f', version), 'device_count', 0,
-    'left_at', seen, 'linger_until', string.format('%.0f', until_ms))
+    'left_at', seen, 'linger_until', time_text(until_ms))
   redis.call('PEXPIRE', user_presence, until_ms - now + window + RECORD_EXTRA)
   return answer(false, before, in_call, '', version, math.max(until_ms - now, 1))
 end
@@ -183,7 +161,7 @@ local function settle(live, idle, seen, cause, assumed)
   if live == 0 then
     if before == 'offline' then return unchanged() end
     seen = seen or time_text(now)
-    if grace > 0 then return linger(before, in_call, version, seen, number(record[5])) end
+    if grace > 0 then return linger(before, in_call, version, seen, time_ms(record[5])) end
     return leave(version, seen, cause)
   end
   local status = idle == live and 'away' or 'online'

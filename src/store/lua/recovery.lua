@@ -12,11 +12,7 @@ local EVENTS_MAX, BYTES_MAX, SESSIONS_MAX, TOPICS_MAX = 100, 65536, 16, 64 -- re
 local HEAD = 32
 local MISSED, NO_ID = 'ffffffffffffffff', '0000000000000000'
 
-local now = tonumber(ARGV[2])
-if not now then
-  local clock = redis.call('TIME')
-  now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-end
+local now = time_now(ARGV[2])
 
 local function keys_of(pid)
   return 'recovery:' .. user .. ':' .. pid, 'recovery_events:' .. user .. ':' .. pid
@@ -59,7 +55,7 @@ function operations.park(window, pid, sid, floor, ceiling, topic_count, ...)
   local record, events = keys_of(pid)
   redis.call('UNLINK', record, events)
   redis.call('HSET', record, 'sid', sid, 'floor', floor, 'ceiling', ceiling, 'bytes', 0,
-    'parked_at', string.format('%.0f', now), 'topics', cmsgpack.pack(topics))
+    'parked_at', time_text(now), 'topics', cmsgpack.pack(topics))
   redis.call('ZADD', sessions, now + window, pid)
   for at = topic_count + 1, #rest do keep(pid, rest[at]) end
   for _, key in ipairs({sessions, record, events}) do redis.call('PEXPIRE', key, window) end
@@ -94,7 +90,7 @@ function operations.take(pid, offset, calm)
   local kept, given = redis.call('LRANGE', events, 0, -1), {}
   redis.call('UNLINK', record, events)
   if not told[1] or told[2] > offset then return false end
-  if calm ~= '' and now - told[4] > tonumber(calm) then return false end
+  if calm ~= '' and now - time_ms(told[4]) > tonumber(calm) then return false end
   for _, event in ipairs(kept) do
     if string.sub(event, 1, 16) > offset then given[#given + 1] = event end
   end

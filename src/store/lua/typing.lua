@@ -11,11 +11,7 @@ local DEVICES_MAX = 4
 local SWEEP = 8    -- fields that an update looks at, to remove what is over
 local SAMPLE = 64  -- fields that a reading looks at, at least
 
-local now = tonumber(ARGV[2])
-if not now then
-  local clock = redis.call('TIME')
-  now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-end
+local now = time_now(ARGV[2])
 
 -- A key that is no hash is not ours: it goes, so that the chat is not silent for ever.
 if redis.call('TYPE', chat).ok ~= 'hash' then redis.call('DEL', chat) end
