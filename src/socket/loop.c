@@ -55,6 +55,9 @@ bool loop_add_level(struct loop *loop, struct loop_source *source)
 void loop_remove(struct loop *loop, struct loop_source *source)
 {
     control(loop, EPOLL_CTL_DEL, source, 0);
+    for (size_t i = 0; i < loop->untold_count; i++)
+        if (loop->untold[i].data.ptr == source)
+            loop->untold[i].data.ptr = NULL;
 }
 
 void loop_defer(struct loop *loop, struct loop_task *task)
@@ -100,16 +103,26 @@ int64_t loop_turn_us(const struct loop *loop)
     return clock_microseconds() - loop->turn_started_us;
 }
 
+static void tell_sources(struct loop *loop)
+{
+    while (loop->untold_count > 0) {
+        const struct epoll_event *event = loop->untold++;
+        struct loop_source *source = event->data.ptr;
+        loop->untold_count--;
+        if (source) /* else it was removed meanwhile */
+            source->ready(source, event->events);
+    }
+}
+
 void loop_turn(struct loop *loop, int wait_ms)
 {
     struct epoll_event events[LOOP_EVENTS_MAX];
     int count = epoll_wait(loop->epoll_fd, events, LOOP_EVENTS_MAX, wait_limit(loop, wait_ms));
     loop->advance(&loop->clock);
     loop->turn_started_us = clock_microseconds();
-    for (int i = 0; i < count; i++) {
-        struct loop_source *source = events[i].data.ptr;
-        source->ready(source, events[i].events);
-    }
+    loop->untold = events;
+    loop->untold_count = count > 0 ? (size_t)count : 0;
+    tell_sources(loop);
     wheel_advance(&loop->wheel, loop->clock.now_ms, LOOP_TIMERS_MAX);
     run_tasks(loop);
 }

@@ -29,6 +29,8 @@ enum {
     LOOP_READ_BYTES = 64 * 1024,
 };
 
+struct epoll_event;
+
 struct loop_source {
     int fd;
     void (*ready)(struct loop_source *source, uint32_t events);
@@ -45,6 +47,8 @@ struct loop {
     struct clock clock;                   /* as of this turn */
     void (*advance)(struct clock *clock); /* the system's, unless a test has its own time */
     int64_t turn_started_us;
+    struct epoll_event *untold; /* events of this turn whose sources have not got them yet */
+    size_t untold_count;
     struct wheel wheel;
     struct loop_task *tasks;
     struct loop_task **tasks_end;
@@ -64,6 +68,8 @@ bool loop_rebind(struct loop *loop, struct loop_source *source);
 
 /* Level-triggered, reading only: for listeners and event descriptors. */
 bool loop_add_level(struct loop *loop, struct loop_source *source);
+
+/* Its `ready` is not called any more, not in this turn either: its memory may go. */
 void loop_remove(struct loop *loop, struct loop_source *source);
 
 /* Runs the task once at the end of this turn (of the next one when called from a task). */

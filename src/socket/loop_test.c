@@ -125,6 +125,33 @@ static void level_sources_are_told_again(void **state)
     assert_int_equal(turn(fixture), 0);
 }
 
+/* Two that remove each other: whichever is told first, the other is not. */
+struct rival {
+    struct probe probe;
+    struct rival *other;
+};
+
+static void remove_other(struct loop_source *source, uint32_t events)
+{
+    struct rival *rival = CONTAINER_OF(source, struct rival, probe.source);
+    ready(source, events);
+    loop_remove(rival->probe.loop, &rival->other->probe.source);
+}
+
+static void a_source_removed_in_its_turn_is_told_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rival rivals[2];
+    for (size_t i = 0; i < 2; i++) {
+        rivals[i] = (struct rival){.probe = fixture->probe, .other = &rivals[1 - i]};
+        rivals[i].probe.source =
+            (struct loop_source){.fd = fixture->pair[i], .ready = remove_other};
+        assert_true(loop_add(&fixture->loop, &rivals[i].probe.source)); /* both can be written to */
+    }
+    loop_turn(&fixture->loop, 0);
+    assert_int_equal(rivals[0].probe.calls + rivals[1].probe.calls, 1);
+}
+
 static void events_go_to_the_source_that_was_bound_last(void **state)
 {
     struct fixture *fixture = *state;
@@ -257,6 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         with_fixture(sources_are_told_of_edges),
         with_fixture(level_sources_are_told_again),
+        with_fixture(a_source_removed_in_its_turn_is_told_nothing),
         with_fixture(events_go_to_the_source_that_was_bound_last),
         with_fixture(a_descriptor_that_cannot_be_watched_is_refused),
         with_fixture(tasks_run_once_at_the_end_of_the_turn),
