@@ -232,7 +232,7 @@ static bool has_one_open(const struct endpoint *endpoint, const struct circle_li
 
 /* Sets the view; true when the endpoint must be told: it lost what it saw, or sees what it did not. A
  * subscription without a view gets it from the look or the review that is under way. */
-static bool expose(const struct router *router, struct endpoint *endpoint, const struct push *push)
+static bool expose(struct presence_plane *plane, struct endpoint *endpoint, const struct push *push)
 {
     struct subscription *held = held_by(endpoint, push->change.presence.user_id);
     if (held && held->view == SUBSCRIPTION_UNDECIDED)
@@ -241,9 +241,9 @@ static bool expose(const struct router *router, struct endpoint *endpoint, const
         held ? held->view != push->view : push->contacts || has_one_open(endpoint, &push->chats);
     if (held)
         held->view = (uint8_t)push->view;
-    if (held && push->view != PRIVACY_HIDDEN)
-        held->version = push->change.presence.version;
-    return told && note(router, endpoint, &push->change);
+    if (told)
+        subscription_told(plane, endpoint, &push->change.presence, 1);
+    return told && note(plane->router, endpoint, &push->change);
 }
 
 static void tell_roads(struct road *road, struct endpoint *endpoint, const struct push *push)
@@ -253,15 +253,17 @@ static void tell_roads(struct road *road, struct endpoint *endpoint, const struc
         road_room(road, endpoint);
 }
 
-static size_t deliver_to(struct router *router, struct slice user_id, const struct push *push,
-                         struct broadcast *broadcast, uint64_t key, struct road *road)
+static size_t deliver_to(struct presence_plane *plane, struct slice user_id,
+                         const struct push *push, struct broadcast *broadcast, uint64_t key,
+                         struct road *road)
 {
+    struct router *router = plane->router;
     struct route *route = router_find(router, user_id);
     size_t delivered = 0;
     struct list *at = route ? route->endpoints.next : NULL;
     for (; at && at != &route->endpoints; at = at->next) {
         struct endpoint *endpoint = CONTAINER_OF(at, struct endpoint, of_route);
-        bool told = push->exposes ? expose(router, endpoint, push)
+        bool told = push->exposes ? expose(plane, endpoint, push)
                                   : push_is_news(router, endpoint, &push->change);
         if (told || !push->exposes)
             tell_roads(road, endpoint, push);
@@ -299,7 +301,7 @@ static void open_parcel(struct presence_plane *plane, const struct parcel *parce
     json_init(&json, (char *)parcel->users.data, parcel->users.len);
     json_array(&json);
     while (json_element(&json) && json_string(&json, &user))
-        delivered += deliver_to(plane->router, user, push, &broadcast, key, &road);
+        delivered += deliver_to(plane, user, push, &broadcast, key, &road);
     broadcast_end(&broadcast);
     road_end(&road);
     metrics_add(plane->metrics, METRIC_FRIENDS_TOLD, (int64_t)delivered);

@@ -1,0 +1,114 @@
+/* Sight lost and gained between two users: what a subscriber hears when stores fail, answers cross each other
+ * and changes are repeated. Carol watches bob, who shows himself to everybody. */
+#include "presence/exposure.h"
+
+#include "presence/presence_plane.h"
+#include "presence/push.h"
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static struct world world;
+static struct client alice, bob, carol;
+
+static int open_world(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_DEFAULTS);
+    client_connect_three(&world, &alice, &bob, &carol);
+    client_send(&carol, "{\"type\":\"subscribe_presence\",\"id\":1,\"user_ids\":[\"bob\"]}");
+    client_expect(&carol, "presence_snapshot");
+    return 0;
+}
+
+static int close_world(void **unused)
+{
+    (void)unused;
+    client_end_world(&world, CLIENTS(&alice, &bob, &carol));
+    return 0;
+}
+
+static void expect_change(struct client *client, const char *user, const char *status)
+{
+    client_expect_with(client, "presence_changed", "\"user_id\":\"%s\",\"status\":\"%s\"", user,
+                       status);
+}
+
+static void note_done(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static void settle_until(const bool *done)
+{
+    for (int i = 0; i < 5 && !*done; i++)
+        world_settle(&world);
+    assert_true(*done);
+}
+
+static void expose(enum exposure_cause cause)
+{
+    bool done = false;
+    exposure_of_relation(world.presence, cause, SLICE("bob"), SLICE("carol"), false, note_done,
+                         &done);
+    settle_until(&done);
+}
+
+static void block(void)
+{
+    fake_ledger_block(&world.ledger, "bob", "carol");
+    expose(EXPOSURE_BLOCKED);
+}
+
+static void unblock(void)
+{
+    world.ledger.block_count = 0;
+    expose(EXPOSURE_UNBLOCKED);
+}
+
+static void who_sees_again_knows_what_they_are_told(void **unused)
+{
+    (void)unused;
+    client_set_away(&bob, true);
+    expect_change(&carol, "bob", "away");
+    block();
+    expect_change(&carol, "bob", "unknown");
+    client_set_away(&bob, false);
+    unblock();
+    expect_change(&carol, "bob", "online");
+    client_set_away(&bob, true); /* as when she last saw him, but not what she knows */
+    expect_change(&carol, "bob", "away");
+}
+
+/* The state was read when a change had happened whose event is still on its way. */
+static void a_repetition_swallows_no_change(void **unused)
+{
+    (void)unused;
+    static const char PRESENCE[] =
+        "{\"type\":\"presence_changed\",\"user_id\":\"bob\",\"status\":\"away\",\"in_call\":false,"
+        "\"last_seen\":null,\"version\":9000000000000000,"
+        "\"timestamp\":\"2026-01-01T00:00:00.000Z\"}";
+    char push[512];
+    snprintf(push, sizeof(push),
+             "{\"presence\":%s,\"view\":%d,\"contacts\":false,\"users\":[\"carol\"]}", PRESENCE,
+             PRIVACY_EVERYTHING);
+    push_received(world.presence, slice_of(push));
+    client_expect_nothing(&carol);
+    presence_received(world.presence, SLICE("presence:bob"), slice_of(PRESENCE));
+    expect_change(&carol, "bob", "away");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        TEST(who_sees_again_knows_what_they_are_told),
+        TEST(a_repetition_swallows_no_change),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
