@@ -79,12 +79,29 @@ static void send_pass(struct relation *relation, bool shown_to_strangers)
     next_pass(relation);
 }
 
+/* It is not known what the viewer may see. The review that this asks for sees to it that, until it is, they see
+ * nothing. */
+static void leave_to_review(struct relation *relation)
+{
+    presence_publish_privacy(relation->plane, target_of(relation));
+    next_pass(relation);
+}
+
+/* What the look decides is newer than what made us look. */
+static void decided_anew(void *arg, const struct slice *users,
+                         const struct privacy_decision *decisions, size_t count)
+{
+    (void)users, (void)count;
+    struct relation *relation = arg;
+    relation->push.view = decisions[0].view;
+}
+
 /* The state is read after the decision, as in every look. */
 static void looked(void *arg, bool ok, const struct presence *presences, size_t count)
 {
     struct relation *relation = arg;
     if (!ok || count != 1) {
-        next_pass(relation);
+        leave_to_review(relation);
         return;
     }
     relation->push.change.presence = presences[0];
@@ -98,7 +115,7 @@ static void decided(void *arg, const struct ledger_profiles_outcome *outcome)
 {
     struct relation *relation = arg;
     if (outcome->status != LEDGER_OK) {
-        next_pass(relation);
+        leave_to_review(relation);
         return;
     }
     const struct ledger_profile *profile = &outcome->profiles[0];
@@ -107,8 +124,9 @@ static void decided(void *arg, const struct ledger_profiles_outcome *outcome)
     relation->push = (struct push){.exposes = true, .view = decision.view};
     if (decision.view != PRIVACY_HIDDEN) {
         relation->push.contacts = relation->cause == EXPOSURE_CONTACT_MADE;
-        presence_look(relation->plane, viewer_of(relation), &target, 1,
-                      &(struct look_handler){.done = looked, .arg = relation});
+        presence_look(
+            relation->plane, viewer_of(relation), &target, 1,
+            &(struct look_handler){.decided = decided_anew, .done = looked, .arg = relation});
         return;
     }
     relation->push.contacts =
@@ -131,6 +149,8 @@ void exposure_of_relation(struct presence_plane *plane, enum exposure_cause caus
     audience_drop(plane, peer_id);
     struct relation *relation = malloc(sizeof(*relation) + user_id.len + peer_id.len);
     if (!relation) {
+        presence_publish_privacy(plane, user_id);
+        presence_publish_privacy(plane, peer_id);
         done(arg);
         return;
     }

@@ -34,7 +34,7 @@ enum exposure_cause {
 };
 
 /* `done` runs once, when all that must be told is on its way, or cannot be told because a store does not
- * answer; who looks will see it then. */
+ * answer. Subscribers then see nothing until it does (review.h); who looks will see it. */
 void exposure_of_relation(struct presence_plane *plane, enum exposure_cause cause,
                           struct slice user_id, struct slice peer_id, bool were_contacts,
                           void (*done)(void *arg), void *arg);

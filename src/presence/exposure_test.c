@@ -70,6 +70,38 @@ static void unblock(void)
     expose(EXPOSURE_UNBLOCKED);
 }
 
+static void a_block_hides_also_where_the_ledger_cannot_say_so_at_once(void **unused)
+{
+    (void)unused;
+    world.ledger.failing = LEDGER_BUSY;
+    block();
+    client_set_away(&bob, true);
+    client_expect_nothing(&carol);
+    world.ledger.failing = LEDGER_OK;
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    expect_change(&carol, "bob", "unknown");
+    client_set_away(&bob, false);
+    client_expect_nothing(&carol);
+}
+
+/* Carol asks for something that needs her sight decided; bob blocks her before it is. */
+static void what_was_decided_before_a_block_does_not_undo_it(void **unused)
+{
+    (void)unused;
+    bool done = false;
+    world.ledger.holding = true;
+    exposure_of_relation(world.presence, EXPOSURE_REPEATED, SLICE("bob"), SLICE("carol"), false,
+                         note_done, &done);
+    world_settle(&world);
+    world.ledger.holding = false;
+    block();
+    expect_change(&carol, "bob", "unknown");
+    fake_ledger_release_all(&world.ledger);
+    settle_until(&done);
+    client_set_away(&bob, true);
+    client_expect_nothing(&carol);
+}
+
 static void who_sees_again_knows_what_they_are_told(void **unused)
 {
     (void)unused;
@@ -106,6 +138,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
+        TEST(a_block_hides_also_where_the_ledger_cannot_say_so_at_once),
+        TEST(what_was_decided_before_a_block_does_not_undo_it),
         TEST(who_sees_again_knows_what_they_are_told),
         TEST(a_repetition_swallows_no_change),
     };
