@@ -75,12 +75,13 @@ static bool is_behind(const struct look *look, size_t index, const struct presen
 }
 
 /* One user as the viewer may see them: as the store says or, where it cannot tell, as was last known, and said to
- * be stale. */
+ * be stale. Of one who is hidden it is not told whether they were known. */
 static struct presence see(struct look *look, size_t index, const struct presence *state)
 {
     struct last_known *last_known = look->plane->last_known;
     struct presence last;
     struct presence seen;
+    bool stale = !state || look->undecided[index];
     if (state)
         last_known_note(last_known, state);
     if (last_known_find(last_known, look->users[index], &last) &&
@@ -89,10 +90,11 @@ static struct presence see(struct look *look, size_t index, const struct presenc
     if (state && !look->undecided[index]) {
         struct presence merged = merge(state, &look->known[index]);
         seen = privacy_apply(&merged, look->decisions[index]);
+        stale |= state == &last && look->decisions[index].view != PRIVACY_HIDDEN;
     } else {
         seen = presence_hidden(look->users[index], look->decisions[index].reason);
     }
-    seen.stale = !state || state == &last || look->undecided[index];
+    seen.stale = stale;
     return seen;
 }
 

@@ -204,6 +204,29 @@ static void what_was_last_known_is_told_as_stale(void **unused)
     close_world();
 }
 
+/* A store that has come back without its memory: that somebody was known before is not for everybody. */
+static void who_shows_nobody_looks_the_same_whether_known_or_not(void **unused)
+{
+    (void)unused;
+    open_with(WORLD_DEFAULTS);
+    world.presence->last_known = last_known_make(1);
+    last_known_note(world.presence->last_known, &(struct presence){.user_id = SLICE("bob"),
+                                                                   .status = PRESENCE_ONLINE,
+                                                                   .last_seen_ms = TIME_NONE,
+                                                                   .version = INT64_MAX});
+    resync_gap(world.presence, SLICE_NONE);
+    client_send(&alice, "{\"type\":\"query_presence\",\"user_ids\":[\"bob\"]}");
+    client_expect(&alice, "presence_snapshot");
+    assert_true(client_has(&alice, "\"status\":\"online\""));
+    assert_true(client_has(&alice, "\"stale\":true"));
+    fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
+    client_send(&alice, "{\"type\":\"query_presence\",\"user_ids\":[\"bob\"]}");
+    client_expect(&alice, "presence_snapshot");
+    assert_true(client_has(&alice, "\"status\":\"unknown\""));
+    assert_false(client_has(&alice, "stale"));
+    close_world();
+}
+
 static void presence_is_stale_and_nobody_new_taken_while_the_store_is_out_of_reach(void **unused)
 {
     (void)unused;
@@ -239,6 +262,7 @@ int main(void)
         cmocka_unit_test(renewals_are_sent_in_batches_however_many_there_are),
         cmocka_unit_test(what_is_no_event_on_the_bus_is_ignored),
         cmocka_unit_test(what_was_last_known_is_told_as_stale),
+        cmocka_unit_test(who_shows_nobody_looks_the_same_whether_known_or_not),
         cmocka_unit_test(presence_is_stale_and_nobody_new_taken_while_the_store_is_out_of_reach),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
