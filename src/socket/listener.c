@@ -15,6 +15,12 @@
 /* A peer that vanished without a word is found out by the kernel as well. */
 enum { KEEPALIVE_IDLE_S = 60, KEEPALIVE_INTERVAL_S = 15, KEEPALIVE_PROBES = 4 };
 
+static void rest(struct listener *listener)
+{
+    loop_set_timer(listener->loop, &listener->rest,
+                   listener->loop->clock.now_ms + LISTENER_REST_MS);
+}
+
 static bool accept_one(struct listener *listener)
 {
     int fd = accept4(listener->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -25,8 +31,7 @@ static bool accept_one(struct listener *listener)
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         log_warn("accept_paused", "error=%s", log_quote(slice_of(strerror(errno))));
         loop_remove(listener->loop, &listener->source);
-        loop_set_timer(listener->loop, &listener->rest,
-                       listener->loop->clock.now_ms + LISTENER_REST_MS);
+        rest(listener);
     }
     return errno == EINTR || errno == ECONNABORTED;
 }
@@ -43,7 +48,8 @@ static void ready(struct loop_source *source, uint32_t events)
 static void rested(struct wheel_timer *timer)
 {
     struct listener *listener = CONTAINER_OF(timer, struct listener, rest);
-    loop_add_level(listener->loop, &listener->source);
+    if (!loop_add_level(listener->loop, &listener->source))
+        rest(listener);
 }
 
 static void set_option(int fd, int level, int name, int value)

@@ -158,14 +158,18 @@ static void welcome(struct passage *passage, int fd)
         see_off(guest);
 }
 
+static void rest(struct passage *passage)
+{
+    loop_set_timer(passage->loop, &passage->rest, passage->loop->clock.now_ms + PASSAGE_REST_MS);
+}
+
 /* Whether another may wait. Without descriptors it rests instead of spinning. */
 static bool accept_one(struct passage *passage)
 {
     int fd = accept4(passage->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0 && errno != EAGAIN && errno != EINTR) {
         loop_remove(passage->loop, &passage->source);
-        loop_set_timer(passage->loop, &passage->rest,
-                       passage->loop->clock.now_ms + PASSAGE_REST_MS);
+        rest(passage);
     }
     if (fd < 0)
         return false;
@@ -188,7 +192,8 @@ static void ready(struct loop_source *source, uint32_t events)
 static void rested(struct wheel_timer *timer)
 {
     struct passage *passage = CONTAINER_OF(timer, struct passage, rest);
-    loop_add_level(passage->loop, &passage->source);
+    if (!loop_add_level(passage->loop, &passage->source))
+        rest(passage);
 }
 
 bool passage_open(struct passage *passage, struct loop *loop, struct slice name,
