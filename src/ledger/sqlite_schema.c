@@ -41,7 +41,6 @@ static const char PEOPLE[] =
     "  since_ms INTEGER NOT NULL,"
     "  PRIMARY KEY (user_id, blocked_id)"
     ") STRICT, WITHOUT ROWID;"
-    "CREATE INDEX blocks_reverse ON blocks (blocked_id, user_id);"
 
     "CREATE TABLE chats ("
     "  chat_id TEXT NOT NULL PRIMARY KEY,"
