@@ -37,8 +37,8 @@ static void open_use(struct mail *mail, void *owner)
     struct gateway *gateway = owner;
     verifier_use(&gateway->verifier, order->keys);
     if (order->tls) {
-        tls_context_drop(&gateway->rest.tls);
-        gateway->rest.tls = order->tls;
+        tls_context_drop(&gateway->rest.door.tls);
+        gateway->rest.door.tls = order->tls;
     }
     free(order);
 }
@@ -199,7 +199,7 @@ void gateway_close_session(void *arg, struct slice user_id, const struct ulid *c
 
 static void accepted(void *arg, int fd)
 {
-    http_session_accept(arg, fd);
+    http_door_accept(arg, fd);
 }
 
 /* Polling clients need it where several processes share the port; a server can do without. */
@@ -220,8 +220,8 @@ bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_E
         .unsent_bytes_max = config->socket_unsent_bytes_max,
     };
     open_passage(gateway);
-    return listener_open(&gateway->listener, &gateway->loop, &options, accepted, &gateway->rest,
-                         error) &&
+    return listener_open(&gateway->listener, &gateway->loop, &options, accepted,
+                         &gateway->rest.door, error) &&
            gateway_backends_listen(gateway, error);
 }
 

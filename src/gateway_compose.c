@@ -148,8 +148,15 @@ static bool compose_handlers(struct gateway *gateway)
 static void compose_rest(struct gateway *gateway)
 {
     struct rest_context *rest = &gateway->rest;
+    rest->door = (struct http_door){
+        .owner = &rest_door_owner,
+        .loop = &gateway->loop,
+        .streams = &gateway->streams,
+        .metrics = &gateway->metrics,
+        .config = gateway->parts.config,
+    };
+    http_door_init(&rest->door);
     rest->handlers = &gateway->handlers;
-    rest->streams = &gateway->streams;
     rest->exposition = gateway->parts.exposition;
     rest->sample = gateway_sample;
     rest->sample_arg = gateway;
@@ -159,7 +166,6 @@ static void compose_rest(struct gateway *gateway)
     rest->connections_max = gateway->parts.connections_max;
     rest->place.worker = (uint16_t)gateway->index;
     rest->polling = &gateway->polling;
-    list_init(&rest->https);
     list_init(&rest->echoes);
     if (gateway->parts.board)
         handover_board_put(gateway->parts.board, gateway->index, rest, &gateway->mailbox);
@@ -248,7 +254,7 @@ void gateway_free(struct gateway **gateway)
     connection_context_free(&freed->handlers.connections);
     encoder_free(&freed->encoder);
     stream_set_free(&freed->streams);
-    tls_context_drop(&freed->rest.tls);
+    tls_context_drop(&freed->rest.door.tls);
     loop_free(&freed->loop);
     free(freed);
 }

@@ -38,7 +38,7 @@ void gateway_drain_time_is_up(struct wheel_timer *timer)
 {
     struct gateway *gateway = CONTAINER_OF(timer, struct gateway, drain_deadline);
     passage_close(&gateway->passage);
-    http_session_close_all(&gateway->rest);
+    http_door_close_all(&gateway->rest.door);
 }
 
 void gateway_start_drain(struct gateway *gateway)
@@ -52,7 +52,7 @@ void gateway_start_drain(struct gateway *gateway)
     listener_close(&gateway->listener);
     struct drain_walk walk = {.gateway = gateway, .total = gateway->handlers.session_count};
     table_each(&gateway->router.routes, drain_route, &walk);
-    http_session_drain(&gateway->rest);
+    http_door_drain(&gateway->rest.door);
     echo_end_all(&gateway->rest.echoes);
     socketio_end_waiting(&gateway->handlers);
     last_seen_flush(&gateway->last_seen);
@@ -68,8 +68,8 @@ bool gateway_is_drained(struct gateway *gateway)
 {
     if (!gateway->handlers.draining || gateway->handlers.connections.count)
         return false;
-    http_session_close_idle(&gateway->rest);
-    if (gateway->rest.http_count)
+    http_door_close_idle(&gateway->rest.door);
+    if (gateway->rest.door.session_count)
         return false;
     if (!gateway->last_seen.flushing)
         last_seen_flush(&gateway->last_seen);

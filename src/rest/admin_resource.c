@@ -36,7 +36,7 @@ static void listed_gateways(void *arg, enum state_status status,
 
 void rest_admin_gateways(struct exchange *exchange)
 {
-    state_gateways(exchange->context->handlers->presence->store, listed_gateways, exchange);
+    state_gateways(rest_of(exchange)->handlers->presence->store, listed_gateways, exchange);
 }
 
 static void listed_connections(void *arg, enum state_status status, const struct lease *leases,
@@ -61,7 +61,7 @@ void rest_admin_connections(struct exchange *exchange)
     char text[EXCHANGE_PARAMETER_BYTES_MAX];
     struct slice user;
     if (exchange_query(exchange, SLICE("user"), text, sizeof(text), &user) && user_id_valid(user))
-        state_leases(exchange->context->handlers->presence->store, user, listed_connections,
+        state_leases(rest_of(exchange)->handlers->presence->store, user, listed_connections,
                      exchange);
     else
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "user must be a user id");
@@ -75,7 +75,7 @@ static void found_connection(void *arg, enum state_status status, const struct l
     } else if (!lease) {
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "no such connection");
     } else {
-        delivery_close(exchange->context->handlers->delivery, lease->gateway_id, lease->user_id,
+        delivery_close(rest_of(exchange)->handlers->delivery, lease->gateway_id, lease->user_id,
                        &lease->conn_id);
         exchange_reply_empty(&exchange);
     }
@@ -85,7 +85,7 @@ void rest_admin_connection_delete(struct exchange *exchange)
 {
     struct ulid conn_id;
     if (ulid_parse(exchange->parameters[0], &conn_id))
-        state_find(exchange->context->handlers->presence->store, &conn_id, found_connection,
+        state_find(rest_of(exchange)->handlers->presence->store, &conn_id, found_connection,
                    exchange);
     else
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "no such connection");
@@ -93,7 +93,7 @@ void rest_admin_connection_delete(struct exchange *exchange)
 
 void rest_admin_drain(struct exchange *exchange)
 {
-    struct rest_context *context = exchange->context;
+    struct rest_context *context = rest_of(exchange);
     exchange_reply(&exchange, 202, "application/json", "", SLICE("{\"draining\":true}"));
     context->drain(context->drain_arg);
 }

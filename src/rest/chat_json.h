@@ -2,7 +2,7 @@
 #ifndef ROLLCALL_REST_CHAT_JSON_H
 #define ROLLCALL_REST_CHAT_JSON_H
 
-#include "rest/exchange.h"
+#include "rest/rest_context.h"
 
 /* {"chat_id","members","latest_sequence","unread"} */
 void chat_json_write(struct buffer *out, const struct ledger_chat *chat);

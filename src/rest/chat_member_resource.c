@@ -12,14 +12,14 @@ static void added(void *arg, const struct ledger_change_outcome *outcome)
         chat_json_error(&exchange, outcome->status);
         return;
     }
-    audience_drop(exchange->context->handlers->presence, exchange->parameters[1]);
+    audience_drop(rest_of(exchange)->handlers->presence, exchange->parameters[1]);
     exchange_reply_empty(&exchange);
 }
 
 void rest_chat_member_put(struct exchange *exchange)
 {
     if (user_id_valid(exchange->parameters[1]))
-        ledger_chat_member_add(exchange->context->handlers->ledger, exchange->parameters[0],
+        ledger_chat_member_add(rest_of(exchange)->handlers->ledger, exchange->parameters[0],
                                exchange_user(exchange), exchange->parameters[1], added, exchange);
     else
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is no user id");
@@ -35,7 +35,7 @@ static bool is_out(const struct exchange *exchange, enum ledger_status status)
 static void removed(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct exchange *exchange = arg;
-    struct handler_context *handlers = exchange->context->handlers;
+    struct handler_context *handlers = rest_of(exchange)->handlers;
     if (is_out(exchange, outcome->status)) {
         audience_drop(handlers->presence, exchange->parameters[1]);
         chat_publish_removal(handlers->chats, exchange->parameters[0], exchange->parameters[1]);
@@ -49,7 +49,7 @@ static void removed(void *arg, const struct ledger_change_outcome *outcome)
 void rest_chat_member_delete(struct exchange *exchange)
 {
     if (user_id_valid(exchange->parameters[1]))
-        ledger_chat_member_remove(exchange->context->handlers->ledger, exchange->parameters[0],
+        ledger_chat_member_remove(rest_of(exchange)->handlers->ledger, exchange->parameters[0],
                                   exchange_user(exchange), exchange->parameters[1], removed,
                                   exchange);
     else

@@ -19,7 +19,7 @@ static void created(void *arg, const struct ledger_chat_outcome *outcome)
     }
     /* also of one that is there already: whoever was not answered asks again */
     for (size_t i = 0; i < outcome->chat.member_count; i++)
-        audience_drop(exchange->context->handlers->presence, outcome->chat.members[i]);
+        audience_drop(rest_of(exchange)->handlers->presence, outcome->chat.members[i]);
     chat_json_write(&json, &outcome->chat);
     exchange_reply_json(&exchange, outcome->created ? 201 : 200, &json);
 }
@@ -62,7 +62,7 @@ static struct slice *read_members(struct slice raw, size_t *count, const char **
 /* The id that was given, or a new one written to `made`; SLICE_NONE when what was given is none. */
 static struct slice choose_id(struct exchange *exchange, char made[ULID_TEXT_LEN])
 {
-    struct handler_context *handlers = exchange->context->handlers;
+    struct handler_context *handlers = rest_of(exchange)->handlers;
     struct slice raw = fields_find(&handlers->scratch, "chat_id");
     struct slice id = {made, ULID_TEXT_LEN};
     if (raw.data && !slice_is(raw, "null"))
@@ -74,11 +74,11 @@ static struct slice choose_id(struct exchange *exchange, char made[ULID_TEXT_LEN
 
 void rest_chats_post(struct exchange *exchange)
 {
-    struct handler_context *handlers = exchange->context->handlers;
+    struct handler_context *handlers = rest_of(exchange)->handlers;
     char made[ULID_TEXT_LEN];
     const char *problem;
     size_t count;
-    if (!exchange_json(&exchange))
+    if (!rest_json(&exchange))
         return;
     struct slice id = choose_id(exchange, made);
     if (!id.data) {
@@ -113,7 +113,7 @@ static void got(void *arg, const struct ledger_chat_outcome *outcome)
 
 void rest_chat_get(struct exchange *exchange)
 {
-    ledger_chat_get(exchange->context->handlers->ledger, exchange->parameters[0],
+    ledger_chat_get(rest_of(exchange)->handlers->ledger, exchange->parameters[0],
                     exchange_user(exchange), got, exchange);
 }
 
@@ -140,6 +140,6 @@ void rest_chats_get(struct exchange *exchange)
 {
     struct page_query page;
     if (page_query_read(&exchange, CHATS_PAGE, &page))
-        ledger_chats_list(exchange->context->handlers->ledger, exchange_user(exchange), page.after,
+        ledger_chats_list(rest_of(exchange)->handlers->ledger, exchange_user(exchange), page.after,
                           page.limit, true, listed, exchange);
 }

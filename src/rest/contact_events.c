@@ -38,7 +38,7 @@ static void settled(void *arg)
     struct settling *settling = arg;
     struct exchange *exchange = settling->exchange;
     if (settling->contact_ended)
-        send_to_both(exchange->context->handlers, MESSAGE_CONTACT_REMOVED, exchange_user(exchange),
+        send_to_both(rest_of(exchange)->handlers, MESSAGE_CONTACT_REMOVED, exchange_user(exchange),
                      settling->peer);
     if (settling->status == 204)
         exchange_reply_empty(&exchange);
@@ -64,7 +64,7 @@ static struct settling *make_settling(struct exchange *exchange, struct slice pe
 void contact_events_made(struct exchange *exchange, struct slice user, struct slice peer,
                          bool is_new, unsigned status, struct buffer *json)
 {
-    struct handler_context *handlers = exchange->context->handlers;
+    struct handler_context *handlers = rest_of(exchange)->handlers;
     struct settling *settling = make_settling(exchange, peer, status);
     if (!settling) {
         buffer_free(json);
@@ -86,8 +86,8 @@ void contact_events_changed(struct exchange *exchange, enum exposure_cause cause
         return;
     settling->contact_ended = contact_ended;
     if (contact_ended)
-        call_plane_part(exchange->context->handlers->calls, exchange_user(exchange),
+        call_plane_part(rest_of(exchange)->handlers->calls, exchange_user(exchange),
                         settling->peer);
-    exposure_of_relation(exchange->context->handlers->presence, cause, exchange_user(exchange),
+    exposure_of_relation(rest_of(exchange)->handlers->presence, cause, exchange_user(exchange),
                          settling->peer, contact_ended, settled, settling);
 }

@@ -6,7 +6,7 @@
 #define ROLLCALL_REST_CONTACT_EVENTS_H
 
 #include "presence/exposure.h"
-#include "rest/exchange.h"
+#include "rest/rest_context.h"
 
 /* A request waits for `to`: all their devices are told. */
 void contact_events_requested(struct handler_context *handlers, struct slice request_id,

@@ -35,7 +35,7 @@ static void asked(void *arg, const struct ledger_contact_outcome *outcome)
     const struct ledger_contact_request *request = &outcome->request;
     struct buffer json = BUFFER_INIT;
     if (outcome->status != LEDGER_OK) {
-        exchange_ledger_error(&exchange, outcome->status);
+        rest_ledger_error(&exchange, outcome->status);
         return;
     }
     if (outcome->result == LEDGER_CONTACT_ACCEPTED) { /* theirs crossed ours */
@@ -50,16 +50,16 @@ static void asked(void *arg, const struct ledger_contact_outcome *outcome)
     }
     write_request(&json, request->id, request->to, "pending");
     if (outcome->tell_other_side)
-        contact_events_requested(exchange->context->handlers, request->id, user, request->to);
+        contact_events_requested(rest_of(exchange)->handlers, request->id, user, request->to);
     exchange_reply_json(&exchange, outcome->result == LEDGER_CONTACT_REQUESTED ? 201 : 200, &json);
 }
 
 void rest_contact_requests_post(struct exchange *exchange)
 {
-    struct handler_context *handlers = exchange->context->handlers;
+    struct handler_context *handlers = rest_of(exchange)->handlers;
     char id[ULID_TEXT_LEN];
     struct slice to;
-    if (!exchange_json(&exchange))
+    if (!rest_json(&exchange))
         return;
     if (!fields_string(fields_find(&handlers->scratch, "to"), &to) || !user_id_valid(to)) {
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "to must be a user id");
@@ -92,7 +92,7 @@ static void accepted(void *arg, const struct ledger_contact_outcome *outcome)
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (outcome->status != LEDGER_OK) {
-        exchange_ledger_error(&exchange, outcome->status);
+        rest_ledger_error(&exchange, outcome->status);
         return;
     }
     write_settled(&json, exchange->parameters[0], outcome->request.from, "accepted");
@@ -102,7 +102,7 @@ static void accepted(void *arg, const struct ledger_contact_outcome *outcome)
 
 void rest_contact_request_accept(struct exchange *exchange)
 {
-    ledger_contact_request_accept(exchange->context->handlers->ledger, exchange_user(exchange),
+    ledger_contact_request_accept(rest_of(exchange)->handlers->ledger, exchange_user(exchange),
                                   exchange->parameters[0], accepted, exchange);
 }
 
@@ -111,7 +111,7 @@ static void declined(void *arg, const struct ledger_contact_outcome *outcome)
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (outcome->status != LEDGER_OK) {
-        exchange_ledger_error(&exchange, outcome->status);
+        rest_ledger_error(&exchange, outcome->status);
         return;
     }
     write_settled(&json, exchange->parameters[0], outcome->request.from, "declined");
@@ -120,7 +120,7 @@ static void declined(void *arg, const struct ledger_contact_outcome *outcome)
 
 void rest_contact_request_decline(struct exchange *exchange)
 {
-    ledger_contact_request_decline(exchange->context->handlers->ledger, exchange_user(exchange),
+    ledger_contact_request_decline(rest_of(exchange)->handlers->ledger, exchange_user(exchange),
                                    exchange->parameters[0], declined, exchange);
 }
 
@@ -130,12 +130,12 @@ static void withdrawn(void *arg, const struct ledger_contact_outcome *outcome)
     if (outcome->status == LEDGER_OK)
         exchange_reply_empty(&exchange);
     else
-        exchange_ledger_error(&exchange, outcome->status);
+        rest_ledger_error(&exchange, outcome->status);
 }
 
 void rest_contact_request_delete(struct exchange *exchange)
 {
-    ledger_contact_request_withdraw(exchange->context->handlers->ledger, exchange_user(exchange),
+    ledger_contact_request_withdraw(rest_of(exchange)->handlers->ledger, exchange_user(exchange),
                                     exchange->parameters[0], withdrawn, exchange);
 }
 
@@ -168,7 +168,7 @@ static void write_list(struct listing *listing, const char *name, const char *pe
 
 static void give_up(struct listing *listing, enum ledger_status status)
 {
-    exchange_ledger_error(&listing->exchange, status);
+    rest_ledger_error(&listing->exchange, status);
     buffer_free(&listing->json);
     free(listing);
 }
@@ -197,7 +197,7 @@ static void listed_incoming(void *arg, const struct ledger_contact_requests_outc
     json_write_object(&listing->json);
     write_list(listing, "incoming", "from", outcome, true);
     ledger_contact_requests_list(
-        listing->exchange->context->handlers->ledger, exchange_user(listing->exchange),
+        rest_of(listing->exchange)->handlers->ledger, exchange_user(listing->exchange),
         LEDGER_OUTGOING, listing->page.after, listing->page.limit, listed_outgoing, listing);
 }
 
@@ -213,7 +213,7 @@ void rest_contact_requests_get(struct exchange *exchange)
         free(listing);
         return;
     }
-    ledger_contact_requests_list(exchange->context->handlers->ledger, exchange_user(exchange),
+    ledger_contact_requests_list(rest_of(exchange)->handlers->ledger, exchange_user(exchange),
                                  LEDGER_INCOMING, listing->page.after, listing->page.limit,
                                  listed_incoming, listing);
 }

@@ -22,7 +22,7 @@ static void removed(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct exchange *exchange = arg;
     if (outcome->status != LEDGER_OK)
-        exchange_ledger_error(&exchange, outcome->status);
+        rest_ledger_error(&exchange, outcome->status);
     else
         contact_events_changed(exchange, cause_of(outcome->changed, EXPOSURE_CONTACT_ENDED),
                                exchange->parameters[0], outcome->changed);
@@ -31,7 +31,7 @@ static void removed(void *arg, const struct ledger_change_outcome *outcome)
 void rest_contact_delete(struct exchange *exchange)
 {
     if (names_a_peer(&exchange))
-        ledger_contact_remove(exchange->context->handlers->ledger, exchange_user(exchange),
+        ledger_contact_remove(rest_of(exchange)->handlers->ledger, exchange_user(exchange),
                               exchange->parameters[0], removed, exchange);
 }
 
@@ -41,7 +41,7 @@ static void blocked(void *arg, const struct ledger_block_outcome *outcome)
 {
     struct exchange *exchange = arg;
     if (outcome->status != LEDGER_OK)
-        exchange_ledger_error(&exchange, outcome->status);
+        rest_ledger_error(&exchange, outcome->status);
     else
         contact_events_changed(exchange, cause_of(outcome->changed, EXPOSURE_BLOCKED),
                                exchange->parameters[0], outcome->contact_removed);
@@ -50,7 +50,7 @@ static void blocked(void *arg, const struct ledger_block_outcome *outcome)
 void rest_block_put(struct exchange *exchange)
 {
     if (names_a_peer(&exchange))
-        ledger_block_put(exchange->context->handlers->ledger, exchange_user(exchange),
+        ledger_block_put(rest_of(exchange)->handlers->ledger, exchange_user(exchange),
                          exchange->parameters[0], blocked, exchange);
 }
 
@@ -58,7 +58,7 @@ static void unblocked(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct exchange *exchange = arg;
     if (outcome->status != LEDGER_OK)
-        exchange_ledger_error(&exchange, outcome->status);
+        rest_ledger_error(&exchange, outcome->status);
     else
         contact_events_changed(exchange, cause_of(outcome->changed, EXPOSURE_UNBLOCKED),
                                exchange->parameters[0], false);
@@ -67,7 +67,7 @@ static void unblocked(void *arg, const struct ledger_change_outcome *outcome)
 void rest_block_delete(struct exchange *exchange)
 {
     if (names_a_peer(&exchange))
-        ledger_block_delete(exchange->context->handlers->ledger, exchange_user(exchange),
+        ledger_block_delete(rest_of(exchange)->handlers->ledger, exchange_user(exchange),
                             exchange->parameters[0], unblocked, exchange);
 }
 
@@ -76,7 +76,7 @@ static void listed(void *arg, const struct ledger_ids_outcome *outcome)
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (outcome->status != LEDGER_OK) {
-        exchange_ledger_error(&exchange, outcome->status);
+        rest_ledger_error(&exchange, outcome->status);
         return;
     }
     json_write_object(&json);
@@ -94,6 +94,6 @@ static void listed(void *arg, const struct ledger_ids_outcome *outcome)
 
 void rest_blocks_get(struct exchange *exchange)
 {
-    ledger_blocks_list(exchange->context->handlers->ledger, exchange_user(exchange), listed,
+    ledger_blocks_list(rest_of(exchange)->handlers->ledger, exchange_user(exchange), listed,
                        exchange);
 }

@@ -5,7 +5,7 @@ static void counted(void *arg, enum state_status status, const struct lease *lea
 {
     (void)leases;
     struct exchange *exchange = arg;
-    struct handler_context *handlers = exchange->context->handlers;
+    struct handler_context *handlers = rest_of(exchange)->handlers;
     struct buffer json = BUFFER_INIT;
     if (status != STATE_OK) {
         exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "routes cannot be read now");
@@ -29,6 +29,6 @@ void rest_deliver(struct exchange *exchange)
     else if (exchange->body.len == 0 || !json_raw(&json, &raw) || !json_done(&json))
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "the body must be one JSON value");
     else
-        state_leases(exchange->context->handlers->presence->store, exchange->parameters[0], counted,
+        state_leases(rest_of(exchange)->handlers->presence->store, exchange->parameters[0], counted,
                      exchange);
 }

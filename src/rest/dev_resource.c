@@ -5,7 +5,7 @@ enum { DEV_TOKEN_TTL_MS = 3600 * 1000 };
 
 void rest_dev_token(struct exchange *exchange)
 {
-    struct rest_context *context = exchange->context;
+    struct rest_context *context = rest_of(exchange);
     const struct config *config = context->handlers->config;
     int64_t wall_ms = context->handlers->loop->clock.wall_ms;
     struct slice user;
@@ -13,7 +13,7 @@ void rest_dev_token(struct exchange *exchange)
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
         return;
     }
-    if (!exchange_json(&exchange))
+    if (!rest_json(&exchange))
         return;
     if (!fields_string(fields_find(&context->handlers->scratch, "user"), &user) ||
         !user_id_valid(user)) {

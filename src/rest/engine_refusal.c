@@ -1,5 +1,7 @@
 #include "rest/engine_refusal.h"
 
+#include <stdio.h>
+
 enum { REFUSAL_BYTES_MAX = 128 };
 
 static const char *const MESSAGES[ENGINE_REFUSAL_COUNT] = {

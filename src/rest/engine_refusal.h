@@ -5,7 +5,7 @@
 #ifndef ROLLCALL_REST_ENGINE_REFUSAL_H
 #define ROLLCALL_REST_ENGINE_REFUSAL_H
 
-#include "rest/exchange.h"
+#include "http/exchange.h"
 
 enum engine_refusal {
     ENGINE_UNKNOWN_TRANSPORT,

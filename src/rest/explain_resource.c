@@ -17,7 +17,7 @@ struct explanation {
 
 static struct state_store *store_of(const struct explanation *explanation)
 {
-    return explanation->exchange->context->handlers->presence->store;
+    return rest_of(explanation->exchange)->handlers->presence->store;
 }
 
 static struct slice user_of(const struct explanation *explanation)
@@ -92,7 +92,7 @@ static void add_history(void *arg, enum state_status status, const struct state_
         json_write_object_end(json);
     }
     json_write_array_end(json);
-    ledger_settings_get(explanation->exchange->context->handlers->ledger, user_of(explanation),
+    ledger_settings_get(rest_of(explanation->exchange)->handlers->ledger, user_of(explanation),
                         add_settings, explanation);
 }
 

@@ -48,7 +48,7 @@ static void free_listing(struct listing *listing)
 
 static void give_up(struct listing *listing)
 {
-    exchange_ledger_error(&listing->exchange, LEDGER_UNAVAILABLE);
+    rest_ledger_error(&listing->exchange, LEDGER_UNAVAILABLE);
     free_listing(listing);
 }
 
@@ -98,7 +98,7 @@ static void look(struct listing *listing)
     }
     const struct slice *batch = listing->candidates + listing->next;
     listing->next += count;
-    presence_look(exchange->context->handlers->presence, exchange_user(exchange), batch, count,
+    presence_look(rest_of(exchange)->handlers->presence, exchange_user(exchange), batch, count,
                   &(struct look_handler){.done = looked, .arg = listing});
 }
 
@@ -183,7 +183,7 @@ static bool needs_online(const struct filter *filter)
 
 void rest_friends_get(struct exchange *exchange)
 {
-    struct handler_context *handlers = exchange->context->handlers;
+    struct handler_context *handlers = rest_of(exchange)->handlers;
     struct listing *listing = calloc(1, sizeof(*listing));
     if (!listing || !read_filter(exchange, &listing->filter)) {
         exchange_error(&exchange, listing ? 400 : 503,

@@ -42,7 +42,7 @@ void handover_board_put(struct handover_board *board, size_t worker, struct rest
 /* Whether a request is for a session that lives elsewhere, and where. */
 static bool is_elsewhere(const struct exchange *exchange, struct engine_place *place)
 {
-    const struct rest_context *context = exchange->context;
+    const struct rest_context *context = rest_of(exchange);
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
     return context->board && sid.len && slice_is(exchange->head.target.path, "/socket.io/") &&
            engine_sid_place(sid, place) &&
@@ -55,13 +55,14 @@ static void open_mail(struct mail *mail, void *owner)
 {
     (void)owner;
     struct handover_mail *taken = CONTAINER_OF(mail, struct handover_mail, mail);
-    http_session_unpack(taken->to, &taken->parcel);
+    http_session_unpack(&taken->to->door, &taken->parcel);
     free(taken);
 }
 
 static bool give_to_worker(struct http_session *session, size_t worker)
 {
-    const struct handover_board *board = session->context->board;
+    struct rest_context *here = rest_of(session->exchange);
+    const struct handover_board *board = here->board;
     struct handover_mail *mail = worker < board->count ? malloc(sizeof(*mail)) : NULL;
     if (!mail)
         return false;
@@ -72,7 +73,7 @@ static bool give_to_worker(struct http_session *session, size_t worker)
         return false;
     }
     if (!mailbox_post(place->mailbox, &mail->mail)) {
-        mail->to = session->context; /* back again, to be refused */
+        mail->to = here; /* back again, to be refused */
         open_mail(&mail->mail, NULL);
     }
     return true;
@@ -89,7 +90,8 @@ static struct slice passage_name(char out[PASSAGE_NAME_BYTES_MAX], const struct 
 
 static void moved_in(void *arg, int fd, struct slice bytes)
 {
-    http_session_accept_moved(arg, fd, bytes);
+    struct rest_context *rest = arg;
+    http_session_accept_moved(&rest->door, fd, bytes);
 }
 
 bool handover_open(struct passage *passage, struct rest_context *rest)
@@ -129,7 +131,7 @@ static bool give_to_process(struct http_session *session, const struct engine_pl
 bool handover_give(struct http_session *session)
 {
     struct engine_place place;
-    const struct rest_context *context = session->context;
+    const struct rest_context *context = rest_of(session->exchange);
     if (context->handlers->draining || !is_elsewhere(session->exchange, &place))
         return false;
     bool given = place.process == context->place.process ? give_to_worker(session, place.worker)

@@ -22,7 +22,8 @@
 #ifndef ROLLCALL_REST_HANDOVER_H
 #define ROLLCALL_REST_HANDOVER_H
 
-#include "rest/http_session.h"
+#include "http/http_session.h"
+#include "rest/rest_context.h"
 #include "socket/mailbox.h"
 #include "socket/passage.h"
 

@@ -1,6 +1,6 @@
 #include "rest/handshake.h"
 
-#include "rest/http_session.h"
+#include "http/http_session.h"
 
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 void handshake_refuse(struct exchange **exchange, unsigned status, enum error_code code,
                       const char *text)
 {
-    metrics_count((*exchange)->context->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
+    metrics_count(rest_of(*exchange)->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
     exchange_error(exchange, status, code, text);
 }
 
@@ -24,7 +24,7 @@ bool handshake_check(struct exchange **exchange, char accept[WEBSOCKET_ACCEPT_BY
     const struct http1_head *head = &(*exchange)->head;
     if (!head->upgrade_websocket ||
         !slice_is(http1_header(head, SLICE("Sec-WebSocket-Version")), "13")) {
-        metrics_count((*exchange)->context->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
+        metrics_count(rest_of(*exchange)->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
         exchange_reply(exchange, 426, "application/json",
                        "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
                        SLICE("{\"error\":{\"code\":\"INVALID_MESSAGE\",\"message\":\"this is a "
@@ -45,14 +45,14 @@ bool handshake_check_origin(struct exchange **exchange)
 {
     if (exchange_origin_allowed(*exchange))
         return true;
-    metrics_count((*exchange)->context->handlers->metrics, METRIC_ORIGIN_REFUSED);
+    metrics_count(rest_of(*exchange)->handlers->metrics, METRIC_ORIGIN_REFUSED);
     handshake_refuse(exchange, 403, ERROR_FORBIDDEN, "this origin is not allowed");
     return false;
 }
 
 bool handshake_check_room(struct exchange **exchange)
 {
-    struct rest_context *context = (*exchange)->context;
+    struct rest_context *context = rest_of(*exchange);
     const char *why = NULL;
     if (context->handlers->draining)
         why = "this gateway is draining";

@@ -6,7 +6,7 @@
 #define ROLLCALL_REST_HANDSHAKE_H
 
 #include "frame/websocket_encode.h"
-#include "rest/exchange.h"
+#include "rest/rest_context.h"
 
 #include <stdbool.h>
 

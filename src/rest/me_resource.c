@@ -31,12 +31,12 @@ static void got(void *arg, const struct ledger_settings_outcome *outcome)
     if (outcome->status == LEDGER_OK)
         reply(exchange, &outcome->settings);
     else
-        exchange_ledger_error(&exchange, outcome->status);
+        rest_ledger_error(&exchange, outcome->status);
 }
 
 void rest_me_get(struct exchange *exchange)
 {
-    ledger_settings_get(exchange->context->handlers->ledger, exchange_user(exchange), got,
+    ledger_settings_get(rest_of(exchange)->handlers->ledger, exchange_user(exchange), got,
                         exchange);
 }
 
@@ -58,13 +58,13 @@ static void put(void *arg, const struct ledger_settings_outcome *outcome)
     struct exchange *exchange = arg;
     struct changing *changing = outcome->status == LEDGER_OK ? malloc(sizeof(*changing)) : NULL;
     if (!changing) {
-        exchange_ledger_error(&exchange,
-                              outcome->status != LEDGER_OK ? outcome->status : LEDGER_UNAVAILABLE);
+        rest_ledger_error(&exchange,
+                          outcome->status != LEDGER_OK ? outcome->status : LEDGER_UNAVAILABLE);
         return;
     }
     *changing = (struct changing){exchange, outcome->settings};
     /* the same as before, maybe because the one who set it was not answered, and nobody told */
-    exposure_of_settings(exchange->context->handlers->presence, exchange_user(exchange),
+    exposure_of_settings(rest_of(exchange)->handlers->presence, exchange_user(exchange),
                          &outcome->previous, &outcome->settings, changed, changing);
 }
 
@@ -90,9 +90,9 @@ static bool read_visibility(const struct fields_scratch *fields, const char *nam
 
 void rest_me_patch(struct exchange *exchange)
 {
-    struct handler_context *handlers = exchange->context->handlers;
+    struct handler_context *handlers = rest_of(exchange)->handlers;
     enum ledger_visibility values[2], *presence, *last_seen;
-    if (!exchange_json(&exchange))
+    if (!rest_json(&exchange))
         return;
     if (read_visibility(&handlers->scratch, "presence_visibility", &values[0], &presence) &&
         read_visibility(&handlers->scratch, "last_seen_visibility", &values[1], &last_seen))

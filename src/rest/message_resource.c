@@ -75,9 +75,9 @@ static void send_error(struct exchange *exchange, struct slice client_message_id
 
 static bool within_rate(struct exchange *exchange, struct slice client_message_id)
 {
-    struct handler_context *handlers = exchange->context->handlers;
+    struct handler_context *handlers = rest_of(exchange)->handlers;
     const struct config_inbound *limits = &handlers->config->gateway.backpressure.inbound;
-    struct rate_limit *limit = sender_rates_of(&exchange->context->sender_rates,
+    struct rate_limit *limit = sender_rates_of(&rest_of(exchange)->sender_rates,
                                                exchange_user(exchange), handlers->router->seed);
     int64_t retry_after_ms;
     if (rate_limit_take(limit, limits->rate_limit_per_second, limits->rate_limit_burst,
@@ -96,9 +96,9 @@ static bool is_id(struct slice id)
 
 void rest_message_post(struct exchange *exchange)
 {
-    struct handler_context *handlers = exchange->context->handlers;
+    struct handler_context *handlers = rest_of(exchange)->handlers;
     struct slice client_message_id = SLICE_NONE, body = SLICE_NONE;
-    if (!exchange_json(&exchange))
+    if (!rest_json(&exchange))
         return;
     if (!fields_string(fields_find(&handlers->scratch, "client_message_id"), &client_message_id) ||
         !is_id(client_message_id)) {
@@ -138,7 +138,7 @@ static void page_read(void *arg, enum ledger_status status, const struct sync_re
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (status != LEDGER_OK) {
-        exchange_ledger_error(&exchange, status);
+        rest_ledger_error(&exchange, status);
         return;
     }
     json_write_object(&json);
@@ -188,5 +188,5 @@ void rest_messages_get(struct exchange *exchange)
         .limit = (int64_t)limit,
         .backwards = has_before,
     };
-    history_read(exchange->context->handlers->messages, &query, page_read, exchange);
+    history_read(rest_of(exchange)->handlers->messages, &query, page_read, exchange);
 }

@@ -1,5 +1,7 @@
 #include "rest/page_query.h"
 
+#include "ledger/ledger.h"
+
 static bool has(const struct exchange *exchange, struct slice name)
 {
     return http1_query_find(exchange->head.target.query, name).data != NULL;

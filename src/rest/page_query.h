@@ -2,7 +2,7 @@
 #ifndef ROLLCALL_REST_PAGE_QUERY_H
 #define ROLLCALL_REST_PAGE_QUERY_H
 
-#include "rest/exchange.h"
+#include "http/exchange.h"
 
 struct page_query {
     uint32_t limit;     /* 1 to LEDGER_PAGE_MAX */

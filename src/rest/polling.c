@@ -186,7 +186,7 @@ static const struct connection_transport TRANSPORT = {.want_write = want_write, 
 
 void polling_open(struct exchange *exchange, const struct socketio_handshake *handshake)
 {
-    struct rest_context *rest = exchange->context;
+    struct rest_context *rest = rest_of(exchange);
     struct handler_context *handlers = rest->handlers;
     struct polling *polling = NULL;
     char sid[ENGINE_SID_LEN];
@@ -290,7 +290,7 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
 {
     struct exchange *exchange = arg;
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
-    struct polling *polling = polling_find(exchange->context, sid);
+    struct polling *polling = polling_find(rest_of(exchange), sid);
     if (!exchange->session) /* its peer went while it waited */
         exchange_reply_empty(&exchange);
     else if (!polling)
@@ -304,8 +304,8 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
 
 void polling_request(struct exchange *exchange, struct slice sid)
 {
-    struct handler_context *handlers = exchange->context->handlers;
-    struct polling *polling = polling_find(exchange->context, sid);
+    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct polling *polling = polling_find(rest_of(exchange), sid);
     struct slice token = exchange_token(exchange);
     if (!polling)
         engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
@@ -317,9 +317,9 @@ void polling_request(struct exchange *exchange, struct slice sid)
 
 size_t polling_body_bytes_max(const struct exchange *exchange)
 {
-    const struct config *config = exchange->context->handlers->config;
+    const struct config *config = rest_of(exchange)->handlers->config;
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
-    return exchange->context->polling && polling_find(exchange->context, sid)
+    return rest_of(exchange)->polling && polling_find(rest_of(exchange), sid)
                ? config->socketio.max_payload_bytes
                : config->gateway.http.max_body_bytes;
 }

@@ -24,7 +24,7 @@
 
 #include "base/table.h"
 #include "handler/socketio_session.h"
-#include "rest/exchange.h"
+#include "rest/rest_context.h"
 
 #include <stdbool.h>
 #include <stddef.h>

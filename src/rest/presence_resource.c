@@ -9,7 +9,7 @@ static void looked_at_one(void *arg, bool ok, const struct presence *presences, 
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (!ok || count != 1) {
-        exchange_ledger_error(&exchange, LEDGER_UNAVAILABLE);
+        rest_ledger_error(&exchange, LEDGER_UNAVAILABLE);
         return;
     }
     fields_write_presence(&json, &presences[0]);
@@ -21,7 +21,7 @@ static void looked_at_many(void *arg, bool ok, const struct presence *presences,
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (!ok) {
-        exchange_ledger_error(&exchange, LEDGER_UNAVAILABLE);
+        rest_ledger_error(&exchange, LEDGER_UNAVAILABLE);
         return;
     }
     json_write_object(&json);
@@ -38,7 +38,7 @@ static void look(struct exchange *exchange, const struct slice *users, size_t co
                  void (*done)(void *arg, bool ok, const struct presence *presences, size_t count))
 {
     struct look_handler handler = {.done = done, .arg = exchange};
-    presence_look(exchange->context->handlers->presence, exchange_user(exchange), users, count,
+    presence_look(rest_of(exchange)->handlers->presence, exchange_user(exchange), users, count,
                   &handler);
 }
 
@@ -79,7 +79,7 @@ void rest_presence_many(struct exchange *exchange)
 {
     struct slice users[FIELDS_USERS_MAX];
     size_t count;
-    uint32_t max = exchange->context->handlers->config->presence.max_query_users;
+    uint32_t max = rest_of(exchange)->handlers->config->presence.max_query_users;
     if (split_users(exchange, users, max < FIELDS_USERS_MAX ? max : FIELDS_USERS_MAX, &count))
         look(exchange, users, count, looked_at_many);
     else

@@ -1,9 +1,9 @@
 #include "rest/probe.h"
 
 #include "base/container.h"
+#include "http/http_session.h"
 #include "rest/engine_refusal.h"
 #include "rest/handshake.h"
-#include "rest/http_session.h"
 #include "rest/polling.h"
 
 #include <stdlib.h>
@@ -137,7 +137,7 @@ static const struct connection_owner OWNER = {
 
 static struct probe *start(struct exchange *exchange, struct polling *polling, const char *accept)
 {
-    struct connection_context *context = &exchange->context->handlers->connections;
+    struct connection_context *context = &rest_of(exchange)->handlers->connections;
     char greeting[HANDSHAKE_GREETING_BYTES_MAX];
     struct probe *probe = calloc(1, sizeof(*probe));
     if (!probe)
@@ -159,7 +159,7 @@ static struct probe *start(struct exchange *exchange, struct polling *polling, c
 void probe_open(struct exchange *exchange, struct slice sid)
 {
     char accept[WEBSOCKET_ACCEPT_BYTES + 1];
-    struct polling *polling = polling_find(exchange->context, sid);
+    struct polling *polling = polling_find(rest_of(exchange), sid);
     if (!polling) {
         engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
         return;

@@ -12,7 +12,7 @@
 #ifndef ROLLCALL_REST_PROBE_H
 #define ROLLCALL_REST_PROBE_H
 
-#include "rest/exchange.h"
+#include "rest/rest_context.h"
 
 #include <stdbool.h>
 

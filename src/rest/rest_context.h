@@ -1,23 +1,29 @@
-/* What the HTTP side of one worker works with. Made by gateway.c. */
+/*
+ * What the HTTP side of one worker works with, behind its door (http_door.h). Made by gateway_compose.c.
+ *
+ * A worker holds `connections_max` connections, HTTP and others together; while memory is short nobody new
+ * comes in. Requests are routed by router_table.h, and those for an Engine.IO session that lives elsewhere
+ * are handed over (handover.h).
+ */
 #ifndef ROLLCALL_REST_REST_CONTEXT_H
 #define ROLLCALL_REST_REST_CONTEXT_H
 
 #include "auth/jwt_sign.h"
+#include "base/container.h"
 #include "base/list.h"
 #include "connection/engine.h"
 #include "handler/context.h"
+#include "http/exchange.h"
+#include "http/http_door.h"
 #include "metrics/exposition.h"
 #include "rest/sender_rates.h"
-#include "socket/stream.h"
-#include "socket/tls.h"
 
 struct handover_board;
 struct polling_set;
 
 struct rest_context {
+    struct http_door door;
     struct handler_context *handlers;
-    struct stream_set *streams;
-    struct tls_context *tls; /* NULL: plain; replaced on SIGHUP */
     struct exposition *exposition;
     void (*sample)(
         void *arg); /* before metrics are shown: brings this worker's up to date; may be NULL */
@@ -25,9 +31,7 @@ struct rest_context {
     const struct jwt_signer *dev_signer; /* NULL: no /dev/token */
     void (*drain)(void *arg);            /* starts the drain of the whole process */
     void *drain_arg;
-    struct list https;  /* HTTP connections open */
-    struct list echoes; /* connections to /v1/echo, which no route leads to */
-    size_t http_count;
+    struct list echoes;     /* connections to /v1/echo, which no route leads to */
     size_t connections_max; /* of this worker, all kinds */
     struct sender_rates sender_rates;
     const struct handover_board *board; /* the workers of the process; NULL: this one alone */
@@ -36,16 +40,17 @@ struct rest_context {
     bool shedding;                      /* memory is short: nobody new */
 };
 
-/* A connection was accepted: takes the descriptor. */
-void http_session_accept(struct rest_context *context, int fd);
+extern const struct http_door_owner rest_door_owner;
 
-/* From now on each answer is the last of its connection. */
-void http_session_drain(struct rest_context *context);
+static inline struct rest_context *rest_of(const struct exchange *exchange)
+{
+    return CONTAINER_OF(exchange->door, struct rest_context, door);
+}
 
-/* Closes those that wait for a request, and have not begun to send one. */
-void http_session_close_idle(struct rest_context *context);
+/* The answer to a ledger status other than OK. */
+void rest_ledger_error(struct exchange **exchange, enum ledger_status status);
 
-/* Closes all of them at once. */
-void http_session_close_all(struct rest_context *context);
+/* The body as a JSON object's members in handlers->scratch; false after a 400 was sent. */
+bool rest_json(struct exchange **exchange);
 
 #endif

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "rest/polling.h"
 
-static const struct rest_route ROUTES[] = {
+static const struct http_route ROUTES[] = {
     {HTTP1_GET, "/v1/ws", REST_OPEN, rest_websocket}, /* verifies the token itself */
     {HTTP1_GET, "/v1/echo", REST_OPEN, rest_echo},
     {HTTP1_GET, "/socket.io/", REST_OPEN, rest_socketio}, /* as does CONNECT on it */
@@ -52,66 +52,18 @@ enum {
     PREFLIGHT_BYTES_MAX = PREFLIGHT_ASKED_BYTES_MAX + 256,
 };
 
-static const struct rest_route ASSETS = {HTTP1_GET, "/", REST_OPEN, rest_asset};
+static const struct http_route ASSETS = {HTTP1_GET, "/", REST_OPEN, rest_asset};
 
-static const char *const METHOD_NAMES[] = {
-    [HTTP1_GET] = "GET",     [HTTP1_POST] = "POST",     [HTTP1_PUT] = "PUT",
-    [HTTP1_PATCH] = "PATCH", [HTTP1_DELETE] = "DELETE",
-};
-
-static bool take_parameter(struct exchange *exchange, size_t index, struct slice segment)
+static const struct http_route *find(struct exchange *exchange, struct buffer *allowed)
 {
-    size_t len;
-    if (index >= EXCHANGE_PARAMETERS_MAX || segment.len > EXCHANGE_PARAMETER_BYTES_MAX ||
-        !http1_percent_decode(segment, exchange->parameter_bytes[index], &len) || len == 0)
-        return false;
-    exchange->parameters[index] = (struct slice){exchange->parameter_bytes[index], len};
-    return true;
-}
-
-static bool matches(struct exchange *exchange, const char *pattern)
-{
-    struct slice want = slice_after(slice_of(pattern), 1);
-    struct slice have = slice_after(exchange->head.target.path, 1);
-    size_t parameters = 0;
-    while (want.data && have.data) {
-        struct slice want_segment, have_segment;
-        want = slice_split(want, '/', &want_segment);
-        have = slice_split(have, '/', &have_segment);
-        if (want_segment.len && want_segment.data[0] == '{') {
-            if (!take_parameter(exchange, parameters++, have_segment))
-                return false;
-        } else if (!slice_equal(want_segment, have_segment)) {
-            return false;
-        }
-    }
-    return !want.data && !have.data;
-}
-
-static bool method_fits(enum http1_method wanted, enum http1_method given)
-{
-    return wanted == given || (wanted == HTTP1_GET && given == HTTP1_HEAD);
-}
-
-/* The route, or NULL; `allowed` then lists the methods the path has. */
-static const struct rest_route *find(struct exchange *exchange, struct buffer *allowed)
-{
-    for (size_t i = 0; i < ROUTE_COUNT; i++) {
-        if (!matches(exchange, ROUTES[i].path))
-            continue;
-        if (method_fits(ROUTES[i].method, exchange->head.method))
-            return &ROUTES[i];
-        buffer_append_text(allowed, allowed->len ? ", " : "");
-        buffer_append_text(allowed, METHOD_NAMES[ROUTES[i].method]);
-    }
-    return NULL;
+    return http_route_find(ROUTES, ROUTE_COUNT, exchange, allowed);
 }
 
 size_t router_table_body_bytes_max(struct exchange *exchange)
 {
-    const struct config_gateway *gateway = &exchange->context->handlers->config->gateway;
+    const struct config_gateway *gateway = &rest_of(exchange)->handlers->config->gateway;
     struct buffer allowed = BUFFER_INIT;
-    const struct rest_route *route = find(exchange, &allowed);
+    const struct http_route *route = find(exchange, &allowed);
     buffer_free(&allowed);
     if (route && route->handle == rest_socketio)
         return polling_body_bytes_max(exchange);
@@ -136,16 +88,7 @@ static void preflight(struct exchange *exchange)
     exchange_reply(&exchange, 204, "", headers, SLICE_NONE);
 }
 
-static void not_allowed(struct exchange *exchange, const struct buffer *allowed)
-{
-    char header[128];
-    snprintf(header, sizeof(header), "Allow: %.*s\r\n", SLICE_FORMAT(buffer_slice(allowed)));
-    exchange_reply(&exchange, 405, "application/json", header,
-                   SLICE("{\"error\":{\"code\":\"INVALID_MESSAGE\",\"message\":\"this resource has "
-                         "other methods\"}}"));
-}
-
-static bool scope_allows(const struct identity *identity, enum rest_access access)
+static bool scope_allows(const struct identity *identity, unsigned access)
 {
     if (access == REST_ADMIN)
         return identity_has_scope(identity, IDENTITY_SCOPE_ADMIN);
@@ -158,7 +101,7 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
 {
     struct exchange *exchange = arg;
     if (result != JWT_OK) {
-        metrics_count(exchange->context->handlers->metrics, METRIC_AUTH_FAILURES);
+        metrics_count(rest_of(exchange)->handlers->metrics, METRIC_AUTH_FAILURES);
         exchange_error(&exchange, 401, ERROR_UNAUTHENTICATED, jwt_result_text(result));
     } else if (!scope_allows(identity, exchange->route->access)) {
         exchange_error(&exchange, 403, ERROR_FORBIDDEN, "the token lacks the scope for this");
@@ -173,7 +116,7 @@ static void authenticate(struct exchange *exchange)
     struct slice token = exchange_token(exchange);
     if (!token.data)
         exchange_error(&exchange, 401, ERROR_UNAUTHENTICATED, "a bearer token is needed");
-    else if (!context_verify(exchange->context->handlers, token, verified, exchange))
+    else if (!context_verify(rest_of(exchange)->handlers, token, verified, exchange))
         exchange_error(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
 }
 
@@ -184,8 +127,8 @@ void router_table_dispatch(struct exchange *exchange)
     if (!exchange->route && exchange->head.method == HTTP1_OPTIONS)
         preflight(exchange);
     else if (!exchange->route && allowed.len)
-        not_allowed(exchange, &allowed);
-    else if (!exchange->route && method_fits(HTTP1_GET, exchange->head.method))
+        http_route_not_allowed(exchange, &allowed);
+    else if (!exchange->route && http_route_fits(HTTP1_GET, exchange->head.method))
         ASSETS.handle(exchange);
     else if (!exchange->route)
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");

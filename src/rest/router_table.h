@@ -1,23 +1,16 @@
 /*
- * The router of HTTP requests: one table, one row a resource and method.
+ * The router of a gateway's HTTP requests: one table, one row a resource and method (http_route.h).
  *
- * A path is matched segment by segment; "{name}" takes any one segment, percent-decoded, into
- * exchange->parameters. A path that is known under other methods gets 405 with Allow.
+ * A path that is known under other methods gets 405 with Allow.
  */
 #ifndef ROLLCALL_REST_ROUTER_TABLE_H
 #define ROLLCALL_REST_ROUTER_TABLE_H
 
-#include "rest/exchange.h"
+#include "http/http_route.h"
+#include "rest/rest_context.h"
 
 /* What a route asks of the token; REST_OPEN asks for none. */
 enum rest_access { REST_OPEN, REST_USER, REST_ADMIN, REST_DELIVER };
-
-struct rest_route {
-    enum http1_method method;
-    const char *path;
-    enum rest_access access;
-    void (*handle)(struct exchange *exchange);
-};
 
 /* How long the body of a request may be, by its head. */
 size_t router_table_body_bytes_max(struct exchange *exchange);

@@ -8,9 +8,9 @@
  */
 #include "auth/user_id.h"
 #include "handler/socketio_session.h"
+#include "http/http_session.h"
 #include "rest/engine_refusal.h"
 #include "rest/handshake.h"
-#include "rest/http_session.h"
 #include "rest/polling.h"
 #include "rest/router_table.h"
 
@@ -23,7 +23,7 @@ static bool check_origin(struct exchange **exchange)
 {
     if (exchange_origin_allowed(*exchange))
         return true;
-    struct metrics *metrics = (*exchange)->context->handlers->metrics;
+    struct metrics *metrics = rest_of(*exchange)->handlers->metrics;
     metrics_count(metrics, METRIC_ORIGIN_REFUSED);
     metrics_count(metrics, METRIC_CONNECTIONS_REFUSED);
     engine_refuse_since(exchange, ENGINE_FORBIDDEN, "this origin is not allowed");
@@ -32,7 +32,7 @@ static bool check_origin(struct exchange **exchange)
 
 static void open_websocket(struct exchange *exchange, const struct socketio_handshake *handshake)
 {
-    struct handler_context *handlers = exchange->context->handlers;
+    struct handler_context *handlers = rest_of(exchange)->handlers;
     struct socketio_handshake named = *handshake;
     char accept[WEBSOCKET_ACCEPT_BYTES + 1];
     char greeting[HANDSHAKE_GREETING_BYTES_MAX];
@@ -40,7 +40,7 @@ static void open_websocket(struct exchange *exchange, const struct socketio_hand
     if (!handshake_check(&exchange, accept))
         return;
     named.sid = (struct slice){sid, sizeof(sid)};
-    if (engine_make_sid(sid, handlers->random, &exchange->context->place) &&
+    if (engine_make_sid(sid, handlers->random, &rest_of(exchange)->place) &&
         socketio_session_open(handlers, &exchange->session->stream,
                               handshake_greeting(greeting, exchange, accept), &named))
         handshake_end(&exchange);
@@ -82,7 +82,7 @@ static void start(struct exchange *exchange, bool by_websocket)
 static void go_on(struct exchange *exchange, struct slice sid, bool by_websocket)
 {
     enum http1_method method = exchange->head.method;
-    if (!polling_find(exchange->context, sid))
+    if (!polling_find(rest_of(exchange), sid))
         engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
     else if ((method != HTTP1_GET && method != HTTP1_POST) ||
              by_websocket != exchange->head.upgrade_websocket ||

@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "handler/echo.h"
 #include "handler/session.h"
+#include "http/http_session.h"
 #include "rest/handshake.h"
-#include "rest/http_session.h"
 #include "rest/router_table.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static void registered(void *arg, bool taken)
 {
     struct joining *joining = arg;
     struct exchange *exchange = joining->exchange;
-    struct handler_context *handlers = exchange->context->handlers;
+    struct handler_context *handlers = rest_of(exchange)->handlers;
     struct session *session = NULL;
     if (taken && exchange->session && !handlers->draining) { /* a drain has counted its heads */
         char text[HANDSHAKE_GREETING_BYTES_MAX];
@@ -70,7 +70,7 @@ static void registered(void *arg, bool taken)
 static void verified(void *arg, enum jwt_result result, const struct identity *identity)
 {
     struct joining *joining = arg;
-    struct handler_context *handlers = joining->exchange->context->handlers;
+    struct handler_context *handlers = rest_of(joining->exchange)->handlers;
     if (result != JWT_OK) {
         metrics_count(handlers->metrics, METRIC_AUTH_FAILURES);
         log_info("token_refused", "reason=%s", jwt_result_label(result));
@@ -99,7 +99,7 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
 
 void rest_websocket(struct exchange *exchange)
 {
-    struct handler_context *handlers = exchange->context->handlers;
+    struct handler_context *handlers = rest_of(exchange)->handlers;
     struct joining *joining = calloc(1, sizeof(*joining));
     if (!joining) {
         handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
@@ -130,13 +130,13 @@ void rest_echo(struct exchange *exchange)
 {
     char accept[WEBSOCKET_ACCEPT_BYTES + 1];
     char text[HANDSHAKE_GREETING_BYTES_MAX];
-    if (!exchange->context->handlers->config->debug.echo) {
+    if (!rest_of(exchange)->handlers->config->debug.echo) {
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
         return;
     }
     if (!handshake_check(&exchange, accept))
         return;
-    if (echo_open(&exchange->context->handlers->connections, &exchange->context->echoes,
+    if (echo_open(&rest_of(exchange)->handlers->connections, &rest_of(exchange)->echoes,
                   &exchange->session->stream, handshake_greeting(text, exchange, accept)))
         handshake_end(&exchange);
     else

@@ -8,28 +8,28 @@
  * exchange stays until it is answered and the answer is dropped. Head, body and parameters last as
  * long as the exchange.
  */
-#ifndef ROLLCALL_REST_EXCHANGE_H
-#define ROLLCALL_REST_EXCHANGE_H
+#ifndef ROLLCALL_HTTP_EXCHANGE_H
+#define ROLLCALL_HTTP_EXCHANGE_H
 
 #include "auth/identity.h"
 #include "base/buffer.h"
 #include "frame/http1.h"
 #include "frame/http1_body.h"
 #include "message/message.h"
-#include "rest/rest_context.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 enum { EXCHANGE_PARAMETERS_MAX = 2, EXCHANGE_PARAMETER_BYTES_MAX = 512 };
 
+struct http_door;
+struct http_route;
 struct http_session;
-struct rest_route;
 
 struct exchange {
     struct http_session *session; /* NULL: the peer has gone */
-    struct rest_context *context;
-    const struct rest_route *route;
+    struct http_door *door;
+    const struct http_route *route;
     struct buffer head_bytes; /* what head's slices point into */
     struct http1_head head;
     struct http1_body body_decoder;
@@ -64,16 +64,10 @@ void exchange_reply_empty(struct exchange **exchange);
 void exchange_error(struct exchange **exchange, unsigned status, enum error_code code,
                     const char *message);
 
-/* The answer to a ledger status other than OK. */
-void exchange_ledger_error(struct exchange **exchange, enum ledger_status status);
-
 /* A query parameter, decoded into `out` (EXCHANGE_PARAMETER_BYTES_MAX or more of room). False when it
  * is absent or malformed. */
 bool exchange_query(const struct exchange *exchange, struct slice name, char *out, size_t room,
                     struct slice *value);
-
-/* The body as a JSON object's members in context->handlers->scratch; false after a 400 was sent. */
-bool exchange_json(struct exchange **exchange);
 
 /* The token the request carries, raw; SLICE_NONE without one. */
 struct slice exchange_token(const struct exchange *exchange);

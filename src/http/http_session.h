@@ -11,11 +11,12 @@
  * that is idle, or does not take its answer, is closed after idle_timeout. While an answer is held
  * (exchange_hold()), reading goes on, so that a peer that goes is noticed; what it sends waits in `in`.
  */
-#ifndef ROLLCALL_REST_HTTP_SESSION_H
-#define ROLLCALL_REST_HTTP_SESSION_H
+#ifndef ROLLCALL_HTTP_HTTP_SESSION_H
+#define ROLLCALL_HTTP_HTTP_SESSION_H
 
 #include "base/buffer.h"
-#include "rest/exchange.h"
+#include "http/exchange.h"
+#include "http/http_door.h"
 #include "socket/stream.h"
 
 enum http_state { HTTP_HEAD, HTTP_BODY, HTTP_ANSWERING, HTTP_SENDING, HTTP_CLOSING };
@@ -23,8 +24,8 @@ enum http_state { HTTP_HEAD, HTTP_BODY, HTTP_ANSWERING, HTTP_SENDING, HTTP_CLOSI
 struct http_session {
     struct stream stream;
     struct wheel_timer timer;
-    struct rest_context *context;
-    struct list of_context;
+    struct http_door *door;
+    struct list of_door;
     struct exchange *exchange; /* in BODY and ANSWERING */
     struct buffer in;          /* read and not used yet */
     size_t scanned;
@@ -34,7 +35,12 @@ struct http_session {
     bool close_after; /* the answer is the last */
 };
 
-/* A connection between two workers of a process (handover.h): the head of a request is read, its body is
+/* NULL when there is no room or no memory; socket and TLS session are then still the caller's. `moved`: another
+ * loop had them before (stream_open_moved()). */
+struct http_session *http_session_open(struct http_door *door, int fd, struct tls_session *tls,
+                                       bool moved);
+
+/* A connection on its way from one worker of a process to another: the head of a request is read, its body is
  * not. */
 struct http_parcel {
     int fd;
@@ -47,11 +53,11 @@ struct http_parcel {
 bool http_session_pack(struct http_session *session, struct http_parcel *parcel);
 
 /* Goes on with it on this worker; closes it when that has no room. Takes what the parcel holds. */
-void http_session_unpack(struct rest_context *context, struct http_parcel *parcel);
+void http_session_unpack(struct http_door *door, struct http_parcel *parcel);
 
 /* A connection from another process, with what it read there: from the head of a request on. Takes the
  * descriptor; closes it when there is no room. */
-void http_session_accept_moved(struct rest_context *context, int fd, struct slice bytes);
+void http_session_accept_moved(struct http_door *door, int fd, struct slice bytes);
 
 /* Queues an answer's bytes (head and body) and goes on with the next request, or closes. */
 void http_session_answered(struct http_session *session, bool close_after);

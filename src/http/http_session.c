@@ -1,16 +1,9 @@
-#include "rest/http_session.h"
+#include "http/http_session.h"
 
 #include "base/container.h"
-#include "base/log.h"
-#include "rest/handover.h"
-#include "rest/router_table.h"
 
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
-
-static const char REFUSED[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\n"
-                              "Content-Length: 0\r\nConnection: close\r\n\r\n";
 
 static struct http_session *session_of(struct stream *stream)
 {
@@ -21,17 +14,17 @@ static void read_on(struct http_session *session);
 
 static void set_timer(struct http_session *session, int64_t after_ms)
 {
-    struct loop *loop = session->context->handlers->loop;
+    struct loop *loop = session->door->loop;
     loop_set_timer(loop, &session->timer, loop->clock.now_ms + after_ms);
 }
 
 static void set_state(struct http_session *session, enum http_state state)
 {
-    const struct config *config = session->context->handlers->config;
+    const struct config *config = session->door->config;
     session->state = state;
     stream_pause(&session->stream, state == HTTP_ANSWERING || state == HTTP_SENDING);
     if (state == HTTP_ANSWERING)
-        loop_cancel_timer(session->context->handlers->loop, &session->timer);
+        loop_cancel_timer(session->door->loop, &session->timer);
     else if (state == HTTP_HEAD || state == HTTP_SENDING)
         set_timer(session, config->gateway.http.idle_timeout_ms);
     else if (state == HTTP_CLOSING)
@@ -44,7 +37,7 @@ static struct exchange *make_exchange(struct http_session *session)
     struct exchange *exchange = calloc(1, sizeof(*exchange));
     if (exchange) {
         exchange->session = session;
-        exchange->context = session->context;
+        exchange->door = session->door;
         session->exchange = exchange;
     }
     return exchange;
@@ -59,7 +52,7 @@ static enum error_code code_of(unsigned status)
 
 static void refuse(struct http_session *session, unsigned status, const char *text)
 {
-    metrics_count(session->context->handlers->metrics, METRIC_PROTOCOL_ERRORS);
+    metrics_count(session->door->metrics, METRIC_PROTOCOL_ERRORS);
     struct exchange *exchange = session->exchange ? session->exchange : make_exchange(session);
     if (!exchange) {
         stream_close(&session->stream);
@@ -79,9 +72,9 @@ void http_session_answered(struct http_session *session, bool close_after)
 static void answer(struct http_session *session)
 {
     struct exchange *exchange = session->exchange;
-    session->close_after = !exchange->head.keep_alive || session->context->handlers->draining;
+    session->close_after = !exchange->head.keep_alive || session->door->draining;
     set_state(session, HTTP_ANSWERING);
-    router_table_dispatch(exchange);
+    session->door->owner->answer(exchange);
 }
 
 static void read_body(struct http_session *session)
@@ -107,7 +100,7 @@ static void start_body(struct http_session *session)
 {
     struct exchange *exchange = session->exchange;
     http1_body_start(&exchange->body_decoder, &exchange->head,
-                     router_table_body_bytes_max(exchange));
+                     session->door->owner->body_bytes_max(exchange));
     if (exchange->head.expect_continue) {
         buffer_append_text(&session->out, "HTTP/1.1 100 Continue\r\n\r\n");
         stream_want_write(&session->stream);
@@ -133,7 +126,8 @@ static void start_exchange(struct http_session *session, size_t head_len)
         refuse(session, 503, "out of memory");
         return;
     }
-    if (!handover_give(session))
+    const struct http_door_owner *owner = session->door->owner;
+    if (!owner->give_away || !owner->give_away(session))
         start_body(session);
 }
 
@@ -171,7 +165,7 @@ static void received(struct stream *stream, char *data, size_t len)
     if (session->state == HTTP_CLOSING)
         return;
     if (session->state == HTTP_HEAD && session->in.len == 0)
-        set_timer(session, session->context->handlers->config->gateway.http.header_timeout_ms);
+        set_timer(session, session->door->config->gateway.http.header_timeout_ms);
     buffer_append(&session->in, data, len);
     if (session->in.failed)
         stream_close(stream);
@@ -201,7 +195,7 @@ static size_t gather(struct stream *stream, struct iovec *out, size_t max)
 static void go_on(struct http_session *session)
 {
     if (session->in.len)
-        set_timer(session, session->context->handlers->config->gateway.http.header_timeout_ms);
+        set_timer(session, session->door->config->gateway.http.header_timeout_ms);
     read_on(session);
 }
 
@@ -228,7 +222,7 @@ static bool sent(struct stream *stream, size_t bytes)
 static void closed(struct stream *stream)
 {
     struct http_session *session = session_of(stream);
-    loop_cancel_timer(session->context->handlers->loop, &session->timer);
+    loop_cancel_timer(session->door->loop, &session->timer);
     if (session->exchange) {
         session->exchange->session = NULL;
         struct exchange *exchange = session->exchange;
@@ -237,8 +231,8 @@ static void closed(struct stream *stream)
         else if (exchange->gone)
             exchange->gone(exchange->gone_arg);
     }
-    session->context->http_count--;
-    list_remove(&session->of_context);
+    session->door->session_count--;
+    list_remove(&session->of_door);
     buffer_free(&session->in);
     buffer_free(&session->out);
     free(session);
@@ -262,44 +256,25 @@ static void timed_out(struct wheel_timer *timer)
         refuse(session, 408, "the request took too long to arrive");
 }
 
-static bool has_room(const struct rest_context *context)
+struct http_session *http_session_open(struct http_door *door, int fd, struct tls_session *tls,
+                                       bool moved)
 {
-    return !context->shedding &&
-           context->http_count + context->handlers->connections.count < context->connections_max;
-}
-
-/* NULL when there is no room or no memory; socket and TLS session are then still the caller's. */
-static struct http_session *open_session(struct rest_context *context, int fd,
-                                         struct tls_session *tls, bool moved)
-{
-    struct http_session *session = has_room(context) ? calloc(1, sizeof(*session)) : NULL;
+    struct http_session *session = door->owner->has_room(door) ? calloc(1, sizeof(*session)) : NULL;
     if (!session)
         return NULL;
-    session->context = context;
+    session->door = door;
     session->timer.fire = timed_out;
     session->in.max = HTTP1_HEAD_BYTES_MAX + LOOP_READ_BYTES;
-    bool opened = moved ? stream_open_moved(&session->stream, context->streams, &OWNER, fd, tls)
-                        : stream_open(&session->stream, context->streams, &OWNER, fd, tls);
+    bool opened = moved ? stream_open_moved(&session->stream, door->streams, &OWNER, fd, tls)
+                        : stream_open(&session->stream, door->streams, &OWNER, fd, tls);
     if (!opened) {
         free(session);
         return NULL;
     }
-    context->http_count++;
-    list_append(&context->https, &session->of_context);
-    set_timer(session, context->handlers->config->gateway.http.header_timeout_ms);
+    door->session_count++;
+    list_append(&door->sessions, &session->of_door);
+    set_timer(session, door->config->gateway.http.header_timeout_ms);
     return session;
-}
-
-void http_session_accept(struct rest_context *context, int fd)
-{
-    struct tls_session *tls = context->tls ? tls_session_make(context->tls, fd) : NULL;
-    if ((!context->tls || tls) && open_session(context, fd, tls, false))
-        return;
-    metrics_count(context->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
-    if (!context->tls) /* as a courtesy; a peer that does not take it now is simply closed */
-        send(fd, REFUSED, sizeof(REFUSED) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    tls_session_free(&tls);
-    close(fd);
 }
 
 bool http_session_pack(struct http_session *session, struct http_parcel *parcel)
@@ -314,14 +289,14 @@ bool http_session_pack(struct http_session *session, struct http_parcel *parcel)
     return true;
 }
 
-void http_session_unpack(struct rest_context *context, struct http_parcel *parcel)
+void http_session_unpack(struct http_door *door, struct http_parcel *parcel)
 {
     struct http_session *session = NULL;
-    if (!context->handlers->draining) /* its loop may turn no more */
-        session = open_session(context, parcel->fd, parcel->tls, true);
-    parcel->exchange->context = context;
+    if (!door->draining) /* its loop may turn no more */
+        session = http_session_open(door, parcel->fd, parcel->tls, true);
+    parcel->exchange->door = door;
     if (!session) {
-        metrics_count(context->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
+        metrics_count(door->metrics, METRIC_CONNECTIONS_REFUSED);
         exchange_reply_empty(&parcel->exchange);
         buffer_free(&parcel->in);
         tls_session_free(&parcel->tls);
@@ -334,11 +309,11 @@ void http_session_unpack(struct rest_context *context, struct http_parcel *parce
     start_body(session);
 }
 
-void http_session_accept_moved(struct rest_context *context, int fd, struct slice bytes)
+void http_session_accept_moved(struct http_door *door, int fd, struct slice bytes)
 {
-    struct http_session *session = open_session(context, fd, NULL, true);
+    struct http_session *session = http_session_open(door, fd, NULL, true);
     if (!session) {
-        metrics_count(context->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
+        metrics_count(door->metrics, METRIC_CONNECTIONS_REFUSED);
         close(fd);
         return;
     }
@@ -347,25 +322,4 @@ void http_session_accept_moved(struct rest_context *context, int fd, struct slic
         stream_close(&session->stream);
     else
         read_on(session);
-}
-
-void http_session_drain(struct rest_context *context)
-{
-    for (struct list *at = context->https.next; at != &context->https; at = at->next)
-        CONTAINER_OF(at, struct http_session, of_context)->close_after = true;
-}
-
-void http_session_close_idle(struct rest_context *context)
-{
-    for (struct list *at = context->https.next; at != &context->https; at = at->next) {
-        struct http_session *session = CONTAINER_OF(at, struct http_session, of_context);
-        if (session->state == HTTP_HEAD && session->in.len == 0 && session->out.len == 0)
-            stream_close(&session->stream);
-    }
-}
-
-void http_session_close_all(struct rest_context *context)
-{
-    for (struct list *at = context->https.next; at != &context->https; at = at->next)
-        stream_close(&CONTAINER_OF(at, struct http_session, of_context)->stream);
 }

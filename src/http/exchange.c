@@ -1,6 +1,7 @@
-#include "rest/exchange.h"
+#include "http/exchange.h"
 
-#include "rest/http_session.h"
+#include "base/json.h"
+#include "http/http_session.h"
 
 #include <stdlib.h>
 
@@ -60,7 +61,7 @@ void exchange_hold(struct exchange *exchange, void (*gone)(void *arg), void *arg
  * by name may send cookies all the same: they are for the load balancer, to stay with one server. */
 static void write_cors(struct buffer *out, const struct exchange *exchange)
 {
-    bool by_name = exchange->context->handlers->config->gateway.allowed_origins.count > 0;
+    bool by_name = exchange->door->config->gateway.allowed_origins.count > 0;
     struct slice origin = http1_header(&exchange->head, SLICE("Origin"));
     if (!origin.len || !exchange_origin_allowed(exchange))
         return;
@@ -91,7 +92,7 @@ void exchange_reply(struct exchange **exchange, unsigned status, const char *con
     if ((*exchange)->head.method != HTTP1_HEAD && status != 204)
         buffer_append_slice(out, body);
     bool failed = out->failed;
-    metrics_count(session->context->handlers->metrics, METRIC_HTTP_REQUESTS);
+    metrics_count(session->door->metrics, METRIC_HTTP_REQUESTS);
     free_exchange(exchange);
     session->exchange = NULL;
     if (failed)
@@ -134,28 +135,6 @@ void exchange_error(struct exchange **exchange, unsigned status, enum error_code
     buffer_free(&json);
 }
 
-void exchange_ledger_error(struct exchange **exchange, enum ledger_status status)
-{
-    switch (status) {
-    case LEDGER_NOT_FOUND:
-        exchange_error(exchange, 404, ERROR_NOT_FOUND, "there is no such thing");
-        break;
-    case LEDGER_FORBIDDEN:
-        exchange_error(exchange, 403, ERROR_FORBIDDEN, "you may not do this");
-        break;
-    case LEDGER_CONFLICT:
-        exchange_error(exchange, 409, ERROR_INVALID_MESSAGE, "this id is in use");
-        break;
-    case LEDGER_INVALID:
-    case LEDGER_LIMIT:
-        exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, ledger_status_name(status));
-        break;
-    default:
-        exchange_error(exchange, 503, ERROR_SERVICE_UNAVAILABLE, "the ledger does not answer");
-        break;
-    }
-}
-
 bool exchange_query(const struct exchange *exchange, struct slice name, char *out, size_t room,
                     struct slice *value)
 {
@@ -165,19 +144,6 @@ bool exchange_query(const struct exchange *exchange, struct slice name, char *ou
         return false;
     *value = (struct slice){out, len};
     return true;
-}
-
-bool exchange_json(struct exchange **exchange)
-{
-    struct json json;
-    const char *problem;
-    struct buffer *body = &(*exchange)->body;
-    json_init(&json, body->data, body->len);
-    if (body->len && fields_scan(&(*exchange)->context->handlers->scratch, &json, &problem) &&
-        json_done(&json))
-        return true;
-    exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, "the body must be one JSON object");
-    return false;
 }
 
 static struct slice protocol_token(const struct exchange *exchange)
@@ -204,8 +170,7 @@ struct slice exchange_token(const struct exchange *exchange)
 
 bool exchange_origin_allowed(const struct exchange *exchange)
 {
-    const struct config_list *allowed =
-        &exchange->context->handlers->config->gateway.allowed_origins;
+    const struct config_list *allowed = &exchange->door->config->gateway.allowed_origins;
     struct slice origin = http1_header(&exchange->head, SLICE("Origin"));
     if (!origin.data || allowed->count == 0)
         return true;

@@ -1,5 +1,5 @@
 /* One HTTP connection on virtual time: requests in turn, slow and vanishing peers, bounds, draining. */
-#include "rest/http_session.h"
+#include "http/http_session.h"
 
 #include "base/container.h"
 #include "support/client.h"
@@ -46,7 +46,7 @@ static void one_who_says_nothing_is_closed_in_time(void **unused)
 {
     (void)unused;
     world_advance(&world, HEADER_TIMEOUT_MS - 1);
-    assert_int_equal(world.rest->http_count, 1);
+    assert_int_equal(world.rest->door.session_count, 1);
     world_advance(&world, 1);
     client_expect_end(&alice);
 }
@@ -109,9 +109,9 @@ static void a_peer_that_stays_after_its_last_answer_is_cut_off(void **unused)
     assert_int_equal(client_answer(&alice), 200);
     assert_int_equal(client_next(&alice), CLIENT_END); /* our half */
     world_advance(&world, CLOSE_TIMEOUT_MS - 1);
-    assert_int_equal(world.rest->http_count, 1);
+    assert_int_equal(world.rest->door.session_count, 1);
     world_advance(&world, 1);
-    assert_int_equal(world.rest->http_count, 0);
+    assert_int_equal(world.rest->door.session_count, 0);
 }
 
 /* ---- requests in turn ---- */
@@ -158,8 +158,9 @@ static void answers_nobody_reads_do_not_pile_up(void **unused)
         client_print(&bob, HEALTH);
         world_settle(&world);
     }
-    for (struct list *at = world.rest->https.next; at != &world.rest->https; at = at->next) {
-        const struct http_session *session = CONTAINER_OF(at, struct http_session, of_context);
+    for (struct list *at = world.rest->door.sessions.next; at != &world.rest->door.sessions;
+         at = at->next) {
+        const struct http_session *session = CONTAINER_OF(at, struct http_session, of_door);
         assert_true(session->out.len < 2000);
     }
     client_hang_up(&bob);
@@ -177,7 +178,7 @@ static void a_peer_that_shuts_its_side_down_gets_its_answer(void **unused)
     fake_ledger_release_all(&world.ledger);
     assert_int_equal(client_answer(&alice), 200);
     client_expect_end(&alice);
-    assert_int_equal(world.rest->http_count, 0);
+    assert_int_equal(world.rest->door.session_count, 0);
 }
 
 static void a_peer_that_ends_after_its_last_request_is_not_waited_for(void **unused)
@@ -186,7 +187,7 @@ static void a_peer_that_ends_after_its_last_request_is_not_waited_for(void **unu
     client_print(&alice, "GET /healthz HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     shutdown(alice.fd, SHUT_WR);
     assert_int_equal(client_answer(&alice), 200);
-    assert_int_equal(world.rest->http_count, 0);
+    assert_int_equal(world.rest->door.session_count, 0);
     client_expect_end(&alice);
 }
 

@@ -1,0 +1,65 @@
+#include "http/http_route.h"
+
+#include <stdio.h>
+
+static const char *const METHOD_NAMES[] = {
+    [HTTP1_GET] = "GET",     [HTTP1_POST] = "POST",     [HTTP1_PUT] = "PUT",
+    [HTTP1_PATCH] = "PATCH", [HTTP1_DELETE] = "DELETE",
+};
+
+static bool take_parameter(struct exchange *exchange, size_t index, struct slice segment)
+{
+    size_t len;
+    if (index >= EXCHANGE_PARAMETERS_MAX || segment.len > EXCHANGE_PARAMETER_BYTES_MAX ||
+        !http1_percent_decode(segment, exchange->parameter_bytes[index], &len) || len == 0)
+        return false;
+    exchange->parameters[index] = (struct slice){exchange->parameter_bytes[index], len};
+    return true;
+}
+
+static bool matches(struct exchange *exchange, const char *pattern)
+{
+    struct slice want = slice_after(slice_of(pattern), 1);
+    struct slice have = slice_after(exchange->head.target.path, 1);
+    size_t parameters = 0;
+    while (want.data && have.data) {
+        struct slice want_segment, have_segment;
+        want = slice_split(want, '/', &want_segment);
+        have = slice_split(have, '/', &have_segment);
+        if (want_segment.len && want_segment.data[0] == '{') {
+            if (!take_parameter(exchange, parameters++, have_segment))
+                return false;
+        } else if (!slice_equal(want_segment, have_segment)) {
+            return false;
+        }
+    }
+    return !want.data && !have.data;
+}
+
+bool http_route_fits(enum http1_method wanted, enum http1_method given)
+{
+    return wanted == given || (wanted == HTTP1_GET && given == HTTP1_HEAD);
+}
+
+const struct http_route *http_route_find(const struct http_route *routes, size_t count,
+                                         struct exchange *exchange, struct buffer *allowed)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!matches(exchange, routes[i].path))
+            continue;
+        if (http_route_fits(routes[i].method, exchange->head.method))
+            return &routes[i];
+        buffer_append_text(allowed, allowed->len ? ", " : "");
+        buffer_append_text(allowed, METHOD_NAMES[routes[i].method]);
+    }
+    return NULL;
+}
+
+void http_route_not_allowed(struct exchange *exchange, const struct buffer *allowed)
+{
+    char header[128];
+    snprintf(header, sizeof(header), "Allow: %.*s\r\n", SLICE_FORMAT(buffer_slice(allowed)));
+    exchange_reply(&exchange, 405, "application/json", header,
+                   SLICE("{\"error\":{\"code\":\"INVALID_MESSAGE\",\"message\":\"this resource has "
+                         "other methods\"}}"));
+}

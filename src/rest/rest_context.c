@@ -1,0 +1,53 @@
+#include "rest/rest_context.h"
+
+#include "rest/handover.h"
+#include "rest/router_table.h"
+
+static bool has_room(const struct http_door *door)
+{
+    const struct rest_context *context = CONTAINER_OF(door, struct rest_context, door);
+    return !context->shedding &&
+           door->session_count + context->handlers->connections.count < context->connections_max;
+}
+
+const struct http_door_owner rest_door_owner = {
+    .has_room = has_room,
+    .body_bytes_max = router_table_body_bytes_max,
+    .answer = router_table_dispatch,
+    .give_away = handover_give,
+};
+
+void rest_ledger_error(struct exchange **exchange, enum ledger_status status)
+{
+    switch (status) {
+    case LEDGER_NOT_FOUND:
+        exchange_error(exchange, 404, ERROR_NOT_FOUND, "there is no such thing");
+        break;
+    case LEDGER_FORBIDDEN:
+        exchange_error(exchange, 403, ERROR_FORBIDDEN, "you may not do this");
+        break;
+    case LEDGER_CONFLICT:
+        exchange_error(exchange, 409, ERROR_INVALID_MESSAGE, "this id is in use");
+        break;
+    case LEDGER_INVALID:
+    case LEDGER_LIMIT:
+        exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, ledger_status_name(status));
+        break;
+    default:
+        exchange_error(exchange, 503, ERROR_SERVICE_UNAVAILABLE, "the ledger does not answer");
+        break;
+    }
+}
+
+bool rest_json(struct exchange **exchange)
+{
+    struct json json;
+    const char *problem;
+    struct buffer *body = &(*exchange)->body;
+    json_init(&json, body->data, body->len);
+    if (body->len && fields_scan(&rest_of(*exchange)->handlers->scratch, &json, &problem) &&
+        json_done(&json))
+        return true;
+    exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, "the body must be one JSON object");
+    return false;
+}
