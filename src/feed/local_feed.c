@@ -201,11 +201,16 @@ static void replay_message(struct local_feed *self, const struct ledger_message 
     self->feed.consume(self->feed.consume_arg, &made->item);
 }
 
-static int64_t replay_before_ms(const struct local_feed *self)
+/* Sent so lately that it may be on its way. What seems to be sent long from now was so by a clock that has been
+ * set back since, and would hold up for as long all that is behind it. */
+static bool is_young(const struct local_feed *self, const struct ledger_message *message)
 {
+    int64_t age_ms = self->options.ledger->clock->wall_ms - message->sent_at_ms;
+    if (age_ms <= -LOCAL_FEED_SWEEP_AGE_MS)
+        return false;
     if (!self->swept && !self->options.shared)
-        return self->options.started_at_ms;
-    return self->options.ledger->clock->wall_ms - LOCAL_FEED_SWEEP_AGE_MS;
+        return message->sent_at_ms >= self->options.started_at_ms;
+    return age_ms <= LOCAL_FEED_SWEEP_AGE_MS;
 }
 
 static void listed(void *arg, const struct ledger_messages_outcome *outcome)
@@ -217,7 +222,7 @@ static void listed(void *arg, const struct ledger_messages_outcome *outcome)
     self->page_has_more = outcome->has_more;
     self->page_failed = outcome->status != LEDGER_OK;
     for (; old < outcome->count; old++) {
-        if (outcome->messages[old].sent_at_ms >= replay_before_ms(self)) {
+        if (is_young(self, &outcome->messages[old])) {
             self->page_has_more = false;
             break;
         }

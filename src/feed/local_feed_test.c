@@ -120,6 +120,22 @@ static void what_another_left_is_replayed_in_time_and_once(void **state)
     feed_free(&fixture.feed);
 }
 
+/* The clock was an hour ahead when it was sent. */
+static void what_seems_sent_long_from_now_holds_up_nothing(void **state)
+{
+    (void)state;
+    for (int shared = 0; shared <= 1; shared++) {
+        struct fixture fixture;
+        make(&fixture, shared);
+        leave(&fixture, START_WALL_MS + 3600 * 1000);
+        leave(&fixture, START_WALL_MS - LOCAL_FEED_SWEEP_AGE_MS - 1000);
+        pass(&fixture, 1);
+        assert_int_equal(fixture.consumed, 2);
+        assert_int_equal(fixture.count, 0);
+        feed_free(&fixture.feed);
+    }
+}
+
 /* Two that started together do not go on sweeping together. */
 static void sweeps_are_spread(void **state)
 {
@@ -150,6 +166,7 @@ int main(void)
         cmocka_unit_test(one_alone_takes_what_is_left_of_an_earlier_life_at_once),
         cmocka_unit_test(where_others_share_it_the_young_may_be_theirs),
         cmocka_unit_test(what_another_left_is_replayed_in_time_and_once),
+        cmocka_unit_test(what_seems_sent_long_from_now_holds_up_nothing),
         cmocka_unit_test(sweeps_are_spread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
