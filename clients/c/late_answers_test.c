@@ -25,21 +25,32 @@ static void pass_long(struct scene *scene)
     }
 }
 
+/* The id of what was asked for before carol was wanted too. */
+static void ask_for_bob_and_want_carol(struct scene *scene, char id[32])
+{
+    scene_connect(scene);
+    rollcall_subscribe(scene->client, "bob");
+    scene_turn(scene);
+    read_id(scene_expect(scene, "subscribe_presence"), id);
+    rollcall_subscribe(scene->client, "carol");
+}
+
+static void answer(struct scene *scene, const char *id)
+{
+    scene_sayf(scene, "{\"type\":\"presence_snapshot\",\"id\":\"%s\",\"presences\":[]}", id);
+}
+
 static void test_users_added_meanwhile_are_watched_too(void **state)
 {
     struct scene *scene = *state;
     char first[32], second[32];
-    scene_connect(scene);
-    rollcall_subscribe(scene->client, "bob");
-    scene_turn(scene);
-    read_id(scene_expect(scene, "subscribe_presence"), first);
-    rollcall_subscribe(scene->client, "carol");
-    scene_sayf(scene, "{\"type\":\"presence_snapshot\",\"id\":\"%s\",\"presences\":[]}", first);
+    ask_for_bob_and_want_carol(scene, first);
+    answer(scene, first);
     const char *again = scene_expect(scene, "subscribe_presence");
     assert_non_null(strstr(again, "\"carol\""));
     read_id(again, second);
     assert_string_not_equal(first, second);
-    scene_sayf(scene, "{\"type\":\"presence_snapshot\",\"id\":\"%s\",\"presences\":[]}", second);
+    answer(scene, second);
     pass_long(scene);
     scene_expect_no(scene, "subscribe_presence");
 }
@@ -48,14 +59,10 @@ static void test_refusal_after_an_older_answer_is_heeded(void **state)
 {
     struct scene *scene = *state;
     char first[32], second[32];
-    scene_connect(scene);
-    rollcall_subscribe(scene->client, "bob");
-    scene_turn(scene);
-    read_id(scene_expect(scene, "subscribe_presence"), first);
-    rollcall_subscribe(scene->client, "carol");
+    ask_for_bob_and_want_carol(scene, first);
     scene_turn(scene);
     read_id(scene_expect(scene, "subscribe_presence"), second);
-    scene_sayf(scene, "{\"type\":\"presence_snapshot\",\"id\":\"%s\",\"presences\":[]}", first);
+    answer(scene, first);
     scene_sayf(scene,
                "{\"type\":\"error\",\"id\":\"%s\",\"code\":\"RATE_LIMITED\","
                "\"retry_after_seconds\":1}",

@@ -28,12 +28,6 @@ static int close_world(void **unused)
     return 0;
 }
 
-static void expect_change(struct client *client, const char *user, const char *status)
-{
-    client_expect_with(client, "presence_changed", "\"user_id\":\"%s\",\"status\":\"%s\"", user,
-                       status);
-}
-
 static size_t loads(void)
 {
     return world.ledger.asked[LEDGER_CIRCLE];
@@ -43,9 +37,9 @@ static void contacts_hear_and_strangers_do_not(void **unused)
 {
     (void)unused;
     client_set_away(&bob, true);
-    expect_change(&alice, "bob", "away");
+    client_expect_change(&alice, "bob", "away");
     client_set_away(&bob, false);
-    expect_change(&alice, "bob", "online");
+    client_expect_change(&alice, "bob", "online");
     client_expect_nothing(&alice);
     client_expect_nothing(&carol);
     client_expect_nothing(&bob);
@@ -79,7 +73,8 @@ static void changes_wait_for_the_circle_together_and_in_order(void **unused)
     world_settle(&world);
     assert_int_equal(loads(), before + 1);
     assert_true(audience_idle(&world.presence->audience));
-    expect_change(&alice, "bob", "away"); /* the newest took the others' place in the queue */
+    client_expect_change(&alice, "bob",
+                         "away"); /* the newest took the others' place in the queue */
     client_expect_nothing(&alice);
     assert_int_equal(world_metric(&world, METRIC_FRIENDS_SKIPPED), 0);
 }
@@ -95,8 +90,8 @@ static void what_was_read_before_a_change_is_not_kept(void **unused)
     world.ledger.holding = false;
     fake_ledger_release_all(&world.ledger);
     world_settle(&world);
-    expect_change(&alice, "bob", "away");
-    expect_change(&carol, "bob", "away");
+    client_expect_change(&alice, "bob", "away");
+    client_expect_change(&carol, "bob", "away");
 }
 
 static void without_the_ledger_contacts_hear_nothing_until_it_is_back(void **unused)
@@ -109,7 +104,7 @@ static void without_the_ledger_contacts_hear_nothing_until_it_is_back(void **unu
     assert_int_equal(world_metric(&world, METRIC_FRIENDS_SKIPPED), 1);
     world.ledger.failing = LEDGER_OK;
     client_set_away(&bob, false);
-    expect_change(&alice, "bob", "online");
+    client_expect_change(&alice, "bob", "online");
 }
 
 static void those_who_wait_are_bounded(void **unused)
@@ -129,7 +124,7 @@ static void those_who_wait_are_bounded(void **unused)
     world.ledger.holding = false;
     fake_ledger_release_all(&world.ledger);
     world_settle(&world);
-    expect_change(&alice, "bob", "away");
+    client_expect_change(&alice, "bob", "away");
 }
 
 /* ---- sight ---- */
@@ -160,12 +155,12 @@ static void a_setting_takes_sight_from_contacts_once_and_gives_it_back(void **un
 {
     (void)unused;
     show("bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_NOBODY);
-    expect_change(&alice, "bob", "unknown");
+    client_expect_change(&alice, "bob", "unknown");
     assert_true(client_has(&alice, "\"reason\":\"privacy\""));
     client_set_away(&bob, true);
     client_expect_nothing(&alice);
     show("bob", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_CONTACTS_ONLY);
-    expect_change(&alice, "bob", "away");
+    client_expect_change(&alice, "bob", "away");
     show("bob", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_EVERYONE);
     client_expect_nothing(&alice);
     client_expect_nothing(&carol);
@@ -284,10 +279,10 @@ static void an_aged_circle_serves_and_is_read_anew(void **unused)
     size_t before = loads();
     world.ledger.holding = true;
     client_set_away(&bob, true);
-    expect_change(&alice, "bob", "away"); /* before the ledger has answered */
+    client_expect_change(&alice, "bob", "away"); /* before the ledger has answered */
     assert_int_equal(loads(), before + 1);
     client_set_away(&bob, false);
-    expect_change(&alice, "bob", "online"); /* and it is asked once */
+    client_expect_change(&alice, "bob", "online"); /* and it is asked once */
     assert_int_equal(loads(), before + 1);
     world.ledger.holding = false;
     fake_ledger_release_all(&world.ledger);
@@ -303,7 +298,7 @@ static void an_aged_circle_serves_on_without_the_ledger(void **unused)
     world.ledger.failing = LEDGER_UNAVAILABLE;
     for (int i = 0; i < 3; i++) {
         client_set_away(&bob, i % 2 == 0);
-        expect_change(&alice, "bob", i % 2 == 0 ? "away" : "online");
+        client_expect_change(&alice, "bob", i % 2 == 0 ? "away" : "online");
     }
     assert_int_equal(aging.puts, 0);
     assert_int_equal(world_metric(&world, METRIC_FRIENDS_SKIPPED), 0);

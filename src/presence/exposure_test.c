@@ -32,12 +32,6 @@ static int close_world(void **unused)
     return 0;
 }
 
-static void expect_change(struct client *client, const char *user, const char *status)
-{
-    client_expect_with(client, "presence_changed", "\"user_id\":\"%s\",\"status\":\"%s\"", user,
-                       status);
-}
-
 static void note_done(void *arg)
 {
     *(bool *)arg = true;
@@ -79,7 +73,7 @@ static void a_block_hides_also_where_the_ledger_cannot_say_so_at_once(void **unu
     client_expect_nothing(&carol);
     world.ledger.failing = LEDGER_OK;
     world_advance(&world, world.config.presence.reap_interval_ms);
-    expect_change(&carol, "bob", "unknown");
+    client_expect_change(&carol, "bob", "unknown");
     client_set_away(&bob, false);
     client_expect_nothing(&carol);
 }
@@ -95,7 +89,7 @@ static void what_was_decided_before_a_block_does_not_undo_it(void **unused)
     world_settle(&world);
     world.ledger.holding = false;
     block();
-    expect_change(&carol, "bob", "unknown");
+    client_expect_change(&carol, "bob", "unknown");
     fake_ledger_release_all(&world.ledger);
     settle_until(&done);
     client_set_away(&bob, true);
@@ -106,14 +100,14 @@ static void who_sees_again_knows_what_they_are_told(void **unused)
 {
     (void)unused;
     client_set_away(&bob, true);
-    expect_change(&carol, "bob", "away");
+    client_expect_change(&carol, "bob", "away");
     block();
-    expect_change(&carol, "bob", "unknown");
+    client_expect_change(&carol, "bob", "unknown");
     client_set_away(&bob, false);
     unblock();
-    expect_change(&carol, "bob", "online");
+    client_expect_change(&carol, "bob", "online");
     client_set_away(&bob, true); /* as when she last saw him, but not what she knows */
-    expect_change(&carol, "bob", "away");
+    client_expect_change(&carol, "bob", "away");
 }
 
 /* The state was read when a change had happened whose event is still on its way. */
@@ -131,7 +125,7 @@ static void a_repetition_swallows_no_change(void **unused)
     push_received(world.presence, slice_of(push));
     client_expect_nothing(&carol);
     presence_received(world.presence, SLICE("presence:bob"), slice_of(PRESENCE));
-    expect_change(&carol, "bob", "away");
+    client_expect_change(&carol, "bob", "away");
 }
 
 int main(void)

@@ -28,7 +28,7 @@ static void close_world(void)
 static int64_t expect_change(const char *status)
 {
     int64_t version = 0;
-    client_expect_with(&alice, "presence_changed", "\"user_id\":\"bob\",\"status\":\"%s\"", status);
+    client_expect_change(&alice, "bob", status);
     assert_int_equal(sscanf(strstr(alice.text, "\"version\":"), "\"version\":%ld", &version), 1);
     return version;
 }
@@ -175,6 +175,15 @@ static bool not_available(struct state_store *store)
     return false;
 }
 
+/* What alice is told of bob when she asks. */
+static void expect_answer(const char *status, bool stale)
+{
+    client_send(&alice, "{\"type\":\"query_presence\",\"user_ids\":[\"bob\"]}");
+    client_expect_with(&alice, "presence_snapshot", "\"status\":\"%s\"", status);
+    assert_int_equal(client_has(&alice, "\"stale\":true"), stale);
+    assert_int_equal(client_has(&alice, "stale"), stale);
+}
+
 static void what_was_last_known_is_told_as_stale(void **unused)
 {
     (void)unused;
@@ -183,22 +192,15 @@ static void what_was_last_known_is_told_as_stale(void **unused)
     fake_ledger_befriend(&world.ledger, "alice", "bob");
     client_connect(&bob, &world, "bob");
     client_expect(&alice, "presence_changed");
-    client_send(&alice, "{\"type\":\"query_presence\",\"user_ids\":[\"bob\"]}");
-    client_expect(&alice, "presence_snapshot");
-    assert_false(client_has(&alice, "stale"));
+    expect_answer("online", false);
     struct state_store_operations operations = *world.presence->store->operations;
     operations.read = read_nothing;
     real_store = world.presence->store;
     struct state_store broken = {&operations};
     world.presence->store = &broken;
-    client_send(&alice, "{\"type\":\"query_presence\",\"user_ids\":[\"bob\"]}");
-    client_expect(&alice, "presence_snapshot");
-    assert_true(client_has(&alice, "\"status\":\"online\""));
-    assert_true(client_has(&alice, "\"stale\":true"));
+    expect_answer("online", true);
     fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
-    client_send(&alice, "{\"type\":\"query_presence\",\"user_ids\":[\"bob\"]}");
-    client_expect(&alice, "presence_snapshot");
-    assert_true(client_has(&alice, "\"status\":\"unknown\""));
+    expect_answer("unknown", true);
     world.presence->store = real_store;
     client_hang_up(&bob);
     close_world();
@@ -215,15 +217,9 @@ static void who_shows_nobody_looks_the_same_whether_known_or_not(void **unused)
                                                                    .last_seen_ms = TIME_NONE,
                                                                    .version = INT64_MAX});
     resync_gap(world.presence, SLICE_NONE);
-    client_send(&alice, "{\"type\":\"query_presence\",\"user_ids\":[\"bob\"]}");
-    client_expect(&alice, "presence_snapshot");
-    assert_true(client_has(&alice, "\"status\":\"online\""));
-    assert_true(client_has(&alice, "\"stale\":true"));
+    expect_answer("online", true);
     fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
-    client_send(&alice, "{\"type\":\"query_presence\",\"user_ids\":[\"bob\"]}");
-    client_expect(&alice, "presence_snapshot");
-    assert_true(client_has(&alice, "\"status\":\"unknown\""));
-    assert_false(client_has(&alice, "stale"));
+    expect_answer("unknown", false);
     close_world();
 }
 
@@ -238,10 +234,7 @@ static void presence_is_stale_and_nobody_new_taken_while_the_store_is_out_of_rea
     real_store = world.presence->store;
     struct state_store broken = {&operations};
     world.presence->store = &broken;
-    client_send(&alice, "{\"type\":\"query_presence\",\"user_ids\":[\"bob\"]}");
-    client_expect(&alice, "presence_snapshot");
-    assert_true(client_has(&alice, "\"status\":\"unknown\""));
-    assert_true(client_has(&alice, "\"stale\":true"));
+    expect_answer("unknown", true);
     client_dial(&bob, &world, 0);
     world_token(&world, "bob", "", 60000, token);
     client_upgrade(&bob, token);

@@ -36,12 +36,6 @@ static void subscribe(struct client *client, const char *user)
     client_send(client, json);
 }
 
-static void expect_change(struct client *client, const char *user, const char *status)
-{
-    client_expect_with(client, "presence_changed", "\"user_id\":\"%s\",\"status\":\"%s\"", user,
-                       status);
-}
-
 /* The setting is stored and every gateway told, as PATCH /v1/me does. */
 static void show(const char *user, enum ledger_visibility visibility)
 {
@@ -59,9 +53,9 @@ static void a_subscriber_hears_of_changes_until_it_unsubscribes(void **unused)
     client_expect(&alice, "presence_snapshot");
     assert_true(client_has(&alice, "\"user_id\":\"bob\",\"status\":\"online\""));
     client_set_away(&bob, true);
-    expect_change(&alice, "bob", "away");
+    client_expect_change(&alice, "bob", "away");
     client_set_away(&bob, false);
-    expect_change(&alice, "bob", "online");
+    client_expect_change(&alice, "bob", "online");
     client_send(&alice, "{\"type\":\"unsubscribe_presence\",\"user_ids\":[\"bob\"]}");
     client_expect(&alice, "ok");
     client_set_away(&bob, true);
@@ -79,7 +73,7 @@ static void a_slow_subscriber_gets_the_latest_only(void **unused)
                                  : "{\"type\":\"heartbeat\",\"active\":false}";
         client_frame(&bob, CLIENT_TEXT, json, strlen(json));
     }
-    expect_change(&alice, "bob", "away");
+    client_expect_change(&alice, "bob", "away");
     client_expect_nothing(&alice);
     assert_int_equal(world_metric(&world, METRIC_MESSAGES_SUPERSEDED), 4);
 }
@@ -133,7 +127,7 @@ static void a_failed_subscribe_does_not_take_back_what_is_held(void **unused)
     subscribe(&alice, "bob");
     client_expect(&alice, "error");
     client_set_away(&bob, true);
-    expect_change(&alice, "bob", "away");
+    client_expect_change(&alice, "bob", "away");
 }
 
 static void of_two_subscribes_under_way_one_may_fail(void **unused)
@@ -149,7 +143,7 @@ static void of_two_subscribes_under_way_one_may_fail(void **unused)
     fake_ledger_release(&world.ledger);
     client_expect(&alice, "presence_snapshot");
     client_set_away(&bob, true);
-    expect_change(&alice, "bob", "away");
+    client_expect_change(&alice, "bob", "away");
 }
 
 static void unsubscribing_before_the_answer_is_honoured(void **unused)
@@ -173,13 +167,13 @@ static void who_loses_sight_is_told_unknown_once_and_then_nothing(void **unused)
     subscribe(&alice, "bob");
     client_expect(&alice, "presence_snapshot");
     show("bob", LEDGER_VISIBLE_NOBODY);
-    expect_change(&alice, "bob", "unknown");
+    client_expect_change(&alice, "bob", "unknown");
     assert_true(client_has(&alice, "\"reason\":\"privacy\""));
     assert_true(client_has(&alice, "\"version\":0"));
     client_set_away(&bob, true);
     client_expect_nothing(&alice);
     show("bob", LEDGER_VISIBLE_EVERYONE);
-    expect_change(&alice, "bob", "away");
+    client_expect_change(&alice, "bob", "away");
     client_expect_nothing(&alice);
 }
 
@@ -194,10 +188,10 @@ static void contacts_see_what_strangers_do_not(void **unused)
     client_expect(&carol, "presence_snapshot");
     show("bob", LEDGER_VISIBLE_CONTACTS_ONLY);
     client_expect_nothing(&alice);
-    expect_change(&carol, "bob", "unknown");
+    client_expect_change(&carol, "bob", "unknown");
     assert_true(client_has(&carol, "\"reason\":\"not_contacts\""));
     client_set_away(&bob, true);
-    expect_change(&alice, "bob", "away");
+    client_expect_change(&alice, "bob", "away");
     client_expect_nothing(&carol);
     client_hang_up(&carol);
 }
@@ -217,7 +211,7 @@ static void a_setting_changed_while_somebody_subscribes_is_not_undone(void **unu
     while (client_next(&alice) == CLIENT_TEXT)
         assert_true(client_has(&alice, "\"status\":\"unknown\""));
     show("bob", LEDGER_VISIBLE_EVERYONE);
-    expect_change(&alice, "bob", "away");
+    client_expect_change(&alice, "bob", "away");
 }
 
 static void a_review_that_was_overtaken_does_not_count(void **unused)
@@ -226,7 +220,7 @@ static void a_review_that_was_overtaken_does_not_count(void **unused)
     subscribe(&alice, "bob");
     client_expect(&alice, "presence_snapshot");
     show("bob", LEDGER_VISIBLE_NOBODY);
-    expect_change(&alice, "bob", "unknown");
+    client_expect_change(&alice, "bob", "unknown");
     world.ledger.holding = true;
     show("bob", LEDGER_VISIBLE_EVERYONE);
     show("bob", LEDGER_VISIBLE_NOBODY);
@@ -271,7 +265,7 @@ static void while_the_ledger_is_away_a_change_of_settings_hides(void **unused)
     client_expect_nothing(&alice);
     world.ledger.failing = LEDGER_OK;
     world_advance(&world, world.config.presence.reap_interval_ms);
-    expect_change(&alice, "bob", "unknown");
+    client_expect_change(&alice, "bob", "unknown");
     client_expect_nothing(&alice);
 }
 
@@ -286,7 +280,7 @@ static void after_the_ledger_is_back_those_who_may_see_hear_how_things_stand(voi
     client_expect_nothing(&alice);
     world.ledger.failing = LEDGER_OK;
     world_advance(&world, world.config.presence.reap_interval_ms);
-    expect_change(&alice, "bob", "away");
+    client_expect_change(&alice, "bob", "away");
     client_expect_nothing(&alice);
 }
 
@@ -335,16 +329,16 @@ static void a_review_whose_state_cannot_be_read_is_made_again_though_overtaken(v
     subscribe(&alice, "bob");
     client_expect(&alice, "presence_snapshot");
     show("bob", LEDGER_VISIBLE_NOBODY);
-    expect_change(&alice, "bob", "unknown");
+    client_expect_change(&alice, "bob", "unknown");
     store->operations = &holding;
     show("bob", LEDGER_VISIBLE_EVERYONE);
     show("bob", LEDGER_VISIBLE_EVERYONE);
     store->operations = sound;
     held_read.done(held_read.arg, STATE_UNAVAILABLE, NULL, 0);
     world_advance(&world, world.config.presence.reap_interval_ms);
-    expect_change(&alice, "bob", "online");
+    client_expect_change(&alice, "bob", "online");
     client_set_away(&bob, true);
-    expect_change(&alice, "bob", "away");
+    client_expect_change(&alice, "bob", "away");
 }
 
 /* More subscribers than one question to the ledger holds, the last of them nobody's connections. */
@@ -381,7 +375,7 @@ static void a_review_that_fails_leaves_those_of_another_their_sight(void **unuse
     fake_ledger_release(&world.ledger); /* alice's; the other's time runs out */
     world_advance(&world, world.config.gateway.timeouts.durability_rpc_ms + 1000);
     client_set_away(&bob, true);
-    expect_change(&alice, "bob", "away");
+    client_expect_change(&alice, "bob", "away");
     world.ledger.holding = false;
     fake_ledger_release_all(&world.ledger);
     world_settle(&world);

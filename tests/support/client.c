@@ -254,6 +254,12 @@ void client_expect_with(struct client *client, const char *type, const char *for
         fail_msg("expected %s, got %s", piece, client->text);
 }
 
+void client_expect_change(struct client *client, const char *user, const char *status)
+{
+    client_expect_with(client, "presence_changed", "\"user_id\":\"%s\",\"status\":\"%s\"", user,
+                       status);
+}
+
 void client_expect_nothing(struct client *client)
 {
     enum client_event event = client_next(client);

@@ -72,6 +72,10 @@ const char *client_expect(struct client *client, const char *type);
 /* The same, with this piece of JSON somewhere in it. */
 void client_expect_with(struct client *client, const char *type, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* presence_changed of this user. */
+void client_expect_change(struct client *client, const char *user, const char *status);
+
 void client_expect_nothing(struct client *client);
 void client_expect_close(struct client *client, unsigned code);
 void client_expect_end(struct client *client);
