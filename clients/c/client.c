@@ -1,5 +1,7 @@
 #include "client.h"
 
+#include "base/utf8.h"
+
 #include <assert.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -63,7 +65,8 @@ bool client_is_live(const struct rollcall *client)
 
 bool client_is_id(const char *text)
 {
-    return text[0] && strlen(text) <= ROLLCALL_ID_BYTES_MAX;
+    struct slice id = slice_of(text);
+    return id.len > 0 && id.len <= ROLLCALL_ID_BYTES_MAX && utf8_valid(id);
 }
 
 /* ---- time ---- */

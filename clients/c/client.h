@@ -130,7 +130,7 @@ struct rollcall {
 void client_set_state(struct rollcall *client, enum rollcall_state state);
 void client_emit(struct rollcall *client, const struct rollcall_event *event);
 bool client_is_live(const struct rollcall *client);
-/* Whether a text can be an id: 1 to ROLLCALL_ID_BYTES_MAX bytes. */
+/* Whether a text can be an id: 1 to ROLLCALL_ID_BYTES_MAX bytes of UTF-8. */
 bool client_is_id(const char *text);
 void client_heartbeat(struct rollcall *client);
 

@@ -125,11 +125,13 @@ static void test_outbox_is_bounded(void **state)
     assert_true(rollcall_send(scene->client, "c", NULL, "x"));
 }
 
-/* The server refuses it without naming it: it would wait for ever, and its chat's others with it. */
-static void test_empty_body_is_not_taken(void **state)
+/* The server refuses an empty one without naming it: it would wait for ever, and its chat's others with it. What
+ * is no UTF-8 would be another text to everybody else. */
+static void test_bodies_nobody_can_get_are_not_taken(void **state)
 {
     struct scene *scene = *state;
     assert_false(rollcall_send(scene->client, "c", NULL, ""));
+    assert_false(rollcall_send(scene->client, "c", NULL, "caf\xe9"));
     scene_connect(scene);
     scene_expect_nothing(scene);
 }
@@ -335,8 +337,9 @@ static void test_ids_nobody_can_have_are_refused(void **state)
     char long_id[ROLLCALL_ID_BYTES_MAX + 2];
     memset(long_id, 'x', sizeof(long_id) - 1);
     long_id[sizeof(long_id) - 1] = '\0';
-    const char *const ids[] = {"", long_id};
-    for (size_t i = 0; i < 2; i++) {
+    const char *const ids[] = {"", long_id,
+                               "caf\xe9"}; /* the last is no UTF-8: its answer would name another */
+    for (size_t i = 0; i < 3; i++) {
         assert_false(rollcall_follow(scene->client, ids[i], 0));
         assert_false(rollcall_open_chat(scene->client, ids[i]));
         assert_false(rollcall_subscribe(scene->client, ids[i]));
@@ -440,7 +443,7 @@ int main(void)
         TEST(test_final_refusal_makes_way_for_the_next),
         TEST(test_missing_answer_is_asked_for_again),
         TEST(test_outbox_is_bounded),
-        TEST(test_empty_body_is_not_taken),
+        TEST(test_bodies_nobody_can_get_are_not_taken),
         TEST(test_items_of_pages_and_snapshots_come_with_their_json),
         TEST(test_ready_only_when_all_pages_are_in),
         TEST(test_gap_is_fetched_and_nothing_comes_twice),

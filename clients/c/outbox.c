@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/ulid.h"
+#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,8 +68,9 @@ static struct outgoing *make_outgoing(struct rollcall *client, const char *chat_
  * the message, is not taken in. */
 static bool is_fit(const char *chat_id, const char *client_message_id, const char *body)
 {
-    return client_is_id(chat_id) && body[0] && strlen(body) <= ROLLCALL_BODY_BYTES_MAX &&
-           (!client_message_id || client_is_id(client_message_id));
+    struct slice text = slice_of(body);
+    return client_is_id(chat_id) && text.len > 0 && text.len <= ROLLCALL_BODY_BYTES_MAX &&
+           utf8_valid(text) && (!client_message_id || client_is_id(client_message_id));
 }
 
 bool rollcall_send(struct rollcall *client, const char *chat_id, const char *client_message_id,

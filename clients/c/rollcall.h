@@ -36,7 +36,8 @@
  * ROLLCALL_SUBSCRIPTIONS_MAX users watched, ids of 1 to ROLLCALL_ID_BYTES_MAX bytes; what passes them is
  * refused with false.
  *
- * Strings are UTF-8. What you pass is copied; what an event points to lasts for the callback.
+ * Strings are UTF-8; an id or a body that is not is refused with false. What you pass is copied; what an
+ * event points to lasts for the callback.
  */
 #ifndef ROLLCALL_H
 #define ROLLCALL_H
@@ -158,8 +159,8 @@ bool rollcall_unfollow(struct rollcall *client, const char *chat_id);
 bool rollcall_ack(struct rollcall *client, const char *chat_id, int64_t sequence);
 
 /* Sends a message. `client_message_id` NULL: one is made. Answered by SENT or REFUSED, some time.
- * False, and nothing is kept, when the outbox is full, a text is too long, that id waits already, or the
- * client has stopped. */
+ * False, and nothing is kept, when the outbox is full, a text is too long, empty or no UTF-8, that id waits
+ * already, or the client has stopped. */
 bool rollcall_send(struct rollcall *client, const char *chat_id, const char *client_message_id,
                    const char *body);
 
