@@ -83,12 +83,14 @@ static void send_batch(struct redis_line *line)
     else
         write_channels(line, out);
     buffer_clear(&line->leaving);
-    if (out->len == 0)
+    if (out->len == 0 && !out->failed)
         return;
     line->in_flight =
         !out->failed && redis_link_send_fenced(line->link, buffer_slice(out), batch_done, line);
-    if (!line->in_flight)
-        put_out(line, &line->asked);
+    if (line->in_flight)
+        return;
+    put_out(line, &line->asked); /* all of them come back in a while: memory is short now */
+    put_out(line, &line->wanted);
 }
 
 static void fire(struct wheel_timer *timer)
