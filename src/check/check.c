@@ -132,6 +132,18 @@ static void look_again(struct check *check)
     context->connections = connections;
 }
 
+/* That nothing is left of those that were looked at again says nothing of the others. */
+static void doubt_the_rest(struct look_context *context)
+{
+    const struct violations *violations = &context->violations;
+    if (context->failed || violations->count > 0 || violations->more == 0)
+        return;
+    context->failed = true;
+    snprintf(context->why, sizeof(context->why),
+             "%zu suspicions, beyond the first %d, were not looked at again", violations->more,
+             VIOLATIONS_MAX);
+}
+
 bool check_run(struct check *check)
 {
     if (check->context.window_ms == 0)
@@ -142,5 +154,6 @@ bool check_run(struct check *check)
     for (int looks = 1; looks < CHECK_LOOKS; looks++)
         if (check->context.violations.count > 0 && !check->context.failed)
             look_again(check);
+    doubt_the_rest(&check->context);
     return !check->context.failed;
 }

@@ -5,7 +5,8 @@
  *
  * Suspicions are looked at again, CHECK_LOOKS times in all, until the patience ends, or none is left. What a
  * crash leaves behind may stand for a lease window and a second, so the patience is a little longer than that.
- * What is found every time is a violation.
+ * What is found every time is a violation. Of more suspicions than can be kept (violations.h) none can be called
+ * in order: where all that were kept have passed, the check was not completed.
  */
 #ifndef ROLLCALL_CHECK_CHECK_H
 #define ROLLCALL_CHECK_CHECK_H

@@ -274,6 +274,23 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
       assert.equal(code, 0, stdout);
     });
 
+    test('suspicions that are too many to be looked at again are not called in order', async () => {
+      const dead = Array.from({ length: 1100 }, (_, n) => `dead-${n}`);
+      const nodes = redis.nodes ? await redis.masters() : [redis];
+      await redis.command('SADD', `user_connections:${tag('bob')}`, ...dead);
+      for (const node of nodes) await node.command('CONFIG', 'RESETSTAT');
+      const looks = async () => {
+        const stats = await Promise.all(nodes.map((node) => node.info('commandstats')));
+        return stats.reduce((sum, stat) => sum + Number(/calls=(\d+)/.exec(stat.cmdstat_eval_ro ?? '')?.[1] ?? 0), 0);
+      };
+      const checking = patiently('--patience', '5');
+      while ((await looks()) < rest.keyCount) await sleep(20);
+      await redis.command('SREM', `user_connections:${tag('bob')}`, ...dead);
+      const { code, stdout, stderr } = await checking;
+      assert.equal(code, 2, stdout);
+      assert.match(stderr, /100 suspicions, beyond the first 1000, were not looked at again/);
+    });
+
     test('without --window it is what the gateways say', async () => {
       const unsaid = await rollcall('check', '--state', redis.url, '--patience', '0.1');
       assert.equal(unsaid.code, 1);
