@@ -73,7 +73,7 @@ static struct parked_user *find_user(struct memory_recovery *shared, struct slic
 
 /* ---- one session; all under the lock ---- */
 
-/* The oldest go, and are said to be gone. */
+/* The oldest go, and are said to be gone. What was said of later ones stays. */
 static void trim_events(struct parked *parked)
 {
     struct list *at = parked->events.next;
@@ -81,7 +81,8 @@ static void trim_events(struct parked *parked)
                                      parked->event_bytes > RECOVERY_EVENT_BYTES_MAX)) {
         struct kept_event *event = CONTAINER_OF(at, struct kept_event, of_session);
         at = at->next;
-        parked->floor = event->offset;
+        if (event->offset > parked->floor)
+            parked->floor = event->offset;
         parked->event_count--;
         parked->event_bytes -= event->len;
         list_remove(&event->of_session);
