@@ -16,6 +16,11 @@ enum {
 _Static_assert(CONFIG_BUFFER_MESSAGES_MAX + OUTBOUND_RESERVE_MESSAGES <= OUTBOUND_RING_MAX,
                "a queue must be able to hold what may be set");
 
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 bool connection_context_init(struct connection_context *context, const struct config *config,
                              struct loop *loop, struct encoder *encoder, struct metrics *metrics,
                              struct random *random)
@@ -28,6 +33,9 @@ bool connection_context_init(struct connection_context *context, const struct co
         .random = random,
         .frames = {[DIALECT_NATIVE] = {config->gateway.max_frame_bytes, .peer_masks = true},
                    [DIALECT_SOCKETIO] = {config->socketio.max_payload_bytes, .peer_masks = true}},
+        .stranger_frames = {smaller(config->gateway.max_frame_bytes,
+                                    config->socketio.max_payload_bytes),
+                            .peer_masks = true},
         .outbound = {.messages_max = config->gateway.backpressure.outbound.max_buffer_messages,
                      .bytes_max = config->gateway.backpressure.outbound.max_buffer_bytes},
         .spare_close = connection_make_spare_close(),
@@ -228,11 +236,10 @@ static void handle_event(struct connection *connection, enum websocket_event eve
 static void received(struct stream *stream, char *data, size_t len)
 {
     struct connection *connection = connection_of(stream);
-    const struct websocket_limits *limits = &connection->context->frames[connection->dialect->id];
     struct websocket_message message;
     while (len && !connection->close_received && !connection->broken) {
-        enum websocket_event event =
-            websocket_decode(&connection->decoder, limits, &data, &len, &message);
+        enum websocket_event event = websocket_decode(
+            &connection->decoder, connection_frames(connection), &data, &len, &message);
         if (event == WEBSOCKET_NEED_MORE)
             return;
         handle_event(connection, event, &message);

@@ -98,6 +98,7 @@ struct connection_context {
     struct metrics *metrics;
     struct random *random;
     struct websocket_limits frames[DIALECT_COUNT];
+    struct websocket_limits stranger_frames; /* as long as nobody is known */
     struct outbound_limits outbound;
     struct blob *spare_close; /* a close frame for when memory is short */
     int64_t close_timeout_ms; /* shorter while draining */
@@ -216,6 +217,14 @@ static inline bool connection_healthy(const struct connection *connection, int64
 {
     return now_ms - connection->last_heard_ms <
            connection->context->config->gateway.timeouts.heartbeat_timeout_ms;
+}
+
+/* How long its peer's messages may be. What a stranger may make us hold is what it takes to say who one is. */
+static inline const struct websocket_limits *connection_frames(const struct connection *connection)
+{
+    const struct connection_context *context = connection->context;
+    return connection->silent ? &context->stranger_frames
+                              : &context->frames[connection->dialect->id];
 }
 
 /* Whether its queue is at the warning level or above. */

@@ -317,9 +317,9 @@ void polling_request(struct exchange *exchange, struct slice sid)
 
 size_t polling_body_bytes_max(const struct exchange *exchange)
 {
-    const struct config *config = rest_of(exchange)->handlers->config;
+    const struct rest_context *rest = rest_of(exchange);
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
-    return rest_of(exchange)->polling && polling_find(rest_of(exchange), sid)
-               ? config->socketio.max_payload_bytes
-               : config->gateway.http.max_body_bytes;
+    const struct polling *polling = rest->polling ? polling_find(rest, sid) : NULL;
+    return polling ? connection_frames(connection_of(polling))->message_bytes_max
+                   : rest->handlers->config->gateway.http.max_body_bytes;
 }

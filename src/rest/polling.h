@@ -16,8 +16,8 @@
  * owner: a request that also carries a token must carry one of the session's own user.
  *
  * Bounds: sessions that have not joined yet, `socketio.pending_sessions_max` of a worker and each for
- * `socketio.connect_timeout_ms`; bytes of a payload either way, `socketio.max_payload_bytes`; packets of
- * one, ENGINEIO_PACKETS_MAX; all sessions together count as connections. One thread.
+ * `socketio.connect_timeout_ms`; bytes of a payload either way, `socketio.max_payload_bytes`, and of a stranger's
+ * no more than a native message has; packets of one, ENGINEIO_PACKETS_MAX; all sessions together count as connections. One thread.
  */
 #ifndef ROLLCALL_REST_POLLING_H
 #define ROLLCALL_REST_POLLING_H
@@ -65,7 +65,8 @@ void polling_request(struct exchange *exchange, struct slice sid);
 /* The session of that id on this worker; NULL: none, or it is closing. */
 struct polling *polling_find(const struct rest_context *rest, struct slice sid);
 
-/* How long the body of a request to a session may be: of one that is not there, no more than of any. */
+/* How long the body of a request to a session may be: of one that is not there, no more than of any; of one that
+ * has not joined, no more than connection_frames() takes. */
 size_t polling_body_bytes_max(const struct exchange *exchange);
 
 /* For the probe: lets go of a GET that waits, so that the client can change over. */

@@ -20,6 +20,8 @@ import { closeAllSocketIo, connectSocketIo } from './support/socketio.mjs';
 
 const PENDING_MAX = 200;
 const MAX_PAYLOAD_BYTES = 200000;
+/** Of those who have not said who they are: what a native message may have. */
+const STRANGER_BYTES_MAX = 65536;
 /** What an attack may leave behind: the allocator's slack, and that of sanitizers. */
 const RSS_GROWTH_MAX_KB = 64 * 1024;
 
@@ -129,6 +131,23 @@ test('a frame beyond the bound', async () => {
   const socket = await joinedSocket();
   socket.send(`42["${'x'.repeat(MAX_PAYLOAD_BYTES)}"]`);
   assert.ok([1009, 1006].includes(await within(SOON_MS, socket.ended, 'end')));
+});
+
+test('long words of strangers', async () => {
+  const words = `42["${'x'.repeat(STRANGER_BYTES_MAX)}"]`;
+  const session = await EngineSession.start(server);
+  assert.equal((await session.post(words).catch(() => ({ status: 413 }))).status, 413);
+  const socket = new EngineSocket(server);
+  await socket.opened;
+  socket.send(words);
+  assert.ok([1009, 1006].includes(await socket.ended()));
+  const known = await joinedSocket();
+  known.send(words);
+  const answer = new Promise((resolve) => {
+    known.on('message', (data) => String(data).startsWith('43') && resolve());
+  });
+  known.send('420["heartbeat",{}]');
+  await within(SOON_MS, answer, 'answer to whom we know');
 });
 
 test('resets in the middle of upgrades', async () => {
