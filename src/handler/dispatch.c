@@ -29,16 +29,23 @@ static const struct command COMMANDS[MESSAGE_TYPE_COUNT] = {
     [MESSAGE_CALL_DECLARE_END] = {handle_call_declare_end},
 };
 
+bool dispatch_within_rate(struct session *session, int64_t *retry_after_ms)
+{
+    const struct config_inbound *limits = &session->context->config->gateway.backpressure.inbound;
+    if (rate_limit_take(&session->commands, limits->command_rate_per_second,
+                        limits->command_rate_burst, session->context->loop->clock.now_ms,
+                        retry_after_ms))
+        return true;
+    metrics_count(session->context->metrics, METRIC_RATE_LIMITED);
+    return false;
+}
+
 /* True when the command may go on; else the client was told when to come back. */
 static bool within_rate(struct session *session, const struct message *message)
 {
-    const struct config_inbound *limits = &session->context->config->gateway.backpressure.inbound;
     int64_t retry_after_ms;
-    if (rate_limit_take(&session->commands, limits->command_rate_per_second,
-                        limits->command_rate_burst, session->context->loop->clock.now_ms,
-                        &retry_after_ms))
+    if (dispatch_within_rate(session, &retry_after_ms))
         return true;
-    metrics_count(session->context->metrics, METRIC_RATE_LIMITED);
     session_refuse(session, message, ERROR_RATE_LIMITED, "too many commands", retry_after_ms);
     return false;
 }

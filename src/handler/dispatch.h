@@ -12,6 +12,9 @@ void dispatch(struct session *session, const struct message *message);
 /* Answers what could not be decoded; `message` has what could. */
 void dispatch_invalid(struct session *session, const struct message *message, const char *problem);
 
+/* Whether one more command may come from this connection, which is counted; else when. */
+bool dispatch_within_rate(struct session *session, int64_t *retry_after_ms);
+
 /* The handlers, one file a group. */
 void handle_heartbeat(struct session *session, const struct message *message);
 void handle_subscribe_presence(struct session *session, const struct message *message);

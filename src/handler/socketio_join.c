@@ -3,6 +3,7 @@
 #include "base/base64url.h"
 #include "base/container.h"
 #include "base/log.h"
+#include "handler/dispatch.h"
 #include "handler/socketio_recovery.h"
 #include "message/socketio.h"
 
@@ -291,6 +292,11 @@ void socketio_join(struct socketio_session *socketio, struct slice auth)
     struct handler_context *context = socketio->session.context;
     struct credentials credentials;
     const char *problem;
+    int64_t retry_after_ms;
+    if (!dispatch_within_rate(&socketio->session, &retry_after_ms)) {
+        refuse(socketio, ERROR_RATE_LIMITED, "too many commands", true);
+        return;
+    }
     if (!read_credentials(socketio, auth, &credentials, &problem)) {
         refuse(socketio, ERROR_INVALID_MESSAGE, problem, false);
         return;

@@ -1,4 +1,5 @@
-/* Joining while the state store fails, on virtual time: who is refused is told so and may try again. */
+/* Joining that is refused, on virtual time: since the state store fails, or it is done too often. Who is refused is
+ * told so and may try again. */
 #include "handler/socketio_session.h"
 
 #include "support/client.h"
@@ -10,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { CONNECT_TIMEOUT_MS = 45000 };
+enum { CONNECT_TIMEOUT_MS = 45000, COMMAND_BURST = 100 };
 
 static struct world world;
 static struct client alice;
@@ -211,6 +212,27 @@ static void one_that_goes_before_the_store_answers_leaves_no_lease(void **unused
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
 }
 
+/* Each time friends hear of it: joining is a command like any other. */
+static void who_joins_and_leaves_without_end_is_slowed_down(void **unused)
+{
+    (void)unused;
+    mend();
+    dial();
+    for (int times = 0; times < COMMAND_BURST; times++) {
+        send_connect();
+        expect_joined();
+        client_send(&alice, "41");
+    }
+    send_connect();
+    expect_text("44{\"message\":\"too many commands\",\"data\":{\"code\":\"RATE_LIMITED\","
+                "\"retry_after_seconds\":2}}");
+    assert_null(world_session(&world, "alice"));
+    world_advance(&world, 2000);
+    send_connect();
+    expect_joined();
+    client_hang_up(&alice);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
 
 int main(void)
@@ -221,6 +243,7 @@ int main(void)
         TEST(who_is_refused_has_as_much_time_as_before),
         TEST(a_store_that_is_slow_and_then_fails),
         TEST(one_that_goes_before_the_store_answers_leaves_no_lease),
+        TEST(who_joins_and_leaves_without_end_is_slowed_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
