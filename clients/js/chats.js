@@ -87,6 +87,15 @@ export class Chats {
     if (log.held.size > 0 && log.syncing === null) this.#onGap(message.chat_id);
   }
 
+  /** The server has a message here that only a sync can show. */
+  expect(chatId, sequence) {
+    const log = this.#log(chatId);
+    if (log.last === null && !log.open) log.last = sequence - 1;
+    if (log.last === null || sequence <= log.last) return;
+    log.hinted = true;
+    if (log.syncing === null) this.#onGap(chatId);
+  }
+
   /** Fetches page after page until the server has no more. One sync per chat at a time. */
   sync(chatId) {
     const log = this.#log(chatId);

@@ -38,6 +38,8 @@ export interface MessageAck {
   sequence: number;
   /** The server had it already. */
   duplicate: boolean;
+  /** The id was used before, for another body: that is the message. */
+  body_differs?: true;
 }
 
 export interface ChatSnapshot {

@@ -293,10 +293,17 @@ export class Session {
     if (this.presence.apply(presence)) this.#emitter.emit('presence', presence);
   }
 
-  /** The server does not push a message back to its sender: the acknowledgement stands for it. */
+  /**
+   * The server does not push a message back to its sender: the acknowledgement stands for it, unless
+   * the id was used before, for another body.
+   */
   async #sendEntry({ chatId, clientMessageId, body }) {
     const fields = { chat_id: chatId, client_message_id: clientMessageId, body };
     const ack = await this.requests.request('send_message', fields);
+    if (ack.body_differs) {
+      this.chats.expect(chatId, ack.sequence);
+      return ack;
+    }
     this.chats.offer({
       type: 'message',
       chat_id: chatId,

@@ -71,6 +71,24 @@ test('a message that a sync brought back already is not given out twice', async 
   assert.deepEqual(given, [1]);
 });
 
+test('an id that was used for another body gives out that one, not ours', async () => {
+  const w = world();
+  await w.ready();
+  const given = [];
+  w.client.on('message', ({ sequence, body }) => given.push([sequence, body]));
+  const sent = w.client.sendMessage('chat', 'second', { clientMessageId: 'x' });
+  await acknowledge(w, 4, { duplicate: true, body_differs: true });
+  assert.equal((await sent).sequence, 4);
+  assert.deepEqual(given, []);
+  const [sync] = w.socket.ofType('sync_request');
+  assert.equal(sync.after_sequence, 3);
+  const first = { chat_id: 'chat', sequence: 4, sender_id: 'alice', body: 'first' };
+  const page = { chat_id: 'chat', messages: [first], has_more: false, latest_sequence: 4 };
+  w.socket.reply(sync, { type: 'sync_response', ...page });
+  await settle();
+  assert.deepEqual(given, [[4, 'first']]);
+});
+
 test('no reply: the same again', async () => {
   const w = world();
   await w.ready();
