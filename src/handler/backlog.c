@@ -36,15 +36,17 @@ bool backlog_has(const struct backlog *backlog, uint64_t id)
     return false;
 }
 
-void backlog_expire(struct backlog **backlog, int64_t wall_ms)
+void backlog_expire(struct backlog **backlog, int64_t wall_ms, uint64_t *floor)
 {
     uint64_t oldest_us = (uint64_t)(wall_ms - BACKLOG_AGE_MAX_MS) * 1000;
     if (!*backlog)
         return;
     while ((*backlog)->count && encoder_offset_of(backlog_at(*backlog, 0)) < oldest_us)
         drop_first(*backlog);
-    if ((*backlog)->count == 0)
+    if ((*backlog)->count == 0) {
+        *floor = (*backlog)->floor;
         backlog_free(backlog);
+    }
 }
 
 void backlog_free(struct backlog **backlog)

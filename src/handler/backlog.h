@@ -3,8 +3,8 @@
  * was sent last before a cut may never have arrived.
  *
  * It shares the blobs, holds at most BACKLOG_EVENTS_MAX of them, and lets those go that are older than
- * BACKLOG_AGE_MAX_MS: a client that still answers pings by then has got them. A session that was sent
- * nothing has none. It also tells whether an event that comes again was among them. One thread.
+ * BACKLOG_AGE_MAX_MS: a client that still answers pings by then has got them, and one that has not is
+ * known by naming an offset below the floor. A session that was sent nothing lately has none. It also tells whether an event that comes again was among them. One thread.
  */
 #ifndef ROLLCALL_HANDLER_BACKLOG_H
 #define ROLLCALL_HANDLER_BACKLOG_H
@@ -31,8 +31,8 @@ bool backlog_note(struct backlog **backlog, struct blob *blob, uint64_t id);
 /* NULL has none. */
 bool backlog_has(const struct backlog *backlog, uint64_t id);
 
-/* Lets go of what is too old, and of itself when that is all. */
-void backlog_expire(struct backlog **backlog, int64_t wall_ms);
+/* Lets go of what is too old, and of itself when that is all: *floor then is what its own was. */
+void backlog_expire(struct backlog **backlog, int64_t wall_ms, uint64_t *floor);
 
 /* The nth, oldest first. */
 static inline struct blob *backlog_at(const struct backlog *backlog, size_t n)

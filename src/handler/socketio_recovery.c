@@ -204,12 +204,14 @@ bool socketio_recovery_has(const struct session *session, uint64_t id)
 
 void socketio_recovery_tick(struct socketio_session *socketio)
 {
-    backlog_expire(&socketio->backlog, socketio->session.context->loop->clock.wall_ms);
+    backlog_expire(&socketio->backlog, socketio->session.context->loop->clock.wall_ms,
+                   &socketio->floor);
 }
 
 void socketio_recovery_forget(struct socketio_session *socketio)
 {
     backlog_free(&socketio->backlog);
+    socketio->floor = 0;
     socketio->has_missed = false;
 }
 
@@ -229,6 +231,13 @@ static bool may_return(const struct socketio_session *socketio)
         return was_cut(socketio);
     return context->recovery->is_shared &&
            (was_cut(socketio) || connection->ends_as == CLOSING_DRAINING);
+}
+
+/* Offsets grow: a backlog that let go of something has the higher floor. */
+static uint64_t floor_of(const struct socketio_session *socketio)
+{
+    const struct backlog *backlog = socketio->backlog;
+    return backlog && backlog->floor ? backlog->floor : socketio->floor;
 }
 
 static size_t list_topics(const struct session *session, struct slice topics[RECOVERY_TOPICS_MAX])
@@ -265,17 +274,16 @@ void socketio_recovery_park(struct socketio_session *socketio)
     ulid_write(sid, &socketio->public_id);
     base64url_encode(&pid, socketio->pid, sizeof(socketio->pid));
     if (!pid.failed)
-        recovery_park(context->recovery,
-                      &(struct recovery_record){
-                          .user_id = session_user(session),
-                          .pid = buffer_slice(&pid),
-                          .sid = {sid, sizeof(sid)},
-                          .floor = socketio->backlog ? socketio->backlog->floor : 0,
-                          .ceiling = context->encoder->offset,
-                          .events = events,
-                          .event_count = list_events(socketio->backlog, events),
-                          .topics = topics,
-                          .topic_count = list_topics(session, topics),
-                      });
+        recovery_park(context->recovery, &(struct recovery_record){
+                                             .user_id = session_user(session),
+                                             .pid = buffer_slice(&pid),
+                                             .sid = {sid, sizeof(sid)},
+                                             .floor = floor_of(socketio),
+                                             .ceiling = context->encoder->offset,
+                                             .events = events,
+                                             .event_count = list_events(socketio->backlog, events),
+                                             .topics = topics,
+                                             .topic_count = list_topics(session, topics),
+                                         });
     buffer_free(&pid);
 }

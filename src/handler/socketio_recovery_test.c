@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -25,6 +26,7 @@ static struct fake_recovery {
     uint64_t offset;
     char user[USER_ID_BYTES_MAX + 1];
     size_t event_count;
+    uint64_t floor;
     const struct slice *topics;
     size_t topic_count;
 } fake;
@@ -37,6 +39,7 @@ static void park(struct recovery_store *store, const struct recovery_record *rec
     (void)store;
     fake.parked++;
     fake.event_count = record->event_count;
+    fake.floor = record->floor;
     snprintf(fake.user, sizeof(fake.user), "%.*s", SLICE_FORMAT(record->user_id));
 }
 
@@ -128,6 +131,14 @@ static void deliver_to(struct slice user)
     expect_text("42[\"delivery\",");
 }
 
+/* Of the event that came last: its last argument. */
+static uint64_t offset_received(void)
+{
+    const char *comma = strrchr(client.text, ',');
+    assert_non_null(comma);
+    return strtoull(comma + 2, NULL, 16);
+}
+
 /* ---- tests ---- */
 
 static void what_was_sent_before_a_cut_is_parked(void **unused)
@@ -141,6 +152,25 @@ static void what_was_sent_before_a_cut_is_parked(void **unused)
     assert_int_equal(fake.parked, 1);
     assert_string_equal(fake.user, "alice");
     assert_int_equal(fake.event_count, 1);
+}
+
+/* Who has not got it names an offset below the floor, and is not told that nothing was missed. */
+static void what_is_too_old_to_be_kept_is_not_forgotten(void **unused)
+{
+    (void)unused;
+    dial();
+    join("alice", "");
+    deliver_to(SLICE("alice"));
+    uint64_t offset = offset_received();
+    for (int ms = 0; ms <= BACKLOG_AGE_MAX_MS; ms += 5000) {
+        world_advance(&world, 5000);
+        client_send(&client, "3");
+    }
+    client_hang_up(&client);
+    world_settle(&world);
+    assert_int_equal(fake.parked, 1);
+    assert_int_equal(fake.event_count, 0);
+    assert_int_equal(fake.floor, offset);
 }
 
 static void who_connects_after_another_left_inherits_nothing(void **unused)
@@ -206,6 +236,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
         TEST(what_was_sent_before_a_cut_is_parked),
+        TEST(what_is_too_old_to_be_kept_is_not_forgotten),
         TEST(who_connects_after_another_left_inherits_nothing),
         TEST(an_offset_is_sixteen_digits_and_nothing_else),
         TEST(impossible_ids_are_not_subscribed_to),

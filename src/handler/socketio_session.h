@@ -34,6 +34,7 @@ struct socketio_session {
     struct socketio_waiting *waiting; /* NULL: CONNECTED, or there was no memory to go on */
     struct polling *polling;          /* NULL: a WebSocket */
     struct backlog *backlog;          /* owed events sent lately; NULL: none */
+    uint64_t floor;                   /* of the backlog it had before that one */
     struct ulid public_id;            /* what others know it by; of a recovered one, the old */
     uint8_t pid[SOCKETIO_PID_BYTES];  /* what it is recovered by, a secret of its client */
     uint8_t attachments_left;         /* binary messages that belong to a refused event */
