@@ -96,6 +96,50 @@ static void what_was_decided_before_a_block_does_not_undo_it(void **unused)
     client_expect_nothing(&carol);
 }
 
+/* ---- a state that is read while sight is lost ---- */
+
+static struct {
+    const struct state_store_operations *sound;
+    struct state_store_operations holding;
+    void (*done)(void *arg, enum state_status status, const struct presence *presences,
+                 size_t count);
+    void *arg;
+} reading;
+
+static void hold_read(struct state_store *store, const struct slice *user_ids, size_t count,
+                      void (*done)(void *arg, enum state_status status,
+                                   const struct presence *presences, size_t count),
+                      void *arg)
+{
+    (void)user_ids, (void)count;
+    store->operations = reading.sound; /* only the first */
+    reading.done = done;
+    reading.arg = arg;
+}
+
+static void hold_next_read(void)
+{
+    struct state_store *store = world.presence->store;
+    reading.sound = store->operations;
+    reading.holding = *store->operations;
+    reading.holding.read = hold_read;
+    store->operations = &reading.holding;
+}
+
+static void what_is_read_before_a_block_is_not_shown_after_it(void **unused)
+{
+    (void)unused;
+    hold_next_read();
+    client_send(&carol, "{\"type\":\"subscribe_presence\",\"id\":2,\"user_ids\":[\"bob\"]}");
+    client_expect_nothing(&carol);
+    block();
+    client_expect_change(&carol, "bob", "unknown");
+    struct presence online = world_presence(&world, "bob");
+    reading.done(reading.arg, STATE_OK, &online, 1);
+    client_expect(&carol, "presence_snapshot");
+    assert_true(client_has(&carol, "\"status\":\"unknown\""));
+}
+
 static void who_sees_again_knows_what_they_are_told(void **unused)
 {
     (void)unused;
@@ -134,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_block_hides_also_where_the_ledger_cannot_say_so_at_once),
         TEST(what_was_decided_before_a_block_does_not_undo_it),
+        TEST(what_is_read_before_a_block_is_not_shown_after_it),
         TEST(who_sees_again_knows_what_they_are_told),
         TEST(a_repetition_swallows_no_change),
     };

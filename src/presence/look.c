@@ -11,7 +11,7 @@ enum { LOOK_READS_MAX = 5 };
 
 /* One allocation: the arrays and the ids' bytes follow the struct. */
 struct look {
-    struct list of_plane; /* while it waits to decide */
+    struct list of_plane; /* if it is to set views */
     unsigned reads;
     bool outdated;
     struct presence_plane *plane;
@@ -98,16 +98,6 @@ static struct presence see(struct look *look, size_t index, const struct presenc
     return seen;
 }
 
-static void read_state(void *arg, enum state_status status, const struct presence *presences,
-                       size_t count)
-{
-    struct look *look = arg;
-    for (size_t i = 0; i < look->count; i++)
-        look->known[i] = see(look, i, status == STATE_OK && i < count ? &presences[i] : NULL);
-    look->handler.done(look->handler.arg, true, look->known, look->count);
-    free(look);
-}
-
 static void read_profiles(void *arg, const struct ledger_profiles_outcome *outcome);
 
 static void ask(struct look *look)
@@ -134,15 +124,6 @@ static void decide(struct look *look, size_t index, const struct ledger_profile 
     };
 }
 
-/* Views are set, then the state is read. */
-static void go_on(struct look *look)
-{
-    list_remove(&look->of_plane);
-    if (look->handler.decided)
-        look->handler.decided(look->handler.arg, look->users, look->decisions, look->count);
-    state_read(look->plane->store, look->users, look->count, read_state, look);
-}
-
 static void end_undecided(struct look *look)
 {
     list_remove(&look->of_plane);
@@ -160,6 +141,27 @@ static bool ask_again(struct look *look)
     else
         end_undecided(look);
     return true;
+}
+
+static void read_state(void *arg, enum state_status status, const struct presence *presences,
+                       size_t count)
+{
+    struct look *look = arg;
+    if (ask_again(look))
+        return;
+    list_remove(&look->of_plane);
+    for (size_t i = 0; i < look->count; i++)
+        look->known[i] = see(look, i, status == STATE_OK && i < count ? &presences[i] : NULL);
+    look->handler.done(look->handler.arg, true, look->known, look->count);
+    free(look);
+}
+
+/* Views are set, then the state is read. */
+static void go_on(struct look *look)
+{
+    if (look->handler.decided)
+        look->handler.decided(look->handler.arg, look->users, look->decisions, look->count);
+    state_read(look->plane->store, look->users, look->count, read_state, look);
 }
 
 /* A subscription needs a view for each user; a query may leave some open. */

@@ -4,9 +4,10 @@
  *
  * `decided` (may be NULL) runs when the views are known and before the state is read: a subscriber sets
  * its subscriptions' views there, so that no change falls between. If what may be seen changed while the
- * ledger was asked, it is asked again, so that no old setting wins. `done` runs once, last; with ok false
- * nothing is known. While the state store is out of reach, or has come back and does not know of somebody yet,
- * presences come back as they were last known (last_known.h), or as unknown, and stale.
+ * ledger was asked or the state was read, it is asked again, and `decided` runs again, so that no old setting
+ * wins. `done` runs once, last; with ok false nothing is known. While the state store is out of reach, or has
+ * come back and does not know of somebody yet, presences come back as they were last known (last_known.h), or
+ * as unknown, and stale.
  *
  * When the ledger cannot answer, the cached circles decide as far as they are known (recall.h). Of whom they
  * are not, nothing can be said: a look that is to set views is then given up, and so is one that knows of
