@@ -6,6 +6,7 @@
 #include "memory_pressure.h"
 #include "presence/presence_event.h"
 #include "presence/push.h"
+#include "redis/redis_client.h"
 #include "rest/handover.h"
 
 #include <errno.h>
@@ -135,8 +136,10 @@ void gateway_sample(void *arg)
                 (int64_t)(gateway->handlers.connections.count + gateway->router.routes.size));
     metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_RATIO,
                 stale_mille(&gateway->handlers.connections));
-    metrics_set(&gateway->metrics, METRIC_REDIS_AVAILABLE, state_available(gateway->store));
-    metrics_set(&gateway->metrics, METRIC_GATEWAY_REDIS_AVAILABLE, state_available(gateway->store));
+    bool redis = gateway->redis && redis_available(gateway->redis);
+    metrics_set(&gateway->metrics, METRIC_STATE_AVAILABLE, state_available(gateway->store));
+    metrics_set(&gateway->metrics, METRIC_REDIS_AVAILABLE, redis);
+    metrics_set(&gateway->metrics, METRIC_GATEWAY_REDIS_AVAILABLE, redis);
 }
 
 void gateway_housekeep(struct wheel_timer *timer)

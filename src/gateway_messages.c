@@ -95,9 +95,8 @@ void gateway_messages_sample(struct gateway_messages *messages)
     struct ledger *ledger = messages->parts.ledger;
     metrics_set(metrics, METRIC_CIRCUIT_BREAKER_OPEN,
                 breaker_ledger_state(ledger) != BREAKER_CLOSED);
-    metrics_set(metrics, METRIC_DYNAMODB_AVAILABLE,
-                atomic_load(&ledger_metrics(ledger)->available));
-    metrics_set(metrics, METRIC_KAFKA_AVAILABLE, feed_available(messages->feed));
+    metrics_set(metrics, METRIC_LEDGER_AVAILABLE, atomic_load(&ledger_metrics(ledger)->available));
+    metrics_set(metrics, METRIC_FEED_AVAILABLE, feed_available(messages->feed));
     metrics_set(metrics, METRIC_FANOUT_CONSUMER_LAG, (int64_t)feed_lag(messages->feed));
 }
 

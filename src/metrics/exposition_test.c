@@ -127,7 +127,8 @@ static void workers_are_added_or_one_is_chosen(void **state)
     assert_shown(text, "fanout_dlq_depth", 6);
     assert_shown(text, "presence_stale_ratio", 0.125);
     assert_shown(text, "redis_available", 0);
-    assert_shown(text, "durability_kafka_available", 1);
+    assert_shown(text, "durability_feed_available", 1);
+    assert_shown(text, "durability_kafka_available", 0);
 }
 
 static void a_rate_is_of_its_window(void **state)

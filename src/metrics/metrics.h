@@ -63,7 +63,7 @@ enum {
     ROW(REDIS_CONNECTION_ERRORS, "gateway_redis_connection_errors", COUNTER,                       \
         "Connections to Redis that failed or broke")                                               \
     ROW(GATEWAY_REDIS_AVAILABLE, "gateway_redis_available", SMALLEST,                              \
-        "1 while the state store answers this gateway")                                            \
+        "1 while Redis answers this gateway; 0 without one")                                       \
     ROW(AUTH_FAILURES, "gateway_auth_failures", COUNTER, "Tokens refused")                         \
     ROW(ORIGIN_REFUSED, "gateway_origin_refused", COUNTER,                                         \
         "Handshakes from an origin that is not allowed")                                           \
@@ -161,8 +161,9 @@ enum {
     ROW(ROUTING_LOOKUP_ERRORS, "routing_lookup_errors", COUNTER, "Routing lookups that failed")    \
     ROW(ROUTING_LOOKUP_ERRORS_RATE, "routing_lookup_errors_rate",                                  \
         SHARE_OF(ROUTING_LOOKUP_ERRORS, ROUTING_LOOKUPS), "Share of routing lookups that failed")  \
-    ROW(REDIS_AVAILABLE, "redis_available", SMALLEST,                                              \
-        "1 while the state store answers (always 1 with memory)")                                  \
+    ROW(STATE_AVAILABLE, "state_available", SMALLEST,                                              \
+        "1 while the state store answers, in Redis or in memory")                                  \
+    ROW(REDIS_AVAILABLE, "redis_available", SMALLEST, "1 while Redis answers; 0 without one")      \
     ROW(REDIS_USED_MEMORY_PCT, "redis_used_memory_pct", LARGEST,                                   \
         "Redis memory used, per cent of maxmemory")                                                \
     ROW(REDIS_KEYSPACE_HITS, "redis_keyspace_hits", LARGEST, "Redis keyspace hits")                \
@@ -176,11 +177,16 @@ enum {
         "Chats found with a missing or lagging counter (SEV-1)")                                   \
     ROW(DUPLICATE_SEQUENCE, "durability_duplicate_sequence", COUNTER,                              \
         "Sequences found twice in a chat (SEV-1)")                                                 \
-    ROW(DYNAMODB_AVAILABLE, "durability_dynamodb_available", SMALLEST,                             \
-        "1 while the ledger answers")                                                              \
+    ROW(LEDGER_AVAILABLE, "durability_ledger_available", SMALLEST,                                 \
+        "1 while the ledger answers, whatever it is")                                              \
+    ROW(DYNAMODB_AVAILABLE, "durability_dynamodb_available", LARGEST,                              \
+        "1 while the ledger is DynamoDB and answers")                                              \
     ROW(DYNAMODB_THROTTLE_COUNT, "durability_dynamodb_throttle_count", COUNTER,                    \
         "Ledger requests throttled")                                                               \
-    ROW(KAFKA_AVAILABLE, "durability_kafka_available", SMALLEST, "1 while the feed takes events")  \
+    ROW(FEED_AVAILABLE, "durability_feed_available", SMALLEST,                                     \
+        "1 while the feed takes events, whatever it is")                                           \
+    ROW(KAFKA_AVAILABLE, "durability_kafka_available", LARGEST,                                    \
+        "1 while the feed is Kafka and takes events")                                              \
     ROW(KAFKA_PRODUCE_LATENCY_P99, "durability_kafka_produce_latency_p99", P99(PUBLISH),           \
         "Seconds to publish an event, 99th percentile")                                            \
     ROW(PERSIST_LATENCY_P99, "durability_persist_latency_p99", P99(PERSIST),                       \

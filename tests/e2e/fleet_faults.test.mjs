@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { makeChat } from './support/chats.mjs';
-import { connect, eventually, setVisibility, sleep } from './support/client.mjs';
+import { connect, eventually, metric, setVisibility, sleep } from './support/client.mjs';
 import {
   assertInvariants,
   BACKENDS,
@@ -114,6 +114,8 @@ async function assertServedWithoutRedis(world) {
   for (const server of servers) {
     await eventually(async () => !(await isReady(server)), 'it is noticed', NOTICED_MS);
     assert.ok(await isHealthy(server), 'healthy all the same');
+    for (const name of ['redis_available', 'state_available'])
+      await eventually(async () => (await metric(server, name)) === 0, `${name} says so`, NOTICED_MS);
     const { status, retryAfter } = await refusedConnect(server, token);
     assert.equal(status, 503);
     assert.ok(Number(retryAfter) > 0, `Retry-After: ${retryAfter}`);

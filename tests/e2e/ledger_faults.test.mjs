@@ -259,7 +259,7 @@ test('a disk that is full: errors, no false ack, no crash, recovery', async () =
   }
   assert.equal(refused, 5, 'the disk was full');
   await eventually(
-    async () => (await metric(server, 'durability_dynamodb_available')) === 0,
+    async () => (await metric(server, 'durability_ledger_available')) === 0,
     'the metric',
   );
   await limitFileSize(server, 'unlimited');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
-import { rest } from './support/client.mjs';
+import { metric, rest } from './support/client.mjs';
 import { startServer } from './support/server.mjs';
 
 /** The objectives, each with its target. */
@@ -92,6 +92,30 @@ test('every alert has its severity and a runbook, as the table of the runbooks s
   const byName = (one, other) => (one.alert < other.alert ? -1 : 1);
   assert.deepEqual(table.sort(byName), alerts.sort(byName));
   for (const { alert, runbook } of alerts) assert.ok(headings.includes(runbook), `${alert}: ${runbook}`);
+});
+
+/** Whether a rule that compares metrics with numbers, and no more, holds on the server; undefined of others. */
+async function holds(expression) {
+  const terms = expression.split(' and ').map((term) => /^rollcall_(\w+) (==|>) ([\d.]+)$/.exec(term));
+  if (terms.includes(null)) return undefined;
+  const compared = await Promise.all(
+    terms.map(async ([, name, operator, limit]) => {
+      const value = await metric(server, name);
+      return operator === '>' ? value > Number(limit) : value === Number(limit);
+    }),
+  );
+  return compared.every(Boolean);
+}
+
+test('a server on its own has no Redis, DynamoDB or Kafka, and no alert fires for want of them', async () => {
+  const named = ['redis_available', 'gateway_redis_available', 'durability_dynamodb_available', 'durability_kafka_available'];
+  for (const name of named) assert.equal(await metric(server, name), 0, name);
+  for (const name of ['state_available', 'durability_ledger_available', 'durability_feed_available'])
+    assert.equal(await metric(server, name), 1, name);
+  const found = new Map();
+  for (const { alert, expression } of rules) if (alert) found.set(alert, await holds(expression));
+  for (const alert of ['RedisUnavailable', 'LedgerUnavailable', 'FeedUnavailable']) assert.equal(found.get(alert), false, alert);
+  assert.deepEqual([...found].filter(([, fires]) => fires), []);
 });
 
 test('the runbooks name no metric that is not shown, and the table only what is alerted on', () => {
