@@ -46,8 +46,12 @@ static void tell_available(struct redis_client *client)
     }
 }
 
+/* Only what has moved is told: listeners go through all they have. */
 static void tell_moved(struct redis_client *client)
 {
+    if (!client->cluster.moved)
+        return;
+    client->cluster.moved = false;
     for (struct list *at = client->listeners.next, *next; at != &client->listeners; at = next) {
         struct redis_listener *listener = CONTAINER_OF(at, struct redis_listener, place);
         next = at->next;

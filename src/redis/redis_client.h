@@ -55,7 +55,7 @@ struct redis_listener {
     struct list place;
     /* Redis became available, or is not any more. May be NULL. */
     void (*changed)(struct redis_listener *listener, bool available);
-    /* Slots may be served by others than before. May be NULL. */
+    /* Slots are served by others than before. May be NULL. */
     void (*moved)(struct redis_listener *listener);
 };
 

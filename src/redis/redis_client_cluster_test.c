@@ -59,6 +59,42 @@ static void scripts_run_where_their_keys_are(void **state)
     }
 }
 
+/* ---- the table is fetched again and again ---- */
+
+static unsigned told_moved;
+
+static void count_moved(struct redis_listener *listener)
+{
+    (void)listener;
+    told_moved++;
+}
+
+static bool is_fetching(void *arg)
+{
+    return redis_client_cluster(((struct redis_asker *)arg)->client)->refreshing;
+}
+
+static bool is_not_fetching(void *arg)
+{
+    return !is_fetching(arg);
+}
+
+static void a_table_that_is_as_it_was_is_no_news(void **state)
+{
+    struct redis_asker *asker = *state;
+    struct redis_listener listener = {.moved = count_moved};
+    redis_asker_open_cluster(asker);
+    redis_listen(asker->client, &listener);
+    for (int fetched = 0; fetched < 3; fetched++) {
+        told_moved = 0; /* the first may still find servers that were not known */
+        redis_cluster_hurry(redis_client_cluster(asker->client));
+        assert_true(worker_loop_until(&asker->worker, is_fetching, asker, REDIS_ASKER_SOON_MS));
+        assert_true(worker_loop_until(&asker->worker, is_not_fetching, asker, REDIS_ASKER_SOON_MS));
+    }
+    assert_int_equal(told_moved, 0);
+    redis_unlisten(&listener);
+}
+
 /* A slot is given away only when nothing is left in it. */
 static void empty_cluster(const struct redis_server *servers)
 {
@@ -189,8 +225,11 @@ static void a_failed_master_is_replaced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_key_finds_its_server),  TEST(scripts_run_where_their_keys_are),
-        TEST(a_moved_slot_is_followed),    TEST(patience_ends),
+        TEST(every_key_finds_its_server),
+        TEST(scripts_run_where_their_keys_are),
+        TEST(a_table_that_is_as_it_was_is_no_news),
+        TEST(a_moved_slot_is_followed),
+        TEST(patience_ends),
         TEST(a_failed_master_is_replaced),
     };
     return cmocka_run_group_tests(tests, redis_cluster_set_up, redis_cluster_tear_down);

@@ -82,6 +82,7 @@ static void remove_node(struct redis_cluster *cluster, size_t index)
 
 static void set_owner(struct redis_cluster *cluster, uint16_t slot, struct redis_node *node)
 {
+    cluster->moved |= cluster->owner[slot] != node;
     if (cluster->owner[slot])
         cluster->owner[slot]->slots--;
     cluster->owner[slot] = node;

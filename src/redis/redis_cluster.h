@@ -50,6 +50,7 @@ struct redis_cluster {
     bool down;       /* by its own account */
     bool off;        /* the server is no cluster */
     bool available;
+    bool moved; /* slots have other servers than before; who is told of it takes it back */
     void (*changed)(struct redis_cluster *cluster); /* availability, problems or the table */
 };
 

@@ -179,14 +179,19 @@ static void leave_wrong_line(struct table_node *node, void *arg)
     list_append(&pubsub->homeless, &channel->place);
 }
 
-/* A line without channels stays for the next, unless its server serves nothing any more. */
+/* A line without channels stays for the next, unless its server serves nothing any more, or until its last
+ * answer has come. */
 static void drop_idle_lines(struct redis_pubsub *pubsub)
 {
     for (struct list *at = pubsub->lines.next, *next; at != &pubsub->lines; at = next) {
         struct redis_line *line = CONTAINER_OF(at, struct redis_line, place);
         next = at->next;
-        if (line->channel_count == 0 && !line->in_flight &&
-            !redis_cluster_serves(pubsub->cluster, redis_link_endpoint(line->link)))
+        if (line->channel_count > 0 ||
+            redis_cluster_serves(pubsub->cluster, redis_link_endpoint(line->link)))
+            continue;
+        if (line->in_flight)
+            place_soon(pubsub, PLACE_DELAY_MS);
+        else
             redis_line_free(&line);
     }
 }
