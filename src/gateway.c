@@ -28,7 +28,7 @@ struct order {
 
 static void open_drain(struct mail *mail, void *owner)
 {
-    free(CONTAINER_OF(mail, struct order, mail));
+    (void)mail; /* the gateway's own */
     gateway_start_drain(owner);
 }
 
@@ -44,27 +44,24 @@ static void open_use(struct mail *mail, void *owner)
     free(order);
 }
 
-static bool give_order(struct gateway *gateway, const struct order *order)
+/* Where the mailbox is full the housekeeping sees it. */
+void gateway_drain(struct gateway *gateway)
 {
-    struct order *copy = malloc(sizeof(*copy));
-    if (!copy)
-        return false;
-    *copy = *order;
-    if (mailbox_post(&gateway->mailbox, &copy->mail))
-        return true;
-    free(copy);
-    return false;
-}
-
-bool gateway_drain(struct gateway *gateway)
-{
-    return give_order(gateway, &(struct order){.mail.open = open_drain});
+    if (atomic_exchange(&gateway->drain_ordered, true))
+        return;
+    gateway->drain_order.open = open_drain;
+    mailbox_post(&gateway->mailbox, &gateway->drain_order);
 }
 
 bool gateway_use(struct gateway *gateway, struct key_set *keys, struct tls_context *tls)
 {
-    if (give_order(gateway, &(struct order){.mail.open = open_use, .keys = keys, .tls = tls}))
-        return true;
+    struct order *order = malloc(sizeof(*order));
+    if (order) {
+        *order = (struct order){.mail.open = open_use, .keys = keys, .tls = tls};
+        if (mailbox_post(&gateway->mailbox, &order->mail))
+            return true;
+        free(order);
+    }
     key_set_release(&keys);
     tls_context_drop(&tls);
     return false;
@@ -146,6 +143,8 @@ void gateway_housekeep(struct wheel_timer *timer)
 {
     struct gateway *gateway = CONTAINER_OF(timer, struct gateway, housekeeping);
     int64_t now_ms = gateway->loop.clock.now_ms;
+    if (atomic_load(&gateway->drain_ordered))
+        gateway_start_drain(gateway);
     gateway_report(gateway);
     gateway_backends_tick(gateway);
     gateway_messages_tick(&gateway->messages);

@@ -65,8 +65,8 @@ bool gateway_use(struct gateway *gateway, struct key_set *keys, struct tls_conte
 /* Serves until drained. */
 void gateway_run(struct gateway *gateway);
 
-/* Starts the drain. From any thread. */
-bool gateway_drain(struct gateway *gateway);
+/* Starts the drain, within a second at the latest. From any thread; cannot fail. */
+void gateway_drain(struct gateway *gateway);
 
 /* After all have stopped and the ledger was closed. */
 void gateway_free(struct gateway **gateway);

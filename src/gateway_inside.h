@@ -53,6 +53,8 @@ struct gateway {
     struct delivery delivery;
     struct wheel_timer housekeeping;
     struct wheel_timer reaping;
+    struct mail drain_order;   /* its own, so that it needs no memory */
+    atomic_bool drain_ordered; /* from any thread */
     struct wheel_timer drain_deadline;
     size_t connections_reported; /* what the store was told last, and when */
     int64_t reported_at_ms;

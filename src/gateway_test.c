@@ -198,10 +198,9 @@ static void ignore(struct mail *mail, void *owner)
     (void)mail, (void)owner;
 }
 
-/* That nothing leaks, the sanitizer tells. */
-static void keys_that_cannot_be_handed_over_are_let_go(void **unused)
+/* A world whose gateway's mailbox is full. */
+static void open_full(void)
 {
-    (void)unused;
     static struct mail mails[MAILBOX_MAIL_MAX];
     world_open(&world, WORLD_DEFAULTS);
     world_settle(&world);
@@ -209,9 +208,28 @@ static void keys_that_cannot_be_handed_over_are_let_go(void **unused)
         mails[i].open = ignore;
         assert_true(mailbox_post(&world.gateway->mailbox, &mails[i]));
     }
+}
+
+/* That nothing leaks, the sanitizer tells. */
+static void keys_that_cannot_be_handed_over_are_let_go(void **unused)
+{
+    (void)unused;
+    open_full();
     struct key_set *keys = key_set_share(world.gateway->verifier.keys);
     assert_false(gateway_use(world.gateway, keys, NULL));
     world_settle(&world);
+    world_close(&world);
+}
+
+static void a_drain_is_begun_though_the_mailbox_was_full(void **unused)
+{
+    (void)unused;
+    open_full();
+    gateway_drain(world.gateway);
+    world_settle(&world);
+    assert_false(world.handlers->draining);
+    world_advance(&world, 1000);
+    assert_true(world.handlers->draining);
     world_close(&world);
 }
 
@@ -263,6 +281,7 @@ int main(void)
         cmocka_unit_test(those_who_hold_memory_go_first),
         cmocka_unit_test(all_devices_of_a_user_may_go_at_once),
         cmocka_unit_test(keys_that_cannot_be_handed_over_are_let_go),
+        cmocka_unit_test(a_drain_is_begun_though_the_mailbox_was_full),
         cmocka_unit_test(those_who_are_silent_are_shown_as_a_share),
         cmocka_unit_test(a_gateway_on_its_own_is_one_that_is_alive),
     };

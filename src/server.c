@@ -118,7 +118,11 @@ static void block_signals(sigset_t *signals)
 static void reload(struct server *server)
 {
     bool whole = server_parts_reload(&server->parts);
-    if (use_everywhere(server) && whole)
+    if (!use_everywhere(server))
+        log_error(
+            "not_reloaded_everywhere", "hint=%s",
+            log_quote(SLICE("a worker is overloaded, or memory is short: send SIGHUP again")));
+    else if (whole)
         log_info("reloaded", "keys=%zu", key_set_count(server->parts.keys));
 }
 
