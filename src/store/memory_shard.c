@@ -4,18 +4,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <xxhash.h>
-
-static const char *const CAUSE_NAMES[MEMORY_CAUSE_COUNT] = {
-    [MEMORY_CONNECTED] = "connected",
-    [MEMORY_DISCONNECTED] = "disconnected",
-    [MEMORY_EXPIRED] = "expired",
-    [MEMORY_IDLE] = "idle",
-    [MEMORY_ACTIVE] = "active",
-    [MEMORY_GRACE_OVER] = "grace over",
-    [MEMORY_CALL_STARTED] = "call started",
-    [MEMORY_CALL_ENDED] = "call ended",
-};
 
 static bool user_matches(const struct table_node *node, struct slice key)
 {
@@ -43,6 +31,7 @@ bool memory_shard_init(struct memory_shard *shard, const struct memory_state_opt
 {
     shard->options = options;
     shard->version_floor = options->started_at_ms;
+    shard->history.hash_seed = options->hash_seed;
     list_init(&shard->by_expiry);
     list_init(&shard->lingering);
     list_init(&shard->offline);
@@ -112,51 +101,12 @@ struct presence memory_user_presence(const struct memory_user *user)
     };
 }
 
-static uint64_t history_hash(const struct memory_shard *shard, struct slice user_id)
-{
-    return XXH3_64bits_withSeed(user_id.data, user_id.len, shard->options->hash_seed);
-}
-
-static void remember(struct memory_shard *shard, const struct memory_user *user,
-                     enum memory_cause cause, const struct clock *now)
-{
-    shard->history[shard->history_next++ % MEMORY_HISTORY_PER_SHARD] = (struct memory_history){
-        .user_hash = history_hash(shard, user_key(user)),
-        .at_ms = now->wall_ms,
-        .version = user->version,
-        .status = user->status,
-        .cause = (uint8_t)cause,
-    };
-}
-
-/* Back from the newest entry, then turned round: of too many it is the oldest that are left out. */
-size_t memory_shard_history(const struct memory_shard *shard, struct slice user_id,
-                            struct state_history *out, size_t max)
-{
-    uint64_t hash = history_hash(shard, user_id);
-    size_t kept = shard->history_next < MEMORY_HISTORY_PER_SHARD ? shard->history_next
-                                                                 : MEMORY_HISTORY_PER_SHARD;
-    size_t count = 0;
-    for (size_t back = 1; back <= kept && count < max; back++) {
-        const struct memory_history *entry =
-            &shard->history[(shard->history_next - back) % MEMORY_HISTORY_PER_SHARD];
-        if (entry->user_hash == hash)
-            out[count++] = (struct state_history){entry->at_ms, entry->status, entry->version,
-                                                  CAUSE_NAMES[entry->cause]};
-    }
-    for (size_t i = 0; i < count / 2; i++) {
-        struct state_history swapped = out[i];
-        out[i] = out[count - 1 - i];
-        out[count - 1 - i] = swapped;
-    }
-    return count;
-}
-
 static void mark_change(struct memory_shard *shard, struct memory_user *user,
                         enum memory_cause cause, const struct clock *now)
 {
     user->version = user->version + 1 > now->wall_ms ? user->version + 1 : now->wall_ms;
-    remember(shard, user, cause, now);
+    struct presence presence = memory_user_presence(user);
+    memory_history_add(&shard->history, &presence, cause, now->wall_ms);
 }
 
 /* The one door through which a user's shown status changes. */

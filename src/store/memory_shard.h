@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/table.h"
+#include "store/memory_history.h"
 #include "store/memory_state.h"
 
 struct memory_user {
@@ -44,26 +45,6 @@ struct memory_lease {
     char device[];
 };
 
-struct memory_history {
-    uint64_t user_hash;
-    int64_t at_ms;
-    int64_t version;
-    uint8_t status;
-    uint8_t cause; /* enum memory_cause */
-};
-
-enum memory_cause {
-    MEMORY_CONNECTED,
-    MEMORY_DISCONNECTED,
-    MEMORY_EXPIRED,
-    MEMORY_IDLE,
-    MEMORY_ACTIVE,
-    MEMORY_GRACE_OVER,
-    MEMORY_CALL_STARTED,
-    MEMORY_CALL_ENDED,
-    MEMORY_CAUSE_COUNT
-};
-
 struct memory_shard {
     struct table users;
     struct table leases;   /* by conn_id */
@@ -74,8 +55,7 @@ struct memory_shard {
     int64_t version_floor; /* no user forgotten here had a greater version */
     size_t online_count;
     size_t multi_device_count;
-    struct memory_history history[MEMORY_HISTORY_PER_SHARD];
-    size_t history_next;
+    struct memory_history history;
     const struct memory_state_options *options;
 };
 
@@ -118,9 +98,5 @@ bool memory_shard_reap_one(struct memory_shard *shard, const struct clock *now,
 
 /* Forgets the longest offline beyond the bound. */
 void memory_shard_trim(struct memory_shard *shard);
-
-/* A user's last remembered transitions, oldest first, at most `max`. */
-size_t memory_shard_history(const struct memory_shard *shard, struct slice user_id,
-                            struct state_history *out, size_t max);
 
 #endif

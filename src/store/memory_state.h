@@ -22,7 +22,6 @@
 
 enum {
     MEMORY_SHARDS = 64,
-    MEMORY_HISTORY_PER_SHARD = 128,
     MEMORY_GATEWAYS_MAX = 256,
 };
 

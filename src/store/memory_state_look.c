@@ -165,7 +165,7 @@ void memory_state_history(struct state_store *port, struct slice user_id,
     struct memory_store *store = memory_store_of(port);
     struct state_history history[STATE_HISTORY_MAX];
     struct memory_shard *shard = memory_state_lock_user(store->state, user_id);
-    size_t count = memory_shard_history(shard, user_id, history, STATE_HISTORY_MAX);
+    size_t count = memory_history_of(&shard->history, user_id, history, STATE_HISTORY_MAX);
     memory_state_unlock(shard);
     done(arg, STATE_OK, history, count);
 }
