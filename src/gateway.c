@@ -209,7 +209,7 @@ static void open_passage(struct gateway *gateway)
 {
     if (gateway->parts.board && !handover_open(&gateway->passage, &gateway->rest))
         log_warn("passage_not_open", "gateway=%s error=%s", gateway->id,
-                 log_quote(slice_of(strerror(errno))));
+                 log_sentence(slice_of(strerror(errno))));
 }
 
 bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_ERROR_TEXT_MAX])

@@ -37,7 +37,8 @@ static void tell_refusal(struct gateway *gateway, struct slice since)
     snprintf(text, sizeof(text),
              "another process has the gateway id %s%s%.*s; give each its own --node-id",
              gateway->id, since.len ? ", since " : "", SLICE_FORMAT(since));
-    log_error("gateway_id_taken", "gateway=%s reason=%s", gateway->id, log_quote(slice_of(text)));
+    log_error("gateway_id_taken", "gateway=%s reason=%s", gateway->id,
+              log_sentence(slice_of(text)));
     if (gateway->parts.claimed)
         gateway->parts.claimed(gateway->parts.claimed_arg, text);
 }
@@ -51,7 +52,7 @@ static void forgotten(void *arg)
 {
     struct gateway *gateway = arg;
     log_warn("gateway_forgotten", "gateway=%s reason=%s", gateway->id,
-             log_quote(SLICE("Redis lost what it knew; every lease is registered again")));
+             log_sentence(SLICE("Redis lost what it knew; every lease is registered again")));
     session_renew_all(&gateway->handlers);
 }
 

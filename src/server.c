@@ -121,7 +121,7 @@ static void reload(struct server *server)
     if (!use_everywhere(server))
         log_error(
             "not_reloaded_everywhere", "hint=%s",
-            log_quote(SLICE("a worker is overloaded, or memory is short: send SIGHUP again")));
+            log_sentence(SLICE("a worker is overloaded, or memory is short: send SIGHUP again")));
     else if (whole)
         log_info("reloaded", "keys=%zu", key_set_count(server->parts.keys));
 }

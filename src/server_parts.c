@@ -38,10 +38,10 @@ static size_t raise_descriptor_limit(const struct config *config)
     size_t connections = wanted && wanted < allowed ? wanted : allowed;
     log_info("descriptor_limit", "descriptors=%llu connections_max=%zu hint=%s",
              (unsigned long long)limit.rlim_cur, connections,
-             log_quote(slice_of(wanted > allowed
-                                    ? "fewer than max_connections: raise LimitNOFILE or start "
-                                      "several processes on this port"
-                                    : "several processes may share this port")));
+             log_sentence(slice_of(wanted > allowed
+                                       ? "fewer than max_connections: raise LimitNOFILE or start "
+                                         "several processes on this port"
+                                       : "several processes may share this port")));
     return connections;
 }
 
@@ -87,7 +87,7 @@ static bool reload_keys(struct server_parts *parts)
     struct auth_error error;
     struct key_set *keys = key_set_load(parts->keys_file, &error);
     if (!keys) {
-        log_error("keys_not_reloaded", "error=%s", log_quote(slice_of(error.text)));
+        log_error("keys_not_reloaded", "error=%s", log_sentence(slice_of(error.text)));
         return false;
     }
     key_set_release(&parts->keys);
@@ -104,7 +104,7 @@ static bool reload_tls(struct server_parts *parts)
     struct tls_context *tls =
         tls_context_load(config->tls.certificate_file, config->tls.key_file, error);
     if (!tls) {
-        log_error("tls_not_reloaded", "error=%s", log_quote(slice_of(error)));
+        log_error("tls_not_reloaded", "error=%s", log_sentence(slice_of(error)));
         return false;
     }
     tls_context_drop(&parts->tls);
@@ -172,8 +172,8 @@ static bool check_backends(const struct config *config)
     bool has_links = config->peer.listen[0] || config->peer.peers.count;
     if (has_links && slice_is(slice_of(config->state.url), "memory"))
         log_warn("peer_links_off", "reason=%s",
-                 log_quote(SLICE("a state store in memory is one process's own: peer.listen and "
-                                 "peer.peers have no effect")));
+                 log_sentence(SLICE("a state store in memory is one process's own: peer.listen and "
+                                    "peer.peers have no effect")));
     return true;
 }
 

@@ -87,19 +87,19 @@ static size_t quote_character(char *to, struct slice text, size_t *taken)
     return *taken;
 }
 
-const char *log_quote(struct slice value)
+/* A byte becomes four at the most; then the quotes, the dots and the terminator. */
+enum { QUOTED_BYTE_MAX = 4, QUOTED_EXTRA = sizeof("\"...\"") };
+
+/* Shows `bytes_max` of the value in `text`, which has room for that. */
+static const char *quote(char *text, size_t bytes_max, struct slice value)
 {
-    /* A byte becomes four at the most; then the quotes, the dots and the terminator. */
-    static _Thread_local char ring[LOG_QUOTE_RING][LOG_QUOTE_MAX * 4 + sizeof("\"...\"")];
-    static _Thread_local unsigned next;
-    char *text = ring[next++ % LOG_QUOTE_RING];
     char *to = text;
     struct slice rest = value;
     size_t taken = 0;
     *to++ = '"';
     for (size_t shown = 0; rest.len > 0; shown += taken) {
         size_t len = shown_len(rest);
-        if (shown + (len ? len : 1) > LOG_QUOTE_MAX)
+        if (shown + (len ? len : 1) > bytes_max)
             break;
         to += quote_character(to, rest, &taken);
         rest = slice_after(rest, taken);
@@ -108,6 +108,19 @@ const char *log_quote(struct slice value)
         to = stpcpy(to, "...");
     stpcpy(to, "\"");
     return text;
+}
+
+const char *log_quote(struct slice value)
+{
+    static _Thread_local char ring[LOG_QUOTE_RING][LOG_QUOTE_MAX * QUOTED_BYTE_MAX + QUOTED_EXTRA];
+    static _Thread_local unsigned next;
+    return quote(ring[next++ % LOG_QUOTE_RING], LOG_QUOTE_MAX, value);
+}
+
+const char *log_sentence(struct slice text)
+{
+    static _Thread_local char quoted[LOG_SENTENCE_MAX * QUOTED_BYTE_MAX + QUOTED_EXTRA];
+    return quote(quoted, LOG_SENTENCE_MAX, text);
 }
 
 /* --- rate --- */

@@ -6,7 +6,7 @@
  *     log_info("connection_closed", "conn=%s user=%s reason=%s", id, log_quote(user), reason);
  *
  * The first argument is the event's name; the format gives the other pairs. Peer-supplied values go
- * through log_quote(). Tokens, secrets and message bodies are never arguments of these functions.
+ * through log_quote(), sentences for people through log_sentence(). Tokens, secrets and message bodies are never arguments of these functions.
  * Without the journal a line starts with `ts=… level=…`; under systemd (JOURNAL_STREAM is set) it
  * starts with the syslog level (`<6>`) instead, as the journal keeps the time itself.
  *
@@ -33,8 +33,9 @@ enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERRO
  * at the turn of a window). */
 enum { LOG_SITE_BURST = 20, LOG_SITE_WINDOW_MS = 10000, LOG_LINE_MAX = 2048 };
 
-/* Of one value, log_quote() shows LOG_QUOTE_MAX bytes; LOG_QUOTE_RING results live at a time. */
-enum { LOG_QUOTE_MAX = 64, LOG_QUOTE_RING = 4 };
+/* Of one value, log_quote() shows LOG_QUOTE_MAX bytes; LOG_QUOTE_RING results live at a time. Of a sentence,
+ * of which there is one in a line, log_sentence() shows LOG_SENTENCE_MAX. */
+enum { LOG_QUOTE_MAX = 64, LOG_QUOTE_RING = 4, LOG_SENTENCE_MAX = 512 };
 
 /* A place in the source that logs. LOG_AT makes one; nobody else needs to. */
 struct log_site {
@@ -57,6 +58,10 @@ void log_write(struct log_site *site, enum log_level level, const char *format, 
 /* A peer's text as a safe logfmt value: quoted, escaped, cut to LOG_QUOTE_MAX bytes (a cut shows as
  * "..."). The result lives in a per-thread ring, so up to LOG_QUOTE_RING may stand in one call. */
 const char *log_quote(struct slice value);
+
+/* The same for what explains something to people: why, often with the name of a file, which must not be cut off
+ * where the reason begins. One result lives at a time, per thread. */
+const char *log_sentence(struct slice text);
 
 #define LOG_AT(level_, event_, ...)                                                                \
     do {                                                                                           \

@@ -212,6 +212,20 @@ static void quotes_cut_between_characters(void **state)
     assert_string_equal(cut + LOG_QUOTE_MAX - 1, "x...\"");
 }
 
+static void a_sentence_is_quoted_and_not_cut_as_soon(void **state)
+{
+    (void)state;
+    char value[LOG_SENTENCE_MAX + 1];
+    memset(value, 'x', sizeof(value));
+    memcpy(value, "a\n\"", 3);
+    assert_int_equal(strlen(log_sentence((struct slice){value, LOG_QUOTE_MAX * 2})),
+                     LOG_QUOTE_MAX * 2 + 2 + 4);
+    const char *cut = log_sentence((struct slice){value, sizeof(value)});
+    assert_memory_equal(cut, "\"a\\x0a\\\"x", 8);
+    assert_string_equal(cut + strlen(cut) - 5, "x...\"");
+    assert_int_equal(strlen(cut), LOG_SENTENCE_MAX + 2 + 4 + 3);
+}
+
 static void four_quotes_fit_in_one_call(void **state)
 {
     (void)state;
@@ -320,6 +334,7 @@ int main(void)
         cmocka_unit_test(errno_is_left_alone),
         cmocka_unit_test(quotes_escape_what_could_forge),
         cmocka_unit_test(quotes_cut_between_characters),
+        cmocka_unit_test(a_sentence_is_quoted_and_not_cut_as_soon),
         cmocka_unit_test(four_quotes_fit_in_one_call),
         cmocka_unit_test(no_value_makes_another_pair_or_line),
         cmocka_unit_test(long_lines_are_cut_visibly),

@@ -174,11 +174,11 @@ static void accepted_closed(struct peer_link *link, void *arg, const char *why)
     struct peer_member *member = arg;
     if (member->open) {
         log_info("peer_link_closed", "peer=%s why=%s", log_quote(peer_member_name(member)),
-                 log_quote(slice_of(why)));
+                 log_sentence(slice_of(why)));
         peer_roster_closed(member);
     } else if (!member->is_myself) {
         peer_strangers_remove(&peer_hub_of(member)->strangers, &member->stranger);
-        log_warn("peer_link_refused", "why=%s", log_quote(slice_of(why)));
+        log_warn("peer_link_refused", "why=%s", log_sentence(slice_of(why)));
     }
     peer_roster_remove(member);
 }

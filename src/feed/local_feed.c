@@ -149,7 +149,7 @@ static void settle(struct feed *feed, struct feed_item *item, enum feed_result r
     }
     list_remove(&item->link);
     log_error("poison_event", "chat=%s sequence=%llu reason=%s", log_quote(event->chat),
-              (unsigned long long)event->sequence, log_quote(slice_of(reason)));
+              (unsigned long long)event->sequence, log_sentence(slice_of(reason)));
     ledger_dead_letter_put(self->options.ledger, event->chat, event->sequence, slice_of(reason),
                            buried, CONTAINER_OF(item, struct local_item, item));
 }

@@ -99,10 +99,10 @@ static void closed(struct peer_link *link, void *arg, const char *why)
     peer_strangers_remove(&from->service->strangers, &from->stranger);
     if (from->is_counted)
         log_warn("ledger_link_closed", "peer=%s reason=%s unanswered=%zu",
-                 log_quote(slice_of(from->name)), log_quote(slice_of(why)), from->unanswered);
+                 log_quote(slice_of(from->name)), log_sentence(slice_of(why)), from->unanswered);
     else
         log_warn("ledger_link_refused", "peer=%s reason=%s", log_quote(slice_of(from->name)),
-                 log_quote(slice_of(why)));
+                 log_sentence(slice_of(why)));
     release(from);
 }
 
@@ -158,7 +158,7 @@ static void taken(void *arg, struct ledger_request *chain)
 static void refuse_frame(struct service_link *from)
 {
     log_warn("ledger_frame_refused", "peer=%s reason=%s", log_quote(slice_of(from->name)),
-             log_quote(slice_of("not a request of this version")));
+             log_sentence(slice_of("not a request of this version")));
     peer_link_close(from->link);
 }
 

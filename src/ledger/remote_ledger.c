@@ -218,7 +218,7 @@ static void received(struct peer_dialer *dialer, void *arg, struct slice frame)
     (void)dialer;
     if (!ledger_wire_decode_answer_head(frame, &head, &body)) {
         log_error("ledger_answer_refused", "reason=%s",
-                  log_quote(slice_of("not an answer of this version")));
+                  log_sentence(slice_of("not an answer of this version")));
         return;
     }
     if (!remote_slots_find(&self->slots, head.id, &index))
@@ -237,7 +237,7 @@ static void closed(struct peer_dialer *dialer, void *arg, const char *why)
     (void)dialer;
     if (atomic_load(&self->reach) != UP)
         return;
-    log_error("ledger_lost", "reason=%s in_flight=%zu", log_quote(slice_of(why)),
+    log_error("ledger_lost", "reason=%s in_flight=%zu", log_sentence(slice_of(why)),
               self->slots.count);
     set_reach(self, DOWN);
 }

@@ -44,7 +44,7 @@ bool sqlite_rooms_execute(struct database *database, struct ledger_request *requ
     enum ledger_status status = rooms[request->operation](database, request);
     if (database_failed(database))
         log_error("ledger_failed", "operation=%s error=%s", request_name(request),
-                  log_quote(slice_of(database->failure_text)));
+                  log_sentence(slice_of(database->failure_text)));
     if (database_failed(database) || request->exhausted)
         status = LEDGER_UNAVAILABLE;
     if (status != LEDGER_OK)

@@ -43,7 +43,7 @@ bool sqlite_worker_ready(struct sqlite_worker *worker)
         log_info("ledger_reopened", "writer=%d", worker->mode == DATABASE_WRITER);
         return true;
     }
-    log_error("ledger_reopen_failed", "error=%s", log_quote(slice_of(database->failure_text)));
+    log_error("ledger_reopen_failed", "error=%s", log_sentence(slice_of(database->failure_text)));
     return false;
 }
 
@@ -55,7 +55,7 @@ void sqlite_worker_failed(struct sqlite_worker *worker)
     if (!database->handle || !database_needs_reopening(database->failure))
         return;
     log_error("ledger_connection_dropped", "writer=%d error=%s", worker->mode == DATABASE_WRITER,
-              log_quote(slice_of(database->failure_text)));
+              log_sentence(slice_of(database->failure_text)));
     database_close(database);
 }
 

@@ -111,7 +111,7 @@ static bool commit(struct sqlite_worker *worker, const struct group *group)
     bool committed = !group->lost && database_run(database, COMMIT);
     if (!committed) {
         log_error("ledger_commit_failed", "requests=%zu error=%s", group->count,
-                  log_quote(slice_of(database->failure_text)));
+                  log_sentence(slice_of(database->failure_text)));
         ledger_count(&metrics->commit_failures);
         if (!sqlite3_get_autocommit(database->handle))
             sqlite3_exec(database->handle, "ROLLBACK", NULL, NULL, NULL);
@@ -146,7 +146,7 @@ static bool begin(struct sqlite_worker *worker)
         return false;
     if (database_run(database, BEGIN))
         return true;
-    log_error("ledger_begin_failed", "error=%s", log_quote(slice_of(database->failure_text)));
+    log_error("ledger_begin_failed", "error=%s", log_sentence(slice_of(database->failure_text)));
     return false;
 }
 

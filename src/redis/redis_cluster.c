@@ -147,7 +147,7 @@ static void take_slots(void *arg, const struct resp_value *reply)
     cluster->refreshing = false;
     if (reply && reply->type == RESP_ERROR) {
         cluster->off = !resp_is_error(reply, "CLUSTERDOWN");
-        log_warn("redis_cluster_refused", "error=%s", log_quote(reply->text));
+        log_warn("redis_cluster_refused", "error=%s", log_sentence(reply->text));
     } else if (reply) {
         cluster->off = false;
         take_table(cluster, reply);

@@ -52,7 +52,7 @@ static void log_problem(const struct redis_link *link, const char *detail)
     else
         log_warn("redis_problem", "server=%s:%u problem=%s because=\"%s\" detail=%s",
                  endpoint->host, endpoint->port, redis_problem_name(link->problem),
-                 redis_problem_text(link->problem), log_quote(slice_of(detail)));
+                 redis_problem_text(link->problem), log_sentence(slice_of(detail)));
 }
 
 static void set_problem(struct redis_link *link, enum redis_problem problem, const char *detail)

@@ -82,7 +82,7 @@ static void note_refused(struct redis_line *line, const struct resp_value *error
                                 &endpoint))
         redis_cluster_moved(pubsub->cluster, slot, &endpoint);
     else
-        log_warn("redis_subscribe_refused", "error=%s", log_quote(error->text));
+        log_warn("redis_subscribe_refused", "error=%s", log_sentence(error->text));
     redis_cluster_hurry(pubsub->cluster);
 }
 

@@ -29,7 +29,7 @@ static bool accept_one(struct listener *listener)
         return true;
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        log_warn("accept_paused", "error=%s", log_quote(slice_of(strerror(errno))));
+        log_warn("accept_paused", "error=%s", log_sentence(slice_of(strerror(errno))));
         loop_remove(listener->loop, &listener->source);
         rest(listener);
     }

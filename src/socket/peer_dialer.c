@@ -79,7 +79,7 @@ static void log_closed(struct peer_dialer *dialer, const char *why)
         return;
     snprintf(dialer->why, sizeof(dialer->why), "%s", why);
     log_warn("peer_link_closed", "address=%s reason=%s", log_quote(slice_of(dialer->address)),
-             log_quote(slice_of(why)));
+             log_sentence(slice_of(why)));
 }
 
 static void closed(struct peer_link *link, void *arg, const char *why)

@@ -82,7 +82,7 @@ void redis_state_log_other(const struct resp_value *reply)
 {
     /* what keeps Redis from serving is told once, by the client */
     if (reply && redis_problem_of(reply) == REDIS_FINE)
-        log_warn("state_script_failed", "reply=%s", log_quote(reply->text));
+        log_warn("state_script_failed", "reply=%s", log_sentence(reply->text));
 }
 
 void redis_state_mended(struct redis_state *state, int64_t count)
