@@ -154,22 +154,41 @@ static void who_sees_again_knows_what_they_are_told(void **unused)
     client_expect_change(&carol, "bob", "away");
 }
 
+/* ---- pushes of other gateways ---- */
+
+static const char AWAY[] =
+    "{\"type\":\"presence_changed\",\"user_id\":\"bob\",\"status\":\"away\",\"in_call\":false,"
+    "\"last_seen\":null,\"version\":9000000000000000,"
+    "\"timestamp\":\"2026-01-01T00:00:00.000Z\"}";
+
+static void push_sight(void)
+{
+    char push[512];
+    snprintf(push, sizeof(push),
+             "{\"presence\":%s,\"view\":%d,\"contacts\":false,\"users\":[\"carol\"]}", AWAY,
+             PRIVACY_EVERYTHING);
+    push_received(world.presence, slice_of(push));
+}
+
 /* The state was read when a change had happened whose event is still on its way. */
 static void a_repetition_swallows_no_change(void **unused)
 {
     (void)unused;
-    static const char PRESENCE[] =
-        "{\"type\":\"presence_changed\",\"user_id\":\"bob\",\"status\":\"away\",\"in_call\":false,"
-        "\"last_seen\":null,\"version\":9000000000000000,"
-        "\"timestamp\":\"2026-01-01T00:00:00.000Z\"}";
-    char push[512];
-    snprintf(push, sizeof(push),
-             "{\"presence\":%s,\"view\":%d,\"contacts\":false,\"users\":[\"carol\"]}", PRESENCE,
-             PRIVACY_EVERYTHING);
-    push_received(world.presence, slice_of(push));
+    push_sight();
     client_expect_nothing(&carol);
-    presence_received(world.presence, SLICE("presence:bob"), slice_of(PRESENCE));
+    presence_received(world.presence, SLICE("presence:bob"), slice_of(AWAY));
     client_expect_change(&carol, "bob", "away");
+}
+
+/* Two changes that were made at two gateways: what one gave the other has taken. */
+static void sight_that_is_given_late_is_not_taken(void **unused)
+{
+    (void)unused;
+    block();
+    client_expect_change(&carol, "bob", "unknown");
+    push_sight();
+    client_set_away(&bob, true);
+    client_expect_nothing(&carol);
 }
 
 int main(void)
@@ -181,6 +200,7 @@ int main(void)
         TEST(what_is_read_before_a_block_is_not_shown_after_it),
         TEST(who_sees_again_knows_what_they_are_told),
         TEST(a_repetition_swallows_no_change),
+        TEST(sight_that_is_given_late_is_not_taken),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

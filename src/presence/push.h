@@ -12,7 +12,8 @@
  *
  * While routes cannot be looked up, sight lost or gained is told to all gateways (BUS_TOPIC_ALL).
  *
- * The sender has applied privacy: a push says no more than all its receivers may see. One change reaches
+ * The sender has applied privacy: a push says no more than all its receivers may see. It takes sight from a
+ * subscription at once; where it would give it, the ledger is asked (review.h). One change reaches
  * an endpoint once, however many roads lead there: a subscription that shows the user comes first, and
  * between pushes and chats the endpoint remembers (routing/recent.h).
  */

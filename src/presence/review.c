@@ -28,26 +28,37 @@ static struct review *review_of(struct list *at)
     return CONTAINER_OF(at, struct review, of_plane);
 }
 
-static struct review *make_review(struct presence_plane *plane, struct slice user_id,
-                                  const struct topic *topic, size_t first)
+static void put_id(struct review *review, size_t index, struct slice id)
 {
-    size_t left = topic->count - first;
-    size_t count = left < REVIEW_VIEWERS_MAX ? left : REVIEW_VIEWERS_MAX;
+    char *ids = (char *)&review->viewers[review->viewer_count + 1];
+    char *at = ids + index * USER_ID_BYTES_MAX;
+    memcpy(at, id.data, id.len);
+    review->viewers[index] = (struct slice){at, id.len};
+}
+
+/* The viewers are the caller's to put. */
+static struct review *make_review(struct presence_plane *plane, struct slice user_id, size_t count)
+{
     struct review *review = malloc(sizeof(*review) + (count + 1) * sizeof(struct slice) +
                                    (count + 1) * USER_ID_BYTES_MAX);
     if (!review)
         return NULL;
     *review = (struct review){.plane = plane, .viewer_count = count};
-    char *at = (char *)&review->viewers[count + 1];
-    for (size_t i = 0; i <= count; i++) {
-        struct slice id =
-            i < count ? route_user(topic->subscriptions[first + i]->endpoint->route) : user_id;
-        memcpy(at, id.data, id.len);
-        review->viewers[i] = (struct slice){at, id.len};
-        at += id.len;
-    }
+    put_id(review, count, user_id);
     review->user_id = review->viewers[count];
     list_append(&plane->reviews, &review->of_plane);
+    return review;
+}
+
+/* Of the subscribers from the first given on, as many as one question holds. */
+static struct review *make_review_of(struct presence_plane *plane, struct slice user_id,
+                                     const struct topic *topic, size_t first)
+{
+    size_t left = topic->count - first;
+    size_t count = left < REVIEW_VIEWERS_MAX ? left : REVIEW_VIEWERS_MAX;
+    struct review *review = make_review(plane, user_id, count);
+    for (size_t i = 0; review && i < count; i++)
+        put_id(review, i, route_user(topic->subscriptions[first + i]->endpoint->route));
     return review;
 }
 
@@ -232,13 +243,31 @@ void review_start(struct presence_plane *plane, struct slice user_id)
     outdate(plane, user_id);
     look_outdate(plane, user_id);
     for (size_t first = 0; topic && first < topic->count; first += REVIEW_VIEWERS_MAX) {
-        struct review *review = make_review(plane, user_id, topic, first);
+        struct review *review = make_review_of(plane, user_id, topic, first);
         if (!review) {
             hide_from_all(plane, user_id, topic);
             return;
         }
         ask(review);
     }
+}
+
+void review_viewer(struct presence_plane *plane, struct slice user_id, struct slice viewer)
+{
+    struct review *review = make_review(plane, user_id, 1);
+    if (!review)
+        return;
+    put_id(review, 0, viewer);
+    ask(review);
+}
+
+void review_again(struct presence_plane *plane, struct slice user_id)
+{
+    struct list *at = plane->reviews.next;
+    while (at != &plane->reviews && !slice_equal(review_of(at)->user_id, user_id))
+        at = at->next;
+    if (at != &plane->reviews)
+        review_start(plane, user_id);
 }
 
 void review_retry(struct presence_plane *plane)

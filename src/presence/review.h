@@ -19,6 +19,12 @@
 /* Asks the ledger and sets every local view of this user. */
 void review_start(struct presence_plane *plane, struct slice user_id);
 
+/* The same for one viewer alone, who may see more than before; without memory they do not. */
+void review_viewer(struct presence_plane *plane, struct slice user_id, struct slice viewer);
+
+/* Begins anew where a review of this user is under way, or waits. */
+void review_again(struct presence_plane *plane, struct slice user_id);
+
 /* Takes up what the ledger did not answer. */
 void review_retry(struct presence_plane *plane);
 

@@ -1,0 +1,242 @@
+/* The receiving half of push.h. */
+#include "base/container.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "presence/chat_event.h"
+#include "presence/look.h"
+#include "presence/presence_event.h"
+#include "presence/push.h"
+#include "presence/review.h"
+#include "presence/road.h"
+#include "presence/subscription.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define FIRST_MEMBER SLICE("{\"presence\":")
+
+/* The lists stay raw JSON until they are walked, each once. */
+struct parcel {
+    struct push push;
+    struct slice users;
+    struct slice chats;
+};
+
+static bool parse_presence(struct json *json, struct presence_change *change)
+{
+    struct slice key, type;
+    change->presence.last_seen_ms = TIME_NONE;
+    json_object(json);
+    while (json_member(json, &key))
+        if (!presence_event_read_member(json, key, &type, change))
+            return false;
+    return change->presence.user_id.data != NULL;
+}
+
+static bool parse_view(struct json *json, struct push *push)
+{
+    int64_t view;
+    if (!json_int(json, &view) || view < 0 || view >= PRIVACY_VIEWS)
+        return false;
+    push->exposes = true;
+    push->view = (enum privacy_view)view;
+    return true;
+}
+
+static bool parse_member(struct json *json, struct slice key, struct parcel *parcel)
+{
+    if (slice_is(key, "presence"))
+        return parse_presence(json, &parcel->push.change);
+    if (slice_is(key, "users"))
+        return json_raw(json, &parcel->users);
+    if (slice_is(key, "chats"))
+        return json_raw(json, &parcel->chats);
+    if (slice_is(key, "contacts"))
+        return json_bool(json, &parcel->push.contacts);
+    if (slice_is(key, "view"))
+        return parse_view(json, &parcel->push);
+    return json_skip(json);
+}
+
+static bool parse(char *text, size_t len, struct parcel *parcel)
+{
+    struct json json;
+    struct slice key;
+    *parcel = (struct parcel){0};
+    json_init(&json, text, len);
+    json_object(&json);
+    while (json_member(&json, &key))
+        if (!parse_member(&json, key, parcel))
+            return false;
+    return json_done(&json) && parcel->users.data && parcel->push.change.presence.user_id.data;
+}
+
+/* Reads the ids of `chats` for good: unescaping spends them. False when memory is short. */
+static bool read_chats(struct parcel *parcel)
+{
+    struct json json;
+    if (!parcel->chats.data)
+        return true;
+    struct slice *ids = malloc(parcel->chats.len * sizeof(*ids)); /* an id takes a byte at least */
+    size_t count = 0;
+    json_init(&json, (char *)parcel->chats.data, parcel->chats.len);
+    json_array(&json);
+    while (ids && json_element(&json) && json_string(&json, &ids[count]))
+        count++;
+    parcel->push.chats = (struct circle_list){ids, count};
+    return ids != NULL;
+}
+
+static struct subscription *held_by(const struct endpoint *endpoint, struct slice user_id)
+{
+    return endpoint->subscription_count ? subscription_find(endpoint, user_id) : NULL;
+}
+
+static uint64_t news_key(const struct router *router, const struct presence_change *change)
+{
+    uint64_t hash = XXH3_64bits_withSeed(change->presence.user_id.data,
+                                         change->presence.user_id.len, router->seed);
+    uint64_t parts[] = {hash, (uint64_t)change->presence.version, (uint64_t)change->timestamp_ms};
+    return XXH3_64bits(parts, sizeof(parts));
+}
+
+/* Without a subscription of any kind there is no second road, and nothing need be remembered. */
+static bool note(const struct router *router, struct endpoint *endpoint,
+                 const struct presence_change *change)
+{
+    return endpoint->subscription_count == 0 ||
+           recent_note(&endpoint->recent, news_key(router, change));
+}
+
+bool push_is_news(const struct router *router, struct endpoint *endpoint,
+                  const struct presence_change *change)
+{
+    const struct subscription *held = held_by(endpoint, change->presence.user_id);
+    if (held && (held->view != PRIVACY_HIDDEN || change->presence.status == PRESENCE_UNKNOWN))
+        return false;
+    return note(router, endpoint, change);
+}
+
+static bool has_one_open(const struct endpoint *endpoint, const struct circle_list *chats)
+{
+    char name[ROUTER_TOPIC_BYTES_MAX];
+    for (size_t i = 0; endpoint->subscription_count && i < chats->count; i++)
+        if (chats->ids[i].len <= CHAT_ID_BYTES_MAX &&
+            router_subscription(endpoint,
+                                chat_topic_name(name, chats->ids[i], CHAT_TOPIC_PRESENCE)))
+            return true;
+    return false;
+}
+
+/* Whether a subscription that has a view would show more by this push. */
+static bool gives_sight(const struct endpoint *endpoint, const struct push *push)
+{
+    const struct subscription *held = held_by(endpoint, push->change.presence.user_id);
+    return push->exposes && held && push->view > (int)held->view;
+}
+
+/* Takes away what the view showed more; true when the endpoint must be told: it lost what it saw, or sees what it
+ * did not. A subscription without a view gets it from the look or the review that is under way. */
+static bool expose(struct presence_plane *plane, struct endpoint *endpoint, const struct push *push)
+{
+    struct subscription *held = held_by(endpoint, push->change.presence.user_id);
+    if (held && held->view == SUBSCRIPTION_UNDECIDED)
+        return false;
+    bool told =
+        held ? held->view != push->view : push->contacts || has_one_open(endpoint, &push->chats);
+    if (held)
+        held->view = (uint8_t)push->view;
+    if (told)
+        subscription_told(plane, endpoint, &push->change.presence, 1);
+    return told && note(plane->router, endpoint, &push->change);
+}
+
+static void tell_roads(struct road *road, struct endpoint *endpoint, const struct push *push)
+{
+    road_contact(road, endpoint);
+    if (endpoint->hears_roads && !push->exposes && has_one_open(endpoint, &push->chats))
+        road_room(road, endpoint);
+}
+
+/* Of two changes of sight that were made at two gateways the older may come last. So it is taken away at once,
+ * but where it would be given to a subscription the ledger has the last word. */
+static size_t deliver_to(struct presence_plane *plane, struct slice user_id,
+                         const struct push *push, struct broadcast *broadcast, uint64_t key,
+                         struct road *road)
+{
+    struct route *route = router_find(plane->router, user_id);
+    size_t delivered = 0;
+    bool gives = false;
+    struct list *at = route ? route->endpoints.next : NULL;
+    for (; at && at != &route->endpoints; at = at->next) {
+        struct endpoint *endpoint = CONTAINER_OF(at, struct endpoint, of_route);
+        bool gains = gives_sight(endpoint, push);
+        bool told =
+            !gains && (push->exposes ? expose(plane, endpoint, push)
+                                     : push_is_news(plane->router, endpoint, &push->change));
+        gives |= gains;
+        if (told || gains || !push->exposes)
+            tell_roads(road, endpoint, push);
+        if (!told)
+            continue;
+        plane->router->deliver(endpoint, broadcast, key);
+        delivered++;
+    }
+    if (gives)
+        review_viewer(plane, push->change.presence.user_id, user_id);
+    return delivered;
+}
+
+/* What was asked of the ledger before this change of sight must not have the last word. */
+static void outdate(struct presence_plane *plane, const struct push *push)
+{
+    if (!push->exposes)
+        return;
+    look_outdate(plane, push->change.presence.user_id);
+    review_again(plane, push->change.presence.user_id);
+}
+
+static void open_parcel(struct presence_plane *plane, const struct parcel *parcel)
+{
+    const struct push *push = &parcel->push;
+    struct message message = {.type = MESSAGE_PRESENCE_CHANGED, .change = push->change};
+    struct broadcast broadcast = {.message = &message};
+    uint64_t key =
+        router_key(plane->router, MESSAGE_PRESENCE_CHANGED, push->change.presence.user_id);
+    struct road road;
+    struct json json;
+    struct slice user;
+    size_t delivered = 0;
+    outdate(plane, push);
+    road_begin(&road, plane->router, &push->change);
+    json_init(&json, (char *)parcel->users.data, parcel->users.len);
+    json_array(&json);
+    while (json_element(&json) && json_string(&json, &user))
+        delivered += deliver_to(plane, user, push, &broadcast, key, &road);
+    broadcast_end(&broadcast);
+    road_end(&road);
+    metrics_add(plane->metrics, METRIC_FRIENDS_TOLD, (int64_t)delivered);
+    metrics_latency(plane->metrics, LATENCY_PRESENCE,
+                    (plane->clock->wall_ms - push->change.timestamp_ms) * 1000);
+}
+
+bool push_is(struct slice payload)
+{
+    return slice_starts_with(payload, FIRST_MEMBER);
+}
+
+void push_received(struct presence_plane *plane, struct slice payload)
+{
+    struct parcel parcel;
+    char *text = malloc(payload.len + 1);
+    if (!text)
+        return;
+    memcpy(text, payload.data, payload.len);
+    if (!parse(text, payload.len, &parcel))
+        log_warn("bad_push", "bytes=%zu", payload.len);
+    else if (read_chats(&parcel))
+        open_parcel(plane, &parcel);
+    free((void *)parcel.push.chats.ids);
+    free(text);
+}
