@@ -1,8 +1,8 @@
 #include "store/memory_recovery.h"
 
 #include "base/container.h"
-#include "base/list.h"
 #include "base/table.h"
+#include "store/memory_parked.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 struct memory_recovery {
     pthread_mutex_t lock;
     struct table users;  /* of struct parked_user */
-    struct list oldest;  /* of struct parked; all have the same window, so this is by expiry too */
+    struct list oldest;  /* sessions; all have the same window, so this is by expiry too */
     atomic_size_t count; /* changed under the lock */
     uint64_t disturbances;
     int64_t window_ms;
@@ -22,31 +22,6 @@ struct parked_user {
     struct list sessions;
     size_t session_count;
     struct slice user_id; /* behind the struct */
-};
-
-struct kept_event {
-    struct list of_session;
-    uint64_t offset;
-    uint64_t id;
-    size_t len;
-    char frames[];
-};
-
-struct parked {
-    struct list of_all;
-    struct list of_user;
-    struct parked_user *user;
-    struct list events;
-    size_t event_count;
-    size_t event_bytes;
-    uint64_t floor;
-    uint64_t ceiling;
-    uint64_t disturbances; /* how many there had been when it was parked */
-    int64_t until_ms;
-    struct slice pid; /* these three behind the struct */
-    struct slice sid;
-    size_t topic_count;
-    struct slice topics[RECOVERY_TOPICS_MAX];
 };
 
 struct memory_recovery_port {
@@ -71,55 +46,10 @@ static struct parked_user *find_user(struct memory_recovery *shared, struct slic
     return node ? CONTAINER_OF(node, struct parked_user, node) : NULL;
 }
 
-/* ---- one session; all under the lock ---- */
-
-/* The oldest go, and are said to be gone. What was said of later ones stays. */
-static void trim_events(struct parked *parked)
-{
-    struct list *at = parked->events.next;
-    while (at != &parked->events && (parked->event_count > RECOVERY_EVENTS_MAX ||
-                                     parked->event_bytes > RECOVERY_EVENT_BYTES_MAX)) {
-        struct kept_event *event = CONTAINER_OF(at, struct kept_event, of_session);
-        at = at->next;
-        if (event->offset > parked->floor)
-            parked->floor = event->offset;
-        parked->event_count--;
-        parked->event_bytes -= event->len;
-        list_remove(&event->of_session);
-        free(event);
-    }
-}
-
-static bool has_event(const struct parked *parked, uint64_t id)
-{
-    for (struct list *at = parked->events.next; id && at != &parked->events; at = at->next)
-        if (CONTAINER_OF(at, struct kept_event, of_session)->id == id)
-            return true;
-    return false;
-}
-
-/* What there is no memory for is lost, and with it all that came before. */
-static void keep_event(struct parked *parked, const struct recovery_event *event)
-{
-    if (has_event(parked, event->id))
-        return;
-    struct kept_event *kept = malloc(sizeof(*kept) + event->frames.len);
-    if (!kept) {
-        parked->floor = RECOVERY_MISSED;
-        return;
-    }
-    kept->offset = event->offset;
-    kept->id = event->id;
-    kept->len = event->frames.len;
-    memcpy(kept->frames, event->frames.data, event->frames.len);
-    list_append(&parked->events, &kept->of_session);
-    parked->event_count++;
-    parked->event_bytes += kept->len;
-    trim_events(parked);
-}
+/* ---- ending; all under the lock ---- */
 
 /* Takes a session out of everybody's sight. */
-static void detach(struct memory_recovery *shared, struct parked *parked)
+static void detach(struct memory_recovery *shared, struct memory_parked *parked)
 {
     struct parked_user *user = parked->user;
     list_remove(&parked->of_all);
@@ -131,25 +61,15 @@ static void detach(struct memory_recovery *shared, struct parked *parked)
     free(user);
 }
 
-static void discard(struct parked *parked)
-{
-    for (struct list *at = parked->events.next; at != &parked->events;) {
-        struct kept_event *event = CONTAINER_OF(at, struct kept_event, of_session);
-        at = at->next;
-        free(event);
-    }
-    free(parked);
-}
-
-static void forget(struct memory_recovery *shared, struct parked *parked)
+static void forget(struct memory_recovery *shared, struct memory_parked *parked)
 {
     detach(shared, parked);
-    discard(parked);
+    memory_parked_free(&parked);
 }
 
-static struct parked *oldest_of(struct memory_recovery *shared)
+static struct memory_parked *oldest_of(struct memory_recovery *shared)
 {
-    return CONTAINER_OF(shared->oldest.next, struct parked, of_all);
+    return CONTAINER_OF(shared->oldest.next, struct memory_parked, of_all);
 }
 
 static void expire(struct memory_recovery *shared, int64_t now_ms)
@@ -176,40 +96,8 @@ static struct parked_user *need_user(struct memory_recovery *shared, struct slic
     return user;
 }
 
-static struct slice copy(char **at, struct slice text)
-{
-    struct slice copied = {*at, text.len};
-    memcpy(*at, text.data, text.len);
-    *at += text.len;
-    return copied;
-}
-
-static struct parked *make_parked(const struct recovery_record *record)
-{
-    size_t topics =
-        record->topic_count < RECOVERY_TOPICS_MAX ? record->topic_count : RECOVERY_TOPICS_MAX;
-    size_t bytes = record->pid.len + record->sid.len;
-    for (size_t i = 0; i < topics; i++)
-        bytes += record->topics[i].len;
-    struct parked *parked = calloc(1, sizeof(*parked) + bytes);
-    if (!parked)
-        return NULL;
-    char *at = (char *)(parked + 1);
-    parked->pid = copy(&at, record->pid);
-    parked->sid = copy(&at, record->sid);
-    for (size_t i = 0; i < topics; i++)
-        parked->topics[i] = copy(&at, record->topics[i]);
-    parked->topic_count = topics;
-    parked->floor = record->floor;
-    parked->ceiling = record->ceiling;
-    list_init(&parked->events);
-    for (size_t i = 0; i < record->event_count; i++)
-        keep_event(parked, &record->events[i]);
-    return parked;
-}
-
-static void add(struct memory_recovery *shared, struct parked_user *user, struct parked *parked,
-                int64_t now_ms)
+static void add(struct memory_recovery *shared, struct parked_user *user,
+                struct memory_parked *parked, int64_t now_ms)
 {
     parked->user = user;
     parked->until_ms = now_ms + shared->window_ms;
@@ -219,7 +107,7 @@ static void add(struct memory_recovery *shared, struct parked_user *user, struct
     user->session_count++;
     atomic_fetch_add(&shared->count, 1);
     if (user->session_count > RECOVERY_USER_SESSIONS_MAX)
-        forget(shared, CONTAINER_OF(user->sessions.next, struct parked, of_user));
+        forget(shared, CONTAINER_OF(user->sessions.next, struct memory_parked, of_user));
     if (atomic_load(&shared->count) > MEMORY_RECOVERY_SESSIONS_MAX)
         forget(shared, oldest_of(shared));
 }
@@ -228,7 +116,7 @@ static void park(struct recovery_store *store, const struct recovery_record *rec
 {
     struct memory_recovery_port *port = port_of(store);
     struct memory_recovery *shared = port->shared;
-    struct parked *parked = make_parked(record);
+    struct memory_parked *parked = memory_parked_make(record);
     if (!parked)
         return;
     pthread_mutex_lock(&shared->lock);
@@ -238,7 +126,7 @@ static void park(struct recovery_store *store, const struct recovery_record *rec
         add(shared, user, parked, port->clock->now_ms);
     pthread_mutex_unlock(&shared->lock);
     if (!user)
-        discard(parked);
+        memory_parked_free(&parked);
 }
 
 static bool is_empty(struct recovery_store *store)
@@ -267,46 +155,33 @@ static void append(struct recovery_store *store, const struct slice *user_ids, s
         struct parked_user *user = find_user(shared, user_ids[i]);
         struct list *at = user ? user->sessions.next : NULL;
         for (; at && at != &user->sessions; at = at->next)
-            keep_event(CONTAINER_OF(at, struct parked, of_user), event);
+            memory_parked_keep(CONTAINER_OF(at, struct memory_parked, of_user), event);
     }
     pthread_mutex_unlock(&shared->lock);
 }
 
 /* ---- coming back ---- */
 
-static struct parked *find_parked(struct memory_recovery *shared, struct slice user_id,
-                                  struct slice pid)
+static struct memory_parked *find_parked(struct memory_recovery *shared, struct slice user_id,
+                                         struct slice pid)
 {
     struct parked_user *user = find_user(shared, user_id);
     struct list *at = user ? user->sessions.next : NULL;
     for (; at && at != &user->sessions; at = at->next) {
-        struct parked *parked = CONTAINER_OF(at, struct parked, of_user);
+        struct memory_parked *parked = CONTAINER_OF(at, struct memory_parked, of_user);
         if (slice_equal(parked->pid, pid))
             return parked;
     }
     return NULL;
 }
 
-static size_t events_beyond(const struct parked *parked, uint64_t offset,
-                            struct recovery_event events[RECOVERY_EVENTS_MAX])
-{
-    size_t count = 0;
-    for (struct list *at = parked->events.next; at != &parked->events; at = at->next) {
-        struct kept_event *kept = CONTAINER_OF(at, struct kept_event, of_session);
-        if (kept->offset > offset)
-            events[count++] =
-                (struct recovery_event){kept->offset, kept->id, {kept->frames, kept->len}};
-    }
-    return count;
-}
-
-static struct parked *take_parked(struct memory_recovery_port *port, struct slice user_id,
-                                  struct slice pid)
+static struct memory_parked *take_parked(struct memory_recovery_port *port, struct slice user_id,
+                                         struct slice pid)
 {
     struct memory_recovery *shared = port->shared;
     pthread_mutex_lock(&shared->lock);
     expire(shared, port->clock->now_ms);
-    struct parked *parked = find_parked(shared, user_id, pid);
+    struct memory_parked *parked = find_parked(shared, user_id, pid);
     if (parked)
         detach(shared, parked);
     if (parked && parked->disturbances != shared->disturbances)
@@ -320,7 +195,7 @@ static void take(struct recovery_store *store, struct slice user_id, struct slic
                  void *arg)
 {
     struct recovery_event events[RECOVERY_EVENTS_MAX];
-    struct parked *parked = take_parked(port_of(store), user_id, pid);
+    struct memory_parked *parked = take_parked(port_of(store), user_id, pid);
     if (parked && offset >= parked->floor)
         done(arg, &(struct recovery_record){
                       .user_id = user_id,
@@ -329,14 +204,13 @@ static void take(struct recovery_store *store, struct slice user_id, struct slic
                       .floor = parked->floor,
                       .ceiling = parked->ceiling,
                       .events = events,
-                      .event_count = events_beyond(parked, offset, events),
+                      .event_count = memory_parked_beyond(parked, offset, events),
                       .topics = parked->topics,
                       .topic_count = parked->topic_count,
                   });
     else
         done(arg, NULL);
-    if (parked)
-        discard(parked);
+    memory_parked_free(&parked);
 }
 
 static void disturb(struct recovery_store *store)
