@@ -1,6 +1,5 @@
 #include "handler/socketio_join.h"
 
-#include "base/base64url.h"
 #include "base/container.h"
 #include "base/log.h"
 #include "handler/dispatch.h"
@@ -153,7 +152,7 @@ static void write_connected(struct socketio_session *socketio)
     struct buffer pid = BUFFER_INIT;
     ulid_write(sid, &socketio->public_id);
     if (socketio->session.context->recovery)
-        base64url_encode(&pid, socketio->pid, sizeof(socketio->pid));
+        socketio_pid_write(socketio, &pid);
     socketio_write_connected(&packet, (struct slice){sid, sizeof(sid)},
                              pid.len ? buffer_slice(&pid) : SLICE_NONE);
     buffer_free(&pid);
@@ -269,9 +268,12 @@ static bool read_credentials(struct socketio_session *socketio, struct slice aut
     return !raw.data || (fields_string(raw, &out->device) && user_id_valid(out->device));
 }
 
-/* Without a device of its own, the connection is one. */
-static struct joining *make_joining(struct socketio_session *socketio, struct slice device)
+/* Without a device of its own, the connection is one, and stays it when it is recovered. */
+static struct joining *make_joining(struct socketio_session *socketio,
+                                    const struct credentials *credentials)
 {
+    struct slice device = credentials->device;
+    const struct socketio_return *return_to = &credentials->return_to;
     struct handler_context *context = socketio->session.context;
     struct joining *joining = calloc(1, sizeof(*joining));
     if (!joining)
@@ -283,7 +285,7 @@ static struct joining *make_joining(struct socketio_session *socketio, struct sl
     if (device.len)
         memcpy(joining->device, device.data, device.len);
     else
-        ulid_write(joining->device, &joining->conn_id);
+        ulid_write(joining->device, return_to->pid_len ? &return_to->public_id : &joining->conn_id);
     return joining;
 }
 
@@ -305,7 +307,7 @@ void socketio_join(struct socketio_session *socketio, struct slice auth)
         refuse(socketio, ERROR_UNAUTHENTICATED, "a token is needed", false);
         return;
     }
-    struct joining *joining = make_joining(socketio, credentials.device);
+    struct joining *joining = make_joining(socketio, &credentials);
     if (joining && context_verify(context, credentials.token, verified, joining)) {
         socketio->waiting->joining = joining;
         joining->return_to = credentials.return_to;

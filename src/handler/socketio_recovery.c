@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-enum { OFFSET_DIGITS = 16 };
+enum { OFFSET_DIGITS = 16, PID_BYTES = SOCKETIO_PID_BYTES + sizeof(struct ulid) };
 
 struct socketio_recovered {
     struct ulid public_id;
@@ -23,6 +23,28 @@ struct socketio_recovered {
     struct slice topics[RECOVERY_TOPICS_MAX];
     struct buffer topic_bytes;
 };
+
+/* ---- private ids ---- */
+
+void socketio_pid_write(const struct socketio_session *socketio, struct buffer *out)
+{
+    uint8_t bytes[PID_BYTES];
+    memcpy(bytes, socketio->pid, SOCKETIO_PID_BYTES);
+    memcpy(bytes + SOCKETIO_PID_BYTES, socketio->public_id.bytes, sizeof(struct ulid));
+    base64url_encode(out, bytes, sizeof(bytes));
+}
+
+static bool read_pid(struct slice text, uint8_t secret[SOCKETIO_PID_BYTES], struct ulid *public_id)
+{
+    unsigned char bytes[SOCKETIO_PID_TEXT_MAX];
+    size_t len;
+    if (text.len > SOCKETIO_PID_TEXT_MAX || !base64url_decode(text, bytes, &len) ||
+        len != PID_BYTES)
+        return false;
+    memcpy(secret, bytes, SOCKETIO_PID_BYTES);
+    memcpy(public_id->bytes, bytes + SOCKETIO_PID_BYTES, sizeof(struct ulid));
+    return true;
+}
 
 /* ---- coming back ---- */
 
@@ -44,10 +66,11 @@ static bool read_offset(struct slice text, uint64_t *out)
 void socketio_return_read(const struct fields_scratch *scratch, struct socketio_return *out)
 {
     struct slice pid, offset;
+    uint8_t secret[SOCKETIO_PID_BYTES];
     *out = (struct socketio_return){0};
     if (!fields_string(fields_find(scratch, "pid"), &pid) ||
         !fields_string(fields_find(scratch, "offset"), &offset) ||
-        pid.len > SOCKETIO_PID_TEXT_MAX || !read_offset(offset, &out->offset))
+        !read_pid(pid, secret, &out->public_id) || !read_offset(offset, &out->offset))
         return;
     memcpy(out->pid, pid.data, pid.len);
     out->pid_len = pid.len;
@@ -84,14 +107,9 @@ static bool copy_events(struct socketio_recovered *out, const struct recovery_re
 
 static bool copy_ids(struct socketio_recovered *out, const struct recovery_record *record)
 {
-    unsigned char pid[SOCKETIO_PID_TEXT_MAX];
-    size_t len;
-    if (record->pid.len > SOCKETIO_PID_TEXT_MAX || !base64url_decode(record->pid, pid, &len) ||
-        len != SOCKETIO_PID_BYTES)
-        return false;
-    memcpy(out->pid, pid, len);
     out->ceiling = record->ceiling;
-    return ulid_parse(record->sid, &out->public_id);
+    return read_pid(record->pid, out->pid, &out->public_id) &&
+           ulid_parse(record->sid, &out->public_id);
 }
 
 struct asking {
@@ -272,7 +290,7 @@ void socketio_recovery_park(struct socketio_session *socketio)
     if (!context->recovery || socketio->has_missed || !may_return(socketio))
         return;
     ulid_write(sid, &socketio->public_id);
-    base64url_encode(&pid, socketio->pid, sizeof(socketio->pid));
+    socketio_pid_write(socketio, &pid);
     if (!pid.failed)
         recovery_park(context->recovery, &(struct recovery_record){
                                              .user_id = session_user(session),

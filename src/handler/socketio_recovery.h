@@ -19,6 +19,9 @@
  * gateway drains, where the store outlives that. Who left, or was closed by the server for another reason,
  * starts anew. The presence of a user does not wait: offline is told at once.
  *
+ * The private id is a secret and, behind it, the public one. So who comes back without naming a device is the
+ * device it was from the start, its lease included: its calls and cursors go on.
+ *
  * All of it is off where the context has no recovery store.
  */
 #ifndef ROLLCALL_HANDLER_SOCKETIO_RECOVERY_H
@@ -32,6 +35,7 @@ enum { SOCKETIO_PID_TEXT_MAX = 64 };
 /* What a CONNECT asks to recover; pid_len 0: nothing. */
 struct socketio_return {
     uint64_t offset;
+    struct ulid public_id; /* what it says it was known by */
     size_t pid_len;
     char pid[SOCKETIO_PID_TEXT_MAX];
 };
@@ -41,6 +45,9 @@ struct socketio_recovered;
 
 /* Reads pid and offset of a CONNECT's fields. What is not understood asks for nothing. */
 void socketio_return_read(const struct fields_scratch *scratch, struct socketio_return *out);
+
+/* Appends the private id as its client is told it. */
+void socketio_pid_write(const struct socketio_session *socketio, struct buffer *out);
 
 /* Looks for it; `done` runs once, also before this returns, and owns what it gets; NULL: nothing to
  * recover. */

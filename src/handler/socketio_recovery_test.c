@@ -15,7 +15,8 @@
 
 #include <cmocka.h>
 
-#define PID "AAAAAAAAAAAAAAAAAAAAAA"
+/* A secret of zeros, and SID. */
+#define PID "AAAAAAAAAAAAAAAAAAAAAAFWPjq109Z2TGHvuZMCvVs"
 #define SID "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 /* Notes what is parked and what is asked for, and gives `topics` back, whoever asks. */
@@ -214,6 +215,24 @@ static void an_offset_is_sixteen_digits_and_nothing_else(void **unused)
     assert_int_equal(fake.offset, 0xabcdf);
 }
 
+static void expect_device(const char *expected)
+{
+    const struct session *session = world_session(&world, "alice");
+    assert_int_equal(session->device_len, strlen(expected));
+    assert_memory_equal(session->device, expected, session->device_len);
+}
+
+static void who_is_recovered_is_the_device_it_was(void **unused)
+{
+    (void)unused;
+    dial();
+    join("alice", ",\"pid\":\"" PID "\",\"offset\":\"0000000000000000\"");
+    expect_device(SID);
+    client_send(&client, "41");
+    join("alice", ",\"pid\":\"" PID "\",\"offset\":\"0000000000000000\",\"device_id\":\"phone\"");
+    expect_device("phone");
+}
+
 static void impossible_ids_are_not_subscribed_to(void **unused)
 {
     (void)unused;
@@ -239,6 +258,7 @@ int main(void)
         TEST(what_is_too_old_to_be_kept_is_not_forgotten),
         TEST(who_connects_after_another_left_inherits_nothing),
         TEST(an_offset_is_sixteen_digits_and_nothing_else),
+        TEST(who_is_recovered_is_the_device_it_was),
         TEST(impossible_ids_are_not_subscribed_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ struct socketio_session {
     struct backlog *backlog;          /* owed events sent lately; NULL: none */
     uint64_t floor;                   /* of the backlog it had before that one */
     struct ulid public_id;            /* what others know it by; of a recovered one, the old */
-    uint8_t pid[SOCKETIO_PID_BYTES];  /* what it is recovered by, a secret of its client */
+    uint8_t pid[SOCKETIO_PID_BYTES];  /* the secret part of its private id */
     uint8_t attachments_left;         /* binary messages that belong to a refused event */
     bool peer_leaves;                 /* Engine.IO's close packet came */
     bool has_missed;                  /* an owed event found no room: it cannot be recovered */

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { closeAll, connect, deliver, eventually, metric } from './support/client.mjs';
+import { closeAll, connect, deliver, metric } from './support/client.mjs';
 import { befriend, expectRest, people } from './support/people.mjs';
 import { startProxy } from './support/proxy.mjs';
 import { cutOff, hear, isOffline, isSettled } from './support/recovery.mjs';
@@ -24,6 +24,7 @@ before(async () => {
       'socketio.recovery_ms': RECOVERY_MS,
       'socketio.ping_interval_ms': 300,
       'socketio.ping_timeout_ms': 300,
+      'call.reconnect_grace_seconds': 20,
     },
   });
   backend = await server.token('backend', { scope: 'deliver' });
@@ -109,6 +110,22 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       assert.equal((await client.next('typing')).userId, bob);
     });
 
+    test('a call goes on', async () => {
+      const [ann, bob] = people('ann', 'bob');
+      await befriend(server, ann, bob);
+      const client = await join(ann);
+      const native = await connect(server, bob);
+      await client.ask('call:request', { to: bob });
+      const { call_id: callId } = await native.next('call_incoming');
+      await native.ask({ type: 'call_accept', call_id: callId });
+      await client.next('call:accepted');
+      await away(client, ann, () => {});
+      assert.equal(client.socket.recovered, true);
+      const answer = await client.ask('call_signal', { call_id: callId, data: 'here again' });
+      assert.equal(answer.type, 'ok', JSON.stringify(answer));
+      assert.equal((await native.next('call_signal')).data, 'here again');
+    });
+
     test('who is away for too long starts anew', async () => {
       const [ann] = people('ann');
       const client = await join(ann);
@@ -140,12 +157,17 @@ test('too much to keep is not recovered in part', async () => {
   const [ann] = people('ann');
   const client = await connectSocketIo({ ...server, url: proxy.url }, ann, {
     transports: ['websocket'],
+    reconnection: false,
   });
-  await away(client, ann, async () => {
-    for (let at = 0; at < 120; at += 1) await send(ann, `${at}`);
-  }).catch(() => {});
-  await eventually(() => client.socket.connected, 'connection');
-  assert.equal(client.socket.recovered && (await client.settle()).length > 0, false);
+  await client.settle();
+  proxy.cut();
+  await isOffline(server, ann);
+  for (let at = 0; at < 120; at += 1) await send(ann, `${at}`);
+  client.socket.connect();
+  await client.connected();
+  assert.equal(client.socket.recovered, false);
+  await client.settle();
+  assert.equal(client.count('delivery'), 0);
 });
 
 test('the private id of somebody else recovers nothing', async () => {
