@@ -228,7 +228,7 @@ static const struct setting table[] = {
     MILLISECONDS(socketio.connect_timeout, "45000", SHORTEST_MS, YEAR_MS,
                  "Time a Socket.IO client has to send CONNECT."),
     COUNT(socketio.pending_sessions_max, "10000", 1, COUNT_MAX,
-          "Polling sessions of a worker that have not sent CONNECT yet, at most."),
+          "Socket.IO sessions of a worker that have not connected yet, at most; the oldest gives way to one more."),
     MILLISECONDS(socketio.recovery, "120000", 0, YEAR_MS,
                  "How long a Socket.IO session that was cut off can be recovered; 0 turns it off."),
 

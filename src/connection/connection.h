@@ -194,6 +194,9 @@ void connection_end(struct connection *connection, enum closing_reason reason,
 /* Closes with a code and no more words. Nothing when it is not OPEN. */
 void connection_close(struct connection *connection, unsigned code, struct slice reason);
 
+/* Ends it without waiting for the peer: its place is free after this turn. */
+void connection_cut(struct connection *connection);
+
 /* Tells the peer now and ends it at `at_ms`, or when an earlier limit is reached: for draining. From
  * then on this is the reason it ends for, and nothing takes it back. */
 void connection_end_at(struct connection *connection, enum closing_reason reason, int64_t at_ms,

@@ -80,6 +80,12 @@ void connection_close(struct connection *connection, unsigned code, struct slice
         connection_start_ending(connection, code, reason);
 }
 
+void connection_cut(struct connection *connection)
+{
+    connection_close(connection, CLOSE_OVERLOAD, SLICE_NONE);
+    connection_hang_up(connection);
+}
+
 static void tell_end(struct connection *connection, enum closing_reason reason,
                      int64_t reconnect_after_ms)
 {

@@ -56,6 +56,9 @@ bool socketio_waiting_make(struct socketio_session *socketio, struct slice token
                            struct slice device)
 {
     struct handler_context *context = socketio->session.context;
+    if (context->waiting_count >= context->config->socketio.pending_sessions_max &&
+        !socketio_displace_waiting(context))
+        return false;
     struct socketio_waiting *waiting = malloc(sizeof(*waiting) + device.len + token.len);
     if (!waiting)
         return false;
@@ -70,6 +73,7 @@ bool socketio_waiting_make(struct socketio_session *socketio, struct slice token
     if (token.len)
         memcpy(waiting->bytes + device.len, token.data, token.len);
     list_append(&context->waiting, &waiting->of_context);
+    context->waiting_count++;
     socketio->waiting = waiting;
     return true;
 }
@@ -82,6 +86,7 @@ void socketio_waiting_free(struct socketio_session *socketio)
     if (waiting->joining)
         waiting->joining->socketio = NULL;
     list_remove(&waiting->of_context);
+    socketio->session.context->waiting_count--;
     free(waiting);
     socketio->waiting = NULL;
 }
@@ -112,6 +117,19 @@ void socketio_end_waiting(struct handler_context *context)
         at = at->next; /* ending takes it off the list */
         connection_end(socketio_connection(waiting->socketio), CLOSING_DRAINING, -1);
     }
+}
+
+/* Those who join stand last (below), so if the first one does, all do. */
+bool socketio_displace_waiting(struct handler_context *context)
+{
+    if (list_empty(&context->waiting))
+        return false;
+    struct socketio_waiting *oldest =
+        CONTAINER_OF(context->waiting.next, struct socketio_waiting, of_context);
+    if (oldest->joining)
+        return false;
+    connection_cut(socketio_connection(oldest->socketio));
+    return true;
 }
 
 /* ---- joining ---- */
@@ -310,6 +328,8 @@ void socketio_join(struct socketio_session *socketio, struct slice auth)
     struct joining *joining = make_joining(socketio, &credentials);
     if (joining && context_verify(context, credentials.token, verified, joining)) {
         socketio->waiting->joining = joining;
+        list_remove(&socketio->waiting->of_context);
+        list_append(&context->waiting, &socketio->waiting->of_context);
         joining->return_to = credentials.return_to;
         return;
     }

@@ -7,7 +7,8 @@
  *                          └──────────────────┴──► "44{message, data}"; the client may CONNECT again
  *
  * Who does not connect within socketio.connect_timeout_ms is closed; after a disconnect the time starts
- * anew. What comes back from the verifier or the store for a session that has gone meanwhile finds no
+ * anew. Of those who wait there are socketio.pending_sessions_max at most: who has waited longest gives way to
+ * a newcomer, unless it is just joining. What comes back from the verifier or the store for a session that has gone meanwhile finds no
  * session and undoes what was done. Used by socketio_session.c and commands that end a session.
  */
 #ifndef ROLLCALL_HANDLER_SOCKETIO_JOIN_H
@@ -15,7 +16,8 @@
 
 #include "handler/socketio_session.h"
 
-/* Makes OPENED of a session, with what the handshake brought. False: memory is short. */
+/* Makes OPENED of a session, with what the handshake brought. False: memory is short, or all places are taken
+ * by those who join. */
 bool socketio_waiting_make(struct socketio_session *socketio, struct slice token,
                            struct slice device);
 void socketio_waiting_free(struct socketio_session *socketio);

@@ -83,4 +83,7 @@ bool socketio_fell_silent(const struct socketio_session *socketio);
 /* Draining: ends those who are not connected; the others have a route and are told like everybody. */
 void socketio_end_waiting(struct handler_context *context);
 
+/* Cuts off who has waited longest to be connected, for a newcomer's sake. False: nobody waits, or all join. */
+bool socketio_displace_waiting(struct handler_context *context);
+
 #endif

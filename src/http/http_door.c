@@ -17,6 +17,7 @@ static struct http_session *session_at(struct list *place)
 void http_door_init(struct http_door *door)
 {
     list_init(&door->sessions);
+    list_init(&door->waiting);
 }
 
 void http_door_accept(struct http_door *door, int fd)
@@ -29,6 +30,16 @@ void http_door_accept(struct http_door *door, int fd)
         send(fd, REFUSED, sizeof(REFUSED) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     tls_session_free(&tls);
     close(fd);
+}
+
+bool http_door_displace(struct http_door *door)
+{
+    if (list_empty(&door->waiting))
+        return false;
+    struct http_session *oldest = CONTAINER_OF(door->waiting.next, struct http_session, waiting);
+    list_remove(&oldest->waiting);
+    stream_close(&oldest->stream);
+    return true;
 }
 
 void http_door_drain(struct http_door *door)

@@ -27,8 +27,8 @@ struct http_door;
 struct http_session;
 
 struct http_door_owner {
-    /* Whether one more may come in. */
-    bool (*has_room)(const struct http_door *door);
+    /* Whether one more may come in. Others may have to go for it, as with http_door_displace(). */
+    bool (*make_room)(struct http_door *door);
     /* How long the body of a request may be, by its head. */
     size_t (*body_bytes_max)(struct exchange *exchange);
     /* Answers a whole request, now or later. */
@@ -48,7 +48,8 @@ struct http_door {
     /* ---- its own: */
     struct list sessions;
     size_t session_count;
-    bool draining; /* each answer is the last of its connection */
+    struct list waiting; /* those that have no whole request, who has waited longest first */
+    bool draining;       /* each answer is the last of its connection */
 };
 
 /* The owner has filled in its part. */
@@ -56,6 +57,10 @@ void http_door_init(struct http_door *door);
 
 /* A connection was accepted: takes the descriptor. */
 void http_door_accept(struct http_door *door, int fd);
+
+/* Closes the connection that has waited longest for a request, whole or not: of all that are open it is the least
+ * likely to be missed. Its place is free after this turn. False: none waits. */
+bool http_door_displace(struct http_door *door);
 
 /* From now on each answer is the last of its connection. */
 void http_door_drain(struct http_door *door);

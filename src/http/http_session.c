@@ -22,6 +22,9 @@ static void set_state(struct http_session *session, enum http_state state)
 {
     const struct config *config = session->door->config;
     session->state = state;
+    list_remove(&session->waiting);
+    if (state == HTTP_HEAD)
+        list_append(&session->door->waiting, &session->waiting);
     stream_pause(&session->stream, state == HTTP_ANSWERING || state == HTTP_SENDING);
     if (state == HTTP_ANSWERING)
         loop_cancel_timer(session->door->loop, &session->timer);
@@ -233,6 +236,7 @@ static void closed(struct stream *stream)
     }
     session->door->session_count--;
     list_remove(&session->of_door);
+    list_remove(&session->waiting);
     buffer_free(&session->in);
     buffer_free(&session->out);
     free(session);
@@ -259,7 +263,8 @@ static void timed_out(struct wheel_timer *timer)
 struct http_session *http_session_open(struct http_door *door, int fd, struct tls_session *tls,
                                        bool moved)
 {
-    struct http_session *session = door->owner->has_room(door) ? calloc(1, sizeof(*session)) : NULL;
+    struct http_session *session =
+        door->owner->make_room(door) ? calloc(1, sizeof(*session)) : NULL;
     if (!session)
         return NULL;
     session->door = door;
@@ -273,6 +278,7 @@ struct http_session *http_session_open(struct http_door *door, int fd, struct tl
     }
     door->session_count++;
     list_append(&door->sessions, &session->of_door);
+    list_append(&door->waiting, &session->waiting);
     set_timer(session, door->config->gateway.http.header_timeout_ms);
     return session;
 }

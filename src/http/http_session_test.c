@@ -264,12 +264,43 @@ static void two_authorizations_are_refused(void **unused)
 static void beyond_the_bound_connections_are_refused(void **unused)
 {
     (void)unused;
+    char token[WORLD_TOKEN_BYTES_MAX];
+    world_token(&world, "alice", "", 60000, token);
+    world.ledger.holding = true;
+    ask("GET", "/v1/me", token);
+    world_settle(&world);
     world.rest->connections_max = 1;
     client_dial(&bob, &world, 0);
     assert_int_equal(client_answer(&bob), 503);
     assert_true(client_has(&bob, "Retry-After:"));
     client_expect_end(&bob);
     world.rest->connections_max = 1000;
+    fake_ledger_release_all(&world.ledger);
+    assert_int_equal(client_answer(&alice), 200);
+}
+
+/* Half a request is none. */
+static void who_waits_longest_for_a_request_gives_way(void **unused)
+{
+    (void)unused;
+    struct client carol;
+    client_dial(&bob, &world, 0);
+    client_print(&alice, HEALTH);
+    assert_int_equal(client_answer(&alice), 200);
+    world.rest->connections_max = 2;
+    client_dial(&carol, &world, 0);
+    client_expect_end(&bob);
+    client_print(&carol, HEALTH "GET /healthz HT");
+    assert_int_equal(client_answer(&carol), 200);
+    client_dial(&bob, &world, 0);
+    client_expect_end(&alice);
+    client_print(&bob, HEALTH);
+    assert_int_equal(client_answer(&bob), 200);
+    client_dial(&alice, &world, 0);
+    client_expect_end(&carol);
+    assert_int_equal(world.rest->door.session_count, 2);
+    world.rest->connections_max = 1000;
+    client_hang_up(&bob);
 }
 
 /* A connection that is ending still has its descriptor. */
@@ -366,6 +397,7 @@ int main(void)
         TEST(scopes_are_asked_for),
         TEST(two_authorizations_are_refused),
         TEST(beyond_the_bound_connections_are_refused),
+        TEST(who_waits_longest_for_a_request_gives_way),
         TEST(connections_that_are_ending_count_for_the_bound),
         TEST(a_drain_closes_the_idle_and_answers_those_who_asked),
         TEST(while_others_leave_a_kept_connection_is_told_of_the_drain),

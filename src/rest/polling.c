@@ -93,19 +93,10 @@ static void flush(struct polling *polling)
 
 /* ---- life ---- */
 
-static void settle_pending(struct polling *polling)
-{
-    if (polling->pending && (polling->closing || socketio_is_connected(polling->session))) {
-        polling->pending = false;
-        polling->rest->polling->pending_count--;
-    }
-}
-
 /* Takes it out of the set and lets go of it; the session stays. */
 static void forget(struct polling *polling)
 {
     polling->closing = true;
-    settle_pending(polling);
     table_remove(&polling->rest->polling->sessions, &polling->node);
     if (polling->probe)
         probe_abandon(&polling->probe);
@@ -192,9 +183,9 @@ void polling_open(struct exchange *exchange, const struct socketio_handshake *ha
     char sid[ENGINE_SID_LEN];
     struct socketio_handshake named = *handshake;
     named.sid = (struct slice){sid, sizeof(sid)};
-    if (rest->polling->pending_count >= handlers->config->socketio.pending_sessions_max ||
-        handlers->connections.count >= rest->connections_max) {
-        handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY, "too many sessions are being opened");
+    if (handlers->connections.count >= rest->connections_max &&
+        !socketio_displace_waiting(handlers)) {
+        handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY, "there are too many connections");
         return;
     }
     if (engine_make_sid(sid, handlers->random, &rest->place))
@@ -209,9 +200,7 @@ void polling_open(struct exchange *exchange, const struct socketio_handshake *ha
     polling->rest = rest;
     polling->task.run = work;
     polling->poll = exchange;
-    polling->pending = true;
     polling->session->polling = polling;
-    rest->polling->pending_count++;
     table_insert(&rest->polling->sessions, &polling->node, named.sid);
     run_soon(polling);
 }
@@ -273,7 +262,6 @@ static void post(struct polling *polling, struct exchange *exchange)
 
 static void serve(struct exchange *exchange, struct polling *polling)
 {
-    settle_pending(polling);
     if (exchange->head.upgrade_websocket)
         probe_open(exchange, engine_sid(&polling->session->engine));
     else if (polling->probe && probe_has_chosen(polling->probe))

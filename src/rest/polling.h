@@ -15,9 +15,8 @@
  * Sessions are found by their id, which is unguessable, names its worker (handover.h) and is bound to its
  * owner: a request that also carries a token must carry one of the session's own user.
  *
- * Bounds: sessions that have not joined yet, `socketio.pending_sessions_max` of a worker and each for
- * `socketio.connect_timeout_ms`; bytes of a payload either way, `socketio.max_payload_bytes`, and of a stranger's
- * no more than a native message has; packets of one, ENGINEIO_PACKETS_MAX; all sessions together count as connections. One thread.
+ * Bounds: sessions that have not joined yet, as in socketio_join.h; bytes of a payload
+ * either way, `socketio.max_payload_bytes`, and of a stranger's no more than a native message has; packets of one, ENGINEIO_PACKETS_MAX; all sessions together count as connections. One thread.
  */
 #ifndef ROLLCALL_REST_POLLING_H
 #define ROLLCALL_REST_POLLING_H
@@ -34,8 +33,6 @@ struct probe;
 /* The sessions of one worker that are carried so. */
 struct polling_set {
     struct table sessions;
-    size_t
-        pending_count; /* not joined, as far as is known: each request of a session looks again */
 };
 
 struct polling {
@@ -45,8 +42,7 @@ struct polling {
     struct socketio_session *session;
     struct exchange *poll; /* the GET that waits; NULL: none */
     struct probe *probe;   /* the WebSocket that may take over; NULL: none */
-    bool pending;
-    bool close_owed; /* all is said but the close packet */
+    bool close_owed;       /* all is said but the close packet */
     bool closing;
 };
 

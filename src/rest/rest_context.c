@@ -1,17 +1,21 @@
 #include "rest/rest_context.h"
 
+#include "handler/socketio_session.h"
 #include "rest/handover.h"
 #include "rest/router_table.h"
 
-static bool has_room(const struct http_door *door)
+static bool make_room(struct http_door *door)
 {
-    const struct rest_context *context = CONTAINER_OF(door, struct rest_context, door);
-    return !context->shedding &&
-           door->session_count + context->handlers->connections.count < context->connections_max;
+    struct rest_context *context = CONTAINER_OF(door, struct rest_context, door);
+    size_t count = door->session_count + context->handlers->connections.count;
+    if (context->shedding)
+        return false;
+    return count < context->connections_max || http_door_displace(door) ||
+           socketio_displace_waiting(context->handlers);
 }
 
 const struct http_door_owner rest_door_owner = {
-    .has_room = has_room,
+    .make_room = make_room,
     .body_bytes_max = router_table_body_bytes_max,
     .answer = router_table_dispatch,
     .give_away = handover_give,

@@ -1,8 +1,10 @@
 /*
  * What the HTTP side of one worker works with, behind its door (http_door.h). Made by gateway_compose.c.
  *
- * A worker holds `connections_max` connections, HTTP and others together; while memory is short nobody new
- * comes in. Requests are routed by router_table.h, and those for an Engine.IO session that lives elsewhere
+ * A worker holds `connections_max` connections, HTTP and others together. When they are as many, a newcomer takes
+ * the place of one that asks for nothing: an HTTP connection that waits for a request, or a Socket.IO client of
+ * whom nobody knows who it is; so connections that say nothing keep nobody out. Where there is none either it is
+ * refused, and so is everybody new while memory is short. Requests are routed by router_table.h, and those for an Engine.IO session that lives elsewhere
  * are handed over (handover.h).
  */
 #ifndef ROLLCALL_REST_REST_CONTEXT_H

@@ -13,6 +13,7 @@ import {
   sleep,
   SOON_MS,
 } from './support/client.mjs';
+import { flood } from './support/flood.mjs';
 import { destroyAll, frame, OPCODE, rawConnect, rawWebSocket } from './support/raw.mjs';
 import { startServer } from './support/server.mjs';
 
@@ -383,4 +384,24 @@ test('a crowd of connections that say nothing keeps nobody out, and is gone in t
   const client = await connect(patient, 'patient');
   assert.equal((await client.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
   await Promise.all(crowd.map((socket) => socket.end()));
+});
+
+test('connections that say nothing give way where there is no room for more', async () => {
+  const small = await serve({ 'gateway.max_connections': 60, 'gateway.workers': 1 });
+  const token = await small.token('guest');
+  const guests = [];
+  for (let n = 0; n < 3; n += 1) guests.push(await connect(small, 'guest', { token }));
+  const strangers = flood({ port: small.port, width: 200 });
+  try {
+    await eventually(() => strangers.cut() > 200, 'strangers give way');
+    for (let n = 0; n < 3; n += 1) guests.push(await connect(small, 'guest', { token }));
+    for (const guest of guests) {
+      const before = strangers.cut();
+      assert.equal((await guest.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
+      await eventually(() => strangers.cut() > before, 'the flood goes on');
+    }
+    assert.equal(await metric(small, 'gateway_connections_refused'), 0);
+  } finally {
+    strangers.stop();
+  }
 });
