@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { LENGTH_BYTES = 4, BUFFER_BYTES_KEPT = 256 * 1024 };
+enum { BUFFER_BYTES_KEPT = 256 * 1024 };
 
 enum state { RESOLVING, GREETING, OPEN, CLOSING };
 
@@ -104,32 +104,18 @@ static void ended(struct stream *stream)
 
 /* ---- writing ---- */
 
-static void write_length(char out[LENGTH_BYTES], size_t len)
-{
-    for (int i = 0; i < LENGTH_BYTES; i++)
-        out[i] = (char)(len >> (8 * (LENGTH_BYTES - 1 - i)));
-}
-
 static void begin_writing(struct peer_link *link)
 {
     if (link->out.len == link->out_sent)
         link->taken_ms = now_ms(link);
 }
 
-static bool enqueue(struct peer_link *link, const struct slice *pieces, size_t count, size_t len)
+/* Nothing is queued of what there is no room for. */
+static bool enqueue(struct peer_link *link, const struct slice *pieces, size_t count)
 {
-    char length[LENGTH_BYTES];
-    size_t before = link->out.len;
-    write_length(length, len);
     begin_writing(link);
-    buffer_append(&link->out, length, sizeof(length));
-    for (size_t i = 0; i < count; i++)
-        buffer_append_slice(&link->out, pieces[i]);
-    if (link->out.failed) { /* what was there before stays */
-        link->out.failed = false;
-        link->out.len = before;
+    if (!peer_frame_write(&link->out, pieces, count))
         return false;
-    }
     link->said_ms = now_ms(link);
     stream_want_write(&link->stream);
     return true;
@@ -137,10 +123,7 @@ static bool enqueue(struct peer_link *link, const struct slice *pieces, size_t c
 
 bool peer_link_send(struct peer_link *link, const struct slice *pieces, size_t count)
 {
-    size_t len = 0;
-    for (size_t i = 0; i < count; i++)
-        len += pieces[i].len;
-    return link->state == OPEN && len <= PEER_FRAME_BYTES_MAX && enqueue(link, pieces, count, len);
+    return link->state == OPEN && enqueue(link, pieces, count);
 }
 
 size_t peer_link_queued_bytes(const struct peer_link *link)
@@ -178,39 +161,29 @@ static bool sent(struct stream *stream, size_t bytes)
 
 /* ---- reading ---- */
 
-static size_t read_length(const char *at)
+/* Tells the whole frames at the front; answers what is left. */
+static struct slice tell_frames(struct peer_link *link, struct slice input)
 {
-    const unsigned char *bytes = (const unsigned char *)at;
-    return (size_t)bytes[0] << 24 | (size_t)bytes[1] << 16 | (size_t)bytes[2] << 8 | bytes[3];
-}
-
-/* Tells the whole frames at the front; answers how many bytes they took. */
-static size_t tell_frames(struct peer_link *link, struct slice input)
-{
-    size_t taken = 0;
-    while (link->state == OPEN && input.len - taken >= LENGTH_BYTES) {
-        size_t len = read_length(input.data + taken);
-        if (len > PEER_FRAME_BYTES_MAX) {
+    enum peer_frame_result result = PEER_FRAME_WHOLE;
+    struct slice frame;
+    while (link->state == OPEN && result == PEER_FRAME_WHOLE) {
+        result = peer_frame_take(&input, &frame);
+        if (result == PEER_FRAME_TOO_LONG)
             end(link, "a frame is too long");
-            break;
-        }
-        if (input.len - taken - LENGTH_BYTES < len)
-            break;
-        struct slice frame = {input.data + taken + LENGTH_BYTES, len};
-        taken += LENGTH_BYTES + len;
-        if (len > 0)
+        else if (result == PEER_FRAME_WHOLE && frame.len > 0)
             link->owner->received(link, link->arg, frame);
     }
-    return taken;
+    return input;
 }
 
 static void read_frames(struct peer_link *link, struct slice input)
 {
     if (link->in.len > 0) {
         buffer_append_slice(&link->in, input);
-        buffer_consume(&link->in, tell_frames(link, buffer_slice(&link->in)));
+        struct slice left = tell_frames(link, buffer_slice(&link->in));
+        buffer_consume(&link->in, link->in.len - left.len);
     } else {
-        buffer_append_slice(&link->in, slice_after(input, tell_frames(link, input)));
+        buffer_append_slice(&link->in, tell_frames(link, input));
     }
     if (link->in.failed)
         end(link, "out of memory");
@@ -221,7 +194,7 @@ static void read_frames(struct peer_link *link, struct slice input)
 static void open_link(struct peer_link *link)
 {
     link->state = OPEN;
-    link->in = BUFFER_BOUNDED(PEER_FRAME_BYTES_MAX + LENGTH_BYTES + LOOP_READ_BYTES);
+    link->in = BUFFER_BOUNDED(PEER_FRAME_BYTES_MAX + PEER_FRAME_LENGTH_BYTES + LOOP_READ_BYTES);
     link->said_ms = now_ms(link);
     set_timer(link, now_ms(link) + PEER_SIGN_OF_LIFE_MS);
     link->owner->opened(link, link->arg, peer_greeting_name(&link->greeting));
@@ -286,7 +259,7 @@ static void watch(struct peer_link *link)
         /* bytes that still wait say as much */
         if (now_ms(link) - link->said_ms >= PEER_SIGN_OF_LIFE_MS &&
             peer_link_queued_bytes(link) == 0)
-            enqueue(link, NULL, 0, 0);
+            enqueue(link, NULL, 0);
         set_timer(link, now_ms(link) + PEER_SIGN_OF_LIFE_MS / 2);
     }
 }

@@ -12,9 +12,9 @@
  * Everything before OPEN together takes PEER_GREETING_LIMIT_MS at most, however slowly bytes come, and
  * allocates nothing that depends on what the other side says (peer_greeting.h).
  *
- * On the wire: the greeting, then frames of a 4-byte big-endian length and that many bytes. An empty frame
- * is a sign of life, sent when nothing else was for PEER_SIGN_OF_LIFE_MS. A link that was silent for
- * PEER_SILENCE_MS is cut, and so is one whose other side has not read for so long.
+ * On the wire: the greeting, then frames (peer_frame.h). An empty frame is a sign of life, sent when nothing
+ * else was for PEER_SIGN_OF_LIFE_MS. A link that was silent for PEER_SILENCE_MS is cut, and so is one whose other
+ * side has not read for so long.
  *
  * A link is made dialling or accepting and never comes back once it was closed: who wants it again dials
  * again (peer_dialer.h keeps one up). Everything is bounded: a frame by PEER_FRAME_BYTES_MAX, what waits to
@@ -28,6 +28,7 @@
 
 #include "base/random.h"
 #include "base/slice.h"
+#include "socket/peer_frame.h"
 #include "socket/peer_greeting.h"
 #include "socket/stream.h"
 
@@ -37,7 +38,6 @@
 struct tls_context;
 
 enum {
-    PEER_FRAME_BYTES_MAX = 16 << 20,
     PEER_QUEUE_BYTES_MAX = 64 << 20,
     PEER_GREETING_LIMIT_MS = 3000,
     PEER_SILENCE_MS = 9000,
