@@ -12,18 +12,22 @@
 #include <string.h>
 
 /* Presences in one snapshot; of the other members a client asks with query_presence. */
-enum { SNAPSHOT_PRESENCES_MAX = 100, SNAPSHOT_TYPING_MAX = TYPING_ROOM_SHOWN_MAX };
+enum {
+    SNAPSHOT_PRESENCES_MAX = 100,
+    SNAPSHOT_TYPING_MAX = TYPING_ROOM_SHOWN_MAX,
+    SNAPSHOT_USERS_MAX = SNAPSHOT_PRESENCES_MAX + SNAPSHOT_TYPING_MAX,
+};
 
 static_assert((int)SNAPSHOT_TYPING_MAX <= (int)TYPING_READ_MAX, "what the store gives at a time");
-static_assert((int)SNAPSHOT_TYPING_MAX <= (int)SNAPSHOT_PRESENCES_MAX, "typists are looked at");
+static_assert((int)SNAPSHOT_TYPING_MAX <= (int)SNAPSHOT_PRESENCES_MAX, "typists are shown");
 
 /*
  * A chat being opened, step by step:
  *
  *   subscribed (pending) ──► chat read: a member ──► open ──► who types ──► how they all are ──► told
  *
- * Those who type come first among those who are looked at, so that of each of them it is known whether
- * the viewer may see them.
+ * Those who type are looked at besides the members, so that of each of them it is known whether the viewer
+ * may see them.
  */
 struct opening {
     struct request *request;
@@ -31,13 +35,12 @@ struct opening {
     int64_t latest_sequence;
     struct slice members[SNAPSHOT_PRESENCES_MAX];
     size_t member_count;
-    struct slice users[SNAPSHOT_PRESENCES_MAX]; /* to look at: those who type, then other members */
-    bool visible[SNAPSHOT_PRESENCES_MAX];
+    struct slice users[SNAPSHOT_USERS_MAX]; /* to look at: those who type, then other members */
+    bool visible[SNAPSHOT_USERS_MAX];
     size_t typing_count;
     size_t count;
     size_t text_len;
-    char text[CHAT_ID_BYTES_MAX +
-              (SNAPSHOT_PRESENCES_MAX + SNAPSHOT_TYPING_MAX) * USER_ID_BYTES_MAX];
+    char text[CHAT_ID_BYTES_MAX + SNAPSHOT_USERS_MAX * USER_ID_BYTES_MAX];
 };
 
 static struct slice keep(struct opening *opening, struct slice id)
@@ -65,6 +68,35 @@ static void decided(void *arg, const struct slice *users, const struct privacy_d
         opening->visible[i] = decisions[i].view != PRIVACY_HIDDEN;
 }
 
+/* Where the user stands among those who type; typing_count: does not. */
+static size_t find_typing(const struct opening *opening, struct slice user)
+{
+    size_t index = 0;
+    while (index < opening->typing_count && !slice_equal(opening->users[index], user))
+        index++;
+    return index;
+}
+
+/* Those who are seen typing, then the members by id: so neither their order nor who is among them tells of one
+ * who may not be seen that they type. */
+static size_t choose_presences(const struct opening *opening, const struct presence *presences,
+                               struct presence shown[SNAPSHOT_PRESENCES_MAX])
+{
+    size_t count = 0;
+    const struct presence *other = presences + opening->typing_count;
+    for (size_t i = 0; i < opening->typing_count; i++)
+        if (opening->visible[i])
+            shown[count++] = presences[i];
+    for (size_t i = 0; i < opening->member_count && count < SNAPSHOT_PRESENCES_MAX; i++) {
+        size_t typing = find_typing(opening, opening->members[i]);
+        if (typing == opening->typing_count)
+            shown[count++] = *other++;
+        else if (!opening->visible[typing])
+            shown[count++] = presences[typing];
+    }
+    return count;
+}
+
 /* Those who type and may be seen, the viewer not among them, are moved to the front. */
 static size_t choose_typing(struct opening *opening, struct slice viewer)
 {
@@ -77,6 +109,7 @@ static size_t choose_typing(struct opening *opening, struct slice viewer)
 
 static void looked(void *arg, bool ok, const struct presence *presences, size_t count)
 {
+    (void)count; /* one of each who was looked at */
     struct opening *opening = arg;
     struct session *session = opening->request->session;
     if (!session || !ok) {
@@ -85,11 +118,13 @@ static void looked(void *arg, bool ok, const struct presence *presences, size_t 
         refuse(opening, ERROR_SERVICE_UNAVAILABLE, "privacy settings cannot be read now");
         return;
     }
+    struct presence shown[SNAPSHOT_PRESENCES_MAX];
+    size_t shown_count = choose_presences(opening, presences, shown);
     struct message snapshot = {
         .type = MESSAGE_CHAT_SNAPSHOT,
         .chat_snapshot = {.chat_id = opening->chat_id,
-                          .presences = presences,
-                          .presence_count = count,
+                          .presences = shown,
+                          .presence_count = shown_count,
                           .typing = opening->users,
                           .typing_count = choose_typing(opening, session_user(session)),
                           .latest_sequence = opening->latest_sequence}};
@@ -98,14 +133,6 @@ static void looked(void *arg, bool ok, const struct presence *presences, size_t 
 }
 
 /* ---- who types ---- */
-
-static bool is_typing(const struct opening *opening, struct slice user)
-{
-    for (size_t i = 0; i < opening->typing_count; i++)
-        if (slice_equal(opening->users[i], user))
-            return true;
-    return false;
-}
 
 static void typing_read(void *arg, enum state_status status, const struct typing_user *users,
                         size_t count)
@@ -121,8 +148,8 @@ static void typing_read(void *arg, enum state_status status, const struct typing
         if (typing_room_known(rooms, opening->chat_id, users[i].user_id, users[i].left_ms))
             opening->users[opening->typing_count++] = keep(opening, users[i].user_id);
     opening->count = opening->typing_count;
-    for (size_t i = 0; i < opening->member_count && opening->count < SNAPSHOT_PRESENCES_MAX; i++)
-        if (!is_typing(opening, opening->members[i]))
+    for (size_t i = 0; i < opening->member_count; i++)
+        if (find_typing(opening, opening->members[i]) == opening->typing_count)
             opening->users[opening->count++] = opening->members[i];
     struct look_handler handler = {.decided = decided, .done = looked, .arg = opening};
     presence_look(session->context->presence, session_user(session), opening->users, opening->count,
