@@ -117,7 +117,7 @@ static struct circle_store *make_stores(struct gateway *gateway)
     return redis_circle_make(&(struct redis_circle_options){
         .client = gateway->redis,
         .random = &gateway->random,
-        .clock = &gateway->loop.clock,
+        .loop = &gateway->loop,
     });
 }
 

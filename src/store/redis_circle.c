@@ -18,8 +18,8 @@ struct redis_circles {
     struct redis_script script;
     struct list undropped; /* to be sent again, longest waiting first */
     size_t undropped_count;
-    int64_t retry_at_ms;
-    size_t errands; /* under way; the last one ends a store that was freed */
+    struct wheel_timer retry; /* set while some wait */
+    size_t errands;           /* under way; the last one ends a store that was freed */
     bool is_freed;
 };
 
@@ -80,7 +80,12 @@ static void run(struct redis_circles *circles, const struct circle_keys *keys,
 
 /* ---- drop ---- */
 
-static void send_drop(struct drop *drop);
+static void retry_later(struct redis_circles *circles)
+{
+    struct loop *loop = circles->options.loop;
+    if (!wheel_is_set(&circles->retry))
+        loop_set_timer(loop, &circles->retry, loop->clock.now_ms + REDIS_CIRCLE_RETRY_MS);
+}
 
 /* Too many: what waits longest is left to age. */
 static void bound_undropped(struct redis_circles *circles)
@@ -104,8 +109,8 @@ static void dropped(void *arg, const struct resp_value *reply)
     } else {
         list_append(&circles->undropped, &drop->place);
         circles->undropped_count++;
-        circles->retry_at_ms = circles->options.clock->now_ms + REDIS_CIRCLE_RETRY_MS;
         bound_undropped(circles);
+        retry_later(circles);
     }
     end_errand(circles);
 }
@@ -119,10 +124,9 @@ static void send_drop(struct drop *drop)
 }
 
 /* A drop that fails at once comes back to the list's end, so only those there now are tried. */
-static void retry_drops(struct redis_circles *circles)
+static void retry_drops(struct wheel_timer *timer)
 {
-    if (circles->undropped_count == 0 || circles->options.clock->now_ms < circles->retry_at_ms)
-        return;
+    struct redis_circles *circles = CONTAINER_OF(timer, struct redis_circles, retry);
     size_t count = circles->undropped_count < UNDROPPED_PER_TRY_MAX ? circles->undropped_count
                                                                     : UNDROPPED_PER_TRY_MAX;
     for (; count > 0; count--) {
@@ -131,6 +135,8 @@ static void retry_drops(struct redis_circles *circles)
         circles->undropped_count--;
         send_drop(drop);
     }
+    if (circles->undropped_count > 0)
+        retry_later(circles);
 }
 
 static void drop_circle(struct circle_store *store, struct slice user_id)
@@ -145,12 +151,6 @@ static void drop_circle(struct circle_store *store, struct slice user_id)
     memcpy(drop->user_id, user_id.data, user_id.len);
     list_init(&drop->place);
     send_drop(drop);
-    retry_drops(circles);
-}
-
-size_t redis_circle_undropped(const struct circle_store *store)
-{
-    return CONTAINER_OF(store, const struct redis_circles, store)->undropped_count;
 }
 
 /* ---- audience ---- */
@@ -184,7 +184,6 @@ static void ask_audience(struct circle_store *store, struct slice user_id,
         return;
     }
     *errand = (struct errand){circles, done, arg};
-    retry_drops(circles);
     circles->errands++;
     name_keys(circles, user_id, &keys);
     if (!circles->keys.cluster)
@@ -224,7 +223,6 @@ static void put_circle(struct circle_store *store, struct slice user_id, uint64_
     struct slice *words = malloc((WORDS_BEFORE + contacts + blocked + chats) * sizeof(*words));
     struct redis_store_number numbers[4];
     struct circle_keys keys;
-    retry_drops(circles); /* which may void this ticket */
     if (words && presence && last_seen) {
         words[0] = SLICE("put");
         words[1] = redis_store_number(&numbers[0], (int64_t)ticket);
@@ -249,10 +247,10 @@ static void put_circle(struct circle_store *store, struct slice user_id, uint64_
 static void set_online(struct circle_store *store, struct slice user_id, bool online,
                        int64_t version)
 {
+    (void)store;
     (void)user_id;
     (void)online;
     (void)version;
-    retry_drops(circles_of(store));
 }
 
 static void free_circles(struct circle_store *store)
@@ -264,6 +262,7 @@ static void free_circles(struct circle_store *store)
         at = at->next;
         free(drop);
     }
+    loop_cancel_timer(circles->options.loop, &circles->retry);
     circles->is_freed = true;
     if (circles->errands == 0)
         free(circles);
@@ -286,6 +285,7 @@ struct circle_store *redis_circle_make(const struct redis_circle_options *option
         .store = {&OPERATIONS},
         .options = *options,
         .keys.cluster = redis_is_cluster(options->client),
+        .retry.fire = retry_drops,
     };
     list_init(&circles->undropped);
     if (!redis_script_init(&circles->script, slice_of(REDIS_LUA_CIRCLE))) {

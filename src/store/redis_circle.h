@@ -9,8 +9,8 @@
  *
  * All are one user's, so of one slot on a cluster, and every operation is one script (store/lua/circle.lua).
  * A drop removes them all, tickets included, whichever gateway gave those: what was read before it is
- * refused everywhere. One that cannot reach Redis is tried again until it does; REDIS_CIRCLE_UNDROPPED_MAX
- * wait at most. Should that not help either (a gateway dies between the commit and the drop, a failover loses
+ * refused everywhere. One that Redis does not take is tried again, REDIS_CIRCLE_RETRY_MS later, until it does;
+ * REDIS_CIRCLE_UNDROPPED_MAX wait at most. Should that not help either (a gateway dies between the commit and the drop, a failover loses
  * it), a circle is aged once its visibility has run out, and who uses an aged one reads the ledger anew.
  *
  * Who is online is never copied here: the state store keeps the sets of those (redis_state.h), and changes
@@ -26,9 +26,9 @@
 #ifndef ROLLCALL_STORE_REDIS_CIRCLE_H
 #define ROLLCALL_STORE_REDIS_CIRCLE_H
 
-#include "base/clock.h"
 #include "base/random.h"
 #include "redis/redis_client.h"
+#include "socket/loop.h"
 #include "store/circle_store.h"
 
 #define REDIS_CIRCLE_ONLINE "presence:online"
@@ -41,14 +41,11 @@ enum {
 struct redis_circle_options {
     struct redis_client *client; /* all borrowed for the store's life */
     struct random *random;
-    const struct clock *clock;
+    struct loop *loop;
 };
 
 /* A worker's port. NULL when memory is short. May be freed while answers are owed; they come when the client
  * gives them. */
 struct circle_store *redis_circle_make(const struct redis_circle_options *options);
-
-/* Drops that Redis has not taken yet. */
-size_t redis_circle_undropped(const struct circle_store *store);
 
 #endif

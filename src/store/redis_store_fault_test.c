@@ -129,7 +129,7 @@ static void open_stores(struct stores *stores)
     stores->typing = redis_typing_make(
         &(struct redis_typing_options){.client = client, .ttl_ms = 5000, .rate_per_second = 1});
     stores->circles = redis_circle_make(&(struct redis_circle_options){
-        .client = client, .random = random, .clock = &stores->clock});
+        .client = client, .random = random, .loop = &stores->fleet.worker.loop});
     stores->calls = redis_call_make(&(struct redis_call_options){.client = client,
                                                                  .loop = &stores->fleet.worker.loop,
                                                                  .random = random,
