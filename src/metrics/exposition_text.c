@@ -1,7 +1,7 @@
 #include "metrics/exposition_text.h"
 
 #include "metrics/metric_row.h"
-#include "metrics/process.h"
+#include "metrics/metric_text.h"
 
 #define MICROSECONDS 1e-6
 
@@ -31,11 +31,6 @@ double exposition_text_quantile(const struct exposition_histogram *now,
         below += count;
     }
     return bound_s(LAST_FINITE_BUCKET);
-}
-
-static void write_head(struct buffer *out, const char *name, const char *type, const char *help)
-{
-    buffer_printf(out, "# HELP rollcall_%s %s\n# TYPE rollcall_%s %s\n", name, help, name, type);
 }
 
 static int64_t growth(const struct exposition_totals *now, const struct exposition_totals *base,
@@ -81,8 +76,8 @@ static void write_metric(const struct exposition_text *text, enum metric metric)
 {
     const struct metric_row *row = &metric_rows[metric];
     int64_t value = text->now.values[metric];
-    write_head(text->out, row->name, row->shown == METRIC_SHOWN_COUNTER ? "counter" : "gauge",
-               row->help);
+    metric_text_head(text->out, row->name, row->shown == METRIC_SHOWN_COUNTER ? "counter" : "gauge",
+                     row->help);
     buffer_printf(text->out, "rollcall_%s ", row->name);
     switch (row->shown) {
     case METRIC_SHOWN_COUNTER:
@@ -103,40 +98,15 @@ static void write_metric(const struct exposition_text *text, enum metric metric)
 static void write_histogram(struct buffer *out, const struct metric_latency_row *row,
                             const struct exposition_histogram *histogram)
 {
-    uint64_t below = 0;
-    write_head(out, row->name, "histogram", row->help);
-    for (size_t i = 0; i <= LAST_FINITE_BUCKET; i++) {
-        below += histogram->buckets[i];
-        buffer_printf(out, "rollcall_%s_bucket{le=\"%.9g\"} %llu\n", row->name, bound_s(i),
-                      (unsigned long long)below);
-    }
-    below += histogram->buckets[LAST_FINITE_BUCKET + 1];
-    buffer_printf(out, "rollcall_%s_bucket{le=\"+Inf\"} %llu\n", row->name,
-                  (unsigned long long)below);
-    buffer_printf(out, "rollcall_%s_sum %.6f\nrollcall_%s_count %llu\n", row->name,
-                  (double)histogram->sum_us * MICROSECONDS, row->name, (unsigned long long)below);
-}
-
-static void write_known(struct buffer *out, const char *name, const char *help, int64_t value)
-{
-    if (value < 0)
-        return;
-    write_head(out, name, "gauge", help);
-    buffer_printf(out, "rollcall_%s %lld\n", name, (long long)value);
-}
-
-static void write_process(const struct exposition_text *text)
-{
-    struct buffer *out = text->out;
-    write_head(out, "build_info", "gauge", "1, with the version as a label");
-    buffer_printf(out, "rollcall_build_info{version=\"%s\"} 1\n", ROLLCALL_VERSION);
-    write_head(out, "process_start_time_seconds", "gauge",
-               "Unix time at which the process started");
-    buffer_printf(out, "rollcall_process_start_time_seconds %.3f\n",
-                  (double)text->start_wall_ms / 1000);
-    write_known(out, "process_resident_memory_bytes", "Memory of the process in RAM",
-                process_resident_bytes());
-    write_known(out, "process_open_fds", "Open file descriptors", process_open_fds());
+    double bounds[LAST_FINITE_BUCKET + 1];
+    for (size_t i = 0; i <= LAST_FINITE_BUCKET; i++)
+        bounds[i] = bound_s(i);
+    metric_text_histogram(
+        out, row->name, row->help,
+        &(struct metric_text_histogram){.buckets = histogram->buckets,
+                                        .bounds = bounds,
+                                        .count = METRICS_HISTOGRAM_BUCKETS,
+                                        .sum = (double)histogram->sum_us * MICROSECONDS});
 }
 
 void exposition_text_write(const struct exposition_text *text)
@@ -145,5 +115,5 @@ void exposition_text_write(const struct exposition_text *text)
         write_metric(text, metric);
     for (enum metrics_latency latency = 0; latency < LATENCY_COUNT; latency++)
         write_histogram(text->out, &metric_latency_rows[latency], &text->now.latencies[latency]);
-    write_process(text);
+    metric_text_process(text->out, text->start_wall_ms);
 }
