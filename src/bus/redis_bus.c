@@ -26,8 +26,6 @@ static void take_message(void *arg, struct slice channel, struct slice message)
     bus->bus.received(bus->bus.arg, channel, message);
 }
 
-/* Every channel that was lost comes by here when it is live again, so pub/sub's own word about a gap adds
- * nothing. */
 static void note_live(void *arg, struct slice channel)
 {
     struct redis_bus *bus = arg;

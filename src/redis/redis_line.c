@@ -24,7 +24,6 @@ static void set_state(struct redis_line *line, struct redis_channel *channel,
     struct list *lists[] = {[REDIS_CHANNEL_WANTED] = &line->wanted,
                             [REDIS_CHANNEL_ASKED] = &line->asked,
                             [REDIS_CHANNEL_LIVE] = &line->live};
-    channel->lost |= channel->state == REDIS_CHANNEL_LIVE && state != REDIS_CHANNEL_LIVE;
     channel->state = state;
     list_remove(&channel->place);
     list_append(lists[state], &channel->place);
@@ -68,8 +67,6 @@ static void batch_done(void *arg, const struct resp_value *reply)
     put_out(line, &line->asked);
     if (!list_empty(&line->wanted) || line->leaving.len > 0)
         send_soon(line);
-    else if (reply)
-        line->owner->idle(line);
 }
 
 static void send_batch(struct redis_line *line)
@@ -106,7 +103,7 @@ static void take_confirmation(struct redis_line *line, struct slice name)
     if (!channel || channel->line != line || channel->state != REDIS_CHANNEL_ASKED)
         return;
     set_state(line, channel, REDIS_CHANNEL_LIVE);
-    line->owner->live(line, channel, name);
+    line->owner->live(line, name);
 }
 
 static void take_eviction(struct redis_line *line, struct slice name)

@@ -24,7 +24,6 @@ struct redis_channel {
     struct list place; /* in one list of its line, or in the owner's of those without */
     struct redis_line *line;
     enum redis_channel_state state;
-    bool lost; /* was live before */
     size_t len;
     char name[];
 };
@@ -34,9 +33,7 @@ struct redis_line;
 struct redis_line_owner {
     void (*message)(struct redis_line *line, struct slice channel, struct slice message);
     /* The channel of that name is live. */
-    void (*live)(struct redis_line *line, struct redis_channel *channel, struct slice name);
-    /* A batch is through, and nothing waits. */
-    void (*idle)(struct redis_line *line);
+    void (*live)(struct redis_line *line, struct slice name);
     /* The server refused some of a batch; each of them becomes homeless. */
     void (*refused)(struct redis_line *line, const struct resp_value *error);
     /* The channel is on no line any more, and must be placed anew, but not from within. */

@@ -22,7 +22,6 @@ struct redis_pubsub {
     struct list homeless;
     struct wheel_timer timer; /* finds places */
     bool moved;               /* channels may be on the wrong line */
-    bool healed;              /* some that were lost are live again, and nobody was told */
 };
 
 static bool matches(const struct table_node *node, struct slice key)
@@ -52,24 +51,11 @@ static void pass_message(struct redis_line *line, struct slice name, struct slic
         pubsub->owner->message(pubsub->arg, name, message);
 }
 
-static void note_live(struct redis_line *line, struct redis_channel *channel, struct slice name)
+static void note_live(struct redis_line *line, struct slice name)
 {
     struct redis_pubsub *pubsub = line->arg;
-    pubsub->healed |= channel->lost;
-    channel->lost = false;
     if (pubsub->owner->subscribed)
         pubsub->owner->subscribed(pubsub->arg, name);
-}
-
-static void note_idle(struct redis_line *line)
-{
-    struct redis_pubsub *pubsub = line->arg;
-    if (!pubsub->healed)
-        return;
-    pubsub->healed = false;
-    log_info("redis_pubsub_gap", "channels=%zu", pubsub->channels.size);
-    if (pubsub->owner->gap)
-        pubsub->owner->gap(pubsub->arg);
 }
 
 static void note_refused(struct redis_line *line, const struct resp_value *error)
@@ -103,7 +89,6 @@ static void note_homeless(struct redis_line *line, struct redis_channel *channel
 
 static const struct redis_line_owner line_owner = {.message = pass_message,
                                                    .live = note_live,
-                                                   .idle = note_idle,
                                                    .refused = note_refused,
                                                    .homeless = note_homeless,
                                                    .find = find};

@@ -4,9 +4,8 @@
  *
  * The caller subscribes to a channel once, however many want it; counting is the caller's. What is
  * subscribed stays so over reconnections, failovers and moved slots, but messages published meanwhile are
- * lost, as pub/sub promises nothing. That is a gap: whenever channels that were live have been lost and
- * are live again, `gap` is called, after the last of those that one server has, so that who reads the
- * state anew from then on misses nothing. One disturbance may be told more than once.
+ * lost, as pub/sub promises nothing. That is a gap, and the first while is one too: `subscribed` says that a
+ * channel is live, or live again, so that who reads the state anew then misses nothing.
  *
  *   (none) ── subscribe ──► WANTED ──sent──► ASKED ──confirmed──► LIVE
  *                             ▲                │ error              │ connection lost, slot moved,
@@ -30,8 +29,6 @@ struct redis_pubsub_owner {
     void (*message)(void *arg, struct slice channel, struct slice message);
     /* Live, for the first time or again: what is published from now on comes. May be NULL. */
     void (*subscribed)(void *arg, struct slice channel);
-    /* Messages may have been lost. May be NULL. */
-    void (*gap)(void *arg);
 };
 
 struct redis_pubsub;
