@@ -299,14 +299,15 @@ static void tell_circle(struct telling *telling, const struct circle *circle)
     struct privacy_decision contact = privacy_of_contact(&settings);
     struct privacy_decision stranger = privacy_of_stranger(&settings);
     const struct circle_list none = {0};
+    int64_t wall_ms = telling->plane->clock->wall_ms;
     if (contact.view == PRIVACY_HIDDEN)
         return;
-    change.presence = privacy_apply(&telling->change.presence, contact);
+    change.presence = privacy_apply(&telling->change.presence, contact, wall_ms);
     push_send(telling->plane, &circle->contacts,
               &(struct push){.change = change, .chats = rooms_of(circle, change.news)});
     if (stranger.view == PRIVACY_HIDDEN)
         return;
-    change.presence = privacy_apply(&telling->change.presence, stranger);
+    change.presence = privacy_apply(&telling->change.presence, stranger, wall_ms);
     audience_tell_chats(telling->plane, &circle->chats, &change, &circle->blocked,
                         stranger.view == contact.view ? &none : &circle->contacts);
 }

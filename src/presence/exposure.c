@@ -190,8 +190,10 @@ static bool differ(struct privacy_decision a, struct privacy_decision b)
 static struct presence_change change_for(const struct resetting *resetting,
                                          struct privacy_decision decision)
 {
-    return (struct presence_change){.presence = privacy_apply(&resetting->presence, decision),
-                                    .timestamp_ms = resetting->plane->clock->wall_ms};
+    int64_t wall_ms = resetting->plane->clock->wall_ms;
+    return (struct presence_change){.presence =
+                                        privacy_apply(&resetting->presence, decision, wall_ms),
+                                    .timestamp_ms = wall_ms};
 }
 
 /* Contacts online may keep their sight where others lose it, and are told apart from them. */

@@ -89,7 +89,7 @@ static struct presence see(struct look *look, size_t index, const struct presenc
         state = &last;
     if (state && !look->undecided[index]) {
         struct presence merged = merge(state, &look->known[index]);
-        seen = privacy_apply(&merged, look->decisions[index]);
+        seen = privacy_apply(&merged, look->decisions[index], look->plane->clock->wall_ms);
         stale |= state == &last && look->decisions[index].view != PRIVACY_HIDDEN;
     } else {
         seen = presence_hidden(look->users[index], look->decisions[index].reason);

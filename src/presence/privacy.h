@@ -33,7 +33,12 @@ struct privacy_decision privacy_of_stranger(const struct ledger_settings *settin
 /* Calls need a mutual contact, whatever is shown of presence. */
 bool privacy_allows_call(struct slice caller, const struct ledger_profile *target);
 
-/* The presence as this viewer may see it. */
-struct presence privacy_apply(const struct presence *presence, struct privacy_decision decision);
+/* Where last seen is hidden, who left longer ago than this shows a version of then: their own is the time they
+ * left. Clocks of gateways that differ by less do not mix up versions by it. */
+enum { PRIVACY_LEFT_LATELY_MS = 300000 };
+
+/* The presence as this viewer may see it, now. */
+struct presence privacy_apply(const struct presence *presence, struct privacy_decision decision,
+                              int64_t wall_ms);
 
 #endif

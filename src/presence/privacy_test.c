@@ -127,12 +127,15 @@ static const struct presence SEEN = {.user_id = {"target", 6},
                                      .in_call = true,
                                      .stale = true,
                                      .last_seen_ms = 1700000000000,
-                                     .version = 42};
+                                     .version = 1700000000000};
+
+enum { LATER_MS = 24 * 3600 * 1000 };
 
 static void everything_is_shown_as_it_is(void **state)
 {
     (void)state;
-    struct presence shown = privacy_apply(&SEEN, (struct privacy_decision){ALL});
+    struct presence shown =
+        privacy_apply(&SEEN, (struct privacy_decision){ALL}, SEEN.version + LATER_MS);
     assert_int_equal(shown.status, SEEN.status);
     assert_int_equal(shown.last_seen_ms, SEEN.last_seen_ms);
     assert_int_equal(shown.version, SEEN.version);
@@ -142,18 +145,35 @@ static void everything_is_shown_as_it_is(void **state)
 static void last_seen_can_be_hidden_alone(void **state)
 {
     (void)state;
-    struct presence shown = privacy_apply(&SEEN, (struct privacy_decision){STATUS});
+    struct presence shown = privacy_apply(&SEEN, (struct privacy_decision){STATUS}, SEEN.version);
     assert_int_equal(shown.status, SEEN.status);
     assert_int_equal(shown.last_seen_ms, TIME_NONE);
     assert_int_equal(shown.version, SEEN.version);
     assert_true(shown.in_call);
 }
 
+/* A version is the time of a change. Of who has left for long it tells no more than that they have. */
+static void where_last_seen_is_hidden_no_version_tells_it(void **state)
+{
+    (void)state;
+    struct privacy_decision decision = {STATUS};
+    int64_t now_ms = SEEN.version + LATER_MS;
+    struct presence shown = privacy_apply(&SEEN, decision, now_ms);
+    assert_int_equal(shown.version, now_ms - PRIVACY_LEFT_LATELY_MS);
+    struct presence earlier = SEEN;
+    earlier.version -= LATER_MS;
+    assert_int_equal(privacy_apply(&earlier, decision, now_ms).version, shown.version);
+    struct presence here = SEEN;
+    here.status = PRESENCE_ONLINE;
+    assert_int_equal(privacy_apply(&here, decision, now_ms).version, SEEN.version);
+}
+
 /* Nothing of what is hidden may be guessed: not even that something changed. */
 static void what_is_hidden_shows_nothing_but_why(void **state)
 {
     (void)state;
-    struct presence shown = privacy_apply(&SEEN, (struct privacy_decision){NO_CONTACT});
+    struct presence shown =
+        privacy_apply(&SEEN, (struct privacy_decision){NO_CONTACT}, SEEN.version + LATER_MS);
     assert_true(slice_is(shown.user_id, "target"));
     assert_int_equal(shown.status, PRESENCE_UNKNOWN);
     assert_int_equal(shown.reason, PRESENCE_REASON_NOT_CONTACTS);
@@ -173,6 +193,7 @@ int main(void)
         cmocka_unit_test(a_viewer_without_a_name_is_a_stranger),
         cmocka_unit_test(everything_is_shown_as_it_is),
         cmocka_unit_test(last_seen_can_be_hidden_alone),
+        cmocka_unit_test(where_last_seen_is_hidden_no_version_tells_it),
         cmocka_unit_test(what_is_hidden_shows_nothing_but_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,15 +121,16 @@ struct variants {
     struct broadcast *by_view[ROUTER_VIEWS_MAX]; /* NULL where a view shows nothing */
 };
 
-static void make_variants(struct variants *variants, const struct presence_change *change)
+static void make_variants(struct variants *variants, const struct presence_change *change,
+                          int64_t wall_ms)
 {
     memset(variants, 0, sizeof(*variants));
     for (int view = PRIVACY_PRESENCE; view < PRIVACY_VIEWS; view++) {
         struct privacy_decision decision = {.view = (enum privacy_view)view};
-        variants->messages[view] =
-            (struct message){.type = MESSAGE_PRESENCE_CHANGED,
-                             .change = {.presence = privacy_apply(&change->presence, decision),
-                                        .timestamp_ms = change->timestamp_ms}};
+        variants->messages[view] = (struct message){
+            .type = MESSAGE_PRESENCE_CHANGED,
+            .change = {.presence = privacy_apply(&change->presence, decision, wall_ms),
+                       .timestamp_ms = change->timestamp_ms}};
         variants->broadcasts[view].message = &variants->messages[view];
         variants->by_view[view] = &variants->broadcasts[view];
     }
@@ -161,7 +162,7 @@ void subscription_tell_due(struct presence_plane *plane, struct topic *topic,
 {
     struct variants variants;
     uint64_t key = router_key(plane->router, MESSAGE_PRESENCE_CHANGED, change->presence.user_id);
-    make_variants(&variants, change);
+    make_variants(&variants, change, plane->clock->wall_ms);
     for (uint32_t i = 0; i < topic->count; i++) {
         struct subscription *held = topic->subscriptions[i];
         if (held->due && variants.by_view[held->view]) {
@@ -178,7 +179,7 @@ size_t subscription_tell(struct presence_plane *plane, struct topic *topic,
                          const struct presence_change *change)
 {
     struct variants variants;
-    make_variants(&variants, change);
+    make_variants(&variants, change, plane->clock->wall_ms);
     uint64_t key = router_key(plane->router, MESSAGE_PRESENCE_CHANGED, change->presence.user_id);
     size_t delivered = router_fan_out(plane->router, topic, variants.by_view, key,
                                       change->presence.version, told_of(&change->presence));
