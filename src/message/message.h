@@ -4,8 +4,8 @@
  * A dialect (dialect.h) turns a frame's payload into a `struct message` and back; handlers, planes and
  * routing know only this. A message borrows all its bytes: a decoded one points into the payload and
  * into the decoder's scratch and lasts until the next decode, one to be encoded points wherever its
- * maker likes. Adding a message: an entry here, its row in message_table.c, its fields below, a
- * handler if clients send it.
+ * maker likes. Adding a message: an entry here, its name in message.c, its fields below, in fields.c or
+ * fields_encode.c, a handler if clients send it.
  */
 #ifndef ROLLCALL_MESSAGE_MESSAGE_H
 #define ROLLCALL_MESSAGE_MESSAGE_H

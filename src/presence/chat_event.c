@@ -75,17 +75,6 @@ static bool read_users(struct json *json, struct chat_event *event)
     return read && !json->error;
 }
 
-static bool read_reason(struct json *json, enum presence_reason *out)
-{
-    struct slice name;
-    if (!json_string(json, &name))
-        return false;
-    for (int reason = PRESENCE_REASON_PRIVACY; reason <= PRESENCE_REASON_NOT_CONTACTS; reason++)
-        if (slice_is(name, presence_reason_name((enum presence_reason)reason)))
-            *out = (enum presence_reason)reason;
-    return true;
-}
-
 static bool read_member(struct json *json, struct slice key, struct slice *type,
                         struct chat_event *event)
 {
@@ -93,8 +82,6 @@ static bool read_member(struct json *json, struct slice key, struct slice *type,
         return read_users(json, event);
     if (slice_is(key, "typing"))
         return json_bool(json, &event->typing);
-    if (slice_is(key, "reason"))
-        return read_reason(json, &event->change.presence.reason);
     return presence_event_read_member(json, key, type, &event->change);
 }
 

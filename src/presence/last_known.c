@@ -59,7 +59,6 @@ static struct place *take_place(struct last_known *known, uint64_t hash)
         if (known->notes - set[i].noted > known->notes - oldest->noted)
             oldest = &set[i];
     }
-    oldest->version = 0;
     return oldest;
 }
 

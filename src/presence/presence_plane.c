@@ -32,7 +32,7 @@ static void publish(struct presence_plane *plane, const struct presence_event *e
     buffer_free(&payload);
 }
 
-/* What must outlive the state store: versions of every change, and when somebody left. */
+/* What must outlive the state store: when somebody left, and the version of that. */
 static void note_last_seen(struct presence_plane *plane, const struct presence *presence)
 {
     bool left = presence->status == PRESENCE_OFFLINE && presence->last_seen_ms != TIME_NONE;
