@@ -65,10 +65,12 @@ static void print_letters(void *arg, const struct ledger_dead_letters_outcome *o
 static void replayed(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct letters *letters = arg;
-    if (outcome->status == LEDGER_OK)
+    if (outcome->status == LEDGER_OK) {
         letters->replayed++;
-    else
-        say_failed("replay", outcome->status);
+        return;
+    }
+    say_failed("replay", outcome->status);
+    letters->status = EXIT_FAILED;
 }
 
 static void replay_each(void *arg, const struct ledger_dead_letters_outcome *outcome)
@@ -104,9 +106,9 @@ static int replay(struct letters *letters, const char *id)
         ledger_dead_letters_list(&letters->errand.client, 0, replay_each, letters);
         ledger_errand_wait(&letters->errand);
     } else if (parse_id(id, &chat, &sequence)) {
+        letters->status = EXIT_OK;
         ledger_dead_letter_replay(&letters->errand.client, chat, sequence, replayed, letters);
         ledger_errand_wait(&letters->errand);
-        letters->status = letters->replayed ? EXIT_OK : EXIT_FAILED;
     } else {
         fprintf(stderr, "rollcall dead-letters: %s: expected CHAT:SEQUENCE, as list shows it\n",
                 id);

@@ -176,6 +176,13 @@ test('a poison event becomes a dead letter, which can be listed and replayed', a
     'INSERT INTO chats SELECT * FROM kept; INSERT INTO chat_members SELECT * FROM kept_members;' +
       'DROP TABLE kept; DROP TABLE kept_members',
   );
+  await sql(
+    path,
+    "CREATE TRIGGER stuck BEFORE DELETE ON dead_letters BEGIN SELECT RAISE(FAIL, 'stuck'); END",
+  );
+  const stuck = await rollcall('dead-letters', '--ledger', url, 'replay', 'all');
+  assert.equal(stuck.code, 1, 'not all that there are could be put back');
+  await sql(path, 'DROP TRIGGER stuck');
   const replayed = await rollcall('dead-letters', '--ledger', url, 'replay', 'a:b:1');
   assert.equal(replayed.code, 0, replayed.stderr);
   assert.equal((await rollcall('dead-letters', '--ledger', url, 'list')).stdout, '');
