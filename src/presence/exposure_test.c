@@ -154,6 +154,33 @@ static void who_sees_again_knows_what_they_are_told(void **unused)
     client_expect_change(&carol, "bob", "away");
 }
 
+/* ---- a store that has come back without its memory ---- */
+
+static void know_nobody(struct state_store *store, const struct slice *users, size_t count,
+                        void (*done)(void *arg, enum state_status status,
+                                     const struct state_routes *routes),
+                        void *arg)
+{
+    (void)store, (void)users, (void)count;
+    done(arg, STATE_OK, &(struct state_routes){0});
+}
+
+static void a_block_finds_who_is_not_registered_yet(void **unused)
+{
+    (void)unused;
+    struct state_store *store = world.presence->store;
+    const struct state_store_operations *sound = store->operations;
+    struct state_store_operations forgetful = *sound;
+    forgetful.routes = know_nobody;
+    store->operations = &forgetful;
+    resync_gap(world.presence, SLICE_NONE);
+    block();
+    store->operations = sound;
+    client_expect_change(&carol, "bob", "unknown");
+    client_set_away(&bob, true);
+    client_expect_nothing(&carol);
+}
+
 /* ---- pushes of other gateways ---- */
 
 static const char AWAY[] =
@@ -199,6 +226,7 @@ int main(void)
         TEST(what_was_decided_before_a_block_does_not_undo_it),
         TEST(what_is_read_before_a_block_is_not_shown_after_it),
         TEST(who_sees_again_knows_what_they_are_told),
+        TEST(a_block_finds_who_is_not_registered_yet),
         TEST(a_repetition_swallows_no_change),
         TEST(sight_that_is_given_late_is_not_taken),
     };

@@ -55,12 +55,12 @@ static void publish(struct sending *sending, const struct state_route *route)
     buffer_free(&payload);
 }
 
-/* A lost sight must not wait until the store is back. Of a mere change nothing was kept: without the store
- * there are no changes, and who looks is told that what is known is stale. */
-static void tell_all(struct sending *sending)
+/* A lost sight must not wait until the store is back, or knows again who is where. Of a mere change nothing was
+ * kept: without the store there are no changes, and who looks is told that what is known is stale. */
+static void tell_all(struct sending *sending, struct slice topic)
 {
     if (sending->everybody.len && !sending->everybody.failed)
-        bus_publish(sending->plane->bus, BUS_TOPIC_ALL, buffer_slice(&sending->everybody));
+        bus_publish(sending->plane->bus, topic, buffer_slice(&sending->everybody));
 }
 
 static void free_sending(struct sending *sending)
@@ -73,14 +73,17 @@ static void free_sending(struct sending *sending)
 static void routed(void *arg, enum state_status status, const struct state_routes *routes)
 {
     struct sending *sending = arg;
-    struct metrics *metrics = sending->plane->metrics;
-    metrics_count(metrics, METRIC_ROUTING_LOOKUPS);
-    if (status != STATE_OK) {
-        metrics_count(metrics, METRIC_ROUTING_LOOKUP_ERRORS);
-        tell_all(sending);
-    }
-    for (size_t i = 0; status == STATE_OK && i < routes->count; i++)
+    struct presence_plane *plane = sending->plane;
+    bool known =
+        status == STATE_OK && !(sending->everybody.len && resync_may_have_forgotten(plane));
+    metrics_count(plane->metrics, METRIC_ROUTING_LOOKUPS);
+    metrics_add(plane->metrics, METRIC_ROUTING_LOOKUP_ERRORS, status != STATE_OK);
+    for (size_t i = 0; known && i < routes->count; i++)
         publish(sending, &routes->items[i]);
+    if (!known)
+        tell_all(sending, BUS_TOPIC_ALL);
+    else if (bus_has_lost(plane->bus))
+        tell_all(sending, BUS_TOPIC_LOST);
     free_sending(sending);
 }
 

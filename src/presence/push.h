@@ -10,7 +10,8 @@
  *   {"presence":{…as presence_event.h…}, "chats":["c"], "users":["a","b"]}      a contact's change
  *   {"presence":{…}, "view":0, "contacts":true, "chats":["c"], "users":["a"]}   sight lost or gained
  *
- * While routes cannot be looked up, sight lost or gained is told to all gateways (BUS_TOPIC_ALL).
+ * While routes cannot be looked up, or the store may have forgotten them, sight lost or gained is told to all
+ * gateways (BUS_TOPIC_ALL), and always to those that it has lost (BUS_TOPIC_LOST).
  *
  * The sender has applied privacy: a push says no more than all its receivers may see. It takes sight from a
  * subscription at once; where it would give it, the ledger is asked (review.h). One change reaches
