@@ -7,6 +7,7 @@
 #include "server.h"
 #include "token_command.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,6 +42,7 @@ static const struct command {
 
 int main(int argc, char **argv)
 {
+    signal(SIGPIPE, SIG_IGN); /* OpenSSL also writes to those who have gone */
     if (argc < 2) {
         serve_options_write_usage(stderr);
         return SERVE_EXIT_STATUS_USAGE;

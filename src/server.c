@@ -111,7 +111,6 @@ static void block_signals(sigset_t *signals)
     sigaddset(signals, SIGHUP);
     sigaddset(signals, SIGUSR1); /* from ourselves: all gateways are there, or have stopped */
     pthread_sigmask(SIG_BLOCK, signals, NULL);
-    signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its write */
 }
 

@@ -1,7 +1,12 @@
 /** `rollcall check` on states made by hand: it finds each thing that is wrong, by name, and nothing else. */
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
+import { makeCertificate } from './support/certificate.mjs';
 import { sleep } from './support/client.mjs';
+import { startProxy } from './support/proxy.mjs';
 import { freePorts, startCluster, startRedis } from './support/redis.mjs';
 import { rollcall } from './support/server.mjs';
 
@@ -340,4 +345,31 @@ test('what cannot be checked ends with 2 and says why, without the login', async
   }
   for (const args of [[], ['--state', 'memory'], ['--state', 'http://x'], ['--state', 'redis://h:1', '--window', '-1']])
     assert.equal((await rollcall('check', ...args)).code, 2);
+});
+
+test('a server under TLS that is gone for a moment does not kill it', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'rollcall-check-'));
+  const [certificate, key] = [join(directory, 'certificate.pem'), join(directory, 'key.pem')];
+  const [port] = await freePorts(1);
+  await makeCertificate(directory, 'redis');
+  const redis = await startRedis({
+    args: [
+      '--tls-port', port, '--tls-auth-clients', 'no',
+      '--tls-cert-file', certificate, '--tls-key-file', key, '--tls-ca-cert-file', certificate,
+    ],
+  });
+  const proxy = await startProxy(port);
+  try {
+    for (let n = 0; n < 1000; n += 1) await redis.command('SET', `last_seen:user-${n}`, TIME);
+    const url = new URL(proxy.url);
+    const checking = rollcall('check', '--state', `rediss://${url.host}`, '--ca-file', certificate, '--rate', '400');
+    while ((await redis.info('commandstats')).cmdstat_eval_ro === undefined) await sleep(20);
+    proxy.cut();
+    const { code, stdout, stderr } = await checking;
+    assert.ok(code === 0 || code === 2, `ended with ${code}: ${stdout}${stderr}`); // 2: while it waited for answers
+  } finally {
+    proxy.close();
+    await redis.stop();
+    await rm(directory, { recursive: true, force: true });
+  }
 });
