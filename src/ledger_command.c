@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "ledger/ledger_service.h"
 #include "ledger_choice.h"
+#include "ledger_pages.h"
 #include "serve_options.h"
 #include "socket/tls.h"
 
@@ -25,6 +26,7 @@ struct ledger_process {
     struct tls_context *tls;
     struct ledger *ledger;
     struct ledger_service *service;
+    struct ledger_pages *pages; /* NULL: none are asked for */
     struct loop_source signals; /* a signal descriptor */
     bool draining;
 };
@@ -113,9 +115,27 @@ static bool listen_for_peers(struct ledger_process *process)
     return process->service || fail("listen", error);
 }
 
+static bool show_pages(struct ledger_process *process)
+{
+    const char *address = process->config->ledger.http_listen;
+    char error[LISTENER_ERROR_TEXT_MAX];
+    struct ledger_pages_options options = {
+        .loop = &process->loop,
+        .streams = &process->streams,
+        .config = process->config,
+        .ledger = process->ledger,
+        .service = process->service,
+    };
+    if (!address[0])
+        return true;
+    process->pages = ledger_pages_open(&options, address, error);
+    return process->pages || fail("ledger.http_listen", error);
+}
+
 /* What there is; in an order that answers all that was asked. */
 static void free_parts(struct ledger_process *process)
 {
+    ledger_pages_free(&process->pages);
     ledger_close(&process->ledger);
     ledger_service_free(&process->service);
     tls_context_drop(&process->tls);
@@ -129,15 +149,22 @@ static void free_parts(struct ledger_process *process)
 
 /* ---- running ---- */
 
+/* With the port it got; the address was parsed. */
+static void say_address(const char *what, const char *listen, unsigned port)
+{
+    printf("rollcall: %s on %.*s:%u\n", what, (int)(strrchr(listen, ':') - listen), listen, port);
+}
+
 static void say_where(const struct ledger_process *process)
 {
+    const struct config *config = process->config;
     unsigned port = ledger_service_port(process->service);
-    const char *listen = process->config->peer.listen;
-    int host_len = (int)(strrchr(listen, ':') - listen); /* the address was parsed */
-    printf("rollcall: ledger on %.*s:%u\n", host_len, listen, port);
+    say_address("ledger", config->peer.listen, port);
+    if (process->pages)
+        say_address("metrics", config->ledger.http_listen, ledger_pages_port(process->pages));
     fflush(stdout);
-    log_info("ledger_serving", "node=%s port=%u",
-             log_quote(slice_of(process->config->gateway.node_id)), port);
+    log_info("ledger_serving", "node=%s port=%u", log_quote(slice_of(config->gateway.node_id)),
+             port);
 }
 
 static void drain(struct ledger_process *process)
@@ -145,7 +172,13 @@ static void drain(struct ledger_process *process)
     int64_t until_ms = process->loop.clock.now_ms + DRAIN_LIMIT_MS;
     log_info("draining", "limit_ms=%d", DRAIN_LIMIT_MS);
     ledger_service_drain(process->service);
+    if (process->pages)
+        ledger_pages_drain(process->pages);
     while (!ledger_service_is_drained(process->service) && process->loop.clock.now_ms < until_ms)
+        loop_turn(&process->loop, DRAIN_LOOK_MS);
+    if (process->pages)
+        ledger_pages_end(process->pages);
+    while (process->pages && !ledger_pages_is_ended(process->pages))
         loop_turn(&process->loop, DRAIN_LOOK_MS);
 }
 
@@ -154,7 +187,7 @@ static int run(const struct config *config)
     struct ledger_process process = {.config = config, .signals = {.fd = -1}};
     log_init(config->log.level, getenv("JOURNAL_STREAM") != NULL);
     bool ready = make_loop(&process) && take_signals(&process) && load_tls(&process) &&
-                 open_ledger(&process) && listen_for_peers(&process);
+                 open_ledger(&process) && listen_for_peers(&process) && show_pages(&process);
     if (ready) {
         say_where(&process);
         while (!process.draining)

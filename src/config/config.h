@@ -230,6 +230,7 @@ struct config {
     } state;
     struct {
         const char *url; /* sqlite:…, remote://…, dynamodb://…; empty: SQLite in data_dir */
+        const char *http_listen; /* empty: no pages of rollcall ledger */
     } ledger;
     struct {
         const char *url; /* local, kafka://… */

@@ -146,7 +146,8 @@ bool config_check(const struct config *config, struct config_error *error)
 {
     return check_orders(config, error) && check_tls(config, error) &&
            check_loopback(config, "gateway.listen", config->gateway.listen, error) &&
-           check_loopback(config, "peer.listen", config->peer.listen, error);
+           check_loopback(config, "peer.listen", config->peer.listen, error) &&
+           check_loopback(config, "ledger.http_listen", config->ledger.http_listen, error);
 }
 
 static size_t add_warning(struct config_error *out, size_t count, bool applies, const char *text)

@@ -201,6 +201,8 @@ static const struct setting table[] = {
          "Certificates that Redis is trusted by where TLS is spoken, PEM; empty is the system's."),
     TEXT(ledger.url, "", &setting_rule_ledger_url,
          "Where settings, contacts, chats and messages live; empty is a SQLite file in data_dir. dynamodb:// is reserved: this version does not start with it."),
+    TEXT(ledger.http_listen, "", &setting_rule_optional_address,
+         "Address at which rollcall ledger answers /healthz, /readyz and /metrics over HTTP; empty opens none."),
     TEXT(feed.url, "local", &setting_rule_feed_url,
          "How persisted messages reach the fan-out. kafka:// is reserved: this version does not start with it."),
 

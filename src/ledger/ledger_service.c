@@ -22,7 +22,8 @@ struct ledger_service {
     size_t link_count; /* that have proved themselves, until their last answer */
     struct peer_strangers strangers;
     struct wheel_timer sweep;
-    struct buffer frame; /* where answers are encoded, one at a time */
+    struct ledger_service_counts counts; /* what only grows; the rest is filled in when asked for */
+    struct buffer frame;                 /* where answers are encoded, one at a time */
     bool draining;
 };
 
@@ -87,6 +88,7 @@ static void opened(struct peer_link *link, void *arg, struct slice name)
     }
     from->is_counted = true;
     service->link_count++;
+    service->counts.links_opened++;
     log_info("ledger_link_open", "peer=%s links=%zu", log_quote(name), service->link_count);
     steer(from);
 }
@@ -97,6 +99,7 @@ static void closed(struct peer_link *link, void *arg, const char *why)
     (void)link;
     from->link = NULL;
     peer_strangers_remove(&from->service->strangers, &from->stranger);
+    from->service->counts.links_refused += !from->is_counted;
     if (from->is_counted)
         log_warn("ledger_link_closed", "peer=%s reason=%s unanswered=%zu",
                  log_quote(slice_of(from->name)), log_sentence(slice_of(why)), from->unanswered);
@@ -129,11 +132,17 @@ static void send_answer(struct service_link *from, uint64_t id, struct ledger_re
         buffer_free(frame);
 }
 
+static void count_answer(struct ledger_service *service, const struct ledger_request *request)
+{
+    service->counts.answers[request->operation][request->outcome.any.status]++;
+}
+
 static void answer(struct ledger_request *request)
 {
     struct service_call *call = request->arg;
     struct service_link *from = call->from;
     request_detach(request);
+    count_answer(from->service, request);
     from->unanswered--;
     if (from->link) {
         send_answer(from, call->id, request);
@@ -157,6 +166,7 @@ static void taken(void *arg, struct ledger_request *chain)
 
 static void refuse_frame(struct service_link *from)
 {
+    from->service->counts.frames_refused++;
     log_warn("ledger_frame_refused", "peer=%s reason=%s", log_quote(slice_of(from->name)),
              log_sentence(slice_of("not a request of this version")));
     peer_link_close(from->link);
@@ -166,6 +176,7 @@ static void refuse_frame(struct service_link *from)
 static void answer_busy(struct service_link *from, uint64_t id, struct ledger_request *request)
 {
     request_fail(request, LEDGER_BUSY);
+    count_answer(from->service, request);
     send_answer(from, id, request);
     if (!request->stands_in)
         request_free(request);
@@ -292,6 +303,16 @@ struct ledger_service *ledger_service_open(const struct peer_link_options *optio
 uint16_t ledger_service_port(const struct ledger_service *service)
 {
     return service->listener.port;
+}
+
+struct ledger_service_counts ledger_service_counts(const struct ledger_service *service)
+{
+    struct ledger_service_counts counts = service->counts;
+    counts.links = service->link_count;
+    counts.strangers = service->strangers.count;
+    counts.strangers_displaced = service->strangers.displaced;
+    counts.unanswered = service->client.outstanding;
+    return counts;
 }
 
 void ledger_service_drain(struct ledger_service *service)

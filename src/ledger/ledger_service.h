@@ -20,7 +20,7 @@
 #ifndef ROLLCALL_LEDGER_LEDGER_SERVICE_H
 #define ROLLCALL_LEDGER_LEDGER_SERVICE_H
 
-#include "ledger/ledger.h"
+#include "ledger/request.h"
 #include "socket/listener.h"
 #include "socket/peer_link.h"
 
@@ -33,6 +33,18 @@ enum {
 
 struct ledger_service;
 
+/* What it has seen so far, and what there is now. */
+struct ledger_service_counts {
+    size_t links; /* that have proved themselves */
+    size_t strangers;
+    size_t unanswered; /* requests */
+    uint64_t links_opened;
+    uint64_t links_refused;       /* ended before they were open, those displaced included */
+    uint64_t strangers_displaced; /* by newcomers */
+    uint64_t frames_refused;      /* that were no requests */
+    uint64_t answers[LEDGER_OPERATION_COUNT][LEDGER_STATUS_COUNT];
+};
+
 /* Listens on `address` (HOST:PORT; port 0: any). `ledger` and the options' parts are borrowed for the
  * service's life. NULL with a sentence in `error`. */
 struct ledger_service *ledger_service_open(const struct peer_link_options *options,
@@ -41,6 +53,8 @@ struct ledger_service *ledger_service_open(const struct peer_link_options *optio
 
 /* The port it listens on. */
 uint16_t ledger_service_port(const struct ledger_service *service);
+
+struct ledger_service_counts ledger_service_counts(const struct ledger_service *service);
 
 /* Takes no more links and requests; what was taken is answered. */
 void ledger_service_drain(struct ledger_service *service);

@@ -180,9 +180,14 @@ bool request_writes(const struct ledger_request *request)
     return operations[request->operation].writes;
 }
 
+const char *request_operation_name(enum ledger_operation operation)
+{
+    return operations[operation].name;
+}
+
 const char *request_name(const struct ledger_request *request)
 {
-    return operations[request->operation].name;
+    return request_operation_name(request->operation);
 }
 
 void request_fail(struct ledger_request *request, enum ledger_status status)

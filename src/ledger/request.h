@@ -233,6 +233,7 @@ void *request_array_push(struct ledger_request *request, struct request_array *a
 
 bool request_writes(const struct ledger_request *request);
 const char *request_name(const struct ledger_request *request);
+const char *request_operation_name(enum ledger_operation operation);
 
 /* Makes `status` the whole outcome. */
 void request_fail(struct ledger_request *request, enum ledger_status status);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import { metric, rest } from './support/client.mjs';
+import { makeLedger } from './support/ledger_server.mjs';
 import { startServer } from './support/server.mjs';
 
 /** The objectives, each with its target. */
@@ -17,6 +18,7 @@ const OBJECTIVES = {
 const read = (path) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
 
 let server;
+let ledger;
 let shown;
 let rules;
 let runbooks;
@@ -34,12 +36,14 @@ function parseRules(text) {
 
 before(async () => {
   server = await startServer();
-  const { body } = await rest(server, 'GET', '/metrics');
-  shown = new Set(body.match(/^rollcall_\w+/gm));
+  ledger = await makeLedger();
+  await ledger.start();
+  const pages = await Promise.all([server, ledger.pages].map((place) => rest(place, 'GET', '/metrics')));
+  shown = new Set(pages.flatMap(({ body }) => body.match(/^rollcall_\w+/gm)));
   rules = parseRules(await read('deploy/prometheus_rules.yaml'));
   runbooks = await read('docs/RUNBOOKS.md');
 });
-after(() => server.stop());
+after(() => Promise.all([server.stop(), ledger.remove()]));
 
 test('every metric a rule names is shown, and every figure is recorded before it is used', () => {
   const recorded = new Set(rules.map(({ record }) => record));

@@ -16,10 +16,10 @@ export const PEER_SECRET = 'a secret of thirty-two bytes, say';
 
 const START_LINE = /^rollcall: ledger on \S+:(\d+)$/;
 
-/** Made, but not started: `start()` does that. `settings` are added to its own. */
-export async function makeLedger(settings = {}) {
+/** Made, but not started: `start()` does that. `settings` and `environment` are added to its own. */
+export async function makeLedger(settings = {}, environment = {}) {
   const directory = await mkdtemp(join(tmpdir(), 'rollcall-ledger-e2e-'));
-  const [port] = await freePorts(1);
+  const [port, pagesPort] = await freePorts(2);
   const path = join(directory, 'ledger.db');
   let child;
   let log = '';
@@ -27,6 +27,8 @@ export async function makeLedger(settings = {}) {
     path,
     port,
     url: `remote://127.0.0.1:${port}`,
+    /** Where it says how it is. */
+    pages: { url: `http://127.0.0.1:${pagesPort}/`, port: pagesPort },
     log: () => log,
     get pid() {
       return child.pid;
@@ -35,10 +37,15 @@ export async function makeLedger(settings = {}) {
     async start() {
       const { ROLLCALL_BIN: _ours, ...env } = process.env;
       const place = ['--peer-listen', `127.0.0.1:${port}`, '--ledger', `sqlite:${path}`];
-      const all = { 'peer.secret': PEER_SECRET, data_dir: directory, ...settings };
+      const all = {
+        'peer.secret': PEER_SECRET,
+        'ledger.http_listen': `127.0.0.1:${pagesPort}`,
+        data_dir: directory,
+        ...settings,
+      };
       const set = Object.entries(all).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
       child = spawn(ROLLCALL_BIN, ['ledger', ...place, ...set], {
-        env,
+        env: { ...env, ...environment },
         stdio: ['ignore', 'pipe', 'pipe'],
       });
       child.stderr.setEncoding('utf8').on('data', (text) => {

@@ -1,0 +1,15 @@
+/*
+ * What a ledger and its service have counted, as Prometheus reads it. No state; what other threads count meanwhile
+ * is not one instant.
+ */
+#ifndef ROLLCALL_LEDGER_LEDGER_EXPOSITION_H
+#define ROLLCALL_LEDGER_LEDGER_EXPOSITION_H
+
+#include "base/buffer.h"
+#include "ledger/ledger_service.h"
+
+void ledger_exposition_write_service(struct buffer *out,
+                                     const struct ledger_service_counts *counts);
+void ledger_exposition_write_ledger(struct buffer *out, const struct ledger_metrics *metrics);
+
+#endif
