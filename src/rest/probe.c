@@ -124,7 +124,9 @@ static void gone(struct connection *connection)
 {
     struct probe *probe = probe_of(connection);
     probe->gone = true;
-    loop_defer(connection->context->loop, &probe->task); /* it may be queued */
+    if (!probe->task
+             .queued) /* else that frees it; the last of a drain has no later turn to do so */
+        free(probe);
 }
 
 static const struct connection_owner OWNER = {

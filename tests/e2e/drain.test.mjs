@@ -12,6 +12,7 @@ import {
   setVisibility,
   within,
 } from './support/client.mjs';
+import { EngineSession, EngineSocket } from './support/engine.mjs';
 import { destroyAll, rawConnect, request } from './support/raw.mjs';
 import { startServer } from './support/server.mjs';
 
@@ -169,6 +170,16 @@ test('a peer that does not answer the close frame does not keep it', async () =>
   const startedMs = Date.now();
   assert.equal(await server.stop(), 0);
   assert.ok(Date.now() - startedMs < 3000 + SLACK_MS);
+});
+
+test('an upgrade that nobody finishes does not keep it, and leaves nothing behind', async () => {
+  const server = await serve(1);
+  const { sid } = await EngineSession.start(server);
+  const socket = new EngineSocket(server, { sid });
+  await socket.opened;
+  socket.socket.pause();
+  assert.equal(await server.stop(), 0);
+  socket.terminate();
 });
 
 test('a request that is half sent does not keep it', async () => {
