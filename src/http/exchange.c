@@ -81,7 +81,9 @@ void exchange_reply(struct exchange **exchange, unsigned status, const char *con
         return;
     }
     struct buffer *out = &session->out;
-    buffer_printf(out, "HTTP/1.1 %u %s\r\n", status, reason_of(status));
+    struct http_door *door = session->door;
+    buffer_printf(out, "HTTP/1.1 %u %s\r\nDate: %s\r\n", status, reason_of(status),
+                  http_date_text(&door->date, door->loop->clock.wall_ms));
     if (status != 204)
         buffer_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n", content_type, body.len);
     write_cors(out, *exchange);
@@ -92,7 +94,7 @@ void exchange_reply(struct exchange **exchange, unsigned status, const char *con
     if ((*exchange)->head.method != HTTP1_HEAD && status != 204)
         buffer_append_slice(out, body);
     bool failed = out->failed;
-    metrics_count(session->door->metrics, METRIC_HTTP_REQUESTS);
+    metrics_count(door->metrics, METRIC_HTTP_REQUESTS);
     free_exchange(exchange);
     session->exchange = NULL;
     if (failed)

@@ -15,6 +15,7 @@
 
 #include "base/list.h"
 #include "config/config.h"
+#include "http/http_date.h"
 #include "metrics/metrics.h"
 #include "socket/stream.h"
 #include "socket/tls.h"
@@ -49,7 +50,8 @@ struct http_door {
     struct list sessions;
     size_t session_count;
     struct list waiting; /* those that have no whole request, who has waited longest first */
-    bool draining;       /* each answer is the last of its connection */
+    struct http_date date;
+    bool draining; /* each answer is the last of its connection */
 };
 
 /* The owner has filled in its part. */

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 static const char *const METHOD_NAMES[] = {
-    [HTTP1_GET] = "GET",     [HTTP1_POST] = "POST",     [HTTP1_PUT] = "PUT",
-    [HTTP1_PATCH] = "PATCH", [HTTP1_DELETE] = "DELETE",
+    [HTTP1_GET] = "GET, HEAD", [HTTP1_POST] = "POST",     [HTTP1_PUT] = "PUT",
+    [HTTP1_PATCH] = "PATCH",   [HTTP1_DELETE] = "DELETE",
 };
 
 static bool take_parameter(struct exchange *exchange, size_t index, struct slice segment)

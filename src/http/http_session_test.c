@@ -223,7 +223,7 @@ static void a_path_under_another_method_says_which(void **unused)
     (void)unused;
     client_print(&alice, "DELETE /v1/me HTTP/1.1\r\nHost: test\r\n\r\n");
     assert_int_equal(client_answer(&alice), 405);
-    assert_true(client_has(&alice, "Allow: GET, PATCH\r\n"));
+    assert_true(client_has(&alice, "Allow: GET, HEAD, PATCH\r\n"));
 }
 
 static void scopes_are_asked_for(void **unused)

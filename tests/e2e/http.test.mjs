@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { Agent, request as httpRequest } from 'node:http';
 import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, devToken, rest } from './support/client.mjs';
-import { destroyAll, rawConnect, request } from './support/raw.mjs';
+import { destroyAll, rawConnect, rawWebSocket, request } from './support/raw.mjs';
 import { startServer } from './support/server.mjs';
 
 const HEADER_TIMEOUT_MS = 1000;
@@ -271,6 +271,26 @@ test('HEAD has the headers of GET and no body', async () => {
   }
 });
 
+test('every answer says when it was made, the switch to another protocol apart', async () => {
+  const socket = rawConnect(server);
+  for (const [method, path] of [
+    ['GET', '/healthz'], ['HEAD', '/healthz'], ['OPTIONS', '/v1/me'], ['GET', '/v1/me'],
+    ['GET', '/no/such/path'], ['PUT', '/v1/me'], ['GET', '/v1/ws'],
+  ]) {
+    const sentMs = Date.now();
+    socket.send(request(method, path));
+    const { headers } = await socket.response({ head: method === 'HEAD' });
+    assert.match(headers.date, /^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/, `${method} ${path}`);
+    const madeMs = Date.parse(headers.date);
+    assert.ok(madeMs > sentMs - 2000 && madeMs <= Date.now(), `${method} ${path}: ${headers.date}`);
+  }
+  const garbage = rawConnect(server);
+  garbage.send('NONSENSE\r\n\r\n');
+  assert.ok((await garbage.response()).headers.date);
+  const { handshake } = await rawWebSocket(server, '/socket.io/?EIO=4&transport=websocket');
+  assert.equal(handshake.headers.date, undefined);
+});
+
 test('404 and 405 are errors as all others, and 405 says what is allowed', async () => {
   const missing = await rest(server, 'GET', '/v1/nothing');
   assert.equal(missing.status, 404);
@@ -278,7 +298,7 @@ test('404 and 405 are errors as all others, and 405 says what is allowed', async
   assert.equal(typeof missing.body.error.message, 'string');
   const wrong = await rest(server, 'DELETE', '/v1/me', { user: 'ann' });
   assert.equal(wrong.status, 405);
-  assert.deepEqual(wrong.headers.get('allow').split(', ').sort(), ['GET', 'PATCH']);
+  assert.deepEqual(wrong.headers.get('allow').split(', ').sort(), ['GET', 'HEAD', 'PATCH']);
   assert.equal(typeof wrong.body.error.code, 'string');
   assert.equal((await rest(server, 'POST', '/v1/nothing')).status, 404);
 });
