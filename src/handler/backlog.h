@@ -3,8 +3,9 @@
  * was sent last before a cut may never have arrived.
  *
  * It shares the blobs, holds at most BACKLOG_EVENTS_MAX of them, and lets those go that are older than
- * BACKLOG_AGE_MAX_MS: a client that still answers pings by then has got them, and one that has not is
- * known by naming an offset below the floor. A session that was sent nothing lately has none. It also tells whether an event that comes again was among them. One thread.
+ * BACKLOG_AGE_MAX_MS: a client that still answers pings by then has got them, and one that has not is known
+ * by naming an offset below the floor. A session that was sent nothing lately has none. It also tells
+ * whether an event that comes again was among them. One thread.
  */
 #ifndef ROLLCALL_HANDLER_BACKLOG_H
 #define ROLLCALL_HANDLER_BACKLOG_H

@@ -15,8 +15,9 @@
  * Sessions are found by their id, which is unguessable, names its worker (handover.h) and is bound to its
  * owner: a request that also carries a token must carry one of the session's own user.
  *
- * Bounds: sessions that have not joined yet, as in socketio_join.h; bytes of a payload
- * either way, `socketio.max_payload_bytes`, and of a stranger's no more than a native message has; packets of one, ENGINEIO_PACKETS_MAX; all sessions together count as connections. One thread.
+ * Bounds: sessions that have not joined yet, as in socketio_join.h; bytes of a payload either way,
+ * `socketio.max_payload_bytes`, and of a stranger's no more than a native message has; packets of one,
+ * ENGINEIO_PACKETS_MAX; all sessions together count as connections. One thread.
  */
 #ifndef ROLLCALL_REST_POLLING_H
 #define ROLLCALL_REST_POLLING_H
