@@ -1,5 +1,7 @@
 #include "socket/send_batch.h"
 
+#include "base/log.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <liburing.h>
@@ -93,8 +95,11 @@ void send_batch_run(struct send_batch *batch, struct send *sends, size_t count)
     size_t done = 0;
     if (batch->native && count >= NATIVE_MIN) {
         done = run_native(batch, sends, count);
-        if (done < count) /* the kernel is out of memory: what it did not take must not go later */
+        if (done <
+            count) { /* the kernel is out of memory: what it did not take must not go later */
+            log_warn("io_uring_given_up", "sends=one_by_one");
             give_up_native(batch);
+        }
     }
     for (size_t i = done; i < count; i++)
         send_one(&sends[i]);

@@ -119,7 +119,7 @@ static void wrote(struct stream *stream, size_t wanted, ssize_t went)
     }
 }
 
-/* One call a turn: a stream with more than one call's worth goes on in the next. */
+/* One call a turn, beside a batch's: a stream with more than one call's worth goes on in the next. */
 static void write_some(struct stream *stream)
 {
     struct iovec pieces[STREAM_IOVECS_MAX];
@@ -281,6 +281,7 @@ bool stream_move(struct stream *to, struct stream *from, const struct stream_own
     *to = *from;
     to->owner = owner;
     to->on_pending = false;
+    to->in_batch = false;
     to->want_write = false;
     to->paused = false;
     if (!loop_rebind(to->set->loop, &to->source))
