@@ -95,8 +95,8 @@ void send_batch_run(struct send_batch *batch, struct send *sends, size_t count)
     size_t done = 0;
     if (batch->native && count >= NATIVE_MIN) {
         done = run_native(batch, sends, count);
-        if (done <
-            count) { /* the kernel is out of memory: what it did not take must not go later */
+        if (done < count) {
+            /* it is out of memory; what it did not take must not go later */
             log_warn("io_uring_given_up", "sends=one_by_one");
             give_up_native(batch);
         }
