@@ -161,7 +161,7 @@ void connection_open_on(struct connection *connection, struct connection_context
 void connection_receive(struct connection *connection, char *data, size_t len, bool binary);
 
 /* Takes what is queued off, up to `bytes_max` (one message at the least), and appends it to `out` as an
- * Engine.IO payload. True: more waits. */
+ * Engine.IO payload; base64, as which binary messages travel there, is not reckoned with. True: more waits. */
 bool connection_take_payload(struct connection *connection, struct buffer *out, size_t bytes_max);
 
 /* The last word of a transport: the connection is GONE and its owner frees it. */
@@ -182,6 +182,9 @@ void connection_send(struct connection *connection, const struct message *messag
 /* Queues text that is no message (a packet of Engine.IO) as one frame, in the queue's reserve. False: not
  * queued. `key`: see outbound.h. */
 bool connection_send_text(struct connection *connection, struct slice text, uint64_t key);
+
+/* The same for bytes that are no text, without a key. */
+bool connection_send_binary(struct connection *connection, struct slice bytes);
 
 /* Something could not be sent for want of memory: takes nothing more and ends in the next turn, so that
  * it may be called while connections are walked over. */

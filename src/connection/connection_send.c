@@ -47,6 +47,11 @@ bool connection_send_text(struct connection *connection, struct slice text, uint
     return connection_push_control(connection, WEBSOCKET_OPCODE_TEXT, text, key);
 }
 
+bool connection_send_binary(struct connection *connection, struct slice bytes)
+{
+    return connection_push_control(connection, WEBSOCKET_OPCODE_BINARY, bytes, 0);
+}
+
 /* A close frame becomes Engine.IO's close packet; other control frames mean nothing there. */
 static void append_frames(struct buffer *out, const struct blob *blob)
 {
@@ -56,6 +61,8 @@ static void append_frames(struct buffer *out, const struct blob *blob)
     while (websocket_written_next(&frames, &opcode, &payload)) {
         if (opcode == WEBSOCKET_OPCODE_TEXT)
             engineio_payload_append(out, payload);
+        else if (opcode == WEBSOCKET_OPCODE_BINARY)
+            engineio_payload_append_binary(out, payload);
         else if (opcode == WEBSOCKET_OPCODE_CLOSE)
             engineio_payload_append(out, SLICE("1"));
     }

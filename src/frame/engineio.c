@@ -4,7 +4,7 @@
 
 #include <openssl/evp.h>
 
-#define BASE64_MARK 'b'
+#define BASE64_MARK "b"
 
 enum { BASE64_GROUP = 4, BASE64_GROUP_BYTES = 3 };
 
@@ -41,7 +41,7 @@ bool engineio_parse(char *data, size_t len, bool binary, struct engineio_packet 
         *out = (struct engineio_packet){ENGINEIO_MESSAGE, true, data, len};
         return true;
     }
-    if (len && data[0] == BASE64_MARK) {
+    if (len && data[0] == BASE64_MARK[0]) {
         *out = (struct engineio_packet){ENGINEIO_MESSAGE, true, data + 1, 0};
         return decode_base64(data + 1, len - 1, &out->len);
     }
@@ -79,6 +79,16 @@ void engineio_payload_append(struct buffer *payload, struct slice packet)
     if (payload->len)
         buffer_append_byte(payload, ENGINEIO_SEPARATOR);
     buffer_append_slice(payload, packet);
+}
+
+void engineio_payload_append_binary(struct buffer *payload, struct slice data)
+{
+    size_t groups = (data.len + BASE64_GROUP_BYTES - 1) / BASE64_GROUP_BYTES;
+    engineio_payload_append(payload, SLICE(BASE64_MARK));
+    if (!buffer_reserve(payload, groups * BASE64_GROUP + 1)) /* and a terminator */
+        return;
+    payload->len += (size_t)EVP_EncodeBlock((unsigned char *)payload->data + payload->len,
+                                            (const unsigned char *)data.data, (int)data.len);
 }
 
 void engineio_open_write(struct buffer *out, const struct engineio_open *open)

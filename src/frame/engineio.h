@@ -70,6 +70,9 @@ enum engineio_next engineio_payload_next(struct engineio_payload *payload,
 /* Appends a packet as it would stand in a text frame to a payload. */
 void engineio_payload_append(struct buffer *payload, struct slice packet);
 
+/* The same for a binary message, which becomes base64. */
+void engineio_payload_append_binary(struct buffer *payload, struct slice data);
+
 /* The handshake, as the server opens a session. */
 struct engineio_open {
     struct slice sid;

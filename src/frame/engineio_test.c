@@ -98,6 +98,21 @@ static void a_frame_is_a_packet(void **unused)
     assert_false(engineio_parse(base64, 4, false, &packet));
 }
 
+static void a_binary_message_becomes_base64(void **unused)
+{
+    (void)unused;
+    struct buffer payload = BUFFER_INIT;
+    engineio_payload_append(&payload, SLICE("2"));
+    engineio_payload_append_binary(&payload, SLICE("AB"));
+    engineio_payload_append_binary(&payload, SLICE("\xff\x1e\x00"));
+    engineio_payload_append_binary(&payload, SLICE(""));
+    assert_true(slice_is(buffer_slice(&payload), "2\x1e"
+                                                 "bQUI=\x1e"
+                                                 "b/x4A\x1e"
+                                                 "b"));
+    buffer_free(&payload);
+}
+
 static void the_open_packet_says_what_holds(void **unused)
 {
     (void)unused;
@@ -126,6 +141,7 @@ int main(void)
         cmocka_unit_test(what_is_no_packet_ends_the_payload),
         cmocka_unit_test(packets_of_a_payload_are_bounded),
         cmocka_unit_test(a_frame_is_a_packet),
+        cmocka_unit_test(a_binary_message_becomes_base64),
         cmocka_unit_test(the_open_packet_says_what_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,7 @@ void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uin
     struct session *session = CONTAINER_OF(endpoint, struct session, endpoint);
     const struct message *message = broadcast->message;
     uint64_t event_id = message->type == MESSAGE_RELAY ? message->relay.event_id : 0;
-    bool recovers = key == 0 && session->connection.dialect->id == DIALECT_SOCKETIO;
+    bool recovers = key == 0 && session->connection.dialect->id != DIALECT_NATIVE;
     if (recovers && socketio_recovery_has(session, event_id))
         return;
     struct blob *blob =
@@ -117,8 +117,9 @@ void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uin
     bool queued = blob && connection_queue(&session->connection, blob_share(blob), key);
     if (!blob)
         connection_fail(&session->connection);
-    if (recovers)
-        socketio_recovery_note(session, queued ? blob : NULL, event_id);
+    if (recovers) /* as text, whatever it is sent as */
+        socketio_recovery_note(session, queued ? broadcast->blobs[DIALECT_SOCKETIO] : NULL,
+                               event_id);
     if (!queued && message->type == MESSAGE_RELAY && message->relay.sequence)
         missed_note(&session->missed, message->relay.chat_id, message->relay.sequence);
 }

@@ -190,6 +190,14 @@ static void subscribe(struct session *session, const struct socketio_recovered *
                                             .users = {users, count}});
 }
 
+/* What is kept is text; it goes out in whatever dialect its client speaks now. */
+static bool queue(struct session *session, struct blob *event)
+{
+    struct connection *connection = &session->connection;
+    struct blob *blob = encoder_translate(session->context->encoder, connection->dialect, event);
+    return blob && connection_queue(connection, blob, 0);
+}
+
 void socketio_recovery_resume(struct socketio_session *socketio,
                               struct socketio_recovered *recovered)
 {
@@ -198,7 +206,7 @@ void socketio_recovery_resume(struct socketio_session *socketio,
     for (size_t i = 0; i < recovered->event_count; i++) {
         struct blob *event = recovered->events[i];
         encoder_restamp(session->context->encoder, event);
-        bool queued = connection_queue(&session->connection, blob_share(event), 0);
+        bool queued = queue(session, event);
         socketio_recovery_note(session, queued ? event : NULL, recovered->event_ids[i]);
     }
     if (socketio->has_missed) /* it was promised all */

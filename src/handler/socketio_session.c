@@ -4,7 +4,7 @@
 #include "handler/dispatch.h"
 #include "handler/socketio_join.h"
 #include "handler/socketio_recovery.h"
-#include "message/socketio.h"
+#include "message/socketio_packed.h"
 
 #include <stdlib.h>
 
@@ -27,10 +27,21 @@ bool socketio_fell_silent(const struct socketio_session *socketio)
            !connection_healthy(connection, now_ms);
 }
 
+static bool send_packet(struct connection *connection, struct slice text)
+{
+    struct buffer packed = BUFFER_INIT;
+    if (!connection->dialect->pack)
+        return connection_send_text(connection, text, 0);
+    connection->dialect->pack((char *)text.data, text.len, &packed);
+    bool sent = !packed.failed && connection_send_binary(connection, buffer_slice(&packed));
+    buffer_free(&packed);
+    return sent;
+}
+
 void socketio_send(struct socketio_session *socketio, struct buffer *packet)
 {
     struct connection *connection = socketio_connection(socketio);
-    if (packet->failed || !connection_send_text(connection, buffer_slice(packet), 0))
+    if (packet->failed || !send_packet(connection, buffer_slice(packet)))
         connection_fail(connection);
     buffer_free(packet);
 }
@@ -113,11 +124,37 @@ static void receive_attachment(struct socketio_session *socketio)
         socketio->attachments_left--;
 }
 
+static void receive_packed(struct socketio_session *socketio, const struct engineio_packet *engine)
+{
+    struct buffer text = BUFFER_INIT;
+    struct socketio_packet packet;
+    const char *problem = "text from a client whose packets are binary";
+    if (engine->binary &&
+        socketio_unpack((struct slice){engine->data, engine->len}, &text, &packet, &problem))
+        receive_packet(socketio, &packet);
+    else
+        break_off(socketio, problem);
+    buffer_free(&text);
+}
+
+/* Attachments follow the events of who is connected: a binary message that comes before is a packet, and its
+ * client packs them all. */
+static bool begins_to_pack(const struct socketio_session *socketio,
+                           const struct engineio_packet *engine)
+{
+    return engine->binary && !socketio_is_connected(socketio) && !socketio_is_joining(socketio);
+}
+
 static void receive_message(struct socketio_session *socketio, const struct engineio_packet *engine)
 {
+    struct connection *connection = socketio_connection(socketio);
     struct socketio_packet packet;
     const char *problem = "a packet whose attachments have not come yet";
-    if (engine->binary)
+    if (begins_to_pack(socketio, engine))
+        connection->dialect = &DIALECT_TABLE_SOCKETIO_PACKED;
+    if (connection->dialect->pack)
+        receive_packed(socketio, engine);
+    else if (engine->binary)
         receive_attachment(socketio);
     else if (socketio->attachments_left ||
              !socketio_parse(engine->data, engine->len, &packet, &problem))

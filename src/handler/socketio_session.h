@@ -15,6 +15,9 @@
  * if somebody is connected. An event that is merely wrong is answered with an error and the connection
  * stays. Binary events are refused like that: their attachments are counted and passed over.
  *
+ * A client whose first packet is binary packs them all (message/socketio_packed.h): from then on the connection
+ * speaks that dialect, and text closes it.
+ *
  * Memory: one allocation, with room for the longest device id; freed by the connection's `gone`.
  */
 #ifndef ROLLCALL_HANDLER_SOCKETIO_SESSION_H

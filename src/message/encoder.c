@@ -28,11 +28,32 @@ void encoder_free(struct encoder *encoder)
     buffer_free(&encoder->scratch);
 }
 
+static void drop_large_scratch(struct encoder *encoder)
+{
+    if (encoder->scratch.cap > ENCODER_SCRATCH_KEEP_BYTES)
+        buffer_free(&encoder->scratch);
+}
+
 static struct blob *frame_text(struct slice payload)
 {
     uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
     size_t len = websocket_header_write(header, WEBSOCKET_OPCODE_TEXT, payload.len);
     return blob_make((struct slice){(const char *)header, len}, payload);
+}
+
+static void append_frame(struct buffer *frames, enum websocket_opcode opcode, struct slice payload)
+{
+    uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
+    size_t len = websocket_header_write(header, opcode, payload.len);
+    buffer_append(frames, header, len);
+    buffer_append_slice(frames, payload);
+}
+
+static struct blob *take_frames(struct buffer *frames)
+{
+    struct blob *blob = frames->failed ? NULL : blob_make(SLICE_NONE, buffer_slice(frames));
+    buffer_free(frames);
+    return blob;
 }
 
 /* One blob of several frames: what one message is goes out together, or not at all. */
@@ -41,21 +62,48 @@ static struct blob *frame_parts(struct slice payload, char split)
     struct buffer frames = BUFFER_INIT;
     struct slice part;
     while (payload.data) {
-        uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
         payload = slice_split(payload, split, &part);
-        size_t len = websocket_header_write(header, WEBSOCKET_OPCODE_TEXT, part.len);
-        buffer_append(&frames, header, len);
-        buffer_append_slice(&frames, part);
+        append_frame(&frames, WEBSOCKET_OPCODE_TEXT, part);
     }
-    struct blob *blob = frames.failed ? NULL : blob_make(SLICE_NONE, buffer_slice(&frames));
-    buffer_free(&frames);
-    return blob;
+    return take_frames(&frames);
 }
 
 static struct blob *frame(const struct dialect *dialect, struct slice payload)
 {
     bool is_split = dialect->split && memchr(payload.data, dialect->split, payload.len);
     return is_split ? frame_parts(payload, dialect->split) : frame_text(payload);
+}
+
+/* Reading the text spends it, and a blob may be shared: so it is copied. */
+static void append_packed(struct encoder *encoder, const struct dialect *dialect,
+                          struct slice payload, struct buffer *frames)
+{
+    struct buffer *scratch = &encoder->scratch;
+    struct buffer packed = BUFFER_INIT;
+    buffer_clear(scratch);
+    buffer_append_slice(scratch, payload);
+    if (!scratch->failed)
+        dialect->pack(scratch->data, scratch->len, &packed);
+    if (scratch->failed || packed.failed)
+        frames->failed = true;
+    else
+        append_frame(frames, WEBSOCKET_OPCODE_BINARY, buffer_slice(&packed));
+    buffer_free(&packed);
+}
+
+struct blob *encoder_translate(struct encoder *encoder, const struct dialect *dialect,
+                               struct blob *text)
+{
+    struct buffer frames = BUFFER_INIT;
+    struct slice rest = {text->bytes, text->len};
+    enum websocket_opcode opcode;
+    struct slice payload;
+    if (!dialect->text)
+        return blob_share(text);
+    while (websocket_written_next(&rest, &opcode, &payload))
+        append_packed(encoder, dialect, payload, &frames);
+    drop_large_scratch(encoder);
+    return take_frames(&frames);
 }
 
 bool encoder_wrote(struct slice frames)
@@ -105,9 +153,20 @@ uint64_t encoder_offset_of(const struct blob *blob)
     return quoted ? strtoull(digits, NULL, 16) : 0;
 }
 
+static struct blob *encode_packed(struct encoder *encoder, const struct dialect *dialect,
+                                  const struct message *message)
+{
+    struct blob *text = encoder_encode(encoder, dialect->text, message);
+    struct blob *packed = text ? encoder_translate(encoder, dialect, text) : NULL;
+    blob_drop(&text);
+    return packed;
+}
+
 struct blob *encoder_encode(struct encoder *encoder, const struct dialect *dialect,
                             const struct message *message)
 {
+    if (dialect->text)
+        return encode_packed(encoder, dialect, message);
     struct buffer *scratch = &encoder->scratch;
     buffer_clear(scratch);
     dialect->encode(message, scratch);
@@ -115,8 +174,7 @@ struct blob *encoder_encode(struct encoder *encoder, const struct dialect *diale
         scratch->len)
         append_offset(encoder);
     struct blob *blob = scratch->failed ? NULL : frame(dialect, buffer_slice(scratch));
-    if (scratch->cap > ENCODER_SCRATCH_KEEP_BYTES)
-        buffer_free(scratch);
+    drop_large_scratch(encoder);
     return blob;
 }
 
@@ -139,9 +197,12 @@ struct blob *broadcast_blob(struct broadcast *broadcast, struct encoder *encoder
                             const struct dialect *dialect)
 {
     struct blob **blob = &broadcast->blobs[dialect->id];
-    if (!*blob)
-        *blob = encoder_encode(encoder, dialect, broadcast->message);
-    return *blob;
+    if (*blob)
+        return *blob;
+    if (!dialect->text)
+        return *blob = encoder_encode(encoder, dialect, broadcast->message);
+    struct blob *text = broadcast_blob(broadcast, encoder, dialect->text);
+    return *blob = text ? encoder_translate(encoder, dialect, text) : NULL;
 }
 
 void broadcast_end(struct broadcast *broadcast)

@@ -1,5 +1,6 @@
 /*
- * The encoder turns messages into framed blobs, each at most once per dialect.
+ * The encoder turns messages into framed blobs, each at most once per dialect. A packed dialect's blob is made
+ * from that of its text, so both carry the same offset, and what is kept for recovery is always the text.
  *
  * One per worker; it holds the buffer messages are written into and the last heartbeat_ack, which
  * within one millisecond is the same for everybody.
@@ -39,6 +40,11 @@ struct blob *encoder_encode(struct encoder *encoder, const struct dialect *diale
 /* As above for a heartbeat_ack without id. */
 struct blob *encoder_heartbeat_ack(struct encoder *encoder, const struct dialect *dialect,
                                    int64_t server_time_ms);
+
+/* A new reference to what a blob of text frames is in this dialect, the same or, packed, another; NULL when
+ * memory is short. */
+struct blob *encoder_translate(struct encoder *encoder, const struct dialect *dialect,
+                               struct blob *text);
 
 /* Whether bytes that come from elsewhere could be a blob's: whole frames of text, at least one. */
 bool encoder_wrote(struct slice frames);

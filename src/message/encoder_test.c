@@ -159,6 +159,60 @@ static void what_was_encoded_elsewhere_gets_an_offset_beyond_those_passed(void *
     encoder->offset_clock = NULL;
 }
 
+/* ---- packed ---- */
+
+static const struct message online_in_call = {
+    .type = MESSAGE_CONTACT_PRESENCE,
+    .id = SLICE_NONE,
+    .change = {.presence = {.user_id = SLICE("bob"), .in_call = true},
+               .news = PRESENCE_NEWS_ONLINE},
+};
+
+static void a_packed_blob_has_the_frames_of_its_text_and_their_offset(void **state)
+{
+    struct clock clock = {.wall_ms = 1000};
+    struct encoder *encoder = *state;
+    struct broadcast broadcast = {.message = &online_in_call};
+    encoder->offset_clock = &clock;
+    struct blob *packed = broadcast_blob(&broadcast, encoder, &DIALECT_TABLE_SOCKETIO_PACKED);
+    assert_non_null(packed);
+    assert_ptr_equal(broadcast_blob(&broadcast, encoder, &DIALECT_TABLE_SOCKETIO_PACKED), packed);
+    struct blob *text = broadcast_blob(&broadcast, encoder, &DIALECT_TABLE_SOCKETIO);
+    assert_true(encoder_offset_of(text) == 1000000);
+    assert_true(encoder->offset == 1000000);
+    char offset[] = "\xb0"
+                    "00000000000f4240";
+    assert_memory_equal(packed->bytes + packed->len - 17, offset, 17);
+    struct slice first = {packed->bytes + 2, (size_t)packed->bytes[1]};
+    char expected[] = "\x83\xa4type\x02\xa3nsp\xa1/\xa4"
+                      "data\x92\xad"
+                      "friend_online\x81\xa6userId\xa3"
+                      "bob";
+    assert_int_equal((uint8_t)packed->bytes[0], 0x82);
+    assert_true(slice_equal(first, (struct slice){expected, sizeof(expected) - 1}));
+    assert_int_equal((uint8_t)first.data[first.len], 0x82);
+    broadcast_end(&broadcast);
+    encoder->offset_clock = NULL;
+}
+
+static void a_blob_is_translated_for_who_packs_and_left_alone(void **state)
+{
+    struct message message = {
+        .type = MESSAGE_DELIVERY, .id = SLICE_NONE, .data = SLICE("\"\\u0061\"")};
+    struct blob *text = encoder_encode(*state, &DIALECT_TABLE_SOCKETIO, &message);
+    struct blob *same = encoder_translate(*state, &DIALECT_TABLE_SOCKETIO, text);
+    assert_ptr_equal(same, text);
+    struct blob *packed = encoder_translate(*state, &DIALECT_TABLE_SOCKETIO_PACKED, text);
+    assert_true(slice_is(blob_payload(text), "42[\"delivery\",{\"data\":\"\\u0061\"}]"));
+    assert_memory_equal(packed->bytes + packed->len - 2,
+                        "\xa1"
+                        "a",
+                        2);
+    blob_drop(&same);
+    blob_drop(&text);
+    blob_drop(&packed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +225,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(offsets_grow_whatever_the_clock_does, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             what_was_encoded_elsewhere_gets_an_offset_beyond_those_passed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_packed_blob_has_the_frames_of_its_text_and_their_offset,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_blob_is_translated_for_who_packs_and_left_alone, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -157,10 +157,10 @@ static bool read_data(struct json *json, struct socketio_packet *out)
     }
 }
 
-bool socketio_parse(char *text, size_t len, struct socketio_packet *out, const char **problem)
+bool socketio_parse_head(const char *text, size_t len, struct socketio_packet *out,
+                         struct slice *data, const char **problem)
 {
     struct slice rest = {text + 1, len ? len - 1 : 0};
-    struct json json;
     *out = (struct socketio_packet){0};
     *problem = "unknown packet type";
     if (len == 0 || text[0] < '0' || text[0] >= '0' + SOCKETIO_TYPE_COUNT)
@@ -174,13 +174,21 @@ bool socketio_parse(char *text, size_t len, struct socketio_packet *out, const c
         return false;
     *problem = "the acknowledgement id has at most 15 digits";
     out->ack_id = take_digits(&rest);
-    if (out->ack_id.len > SOCKETIO_ACK_ID_DIGITS_MAX)
+    *data = rest;
+    out->empty = rest.len == 0;
+    return out->ack_id.len <= SOCKETIO_ACK_ID_DIGITS_MAX;
+}
+
+bool socketio_parse(char *text, size_t len, struct socketio_packet *out, const char **problem)
+{
+    struct slice data;
+    struct json json;
+    if (!socketio_parse_head(text, len, out, &data, problem))
         return false;
     *problem = "the packet's data is not what its type has";
-    out->empty = rest.len == 0;
     if (out->empty)
         return true;
-    json_init(&json, (char *)rest.data, rest.len);
+    json_init(&json, (char *)data.data, data.len);
     bool read = read_data(&json, out);
     out->unreadable = json.beyond && out->type == SOCKETIO_EVENT;
     return read || out->unreadable;

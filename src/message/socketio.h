@@ -18,7 +18,8 @@
  * A packet borrows from the text it was read from, which is written to: strings are unescaped in place.
  * Nothing is allocated. Bounded: SOCKETIO_*_MAX below and JSON_DEPTH_MAX. Pure functions; any thread.
  *
- * How Rollcall's messages look as events is the Socket.IO dialect (dialect.h, socketio_dialect.c).
+ * How Rollcall's messages look as events is the Socket.IO dialect (dialect.h, socketio_dialect.c). Clients may
+ * also say packets in MessagePack (socketio_packed.h).
  */
 #ifndef ROLLCALL_MESSAGE_SOCKETIO_H
 #define ROLLCALL_MESSAGE_SOCKETIO_H
@@ -60,6 +61,10 @@ struct socketio_packet {
 
 /* Reads a packet from the text of a message. False: *problem says why, static text. */
 bool socketio_parse(char *text, size_t len, struct socketio_packet *out, const char **problem);
+
+/* The same up to where the JSON begins, which is not looked at: *data, empty where there is none. */
+bool socketio_parse_head(const char *text, size_t len, struct socketio_packet *out,
+                         struct slice *data, const char **problem);
 
 struct fields_scratch;
 struct message;

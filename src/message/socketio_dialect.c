@@ -140,7 +140,7 @@ bool socketio_decode(struct fields_scratch *scratch, const struct socketio_packe
     *problem = "binary events are not part of this protocol";
     if (packet->type != SOCKETIO_EVENT)
         return false;
-    *problem = "the event is nested too deeply, or holds half a character";
+    *problem = "the event is nested too deeply, or holds binary or half a character";
     return !packet->unreadable && decode_event(scratch, packet, out, problem);
 }
 
