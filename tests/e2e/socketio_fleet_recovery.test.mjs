@@ -10,7 +10,7 @@ import { BACKENDS, isReady, startFleet } from './support/fleet.mjs';
 import { befriend, people } from './support/people.mjs';
 import { startProxy } from './support/proxy.mjs';
 import { cutOff, hear, isOffline } from './support/recovery.mjs';
-import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from './support/socketio.mjs';
+import { closeAllSocketIo, connectSocketIo, PARSERS, TRANSPORTS } from './support/socketio.mjs';
 
 const RECOVERY_MS = 6000;
 /** The store's bound (recovery_store.h). */
@@ -65,10 +65,16 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       return cutOff(client, user, { server: two, awayMs, cut, meanwhile });
     };
 
-    for (const [transport, transports] of Object.entries(TRANSPORTS))
-      test(`${transport}: recovered on the other gateway, and back on the first`, async () => {
+    const KINDS = Object.entries(PARSERS).flatMap(([parserName, parser]) =>
+      Object.entries(TRANSPORTS).map(([transport, transports]) => [
+        `${transport}, ${parserName}`,
+        { transports, parser },
+      ]),
+    );
+    for (const [name, options] of KINDS)
+      test(`${name}: recovered on the other gateway, and back on the first`, async () => {
         const [ann] = people('ann');
-        const client = await join(ann, { transports });
+        const client = await join(ann, options);
         const { id } = client.socket;
         await send(ann, 'before');
         assert.equal(await hear(client), 'before');

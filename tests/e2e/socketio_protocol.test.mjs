@@ -1,7 +1,6 @@
 /** Socket.IO 5 over every transport: namespaces, events, acknowledgements, and packets that are none. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import msgpackParser from 'socket.io-msgpack-parser';
 import { sleep } from './support/client.mjs';
 import { EngineSocket } from './support/engine.mjs';
 import { describeBoth, PING_INTERVAL_MS, PING_TIMEOUT_MS } from './support/reference.mjs';
@@ -43,22 +42,6 @@ describeBoth('Socket.IO', (server) => {
       assert.ok('server_time' in (await client.ask('heartbeat', {})));
     });
 
-    test(`a client whose packets are all binary is closed, alone, ${transport}`, async () => {
-      const token = await server.token('plain');
-      const bystander = await connectSocketIo(server, 'plain', { token, transports });
-      const { id } = bystander.socket;
-      const client = openSocketIo(server, {
-        token,
-        transports,
-        parser: msgpackParser,
-        reconnection: false,
-      });
-      assert.match(await client.disconnected(), /transport (close|error)/);
-      assert.equal(client.socket.connected, false);
-      assert.ok('server_time' in (await bystander.ask('heartbeat', {})));
-      assert.equal(bystander.socket.id, id);
-    });
-
     test(`pings keep it, ${transport}`, async () => {
       const token = await server.token('ping');
       const client = await connectSocketIo(server, 'ping', { token, transports });
@@ -72,6 +55,7 @@ describeBoth('Socket.IO', (server) => {
   for (const [what, ...packets] of [
     ['an unknown packet type', '49'],
     ['an event before CONNECT', '42["heartbeat",{}]'],
+    ['a binary message before CONNECT', Buffer.from([1, 2, 3])],
     ['a second CONNECT', 'join', '40{}'],
     ['an event that is no array', 'join', '42{"a":1}'],
     ['an event without a name', 'join', '42[]'],

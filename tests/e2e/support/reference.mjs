@@ -47,8 +47,9 @@ const TARGETS = {
         'socketio.max_payload_bytes': MAX_PAYLOAD_BYTES,
       },
     }),
-  'the reference': () =>
+  'the reference': (options) =>
     startReference({
+      ...options,
       pingInterval: PING_INTERVAL_MS,
       pingTimeout: PING_TIMEOUT_MS,
       connectTimeout: CONNECT_TIMEOUT_MS,
@@ -56,12 +57,13 @@ const TARGETS = {
     }),
 };
 
-/** Declares `tests(server)` once for each of the two; the server is running when they do. */
-export function describeBoth(subject, tests) {
+/** Declares `tests(server)` once for each of the two; the server is running when they do. `options` are what the
+ * reference has to be told. */
+export function describeBoth(subject, tests, options = {}) {
   for (const [name, start] of Object.entries(TARGETS))
     describe(`${subject}, ${name}`, () => {
       const server = {};
-      before(async () => Object.assign(server, await start()));
+      before(async () => Object.assign(server, await start(options)));
       after(() => server.stop());
       afterEach(() => {
         closeAllSocketIo();

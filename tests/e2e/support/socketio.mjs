@@ -3,6 +3,7 @@
  * proper client would never send is made by hand in engine.mjs.
  */
 import { io } from 'socket.io-client';
+import msgpackParser from 'socket.io-msgpack-parser';
 import { SOON_MS, devToken, within } from './client.mjs';
 
 /** The three ways a stock client connects. */
@@ -11,6 +12,9 @@ export const TRANSPORTS = {
   'WebSocket only': ['websocket'],
   'polling, then upgraded': ['polling', 'websocket'],
 };
+
+/** The two parsers a stock client comes with. */
+export const PARSERS = { JSON: undefined, MessagePack: msgpackParser };
 
 const clients = new Set();
 
