@@ -15,10 +15,11 @@
 
 #include <cmocka.h>
 
-enum { UNHEALTHY_MS = 10000 };
+enum { UNHEALTHY_MS = 10000, PACKET_BYTES_MAX = WORLD_TOKEN_BYTES_MAX + 256 };
 
 static struct world world;
 static struct client alice;
+static char last_packet[1024]; /* as text */
 
 static int open_world(void **unused)
 {
@@ -70,22 +71,97 @@ static void expect_packed(struct client *client, const char *beginning)
     struct slice packed = {client->text, client->text_len};
     if (!socketio_unpack(packed, &text, &packet, &problem))
         fail_msg("%s", problem);
+    snprintf(last_packet, sizeof(last_packet), "%.*s", SLICE_FORMAT(buffer_slice(&text)));
     struct slice expected = slice_after(slice_of(beginning), 1);
     if (!slice_starts_with(buffer_slice(&text), expected))
         fail_msg("expected %s, got 4%.*s", beginning, SLICE_FORMAT(buffer_slice(&text)));
     buffer_free(&text);
 }
 
-static void join(struct client *client, const char *user)
+static void write_connect(const char *user, const char *rest, char *packet, size_t size)
 {
     char token[WORLD_TOKEN_BYTES_MAX];
-    char packet[WORLD_TOKEN_BYTES_MAX + 64];
     world_token(&world, user, "", 3600000, token);
-    snprintf(packet, sizeof(packet), "40{\"token\":\"%s\"}", token);
+    snprintf(packet, size, "40{\"token\":\"%s\"%s}", token, rest);
+}
+
+static void join(struct client *client, const char *user)
+{
+    char packet[PACKET_BYTES_MAX];
+    write_connect(user, "", packet, sizeof(packet));
     send_packed(client, packet);
     expect_packed(client, "40{\"sid\":\"");
-    expect_packed(client, "42[\"");
+    expect_packed(client, "42[\"connection_established\"");
 }
+
+/* ---- recovery ---- */
+
+/* What a client remembers of its session: what CONNECT was answered with, and the last offset it saw. */
+struct remembered {
+    char pid[64];
+    char offset[17];
+};
+
+static void note_offset(struct remembered *remembered)
+{
+    assert_int_equal(sscanf(strrchr(last_packet, ',') + 2, "%16[0-9a-f]", remembered->offset), 1);
+}
+
+static void note_pid(struct remembered *remembered)
+{
+    const char *pid = strstr(last_packet, "\"pid\":\"");
+    assert_non_null(pid);
+    assert_int_equal(sscanf(pid, "\"pid\":\"%63[^\"]", remembered->pid), 1);
+}
+
+static void write_return(const struct remembered *remembered, char *packet, size_t size)
+{
+    char rest[128];
+    snprintf(rest, sizeof(rest), ",\"pid\":\"%s\",\"offset\":\"%s\"", remembered->pid,
+             remembered->offset);
+    write_connect("alice", rest, packet, size);
+}
+
+static void cut(void)
+{
+    client_hang_up(&alice);
+    world_settle(&world);
+}
+
+static void what_was_sent_and_not_read_is_recovered_in_the_dialect_of_who_returns(void **unused)
+{
+    (void)unused;
+    struct remembered remembered;
+    char packet[PACKET_BYTES_MAX];
+    dial(&alice);
+    write_connect("alice", "", packet, sizeof(packet));
+    send_packed(&alice, packet);
+    expect_packed(&alice, "40{\"sid\":\"");
+    note_pid(&remembered);
+    expect_packed(&alice, "42[\"connection_established\"");
+    note_offset(&remembered);
+    world_push(&world, "alice", "{\"text\":\"\\u0061\"}", 0);
+    expect_packed(&alice, "42[\"delivery\",{\"data\":{\"text\":\"a\"}}");
+    cut();
+    dial(&alice);
+    write_return(&remembered, packet, sizeof(packet));
+    send_packed(&alice, packet);
+    expect_packed(&alice, "40{\"sid\":\"");
+    expect_packed(&alice, "42[\"connection_established\"");
+    note_offset(&remembered);
+    expect_packed(&alice, "42[\"delivery\",{\"data\":{\"text\":\"a\"}}");
+    cut();
+    dial(&alice);
+    write_return(&remembered, packet, sizeof(packet));
+    client_send(&alice, packet);
+    assert_int_equal(client_next(&alice), CLIENT_TEXT);
+    assert_int_equal(client_next(&alice), CLIENT_TEXT);
+    assert_int_equal(client_next(&alice), CLIENT_TEXT);
+    assert_true(client_has(&alice, "42[\"delivery\",{\"data\":{\"text\":\"\\u0061\"}}"));
+    assert_int_equal(world_metric(&world, METRIC_SOCKETIO_RECOVERED), 2);
+}
+
+/* ---- being broken ---- */
 
 static void expect_broken(struct client *client)
 {
@@ -176,6 +252,7 @@ int main(void)
         TEST(who_begins_with_a_packed_packet_is_answered_so),
         TEST(pings_are_text_all_the_same),
         TEST(binary_in_an_event_is_refused_and_the_client_stays),
+        TEST(what_was_sent_and_not_read_is_recovered_in_the_dialect_of_who_returns),
         TEST(who_packs_packs_always),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
