@@ -381,6 +381,14 @@ bool json_raw(struct json *json, struct slice *out)
     return true;
 }
 
+bool json_can_be_wrapped(struct slice value)
+{
+    struct json json;
+    json_init(&json, (char *)value.data, value.len); /* skipping changes nothing */
+    json.depth = JSON_WRAPPING_MAX;
+    return json_skip(&json);
+}
+
 bool json_done(struct json *json)
 {
     next_byte(json);

@@ -41,7 +41,7 @@
 #include <stdint.h>
 
 /* json_double() refuses numbers with more characters than JSON_DOUBLE_TEXT_MAX. */
-enum { JSON_DEPTH_MAX = 32, JSON_DOUBLE_TEXT_MAX = 128 };
+enum { JSON_DEPTH_MAX = 32, JSON_WRAPPING_MAX = 4, JSON_DOUBLE_TEXT_MAX = 128 };
 
 enum json_type {
     JSON_INVALID,
@@ -100,6 +100,10 @@ bool json_skip(struct json *json);
 
 /* The next value's bytes as they stand, checked but not unescaped. */
 bool json_raw(struct json *json, struct slice *out);
+
+/* Whether this valid value may be handed on inside of something else: of JSON_DEPTH_MAX it leaves
+ * JSON_WRAPPING_MAX levels to what is put around it on its way. */
+bool json_can_be_wrapped(struct slice value);
 
 /* True when one whole value was read without an error and nothing but white space is left. */
 bool json_done(struct json *json);

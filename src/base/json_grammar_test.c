@@ -233,6 +233,17 @@ static void half_a_character_is_told_from_what_is_no_escape(void **state)
     }
 }
 
+static void what_is_handed_on_leaves_room_for_what_is_put_around_it(void **state)
+{
+    (void)state;
+    char text[JSON_DEPTH_MAX * 8 + 2];
+    nesting(text, JSON_DEPTH_MAX - JSON_WRAPPING_MAX, "{\"a\":", "}");
+    assert_true(json_can_be_wrapped(slice_of(text)));
+    nesting(text, JSON_DEPTH_MAX - JSON_WRAPPING_MAX + 1, "[", "]");
+    assert_false(json_can_be_wrapped(slice_of(text)));
+    assert_true(json_can_be_wrapped(SLICE("1")));
+}
+
 static void nesting_is_bounded(void **state)
 {
     (void)state;
@@ -406,6 +417,7 @@ int main(void)
         cmocka_unit_test(all_else_is_refused),
         cmocka_unit_test(no_prefix_of_a_container_is_whole),
         cmocka_unit_test(half_a_character_is_told_from_what_is_no_escape),
+        cmocka_unit_test(what_is_handed_on_leaves_room_for_what_is_put_around_it),
         cmocka_unit_test(nesting_is_bounded),
         cmocka_unit_test(every_byte_at_every_place_is_judged_alike),
         cmocka_unit_test(random_values_are_accepted_and_their_prefixes_harmless),

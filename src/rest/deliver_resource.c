@@ -28,6 +28,8 @@ void rest_deliver(struct exchange *exchange)
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is no user id");
     else if (exchange->body.len == 0 || !json_raw(&json, &raw) || !json_done(&json))
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "the body must be one JSON value");
+    else if (!json_can_be_wrapped(raw))
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "the body is nested too deep");
     else
         state_leases(rest_of(exchange)->handlers->presence->store, exchange->parameters[0], counted,
                      exchange);
