@@ -1,6 +1,7 @@
 /** Chats and typing where every member may be on another worker; also run under ThreadSanitizer. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { makeChat } from './support/chats.mjs';
 import { closeAll, connect, rest, setVisibility } from './support/client.mjs';
 import { startServer } from './support/server.mjs';
@@ -72,15 +73,26 @@ test('presence reaches every worker where the chat is open, once', async () => {
   for (const heidi of heidis) assert.deepEqual(await heidi.settle(), []);
 });
 
+/** What came of it, once it took less than the second that the limit speaks of. */
+async function withinASecond(act) {
+  for (let attempt = 0; attempt < 20; attempt += 1) {
+    const before = performance.now();
+    const result = await act();
+    if (performance.now() - before < 1000) return result;
+    await sleep(1000);
+  }
+  throw new Error('this machine is too slow for it');
+}
+
 test('the devices of a user share one limit across workers', async () => {
   await chatOf('limit', 'carol', 'dave');
   const carols = await everywhere('carol');
   const dave = await connect(server, 'dave');
   await open(dave, 'limit');
-  for (const carol of carols) carol.send({ type: 'typing_start', chat_id: 'limit' });
-  for (const carol of carols) await carol.settle();
-  const limited = carols.flatMap(({ messages }) => messages.filter(({ code }) => code));
-  assert.equal(limited.length, WORKERS - 1);
+  const answers = await withinASecond(() =>
+    Promise.all(carols.map((carol) => carol.ask({ type: 'typing_start', chat_id: 'limit' }))),
+  );
+  assert.equal(answers.filter(({ code }) => code === 'RATE_LIMITED').length, WORKERS - 1);
   await dave.next(typing('carol', true));
   await dave.next(typing('carol', false));
   assert.deepEqual(await typingLeft(dave), []);
