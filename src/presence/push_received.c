@@ -133,7 +133,7 @@ static bool has_one_open(const struct endpoint *endpoint, const struct circle_li
 static bool gives_sight(const struct endpoint *endpoint, const struct push *push)
 {
     const struct subscription *held = held_by(endpoint, push->change.presence.user_id);
-    return push->exposes && held && push->view > (int)held->view;
+    return push->exposes && held && (int)push->view > (int)held->view;
 }
 
 /* Takes away what the view showed more; true when the endpoint must be told: it lost what it saw, or sees what it
