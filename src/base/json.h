@@ -41,7 +41,7 @@
 #include <stdint.h>
 
 /* json_double() refuses numbers with more characters than JSON_DOUBLE_TEXT_MAX. */
-enum { JSON_DEPTH_MAX = 32, JSON_WRAPPING_MAX = 4, JSON_DOUBLE_TEXT_MAX = 128 };
+enum { JSON_DEPTH_MAX = 32, JSON_WRAPPING_MAX = 2, JSON_DOUBLE_TEXT_MAX = 128 };
 
 enum json_type {
     JSON_INVALID,

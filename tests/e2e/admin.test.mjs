@@ -173,14 +173,14 @@ test('any JSON is delivered to all of a user’s devices, and to nobody else', a
   const bystander = await connect(server, 'other');
   const values = [{ a: [1, 2.5, null, '😀"\\'], deep: { er: true } }, [], 'text', 7, null, false];
   const nested = (levels) => Array.from({ length: levels }).reduce((inner) => [inner], 0);
-  values.push(nested(28));
+  values.push(nested(30));
   for (const value of values) {
     assert.equal(await deliver(server, deliverer, 'inge', value), 2);
     for (const device of devices)
       assert.deepEqual(await device.next('delivery'), { type: 'delivery', data: value });
   }
   assert.equal(await deliver(server, deliverer, 'nobody', {}), 0);
-  const deeper = { token: deliverer, body: nested(29) };
+  const deeper = { token: deliverer, body: nested(31) };
   assert.equal((await rest(server, 'POST', '/v1/users/inge/deliver', deeper)).status, 400);
   await bystander.settle();
   assert.deepEqual(bystander.messages, []);
