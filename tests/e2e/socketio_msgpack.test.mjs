@@ -1,16 +1,16 @@
 /**
- * Socket.IO clients whose parser is socket.io-msgpack-parser. What the protocol is, is tested against the npm
+ * Socket.IO clients whose parser is socket.io-msgpack-parser. What packets do is tested against the npm
  * server with the same parser; then: they meet clients of every other kind, and are recovered like them.
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { closeAll, connect, deliver, sleep } from './support/client.mjs';
+import { closeAll, connect, deliver } from './support/client.mjs';
 import { newChat, sendMessage } from './support/chats.mjs';
 import { EngineSession, EngineSocket } from './support/engine.mjs';
 import { befriend, people } from './support/people.mjs';
 import { startProxy } from './support/proxy.mjs';
 import { cutOff, hear } from './support/recovery.mjs';
-import { describeBoth, PING_INTERVAL_MS, PING_TIMEOUT_MS } from './support/reference.mjs';
+import { describeBoth } from './support/reference.mjs';
 import { startServer } from './support/server.mjs';
 import {
   closeAllSocketIo,
@@ -41,57 +41,8 @@ async function joinByHand(server, user) {
 }
 
 describeBoth(
-  'Socket.IO in MessagePack',
+  'Socket.IO packets in MessagePack',
   (server) => {
-    for (const [transport, transports] of Object.entries(TRANSPORTS)) {
-      test(`acknowledgements, ${transport}`, async () => {
-        const token = await server.token('ack');
-        const client = await connectSocketIo(server, 'ack', { token, transports, parser });
-        const answers = await Promise.all(
-          Array.from({ length: 20 }, () => client.ask('heartbeat', {})),
-        );
-        assert.ok(answers.every(({ server_time: time }) => typeof time === 'string'));
-        if (transports.length === 2) await client.upgraded();
-        assert.equal(client.transport, transports.at(-1));
-        assert.ok('server_time' in (await client.ask('heartbeat', {})));
-      });
-
-      test(`no token, no connection, ${transport}`, async () => {
-        const client = openSocketIo(server, { transports, parser });
-        assert.match((await connectError(client)).message, /token is needed/);
-      });
-
-      test(`no auth at all, no connection, ${transport}`, async () => {
-        const client = openSocketIo(server, { transports, parser, auth: undefined });
-        assert.match((await connectError(client)).message, /token is needed/);
-      });
-
-      test(`another namespace is refused, ${transport}`, async () => {
-        const token = await server.token('space');
-        const client = openSocketIo(server, { token, transports, parser, namespace: '/admin' });
-        assert.equal((await connectError(client)).message, 'Invalid namespace');
-      });
-
-      test(`a client that disconnects is let go and may come back, ${transport}`, async () => {
-        const token = await server.token('leave');
-        const client = await connectSocketIo(server, 'leave', { token, transports, parser });
-        client.socket.disconnect();
-        assert.equal(client.socket.connected, false);
-        client.socket.connect();
-        await client.connected();
-        assert.ok('server_time' in (await client.ask('heartbeat', {})));
-      });
-
-      test(`pings keep it, ${transport}`, async () => {
-        const token = await server.token('ping');
-        const client = await connectSocketIo(server, 'ping', { token, transports, parser });
-        const { id } = client.socket;
-        await sleep(3 * (PING_INTERVAL_MS + PING_TIMEOUT_MS));
-        assert.equal(client.socket.id, id);
-        assert.ok('server_time' in (await client.ask('heartbeat', {})));
-      });
-    }
-
     const whole = packet(EVENT, ['heartbeat', {}], { id: 1 });
     for (const [what, bytes] of [
       ['an empty packet', Buffer.alloc(0)],

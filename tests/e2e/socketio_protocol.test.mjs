@@ -4,54 +4,72 @@ import { test } from 'node:test';
 import { sleep } from './support/client.mjs';
 import { EngineSocket } from './support/engine.mjs';
 import { describeBoth, PING_INTERVAL_MS, PING_TIMEOUT_MS } from './support/reference.mjs';
-import { connectError, connectSocketIo, openSocketIo, TRANSPORTS } from './support/socketio.mjs';
+import {
+  connectError,
+  connectSocketIo,
+  openSocketIo,
+  PARSERS,
+  TRANSPORTS,
+} from './support/socketio.mjs';
 
-describeBoth('Socket.IO', (server) => {
-  for (const [transport, transports] of Object.entries(TRANSPORTS)) {
-    test(`acknowledgements, ${transport}`, async () => {
-      const token = await server.token('ack');
-      const client = await connectSocketIo(server, 'ack', { token, transports });
-      const answers = await Promise.all(
-        Array.from({ length: 20 }, () => client.ask('heartbeat', {})),
-      );
-      assert.ok(answers.every(({ server_time: time }) => typeof time === 'string'));
-      if (transports.length === 2) await client.upgraded();
-      assert.equal(client.transport, transports.at(-1));
-      assert.ok('server_time' in (await client.ask('heartbeat', {})));
-    });
+for (const [name, parser] of Object.entries(PARSERS))
+  describeBoth(
+    `Socket.IO clients, ${name}`,
+    (server) => {
+      for (const [transport, transports] of Object.entries(TRANSPORTS)) {
+        test(`acknowledgements, ${transport}`, async () => {
+          const token = await server.token('ack');
+          const client = await connectSocketIo(server, 'ack', { token, transports, parser });
+          const answers = await Promise.all(
+            Array.from({ length: 20 }, () => client.ask('heartbeat', {})),
+          );
+          assert.ok(answers.every(({ server_time: time }) => typeof time === 'string'));
+          if (transports.length === 2) await client.upgraded();
+          assert.equal(client.transport, transports.at(-1));
+          assert.ok('server_time' in (await client.ask('heartbeat', {})));
+        });
 
-    test(`no token, no connection, ${transport}`, async () => {
-      const client = openSocketIo(server, { transports });
-      const { message } = await connectError(client);
-      assert.match(message, /token is needed/);
-    });
+        test(`no token, no connection, ${transport}`, async () => {
+          const client = openSocketIo(server, { transports, parser });
+          const { message } = await connectError(client);
+          assert.match(message, /token is needed/);
+        });
 
-    test(`another namespace is refused, ${transport}`, async () => {
-      const token = await server.token('space');
-      const client = openSocketIo(server, { token, transports, namespace: '/admin' });
-      assert.equal((await connectError(client)).message, 'Invalid namespace');
-    });
+        test(`no auth at all, no connection, ${transport}`, async () => {
+          const client = openSocketIo(server, { transports, parser, auth: undefined });
+          assert.match((await connectError(client)).message, /token is needed/);
+        });
 
-    test(`a client that disconnects is let go, ${transport}`, async () => {
-      const token = await server.token('leave');
-      const client = await connectSocketIo(server, 'leave', { token, transports });
-      client.socket.disconnect();
-      assert.equal(client.socket.connected, false);
-      client.socket.connect();
-      await client.connected();
-      assert.ok('server_time' in (await client.ask('heartbeat', {})));
-    });
+        test(`another namespace is refused, ${transport}`, async () => {
+          const token = await server.token('space');
+          const client = openSocketIo(server, { token, transports, parser, namespace: '/admin' });
+          assert.equal((await connectError(client)).message, 'Invalid namespace');
+        });
 
-    test(`pings keep it, ${transport}`, async () => {
-      const token = await server.token('ping');
-      const client = await connectSocketIo(server, 'ping', { token, transports });
-      const { id } = client.socket;
-      await sleep(3 * (PING_INTERVAL_MS + PING_TIMEOUT_MS));
-      assert.equal(client.socket.id, id);
-      assert.ok('server_time' in (await client.ask('heartbeat', {})));
-    });
-  }
+        test(`a client that disconnects is let go and may come back, ${transport}`, async () => {
+          const token = await server.token('leave');
+          const client = await connectSocketIo(server, 'leave', { token, transports, parser });
+          client.socket.disconnect();
+          assert.equal(client.socket.connected, false);
+          client.socket.connect();
+          await client.connected();
+          assert.ok('server_time' in (await client.ask('heartbeat', {})));
+        });
 
+        test(`pings keep it, ${transport}`, async () => {
+          const token = await server.token('ping');
+          const client = await connectSocketIo(server, 'ping', { token, transports, parser });
+          const { id } = client.socket;
+          await sleep(3 * (PING_INTERVAL_MS + PING_TIMEOUT_MS));
+          assert.equal(client.socket.id, id);
+          assert.ok('server_time' in (await client.ask('heartbeat', {})));
+        });
+      }
+    },
+    { parser },
+  );
+
+describeBoth('Socket.IO packets', (server) => {
   for (const [what, ...packets] of [
     ['an unknown packet type', '49'],
     ['an event before CONNECT', '42["heartbeat",{}]'],
