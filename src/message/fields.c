@@ -90,7 +90,7 @@ static bool read_raw(struct fields_scratch *scratch, struct slice raw, void *out
 {
     (void)scratch;
     *(struct slice *)out = raw;
-    return json_can_be_wrapped(raw);
+    return true;
 }
 
 static bool read_count(struct fields_scratch *scratch, struct slice raw, void *out)
@@ -174,8 +174,7 @@ static const struct field FIELDS[MESSAGE_CONNECTION_ESTABLISHED][FIELDS_PER_MESS
     [MESSAGE_CALL_REJECT] = {CALL(true)},
     [MESSAGE_CALL_END] = {CALL(true)},
     [MESSAGE_CALL_SIGNAL] = {CALL(true),
-                             {"data", AT(call.data), read_raw, true,
-                              "data is missing or nested too deep"}},
+                             {"data", AT(call.data), read_raw, true, "data is missing"}},
     [MESSAGE_REFRESH_TOKEN] = {{"token", AT(token), read_text, true, "token must be a string"}},
 };
 
