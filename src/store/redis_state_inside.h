@@ -57,7 +57,8 @@ struct redis_state {
     struct slice first_arguments[3]; /* of every script about users */
     int64_t redis_ahead_ms;          /* of our wall clock, when it answered last */
     size_t under_way;
-    bool closing; /* freed by its owner; goes with the last answer */
+    bool closing;    /* freed by its owner; goes with the last answer */
+    size_t entering; /* redis_state_lease.c: calls that wait for the index of a cluster */
     /* redis_state_gateways.c */
     bool claimed;
     bool fenced;

@@ -129,15 +129,39 @@ static void run_other(struct lease_call *call)
                         call->lease.user_id, arguments, 3, answered, call);
 }
 
-static void entered(void *arg, const struct resp_value *reply)
+static void run(struct lease_call *call)
 {
-    struct lease_call *call = arg;
-    if (!redis_state_is(reply, RESP_INTEGER))
-        finish(call, STATE_UNAVAILABLE, NULL);
-    else if (call->step == STEP_OPEN)
+    if (call->step == STEP_OPEN)
         run_open(call);
     else
         run_other(call);
+}
+
+/* ---- a cluster: the index knows of a lease, or a grace, before it begins ---- */
+
+static void entered(void *arg, const struct resp_value *reply)
+{
+    struct lease_call *call = arg;
+    call->state->entering--;
+    if (redis_state_is(reply, RESP_INTEGER))
+        run(call);
+    else
+        finish(call, STATE_UNAVAILABLE, NULL);
+}
+
+static void enter(struct lease_call *call, struct slice conn, int64_t ms)
+{
+    call->state->entering++;
+    redis_state_index(call->state, conn, call->lease.user_id, ms, entered, call);
+}
+
+/* While others enter, one of them may be the very lease's: whatever is about it goes the same way, behind. */
+static void follow(struct lease_call *call)
+{
+    if (call->state->entering)
+        enter(call, conn_of(call), call->state->options.lease_window_ms);
+    else
+        run(call);
 }
 
 /* ---- calls ---- */
@@ -185,10 +209,9 @@ void redis_state_open(struct state_store *store, const struct lease *lease,
     call->lease.gateway_id = keep(call->gateway, lease->gateway_id);
     ulid_write(call->conn, &lease->conn_id);
     if (call->state->keys.cluster)
-        redis_state_index(call->state, conn_of(call), call->lease.user_id,
-                          call->state->options.lease_window_ms, entered, call);
+        enter(call, conn_of(call), call->state->options.lease_window_ms);
     else
-        run_open(call);
+        run(call);
 }
 
 void redis_state_set_idle(struct state_store *store, struct slice user_id,
@@ -202,7 +225,7 @@ void redis_state_set_idle(struct state_store *store, struct slice user_id,
         return;
     call->set = idle;
     ulid_write(call->conn, conn_id);
-    run_other(call);
+    follow(call);
 }
 
 void redis_state_close(struct state_store *store, struct slice user_id, const struct ulid *conn_id,
@@ -216,9 +239,9 @@ void redis_state_close(struct state_store *store, struct slice user_id, const st
     ulid_write(call->conn, conn_id);
     int64_t grace_ms = call->state->options.offline_grace_ms;
     if (call->state->keys.cluster && grace_ms > 0)
-        redis_state_index(call->state, SLICE_NONE, call->lease.user_id, grace_ms, entered, call);
+        enter(call, SLICE_NONE, grace_ms);
     else
-        run_other(call);
+        follow(call);
 }
 
 void redis_state_set_call(struct state_store *store, struct slice user_id, bool in_call,
@@ -230,5 +253,5 @@ void redis_state_set_call(struct state_store *store, struct slice user_id, bool 
     if (!call)
         return;
     call->set = in_call;
-    run_other(call);
+    run(call);
 }

@@ -142,18 +142,25 @@ static struct state_transition transition_of(struct harness *harness, struct sli
     return *transition;
 }
 
-struct state_transition harness_open(struct harness *harness, size_t port, struct slice user,
-                                     unsigned connection, bool idle)
+static struct lease make_lease(const struct harness *harness, size_t port, struct slice user,
+                               unsigned connection, bool idle)
 {
-    struct lease lease = {
-        .conn_id = harness_connection(connection),
+    struct ulid id = harness_connection(connection);
+    return (struct lease){
+        .conn_id = id,
         .user_id = user,
         .device_id = SLICE("device"),
         .gateway_id = harness_gateway(port),
+        .connected_at_ms = ulid_time_ms(&id),
         .last_heartbeat_ms = harness_wall_ms(harness),
         .idle = idle,
     };
-    lease.connected_at_ms = ulid_time_ms(&lease.conn_id);
+}
+
+struct state_transition harness_open(struct harness *harness, size_t port, struct slice user,
+                                     unsigned connection, bool idle)
+{
+    struct lease lease = make_lease(harness, port, user, connection, idle);
     ask(harness);
     state_open(harness->ports[port], &lease, take_transition, harness);
     return transition_of(harness, user);
@@ -183,6 +190,36 @@ struct state_transition harness_set_call(struct harness *harness, size_t port, s
     ask(harness);
     state_set_call(harness->ports[port], user, in_call, take_transition, harness);
     return transition_of(harness, user);
+}
+
+/* One of several calls that are under way at once. */
+struct visit_step {
+    struct harness *harness;
+    size_t index;
+};
+
+static void take_step(void *arg, enum state_status status,
+                      const struct state_transition *transition)
+{
+    const struct visit_step *step = arg;
+    struct harness *harness = step->harness;
+    assert_int_equal(status, STATE_OK);
+    harness->transitions[step->index] = *transition;
+    harness->transitions[step->index].presence.user_id = SLICE_NONE;
+    if (++harness->count == HARNESS_VISIT_STEPS)
+        answer(harness, status, HARNESS_VISIT_STEPS);
+}
+
+void harness_visit(struct harness *harness, size_t port, struct slice user, unsigned connection)
+{
+    struct lease lease = make_lease(harness, port, user, connection, false);
+    struct state_store *store = harness->ports[port];
+    struct visit_step steps[HARNESS_VISIT_STEPS] = {{harness, 0}, {harness, 1}, {harness, 2}};
+    ask(harness);
+    state_open(store, &lease, take_step, &steps[0]);
+    state_set_idle(store, user, &lease.conn_id, true, take_step, &steps[1]);
+    state_close(store, user, &lease.conn_id, take_step, &steps[2]);
+    await(harness);
 }
 
 struct renewing {

@@ -15,7 +15,8 @@ enum {
     HARNESS_PORTS = 3,
     HARNESS_USERS_MAX = 64,
     HARNESS_ANSWERS_MAX = 512,
-    HARNESS_PATIENCE_SECONDS = 20
+    HARNESS_PATIENCE_SECONDS = 20,
+    HARNESS_VISIT_STEPS = 3
 };
 
 struct harness_user {
@@ -67,6 +68,10 @@ struct state_transition harness_set_call(struct harness *harness, size_t port, s
                                          bool in_call);
 struct state_transition harness_close(struct harness *harness, size_t port, struct slice user,
                                       unsigned connection);
+
+/* Opens a lease, makes it idle and closes it, without waiting for an answer in between; then all three are in
+ * harness->transitions, in this order. */
+void harness_visit(struct harness *harness, size_t port, struct slice user, unsigned connection);
 
 /* Whether the store still knew it. The last heartbeat is now. */
 bool harness_renew(struct harness *harness, size_t port, struct slice user, unsigned connection);

@@ -78,6 +78,21 @@ void state_store_suite_a_lease_may_start_idle(void **state)
     expect_same(harness_open(harness, 2, ALICE, 3, true), PRESENCE_ONLINE);
 }
 
+void state_store_suite_calls_of_a_lease_keep_their_order(void **state)
+{
+    enum { VISITS = 50 };
+    struct harness *harness = *state;
+    for (unsigned i = 0; i < VISITS; i++) {
+        harness_visit(harness, 0, ALICE, i);
+        expect_changed(harness->transitions[0], PRESENCE_ONLINE);
+        expect_changed(harness->transitions[1], PRESENCE_AWAY);
+        expect_changed(harness->transitions[2], PRESENCE_OFFLINE);
+        assert_int_equal(harness_leases(harness, 0, ALICE), 0);
+        assert_int_equal(harness_read(harness, 0, ALICE).status, PRESENCE_OFFLINE);
+        harness->user_count = 0; /* the versions of the visit were not looked at */
+    }
+}
+
 void state_store_suite_unknown_leases_change_nothing(void **state)
 {
     struct harness *harness = *state;

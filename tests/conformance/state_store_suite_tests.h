@@ -11,6 +11,7 @@
     X(idle_leases_merge_to_away)                                                                   \
     X(ending_leases_merge_anew)                                                                    \
     X(a_lease_may_start_idle)                                                                      \
+    X(calls_of_a_lease_keep_their_order)                                                           \
     X(unknown_leases_change_nothing)                                                               \
     X(leases_of_others_are_unknown)                                                                \
     X(opening_again_refreshes)                                                                     \
