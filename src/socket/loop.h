@@ -88,7 +88,8 @@ static inline void loop_cancel_timer(struct loop *loop, struct wheel_timer *time
 /* Turns until loop_stop(). */
 void loop_run(struct loop *loop);
 
-/* One turn that waits at most `wait_ms` (-1: as long as nothing happens). */
+/* One turn that waits at most `wait_ms` (-1: as long as nothing happens). Never from within a turn, whose
+ * callbacks still read from the shared buffer. */
 void loop_turn(struct loop *loop, int wait_ms);
 
 /* Microseconds since this turn woke up: what a message has waited by now. Asks the system. */

@@ -34,7 +34,8 @@ struct world {
     size_t blocked_count;
     char chats[IDS_MAX][ID_ROOM];
     size_t chat_count;
-    int64_t version; /* of the last transition */
+    int64_t version; /* of the last transition, */
+    bool online;     /* and what it made of its user */
 };
 
 /* Ids that name users and lists of them. */
@@ -115,8 +116,13 @@ static void moved(void *arg, enum state_status status, const struct state_transi
     assert_int_equal(status, STATE_OK);
     world->answered = true;
     world->version = transition->presence.version;
-    circle_set_online(port(world, 1), transition->presence.user_id,
-                      transition->presence.status != PRESENCE_OFFLINE, world->version);
+    world->online = transition->presence.status != PRESENCE_OFFLINE;
+}
+
+static void wait_for_move(struct world *world, struct slice user)
+{
+    wait_for(world);
+    circle_set_online(port(world, 1), user, world->online, world->version);
 }
 
 static struct ulid connection_of(struct slice user)
@@ -132,7 +138,7 @@ static void come(struct world *world, struct slice user)
         .conn_id = connection_of(user), .user_id = user, .gateway_id = SLICE("g")};
     world->answered = false;
     state_open(world->backend->state(world->backend->context), &lease, moved, world);
-    wait_for(world);
+    wait_for_move(world, user);
 }
 
 static void leave(struct world *world, struct slice user)
@@ -140,7 +146,7 @@ static void leave(struct world *world, struct slice user)
     struct ulid conn_id = connection_of(user);
     world->answered = false;
     state_close(world->backend->state(world->backend->context), user, &conn_id, moved, world);
-    wait_for(world);
+    wait_for_move(world, user);
 }
 
 /* Names in the order of the alphabet. */
