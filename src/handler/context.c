@@ -32,6 +32,7 @@ void context_init_tasks(struct handler_context *context)
     context->verify.run = verify;
     context->flush.fire = flush;
     list_init(&context->waiting);
+    list_init(&context->joining);
 }
 
 bool context_verify(struct handler_context *context, struct slice token,

@@ -39,6 +39,7 @@ struct handler_context {
     struct fields_scratch scratch;
     struct slice gateway_id;
     struct list waiting; /* Socket.IO clients that are not connected yet (socketio_join.h) */
+    struct list joining; /* those of them that are about to be */
     size_t waiting_count;
     size_t session_count;
     bool draining;

@@ -109,30 +109,47 @@ int64_t socketio_waiting_tick(struct socketio_session *socketio)
     return INT64_MAX;
 }
 
-void socketio_end_waiting(struct handler_context *context)
+static struct connection *connection_at(struct list *place)
 {
-    struct list *at = context->waiting.next;
-    while (at != &context->waiting) {
-        struct socketio_waiting *waiting = CONTAINER_OF(at, struct socketio_waiting, of_context);
+    struct socketio_waiting *waiting = CONTAINER_OF(place, struct socketio_waiting, of_context);
+    return socketio_connection(waiting->socketio);
+}
+
+static void end_all(struct list *list)
+{
+    struct list *at = list->next;
+    while (at != list) {
+        struct connection *connection = connection_at(at);
         at = at->next; /* ending takes it off the list */
-        connection_end(socketio_connection(waiting->socketio), CLOSING_DRAINING, -1);
+        connection_end(connection, CLOSING_DRAINING, -1);
     }
 }
 
-/* Those who join stand last (below), so if the first one does, all do. */
+void socketio_end_waiting(struct handler_context *context)
+{
+    end_all(&context->waiting);
+    end_all(&context->joining);
+}
+
 bool socketio_displace_waiting(struct handler_context *context)
 {
     if (list_empty(&context->waiting))
         return false;
-    struct socketio_waiting *oldest =
-        CONTAINER_OF(context->waiting.next, struct socketio_waiting, of_context);
-    if (oldest->joining)
-        return false;
-    connection_cut(socketio_connection(oldest->socketio));
+    connection_cut(connection_at(context->waiting.next));
     return true;
 }
 
 /* ---- joining ---- */
+
+/* NULL: it waits again, behind the others. */
+static void set_joining(struct socketio_session *socketio, struct joining *joining)
+{
+    struct handler_context *context = socketio->session.context;
+    struct socketio_waiting *waiting = socketio->waiting;
+    waiting->joining = joining;
+    list_remove(&waiting->of_context);
+    list_append(joining ? &context->joining : &context->waiting, &waiting->of_context);
+}
 
 static void refuse(struct socketio_session *socketio, enum error_code code, const char *text,
                    bool retry)
@@ -157,7 +174,7 @@ static void give_up(struct joining *joining, enum error_code code, const char *t
 {
     struct socketio_session *socketio = joining->socketio;
     if (socketio) {
-        socketio->waiting->joining = NULL;
+        set_joining(socketio, NULL);
         refuse(socketio, code, text, retry);
     }
     free_joining(joining);
@@ -327,9 +344,7 @@ void socketio_join(struct socketio_session *socketio, struct slice auth)
     }
     struct joining *joining = make_joining(socketio, &credentials);
     if (joining && context_verify(context, credentials.token, verified, joining)) {
-        socketio->waiting->joining = joining;
-        list_remove(&socketio->waiting->of_context);
-        list_append(&context->waiting, &socketio->waiting->of_context);
+        set_joining(socketio, joining);
         joining->return_to = credentials.return_to;
         return;
     }

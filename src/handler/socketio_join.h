@@ -8,8 +8,9 @@
  *
  * Who does not connect within socketio.connect_timeout_ms is closed; after a disconnect the time starts
  * anew. Of those who wait there are socketio.pending_sessions_max at most: who has waited longest gives way to
- * a newcomer, unless it is just joining. What comes back from the verifier or the store for a session that has gone meanwhile finds no
- * session and undoes what was done. Used by socketio_session.c and commands that end a session.
+ * a newcomer, but nobody does who is just joining. What comes back from the verifier or the store for a session
+ * that has gone meanwhile finds no session and undoes what was done. Used by socketio_session.c and commands
+ * that end a session.
  */
 #ifndef ROLLCALL_HANDLER_SOCKETIO_JOIN_H
 #define ROLLCALL_HANDLER_SOCKETIO_JOIN_H

@@ -86,14 +86,19 @@ static void expect_text(const char *beginning)
         fail_msg("expected %s, got event %d: %s", beginning, (int)event, alice.text);
 }
 
-static void dial(void)
+static unsigned shake_hands(struct client *client)
 {
-    client_dial(&alice, &world, 0);
-    client_print(&alice,
+    client_dial(client, &world, 0);
+    client_print(client,
                  "GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: test\r\n"
                  "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
-    assert_int_equal(client_answer(&alice), 101);
+    return client_answer(client);
+}
+
+static void dial(void)
+{
+    assert_int_equal(shake_hands(&alice), 101);
     expect_text("0{\"sid\":\"");
 }
 
@@ -212,6 +217,29 @@ static void one_that_goes_before_the_store_answers_leaves_no_lease(void **unused
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
 }
 
+/* However long that takes: it is the one who does nothing that has to go. */
+static void who_joins_gives_way_to_nobody(void **unused)
+{
+    (void)unused;
+    static struct client bob, carol;
+    world.config.socketio.pending_sessions_max = 2;
+    dial();
+    failing.open = open_waits;
+    send_connect();
+    world_settle(&world);
+    assert_int_equal(shake_hands(&bob), 101);
+    assert_int_equal(shake_hands(&carol), 101);
+    while (client_next(&bob) == CLIENT_TEXT)
+        ;
+    assert_true(bob.ended);
+    mend();
+    state_open(world.presence->store, &held.lease, held.done, held.arg);
+    expect_joined();
+    client_hang_up(&alice);
+    client_hang_up(&bob);
+    client_hang_up(&carol);
+}
+
 /* Each time friends hear of it: joining is a command like any other. */
 static void who_joins_and_leaves_without_end_is_slowed_down(void **unused)
 {
@@ -243,6 +271,7 @@ int main(void)
         TEST(who_is_refused_has_as_much_time_as_before),
         TEST(a_store_that_is_slow_and_then_fails),
         TEST(one_that_goes_before_the_store_answers_leaves_no_lease),
+        TEST(who_joins_gives_way_to_nobody),
         TEST(who_joins_and_leaves_without_end_is_slowed_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
