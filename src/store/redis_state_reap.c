@@ -9,6 +9,9 @@ enum {
     WORDS_PER_MEMBER = 3,
 };
 
+/* Where things stand in the reply of either script. */
+enum { AT_OVERDUE, AT_MENDED, AT_FIRST };
+
 /* On a cluster: one entry of the index that has run out. */
 struct reap_entry {
     struct reaping *reaping;
@@ -77,7 +80,6 @@ static void reap_some(struct reaping *reaping);
 
 static void reaped_some(void *arg, const struct resp_value *reply)
 {
-    enum { AT_OVERDUE, AT_MENDED, AT_FIRST };
     struct reaping *reaping = arg;
     if (!redis_state_is(reply, RESP_ARRAY) || reply->count < AT_FIRST) {
         reaping->failed = true;
@@ -236,14 +238,16 @@ static void take_due(void *arg, const struct resp_value *reply)
 {
     struct reaping *reaping = *(struct reaping **)arg;
     unsigned shard = (unsigned)((struct reaping **)arg - reaping->state->reapings);
-    bool told = redis_state_is(reply, RESP_ARRAY) && reply->count > 0;
-    size_t rows = told ? (reply->count - 1) / WORDS_PER_MEMBER : 0;
+    bool told = redis_state_is(reply, RESP_ARRAY) && reply->count >= AT_FIRST;
+    size_t rows = told ? (reply->count - AT_FIRST) / WORDS_PER_MEMBER : 0;
     reaping->failed |= !told;
     reaping->held[shard] = rows > 0;
-    if (told)
-        reaping->overdue += reply->items[0].integer;
+    if (told) {
+        reaping->overdue += reply->items[AT_OVERDUE].integer;
+        redis_state_mended(reaping->state, reply->items[AT_MENDED].integer);
+    }
     for (size_t i = 0; i < rows && reaping->entry_count < reaping->max; i++) {
-        const struct resp_value *row = &reply->items[1 + WORDS_PER_MEMBER * i];
+        const struct resp_value *row = &reply->items[AT_FIRST + WORDS_PER_MEMBER * i];
         struct reap_entry *entry = &reaping->entries[reaping->entry_count++];
         *entry = (struct reap_entry){.reaping = reaping, .shard = shard};
         entry->member_len = copy(entry->member, sizeof(entry->member), row[0].text);
@@ -257,7 +261,7 @@ static void take_due(void *arg, const struct resp_value *reply)
 static void ask_shards(struct reaping *reaping)
 {
     char index[REDIS_KEY_BYTES_MAX], reaper[REDIS_KEY_BYTES_MAX];
-    char alone[REDIS_STATE_NUMBER_MAX], max[REDIS_STATE_NUMBER_MAX];
+    char alone[REDIS_STATE_NUMBER_MAX], max[REDIS_STATE_NUMBER_MAX], len[REDIS_STATE_NUMBER_MAX];
     struct redis_state *state = reaping->state;
     reaping->waiting = REDIS_STATE_SHARDS;
     for (unsigned shard = 0; shard < REDIS_STATE_SHARDS; shard++) {
@@ -267,7 +271,8 @@ static void ask_shards(struct reaping *reaping)
                                      redis_state_shard_key(reaper, "presence:reaper", shard)),
                          REDIS_WORDS(slice_of(state->instance),
                                      redis_state_number(alone, REAP_ALONE_MS),
-                                     redis_state_number(max, (int64_t)reaping->max)),
+                                     redis_state_number(max, (int64_t)reaping->max),
+                                     redis_state_number(len, REDIS_STATE_MEMBER_MAX)),
                          take_due, &state->reapings[shard]);
     }
 }
