@@ -79,15 +79,15 @@ static void see_off(struct passage_guest *guest)
     guest->source.fd = -1;
 }
 
-/* The descriptor a packet brought, or -1; a packet that was cut short is none. */
-static int descriptor_of(struct msghdr *message)
+/* The descriptor a packet brought, or -1; a packet that was cut short, or has no bytes, is none. */
+static int descriptor_of(struct msghdr *message, ssize_t bytes_len)
 {
     int fd = -1;
     struct cmsghdr *header = CMSG_FIRSTHDR(message);
     if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
         header->cmsg_len == CMSG_LEN(sizeof(fd)))
         memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-    if (fd >= 0 && message->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+    if (fd >= 0 && (bytes_len == 0 || message->msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
         close(fd);
         fd = -1;
     }
@@ -109,7 +109,7 @@ static bool receive_packet(struct passage_guest *guest, char *out)
     ssize_t got = recvmsg(guest->source.fd, &message, MSG_CMSG_CLOEXEC);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    int fd = got > 0 ? descriptor_of(&message) : -1;
+    int fd = got >= 0 ? descriptor_of(&message, got) : -1;
     if (fd >= 0)
         passage->received(passage->arg, fd, (struct slice){out, (size_t)got});
     return true;

@@ -175,6 +175,51 @@ static void a_packet_without_a_socket_is_none(void **state)
     close(fd);
 }
 
+/* A packet of so many bytes with so many copies of a descriptor. */
+static void send_raw(int to, int fd, size_t copies, size_t bytes_len)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
+    } rights = {.bytes = {0}};
+    char *bytes = calloc(1, bytes_len + 1);
+    struct iovec piece = {bytes, bytes_len};
+    struct msghdr message = {.msg_iov = &piece,
+                             .msg_iovlen = 1,
+                             .msg_control = rights.bytes,
+                             .msg_controllen = CMSG_SPACE(copies * sizeof(int))};
+    rights.header.cmsg_level = SOL_SOCKET;
+    rights.header.cmsg_type = SCM_RIGHTS;
+    rights.header.cmsg_len = CMSG_LEN(copies * sizeof(int));
+    for (size_t i = 0; i < copies; i++)
+        memcpy(CMSG_DATA(&rights.header) + i * sizeof(int), &fd, sizeof(fd));
+    assert_int_equal(sendmsg(to, &message, 0), bytes_len);
+    free(bytes);
+}
+
+/* Whether nobody has the other end any more is told by end of file. */
+static void a_socket_that_is_not_taken_is_closed(void **state)
+{
+    static const struct {
+        size_t copies, bytes_len;
+    } PACKETS[] = {{1, 0}, {2, 0}, {2, 1}, {1, PASSAGE_BYTES_MAX + 1}};
+    struct house *house = *state;
+    for (size_t i = 0; i < sizeof(PACKETS) / sizeof(PACKETS[0]); i++) {
+        int pair[2];
+        char byte;
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+        int fd = knock(house);
+        send_raw(fd, pair[1], PACKETS[i].copies, PACKETS[i].bytes_len);
+        close(pair[1]);
+        loop_turn(&house->loop, 100);
+        assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), 0); /* it was read */
+        assert_int_equal(recv(pair[0], &byte, 1, MSG_DONTWAIT), 0);
+        assert_int_equal(house->count, 0);
+        close(fd);
+        close(pair[0]);
+    }
+}
+
 /* Runs as another user, which only root can. 0: nothing came through. */
 static int be_a_stranger(const struct house *house)
 {
@@ -226,11 +271,16 @@ static void it_rests_when_descriptors_run_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_house(a_socket_arrives_with_its_bytes),   with_house(as_many_bytes_as_are_allowed),
-        with_house(who_is_not_there_gets_nothing),     with_house(a_name_is_one_passages_alone),
-        with_house(silent_guests_are_bounded),         with_house(who_takes_a_while_is_waited_for),
-        with_house(a_packet_without_a_socket_is_none), with_house(strangers_neither_send_nor_get),
+        with_house(a_socket_arrives_with_its_bytes),
+        with_house(as_many_bytes_as_are_allowed),
+        with_house(who_is_not_there_gets_nothing),
+        with_house(a_name_is_one_passages_alone),
+        with_house(silent_guests_are_bounded),
+        with_house(who_takes_a_while_is_waited_for),
+        with_house(a_packet_without_a_socket_is_none),
+        with_house(strangers_neither_send_nor_get),
         with_house(it_rests_when_descriptors_run_out),
+        with_house(a_socket_that_is_not_taken_is_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
