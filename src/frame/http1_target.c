@@ -57,25 +57,29 @@ static int escaped_byte(struct slice text)
     return high << 4 | low;
 }
 
+/* Takes the next character off the front of *text, which has one, its escape undone. -1: it is none. */
+static int take_character(struct slice *text, bool plus_is_space)
+{
+    char c = text->data[0];
+    int byte = (unsigned char)c;
+    if (c == '%')
+        byte = escaped_byte(*text);
+    else if (c == '+' && plus_is_space)
+        byte = ' ';
+    if (byte <= 0)
+        return -1;
+    *text = slice_after(*text, c == '%' ? 3 : 1);
+    return byte;
+}
+
 static bool decode(struct slice text, bool plus_is_space, char *out, size_t *len)
 {
     size_t written = 0;
     while (text.len > 0) {
-        char c = text.data[0];
-        size_t taken = 1;
-        if (c == '%') {
-            int byte = escaped_byte(text);
-            if (byte < 0)
-                return false;
-            c = (char)byte;
-            taken = 3;
-        } else if (c == '+' && plus_is_space) {
-            c = ' ';
-        } else if (c == '\0') {
+        int byte = take_character(&text, plus_is_space);
+        if (byte < 0)
             return false;
-        }
-        out[written++] = c;
-        text = slice_after(text, taken);
+        out[written++] = (char)byte;
     }
     *len = written;
     return true;
@@ -104,12 +108,21 @@ bool http1_query_next(struct slice *query, struct slice *name, struct slice *val
     return false;
 }
 
+/* Most names differ in their first character, and few are escaped. */
+static bool is_called(struct slice raw, struct slice name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (raw.len == 0 || take_character(&raw, true) != (unsigned char)name.data[i])
+            return false;
+    return raw.len == 0;
+}
+
 struct slice http1_query_find(struct slice query, struct slice name)
 {
     struct slice found;
     struct slice value;
     while (http1_query_next(&query, &found, &value)) {
-        if (slice_equal(found, name))
+        if (is_called(found, name))
             return value.data ? value : (struct slice){found.data + found.len, 0};
     }
     return SLICE_NONE;

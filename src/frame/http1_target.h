@@ -34,7 +34,7 @@ bool http1_query_decode(struct slice text, char *out, size_t *len);
  * SLICE_NONE. False at the end. Empty parameters are passed over. */
 bool http1_query_next(struct slice *query, struct slice *name, struct slice *value);
 
-/* The raw value of the first parameter called `name`; data is NULL when there is none. */
+/* The raw value of the first parameter called `name`, escaped or not; data is NULL when there is none. */
 struct slice http1_query_find(struct slice query, struct slice name);
 
 #endif

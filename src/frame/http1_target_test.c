@@ -81,12 +81,38 @@ static void parameter_is_found_by_name(void **unused)
     assert_null(http1_query_find(SLICE_NONE, SLICE("b")).data);
 }
 
+static void a_name_may_be_escaped(void **unused)
+{
+    (void)unused;
+    assert_slice(http1_query_find(SLICE("a=0&%75s%65r%73=1&users=2"), SLICE("users")), "1");
+    assert_slice(http1_query_find(SLICE("users=2&%75sers=1"), SLICE("users")), "2");
+    assert_slice(http1_query_find(SLICE("a+b=1"), SLICE("a b")), "1");
+    assert_slice(http1_query_find(SLICE("a%2bb=1"), SLICE("a+b")), "1");
+    assert_slice(http1_query_find(SLICE("%61%3D=1"), SLICE("a=")), "1");
+    assert_int_equal(http1_query_find(SLICE("%61&b"), SLICE("a")).len, 0);
+    assert_non_null(http1_query_find(SLICE("%61&b"), SLICE("a")).data);
+}
+
+static void a_name_with_a_bad_escape_is_nobodys(void **unused)
+{
+    (void)unused;
+    static const char *const queries[] = {"a%=1",   "a%6=1",   "%6=1",   "%=1",    "%g1=1",
+                                          "a%00=1", "%2561=1", "%61a=1", "aa%61=1"};
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+        assert_null(http1_query_find(slice_of(queries[i]), SLICE("a")).data);
+    assert_slice(http1_query_find(SLICE("a%zz=1&a=2"), SLICE("a")), "2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(escapes_are_undone),         cmocka_unit_test(decoding_may_be_in_place),
-        cmocka_unit_test(bad_escapes_are_refused),    cmocka_unit_test(query_is_walked),
+        cmocka_unit_test(escapes_are_undone),
+        cmocka_unit_test(decoding_may_be_in_place),
+        cmocka_unit_test(bad_escapes_are_refused),
+        cmocka_unit_test(query_is_walked),
         cmocka_unit_test(parameter_is_found_by_name),
+        cmocka_unit_test(a_name_may_be_escaped),
+        cmocka_unit_test(a_name_with_a_bad_escape_is_nobodys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
