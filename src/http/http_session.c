@@ -23,7 +23,7 @@ static void set_state(struct http_session *session, enum http_state state)
     const struct config *config = session->door->config;
     session->state = state;
     list_remove(&session->waiting);
-    if (state == HTTP_HEAD)
+    if (state == HTTP_HEAD || state == HTTP_BODY)
         list_append(&session->door->waiting, &session->waiting);
     stream_pause(&session->stream, state == HTTP_ANSWERING || state == HTTP_SENDING);
     if (state == HTTP_ANSWERING)

@@ -26,7 +26,7 @@ struct http_session {
     struct wheel_timer timer;
     struct http_door *door;
     struct list of_door;
-    struct list waiting;       /* among the door's, in HEAD */
+    struct list waiting;       /* among the door's, in HEAD and BODY */
     struct exchange *exchange; /* in BODY and ANSWERING */
     struct buffer in;          /* read and not used yet */
     size_t scanned;

@@ -15,6 +15,7 @@
 enum { HEADER_TIMEOUT_MS = 10000, IDLE_TIMEOUT_MS = 60000, CLOSE_TIMEOUT_MS = 5000 };
 
 #define HEALTH "GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n"
+#define HALF_A_BODY "PATCH /v1/me HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\n{"
 
 static struct world world;
 static struct client alice, bob;
@@ -71,7 +72,7 @@ static void a_slow_head_is_answered_408_and_closed(void **unused)
 static void a_slow_body_is_answered_408_and_closed(void **unused)
 {
     (void)unused;
-    client_print(&alice, "PATCH /v1/me HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\n{");
+    client_print(&alice, HALF_A_BODY);
     world_advance(&world, HEADER_TIMEOUT_MS - 1);
     assert_int_equal(client_answer(&alice), 0);
     world_advance(&world, 1);
@@ -279,11 +280,11 @@ static void beyond_the_bound_connections_are_refused(void **unused)
     assert_int_equal(client_answer(&alice), 200);
 }
 
-/* Half a request is none. */
+/* Half a request is none, and keeps its place from when it began. */
 static void who_waits_longest_for_a_request_gives_way(void **unused)
 {
     (void)unused;
-    struct client carol;
+    static struct client carol;
     client_dial(&bob, &world, 0);
     client_print(&alice, HEALTH);
     assert_int_equal(client_answer(&alice), 200);
@@ -298,9 +299,17 @@ static void who_waits_longest_for_a_request_gives_way(void **unused)
     assert_int_equal(client_answer(&bob), 200);
     client_dial(&alice, &world, 0);
     client_expect_end(&carol);
+    client_print(&bob, HALF_A_BODY);
+    world_settle(&world);
+    client_dial(&carol, &world, 0);
+    client_expect_end(&alice);
+    client_print(&carol, HALF_A_BODY);
+    world_settle(&world);
+    client_dial(&alice, &world, 0);
+    client_expect_end(&bob);
     assert_int_equal(world.rest->door.session_count, 2);
     world.rest->connections_max = 1000;
-    client_hang_up(&bob);
+    client_hang_up(&carol);
 }
 
 /* A connection that is ending still has its descriptor. */
