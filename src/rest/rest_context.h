@@ -4,8 +4,8 @@
  * A worker holds `connections_max` connections, HTTP and others together. When they are as many, a newcomer takes
  * the place of one that asks for nothing: an HTTP connection that waits for a request, or a Socket.IO client of
  * whom nobody knows who it is; so connections that say nothing keep nobody out. Where there is none either it is
- * refused, and so is everybody new while memory is short. Requests are routed by router_table.h, and those for an Engine.IO session that lives elsewhere
- * are handed over (handover.h).
+ * refused, and so is everybody new while memory is short. Requests are routed by router_table.h, and those for an
+ * Engine.IO session that lives elsewhere are handed over (handover.h).
  */
 #ifndef ROLLCALL_REST_REST_CONTEXT_H
 #define ROLLCALL_REST_REST_CONTEXT_H
@@ -27,8 +27,7 @@ struct rest_context {
     struct http_door door;
     struct handler_context *handlers;
     struct exposition *exposition;
-    void (*sample)(
-        void *arg); /* before metrics are shown: brings this worker's up to date; may be NULL */
+    void (*sample)(void *arg); /* brings metrics up to date before they are shown; may be NULL */
     void *sample_arg;
     const struct jwt_signer *dev_signer; /* NULL: no /dev/token */
     void (*drain)(void *arg);            /* starts the drain of the whole process */
