@@ -69,6 +69,16 @@ static void work(struct loop_task *task)
 
 /* ---- the connection's owner ---- */
 
+/* It speaks for the session from now on, until that takes it over. */
+static void choose(struct probe *probe)
+{
+    const struct connection *session = socketio_connection(probe->polling->session);
+    probe->state = PROBE_CHOSEN;
+    probe->connection.silent = session->silent;
+    probe->connection.dialect = session->dialect;
+    loop_defer(probe->connection.context->loop, &probe->task);
+}
+
 static void payload(struct connection *connection, char *data, size_t len, bool binary)
 {
     struct probe *probe = probe_of(connection);
@@ -83,8 +93,7 @@ static void payload(struct connection *connection, char *data, size_t len, bool 
             connection_fail(connection);
         polling_release(probe->polling);
     } else if (slice_is(packet, "5")) {
-        probe->state = PROBE_CHOSEN;
-        loop_defer(connection->context->loop, &probe->task);
+        choose(probe);
     } else {
         connection_close(connection, PROBE_CLOSE_CODE, SLICE_NONE);
     }
@@ -124,8 +133,8 @@ static void gone(struct connection *connection)
 {
     struct probe *probe = probe_of(connection);
     probe->gone = true;
-    if (!probe->task
-             .queued) /* else that frees it; the last of a drain has no later turn to do so */
+    /* its task frees it, if that still runs: the last of a drain has no later turn */
+    if (!probe->task.queued)
         free(probe);
 }
 

@@ -1,0 +1,136 @@
+/* A WebSocket that takes a polling session over, on virtual time. */
+#include "handler/socketio_session.h"
+
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SID_MAX = 64 };
+
+static struct world world;
+static struct client http, web;
+static char sid[SID_MAX];
+
+static int open_world(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_DEFAULTS);
+    sid[0] = '\0';
+    return 0;
+}
+
+static int close_world(void **unused)
+{
+    (void)unused;
+    world_close(&world);
+    return 0;
+}
+
+static void request(const char *method, const char *body)
+{
+    client_dial(&http, &world, 0);
+    client_print(&http,
+                 "%s /socket.io/?EIO=4&transport=polling%s%s HTTP/1.1\r\nHost: test\r\n"
+                 "Content-Length: %zu\r\n\r\n%s",
+                 method, sid[0] ? "&sid=" : "", sid, strlen(body), body);
+    assert_int_equal(client_answer(&http), 200);
+    client_hang_up(&http);
+}
+
+static void open_session(void)
+{
+    static const char FIELD[] = "\"sid\":\"";
+    request("GET", "");
+    const char *at = strstr(http.text, FIELD);
+    assert_non_null(at);
+    assert_int_equal(sscanf(at + strlen(FIELD), "%63[^\"]", sid), 1);
+}
+
+static void join(void)
+{
+    char token[WORLD_TOKEN_BYTES_MAX];
+    char packet[WORLD_TOKEN_BYTES_MAX + 32];
+    world_token(&world, "alice", "", 3600000, token);
+    snprintf(packet, sizeof(packet), "40{\"token\":\"%s\"}", token);
+    request("POST", packet);
+    assert_non_null(world_session(&world, "alice"));
+}
+
+static void probe(void)
+{
+    client_dial(&web, &world, 0);
+    client_print(&web,
+                 "GET /socket.io/?EIO=4&transport=websocket&sid=%s HTTP/1.1\r\n"
+                 "Host: test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                 "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+                 sid);
+    assert_int_equal(client_answer(&web), 101);
+    client_send(&web, "2probe");
+    assert_int_equal(client_next(&web), CLIENT_TEXT);
+    assert_string_equal(web.text, "3probe");
+}
+
+/* Chooses the WebSocket and says in the same breath more than a stranger may. */
+static void choose_and_say_much(void)
+{
+    static char packet[80 * 1024];
+    size_t len = world.config.gateway.max_frame_bytes + 1000;
+    memset(packet, ' ', len);
+    memcpy(packet, "420[\"heartbeat\"", strlen("420[\"heartbeat\""));
+    packet[len - 1] = ']';
+    client_frame(&web, CLIENT_TEXT, "5", 1);
+    client_frame(&web, CLIENT_TEXT, packet, len);
+}
+
+/* The next text but what is pushed. */
+static void expect_answer(const char *beginning)
+{
+    enum client_event event;
+    do
+        event = client_next(&web);
+    while (event == CLIENT_TEXT && strncmp(web.text, "4", 1) == 0 &&
+           strncmp(web.text, "43", 2) != 0);
+    if (event != CLIENT_TEXT || strncmp(web.text, beginning, strlen(beginning)) != 0)
+        fail_msg("expected %s, got event %d: %s", beginning, (int)event, web.text);
+}
+
+static void who_has_joined_may_say_as_much_as_ever_when_it_changes_over(void **unused)
+{
+    (void)unused;
+    open_session();
+    join();
+    probe();
+    choose_and_say_much();
+    expect_answer("430[");
+    client_hang_up(&web);
+}
+
+static void who_has_not_joined_is_a_stranger_there_too(void **unused)
+{
+    (void)unused;
+    open_session();
+    probe();
+    choose_and_say_much();
+    enum client_event event;
+    while ((event = client_next(&web)) == CLIENT_TEXT)
+        ;
+    assert_int_equal(event, CLIENT_CLOSE);
+    assert_int_equal(web.close_code, 1009);
+    client_hang_up(&web);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(who_has_joined_may_say_as_much_as_ever_when_it_changes_over),
+        TEST(who_has_not_joined_is_a_stranger_there_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
