@@ -86,11 +86,12 @@ static bool read_text(struct fields_scratch *scratch, struct slice raw, void *ou
     return fields_string(raw, out) && ((struct slice *)out)->len > 0;
 }
 
+/* What is handed on as it stands must still be read when it is wrapped for its way. */
 static bool read_raw(struct fields_scratch *scratch, struct slice raw, void *out)
 {
     (void)scratch;
     *(struct slice *)out = raw;
-    return true;
+    return json_can_be_wrapped(raw);
 }
 
 static bool read_count(struct fields_scratch *scratch, struct slice raw, void *out)
@@ -174,7 +175,8 @@ static const struct field FIELDS[MESSAGE_CONNECTION_ESTABLISHED][FIELDS_PER_MESS
     [MESSAGE_CALL_REJECT] = {CALL(true)},
     [MESSAGE_CALL_END] = {CALL(true)},
     [MESSAGE_CALL_SIGNAL] = {CALL(true),
-                             {"data", AT(call.data), read_raw, true, "data is missing"}},
+                             {"data", AT(call.data), read_raw, true,
+                              "data is missing or nested too deep"}},
     [MESSAGE_REFRESH_TOKEN] = {{"token", AT(token), read_text, true, "token must be a string"}},
 };
 

@@ -280,7 +280,30 @@ static void a_signal_is_carried_as_it_stands(void **state)
         MESSAGE_CALL_SIGNAL, "{\"data\":{\"sdp\": \"v\\u003d0\"},\"call_id\":\"k\"}");
     assert_text(decoded.message.call.data, "{\"sdp\": \"v\\u003d0\"}");
     free(decoded.text);
-    expect_refused(MESSAGE_CALL_SIGNAL, "{\"call_id\":\"k\"}", "data is missing");
+    expect_refused(MESSAGE_CALL_SIGNAL, "{\"call_id\":\"k\"}",
+                   "data is missing or nested too deep");
+}
+
+/* A signal with data of so many levels. */
+static void nest(char *text, size_t levels)
+{
+    strcpy(text, "{\"call_id\":\"k\",\"data\":");
+    char *at = text + strlen(text);
+    memset(at, '[', levels);
+    memset(at + levels, ']', levels);
+    strcpy(at + 2 * levels, "}");
+}
+
+static void a_signal_leaves_room_for_what_is_put_around_it(void **state)
+{
+    (void)state;
+    char text[4 * JSON_DEPTH_MAX];
+    nest(text, JSON_DEPTH_MAX - JSON_WRAPPING_MAX);
+    struct decoded decoded = expect_accepted(MESSAGE_CALL_SIGNAL, text);
+    assert_int_equal(decoded.message.call.data.len, 2 * (JSON_DEPTH_MAX - JSON_WRAPPING_MAX));
+    free(decoded.text);
+    nest(text, JSON_DEPTH_MAX - JSON_WRAPPING_MAX + 1);
+    expect_refused(MESSAGE_CALL_SIGNAL, text, "data is missing or nested too deep");
 }
 
 static void a_token_is_a_string(void **state)
@@ -315,6 +338,7 @@ int main(void)
         cmocka_unit_test(the_limit_of_a_sync_may_be_left_out),
         cmocka_unit_test(calls_have_what_they_need),
         cmocka_unit_test(a_signal_is_carried_as_it_stands),
+        cmocka_unit_test(a_signal_leaves_room_for_what_is_put_around_it),
         cmocka_unit_test(a_token_is_a_string),
         cmocka_unit_test(what_no_client_may_say_is_an_unknown_type),
     };

@@ -17,6 +17,12 @@ struct redis_state *redis_state_of(struct state_store *store)
 
 /* ---- calls ---- */
 
+static void release(struct redis_state *state)
+{
+    table_free(&state->turns);
+    free(state);
+}
+
 void redis_state_begin(struct redis_state *state)
 {
     state->under_way++;
@@ -26,7 +32,7 @@ void redis_state_end(struct redis_state *state)
 {
     assert(state->under_way > 0);
     if (--state->under_way == 0 && state->closing)
-        free(state);
+        release(state);
 }
 
 size_t redis_state_under_way(const struct state_store *store)
@@ -183,8 +189,9 @@ struct state_store *redis_state_make(const struct redis_state_options *options)
     if (!state)
         return NULL;
     set_up(state, options);
-    if (!init_scripts(state)) {
-        free(state);
+    if (!table_init(&state->turns, random_u64(options->random), redis_state_turn_matches) ||
+        !init_scripts(state)) {
+        release(state);
         return NULL;
     }
     redis_state_gateways_init(state);

@@ -16,6 +16,7 @@
 #define ROLLCALL_STORE_REDIS_STATE_INSIDE_H
 
 #include "base/buffer.h"
+#include "base/table.h"
 #include "store/redis_keys.h"
 #include "store/redis_state.h"
 #include "store/redis_state_scripts.h"
@@ -57,8 +58,9 @@ struct redis_state {
     struct slice first_arguments[3]; /* of every script about users */
     int64_t redis_ahead_ms;          /* of our wall clock, when it answered last */
     size_t under_way;
-    bool closing;    /* freed by its owner; goes with the last answer */
-    size_t entering; /* redis_state_lease.c: calls that wait for the index of a cluster */
+    bool closing; /* freed by its owner; goes with the last answer */
+    /* redis_state_lease.c */
+    struct table turns; /* of each lease the call that is under way */
     /* redis_state_gateways.c */
     bool claimed;
     bool fenced;
@@ -123,6 +125,9 @@ static inline bool redis_state_is(const struct resp_value *reply, enum resp_type
 void redis_state_mended(struct redis_state *state, int64_t count);
 
 /* ---- redis_state_lease.c ---- */
+
+/* For state->turns. */
+bool redis_state_turn_matches(const struct table_node *node, struct slice key);
 
 void redis_state_open(struct state_store *store, const struct lease *lease,
                       void (*done)(void *arg, enum state_status status,

@@ -1,3 +1,4 @@
+#include "base/container.h"
 #include "base/time_text.h"
 #include "store/redis_state_inside.h"
 
@@ -7,6 +8,9 @@ enum lease_step { STEP_OPEN, STEP_IDLE, STEP_CLOSE, STEP_CALL };
 
 /* One operation on its way. Texts are copied: what borrowed them has returned by the time of the answer. */
 struct lease_call {
+    struct table_node node;    /* in state->turns, from its turn on */
+    struct lease_call *behind; /* the next about the same lease */
+    struct lease_call *last;   /* of those behind, when it is its turn */
     struct redis_state *state;
     void (*done)(void *arg, enum state_status status, const struct state_transition *transition);
     void *arg;
@@ -25,13 +29,59 @@ static struct slice conn_of(const struct lease_call *call)
     return (struct slice){call->conn, sizeof(call->conn)};
 }
 
+/* ---- one after the other ----
+ *
+ * A call goes from server to server, each of which may send it elsewhere, ask for patience or for a script's
+ * source. So that none overtakes another about the same lease, it begins when that one has been answered. */
+
+static void begin(struct lease_call *call);
+
+/* Its lease; of a user's calls, the user. */
+static struct slice subject_of(const struct lease_call *call)
+{
+    return call->step == STEP_CALL ? call->lease.user_id : conn_of(call);
+}
+
+bool redis_state_turn_matches(const struct table_node *node, struct slice key)
+{
+    return slice_equal(subject_of(CONTAINER_OF(node, struct lease_call, node)), key);
+}
+
+static void take_turn(struct lease_call *call)
+{
+    struct table_node *node = table_find(&call->state->turns, subject_of(call));
+    if (!node) {
+        table_insert(&call->state->turns, &call->node, subject_of(call));
+        begin(call);
+        return;
+    }
+    struct lease_call *first = CONTAINER_OF(node, struct lease_call, node);
+    struct lease_call *last = first->last ? first->last : first;
+    last->behind = first->last = call;
+}
+
+/* Whose turn is next; NULL: nobody waits. It has not begun. */
+static struct lease_call *pass_turn(struct lease_call *call)
+{
+    struct lease_call *next = call->behind;
+    table_remove(&call->state->turns, &call->node);
+    if (!next)
+        return NULL;
+    next->last = call->last == next ? NULL : call->last;
+    table_insert(&call->state->turns, &next->node, subject_of(next));
+    return next;
+}
+
 static void finish(struct lease_call *call, enum state_status status,
                    const struct state_transition *transition)
 {
     static const struct state_transition nothing;
     struct redis_state *state = call->state;
+    struct lease_call *next = pass_turn(call);
     call->done(call->arg, status, transition ? transition : &nothing);
     free(call);
+    if (next)
+        begin(next);
     redis_state_end(state);
 }
 
@@ -137,29 +187,27 @@ static void run(struct lease_call *call)
         run_other(call);
 }
 
-/* ---- a cluster: the index knows of a lease, or a grace, before it begins ---- */
-
 static void entered(void *arg, const struct resp_value *reply)
 {
     struct lease_call *call = arg;
-    call->state->entering--;
     if (redis_state_is(reply, RESP_INTEGER))
         run(call);
     else
         finish(call, STATE_UNAVAILABLE, NULL);
 }
 
-static void enter(struct lease_call *call, struct slice conn, int64_t ms)
+/* On a cluster the index knows of a lease, or a grace, before it begins. */
+static void begin(struct lease_call *call)
 {
-    call->state->entering++;
-    redis_state_index(call->state, conn, call->lease.user_id, ms, entered, call);
-}
-
-/* While others enter, one of them may be the very lease's: whatever is about it goes the same way, behind. */
-static void follow(struct lease_call *call)
-{
-    if (call->state->entering)
-        enter(call, conn_of(call), call->state->options.lease_window_ms);
+    struct redis_state *state = call->state;
+    const struct redis_state_options *options = &state->options;
+    bool lingers = call->step == STEP_CLOSE && options->offline_grace_ms > 0;
+    if (state->keys.cluster && call->step == STEP_OPEN)
+        redis_state_index(state, conn_of(call), call->lease.user_id, options->lease_window_ms,
+                          entered, call);
+    else if (state->keys.cluster && lingers)
+        redis_state_index(state, SLICE_NONE, call->lease.user_id, options->offline_grace_ms,
+                          entered, call);
     else
         run(call);
 }
@@ -208,10 +256,7 @@ void redis_state_open(struct state_store *store, const struct lease *lease,
     call->lease.device_id = keep(call->device, lease->device_id);
     call->lease.gateway_id = keep(call->gateway, lease->gateway_id);
     ulid_write(call->conn, &lease->conn_id);
-    if (call->state->keys.cluster)
-        enter(call, conn_of(call), call->state->options.lease_window_ms);
-    else
-        run(call);
+    take_turn(call);
 }
 
 void redis_state_set_idle(struct state_store *store, struct slice user_id,
@@ -225,7 +270,7 @@ void redis_state_set_idle(struct state_store *store, struct slice user_id,
         return;
     call->set = idle;
     ulid_write(call->conn, conn_id);
-    follow(call);
+    take_turn(call);
 }
 
 void redis_state_close(struct state_store *store, struct slice user_id, const struct ulid *conn_id,
@@ -237,11 +282,7 @@ void redis_state_close(struct state_store *store, struct slice user_id, const st
     if (!call)
         return;
     ulid_write(call->conn, conn_id);
-    int64_t grace_ms = call->state->options.offline_grace_ms;
-    if (call->state->keys.cluster && grace_ms > 0)
-        enter(call, SLICE_NONE, grace_ms);
-    else
-        follow(call);
+    take_turn(call);
 }
 
 void redis_state_set_call(struct state_store *store, struct slice user_id, bool in_call,
@@ -253,5 +294,5 @@ void redis_state_set_call(struct state_store *store, struct slice user_id, bool 
     if (!call)
         return;
     call->set = in_call;
-    run(call);
+    take_turn(call);
 }

@@ -199,8 +199,8 @@ static void count_renewal(void *arg, enum state_status status, const struct leas
     ((struct state_pair *)arg)->waiting--;
 }
 
-static void count_close(void *arg, enum state_status status,
-                        const struct state_transition *transition)
+static void count_transition(void *arg, enum state_status status,
+                             const struct state_transition *transition)
 {
     (void)status, (void)transition;
     ((struct state_pair *)arg)->waiting--;
@@ -221,7 +221,7 @@ static void renew_and_close(struct state_pair *pair, struct redis_server *paused
     pair->waiting = 1 + USERS;
     state_renew(pair->first, renewals, USERS, count_renewal, pair);
     for (unsigned i = 0; i < USERS; i++)
-        state_close(pair->first, renewals[i].user_id, &renewals[i].conn_id, count_close, pair);
+        state_close(pair->first, renewals[i].user_id, &renewals[i].conn_id, count_transition, pair);
     state_pair_pass(pair, 100);
     redis_server_resume(paused);
     state_pair_await(pair);
@@ -251,6 +251,31 @@ static void a_lease_closed_before_it_is_renewed_is_held_no_more(void **state)
     assert_int_equal(holders_of_nothing(pair), 1);
 }
 
+static void flush_scripts(struct state_pair *pair)
+{
+    for (size_t i = 0; i < (pair->fleet.cluster ? REDIS_CLUSTER_MASTERS : 1); i++)
+        redis_server_expect(&pair->fleet.servers[i], "OK", "SCRIPT", "FLUSH", NULL);
+}
+
+/* As after a failover: of the scripts the server knows those alone that somebody has run since, and asks for the
+ * source of an open when that of the close behind it is there. */
+static void a_close_does_not_overtake_an_open_whose_script_is_asked_for(void **state)
+{
+    struct state_pair *pair = *state;
+    const struct lease lease = {.conn_id = state_pair_connection(1),
+                                .user_id = SLICE("alice"),
+                                .device_id = SLICE("phone"),
+                                .gateway_id = SLICE("gw-1")};
+    flush_scripts(pair);
+    assert_int_equal(state_pair_close(pair, pair->first, SLICE("alice"), 2), 0);
+    pair->waiting = 2;
+    state_open(pair->first, &lease, count_transition, pair);
+    state_close(pair->first, lease.user_id, &lease.conn_id, count_transition, pair);
+    state_pair_await(pair);
+    assert_int_equal(status_of(pair, SLICE("alice")), PRESENCE_OFFLINE);
+    assert_true(renew_is_lost(pair, pair->first, SLICE("alice"), 1));
+}
+
 static void what_redis_refuses_is_unavailable(void **state)
 {
     struct state_pair *pair = *state;
@@ -277,6 +302,7 @@ static int run(bool cluster)
         TEST(an_emptied_store_is_noticed_and_filled_without_news),
         TEST(who_was_told_offline_is_told_online_again),
         TEST(foreign_values_are_mended),
+        TEST(a_close_does_not_overtake_an_open_whose_script_is_asked_for),
     };
     const struct CMUnitTest of_a_cluster[] = {
         TEST(a_lease_closed_while_it_is_renewed_is_held_no_more),

@@ -1,7 +1,7 @@
 /** What an operator sees and does: gateways, connections, explanations, deliveries, metrics. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { closeAll, connect, deliver, eventually, metric, rest } from './support/client.mjs';
+import { closeAll, connect, deliver, eventually, metric, nested, rest } from './support/client.mjs';
 import { startServer } from './support/server.mjs';
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -172,7 +172,6 @@ test('any JSON is delivered to all of a user’s devices, and to nobody else', a
   const devices = [await connect(server, 'inge'), await connect(server, 'inge')];
   const bystander = await connect(server, 'other');
   const values = [{ a: [1, 2.5, null, '😀"\\'], deep: { er: true } }, [], 'text', 7, null, false];
-  const nested = (levels) => Array.from({ length: levels }).reduce((inner) => [inner], 0);
   values.push(nested(30));
   for (const value of values) {
     assert.equal(await deliver(server, deliverer, 'inge', value), 2);

@@ -1,7 +1,7 @@
 /** Calls where every device may be on another worker; also run under ThreadSanitizer. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { closeAll, connect, eventually, metric } from './support/client.mjs';
+import { closeAll, connect, eventually, metric, nested } from './support/client.mjs';
 import { befriend, people } from './support/people.mjs';
 import { startServer } from './support/server.mjs';
 
@@ -72,6 +72,22 @@ test('of devices on all workers that answer at once exactly one wins', async () 
       device.messages.length = 0;
     }
   }
+});
+
+test('what is signalled arrives on every worker however deep it is, or is refused', async () => {
+  const { bob, devices } = await scene();
+  const [caller] = devices.alice;
+  const { call_id: id } = await caller.ask({ type: 'call_request', to: bob });
+  for (const data of [nested(1), nested(30)]) {
+    caller.send({ type: 'call_signal', call_id: id, data });
+    for (const device of devices.bob)
+      assert.deepEqual((await device.next(call('call_signal'))).data, data);
+  }
+  const refused = await caller.ask({ type: 'call_signal', call_id: id, data: nested(31) });
+  assert.deepEqual([refused.type, refused.code], ['error', 'INVALID_MESSAGE']);
+  assert.match(refused.message, /data is .*nested too deep/);
+  caller.send({ type: 'call_end', call_id: id });
+  for (const device of devices.bob) await device.next(isCallEnd(id));
 });
 
 test('requests that cross between workers become one call', async () => {

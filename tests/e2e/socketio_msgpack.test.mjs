@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { closeAll, connect, deliver } from './support/client.mjs';
+import { closeAll, connect, deliver, nested } from './support/client.mjs';
 import { newChat, sendMessage } from './support/chats.mjs';
 import { EngineSession, EngineSocket } from './support/engine.mjs';
 import { befriend, people } from './support/people.mjs';
@@ -193,10 +193,17 @@ describe('MessagePack and everybody else', () => {
         callee.emit('call:accept', { from: ann });
         await caller.next('call:accepted');
         const data = { sdp: 'offer', numbers: [1, -1, 0.5, 2 ** 40, -(2 ** 40)], none: null };
-        caller.emit('call_signal', { call_id: callId, data });
-        assert.deepEqual((await callee.next('call_signal')).data, data);
-        callee.emit('call_signal', { call_id: callId, data });
-        assert.deepEqual((await caller.next('call_signal')).data, data);
+        for (const signal of [data, nested(30)]) {
+          caller.emit('call_signal', { call_id: callId, data: signal });
+          assert.deepEqual((await callee.next('call_signal')).data, signal);
+          callee.emit('call_signal', { call_id: callId, data: signal });
+          assert.deepEqual((await caller.next('call_signal')).data, signal);
+        }
+        for (const client of [caller, callee]) {
+          const refused = await client.ask('call_signal', { call_id: callId, data: nested(31) });
+          assert.deepEqual([refused.type, refused.code], ['error', 'INVALID_MESSAGE']);
+          assert.match(refused.message, /nested too deep/);
+        }
         caller.emit('call:end');
         await callee.next('call:ended');
       });
@@ -210,7 +217,7 @@ describe('MessagePack and everybody else', () => {
           [0.1, -1e-300, 1e300, true, false, null, '', 'ä€\u{1f600}"\\\u0000', [], {}],
           { long: 'x'.repeat(3000), many: Array(300).fill(7) },
           Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`key ${at}`, { at }])),
-          JSON.parse(`${'['.repeat(30)}${']'.repeat(30)}`),
+          nested(30),
         ]) {
           await deliver(server, backend, ann, data);
           assert.deepEqual((await client.next('delivery')).data, data);

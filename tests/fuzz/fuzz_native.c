@@ -11,8 +11,8 @@
 #include "fuzz_native_oracle.h"
 #include "message/dialect.h"
 
-/* The bound of message/native.c. */
-enum { ID_BYTES_MAX = 256 };
+/* The bounds of message/native.c and of base/json.h. */
+enum { ID_BYTES_MAX = 256, DATA_DEPTH_MAX = 30 };
 
 static const struct dialect *const native = &DIALECT_TABLE_NATIVE;
 
@@ -56,7 +56,9 @@ static void check_call(struct slice text, const struct message *message)
     if (message->type == MESSAGE_CALL_REQUEST)
         check_string(text, "to", call->to);
     if (message->type == MESSAGE_CALL_SIGNAL)
-        fuzz_require(fuzz_native_is_value(text, "data", call->data), "data is as given");
+        fuzz_require(fuzz_native_is_value(text, "data", call->data) &&
+                         fuzz_native_depth(text, "data") <= DATA_DEPTH_MAX,
+                     "data is as given, and can be handed on");
     if (call->call_id.data || message->type != MESSAGE_CALL_REQUEST)
         check_string(text, "call_id", call->call_id);
     else
@@ -132,6 +134,10 @@ static void check_refused(struct slice text, const struct message *message, cons
     fuzz_require(problem && problem[0], "a refusal has a reason");
     if (strcmp(problem, "type must be a string") == 0)
         fuzz_require(!fuzz_native_is_string(text, "type", SLICE_NONE), "type is no string");
+    if (strcmp(problem, "data is missing or nested too deep") == 0)
+        fuzz_require(!fuzz_native_has(text, "data") ||
+                         fuzz_native_depth(text, "data") > DATA_DEPTH_MAX,
+                     "data that can be handed on is taken");
     if (strcmp(problem, "unknown type") == 0)
         fuzz_require(message->type == MESSAGE_INVALID, "only an unknown type is called so");
     for (int type = MESSAGE_HEARTBEAT; type < MESSAGE_CONNECTION_ESTABLISHED; type++)

@@ -59,6 +59,32 @@ bool fuzz_native_is_value(struct slice text, const char *key, struct slice raw)
     return same;
 }
 
+static size_t larger(size_t one, size_t other)
+{
+    return one > other ? one : other;
+}
+
+static size_t depth_of(json_t *value)
+{
+    size_t deepest = 0;
+    size_t at;
+    const char *key;
+    json_t *inner;
+    if (!json_is_array(value) && !json_is_object(value))
+        return 0;
+    json_array_foreach(value, at, inner) deepest = larger(deepest, depth_of(inner));
+    json_object_foreach(value, key, inner) deepest = larger(deepest, depth_of(inner));
+    return deepest + 1;
+}
+
+size_t fuzz_native_depth(struct slice text, const char *key)
+{
+    json_t *object;
+    size_t depth = depth_of(member(text, key, &object));
+    json_decref(object);
+    return depth;
+}
+
 bool fuzz_native_is_list(struct slice text, const char *key, const struct slice *items,
                          size_t count)
 {

@@ -23,6 +23,9 @@ bool fuzz_native_is_string(struct slice text, const char *key, struct slice byte
 /* The member is the value that `raw` means. */
 bool fuzz_native_is_value(struct slice text, const char *key, struct slice raw);
 
+/* How many containers the member's innermost value stands in; 0 where there is no member. */
+size_t fuzz_native_depth(struct slice text, const char *key);
+
 /* The member is a list of these strings. */
 bool fuzz_native_is_list(struct slice text, const char *key, const struct slice *items,
                          size_t count);

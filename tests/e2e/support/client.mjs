@@ -12,6 +12,9 @@ let lastId = 0;
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** Arrays in arrays, so many levels deep. */
+export const nested = (levels) => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
+
 /** `promise`, or an error that says what did not come. */
 export function within(ms, promise, what) {
   let timer;
