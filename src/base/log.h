@@ -6,7 +6,8 @@
  *     log_info("connection_closed", "conn=%s user=%s reason=%s", id, log_quote(user), reason);
  *
  * The first argument is the event's name; the format gives the other pairs. Peer-supplied values go
- * through log_quote(), sentences for people through log_sentence(). Tokens, secrets and message bodies are never arguments of these functions.
+ * through log_quote(), sentences for people through log_sentence(). Tokens, secrets and message bodies
+ * are never arguments of these functions.
  * Without the journal a line starts with `ts=… level=…`; under systemd (JOURNAL_STREAM is set) it
  * starts with the syslog level (`<6>`) instead, as the journal keeps the time itself.
  *
