@@ -18,6 +18,7 @@ struct joining {
     struct ulid conn_id;
     struct socketio_return return_to; /* what the client asks to recover */
     struct socketio_recovered *recovered;
+    bool device_is_made;
     size_t device_len;
     char device[DEVICE_ID_BYTES_MAX];
 };
@@ -200,6 +201,7 @@ static void connect(struct socketio_session *socketio, struct joining *joining)
     session->endpoint.hears_roads = true;
     socketio_connection(socketio)->silent = false;
     socketio_waiting_free(socketio);
+    socketio->device_is_made = joining->device_is_made;
     socketio_recovery_name(socketio, joining->recovered);
     write_connected(socketio);
     session_begin(session, &joining->identity);
@@ -303,7 +305,7 @@ static bool read_credentials(struct socketio_session *socketio, struct slice aut
     return !raw.data || (fields_string(raw, &out->device) && user_id_valid(out->device));
 }
 
-/* Without a device of its own, the connection is one, and stays it when it is recovered. */
+/* Without a device of its own, the connection is one, and stays it when it comes back. */
 static struct joining *make_joining(struct socketio_session *socketio,
                                     const struct credentials *credentials)
 {
@@ -316,11 +318,12 @@ static struct joining *make_joining(struct socketio_session *socketio,
     joining->socketio = socketio;
     joining->context = context;
     joining->conn_id = ulid_make(context->loop->clock.wall_ms, context->random);
+    joining->device_is_made = device.len == 0;
     joining->device_len = device.len ? device.len : ULID_TEXT_LEN;
     if (device.len)
         memcpy(joining->device, device.data, device.len);
     else
-        ulid_write(joining->device, return_to->pid_len ? &return_to->public_id : &joining->conn_id);
+        ulid_write(joining->device, return_to->pid_len ? &return_to->device : &joining->conn_id);
     return joining;
 }
 

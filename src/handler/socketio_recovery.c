@@ -26,15 +26,24 @@ struct socketio_recovered {
 
 /* ---- private ids ---- */
 
+/* Who named a device will do so again, and has no need of another. */
+static struct ulid device_of(const struct socketio_session *socketio)
+{
+    struct slice text = {socketio->session.device, socketio->session.device_len};
+    struct ulid device;
+    return socketio->device_is_made && ulid_parse(text, &device) ? device : socketio->public_id;
+}
+
 void socketio_pid_write(const struct socketio_session *socketio, struct buffer *out)
 {
+    struct ulid device = device_of(socketio);
     uint8_t bytes[PID_BYTES];
     memcpy(bytes, socketio->pid, SOCKETIO_PID_BYTES);
-    memcpy(bytes + SOCKETIO_PID_BYTES, socketio->public_id.bytes, sizeof(struct ulid));
+    memcpy(bytes + SOCKETIO_PID_BYTES, device.bytes, sizeof(device));
     base64url_encode(out, bytes, sizeof(bytes));
 }
 
-static bool read_pid(struct slice text, uint8_t secret[SOCKETIO_PID_BYTES], struct ulid *public_id)
+static bool read_pid(struct slice text, uint8_t secret[SOCKETIO_PID_BYTES], struct ulid *device)
 {
     unsigned char bytes[SOCKETIO_PID_TEXT_MAX];
     size_t len;
@@ -42,7 +51,7 @@ static bool read_pid(struct slice text, uint8_t secret[SOCKETIO_PID_BYTES], stru
         len != PID_BYTES)
         return false;
     memcpy(secret, bytes, SOCKETIO_PID_BYTES);
-    memcpy(public_id->bytes, bytes + SOCKETIO_PID_BYTES, sizeof(struct ulid));
+    memcpy(device->bytes, bytes + SOCKETIO_PID_BYTES, sizeof(*device));
     return true;
 }
 
@@ -70,7 +79,7 @@ void socketio_return_read(const struct fields_scratch *scratch, struct socketio_
     *out = (struct socketio_return){0};
     if (!fields_string(fields_find(scratch, "pid"), &pid) ||
         !fields_string(fields_find(scratch, "offset"), &offset) ||
-        !read_pid(pid, secret, &out->public_id) || !read_offset(offset, &out->offset))
+        !read_pid(pid, secret, &out->device) || !read_offset(offset, &out->offset))
         return;
     memcpy(out->pid, pid.data, pid.len);
     out->pid_len = pid.len;
@@ -107,9 +116,9 @@ static bool copy_events(struct socketio_recovered *out, const struct recovery_re
 
 static bool copy_ids(struct socketio_recovered *out, const struct recovery_record *record)
 {
+    struct ulid device;
     out->ceiling = record->ceiling;
-    return read_pid(record->pid, out->pid, &out->public_id) &&
-           ulid_parse(record->sid, &out->public_id);
+    return read_pid(record->pid, out->pid, &device) && ulid_parse(record->sid, &out->public_id);
 }
 
 struct asking {

@@ -19,8 +19,8 @@
  * gateway drains, where the store outlives that. Who left, or was closed by the server for another reason,
  * starts anew. The presence of a user does not wait: offline is told at once.
  *
- * The private id is a secret and, behind it, the public one. So who comes back without naming a device is the
- * device it was from the start, its lease included: its calls and cursors go on.
+ * The private id is a secret and, behind it, the id of the device that was made for who named none. So who comes
+ * back, recovered or not, is that device from the start, its lease included: its calls and cursors go on.
  *
  * All of it is off where the context has no recovery store.
  */
@@ -35,7 +35,7 @@ enum { SOCKETIO_PID_TEXT_MAX = 64 };
 /* What a CONNECT asks to recover; pid_len 0: nothing. */
 struct socketio_return {
     uint64_t offset;
-    struct ulid public_id; /* what it says it was known by */
+    struct ulid device; /* that it says it was; for who names none */
     size_t pid_len;
     char pid[SOCKETIO_PID_TEXT_MAX];
 };

@@ -19,9 +19,10 @@
 #define PID "AAAAAAAAAAAAAAAAAAAAAAFWPjq109Z2TGHvuZMCvVs"
 #define SID "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
-/* Notes what is parked and what is asked for, and gives `topics` back, whoever asks. */
+/* Notes what is parked and what is asked for, and gives `topics` back, whoever asks, unless it has forgotten. */
 static struct fake_recovery {
     struct recovery_store store;
+    bool forgets;
     unsigned parked;
     unsigned taken;
     uint64_t offset;
@@ -34,6 +35,7 @@ static struct fake_recovery {
 
 static struct world world;
 static struct client client;
+static char given_pid[SOCKETIO_PID_TEXT_MAX]; /* to who joined last */
 
 static void park(struct recovery_store *store, const struct recovery_record *record)
 {
@@ -63,11 +65,12 @@ static void take(struct recovery_store *store, struct slice user_id, struct slic
     (void)store;
     fake.taken++;
     fake.offset = offset;
-    done(arg, &(struct recovery_record){.user_id = user_id,
-                                        .pid = pid,
-                                        .sid = SLICE(SID),
-                                        .topics = fake.topics,
-                                        .topic_count = fake.topic_count});
+    struct recovery_record record = {.user_id = user_id,
+                                     .pid = pid,
+                                     .sid = SLICE(SID),
+                                     .topics = fake.topics,
+                                     .topic_count = fake.topic_count};
+    done(arg, fake.forgets ? NULL : &record);
 }
 
 static const struct recovery_store_operations FAKE = {
@@ -122,6 +125,7 @@ static void join(const char *user, const char *rest)
     snprintf(packet, sizeof(packet), "40{\"token\":\"%s\"%s}", token, rest);
     client_send(&client, packet);
     expect_text("40{\"sid\":\"");
+    assert_int_equal(sscanf(client.text, "40{%*[^,],\"pid\":\"%63[^\"]", given_pid), 1);
     expect_text("42[\"connection_established\",");
 }
 
@@ -228,9 +232,26 @@ static void who_is_recovered_is_the_device_it_was(void **unused)
     dial();
     join("alice", ",\"pid\":\"" PID "\",\"offset\":\"0000000000000000\"");
     expect_device(SID);
+    assert_string_equal(given_pid, PID);
     client_send(&client, "41");
     join("alice", ",\"pid\":\"" PID "\",\"offset\":\"0000000000000000\",\"device_id\":\"phone\"");
     expect_device("phone");
+}
+
+/* It is no less that device when there was nothing to recover, nor when it comes back a second time. */
+static void who_is_not_recovered_is_the_device_it_was(void **unused)
+{
+    (void)unused;
+    char rest[128];
+    fake.forgets = true;
+    dial();
+    join("alice", ",\"pid\":\"" PID "\",\"offset\":\"0000000000000000\"");
+    expect_device(SID);
+    client_send(&client, "41");
+    assert_string_not_equal(given_pid, PID);
+    snprintf(rest, sizeof(rest), ",\"pid\":\"%s\",\"offset\":\"0000000000000000\"", given_pid);
+    join("alice", rest);
+    expect_device(SID);
 }
 
 static void impossible_ids_are_not_subscribed_to(void **unused)
@@ -259,6 +280,7 @@ int main(void)
         TEST(who_connects_after_another_left_inherits_nothing),
         TEST(an_offset_is_sixteen_digits_and_nothing_else),
         TEST(who_is_recovered_is_the_device_it_was),
+        TEST(who_is_not_recovered_is_the_device_it_was),
         TEST(impossible_ids_are_not_subscribed_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

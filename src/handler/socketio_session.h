@@ -42,6 +42,7 @@ struct socketio_session {
     uint8_t pid[SOCKETIO_PID_BYTES];  /* the secret part of its private id */
     uint8_t attachments_left;         /* binary messages that belong to a refused event */
     bool peer_leaves;                 /* Engine.IO's close packet came */
+    bool device_is_made;              /* its client named none */
     bool has_missed;                  /* an owed event found no room: it cannot be recovered */
     struct session session;           /* last: the device id follows it */
 };
