@@ -242,9 +242,11 @@ enum { REDIS_STATE_OWNER_MS = 3600 * 1000 };
 bool redis_state_read_transition(struct redis_state *state, const struct resp_value *reply,
                                  struct slice user, struct state_transition *out);
 
-/* How long the user lingers, and the gateway of a lease that ended; of a reply that was read. */
+/* How long the user lingers, the gateway that no longer holds a lease, and whether that has ended now (else it was
+ * unknown); of a reply that was read. */
 int64_t redis_state_lingers_ms(const struct resp_value *reply);
 struct slice redis_state_left_gateway(const struct resp_value *reply);
+bool redis_state_has_ended(const struct resp_value *reply);
 
 /* Status, in_call, last_seen and version, beginning at an item. */
 bool redis_state_read_presence(const struct redis_state *state, const struct resp_value *items,

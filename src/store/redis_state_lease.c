@@ -90,7 +90,8 @@ static void finish(struct lease_call *call, enum state_status status,
 static void leave_beside(struct lease_call *call, const struct resp_value *reply)
 {
     struct slice conn = conn_of(call);
-    redis_state_index(call->state, conn, call->lease.user_id, -1, NULL, NULL);
+    if (redis_state_has_ended(reply))
+        redis_state_index(call->state, conn, call->lease.user_id, -1, NULL, NULL);
     redis_state_let_go(call->state, redis_state_left_gateway(reply), conn);
 }
 

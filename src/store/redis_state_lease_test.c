@@ -251,6 +251,34 @@ static void a_lease_closed_before_it_is_renewed_is_held_no_more(void **state)
     assert_int_equal(holders_of_nothing(pair), 1);
 }
 
+/* What an open has done when it reached the index and not yet the user, whom a lost connection may still bring it
+ * to. */
+static struct slice enter_only(struct state_pair *pair, char index[REDIS_SERVER_REPLY_MAX])
+{
+    static const struct slice keys = {"user_connections:{alice}", 24};
+    char record[REDIS_SERVER_REPLY_MAX];
+    assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
+    struct slice lease = redis_fleet_find(&pair->fleet, "connection:{alice}:*", record);
+    redis_fleet_ask(&pair->fleet, lease, REDIS_WORDS(SLICE("DEL"), lease));
+    redis_fleet_ask(&pair->fleet, keys, REDIS_WORDS(SLICE("DEL"), keys));
+    return redis_fleet_find(&pair->fleet, "presence:v_heartbeat*", index);
+}
+
+static void a_lease_that_was_closed_before_it_opened_is_reaped(void **state)
+{
+    struct state_pair *pair = *state;
+    char text[REDIS_SERVER_REPLY_MAX];
+    struct slice index = enter_only(pair, text);
+    assert_int_equal(state_pair_close(pair, pair->first, SLICE("alice"), 1), 0);
+    state_pair_pass(pair, 100); /* what follows the answer */
+    assert_string_equal(redis_fleet_ask(&pair->fleet, index, REDIS_WORDS(SLICE("ZCARD"), index)),
+                        "1");
+    state_pair_pass(pair, STATE_PAIR_WINDOW_MS);
+    assert_int_equal(reap(pair, pair->second), 1);
+    assert_string_equal(redis_fleet_ask(&pair->fleet, index, REDIS_WORDS(SLICE("ZCARD"), index)),
+                        "0");
+}
+
 static void flush_scripts(struct state_pair *pair)
 {
     for (size_t i = 0; i < (pair->fleet.cluster ? REDIS_CLUSTER_MASTERS : 1); i++)
@@ -307,6 +335,7 @@ static int run(bool cluster)
     const struct CMUnitTest of_a_cluster[] = {
         TEST(a_lease_closed_while_it_is_renewed_is_held_no_more),
         TEST(a_lease_closed_before_it_is_renewed_is_held_no_more),
+        TEST(a_lease_that_was_closed_before_it_opened_is_reaped),
     };
     const struct CMUnitTest of_one_server[] = {
         TEST(a_pause_of_redis_makes_nobody_offline),

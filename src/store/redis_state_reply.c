@@ -13,6 +13,7 @@ enum {
     AT_MENDED,
     AT_USER,
     AT_GATEWAY,
+    AT_ENDED,
     ANSWER_ITEMS
 };
 
@@ -72,4 +73,9 @@ struct slice redis_state_left_gateway(const struct resp_value *reply)
 {
     struct slice gateway = reply->items[AT_GATEWAY].text;
     return gateway.len <= GATEWAY_ID_BYTES_MAX ? gateway : SLICE_NONE;
+}
+
+bool redis_state_has_ended(const struct resp_value *reply)
+{
+    return reply->items[AT_ENDED].integer == 1;
 }

@@ -1,5 +1,6 @@
 -- Ends a lease. ARGV[4..6]: the user, conn_id, the gateway. An unknown one, or another user's, changes nothing
--- but that the gateway no longer holds what was reaped before it let go.
+-- but that the gateway no longer holds what was reaped before it let go. It stays in the index: should its open
+-- still be on its way, on a connection that was lost, somebody must miss it later.
 choose(ARGV[4])
 mend_user()
 local conn = ARGV[5]
@@ -21,5 +22,5 @@ if not cluster then
 end
 local live, idle = survey()
 local result = settle(live, idle, time_text(now), 'disconnected', 'online')
-result[10] = server
+result[10], result[11] = server, 1
 return result

@@ -76,10 +76,11 @@ local function view()
   return 'offline', '0', seen, status and number(record[4]) or 0
 end
 
--- An answer: changed (2: of one who was here before, if only away), status, in_call, last_seen, version, time, for how long the user lingers, what was
--- mended, the user, and the server of a lease that ended.
+-- An answer: changed (2: of one who was here before, if only away), status, in_call, last_seen, version, time, for
+-- how long the user lingers, what was mended, the user, the server that no longer holds a lease, and whether that
+-- has ended now.
 local function answer(changed, status, in_call, seen, version, lingers, was_here)
-  return {changed and (was_here and 2 or 1) or 0, status, in_call, seen, version, now, lingers or 0, mended, user, ''}
+  return {changed and (was_here and 2 or 1) or 0, status, in_call, seen, version, now, lingers or 0, mended, user, '', 0}
 end
 
 local function unchanged()
