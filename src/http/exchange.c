@@ -43,6 +43,8 @@ static const char *reason_of(unsigned status)
 
 static void free_exchange(struct exchange **exchange)
 {
+    if ((*exchange)->ended)
+        (*exchange)->ended((*exchange)->ended_arg, (*exchange)->session != NULL);
     buffer_free(&(*exchange)->head_bytes);
     buffer_free(&(*exchange)->body);
     free(*exchange);
@@ -55,6 +57,12 @@ void exchange_hold(struct exchange *exchange, void (*gone)(void *arg), void *arg
     exchange->gone_arg = arg;
     if (exchange->session)
         stream_pause(&exchange->session->stream, false);
+}
+
+void exchange_watch(struct exchange *exchange, void (*ended)(void *arg, bool answered), void *arg)
+{
+    exchange->ended = ended;
+    exchange->ended_arg = arg;
 }
 
 /* Browsers on allowed origins may read our answers; tokens travel in headers, never in cookies. Who is allowed

@@ -39,6 +39,8 @@ struct exchange {
     struct identity identity; /* where the route asks for a token */
     void (*gone)(void *arg);  /* see exchange_hold() */
     void *gone_arg;
+    void (*ended)(void *arg, bool answered); /* see exchange_watch() */
+    void *ended_arg;
 };
 
 static inline struct slice exchange_user(const struct exchange *exchange)
@@ -49,6 +51,9 @@ static inline struct slice exchange_user(const struct exchange *exchange)
 /* The answer will take its time: the peer is watched meanwhile, and `gone` runs if it goes first. The
  * exchange is owed its answer even then; it is dropped. */
 void exchange_hold(struct exchange *exchange, void (*gone)(void *arg), void *arg);
+
+/* `ended` runs when the exchange is over: answered, or not since its peer went before. NULL: nobody is told. */
+void exchange_watch(struct exchange *exchange, void (*ended)(void *arg, bool answered), void *arg);
 
 /* Answers with a body; `headers` are further whole lines ("Name: value\r\n…") or "". */
 void exchange_reply(struct exchange **exchange, unsigned status, const char *content_type,

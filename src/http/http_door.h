@@ -30,6 +30,9 @@ struct http_session;
 struct http_door_owner {
     /* Whether one more may come in. Others may have to go for it, as with http_door_displace(). */
     bool (*make_room)(struct http_door *door);
+    /* May be NULL. The head of a request was read, its body comes next. False: it is answered already, and
+     * is the last of its connection. */
+    bool (*announced)(struct exchange *exchange);
     /* How long the body of a request may be, by its head. */
     size_t (*body_bytes_max)(struct exchange *exchange);
     /* Answers a whole request, now or later. */

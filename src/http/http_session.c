@@ -102,8 +102,11 @@ static void read_body(struct http_session *session)
 static void start_body(struct http_session *session)
 {
     struct exchange *exchange = session->exchange;
-    http1_body_start(&exchange->body_decoder, &exchange->head,
-                     session->door->owner->body_bytes_max(exchange));
+    const struct http_door_owner *owner = session->door->owner;
+    session->close_after = true; /* should it be answered without its body */
+    if (owner->announced && !owner->announced(exchange))
+        return;
+    http1_body_start(&exchange->body_decoder, &exchange->head, owner->body_bytes_max(exchange));
     if (exchange->head.expect_continue) {
         buffer_append_text(&session->out, "HTTP/1.1 100 Continue\r\n\r\n");
         stream_want_write(&session->stream);

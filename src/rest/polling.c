@@ -1,14 +1,12 @@
 #include "rest/polling.h"
 
 #include "base/container.h"
-#include "frame/engineio.h"
 #include "rest/engine_refusal.h"
 #include "rest/handshake.h"
+#include "rest/polling_post.h"
 #include "rest/probe.h"
 
 #include <stdlib.h>
-
-#define NO_STORE "Cache-Control: no-store\r\n"
 
 static bool match(const struct table_node *node, struct slice key)
 {
@@ -48,7 +46,7 @@ static void run_soon(struct polling *polling)
 
 static void reply(struct exchange **exchange, struct slice payload)
 {
-    exchange_reply(exchange, 200, "text/plain; charset=UTF-8", NO_STORE, payload);
+    exchange_reply(exchange, 200, "text/plain; charset=UTF-8", POLLING_NO_STORE, payload);
 }
 
 void polling_release(struct polling *polling)
@@ -100,6 +98,7 @@ static void forget(struct polling *polling)
     table_remove(&polling->rest->polling->sessions, &polling->node);
     if (polling->probe)
         probe_abandon(&polling->probe);
+    polling_post_forget(polling);
 }
 
 /* Who neither answers pings nor polls is not there to be told of the end. */
@@ -224,42 +223,6 @@ static void get(struct polling *polling, struct exchange *exchange)
         polling_release(polling);
 }
 
-/* Each packet goes the way a frame of it would; the first that is none ends the session. Who closes it is told no
- * more: the poll that waits is let go. */
-static void take_payload(struct polling *polling, struct buffer *body)
-{
-    struct engineio_payload payload;
-    struct engineio_packet packet;
-    enum engineio_next next;
-    struct connection *connection = connection_of(polling);
-    engineio_payload_start(&payload, body->data, body->len);
-    while (!polling->closing && (next = engineio_payload_next(&payload, &packet)) != ENGINEIO_END) {
-        if (next == ENGINEIO_BAD) {
-            polling_end(polling);
-            return;
-        }
-        size_t type_bytes = packet.binary ? 0 : 1; /* stands before the data, in a frame as here */
-        connection_receive(connection, packet.data - type_bytes, packet.len + type_bytes,
-                           packet.binary);
-        if (polling->session->peer_leaves) {
-            polling_release(polling);
-            polling_end(polling);
-        }
-    }
-}
-
-static void post(struct polling *polling, struct exchange *exchange)
-{
-    struct slice type = http1_header(&exchange->head, SLICE("Content-Type"));
-    if (slice_is(type, "application/octet-stream")) { /* of a protocol before this one */
-        engine_refuse(&exchange, ENGINE_BAD_REQUEST);
-        polling_end(polling);
-        return;
-    }
-    take_payload(polling, &exchange->body);
-    exchange_reply(&exchange, 200, "text/html", NO_STORE, SLICE("ok"));
-}
-
 static void serve(struct exchange *exchange, struct polling *polling)
 {
     if (exchange->head.upgrade_websocket)
@@ -267,7 +230,7 @@ static void serve(struct exchange *exchange, struct polling *polling)
     else if (polling->probe && probe_has_chosen(polling->probe))
         engine_refuse(&exchange, ENGINE_BAD_REQUEST);
     else if (exchange->head.method == HTTP1_POST)
-        post(polling, exchange);
+        polling_post_serve(polling, exchange);
     else
         get(polling, exchange);
 }

@@ -2,14 +2,14 @@
  * Engine.IO's polling transport: a session that has no socket of its own and is carried by requests.
  *
  *   GET  waits until something is queued, and takes all of it as one payload   (one at a time)
- *   POST brings a payload of packets                                           (each read as a frame)
+ *   POST brings a payload of packets, each read as a frame (polling_post.h)     (one at a time)
  *
  *   polling_open() ──► OPEN ──probe_open(): "2probe"──► OPEN, `probe` set: polls are released at once
  *                       │                                 │ the probe goes      │ "5"
  *                       │                                 ▼                     ▼
  *                       │                                OPEN           carried by the WebSocket;
  *                       │ the session ends, the peer of a poll goes,    this is freed
- *                       ▼ or leaves, two polls at a time, a payload that is none
+ *                       ▼ or of a POST, or leaves, two of a kind at a time, a payload that is none
  *                     CLOSING ──in a task──► the poll that waits is answered, connection_gone(), freed
  *
  * Sessions are found by their id, which is unguessable, names its worker (handover.h) and is bound to its
@@ -29,6 +29,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* A header of what answers GETs and POSTs. */
+#define POLLING_NO_STORE "Cache-Control: no-store\r\n"
+
 struct probe;
 
 /* The sessions of one worker that are carried so. */
@@ -42,6 +45,7 @@ struct polling {
     struct rest_context *rest;
     struct socketio_session *session;
     struct exchange *poll; /* the GET that waits; NULL: none */
+    struct exchange *post; /* the POST that is being read, or waits for its token; NULL: none */
     struct probe *probe;   /* the WebSocket that may take over; NULL: none */
     bool close_owed;       /* all is said but the close packet */
     bool closing;

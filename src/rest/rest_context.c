@@ -16,6 +16,7 @@ static bool make_room(struct http_door *door)
 
 const struct http_door_owner rest_door_owner = {
     .make_room = make_room,
+    .announced = rest_socketio_announced,
     .body_bytes_max = router_table_body_bytes_max,
     .answer = router_table_dispatch,
     .give_away = handover_give,

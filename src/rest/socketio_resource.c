@@ -12,6 +12,7 @@
 #include "rest/engine_refusal.h"
 #include "rest/handshake.h"
 #include "rest/polling.h"
+#include "rest/polling_post.h"
 #include "rest/router_table.h"
 
 static struct slice query_of(const struct exchange *exchange, struct slice name)
@@ -79,14 +80,20 @@ static void start(struct exchange *exchange, bool by_websocket)
         open_session(exchange, by_websocket);
 }
 
-static void go_on(struct exchange *exchange, struct slice sid, bool by_websocket)
+/* Whether a request may go on with a session. */
+static bool may_go_on(const struct exchange *exchange, bool by_websocket)
 {
     enum http1_method method = exchange->head.method;
+    return (method == HTTP1_GET || method == HTTP1_POST) &&
+           by_websocket == exchange->head.upgrade_websocket &&
+           slice_is(query_of(exchange, SLICE("EIO")), ENGINEIO_PROTOCOL);
+}
+
+static void go_on(struct exchange *exchange, struct slice sid, bool by_websocket)
+{
     if (!polling_find(rest_of(exchange), sid))
         engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
-    else if ((method != HTTP1_GET && method != HTTP1_POST) ||
-             by_websocket != exchange->head.upgrade_websocket ||
-             !slice_is(query_of(exchange, SLICE("EIO")), ENGINEIO_PROTOCOL))
+    else if (!may_go_on(exchange, by_websocket))
         engine_refuse(&exchange, ENGINE_BAD_REQUEST);
     else if (check_origin(&exchange))
         polling_request(exchange, sid);
@@ -103,4 +110,15 @@ void rest_socketio(struct exchange *exchange)
         go_on(exchange, sid, by_websocket);
     else
         start(exchange, by_websocket);
+}
+
+bool rest_socketio_announced(struct exchange *exchange)
+{
+    if (exchange->head.method != HTTP1_POST ||
+        !slice_is(exchange->head.target.path, "/socket.io/") ||
+        !slice_is(query_of(exchange, SLICE("transport")), "polling") ||
+        !may_go_on(exchange, false) || !exchange_origin_allowed(exchange))
+        return true;
+    struct polling *polling = polling_find(rest_of(exchange), query_of(exchange, SLICE("sid")));
+    return !polling || polling_post_announced(polling, exchange);
 }

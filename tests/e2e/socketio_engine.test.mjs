@@ -26,6 +26,24 @@ async function joined(server, user) {
   return session;
 }
 
+/** Half a POST of a session: the server has read its head, and waits for the rest of its body. */
+async function halfPost({ server, sid }) {
+  const socket = rawConnect(server);
+  const headers = ['Content-Type: text/plain', 'Content-Length: 3', 'Expect: 100-continue'];
+  socket.send(request('POST', enginePath({ sid }), headers));
+  assert.equal((await socket.response()).status, 100);
+  socket.send('4');
+  return socket;
+}
+
+/** The session is not known any more, though its pings were answered. */
+const isForgotten = (session) =>
+  eventually(async () => {
+    const { status, text } = await session.get();
+    if (status === 200 && text.split(SEPARATOR).includes('2')) await session.post('3');
+    return status === 400 && JSON.parse(text).code === 1;
+  }, 'the end of the session');
+
 /** A WebSocket that is about to take a session over. */
 async function probe({ server, sid }) {
   const socket = new EngineSocket(server, { sid });
@@ -155,6 +173,23 @@ describeBoth('Engine.IO', (server) => {
     await first.catch(() => {});
     const { status, text } = await session.get();
     assert.deepEqual([status, JSON.parse(text).code], [400, 1]);
+  });
+
+  test('a second POST at a time ends the session', async () => {
+    const session = await joined(server, 'twice');
+    const first = await halfPost(session);
+    assert.equal((await session.post('3')).status, 400);
+    first.send('2[');
+    const answer = await first.response().catch(() => ({ status: 'none' }));
+    assert.notEqual(answer.status, 200);
+    await isForgotten(session);
+  });
+
+  test('the peer of a POST that goes takes the session with it', async () => {
+    const session = await joined(server, 'gone');
+    const socket = await halfPost(session);
+    socket.destroy();
+    await isForgotten(session);
   });
 
   test('a POST that is too long is refused', async () => {
