@@ -1,7 +1,6 @@
 /* Who hears of a change without having asked, with a ledger that answers when and how the test wants. */
 #include "presence/audience.h"
 
-#include "presence/exposure.h"
 #include "presence/presence_plane.h"
 #include "support/client.h"
 
@@ -125,78 +124,6 @@ static void those_who_wait_are_bounded(void **unused)
     fake_ledger_release_all(&world.ledger);
     world_settle(&world);
     client_expect_change(&alice, "bob", "away");
-}
-
-/* ---- sight ---- */
-
-/* A change of sight asks several stores, one after the other. */
-static void settle_until(const bool *done)
-{
-    for (int i = 0; i < 5 && !*done; i++)
-        world_settle(&world);
-    assert_true(*done);
-}
-
-static void note_done(void *arg)
-{
-    *(bool *)arg = true;
-}
-
-static void show(const char *user, enum ledger_visibility before, enum ledger_visibility after)
-{
-    bool done = false;
-    struct ledger_settings old = {before, before}, new = {after, after};
-    fake_ledger_show(&world.ledger, user, after, after);
-    exposure_of_settings(world.presence, slice_of(user), &old, &new, note_done, &done);
-    settle_until(&done);
-}
-
-static void a_setting_takes_sight_from_contacts_once_and_gives_it_back(void **unused)
-{
-    (void)unused;
-    show("bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_NOBODY);
-    client_expect_change(&alice, "bob", "unknown");
-    assert_true(client_has(&alice, "\"reason\":\"privacy\""));
-    client_set_away(&bob, true);
-    client_expect_nothing(&alice);
-    show("bob", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_CONTACTS_ONLY);
-    client_expect_change(&alice, "bob", "away");
-    show("bob", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_EVERYONE);
-    client_expect_nothing(&alice);
-    client_expect_nothing(&carol);
-}
-
-/* A subscription under way when sight is taken away must not be given by what was read before. */
-static void a_look_that_began_before_a_block_shows_nothing_after_it(void **unused)
-{
-    (void)unused;
-    bool done = false;
-    world.ledger.holding = true;
-    client_send(&carol, "{\"type\":\"subscribe_presence\",\"id\":1,\"user_ids\":[\"bob\"]}");
-    fake_ledger_block(&world.ledger, "bob", "carol");
-    world.ledger.holding = false; /* the block's own questions are answered at once */
-    exposure_of_relation(world.presence, EXPOSURE_BLOCKED, SLICE("bob"), SLICE("carol"), false,
-                         note_done, &done);
-    settle_until(&done);
-    fake_ledger_release_all(&world.ledger);
-    world_settle(&world);
-    client_expect(&carol, "presence_snapshot");
-    assert_true(client_has(&carol, "\"status\":\"unknown\""));
-    client_set_away(&bob, true);
-    client_expect(&alice, "presence_changed");
-    client_expect_nothing(&carol);
-}
-
-static void done_runs_also_when_the_ledger_cannot_say(void **unused)
-{
-    (void)unused;
-    bool done = false;
-    world.ledger.failing = LEDGER_UNAVAILABLE;
-    exposure_of_relation(world.presence, EXPOSURE_CONTACT_ENDED, SLICE("alice"), SLICE("bob"), true,
-                         note_done, &done);
-    settle_until(&done);
-    world.ledger.failing = LEDGER_OK;
-    client_expect_nothing(&alice);
 }
 
 /* ---- circles that age ---- */
@@ -328,9 +255,6 @@ int main(void)
         TEST(what_was_read_before_a_change_is_not_kept),
         TEST(without_the_ledger_contacts_hear_nothing_until_it_is_back),
         TEST(those_who_wait_are_bounded),
-        TEST(a_setting_takes_sight_from_contacts_once_and_gives_it_back),
-        TEST(a_look_that_began_before_a_block_shows_nothing_after_it),
-        TEST(done_runs_also_when_the_ledger_cannot_say),
         TEST(an_aged_circle_serves_and_is_read_anew),
         TEST(an_aged_circle_serves_on_without_the_ledger),
         TEST(an_aged_circle_of_nobody_is_dropped),

@@ -1,5 +1,5 @@
-/* Sight lost and gained between two users: what a subscriber hears when stores fail, answers cross each other
- * and changes are repeated. Carol watches bob, who shows himself to everybody. */
+/* Sight lost and gained: what contacts and a subscriber hear, also when stores fail, answers cross each other and
+ * changes are repeated. Carol watches bob, who shows himself to everybody; alice is his contact. */
 #include "presence/exposure.h"
 
 #include "presence/presence_plane.h"
@@ -37,6 +37,7 @@ static void note_done(void *arg)
     *(bool *)arg = true;
 }
 
+/* A change of sight asks several stores, one after the other. */
 static void settle_until(const bool *done)
 {
     for (int i = 0; i < 5 && !*done; i++)
@@ -62,6 +63,71 @@ static void unblock(void)
 {
     world.ledger.block_count = 0;
     expose(EXPOSURE_UNBLOCKED);
+}
+
+static void look_away(void)
+{
+    client_send(&carol, "{\"type\":\"unsubscribe_presence\",\"user_ids\":[\"bob\"]}");
+    client_expect(&carol, "ok");
+}
+
+/* ---- settings ---- */
+
+static void show(const char *user, enum ledger_visibility before, enum ledger_visibility after)
+{
+    bool done = false;
+    struct ledger_settings old = {before, before}, new = {after, after};
+    fake_ledger_show(&world.ledger, user, after, after);
+    exposure_of_settings(world.presence, slice_of(user), &old, &new, note_done, &done);
+    settle_until(&done);
+}
+
+static void a_setting_takes_sight_from_contacts_once_and_gives_it_back(void **unused)
+{
+    (void)unused;
+    look_away();
+    show("bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_NOBODY);
+    client_expect_change(&alice, "bob", "unknown");
+    assert_true(client_has(&alice, "\"reason\":\"privacy\""));
+    client_set_away(&bob, true);
+    client_expect_nothing(&alice);
+    show("bob", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_CONTACTS_ONLY);
+    client_expect_change(&alice, "bob", "away");
+    show("bob", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_EVERYONE);
+    client_expect_nothing(&alice);
+    client_expect_nothing(&carol);
+}
+
+/* ---- relations ---- */
+
+static void done_runs_also_when_the_ledger_cannot_say(void **unused)
+{
+    (void)unused;
+    bool done = false;
+    world.ledger.failing = LEDGER_UNAVAILABLE;
+    exposure_of_relation(world.presence, EXPOSURE_CONTACT_ENDED, SLICE("alice"), SLICE("bob"), true,
+                         note_done, &done);
+    settle_until(&done);
+    world.ledger.failing = LEDGER_OK;
+    client_expect_nothing(&alice);
+}
+
+/* A subscription under way when sight is taken away must not be given by what was read before. */
+static void a_look_that_began_before_a_block_shows_nothing_after_it(void **unused)
+{
+    (void)unused;
+    look_away();
+    world.ledger.holding = true;
+    client_send(&carol, "{\"type\":\"subscribe_presence\",\"id\":1,\"user_ids\":[\"bob\"]}");
+    world.ledger.holding = false; /* the block's own questions are answered at once */
+    block();
+    fake_ledger_release_all(&world.ledger);
+    world_settle(&world);
+    client_expect(&carol, "presence_snapshot");
+    assert_true(client_has(&carol, "\"status\":\"unknown\""));
+    client_set_away(&bob, true);
+    client_expect(&alice, "presence_changed");
+    client_expect_nothing(&carol);
 }
 
 static void a_block_hides_also_where_the_ledger_cannot_say_so_at_once(void **unused)
@@ -222,6 +288,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
+        TEST(a_setting_takes_sight_from_contacts_once_and_gives_it_back),
+        TEST(done_runs_also_when_the_ledger_cannot_say),
+        TEST(a_look_that_began_before_a_block_shows_nothing_after_it),
         TEST(a_block_hides_also_where_the_ledger_cannot_say_so_at_once),
         TEST(what_was_decided_before_a_block_does_not_undo_it),
         TEST(what_is_read_before_a_block_is_not_shown_after_it),
