@@ -91,7 +91,7 @@ static void lose(struct redis_link *link, enum redis_problem problem, const char
     link->fence_error_len = 0;
     metrics_count(link->links->metrics, METRIC_REDIS_CONNECTION_ERRORS);
     loop_cancel_timer(link->links->loop, &link->timer);
-    redis_wire_close(&link->wire);
+    redis_wire_cut(&link->wire);
     if (link->wire.state == REDIS_WIRE_IDLE)
         wait_a_while(link);
     set_problem(link, problem, detail);

@@ -5,11 +5,16 @@
 #include "redis/redis_wire.h"
 #include "support/link_stage.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -44,6 +49,46 @@ static void a_hundred_thousand_answers_come_in_order(void **state)
     print_message("%d commands in %lld ms\n", COMMANDS,
                   (long long)(clock_microseconds() - start_us) / 1000);
     assert_int_equal(stage->without_reply + stage->in_disorder + stage->errors, 0);
+}
+
+/* On a free port of the loopback; nobody answers there. */
+static int listen_only(uint16_t *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+    *port = ntohs(address.sin_port);
+    return fd;
+}
+
+static bool has_caller(void *arg)
+{
+    struct pollfd door = {.fd = *(int *)arg, .events = POLLIN};
+    return poll(&door, 1, 0) == 1;
+}
+
+/* It is reset: the kernel brings nothing any more of what it may still have to send. */
+static void a_connection_that_is_given_up_brings_nothing_later(void **state)
+{
+    struct link_stage *stage = *state;
+    char bytes[4096];
+    uint16_t port;
+    int door = listen_only(&port);
+    link_stage_open_at(stage, "127.0.0.1", port);
+    assert_true(worker_loop_until(&stage->worker, has_caller, &door, LINK_STAGE_SOON_MS));
+    int caller = accept4(door, NULL, NULL, SOCK_CLOEXEC);
+    close(door);
+    link_stage_await_problem(stage, REDIS_SILENT, LINK_STAGE_SOON_MS);
+    worker_loop_run(&stage->worker, 50);              /* it is closed at the end of the turn */
+    ssize_t len = read(caller, bytes, sizeof(bytes)); /* the greeting */
+    if (len > 0)
+        len = read(caller, bytes, sizeof(bytes));
+    assert_int_equal(len, -1);
+    assert_int_equal(errno, ECONNRESET);
+    close(caller);
 }
 
 static void what_cannot_be_sent_is_bounded(void **state)
@@ -182,6 +227,7 @@ int main(void)
         TEST(commands_wait_for_the_first_connection),
         TEST(a_hundred_thousand_answers_come_in_order),
         TEST(what_cannot_be_sent_is_bounded),
+        TEST(a_connection_that_is_given_up_brings_nothing_later),
         TEST(a_hanging_server_is_noticed),
         TEST(commands_to_a_hanging_server_are_answered_in_time),
         TEST(a_killed_server_is_found_again),

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { BUFFER_BYTES_KEPT = 256 * 1024, DETAIL_MAX = 128 };
@@ -233,6 +234,14 @@ void redis_wire_close(struct redis_wire *wire)
     } else if (wire->state == REDIS_WIRE_RESOLVING) {
         wire->state = REDIS_WIRE_IDLE;
     }
+}
+
+void redis_wire_cut(struct redis_wire *wire)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    if (is_up(wire)) /* where it cannot be, it is closed as ever */
+        setsockopt(wire->stream.source.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    redis_wire_close(wire);
 }
 
 void redis_wire_init(struct redis_wire *wire, struct stream_set *streams, struct tls_context *tls,

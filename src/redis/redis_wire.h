@@ -5,7 +5,7 @@
  *
  *   IDLE ── redis_wire_open() ──► RESOLVING ──address──► CONNECTING ──handshake──► OPEN
  *    ▲                                │                      │                      │
- *    └──────── redis_wire_close() ────┴◄───── CLOSING ◄──────┴──────────────────────┘
+ *    └─── redis_wire_close(), _cut() ─┴◄───── CLOSING ◄──────┴──────────────────────┘
  *
  * When something fails the owner is told (`broken`), once, and then closes it. Everything a turn wrote
  * leaves in one system call. Bytes may be written before the wire is open: they follow the handshake.
@@ -77,6 +77,10 @@ void redis_wire_open(struct redis_wire *wire);
 
 /* Forgets what was not sent. Idle at once, or after `closed`, which comes at the end of a turn. */
 void redis_wire_close(struct redis_wire *wire);
+
+/* The same, and what the server has not received yet it never will. An orderly end would go on sending it: after a
+ * disturbance of the network perhaps later than what the next connection brings. */
+void redis_wire_cut(struct redis_wire *wire);
 
 /* Appends bytes, all or none. False: REDIS_OUT_BYTES_MAX or memory. */
 bool redis_wire_write(struct redis_wire *wire, struct slice first, struct slice second);
