@@ -137,6 +137,7 @@ bool socketio_displace_waiting(struct handler_context *context)
     if (list_empty(&context->waiting))
         return false;
     connection_cut(connection_at(context->waiting.next));
+    metrics_count(context->metrics, METRIC_CONNECTIONS_DISPLACED);
     return true;
 }
 

@@ -185,6 +185,7 @@ static void who_has_waited_longest_to_join_gives_way(void **unused)
         ;
     assert_true(alice.ended);
     assert_int_equal(world.handlers->waiting_count, 2);
+    assert_int_equal(world_metric(&world, METRIC_CONNECTIONS_DISPLACED), 1);
     join(&bob, "bob");
     join(&dave, "dave");
     client_expect_nothing(&carol);

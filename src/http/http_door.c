@@ -39,6 +39,7 @@ bool http_door_displace(struct http_door *door)
     struct http_session *oldest = CONTAINER_OF(door->waiting.next, struct http_session, waiting);
     list_remove(&oldest->waiting);
     stream_close(&oldest->stream);
+    metrics_count(door->metrics, METRIC_CONNECTIONS_DISPLACED);
     return true;
 }
 

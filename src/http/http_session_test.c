@@ -308,6 +308,7 @@ static void who_waits_longest_for_a_request_gives_way(void **unused)
     client_dial(&alice, &world, 0);
     client_expect_end(&bob);
     assert_int_equal(world.rest->door.session_count, 2);
+    assert_int_equal(world_metric(&world, METRIC_CONNECTIONS_DISPLACED), 5);
     world.rest->connections_max = 1000;
     client_hang_up(&carol);
 }

@@ -47,6 +47,8 @@ enum {
         "Connections established per second")                                                      \
     ROW(CONNECTIONS_REFUSED, "gateway_connections_refused", COUNTER,                               \
         "Handshakes answered with an error")                                                       \
+    ROW(CONNECTIONS_DISPLACED, "gateway_connections_displaced", COUNTER,                           \
+        "Connections that asked for nothing and gave way to newcomers")                            \
     ROW(CONNECTIONS_CLOSED, "gateway_connections_closed", COUNTER,                                 \
         "Connections ended, for any reason")                                                       \
     ROW(CONNECTION_TIMEOUT, "gateway_connection_timeout", COUNTER,                                 \
