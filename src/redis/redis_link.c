@@ -26,6 +26,7 @@ struct redis_link {
     enum redis_problem problem;
     struct wheel_timer timer; /* idle: try; connecting: the limit; open: the next look */
     struct redis_calls calls;
+    struct redis_known_scripts scripts;
     unsigned failures; /* in a row */
     int64_t open_ms;   /* since when */
     char fence_error[FENCE_ERROR_MAX];
@@ -89,6 +90,7 @@ static void lose(struct redis_link *link, enum redis_problem problem, const char
         link->failures = 0;
     link->failures++;
     link->fence_error_len = 0;
+    link->scripts.count = 0;
     metrics_count(link->links->metrics, METRIC_REDIS_CONNECTION_ERRORS);
     loop_cancel_timer(link->links->loop, &link->timer);
     redis_wire_cut(&link->wire);
@@ -352,4 +354,9 @@ const struct redis_endpoint *redis_link_endpoint(const struct redis_link *link)
 size_t redis_link_pending(const struct redis_link *link)
 {
     return link->calls.count;
+}
+
+struct redis_known_scripts *redis_link_scripts(struct redis_link *link)
+{
+    return &link->scripts;
 }

@@ -27,6 +27,7 @@
 #include "base/random.h"
 #include "metrics/metrics.h"
 #include "redis/redis_handshake.h"
+#include "redis/redis_script.h"
 #include "redis/redis_url.h"
 #include "redis/resp.h"
 #include "socket/stream.h"
@@ -89,5 +90,8 @@ bool redis_link_takes(const struct redis_link *link);
 enum redis_problem redis_link_problem(const struct redis_link *link);
 const struct redis_endpoint *redis_link_endpoint(const struct redis_link *link);
 size_t redis_link_pending(const struct redis_link *link);
+
+/* What the server was sent on the connection that lasts, or is being made. */
+struct redis_known_scripts *redis_link_scripts(struct redis_link *link);
 
 #endif

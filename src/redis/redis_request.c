@@ -114,14 +114,14 @@ static void answered(void *arg, const struct resp_value *reply)
 
 /* ---- sending ---- */
 
-static struct slice command_of(const struct redis_request *request)
+static struct slice command_of(const struct redis_request *request, struct redis_link *link)
 {
     struct buffer *scratch = &request->requests->scratch;
     struct slice bytes = {request->bytes, request->len};
     if (!request->script)
         return bytes;
     buffer_clear(scratch);
-    if (request->wants_source)
+    if (!redis_script_meet(redis_link_scripts(link), request->script) || request->wants_source)
         redis_script_write_source(request->script, request->argument_count, scratch);
     else
         redis_script_write_sha(request->script, request->argument_count, scratch);
@@ -133,8 +133,8 @@ static struct slice command_of(const struct redis_request *request)
 static void send_to(struct redis_request *request, struct redis_link *link, bool asking)
 {
     static const struct slice ask_first = SLICE("*1\r\n$6\r\nASKING\r\n");
-    struct slice command = command_of(request);
-    bool sent = link && command.len > 0;
+    struct slice command = link ? command_of(request, link) : SLICE_NONE;
+    bool sent = command.len > 0;
     if (sent && asking)
         sent = redis_link_send(link, ask_first, NULL, NULL);
     if (!sent || !redis_link_send(link, command, answered, request))

@@ -18,6 +18,17 @@ bool redis_script_init(struct redis_script *script, struct slice source)
     return true;
 }
 
+bool redis_script_meet(struct redis_known_scripts *known, const struct redis_script *script)
+{
+    for (size_t i = 0; i < known->count; i++)
+        if (known->sources[i] == script->source.data)
+            return true;
+    if (known->count == REDIS_KNOWN_SCRIPTS_MAX)
+        return true;
+    known->sources[known->count++] = script->source.data;
+    return false;
+}
+
 void redis_script_write_sha(const struct redis_script *script, size_t count, struct buffer *out)
 {
     resp_write_count(out, WORDS_BEFORE_KEYS + count);
