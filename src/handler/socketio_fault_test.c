@@ -64,12 +64,7 @@ static void say(const char *packet)
 
 static void dial(void)
 {
-    client_dial(&alice, &world, 0);
-    client_print(
-        &alice, "GET /socket.io/?EIO=4&transport=websocket&device_id=phone HTTP/1.1\r\n"
-                "Host: test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
-    status = client_answer(&alice);
+    status = client_dial_socketio(&alice, &world, "&device_id=phone", 0);
     if (status == 0 && !alice.ended)
         fail_msg("a handshake was left without an answer");
     listen_to_server();

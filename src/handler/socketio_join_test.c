@@ -79,27 +79,10 @@ static int close_world(void **unused)
 
 /* ---- the client ---- */
 
-static void expect_text(const char *beginning)
-{
-    enum client_event event = client_next(&alice);
-    if (event != CLIENT_TEXT || strncmp(alice.text, beginning, strlen(beginning)) != 0)
-        fail_msg("expected %s, got event %d: %s", beginning, (int)event, alice.text);
-}
-
-static unsigned shake_hands(struct client *client)
-{
-    client_dial(client, &world, 0);
-    client_print(client,
-                 "GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: test\r\n"
-                 "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
-    return client_answer(client);
-}
-
 static void dial(void)
 {
-    assert_int_equal(shake_hands(&alice), 101);
-    expect_text("0{\"sid\":\"");
+    assert_int_equal(client_dial_socketio(&alice, &world, "", 0), 101);
+    client_expect_text(&alice, "0{\"sid\":\"");
 }
 
 static void send_connect(void)
@@ -118,7 +101,7 @@ static void expect_refusal(const char *text)
              "44{\"message\":\"%s\",\"data\":{\"code\":\"SERVICE_UNAVAILABLE\","
              "\"retry_after_seconds\":2}}",
              text);
-    expect_text(packet);
+    client_expect_text(&alice, packet);
     assert_string_equal(alice.text, packet);
     client_expect_nothing(&alice);
     assert_null(world_session(&world, "alice"));
@@ -126,8 +109,8 @@ static void expect_refusal(const char *text)
 
 static void expect_joined(void)
 {
-    expect_text("40{\"sid\":\"");
-    expect_text("42[\"connection_established\",{\"conn_id\":\"");
+    client_expect_text(&alice, "40{\"sid\":\"");
+    client_expect_text(&alice, "42[\"connection_established\",{\"conn_id\":\"");
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_ONLINE);
     assert_int_equal(world_leases(&world, "alice", NULL), 1);
 }
@@ -198,7 +181,7 @@ static void a_store_that_is_slow_and_then_fails(void **unused)
     client_expect_nothing(&alice);
     held.done(held.arg, STATE_UNAVAILABLE, NULL);
     world_settle(&world);
-    expect_text("44{\"message\":\"the connection cannot be registered\"");
+    client_expect_text(&alice, "44{\"message\":\"the connection cannot be registered\"");
     client_hang_up(&alice);
 }
 
@@ -227,8 +210,8 @@ static void who_joins_gives_way_to_nobody(void **unused)
     failing.open = open_waits;
     send_connect();
     world_settle(&world);
-    assert_int_equal(shake_hands(&bob), 101);
-    assert_int_equal(shake_hands(&carol), 101);
+    assert_int_equal(client_dial_socketio(&bob, &world, "", 0), 101);
+    assert_int_equal(client_dial_socketio(&carol, &world, "", 0), 101);
     while (client_next(&bob) == CLIENT_TEXT)
         ;
     assert_true(bob.ended);
@@ -252,8 +235,9 @@ static void who_joins_and_leaves_without_end_is_slowed_down(void **unused)
         client_send(&alice, "41");
     }
     send_connect();
-    expect_text("44{\"message\":\"too many commands\",\"data\":{\"code\":\"RATE_LIMITED\","
-                "\"retry_after_seconds\":2}}");
+    client_expect_text(&alice,
+                       "44{\"message\":\"too many commands\",\"data\":{\"code\":\"RATE_LIMITED\","
+                       "\"retry_after_seconds\":2}}");
     assert_null(world_session(&world, "alice"));
     world_advance(&world, 2000);
     send_connect();

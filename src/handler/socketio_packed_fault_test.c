@@ -93,12 +93,7 @@ static void play(void)
 {
     status = asked = answered = 0;
     told = joined = false;
-    client_dial(&alice, &world, 0);
-    client_print(
-        &alice, "GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\n"
-                "Host: test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
-    status = client_answer(&alice);
+    status = client_dial_socketio(&alice, &world, "", 0);
     listen_to_server();
     for (unsigned at = 0; at < PACKET_COUNT; at++)
         ask(at);

@@ -37,12 +37,7 @@ static int close_world(void **unused)
 
 static void dial(struct client *client)
 {
-    client_dial(client, &world, 0);
-    client_print(client, "GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: test\r\n"
-                         "Connection: Upgrade\r\nUpgrade: websocket\r\n"
-                         "Sec-WebSocket-Version: 13\r\n"
-                         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
-    assert_int_equal(client_answer(client), 101);
+    assert_int_equal(client_dial_socketio(client, &world, "", 0), 101);
     assert_int_equal(client_next(client), CLIENT_TEXT);
 }
 

@@ -72,13 +72,7 @@ static void listen_to_server(void)
 /* False: nobody is there. */
 static bool dial(void)
 {
-    client_dial(&client, &world, 0);
-    client_print(
-        &client,
-        "GET /socket.io/?EIO=4&transport=websocket&device_id=phone HTTP/1.1\r\n"
-        "Host: test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
-    known.dismissed = client_answer(&client) != 101;
+    known.dismissed = client_dial_socketio(&client, &world, "&device_id=phone", 0) != 101;
     if (!known.dismissed)
         listen_to_server();
     return !known.dismissed;

@@ -100,22 +100,10 @@ static int close_world(void **unused)
 
 /* ---- the client ---- */
 
-static void expect_text(const char *beginning)
-{
-    enum client_event event = client_next(&client);
-    if (event != CLIENT_TEXT || strncmp(client.text, beginning, strlen(beginning)) != 0)
-        fail_msg("expected %s, got event %d: %s", beginning, (int)event, client.text);
-}
-
 static void dial(void)
 {
-    client_dial(&client, &world, 0);
-    client_print(&client,
-                 "GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: test\r\n"
-                 "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
-    assert_int_equal(client_answer(&client), 101);
-    expect_text("0{\"sid\":\"");
+    assert_int_equal(client_dial_socketio(&client, &world, "", 0), 101);
+    client_expect_text(&client, "0{\"sid\":\"");
 }
 
 static void join(const char *user, const char *rest)
@@ -124,16 +112,16 @@ static void join(const char *user, const char *rest)
     world_token(&world, user, "", 3600000, token);
     snprintf(packet, sizeof(packet), "40{\"token\":\"%s\"%s}", token, rest);
     client_send(&client, packet);
-    expect_text("40{\"sid\":\"");
+    client_expect_text(&client, "40{\"sid\":\"");
     assert_int_equal(sscanf(client.text, "40{%*[^,],\"pid\":\"%63[^\"]", given_pid), 1);
-    expect_text("42[\"connection_established\",");
+    client_expect_text(&client, "42[\"connection_established\",");
 }
 
 static void deliver_to(struct slice user)
 {
     delivery_send(world.handlers->delivery, &user, 1,
                   &(struct message){.type = MESSAGE_DELIVERY, .data = SLICE("1")}, NULL);
-    expect_text("42[\"delivery\",");
+    client_expect_text(&client, "42[\"delivery\",");
 }
 
 /* Of the event that came last: its last argument. */
@@ -267,7 +255,7 @@ static void impossible_ids_are_not_subscribed_to(void **unused)
     fake.topic_count = sizeof(topics) / sizeof(topics[0]);
     dial();
     join("alice", ",\"pid\":\"" PID "\",\"offset\":\"0000000000000000\"");
-    expect_text("42[\"presence_snapshot\",");
+    client_expect_text(&client, "42[\"presence_snapshot\",");
     assert_int_equal(world_session(&world, "alice")->endpoint.subscription_count, 1);
 }
 

@@ -47,23 +47,10 @@ static int close_world(void **unused)
 
 /* ---- the client ---- */
 
-static void expect_text(struct client *client, const char *beginning)
-{
-    enum client_event event = client_next(client);
-    if (event != CLIENT_TEXT || strncmp(client->text, beginning, strlen(beginning)) != 0)
-        fail_msg("expected %s, got event %d: %s", beginning, (int)event, client->text);
-}
-
 static void dial_on(struct client *client, const char *query, int send_bytes)
 {
-    client_dial(client, &world, send_bytes);
-    client_print(client,
-                 "GET /socket.io/?EIO=4&transport=websocket%s HTTP/1.1\r\nHost: test\r\n"
-                 "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-                 query);
-    assert_int_equal(client_answer(client), 101);
-    expect_text(client, "0{\"sid\":\"");
+    assert_int_equal(client_dial_socketio(client, &world, query, send_bytes), 101);
+    client_expect_text(client, "0{\"sid\":\"");
     assert_true(client_has(client, "\"upgrades\":[],\"pingInterval\":"));
 }
 
@@ -83,8 +70,8 @@ static void send_connect(struct client *client, const char *user)
 static void join(struct client *client, const char *user)
 {
     send_connect(client, user);
-    expect_text(client, "40{\"sid\":\"");
-    expect_text(client, "42[\"connection_established\",{\"conn_id\":\"");
+    client_expect_text(client, "40{\"sid\":\"");
+    client_expect_text(client, "42[\"connection_established\",{\"conn_id\":\"");
 }
 
 static void connect_client(struct client *client, const char *user)
@@ -113,9 +100,9 @@ static void a_client_that_joins_is_a_session_like_any_other(void **unused)
     assert_int_equal(world_metric(&world, METRIC_CONNECTIONS_ACTIVE), 1);
     assert_int_equal(world_metric(&world, METRIC_SOCKETIO_CONNECTIONS), 1);
     client_send(&alice, "427[\"heartbeat\",{}]");
-    expect_text(&alice, "437[{\"type\":\"heartbeat_ack\",\"server_time\":\"");
+    client_expect_text(&alice, "437[{\"type\":\"heartbeat_ack\",\"server_time\":\"");
     world_push(&world, "alice", "{\"x\":1}", 0);
-    expect_text(&alice, "42[\"delivery\",{\"data\":{\"x\":1}}");
+    client_expect_text(&alice, "42[\"delivery\",{\"data\":{\"x\":1}}");
     client_hang_up(&alice);
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
     assert_int_equal(world_metric(&world, METRIC_SOCKETIO_CONNECTIONS), 0);
@@ -129,7 +116,7 @@ static void the_handshake_may_bring_token_and_device(void **unused)
     snprintf(query, sizeof(query), "&access_token=%s&device_id=tablet", token);
     dial(&alice, query);
     client_send(&alice, "40");
-    expect_text(&alice, "40{\"sid\":\"");
+    client_expect_text(&alice, "40{\"sid\":\"");
     assert_true(session_is_device(&world_session(&world, "alice")->endpoint, SLICE("tablet")));
     client_hang_up(&alice);
 }
@@ -139,17 +126,17 @@ static void who_is_refused_may_try_again(void **unused)
     (void)unused;
     dial(&alice, "");
     client_send(&alice, "40");
-    expect_text(&alice,
-                "44{\"message\":\"a token is needed\",\"data\":{\"code\":\"UNAUTHENTICATED\"}}");
+    client_expect_text(
+        &alice, "44{\"message\":\"a token is needed\",\"data\":{\"code\":\"UNAUTHENTICATED\"}}");
     client_send(&alice, "40{\"token\":\"nonsense\"}");
-    expect_text(&alice, "44{\"message\":\"");
+    client_expect_text(&alice, "44{\"message\":\"");
     assert_true(client_has(&alice, "\"code\":\"UNAUTHENTICATED\""));
     client_send(&alice, "40{\"token\":7}");
-    expect_text(&alice, "44{\"message\":\"auth.token must be a string\"");
+    client_expect_text(&alice, "44{\"message\":\"auth.token must be a string\"");
     client_send(&alice, "40{\"device_id\":\"\",\"token\":\"x\"}");
-    expect_text(&alice, "44{\"message\":\"auth.device_id");
+    client_expect_text(&alice, "44{\"message\":\"auth.device_id");
     client_send(&alice, "40/admin,{\"token\":\"x\"}");
-    expect_text(&alice, "44/admin,{\"message\":\"Invalid namespace\"}");
+    client_expect_text(&alice, "44/admin,{\"message\":\"Invalid namespace\"}");
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
     join(&alice, "alice");
     client_hang_up(&alice);
@@ -237,15 +224,15 @@ static void silence_is_pinged_and_a_pong_holds_the_lease(void **unused)
         world_advance(&world, UNHEALTHY_MS - 1);
         client_expect_nothing(&alice);
         world_advance(&world, 1);
-        expect_text(&alice, "2");
+        client_expect_text(&alice, "2");
         assert_int_equal(world_leases(&world, "alice", NULL), 1);
         client_send(&alice, "3");
     }
     world_advance(&world, WINDOW_MS - 1);
-    expect_text(&alice, "2");
+    client_expect_text(&alice, "2");
     client_expect_nothing(&alice);
     world_advance(&world, 1);
-    expect_text(&alice, "42[\"connection_closing\",{\"reason\":\"heartbeat_timeout\"");
+    client_expect_text(&alice, "42[\"connection_closing\",{\"reason\":\"heartbeat_timeout\"");
     client_expect_close(&alice, 4002);
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
     client_hang_up(&alice);
@@ -259,17 +246,17 @@ static void pings_come_at_their_interval_and_pongs_are_awaited(void **unused)
         world_advance(&world, 999);
         client_expect_nothing(&alice);
         world_advance(&world, 1);
-        expect_text(&alice, "2");
+        client_expect_text(&alice, "2");
         client_send(&alice, "3");
     }
     world_advance(&world, 1000);
-    expect_text(&alice, "2");
+    client_expect_text(&alice, "2");
     client_send(&alice, "42[\"HEARTBEAT\"]"); /* a sign of life, but no pong */
-    expect_text(&alice, "42[\"heartbeat_ack\"");
+    client_expect_text(&alice, "42[\"heartbeat_ack\"");
     world_advance(&world, 499);
     client_expect_nothing(&alice);
     world_advance(&world, 1);
-    expect_text(&alice, "42[\"connection_closing\",{\"reason\":\"heartbeat_timeout\"");
+    client_expect_text(&alice, "42[\"connection_closing\",{\"reason\":\"heartbeat_timeout\"");
     client_expect_close(&alice, 4002);
     client_hang_up(&alice);
 }
@@ -287,7 +274,7 @@ static void a_disconnect_leaves_the_connection_and_one_may_join_again(void **unu
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
     assert_int_equal(world_metric(&world, METRIC_CONNECTIONS_ACTIVE), 0);
     world_advance(&world, UNHEALTHY_MS);
-    expect_text(&alice, "2");
+    client_expect_text(&alice, "2");
     client_send(&alice, "3");
     join(&alice, "bob");
     assert_false(ulid_equal(&first, &world_session(&world, "bob")->conn_id));
@@ -301,10 +288,10 @@ static void user_disconnect_is_answered_and_then_a_disconnect(void **unused)
     (void)unused;
     connect_client(&alice, "alice");
     client_send(&alice, "421[\"user:connect\",{\"userId\":\"mallory\"}]");
-    expect_text(&alice, "431[{\"type\":\"ok\"}]");
+    client_expect_text(&alice, "431[{\"type\":\"ok\"}]");
     client_send(&alice, "422[\"user:disconnect\"]");
-    expect_text(&alice, "432[{\"type\":\"ok\"}]");
-    expect_text(&alice, "41");
+    client_expect_text(&alice, "432[{\"type\":\"ok\"}]");
+    client_expect_text(&alice, "41");
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
     client_send(&alice, "1");
     client_expect_close(&alice, 1000);
@@ -317,7 +304,7 @@ static void a_drain_tells_those_who_joined_and_closes_those_who_did_not(void **u
     connect_client(&alice, "alice");
     dial(&bob, "");
     world_drain(&world);
-    expect_text(&alice, "42[\"connection_closing\",{\"reason\":\"draining\"");
+    client_expect_text(&alice, "42[\"connection_closing\",{\"reason\":\"draining\"");
     client_expect_close(&bob, 1001);
     client_hang_up(&bob);
     client_hang_up(&alice);
@@ -359,11 +346,11 @@ static void what_is_merely_wrong_is_answered(void **unused)
     (void)unused;
     connect_client(&alice, "alice");
     client_send(&alice, "42[\"nonsense\"]");
-    expect_text(&alice, "42[\"error\",{\"code\":\"INVALID_MESSAGE\"");
+    client_expect_text(&alice, "42[\"error\",{\"code\":\"INVALID_MESSAGE\"");
     client_send(&alice, "423[\"open_chat\",{}]");
-    expect_text(&alice, "433[{\"type\":\"error\",\"code\":\"INVALID_MESSAGE\"");
+    client_expect_text(&alice, "433[{\"type\":\"error\",\"code\":\"INVALID_MESSAGE\"");
     client_send(&alice, "42[\"error\",{}]");
-    expect_text(&alice, "42[\"error\",{\"code\":\"INVALID_MESSAGE\"");
+    client_expect_text(&alice, "42[\"error\",{\"code\":\"INVALID_MESSAGE\"");
     client_send(&alice, "4312[{}]"); /* of nothing we asked */
     client_expect_nothing(&alice);
     client_hang_up(&alice);
@@ -374,14 +361,14 @@ static void binary_events_are_refused_and_their_attachments_passed_over(void **u
     (void)unused;
     connect_client(&alice, "alice");
     client_send(&alice, "452-9[\"file\",{\"_placeholder\":true,\"num\":1}]");
-    expect_text(&alice, "439[{\"type\":\"error\",\"code\":\"INVALID_MESSAGE\"");
+    client_expect_text(&alice, "439[{\"type\":\"error\",\"code\":\"INVALID_MESSAGE\"");
     client_frame(&alice, CLIENT_BINARY, "one", 3);
     client_frame(&alice, CLIENT_BINARY, "two", 3);
     client_send(&alice, "421[\"HEARTBEAT\"]");
-    expect_text(&alice, "431[{\"type\":\"heartbeat_ack\"");
+    client_expect_text(&alice, "431[{\"type\":\"heartbeat_ack\"");
     client_frame(&alice, CLIENT_BINARY, "three", 5);
     world_settle(&world);
-    expect_text(&alice, "42[\"error\",{\"code\":\"INVALID_MESSAGE\"");
+    client_expect_text(&alice, "42[\"error\",{\"code\":\"INVALID_MESSAGE\"");
     expect_broken(&alice);
 }
 
@@ -405,7 +392,7 @@ static void what_breaks_the_protocol_closes(void **unused)
     for (size_t i = 0; i < sizeof(PACKETS) / sizeof(PACKETS[0]); i++) {
         connect_client(&alice, "alice");
         client_send(&alice, PACKETS[i]);
-        expect_text(&alice, "42[\"error\",{\"code\":\"INVALID_MESSAGE\"");
+        client_expect_text(&alice, "42[\"error\",{\"code\":\"INVALID_MESSAGE\"");
         expect_broken(&alice);
         assert_int_equal(world_leases(&world, "alice", NULL), 0);
     }
@@ -419,9 +406,9 @@ static void text_between_attachments_closes(void **unused)
     (void)unused;
     connect_client(&alice, "alice");
     client_send(&alice, "452-[\"file\"]");
-    expect_text(&alice, "42[\"error\"");
+    client_expect_text(&alice, "42[\"error\"");
     client_send(&alice, "42[\"HEARTBEAT\"]");
-    expect_text(&alice, "42[\"error\"");
+    client_expect_text(&alice, "42[\"error\"");
     expect_broken(&alice);
 }
 

@@ -38,15 +38,10 @@ static int close_world(void **unused)
 
 static void connect_socketio(struct client *client, const char *user)
 {
-    char token[WORLD_TOKEN_BYTES_MAX];
+    char token[WORLD_TOKEN_BYTES_MAX], query[WORLD_TOKEN_BYTES_MAX + 16];
     world_token(&world, user, "", 3600000, token);
-    client_dial(client, &world, 0);
-    client_print(client,
-                 "GET /socket.io/?EIO=4&transport=websocket&access_token=%s HTTP/1.1\r\n"
-                 "Host: test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-                 "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-                 token);
-    assert_int_equal(client_answer(client), 101);
+    snprintf(query, sizeof(query), "&access_token=%s", token);
+    assert_int_equal(client_dial_socketio(client, &world, query, 0), 101);
     client_send(client, "40");
     while (client_next(client) == CLIENT_TEXT)
         continue;

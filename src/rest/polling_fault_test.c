@@ -96,13 +96,9 @@ static bool hear(const char *begin)
 
 static void upgrade(void)
 {
-    client_dial(&web, &world, 0);
-    client_print(&web,
-                 "GET /socket.io/?EIO=4&transport=websocket&sid=%s HTTP/1.1\r\n"
-                 "Host: test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-                 "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-                 sid);
-    unsigned status = client_answer(&web);
+    char query[SID_MAX + 8];
+    snprintf(query, sizeof(query), "&sid=%s", sid);
+    unsigned status = client_dial_socketio(&web, &world, query, 0);
     if (status == 0 && !web.ended)
         fail_msg("an upgrade was left without an answer");
     if (status != 101)

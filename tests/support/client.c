@@ -59,6 +59,18 @@ void client_upgrade(struct client *client, const char *token)
     world_settle(client->world);
 }
 
+unsigned client_dial_socketio(struct client *client, struct world *world, const char *query,
+                              int send_bytes)
+{
+    client_dial(client, world, send_bytes);
+    client_print(client,
+                 "GET /socket.io/?EIO=4&transport=websocket%s HTTP/1.1\r\nHost: test\r\n"
+                 "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+                 query);
+    return client_answer(client);
+}
+
 static void connect_as(struct client *client, struct world *world, const char *user, int send_bytes)
 {
     char token[WORLD_TOKEN_BYTES_MAX];
@@ -228,6 +240,13 @@ enum client_event client_next(struct client *client)
 bool client_has(const struct client *client, const char *piece)
 {
     return strstr(client->text, piece) != NULL;
+}
+
+void client_expect_text(struct client *client, const char *beginning)
+{
+    enum client_event event = client_next(client);
+    if (event != CLIENT_TEXT || strncmp(client->text, beginning, strlen(beginning)) != 0)
+        fail_msg("expected %s, got event %d: %s", beginning, (int)event, client->text);
 }
 
 const char *client_expect(struct client *client, const char *type)

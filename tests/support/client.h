@@ -47,6 +47,10 @@ void client_upgrade(struct client *client, const char *token);
 /* The status of the next HTTP answer, whose head and body go to text; 0 when none is whole. */
 unsigned client_answer(struct client *client);
 
+/* Dials, and asks for a WebSocket of Socket.IO's, with more of a query ("&sid=…") or ""; the status. */
+unsigned client_dial_socketio(struct client *client, struct world *world, const char *query,
+                              int send_bytes);
+
 /* dial, upgrade, 101 and connection_established. */
 void client_connect(struct client *client, struct world *world, const char *user);
 void client_connect_slow(struct client *client, struct world *world, const char *user);
@@ -65,6 +69,9 @@ void client_read(struct client *client, size_t max);
 
 /* Settles, reads and takes the next frame. */
 enum client_event client_next(struct client *client);
+
+/* The same, which must be a text that begins so. */
+void client_expect_text(struct client *client, const char *beginning);
 
 /* The same, which must be a text whose "type" this is; answers it. */
 const char *client_expect(struct client *client, const char *type);
