@@ -1,5 +1,5 @@
-/* Joining that is refused, on virtual time: since the state store fails, or it is done too often. Who is refused is
- * told so and may try again. */
+/* Joining that does not come to pass, on virtual time: since the state store fails, it is done too often, or not at
+ * all. Who is refused is told so and may try again. */
 #include "handler/socketio_session.h"
 
 #include "support/client.h"
@@ -11,7 +11,11 @@
 
 #include <cmocka.h>
 
-enum { CONNECT_TIMEOUT_MS = 45000, COMMAND_BURST = 100 };
+enum {
+    CONNECT_TIMEOUT_MS = 45000,
+    COMMAND_BURST = 100,
+    CONNECT_BYTES_MAX = WORLD_TOKEN_BYTES_MAX + 64,
+};
 
 static struct world world;
 static struct client alice;
@@ -79,19 +83,31 @@ static int close_world(void **unused)
 
 /* ---- the client ---- */
 
-static void dial(void)
+static void dial(struct client *client)
 {
-    assert_int_equal(client_dial_socketio(&alice, &world, "", 0), 101);
-    client_expect_text(&alice, "0{\"sid\":\"");
+    assert_int_equal(client_dial_socketio(client, &world, "", 0), 101);
+    client_expect_text(client, "0{\"sid\":\"");
 }
 
-static void send_connect(void)
+static size_t write_connect(char packet[CONNECT_BYTES_MAX], const char *user)
 {
     char token[WORLD_TOKEN_BYTES_MAX];
-    char packet[WORLD_TOKEN_BYTES_MAX + 64];
-    world_token(&world, "alice", "", 3600000, token);
-    snprintf(packet, sizeof(packet), "40{\"token\":\"%s\"}", token);
-    client_send(&alice, packet);
+    world_token(&world, user, "", 3600000, token);
+    return (size_t)snprintf(packet, CONNECT_BYTES_MAX, "40{\"token\":\"%s\"}", token);
+}
+
+static void send_connect(struct client *client, const char *user)
+{
+    char packet[CONNECT_BYTES_MAX];
+    write_connect(packet, user);
+    client_send(client, packet);
+}
+
+static void join(struct client *client, const char *user)
+{
+    send_connect(client, user);
+    client_expect_text(client, "40{\"sid\":\"");
+    client_expect_text(client, "42[\"connection_established\",{\"conn_id\":\"");
 }
 
 static void expect_refusal(const char *text)
@@ -120,15 +136,15 @@ static void expect_joined(void)
 static void a_store_that_fails_between_handshake_and_joining(void **unused)
 {
     (void)unused;
-    dial();
+    dial(&alice);
     failing.open = open_fails;
     for (int tries = 0; tries < 3; tries++) {
-        send_connect();
+        send_connect(&alice, "alice");
         expect_refusal("the connection cannot be registered");
         world_advance(&world, 2000);
     }
     mend();
-    send_connect();
+    send_connect(&alice, "alice");
     expect_joined();
     client_hang_up(&alice);
 }
@@ -136,13 +152,13 @@ static void a_store_that_fails_between_handshake_and_joining(void **unused)
 static void a_store_that_is_known_to_be_away_is_not_asked(void **unused)
 {
     (void)unused;
-    dial();
+    dial(&alice);
     failing.available = is_away;
     failing.open = NULL;
-    send_connect();
+    send_connect(&alice, "alice");
     expect_refusal("the state store does not answer");
     mend();
-    send_connect();
+    send_connect(&alice, "alice");
     expect_joined();
     client_hang_up(&alice);
 }
@@ -151,12 +167,12 @@ static void a_store_that_is_known_to_be_away_is_not_asked(void **unused)
 static void who_is_refused_has_as_much_time_as_before(void **unused)
 {
     (void)unused;
-    dial();
+    dial(&alice);
     failing.open = open_fails;
     for (int ms = 0; ms < CONNECT_TIMEOUT_MS - 5000; ms += 5000) {
         world_advance(&world, 5000);
         client_send(&alice, "3"); /* so that no ping comes between */
-        send_connect();
+        send_connect(&alice, "alice");
         expect_refusal("the connection cannot be registered");
     }
     world_advance(&world, 4999);
@@ -170,9 +186,9 @@ static void who_is_refused_has_as_much_time_as_before(void **unused)
 static void a_store_that_is_slow_and_then_fails(void **unused)
 {
     (void)unused;
-    dial();
+    dial(&alice);
     failing.open = open_waits;
-    send_connect();
+    send_connect(&alice, "alice");
     client_expect_nothing(&alice);
     for (int ms = 0; ms < CONNECT_TIMEOUT_MS; ms += 5000) {
         world_advance(&world, 5000);
@@ -185,13 +201,27 @@ static void a_store_that_is_slow_and_then_fails(void **unused)
     client_hang_up(&alice);
 }
 
+static void one_that_goes_while_it_joins_leaves_nothing(void **unused)
+{
+    (void)unused;
+    char packet[CONNECT_BYTES_MAX];
+    dial(&alice);
+    client_frame(&alice, CLIENT_TEXT, packet, write_connect(packet, "alice"));
+    client_frame(&alice, CLIENT_TEXT, "1", 1);
+    world_settle(&world);
+    client_expect_close(&alice, 1000);
+    client_hang_up(&alice);
+    assert_int_equal(world_leases(&world, "alice", NULL), 0);
+    assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
+}
+
 /* What a slow store has taken for one who has gone is given back. */
 static void one_that_goes_before_the_store_answers_leaves_no_lease(void **unused)
 {
     (void)unused;
-    dial();
+    dial(&alice);
     failing.open = open_waits;
-    send_connect();
+    send_connect(&alice, "alice");
     client_hang_up(&alice);
     mend();
     state_open(world.presence->store, &held.lease, held.done, held.arg);
@@ -200,19 +230,77 @@ static void one_that_goes_before_the_store_answers_leaves_no_lease(void **unused
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
 }
 
+static void who_does_not_join_is_closed(void **unused)
+{
+    (void)unused;
+    dial(&alice);
+    for (int ms = 0; ms < CONNECT_TIMEOUT_MS - 5000; ms += 5000) {
+        world_advance(&world, 5000);
+        client_send(&alice, "3");
+    }
+    client_expect_nothing(&alice);
+    world_advance(&world, 4999);
+    client_expect_nothing(&alice);
+    world_advance(&world, 1);
+    client_expect_close(&alice, 1008);
+    client_hang_up(&alice);
+    assert_int_equal(world_metric(&world, METRIC_SOCKETIO_CONNECTIONS), 0);
+}
+
+static void who_has_waited_longest_to_join_gives_way(void **unused)
+{
+    (void)unused;
+    static struct client bob, carol, dave;
+    world.config.socketio.pending_sessions_max = 2;
+    dial(&carol);
+    join(&carol, "carol");
+    dial(&alice);
+    dial(&bob);
+    dial(&dave);
+    while (client_next(&alice) == CLIENT_CLOSE)
+        ;
+    assert_true(alice.ended);
+    assert_int_equal(world.handlers->waiting_count, 2);
+    assert_int_equal(world_metric(&world, METRIC_CONNECTIONS_DISPLACED), 1);
+    join(&bob, "bob");
+    join(&dave, "dave");
+    client_expect_nothing(&carol);
+    assert_int_equal(world.handlers->waiting_count, 0);
+    client_hang_up(&bob);
+    client_hang_up(&carol);
+    client_hang_up(&dave);
+}
+
+/* Nor do they hold places that others could have. */
+static void who_has_not_joined_gives_way_to_any_connection(void **unused)
+{
+    (void)unused;
+    static struct client bob;
+    dial(&alice);
+    world.rest->connections_max = 1;
+    client_dial(&bob, &world, 0);
+    while (client_next(&alice) == CLIENT_CLOSE)
+        ;
+    assert_true(alice.ended);
+    client_print(&bob, "GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_int_equal(client_answer(&bob), 200);
+    world.rest->connections_max = 1000;
+    client_hang_up(&bob);
+}
+
 /* However long that takes: it is the one who does nothing that has to go. */
 static void who_joins_gives_way_to_nobody(void **unused)
 {
     (void)unused;
     static struct client bob, carol;
     world.config.socketio.pending_sessions_max = 2;
-    dial();
+    dial(&alice);
     failing.open = open_waits;
-    send_connect();
+    send_connect(&alice, "alice");
     world_settle(&world);
-    assert_int_equal(client_dial_socketio(&bob, &world, "", 0), 101);
-    assert_int_equal(client_dial_socketio(&carol, &world, "", 0), 101);
-    while (client_next(&bob) == CLIENT_TEXT)
+    dial(&bob);
+    dial(&carol);
+    while (client_next(&bob) == CLIENT_CLOSE)
         ;
     assert_true(bob.ended);
     mend();
@@ -228,19 +316,19 @@ static void who_joins_and_leaves_without_end_is_slowed_down(void **unused)
 {
     (void)unused;
     mend();
-    dial();
+    dial(&alice);
     for (int times = 0; times < COMMAND_BURST; times++) {
-        send_connect();
+        send_connect(&alice, "alice");
         expect_joined();
         client_send(&alice, "41");
     }
-    send_connect();
+    send_connect(&alice, "alice");
     client_expect_text(&alice,
                        "44{\"message\":\"too many commands\",\"data\":{\"code\":\"RATE_LIMITED\","
                        "\"retry_after_seconds\":2}}");
     assert_null(world_session(&world, "alice"));
     world_advance(&world, 2000);
-    send_connect();
+    send_connect(&alice, "alice");
     expect_joined();
     client_hang_up(&alice);
 }
@@ -254,7 +342,11 @@ int main(void)
         TEST(a_store_that_is_known_to_be_away_is_not_asked),
         TEST(who_is_refused_has_as_much_time_as_before),
         TEST(a_store_that_is_slow_and_then_fails),
+        TEST(one_that_goes_while_it_joins_leaves_nothing),
         TEST(one_that_goes_before_the_store_answers_leaves_no_lease),
+        TEST(who_does_not_join_is_closed),
+        TEST(who_has_waited_longest_to_join_gives_way),
+        TEST(who_has_not_joined_gives_way_to_any_connection),
         TEST(who_joins_gives_way_to_nobody),
         TEST(who_joins_and_leaves_without_end_is_slowed_down),
     };

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { UNHEALTHY_MS = 10000, WINDOW_MS = 15000, CONNECT_TIMEOUT_MS = 45000 };
+enum { UNHEALTHY_MS = 10000, WINDOW_MS = 15000 };
 
 static struct world world;
 static struct client alice, bob;
@@ -140,78 +140,6 @@ static void who_is_refused_may_try_again(void **unused)
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
     join(&alice, "alice");
     client_hang_up(&alice);
-}
-
-static void who_does_not_join_is_closed(void **unused)
-{
-    (void)unused;
-    dial(&alice, "");
-    for (int ms = 0; ms < CONNECT_TIMEOUT_MS - 5000; ms += 5000) {
-        world_advance(&world, 5000);
-        client_send(&alice, "3");
-    }
-    client_expect_nothing(&alice);
-    world_advance(&world, 4999);
-    client_expect_nothing(&alice);
-    world_advance(&world, 1);
-    client_expect_close(&alice, 1008);
-    client_hang_up(&alice);
-    assert_int_equal(world_metric(&world, METRIC_SOCKETIO_CONNECTIONS), 0);
-}
-
-static void who_has_waited_longest_to_join_gives_way(void **unused)
-{
-    (void)unused;
-    static struct client carol, dave;
-    world.config.socketio.pending_sessions_max = 2;
-    connect_client(&carol, "carol");
-    dial(&alice, "");
-    dial(&bob, "");
-    dial(&dave, "");
-    while (client_next(&alice) == CLIENT_CLOSE)
-        ;
-    assert_true(alice.ended);
-    assert_int_equal(world.handlers->waiting_count, 2);
-    assert_int_equal(world_metric(&world, METRIC_CONNECTIONS_DISPLACED), 1);
-    join(&bob, "bob");
-    join(&dave, "dave");
-    client_expect_nothing(&carol);
-    assert_int_equal(world.handlers->waiting_count, 0);
-    client_hang_up(&bob);
-    client_hang_up(&carol);
-    client_hang_up(&dave);
-}
-
-/* Nor do they hold places that others could have. */
-static void who_has_not_joined_gives_way_to_any_connection(void **unused)
-{
-    (void)unused;
-    dial(&alice, "");
-    world.rest->connections_max = 1;
-    client_dial(&bob, &world, 0);
-    while (client_next(&alice) == CLIENT_CLOSE)
-        ;
-    assert_true(alice.ended);
-    client_print(&bob, "GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n");
-    assert_int_equal(client_answer(&bob), 200);
-    world.rest->connections_max = 1000;
-    client_hang_up(&bob);
-}
-
-static void one_that_goes_while_it_joins_leaves_nothing(void **unused)
-{
-    (void)unused;
-    char packet[WORLD_TOKEN_BYTES_MAX + 64];
-    dial(&alice, "");
-    world_token(&world, "alice", "", 3600000, token);
-    int len = snprintf(packet, sizeof(packet), "40{\"token\":\"%s\"}", token);
-    client_frame(&alice, CLIENT_TEXT, packet, (size_t)len);
-    client_frame(&alice, CLIENT_TEXT, "1", 1);
-    world_settle(&world);
-    client_expect_close(&alice, 1000);
-    client_hang_up(&alice);
-    assert_int_equal(world_leases(&world, "alice", NULL), 0);
-    assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
 }
 
 /* ---- signs of life ---- */
@@ -420,10 +348,6 @@ int main(void)
         TEST(a_client_that_joins_is_a_session_like_any_other),
         TEST(the_handshake_may_bring_token_and_device),
         TEST(who_is_refused_may_try_again),
-        TEST(who_does_not_join_is_closed),
-        TEST(who_has_waited_longest_to_join_gives_way),
-        TEST(who_has_not_joined_gives_way_to_any_connection),
-        TEST(one_that_goes_while_it_joins_leaves_nothing),
         TEST(silence_is_pinged_and_a_pong_holds_the_lease),
         cmocka_unit_test_setup_teardown(pings_come_at_their_interval_and_pongs_are_awaited,
                                         open_world_that_pings, close_world),
