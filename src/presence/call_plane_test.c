@@ -135,6 +135,48 @@ static void exactly_one_device_answers(void **state)
     call_world_check(&cast->world);
 }
 
+/* ---- commands whose answer was lost ---- */
+
+static void lose_answer(void *arg, const struct call_answer *answer)
+{
+    (void)arg;
+    assert_int_equal(answer->result, CALL_DONE);
+}
+
+static struct call_device party(const struct device *device)
+{
+    return (struct call_device){slice_of(device->user), slice_of(device->name), device->conn_id};
+}
+
+static void a_request_whose_answer_was_lost_rings_when_it_is_repeated(void **state)
+{
+    struct cast *cast = *state;
+    struct call_device alice = party(cast->alice);
+    call_store_request(cast->alice->gate->calls.store, SLICE("c"), &alice, SLICE("bob"),
+                       lose_answer, NULL);
+    ring(cast);
+    call_world_pass(&cast->world, CALL_WORLD_RING_MS - CALL_WORLD_TICK_MS);
+    expect_heard(cast->bob, "call_incoming"); /* its caller is renewed */
+    call_world_pass(&cast->world, 2 * CALL_WORLD_TICK_MS);
+    expect_heard(cast->bob, "call_ended timeout");
+}
+
+static void an_accept_whose_answer_was_lost_is_told_when_it_is_repeated(void **state)
+{
+    struct cast *cast = *state;
+    struct call_device bob = party(cast->bob);
+    ring(cast);
+    call_store_answer(cast->bob->gate->calls.store, SLICE("c"), &bob, lose_answer, NULL);
+    assert_true(call_world_accept(cast->bob, "c"));
+    expect_heard(cast->alice, "call_accepted");
+    expect_heard(cast->bob_other, "call_ended answered_elsewhere");
+    assert_true(call_world_in_call(&cast->world, "alice"));
+    assert_true(call_world_in_call(&cast->world, "bob"));
+    call_world_pass(&cast->world, 2 * CALL_WORLD_WINDOW_MS);
+    call_world_check(&cast->world); /* it goes on: both are renewed */
+    assert_true(call_world_in_call(&cast->world, "bob"));
+}
+
 static void whom_one_may_not_call_is_not_there(void **state)
 {
     struct cast *cast = *state;
@@ -484,6 +526,8 @@ int main(void)
         TEST(a_call_is_cancelled),
         TEST(nobody_answers),
         TEST(exactly_one_device_answers),
+        TEST(a_request_whose_answer_was_lost_rings_when_it_is_repeated),
+        TEST(an_accept_whose_answer_was_lost_is_told_when_it_is_repeated),
         TEST(whom_one_may_not_call_is_not_there),
         TEST(a_ledger_that_fails_is_no_answer),
         TEST(who_is_in_a_call_is_busy),
