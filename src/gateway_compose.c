@@ -239,6 +239,7 @@ void gateway_free(struct gateway **gateway)
         return;
     verifier_free(&freed->verifier);
     passage_close(&freed->passage);
+    http_door_shut(&freed->rest.door); /* to those the mailbox may still hold */
     mailbox_free(&freed->mailbox);
     request_inbox_free(&freed->ledger_inbox);
     gateway_backends_free(freed);

@@ -4,6 +4,7 @@
 #include "gateway_inside.h"
 #include "handler/echo.h"
 #include "handler/socketio_session.h"
+#include "rest/handover.h"
 
 enum {
     DRAIN_RECONNECT_MIN_MS = 1000, /* reconnects of a drain are spread over at least this */
@@ -38,6 +39,7 @@ void gateway_drain_time_is_up(struct wheel_timer *timer)
 {
     struct gateway *gateway = CONTAINER_OF(timer, struct gateway, drain_deadline);
     passage_close(&gateway->passage);
+    http_door_shut(&gateway->rest.door);
     http_door_close_all(&gateway->rest.door);
 }
 
@@ -61,12 +63,21 @@ void gateway_start_drain(struct gateway *gateway)
                        gateway->parts.config->gateway.shutdown.drain_timeout_ms);
 }
 
+/* With the last session gone, nobody has to bring requests for one any more. False: some were brought before. */
+static bool leave_handover(struct gateway *gateway)
+{
+    passage_close(&gateway->passage);
+    handover_leave(&gateway->rest);
+    return mailbox_is_empty(&gateway->mailbox);
+}
+
 /* Idle HTTP connections stay until the last session has gone, so that a load balancer that keeps one is
  * told of the drain by /readyz; they hold nobody up. What the last to leave left behind is written at
  * once: nobody is held up by that either. */
 bool gateway_is_drained(struct gateway *gateway)
 {
-    if (!gateway->handlers.draining || gateway->handlers.connections.count)
+    if (!gateway->handlers.draining || gateway->handlers.connections.count ||
+        !leave_handover(gateway))
         return false;
     http_door_close_idle(&gateway->rest.door);
     if (gateway->rest.door.session_count)

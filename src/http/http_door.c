@@ -59,6 +59,11 @@ void http_door_close_idle(struct http_door *door)
     }
 }
 
+void http_door_shut(struct http_door *door)
+{
+    door->shut = true;
+}
+
 void http_door_close_all(struct http_door *door)
 {
     for (struct list *at = door->sessions.next; at != &door->sessions; at = at->next)

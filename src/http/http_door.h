@@ -55,6 +55,7 @@ struct http_door {
     struct list waiting; /* those that have no whole request, who has waited longest first */
     struct http_date date;
     bool draining; /* each answer is the last of its connection */
+    bool shut;     /* nobody comes in any more, from wherever */
 };
 
 /* The owner has filled in its part. */
@@ -72,6 +73,9 @@ void http_door_drain(struct http_door *door);
 
 /* Closes those that wait for a request, and have not begun to send one. */
 void http_door_close_idle(struct http_door *door);
+
+/* Lets nobody in any more, nor those who are on their way from elsewhere. */
+void http_door_shut(struct http_door *door);
 
 /* Closes all of them at once. */
 void http_door_close_all(struct http_door *door);

@@ -266,8 +266,8 @@ static void timed_out(struct wheel_timer *timer)
 struct http_session *http_session_open(struct http_door *door, int fd, struct tls_session *tls,
                                        bool moved)
 {
-    struct http_session *session =
-        door->owner->make_room(door) ? calloc(1, sizeof(*session)) : NULL;
+    bool welcome = !door->shut && door->owner->make_room(door);
+    struct http_session *session = welcome ? calloc(1, sizeof(*session)) : NULL;
     if (!session)
         return NULL;
     session->door = door;
@@ -300,9 +300,7 @@ bool http_session_pack(struct http_session *session, struct http_parcel *parcel)
 
 void http_session_unpack(struct http_door *door, struct http_parcel *parcel)
 {
-    struct http_session *session = NULL;
-    if (!door->draining) /* its loop may turn no more */
-        session = http_session_open(door, parcel->fd, parcel->tls, true);
+    struct http_session *session = http_session_open(door, parcel->fd, parcel->tls, true);
     parcel->exchange->door = door;
     if (!session) {
         metrics_count(door->metrics, METRIC_CONNECTIONS_REFUSED);

@@ -21,12 +21,16 @@ struct handover_board *handover_board_make(size_t workers, uint32_t process)
     if (board) {
         board->process = process;
         board->count = workers;
+        for (size_t i = 0; i < workers; i++)
+            pthread_mutex_init(&board->places[i].lock, NULL);
     }
     return board;
 }
 
 void handover_board_free(struct handover_board **board)
 {
+    for (size_t i = 0; *board && i < (*board)->count; i++)
+        pthread_mutex_destroy(&(*board)->places[i].lock);
     free(*board);
     *board = NULL;
 }
@@ -34,7 +38,8 @@ void handover_board_free(struct handover_board **board)
 void handover_board_put(struct handover_board *board, size_t worker, struct rest_context *rest,
                         struct mailbox *mailbox)
 {
-    board->places[worker] = (struct handover_place){rest, mailbox};
+    board->places[worker].rest = rest;
+    board->places[worker].mailbox = mailbox;
     rest->board = board;
     rest->place = (struct engine_place){board->process, (uint16_t)worker};
 }
@@ -59,20 +64,38 @@ static void open_mail(struct mail *mail, void *owner)
     free(taken);
 }
 
+void handover_leave(struct rest_context *rest)
+{
+    if (!rest->board)
+        return;
+    struct handover_place *place = &rest->board->places[rest->place.worker];
+    pthread_mutex_lock(&place->lock);
+    place->left = true;
+    pthread_mutex_unlock(&place->lock);
+}
+
+static bool post_to(struct handover_place *place, struct mail *mail)
+{
+    pthread_mutex_lock(&place->lock);
+    bool posted = !place->left && mailbox_post(place->mailbox, mail);
+    pthread_mutex_unlock(&place->lock);
+    return posted;
+}
+
 static bool give_to_worker(struct http_session *session, size_t worker)
 {
     struct rest_context *here = rest_of(session->exchange);
-    const struct handover_board *board = here->board;
+    struct handover_board *board = here->board;
     struct handover_mail *mail = worker < board->count ? malloc(sizeof(*mail)) : NULL;
     if (!mail)
         return false;
-    const struct handover_place *place = &board->places[worker];
+    struct handover_place *place = &board->places[worker];
     *mail = (struct handover_mail){.mail.open = open_mail, .to = place->rest};
     if (!http_session_pack(session, &mail->parcel)) {
         free(mail);
         return false;
     }
-    if (!mailbox_post(place->mailbox, &mail->mail)) {
+    if (!post_to(place, &mail->mail)) {
         mail->to = here; /* back again, to be refused */
         open_mail(&mail->mail, NULL);
     }
@@ -132,7 +155,7 @@ bool handover_give(struct http_session *session)
 {
     struct engine_place place;
     const struct rest_context *context = rest_of(session->exchange);
-    if (context->handlers->draining || !is_elsewhere(session->exchange, &place))
+    if (!is_elsewhere(session->exchange, &place))
         return false;
     bool given = place.process == context->place.process ? give_to_worker(session, place.worker)
                                                          : give_to_process(session, &place);

@@ -11,13 +11,14 @@
  *                         └──► passage of the other process's worker ──► http_session_accept_moved()
  *                                with socket and bytes; a TLS session cannot leave its process
  *
- * A board lists the workers of a process. It is filled while they are made and only read once they run,
- * so it needs no lock. Other processes are listed nowhere: the passage of a worker is called by its place
+ * A board lists the workers of a process. It is filled while they are made; once they run, only `left` changes, under
+ * the lock of its place. Other processes are listed nowhere: the passage of a worker is called by its place
  * (socket/passage.h), and where nobody has that name any more the session has gone with its process.
  *
  * Bounded by mailbox and passage. What cannot be handed over stays and is refused like any request with an
- * unknown session, and a client then opens a new one. While a process drains it gives nothing away;
- * what other processes bring for sessions it still has it takes until its time is up.
+ * unknown session, and a client then opens a new one. A drain changes nothing as long as there are sessions: a worker
+ * gives and takes until its last has gone, or its time is up. Then it leaves (handover_leave()): its loop is
+ * about to turn no more, and what was put into its mailbox would stay there.
  */
 #ifndef ROLLCALL_REST_HANDOVER_H
 #define ROLLCALL_REST_HANDOVER_H
@@ -27,6 +28,7 @@
 #include "socket/mailbox.h"
 #include "socket/passage.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +36,8 @@
 struct handover_place {
     struct rest_context *rest;
     struct mailbox *mailbox;
+    pthread_mutex_t lock;
+    bool left; /* nothing goes into the mailbox any more; under the lock */
 };
 
 struct handover_board {
@@ -53,6 +57,9 @@ void handover_board_put(struct handover_board *board, size_t worker, struct rest
 /* Opens a worker's passage, by which other processes bring what is for it; the caller closes it. False,
  * with errno: they cannot, all else works. */
 bool handover_open(struct passage *passage, struct rest_context *rest);
+
+/* Nothing is handed over to this worker from now on; what was before is in its mailbox. */
+void handover_leave(struct rest_context *rest);
 
 /* Moves the connection of a request whose head was just read, if it is for another worker. True: it has
  * gone, the session with it. */

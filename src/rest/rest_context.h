@@ -35,10 +35,10 @@ struct rest_context {
     struct list echoes;     /* connections to /v1/echo, which no route leads to */
     size_t connections_max; /* of this worker, all kinds */
     struct sender_rates sender_rates;
-    const struct handover_board *board; /* the workers of the process; NULL: this one alone */
-    struct engine_place place;          /* which of them this is */
-    struct polling_set *polling;        /* Engine.IO sessions without a WebSocket */
-    bool shedding;                      /* memory is short: nobody new */
+    struct handover_board *board; /* the workers of the process; NULL: this one alone */
+    struct engine_place place;    /* which of them this is */
+    struct polling_set *polling;  /* Engine.IO sessions without a WebSocket */
+    bool shedding;                /* memory is short: nobody new */
 };
 
 extern const struct http_door_owner rest_door_owner;

@@ -98,3 +98,11 @@ bool mailbox_post(struct mailbox *mailbox, struct mail *mail)
     }
     return room;
 }
+
+bool mailbox_is_empty(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&mailbox->lock);
+    bool empty = !mailbox->posted && !mailbox->opened;
+    pthread_mutex_unlock(&mailbox->lock);
+    return empty;
+}

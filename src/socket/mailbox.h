@@ -45,4 +45,7 @@ void mailbox_free(struct mailbox *mailbox);
 /* From any thread. False when the box is full; the mail is then still the caller's. */
 bool mailbox_post(struct mailbox *mailbox, struct mail *mail);
 
+/* Whether nothing waits to be opened. Of the owner alone. */
+bool mailbox_is_empty(struct mailbox *mailbox);
+
 #endif

@@ -78,6 +78,7 @@ static void a_turn_opens_so_many(void **state)
 {
     enum { MAIL = MAILBOX_OPENED_PER_TURN * 2 + 5 };
     struct office *office = *state;
+    assert_true(mailbox_is_empty(&office->mailbox));
     for (unsigned i = 0; i < MAIL; i++)
         assert_true(post(office, 0, i));
     size_t before = 0;
@@ -85,6 +86,7 @@ static void a_turn_opens_so_many(void **state)
         loop_turn(&office->loop, -1); /* does not wait: there is more */
         assert_true(office->opened > before);
         assert_true(office->opened - before <= 2 * MAILBOX_OPENED_PER_TURN);
+        assert_int_equal(mailbox_is_empty(&office->mailbox), office->opened == MAIL);
         before = office->opened;
     }
     assert_int_equal(office->opened, MAIL);
