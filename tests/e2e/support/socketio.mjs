@@ -2,6 +2,7 @@
  * Socket.IO as its users know it: the npm client, every event kept in order until a test asks for it. What a
  * proper client would never send is made by hand in engine.mjs.
  */
+import assert from 'node:assert/strict';
 import { io } from 'socket.io-client';
 import msgpackParser from 'socket.io-msgpack-parser';
 import { SOON_MS, devToken, within } from './client.mjs';
@@ -97,6 +98,17 @@ class SocketClient {
   cut() {
     this.socket.io.engine.close();
   }
+}
+
+/** An event with this value in it is refused, with a callback and without, and the connection stays. */
+export async function expectRefused(client, value) {
+  const { id } = client.socket;
+  const fields = { chat_id: 'x', client_message_id: 'y', body: value };
+  assert.equal((await client.ask('send_message', fields)).code, 'INVALID_MESSAGE');
+  client.emit('send_message', fields);
+  assert.equal((await client.next('error')).code, 'INVALID_MESSAGE');
+  assert.ok('server_time' in (await client.ask('heartbeat', {})));
+  assert.equal(client.socket.id, id);
 }
 
 /** The first argument of the next event of an emitter of the client's kind. */
