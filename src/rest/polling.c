@@ -193,7 +193,8 @@ void polling_open(struct exchange *exchange, const struct socketio_handshake *ha
         polling->session = socketio_session_open_on(handlers, &TRANSPORT, &named);
     if (!polling || !polling->session) {
         free(polling);
-        handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
+        handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY,
+                         "there is no room for one more session");
         return;
     }
     polling->rest = rest;

@@ -46,7 +46,8 @@ static void open_websocket(struct exchange *exchange, const struct socketio_hand
                               handshake_greeting(greeting, exchange, accept), &named))
         handshake_end(&exchange);
     else
-        handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
+        handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY,
+                         "there is no room for one more session");
 }
 
 /* A handshake may name token and device, for a CONNECT that does not. */
