@@ -13,12 +13,14 @@ void presence_init(struct presence_plane *plane)
     list_init(&plane->looks);
     list_init(&plane->reviews);
     resync_init(&plane->resync);
+    doubt_init(&plane->doubts);
 }
 
 void presence_free(struct presence_plane *plane)
 {
     review_forget_all(plane);
     resync_free(&plane->resync);
+    doubt_free(&plane->doubts);
 }
 
 static void publish(struct presence_plane *plane, const struct presence_event *event)
@@ -41,6 +43,14 @@ static void note_last_seen(struct presence_plane *plane, const struct presence *
                        (uint64_t)presence->version);
 }
 
+void presence_tell(struct presence_plane *plane, const struct presence_change *change)
+{
+    last_known_note(plane->last_known, &change->presence);
+    note_last_seen(plane, &change->presence);
+    publish(plane, &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED, .change = *change});
+    audience_tell(plane, change);
+}
+
 /* `news` is what such an operation makes of a user who is still there after it. */
 static void apply_transition(struct presence_plane *plane,
                              const struct state_transition *transition, enum presence_news news)
@@ -48,14 +58,18 @@ static void apply_transition(struct presence_plane *plane,
     if (!transition->changed)
         return;
     metrics_count(plane->metrics, METRIC_PRESENCE_TRANSITIONS);
-    last_known_note(plane->last_known, &transition->presence);
-    note_last_seen(plane, &transition->presence);
     bool left = transition->presence.status == PRESENCE_OFFLINE;
-    struct presence_change change = {.presence = transition->presence,
-                                     .timestamp_ms = transition->at_ms,
-                                     .news = left ? PRESENCE_NEWS_OFFLINE : news};
-    publish(plane, &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED, .change = change});
-    audience_tell(plane, &change);
+    presence_tell(plane, &(struct presence_change){.presence = transition->presence,
+                                                   .timestamp_ms = transition->at_ms,
+                                                   .news = left ? PRESENCE_NEWS_OFFLINE : news});
+}
+
+/* An operation was not answered. */
+static void doubt(struct presence_plane *plane, const struct state_transition *transition,
+                  enum presence_news news)
+{
+    if (transition && transition->presence.user_id.len)
+        doubt_user(plane, transition->presence.user_id, news);
 }
 
 /* For operations whose caller waits for nothing. */
@@ -64,6 +78,8 @@ static void settle(void *arg, enum state_status status, const struct state_trans
     struct presence_plane *plane = arg;
     if (status == STATE_OK)
         apply_transition(plane, transition, PRESENCE_NEWS_NONE);
+    else
+        doubt(plane, transition, PRESENCE_NEWS_NONE);
 }
 
 struct opening {
@@ -80,6 +96,8 @@ static void opened(void *arg, enum state_status status, const struct state_trans
     if (status == STATE_OK)
         apply_transition(opening.plane, transition,
                          transition->was_here ? PRESENCE_NEWS_NONE : PRESENCE_NEWS_ONLINE);
+    else
+        doubt(opening.plane, transition, PRESENCE_NEWS_ONLINE);
     opening.done(opening.arg, status == STATE_OK);
 }
 
@@ -190,6 +208,7 @@ void presence_reap(struct presence_plane *plane)
 {
     review_retry(plane);
     resync_run(plane);
+    doubt_run(plane);
     state_reap(plane->store, plane->config->presence.reap_batch_max, reaped, plane);
 }
 

@@ -6,8 +6,8 @@
  *
  * Renewals are collected and go to the store in batches (presence_flush(), some times a second). The reaper
  * (presence_reap()) makes transitions of leases that nobody renewed. Whatever the source, a transition
- * is published once, by the gateway whose operation made it; its last seen goes to the ledger behind
- * the writers' back.
+ * is published once, by the gateway whose operation made it, or where that was not told what it made, by what it
+ * reads later (doubt.h); its last seen goes to the ledger behind the writers' back.
  *
  * One per worker, on its thread. It knows no socket and no connection.
  */
@@ -22,6 +22,7 @@
 #include "ledger/ledger.h"
 #include "metrics/metrics.h"
 #include "presence/audience.h"
+#include "presence/doubt.h"
 #include "presence/last_known.h"
 #include "presence/resync.h"
 #include "routing/router.h"
@@ -56,6 +57,7 @@ struct presence_plane {
     struct list looks;    /* that will set views (look.h) */
     struct list reviews;  /* under way, or waiting to be tried again (review.h) */
     struct resync resync; /* after events may have been missed; refresh_chat is set by the maker */
+    struct doubts doubts;
 };
 
 /* For the parts that are the plane's own; those above are set by its maker. */
@@ -83,6 +85,9 @@ void presence_set_call(struct presence_plane *plane, struct slice user_id, bool 
 
 /* One bounded pass over leases that ran out, reviews that could not be made, and what must be read anew. */
 void presence_reap(struct presence_plane *plane);
+
+/* Tells everybody who may hear of it. */
+void presence_tell(struct presence_plane *plane, const struct presence_change *change);
 
 /* An event from the bus, on a topic of this plane. */
 void presence_received(struct presence_plane *plane, struct slice topic, struct slice payload);

@@ -175,6 +175,91 @@ static bool not_available(struct state_store *store)
     return false;
 }
 
+/* ---- a store that does what it is asked, and whose answer is lost ---- */
+
+static const struct state_store_operations *real_operations;
+
+static void ignore_transition(void *arg, enum state_status status,
+                              const struct state_transition *transition)
+{
+    (void)arg;
+    (void)transition;
+    assert_int_equal(status, STATE_OK);
+}
+
+static void open_unheard(struct state_store *store, const struct lease *lease,
+                         void (*done)(void *arg, enum state_status status,
+                                      const struct state_transition *transition),
+                         void *arg)
+{
+    real_operations->open(store, lease, ignore_transition, NULL);
+    done(arg, STATE_UNAVAILABLE, &(struct state_transition){.presence.user_id = lease->user_id});
+}
+
+static void close_unheard(struct state_store *store, struct slice user_id,
+                          const struct ulid *conn_id,
+                          void (*done)(void *arg, enum state_status status,
+                                       const struct state_transition *transition),
+                          void *arg)
+{
+    real_operations->close(store, user_id, conn_id, ignore_transition, NULL);
+    done(arg, STATE_UNAVAILABLE, &(struct state_transition){.presence.user_id = user_id});
+}
+
+static void lose_answers(struct state_store_operations *lossy)
+{
+    real_operations = world.presence->store->operations;
+    *lossy = *real_operations;
+    lossy->open = open_unheard;
+    lossy->close = close_unheard;
+    world.presence->store->operations = lossy;
+}
+
+static void hear_answers(void)
+{
+    world.presence->store->operations = real_operations;
+}
+
+static void an_end_of_which_the_answer_was_lost_is_told(void **unused)
+{
+    (void)unused;
+    struct state_store_operations lossy;
+    open_with(WORLD_DEFAULTS);
+    client_connect(&bob, &world, "bob");
+    int64_t version = expect_change("online");
+    lose_answers(&lossy);
+    client_hang_up(&bob);
+    client_expect_nothing(&alice);
+    hear_answers();
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    assert_true(expect_change("offline") > version);
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    client_expect_nothing(&alice);
+    close_world();
+}
+
+/* The client comes again, and for the store its user is there already. */
+static void a_beginning_of_which_the_answer_was_lost_is_told(void **unused)
+{
+    (void)unused;
+    struct state_store_operations lossy;
+    char token[WORLD_TOKEN_BYTES_MAX];
+    open_with(WORLD_DEFAULTS);
+    lose_answers(&lossy);
+    client_dial(&phone, &world, 0);
+    world_token(&world, "bob", "", 60000, token);
+    client_upgrade(&phone, token);
+    assert_int_equal(client_answer(&phone), 503);
+    hear_answers();
+    client_hang_up(&phone);
+    client_connect(&bob, &world, "bob");
+    client_expect_nothing(&alice);
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    expect_change("online");
+    client_hang_up(&bob);
+    close_world();
+}
+
 /* What alice is told of bob when she asks. */
 static void expect_answer(const char *status, bool stale)
 {
@@ -254,6 +339,8 @@ int main(void)
         cmocka_unit_test(a_lease_nobody_renews_is_reaped_and_its_last_sign_of_life_shown),
         cmocka_unit_test(renewals_are_sent_in_batches_however_many_there_are),
         cmocka_unit_test(what_is_no_event_on_the_bus_is_ignored),
+        cmocka_unit_test(an_end_of_which_the_answer_was_lost_is_told),
+        cmocka_unit_test(a_beginning_of_which_the_answer_was_lost_is_told),
         cmocka_unit_test(what_was_last_known_is_told_as_stale),
         cmocka_unit_test(who_shows_nobody_looks_the_same_whether_known_or_not),
         cmocka_unit_test(presence_is_stale_and_nobody_new_taken_while_the_store_is_out_of_reach),

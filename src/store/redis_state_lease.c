@@ -114,9 +114,10 @@ static void open_beside(struct lease_call *call, const struct state_transition *
 static void answered(void *arg, const struct resp_value *reply)
 {
     struct lease_call *call = arg;
-    struct state_transition transition;
-    if (!redis_state_read_transition(call->state, reply, call->lease.user_id, &transition)) {
-        finish(call, STATE_UNAVAILABLE, NULL);
+    struct state_transition transition = {.presence.user_id = call->lease.user_id};
+    if (!reply ||
+        !redis_state_read_transition(call->state, reply, call->lease.user_id, &transition)) {
+        finish(call, STATE_UNAVAILABLE, reply ? NULL : &transition);
         return;
     }
     if (call->state->keys.cluster && call->step == STEP_OPEN) {

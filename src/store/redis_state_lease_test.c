@@ -192,6 +192,40 @@ static void a_pause_of_redis_makes_nobody_offline(void **state)
     assert_int_equal(status_of(pair, SLICE("alice")), PRESENCE_ONLINE);
 }
 
+struct closing {
+    struct state_pair *pair;
+    bool names_alice;
+};
+
+static void take_closing(void *arg, enum state_status status,
+                         const struct state_transition *transition)
+{
+    struct closing *closing = arg;
+    assert_int_equal(status, STATE_UNAVAILABLE);
+    closing->names_alice = slice_is(transition->presence.user_id, "alice");
+    closing->pair->waiting--;
+}
+
+static bool close_is_in_doubt(struct state_pair *pair)
+{
+    struct closing closing = {.pair = pair};
+    const struct ulid conn_id = state_pair_connection(1);
+    pair->waiting = 1;
+    state_close(pair->first, SLICE("alice"), &conn_id, take_closing, &closing);
+    state_pair_await(pair);
+    return closing.names_alice;
+}
+
+static void what_may_be_done_without_an_answer_names_its_user(void **state)
+{
+    struct state_pair *pair = *state;
+    assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
+    redis_server_pause(&pair->fleet.servers[0]);
+    assert_true(close_is_in_doubt(pair));
+    redis_server_resume(&pair->fleet.servers[0]);
+    state_pair_await_that(pair, state_pair_is_available);
+}
+
 static void count_renewal(void *arg, enum state_status status, const struct lease_renewal *renewals,
                           size_t count)
 {
@@ -340,6 +374,7 @@ static int run(bool cluster)
     const struct CMUnitTest of_one_server[] = {
         TEST(a_pause_of_redis_makes_nobody_offline),
         TEST(what_redis_refuses_is_unavailable),
+        TEST(what_may_be_done_without_an_answer_names_its_user),
     };
     redis_fleet_open(&the_pair.fleet, cluster);
     int failed =

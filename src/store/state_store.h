@@ -18,8 +18,9 @@
  * Contract of every call: asynchronous; the completion runs exactly once, on the calling worker's
  * thread, possibly before the call returns (so make the call the last thing a function does); it
  * never blocks; arguments are borrowed for the call, results for the completion. STATE_UNAVAILABLE
- * means the store is out of reach and nothing was learned. One `struct state_store` per worker; what it is
- * told of one lease takes effect in the order of the calls, answered or not.
+ * means the store is out of reach and nothing was learned; where it may have done it all the same, the transition
+ * has its user's id and nothing else. One `struct state_store` per worker; what it is told of one lease takes
+ * effect in the order of the calls, answered or not.
  *
  * The suite in tests/conformance/state_store_suite.c says all of this in code, for every backend.
  */
