@@ -1,0 +1,57 @@
+/*
+ * Two processes with a hub of peer links each, on the loopback and in real time: the state of a cmocka test, which
+ * finds the first one open. Each notes what it hears. One thread turns both.
+ */
+#ifndef ROLLCALL_TESTS_PEER_OFFICES_H
+#define ROLLCALL_TESTS_PEER_OFFICES_H
+
+#include "bus/peer_hub.h"
+#include "support/worker_loop.h"
+
+enum {
+    PEER_OFFICES_SOON_TURNS = 6000,
+    PEER_OFFICES_TURN_MS = 1,
+    PEER_OFFICES_QUIET_TURNS = 100,
+};
+
+#define PEER_OFFICE_SECRET "an open secret of this test"
+
+struct peer_office {
+    struct worker_loop worker;
+    struct mailbox mailbox;
+    struct peer_hub *hub;
+    char address[32];
+    char heard[512]; /* "topic=payload;" for each */
+    size_t count;
+    size_t bytes;
+    bool open;
+};
+
+struct peer_offices {
+    struct peer_office at[2];
+};
+
+#define PEER_OFFICES_TEST(test)                                                                    \
+    cmocka_unit_test_setup_teardown(test, peer_offices_set_up, peer_offices_tear_down)
+
+int peer_offices_set_up(void **state);
+int peer_offices_tear_down(void **state);
+
+/* Its hub listens at `listen`. Closing is harmless for one that is not open. */
+void peer_office_open(struct peer_office *office, const char *name, const char *secret,
+                      const char *listen);
+void peer_office_close(struct peer_office *office);
+
+/* The second one opens, and is linked with the first. */
+void peer_offices_join(struct peer_offices *offices);
+
+void peer_offices_turn(struct peer_offices *offices, int times);
+
+/* Until the hubs have so many open links; until this is all that was heard, and stays it, which is then forgotten. */
+void peer_offices_await_links(struct peer_offices *offices, size_t first, size_t second);
+void peer_offices_await_heard(struct peer_offices *offices, size_t index, const char *expected);
+
+void peer_office_send(struct peer_office *office, const char *topic, const char *payload);
+int64_t peer_office_metric(const struct peer_office *office, enum metric metric);
+
+#endif
