@@ -52,6 +52,11 @@ bool call_bindings_add(struct call_bindings *bindings, const struct call_device 
     return true;
 }
 
+bool call_bindings_has(const struct call_bindings *bindings, const struct ulid *conn_id)
+{
+    return table_find(&bindings->by_connection, conn_key(conn_id)) != NULL;
+}
+
 bool call_bindings_remove(struct call_bindings *bindings, const struct ulid *conn_id)
 {
     struct table_node *node = table_find(&bindings->by_connection, conn_key(conn_id));

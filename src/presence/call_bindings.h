@@ -33,6 +33,8 @@ void call_bindings_free(struct call_bindings *bindings);
 /* False when memory is short. */
 bool call_bindings_add(struct call_bindings *bindings, const struct call_device *device);
 
+bool call_bindings_has(const struct call_bindings *bindings, const struct ulid *conn_id);
+
 /* False: there was none. */
 bool call_bindings_remove(struct call_bindings *bindings, const struct ulid *conn_id);
 

@@ -59,11 +59,6 @@ void call_outcome_answered(struct call_plane *plane, const struct call *call)
     sync_both(plane, call);
 }
 
-void call_outcome_repeated(struct call_plane *plane, const struct call *call)
-{
-    sync_both(plane, call);
-}
-
 void call_outcome_ended(struct call_plane *plane, const struct call *call)
 {
     metrics_count(plane->presence->metrics, ENDED_METRICS[call->reason]);

@@ -9,7 +9,6 @@
 
 void call_outcome_started(struct call_plane *plane);
 void call_outcome_answered(struct call_plane *plane, const struct call *call);
-void call_outcome_repeated(struct call_plane *plane, const struct call *call); /* answered before */
 void call_outcome_ended(struct call_plane *plane, const struct call *call);
 
 /* A request that found its callee in another call: both see it in their history. */

@@ -86,14 +86,12 @@ static void accepted(void *arg, const struct call_answer *answer)
         call_command_refuse_result(command, answer);
         return;
     }
-    /* repeated too: it may have been made by an accept whose answer was lost, and then nobody heard of it */
     call_command_reply(command, answer->call);
-    call_plane_bind(plane, &command->device);
-    call_events_answered(plane->delivery, answer->call, &command->device.conn_id);
-    if (answer->result == CALL_DONE)
+    if (answer->result == CALL_DONE || call_plane_missed(plane, &command->device)) {
+        call_plane_bind(plane, &command->device);
+        call_events_answered(plane->delivery, answer->call, &command->device.conn_id);
         call_outcome_answered(plane, answer->call);
-    else
-        call_outcome_repeated(plane, answer->call);
+    }
     free(command);
 }
 

@@ -13,13 +13,14 @@ static void requested(void *arg, const struct call_answer *answer)
     struct call_command *command = arg;
     struct call_plane *plane = command->plane;
     switch (answer->result) {
-    case CALL_REPEATED: /* who asks again may have made it with a request whose answer was lost */
     case CALL_DONE:
+    case CALL_REPEATED:
         call_command_reply(command, answer->call);
+        if (answer->result == CALL_REPEATED && !call_plane_missed(plane, &command->device))
+            break;
         call_plane_bind(plane, &command->device);
         call_events_ring(plane->delivery, answer->call);
-        if (answer->result == CALL_DONE)
-            call_outcome_started(plane);
+        call_outcome_started(plane);
         break;
     case CALL_GLARE:
         call_command_reply(command, answer->call);

@@ -159,6 +159,20 @@ static void a_request_whose_answer_was_lost_rings_when_it_is_repeated(void **sta
     expect_heard(cast->bob, "call_incoming"); /* its caller is renewed */
     call_world_pass(&cast->world, 2 * CALL_WORLD_TICK_MS);
     expect_heard(cast->bob, "call_ended timeout");
+    expect_quiet(cast);
+}
+
+static void what_is_repeated_is_told_once(void **state)
+{
+    struct cast *cast = *state;
+    ring(cast);
+    unsigned heard = cast->bob->heard_count;
+    assert_true(call_world_request(cast->alice, "bob", "c"));
+    assert_int_equal(cast->bob->heard_count, heard);
+    assert_true(call_world_accept(cast->bob, "c"));
+    heard = cast->alice->heard_count;
+    assert_true(call_world_accept(cast->bob, "c"));
+    assert_int_equal(cast->alice->heard_count, heard);
 }
 
 static void an_accept_whose_answer_was_lost_is_told_when_it_is_repeated(void **state)
@@ -526,6 +540,7 @@ int main(void)
         TEST(a_call_is_cancelled),
         TEST(nobody_answers),
         TEST(exactly_one_device_answers),
+        TEST(what_is_repeated_is_told_once),
         TEST(a_request_whose_answer_was_lost_rings_when_it_is_repeated),
         TEST(an_accept_whose_answer_was_lost_is_told_when_it_is_repeated),
         TEST(whom_one_may_not_call_is_not_there),
