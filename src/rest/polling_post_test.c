@@ -131,15 +131,11 @@ static void one_that_is_overtaken_by_an_upgrade_is_refused(void **unused)
 {
     (void)unused;
     begin_post();
-    client_dial(&web, &world, 0);
-    client_print(&web,
-                 "GET /socket.io/?EIO=4&transport=websocket&sid=%s HTTP/1.1\r\n"
-                 "Host: test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-                 "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-                 sid);
-    assert_int_equal(client_answer(&web), 101);
+    char query[SID_MAX + 8];
+    snprintf(query, sizeof(query), "&sid=%s", sid);
+    assert_int_equal(client_dial_socketio(&web, &world, query, 0), 101);
     client_send(&web, "2probe");
-    assert_int_equal(client_next(&web), CLIENT_TEXT);
+    client_expect_text(&web, "3probe");
     client_send(&web, "5");
     world_settle(&world);
     client_print(&first, "\x1e"
