@@ -13,6 +13,7 @@
  *   - in HTTP/1.0, "Connection: close" wins over "keep-alive" here, not there;
  *   - http-parser takes a longer name that begins with "Transfer-Encoding" for that field, and
  *     does not know "chunked" with a blank behind it: it then refuses the request;
+ *   - it refuses a Content-Length with a tab behind it, which is as good as a space (RFC 9110, 5.6.3);
  *   - we discard trailers unread, http-parser may refuse one that names a framing field.
  *
  * Input: a byte of split seed, then a request and what follows it.
@@ -184,12 +185,17 @@ static bool option_is_known(struct slice option)
     return false;
 }
 
+static bool is_named(const struct http1_header *header, const char *name)
+{
+    return header->name.len == strlen(name) &&
+           strncasecmp(header->name.data, name, header->name.len) == 0;
+}
+
 static bool connection_is_plain(const struct http1_head *head)
 {
     for (size_t i = 0; i < head->header_count; i++) {
-        struct slice name = head->headers[i].name;
         struct slice value = head->headers[i].value;
-        if (name.len != strlen("Connection") || strncasecmp(name.data, "Connection", name.len) != 0)
+        if (!is_named(&head->headers[i], "Connection"))
             continue;
         if (!option_is_known(value) || value.data[value.len] != '\r')
             return false;
@@ -231,10 +237,30 @@ static void check_body(const struct body_log *log, const struct oracle *oracle)
                  "same body");
 }
 
+static bool has_tab_behind(struct slice value)
+{
+    const char *at = value.data + value.len;
+    while (*at == ' ')
+        at++;
+    return *at == '\t';
+}
+
+static bool length_is_refused(const struct http1_head *head, const http_parser *parser)
+{
+    if (HTTP_PARSER_ERRNO(parser) != HPE_INVALID_CONTENT_LENGTH)
+        return false;
+    for (size_t i = 0; i < head->header_count; i++)
+        if (is_named(&head->headers[i], "Content-Length") && has_tab_behind(head->headers[i].value))
+            return true;
+    return false;
+}
+
 static bool allowed_to_differ(const struct http1_head *head, const http_parser *parser)
 {
     static const struct slice misread = SLICE("Transfer-Encoding");
     if (head->method == HTTP1_OTHER_METHOD && HTTP_PARSER_ERRNO(parser) == HPE_INVALID_METHOD)
+        return true;
+    if (length_is_refused(head, parser))
         return true;
     for (size_t i = 0; i < head->header_count; i++) {
         struct slice name = head->headers[i].name;
