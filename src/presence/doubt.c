@@ -28,9 +28,14 @@ void doubt_init(struct doubts *doubts)
     list_init(&doubts->users);
 }
 
+static struct doubted *doubted_of(struct list *place)
+{
+    return CONTAINER_OF(place, struct doubted, place);
+}
+
 static struct doubted *take_oldest(struct doubts *doubts)
 {
-    struct doubted *oldest = CONTAINER_OF(doubts->users.next, struct doubted, place);
+    struct doubted *oldest = doubted_of(doubts->users.next);
     list_remove(&oldest->place);
     doubts->count--;
     return oldest;
@@ -44,8 +49,10 @@ static void put(struct doubts *doubts, struct doubted *doubted)
 
 void doubt_free(struct doubts *doubts)
 {
-    while (!list_empty(&doubts->users))
-        free(take_oldest(doubts));
+    for (struct list *at = doubts->users.next, *next; at != &doubts->users; at = next) {
+        next = at->next;
+        free(doubted_of(at));
+    }
 }
 
 void doubt_user(struct presence_plane *plane, struct slice user_id, enum presence_news news)
