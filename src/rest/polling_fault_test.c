@@ -16,23 +16,19 @@
 
 #include <cmocka.h>
 
-enum { SID_MAX = 64, POLLS_MAX = 8 };
+enum { POLLS_MAX = 8 };
 
 static struct world world;
 static struct client http, web;
 static char token[WORLD_TOKEN_BYTES_MAX];
-static char sid[SID_MAX];
+static char sid[CLIENT_SID_MAX];
 static bool joined;   /* CONNECT was answered with an id */
 static bool upgraded; /* the WebSocket has taken over, and carries events */
 
 /* A request on a connection of its own; its status, 0 when there is no answer yet. */
 static unsigned ask(const char *method, const char *body)
 {
-    client_dial(&http, &world, 0);
-    client_print(&http,
-                 "%s /socket.io/?EIO=4&transport=polling%s%s HTTP/1.1\r\nHost: test\r\n"
-                 "Content-Length: %zu\r\n\r\n%s",
-                 method, sid[0] ? "&sid=" : "", sid, strlen(body), body);
+    client_dial_polling(&http, &world, method, sid, strlen(body), body);
     return client_answer(&http);
 }
 
@@ -47,11 +43,9 @@ static unsigned request(const char *method, const char *body)
 
 static void open_session(void)
 {
-    static const char FIELD[] = "\"sid\":\"";
     sid[0] = '\0';
-    const char *at = request("GET", "") == 200 ? strstr(http.text, FIELD) : NULL;
-    if (at) /* else it was told that it is closed */
-        sscanf(at + strlen(FIELD), "%63[^\"]", sid);
+    if (request("GET", "") == 200) /* it may have been told that it is closed, and has none */
+        client_find_sid(&http, sid);
 }
 
 /* What the session is told by polls until one has nothing; false: it is gone. */
@@ -96,7 +90,7 @@ static bool hear(const char *begin)
 
 static void upgrade(void)
 {
-    char query[SID_MAX + 8];
+    char query[CLIENT_SID_MAX + 8];
     snprintf(query, sizeof(query), "&sid=%s", sid);
     unsigned status = client_dial_socketio(&web, &world, query, 0);
     if (status == 0 && !web.ended)

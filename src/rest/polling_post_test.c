@@ -10,24 +10,13 @@
 
 #include <cmocka.h>
 
-enum { SID_MAX = 64 };
-
 static struct world world;
 static struct client first, second, web;
-static char sid[SID_MAX];
-
-static void begin(struct client *client, const char *method, size_t body_len, const char *body)
-{
-    client_dial(client, &world, 0);
-    client_print(client,
-                 "%s /socket.io/?EIO=4&transport=polling%s%s HTTP/1.1\r\nHost: test\r\n"
-                 "Content-Length: %zu\r\n\r\n%s",
-                 method, sid[0] ? "&sid=" : "", sid, body_len, body);
-}
+static char sid[CLIENT_SID_MAX];
 
 static unsigned ask(struct client *client, const char *method, const char *body)
 {
-    begin(client, method, strlen(body), body);
+    client_dial_polling(client, &world, method, sid, strlen(body), body);
     unsigned status = client_answer(client);
     client_hang_up(client);
     return status;
@@ -36,13 +25,10 @@ static unsigned ask(struct client *client, const char *method, const char *body)
 static int open_world(void **unused)
 {
     (void)unused;
-    static const char FIELD[] = "\"sid\":\"";
     world_open(&world, WORLD_DEFAULTS);
     sid[0] = '\0';
     assert_int_equal(ask(&first, "GET", ""), 200);
-    const char *at = strstr(first.text, FIELD);
-    assert_non_null(at);
-    assert_int_equal(sscanf(at + strlen(FIELD), "%63[^\"]", sid), 1);
+    assert_true(client_find_sid(&first, sid));
     return 0;
 }
 
@@ -56,7 +42,7 @@ static int close_world(void **unused)
 /* A POST of three bytes of which one has come. */
 static void begin_post(void)
 {
-    begin(&first, "POST", 3, "3");
+    client_dial_polling(&first, &world, "POST", sid, 3, "3");
     world_settle(&world);
 }
 
@@ -83,7 +69,7 @@ static void the_second_at_a_time_is_refused_by_its_head_and_the_session_ends(voi
 {
     (void)unused;
     begin_post();
-    begin(&second, "POST", 3, "");
+    client_dial_polling(&second, &world, "POST", sid, 3, "");
     assert_int_equal(client_answer(&second), 400);
     assert_non_null(strstr(second.text, "Bad request"));
     client_expect_end(&second);
@@ -104,7 +90,7 @@ static void one_whose_peer_goes_ends_the_session(void **unused)
 static void one_that_is_too_long_leaves_it(void **unused)
 {
     (void)unused;
-    begin(&first, "POST", 100000000, "");
+    client_dial_polling(&first, &world, "POST", sid, 100000000, "");
     assert_int_equal(client_answer(&first), 413);
     expect_known(true);
 }
@@ -131,7 +117,7 @@ static void one_that_is_overtaken_by_an_upgrade_is_refused(void **unused)
 {
     (void)unused;
     begin_post();
-    char query[SID_MAX + 8];
+    char query[CLIENT_SID_MAX + 8];
     snprintf(query, sizeof(query), "&sid=%s", sid);
     assert_int_equal(client_dial_socketio(&web, &world, query, 0), 101);
     client_send(&web, "2probe");

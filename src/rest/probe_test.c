@@ -10,11 +10,9 @@
 
 #include <cmocka.h>
 
-enum { SID_MAX = 64 };
-
 static struct world world;
 static struct client http, web;
-static char sid[SID_MAX];
+static char sid[CLIENT_SID_MAX];
 
 static int open_world(void **unused)
 {
@@ -33,22 +31,15 @@ static int close_world(void **unused)
 
 static void request(const char *method, const char *body)
 {
-    client_dial(&http, &world, 0);
-    client_print(&http,
-                 "%s /socket.io/?EIO=4&transport=polling%s%s HTTP/1.1\r\nHost: test\r\n"
-                 "Content-Length: %zu\r\n\r\n%s",
-                 method, sid[0] ? "&sid=" : "", sid, strlen(body), body);
+    client_dial_polling(&http, &world, method, sid, strlen(body), body);
     assert_int_equal(client_answer(&http), 200);
     client_hang_up(&http);
 }
 
 static void open_session(void)
 {
-    static const char FIELD[] = "\"sid\":\"";
     request("GET", "");
-    const char *at = strstr(http.text, FIELD);
-    assert_non_null(at);
-    assert_int_equal(sscanf(at + strlen(FIELD), "%63[^\"]", sid), 1);
+    assert_true(client_find_sid(&http, sid));
 }
 
 static void join(void)
@@ -63,7 +54,7 @@ static void join(void)
 
 static void probe(void)
 {
-    char query[SID_MAX + 8];
+    char query[CLIENT_SID_MAX + 8];
     snprintf(query, sizeof(query), "&sid=%s", sid);
     assert_int_equal(client_dial_socketio(&web, &world, query, 0), 101);
     client_send(&web, "2probe");

@@ -71,6 +71,23 @@ unsigned client_dial_socketio(struct client *client, struct world *world, const 
     return client_answer(client);
 }
 
+void client_dial_polling(struct client *client, struct world *world, const char *method,
+                         const char *sid, size_t body_len, const char *body)
+{
+    client_dial(client, world, 0);
+    client_print(client,
+                 "%s /socket.io/?EIO=4&transport=polling%s%s HTTP/1.1\r\nHost: test\r\n"
+                 "Content-Length: %zu\r\n\r\n%s",
+                 method, sid[0] ? "&sid=" : "", sid, body_len, body);
+}
+
+bool client_find_sid(const struct client *client, char sid[CLIENT_SID_MAX])
+{
+    static const char FIELD[] = "\"sid\":\"";
+    const char *at = strstr(client->text, FIELD);
+    return at && sscanf(at + strlen(FIELD), "%63[^\"]", sid) == 1;
+}
+
 static void connect_as(struct client *client, struct world *world, const char *user, int send_bytes)
 {
     char token[WORLD_TOKEN_BYTES_MAX];

@@ -8,7 +8,7 @@
 
 #include "support/world.h"
 
-enum { CLIENT_BYTES_MAX = 256 * 1024 };
+enum { CLIENT_BYTES_MAX = 256 * 1024, CLIENT_SID_MAX = 64 };
 
 enum client_event {
     CLIENT_NOTHING, /* nothing whole has come */
@@ -50,6 +50,12 @@ unsigned client_answer(struct client *client);
 /* Dials, and asks for a WebSocket of Socket.IO's, with more of a query ("&sid=…") or ""; the status. */
 unsigned client_dial_socketio(struct client *client, struct world *world, const char *query,
                               int send_bytes);
+
+/* Dials, and sends a polling request of Socket.IO's, with a body of which so many bytes are announced. `sid` is "" for
+ * a session yet to be opened; client_find_sid() reads it from the answer to that, and is false where there is none. */
+void client_dial_polling(struct client *client, struct world *world, const char *method,
+                         const char *sid, size_t body_len, const char *body);
+bool client_find_sid(const struct client *client, char sid[CLIENT_SID_MAX]);
 
 /* dial, upgrade, 101 and connection_established. */
 void client_connect(struct client *client, struct world *world, const char *user);
