@@ -8,9 +8,9 @@
  * in it, and the text of one push a gateway. Times are of the processor. What is left out, the sockets,
  * costs the same for every delivery; `bench/contacts` measures it all.
  */
-#include "base/json.h"
-#include "store/memory_circle.h"
-#include "store/memory_state.h"
+#include "store/memory/memory_graph.h"
+#include "store/memory/memory_state.h"
+#include "text/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

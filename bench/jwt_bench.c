@@ -10,7 +10,7 @@
  */
 #include "auth/jwt.h"
 #include "auth/jwt_sign.h"
-#include "auth/key_testing.h"
+#include "auth/keys/key_testing.h"
 
 #include <stdio.h>
 #include <stdlib.h>

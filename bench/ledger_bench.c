@@ -12,8 +12,8 @@
 #include "base/random.h"
 #include "base/ulid.h"
 #include "ledger/ledger_messages.h"
-#include "ledger/request_inbox.h"
-#include "ledger/sqlite_ledger.h"
+#include "ledger/ledger_request_inbox.h"
+#include "ledger/sqlite/sqlite_ledger.h"
 
 #include "cost.h"
 

@@ -1,7 +1,7 @@
 /* Chats that are followed (every message once, in order) or open (presence and typing are pushed). */
 #include "client.h"
 
-#include "base/json.h"
+#include "text/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "client.h"
 
-#include "base/utf8.h"
+#include "text/utf8.h"
 
 #include <assert.h>
 #include <poll.h>

@@ -19,8 +19,8 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "frame/websocket.h"
-#include "frame/websocket_encode.h"
+#include "protocol/websocket/websocket.h"
+#include "protocol/websocket/websocket_encode.h"
 #include "rollcall.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* What the application may ask for beside messages and chats: presence, activity, tokens, calls. */
 #include "client.h"
 
-#include "base/json.h"
+#include "text/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "fake_server.h"
 
-#include "frame/websocket_encode.h"
+#include "protocol/websocket/websocket_encode.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

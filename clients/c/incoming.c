@@ -1,7 +1,7 @@
 /* What the server says: read once into a flat struct, then acted upon by its type. */
 #include "client.h"
 
-#include "base/json.h"
+#include "text/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Messages on their way: kept until acknowledged or refused for good, one at a time per chat. */
 #include "client.h"
 
-#include "base/json.h"
 #include "base/ulid.h"
-#include "base/utf8.h"
+#include "text/json.h"
+#include "text/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The socket, the WebSocket handshake, frames out and in. */
 #include "client.h"
 
-#include "frame/websocket_mask.h"
+#include "protocol/websocket/websocket_mask.h"
 
 #include <errno.h>
 #include <netdb.h>

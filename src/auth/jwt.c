@@ -1,9 +1,9 @@
 #include "auth/jwt.h"
 
 #include "auth/jwt_claims.h"
-#include "auth/key.h"
-#include "base/base64url.h"
-#include "base/json.h"
+#include "auth/keys/key.h"
+#include "text/base64url.h"
+#include "text/json.h"
 
 enum { DECODED_BYTES_MAX = JWT_BYTES_MAX / 4 * 3 + 2 };
 

@@ -20,7 +20,7 @@
 #define ROLLCALL_AUTH_JWT_H
 
 #include "auth/identity.h"
-#include "auth/key_set.h"
+#include "auth/keys/key_set.h"
 #include "base/slice.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 #include "auth/jwt_claims.h"
 
-#include "base/json.h"
+#include "text/json.h"
 
 /* The end of the year 9999. What lies beyond is taken for it, so that no sum overflows. */
 static const int64_t time_max_ms = INT64_C(253402300799999);

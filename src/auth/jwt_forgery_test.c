@@ -2,8 +2,8 @@
 #include "auth/jwt.h"
 
 #include "auth/jwt_testing.h"
-#include "auth/key_testing.h"
-#include "base/base64url.h"
+#include "auth/keys/key_testing.h"
+#include "text/base64url.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

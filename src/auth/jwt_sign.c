@@ -1,12 +1,12 @@
 #include "auth/jwt_sign.h"
 
-#include "auth/es256.h"
-#include "auth/jwk.h"
-#include "auth/key.h"
-#include "auth/key_file.h"
-#include "auth/pem.h"
-#include "base/base64url.h"
-#include "base/json.h"
+#include "auth/keys/es256.h"
+#include "auth/keys/jwk.h"
+#include "auth/keys/key.h"
+#include "auth/keys/key_file.h"
+#include "auth/keys/pem.h"
+#include "text/base64url.h"
+#include "text/json.h"
 
 #include <openssl/err.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * anything but its own dev key.
  *
  * A signer is a private key and the name that its tokens carry as `kid`; the algorithm follows
- * from its type, as in auth/key.h. It is immutable: threads may sign with one at the same time. It
+ * from its type, as in auth/keys/key.h. It is immutable: threads may sign with one at the same time. It
  * is owned by who loaded it, until jwt_signer_free().
  */
 #ifndef ROLLCALL_AUTH_JWT_SIGN_H

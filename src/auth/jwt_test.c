@@ -1,10 +1,10 @@
 /* Tokens that are good, that are damaged, and that are none. */
 #include "auth/jwt.h"
 
-#include "auth/es256.h"
 #include "auth/jwt_testing.h"
-#include "auth/key_testing.h"
-#include "base/base64url.h"
+#include "auth/keys/es256.h"
+#include "auth/keys/key_testing.h"
+#include "text/base64url.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

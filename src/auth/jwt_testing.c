@@ -1,6 +1,6 @@
 #include "auth/jwt_testing.h"
 
-#include "auth/key_testing.h"
+#include "auth/keys/key_testing.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 
 #include "auth/jwt.h"
 #include "auth/jwt_sign.h"
-#include "auth/key_set.h"
+#include "auth/keys/key_set.h"
 #include "base/buffer.h"
 
 #include <openssl/evp.h>

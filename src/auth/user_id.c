@@ -1,6 +1,6 @@
 #include "auth/user_id.h"
 
-#include "base/utf8.h"
+#include "text/utf8.h"
 
 /* In valid UTF-8 the C1 controls, U+0080 to U+009F, are the byte C2 and one of 80 to 9F. */
 static bool has_control_character(struct slice text)

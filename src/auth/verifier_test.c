@@ -1,7 +1,7 @@
 /* Tokens in turn: bounded per turn and in number, in order, each answered once. */
 #include "auth/verifier.h"
 
-#include "auth/key_testing.h"
+#include "auth/keys/key_testing.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,7 +11,7 @@
 #ifndef ROLLCALL_CHECK_CHECK_H
 #define ROLLCALL_CHECK_CHECK_H
 
-#include "check/look.h"
+#include "check/check_pass.h"
 
 #include <stdbool.h>
 #include <stddef.h>

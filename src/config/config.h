@@ -17,7 +17,7 @@
 #ifndef ROLLCALL_CONFIG_CONFIG_H
 #define ROLLCALL_CONFIG_CONFIG_H
 
-#include "base/log.h"
+#include "log/log.h"
 
 #include <stdbool.h>
 #include <stddef.h>

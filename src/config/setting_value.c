@@ -1,7 +1,7 @@
 /* Values of settings as text, both ways. */
 #include "config/setting.h"
 
-#include "base/utf8.h"
+#include "text/utf8.h"
 
 #include <assert.h>
 #include <stdlib.h>

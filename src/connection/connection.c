@@ -1,8 +1,8 @@
-#include "connection/connection_parts.h"
+#include "connection/connection_internal.h"
 
 #include "base/container.h"
-#include "base/log.h"
-#include "frame/websocket_encode.h"
+#include "log/log.h"
+#include "protocol/websocket/websocket_encode.h"
 
 #include <assert.h>
 

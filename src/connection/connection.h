@@ -49,10 +49,10 @@
 #include "base/random.h"
 #include "config/config.h"
 #include "connection/outbound.h"
-#include "frame/websocket.h"
-#include "message/encoder.h"
 #include "metrics/metrics.h"
-#include "socket/stream.h"
+#include "net/stream.h"
+#include "protocol/encoder.h"
+#include "protocol/websocket/websocket.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* How a connection ends: told why, closed with the code that goes with it, flushed, gone. */
-#include "connection/connection_parts.h"
-#include "frame/websocket_encode.h"
+#include "connection/connection_internal.h"
+#include "protocol/websocket/websocket_encode.h"
 
 enum {
     CLOSE_TOKEN = 4001,

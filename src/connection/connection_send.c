@@ -1,8 +1,8 @@
 /* What goes out: the queue, and what its levels mean for slow consumers. */
-#include "base/log.h"
-#include "connection/connection_parts.h"
-#include "frame/engineio.h"
-#include "frame/websocket_encode.h"
+#include "connection/connection_internal.h"
+#include "log/log.h"
+#include "protocol/websocket/websocket_encode.h"
+#include "socketio/codec/engineio.h"
 
 static enum outbound_result push(struct connection *connection, struct blob *blob, uint64_t key,
                                  bool last_words)

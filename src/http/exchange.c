@@ -1,7 +1,7 @@
 #include "http/exchange.h"
 
-#include "base/json.h"
 #include "http/http_session.h"
+#include "text/json.h"
 
 #include <stdlib.h>
 

@@ -13,9 +13,9 @@
 
 #include "auth/identity.h"
 #include "base/buffer.h"
-#include "frame/http1.h"
-#include "frame/http1_body.h"
-#include "message/message.h"
+#include "protocol/http1/http1.h"
+#include "protocol/http1/http1_body.h"
+#include "protocol/message.h"
 
 #include <stdbool.h>
 #include <stddef.h>

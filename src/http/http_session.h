@@ -16,8 +16,8 @@
 
 #include "base/buffer.h"
 #include "http/exchange.h"
-#include "http/http_door.h"
-#include "socket/stream.h"
+#include "http/http_listener.h"
+#include "net/stream.h"
 
 enum http_state { HTTP_HEAD, HTTP_BODY, HTTP_ANSWERING, HTTP_SENDING, HTTP_CLOSING };
 

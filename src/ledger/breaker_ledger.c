@@ -1,7 +1,7 @@
 #include "ledger/breaker_ledger.h"
 
-#include "base/log.h"
-#include "ledger/request.h"
+#include "ledger/ledger_request.h"
+#include "log/log.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "ledger/breaker_ledger.h"
 
-#include "ledger/request.h"
+#include "ledger/ledger_request.h"
 
 #include <pthread.h>
 #include <setjmp.h>

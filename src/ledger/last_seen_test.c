@@ -1,6 +1,6 @@
 #include "ledger/last_seen.h"
 
-#include "ledger/request.h"
+#include "ledger/ledger_request.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The calls about chats and the history of calls: each copies its arguments into a request. */
-#include "ledger/request.h"
+#include "ledger/ledger_request.h"
 
 void ledger_chat_create(struct ledger_client *client, struct slice chat, struct slice creator,
                         const struct slice *members, size_t count,

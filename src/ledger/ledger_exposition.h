@@ -6,7 +6,7 @@
 #define ROLLCALL_LEDGER_LEDGER_EXPOSITION_H
 
 #include "base/buffer.h"
-#include "ledger/ledger_service.h"
+#include "ledger/remote/ledger_service.h"
 
 void ledger_exposition_write_service(struct buffer *out,
                                      const struct ledger_service_counts *counts);

@@ -1,6 +1,6 @@
 #include "ledger/ledger_messages.h"
 
-#include "ledger/request.h"
+#include "ledger/ledger_request.h"
 
 static struct slice copy_text(struct ledger_request *request, struct slice text, size_t bytes_max)
 {

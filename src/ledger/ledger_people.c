@@ -1,5 +1,5 @@
 /* The calls about users, contacts and blocks: each copies its arguments into a request. */
-#include "ledger/request.h"
+#include "ledger/ledger_request.h"
 
 /* ---- users ---- */
 

@@ -13,7 +13,7 @@
 #ifndef ROLLCALL_LEDGER_REFUSAL_H
 #define ROLLCALL_LEDGER_REFUSAL_H
 
-#include "ledger/request.h"
+#include "ledger/ledger_request.h"
 
 /* The request's client owes it an answer; the request itself is not needed any more. */
 void refusal_owe(const struct ledger_request *request);

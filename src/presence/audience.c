@@ -1,14 +1,14 @@
 #include "presence/audience.h"
 
 #include "base/container.h"
-#include "base/json.h"
-#include "presence/chat_event.h"
-#include "presence/circle_load.h"
+#include "chats/chat_event.h"
+#include "contacts/graph_load.h"
+#include "presence/change_source.h"
 #include "presence/presence_event.h"
 #include "presence/presence_plane.h"
-#include "presence/privacy.h"
 #include "presence/push.h"
-#include "presence/road.h"
+#include "presence/visibility/privacy.h"
+#include "text/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -18,8 +18,8 @@
 
 #include "base/table.h"
 #include "ledger/ledger.h"
-#include "message/message.h"
-#include "store/circle_store.h"
+#include "protocol/message.h"
+#include "store/graph_store.h"
 
 #include <stdbool.h>
 

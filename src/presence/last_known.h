@@ -9,7 +9,7 @@
 #ifndef ROLLCALL_PRESENCE_LAST_KNOWN_H
 #define ROLLCALL_PRESENCE_LAST_KNOWN_H
 
-#include "message/presence.h"
+#include "protocol/presence.h"
 
 #include <stdbool.h>
 #include <stdint.h>

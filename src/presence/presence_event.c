@@ -1,8 +1,8 @@
 #include "presence/presence_event.h"
 
-#include "base/json.h"
-#include "base/time_text.h"
-#include "message/fields.h"
+#include "protocol/fields.h"
+#include "text/json.h"
+#include "text/time_text.h"
 
 #define TOPIC_PREFIX SLICE("presence:")
 

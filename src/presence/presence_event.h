@@ -10,8 +10,8 @@
 #define ROLLCALL_PRESENCE_PRESENCE_EVENT_H
 
 #include "base/buffer.h"
-#include "base/json.h"
-#include "message/message.h"
+#include "protocol/message.h"
+#include "text/json.h"
 
 #include <stdbool.h>
 

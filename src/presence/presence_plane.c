@@ -1,9 +1,9 @@
 #include "presence/presence_plane.h"
 
-#include "base/log.h"
+#include "log/log.h"
 #include "presence/presence_event.h"
-#include "presence/review.h"
 #include "presence/subscription.h"
+#include "presence/visibility/visibility_review.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -22,9 +22,9 @@
 #include "ledger/ledger.h"
 #include "metrics/metrics.h"
 #include "presence/audience.h"
-#include "presence/doubt.h"
 #include "presence/last_known.h"
 #include "presence/resync.h"
+#include "presence/uncertain_users.h"
 #include "routing/router.h"
 #include "store/state_store.h"
 

@@ -1,8 +1,8 @@
 #include "presence/push.h"
 
-#include "base/json.h"
 #include "presence/presence_event.h"
 #include "routing/delivery.h"
+#include "text/json.h"
 
 #include <stdlib.h>
 

@@ -22,8 +22,8 @@
 #define ROLLCALL_PRESENCE_PUSH_H
 
 #include "presence/presence_plane.h"
-#include "presence/privacy.h"
-#include "store/circle_store.h"
+#include "presence/visibility/privacy.h"
+#include "store/graph_store.h"
 
 struct push {
     struct presence_change change;

@@ -1,14 +1,14 @@
 /* The receiving half of push.h. */
 #include "base/container.h"
-#include "base/json.h"
-#include "base/log.h"
-#include "presence/chat_event.h"
-#include "presence/look.h"
+#include "chats/chat_event.h"
+#include "log/log.h"
+#include "presence/change_source.h"
 #include "presence/presence_event.h"
+#include "presence/presence_query.h"
 #include "presence/push.h"
-#include "presence/review.h"
-#include "presence/road.h"
 #include "presence/subscription.h"
+#include "presence/visibility/visibility_review.h"
+#include "text/json.h"
 
 #include <stdlib.h>
 #include <string.h>

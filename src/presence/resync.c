@@ -1,12 +1,12 @@
 #include "presence/resync.h"
 
 #include "base/container.h"
-#include "base/log.h"
-#include "presence/chat.h"
+#include "chats/chat_plane.h"
+#include "log/log.h"
 #include "presence/presence_event.h"
-#include "presence/resync_circle.h"
-#include "presence/review.h"
+#include "presence/resync_contacts.h"
 #include "presence/subscription.h"
+#include "presence/visibility/visibility_review.h"
 
 #include <stdlib.h>
 #include <string.h>

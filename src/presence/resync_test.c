@@ -2,7 +2,7 @@
 #include "presence/resync.h"
 
 #include "base/container.h"
-#include "presence/chat.h"
+#include "chats/chat_plane.h"
 #include "presence/presence_event.h"
 #include "presence/subscription.h"
 #include "support/client.h"

@@ -9,7 +9,7 @@
 #define ROLLCALL_PRESENCE_SUBSCRIPTION_H
 
 #include "presence/presence_plane.h"
-#include "presence/privacy.h"
+#include "presence/visibility/privacy.h"
 
 /* Beside the privacy views: not decided yet, or in doubt. */
 enum { SUBSCRIPTION_UNDECIDED = PRIVACY_VIEWS };

@@ -1,10 +1,10 @@
 #include "redis/redis_client.h"
 
 #include "base/container.h"
-#include "base/log.h"
+#include "log/log.h"
+#include "net/tls.h"
 #include "redis/redis_cluster.h"
 #include "redis/redis_request.h"
-#include "socket/tls.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -25,13 +25,13 @@
 #include "base/list.h"
 #include "base/random.h"
 #include "metrics/metrics.h"
-#include "redis/redis_problem.h"
+#include "net/stream.h"
+#include "redis/protocol/redis_args.h"
+#include "redis/protocol/redis_problem.h"
+#include "redis/protocol/redis_slot.h"
+#include "redis/protocol/redis_url.h"
+#include "redis/protocol/resp.h"
 #include "redis/redis_script.h"
-#include "redis/redis_slot.h"
-#include "redis/redis_url.h"
-#include "redis/redis_words.h"
-#include "redis/resp.h"
-#include "socket/stream.h"
 
 #include <stdbool.h>
 

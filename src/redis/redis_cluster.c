@@ -1,7 +1,7 @@
 #include "redis/redis_cluster.h"
 
 #include "base/container.h"
-#include "base/log.h"
+#include "log/log.h"
 
 #include <stdlib.h>
 

@@ -17,8 +17,8 @@
 #ifndef ROLLCALL_REDIS_REDIS_CLUSTER_H
 #define ROLLCALL_REDIS_REDIS_CLUSTER_H
 
-#include "redis/redis_link.h"
-#include "redis/redis_topology.h"
+#include "redis/protocol/redis_topology.h"
+#include "redis/redis_connection.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
 #include "redis/redis_pubsub.h"
 
 #include "base/container.h"
-#include "base/log.h"
 #include "base/table.h"
+#include "log/log.h"
 #include "redis/redis_cluster.h"
-#include "redis/redis_line.h"
+#include "redis/redis_subscriber.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 #include "redis/redis_request.h"
 
 #include "base/container.h"
-#include "redis/redis_wire.h"
+#include "redis/redis_socket.h"
 
 #include <stdlib.h>
 

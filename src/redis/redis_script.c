@@ -1,6 +1,6 @@
 #include "redis/redis_script.h"
 
-#include "redis/resp.h"
+#include "redis/protocol/resp.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/slice.h"
-#include "redis/redis_words.h"
+#include "redis/protocol/redis_args.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 #include "routing/delivery.h"
 
-#include "base/json.h"
-#include "message/fields.h"
+#include "protocol/fields.h"
+#include "text/json.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* The receiving half of delivery.h. */
 #include "base/container.h"
-#include "base/json.h"
-#include "base/log.h"
+#include "log/log.h"
 #include "routing/delivery.h"
+#include "text/json.h"
 
 #include <stdlib.h>
 #include <string.h>

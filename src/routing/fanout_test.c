@@ -1,7 +1,7 @@
 #include "routing/fanout.h"
 
 #include "base/container.h"
-#include "feed/local_feed.h"
+#include "feed/local/local_feed.h"
 #include "support/script_ledger.h"
 
 #include <setjmp.h>

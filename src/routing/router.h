@@ -21,7 +21,7 @@
 #include "base/list.h"
 #include "base/table.h"
 #include "bus/bus.h"
-#include "message/encoder.h"
+#include "protocol/encoder.h"
 #include "routing/recent.h"
 
 #include <stdbool.h>
@@ -44,11 +44,12 @@ struct endpoint {
     struct list of_route;
     struct route *route; /* NULL while not attached */
     struct subscription *subscriptions;
-    struct typing_notice *typing_notices; /* where this device types; presence/typing.h keeps it */
-    struct recent *recent;                /* what several roads may bring; NULL until one does */
+    struct typing_notice
+        *typing_notices;   /* where this device types; typing/typing_plane.h keeps it */
+    struct recent *recent; /* what several roads may bring; NULL until one does */
     uint32_t subscription_count;
     bool
-        hears_roads; /* is told besides what is new of a contact, and in a room (presence/road.h) */
+        hears_roads; /* is told besides what is new of a contact, and in a room (presence/change_source.h) */
 };
 
 struct topic {

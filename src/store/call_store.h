@@ -35,7 +35,7 @@
 
 #include "base/slice.h"
 #include "base/ulid.h"
-#include "message/presence.h"
+#include "protocol/presence.h"
 
 #include <stdbool.h>
 #include <stddef.h>

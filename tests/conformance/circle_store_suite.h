@@ -8,7 +8,7 @@
 #ifndef ROLLCALL_TESTS_CIRCLE_STORE_SUITE_H
 #define ROLLCALL_TESTS_CIRCLE_STORE_SUITE_H
 
-#include "store/circle_store.h"
+#include "store/graph_store.h"
 
 struct circle_store_suite_backend {
     const char *name;

@@ -1,6 +1,6 @@
 #include "conformance/ledger_harness_inside.h"
 
-#include "ledger/request.h"
+#include "ledger/ledger_request.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -134,7 +134,7 @@ test('every example is one', () => {
 });
 
 test('the routes are those of the router, with the access they ask for', async () => {
-  const source = await read('src/rest/router_table.c');
+  const source = await read('src/api/api_routes.c');
   const table = source.slice(source.indexOf('ROUTES[] = {'), source.indexOf('ROUTE_COUNT'));
   const every = [...table.matchAll(/\{HTTP1_(\w+),\s*"([^"]+)",\s*REST_(\w+),/g)];
   const rows = every.filter(([, method, path]) => !REFUSED.includes(`${method} ${path}`));
@@ -154,7 +154,7 @@ test('the routes are those of the router, with the access they ask for', async (
 });
 
 test('the codes of errors are those of the server', async () => {
-  const source = await read('src/message/message.c');
+  const source = await read('src/protocol/message.c');
   const codes = [...source.matchAll(/\[ERROR_\w+\] = "(\w+)"/g)].map(([, code]) => code);
   assert.ok(codes.length > 10, 'the table was found');
   assert.deepEqual(document.components.schemas.ErrorCode.enum, codes);

@@ -71,9 +71,9 @@ const namesOf = (source, key) =>
   }));
 
 test('every command the server knows is on the page, with an exchange', async () => {
-  const dispatch = await read('src/handler/dispatch.c');
+  const dispatch = await read('src/session/dispatch.c');
   const handled = [...dispatch.matchAll(/\[(MESSAGE_\w+)\] = \{/g)].map(([, row]) => row);
-  const names = namesOf(await read('src/message/message.c'), 'MESSAGE_');
+  const names = namesOf(await read('src/protocol/message.c'), 'MESSAGE_');
   const commands = names.filter(({ row }) => handled.includes(row)).map(({ name }) => name);
   assert.ok(commands.length >= 5, 'the table was found');
   for (const name of commands) assert.ok(page.includes(`\n#### ${name}\n`), name);
@@ -82,7 +82,7 @@ test('every command the server knows is on the page, with an exchange', async ()
 });
 
 test('every error, reason and close code is on the page', async () => {
-  const source = await read('src/message/message.c');
+  const source = await read('src/protocol/message.c');
   const codes = namesOf(source, 'ERROR_');
   const reasons = namesOf(source, 'CLOSING_');
   assert.ok(codes.length >= 13 && reasons.length >= 8, 'the tables were found');

@@ -15,7 +15,7 @@ import { promisify } from 'node:util';
 import { eventually, sleep } from './support/client.mjs';
 
 const execute = promisify(execFile);
-const SCRIPTS = fileURLToPath(new URL('../../src/store/lua/', import.meta.url));
+const SCRIPTS = fileURLToPath(new URL('../../src/store/redis/lua/', import.meta.url));
 const WINDOW_MS = 3000;
 const CONNECTED_AT = '2026-01-31T10:00:00.000Z';
 

@@ -5,8 +5,8 @@
  *
  * Input: a payload.
  */
-#include "frame/engineio.h"
 #include "fuzz.h"
+#include "socketio/codec/engineio.h"
 
 #include <string.h>
 

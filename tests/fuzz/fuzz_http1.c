@@ -18,8 +18,8 @@
  *
  * Input: a byte of split seed, then a request and what follows it.
  */
-#include "frame/http1_body.h"
 #include "fuzz.h"
+#include "protocol/http1/http1_body.h"
 
 #include <http_parser.h>
 #include <string.h>

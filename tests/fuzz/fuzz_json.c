@@ -8,10 +8,10 @@
  * limits (see its verdict) by it alone, and of a key that stands twice jansson keeps the last
  * value.
  */
-#include "base/json.h"
-#include "base/utf8.h"
 #include "fuzz.h"
 #include "fuzz_json_oracle.h"
+#include "text/json.h"
+#include "text/utf8.h"
 
 /* An input in memory of its own length, so that the sanitizer sees every step too far. */
 static char *copy_of(struct slice text)

@@ -1,5 +1,5 @@
 /*
- * jansson's opinion of a text, for fuzz_json.c. It stands apart because jansson and base/json.h use
+ * jansson's opinion of a text, for fuzz_json.c. It stands apart because jansson and text/json.h use
  * the same names (json_object, JSON_OBJECT, ...), so that no file can include both; none of the
  * functions that clash is called here.
  */

@@ -10,9 +10,9 @@
 #include "auth/jwt.h"
 #include "auth/jwt_claims.h"
 #include "auth/user_id.h"
-#include "base/base64url.h"
-#include "base/log.h"
 #include "fuzz.h"
+#include "log/log.h"
+#include "text/base64url.h"
 
 static const int64_t now_ms = INT64_C(1700000000000);
 

@@ -5,7 +5,7 @@
  * Input: one byte, 0 for a request, else the operation (plus one) that an answer is for; then the frame.
  */
 #include "fuzz.h"
-#include "ledger/ledger_wire.h"
+#include "ledger/remote/ledger_wire.h"
 
 static struct clock clock_now;
 static struct ledger_client client = {.clock = &clock_now};

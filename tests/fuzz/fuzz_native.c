@@ -9,9 +9,9 @@
 #include "fuzz.h"
 #include "fuzz_json_oracle.h"
 #include "fuzz_native_oracle.h"
-#include "message/dialect.h"
+#include "protocol/dialect.h"
 
-/* The bounds of message/native.c and of base/json.h. */
+/* The bounds of protocol/native.c and of text/json.h. */
 enum { ID_BYTES_MAX = 256, DATA_DEPTH_MAX = 30 };
 
 static const struct dialect *const native = &DIALECT_TABLE_NATIVE;

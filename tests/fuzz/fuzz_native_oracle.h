@@ -1,6 +1,6 @@
 /*
  * jansson's reading of a client's message, for fuzz_native.c. Apart for the same reason as
- * fuzz_json_oracle.h: no file can include jansson.h and base/json.h both.
+ * fuzz_json_oracle.h: no file can include jansson.h and text/json.h both.
  *
  * Every question is about members of the object in `text`; all are answered with false where jansson
  * does not take the text for an object. Of a key that stands twice the last counts, as with us.

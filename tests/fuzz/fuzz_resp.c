@@ -6,7 +6,7 @@
  * Input: one byte of split seed, then what the server sends.
  */
 #include "fuzz.h"
-#include "redis/resp.h"
+#include "redis/protocol/resp.h"
 
 enum outcome { ENDS = RESP_COMPLETE, MORE = RESP_INCOMPLETE, NONSENSE = RESP_INVALID };
 

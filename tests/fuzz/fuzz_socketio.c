@@ -11,8 +11,8 @@
  */
 #include "fuzz.h"
 #include "fuzz_json_oracle.h"
-#include "message/dialect.h"
-#include "message/socketio.h"
+#include "protocol/dialect.h"
+#include "socketio/codec/socketio.h"
 
 #include <string.h>
 

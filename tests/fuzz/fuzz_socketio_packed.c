@@ -8,10 +8,10 @@
  *
  * Input: what a client sends as one binary Engine.IO message.
  */
-#include "base/msgpack_json.h"
 #include "fuzz.h"
 #include "fuzz_json_oracle.h"
-#include "message/socketio_packed.h"
+#include "socketio/codec/msgpack_json.h"
+#include "socketio/codec/socketio_packed.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
  *
  * Input: one byte of split seed, then the text.
  */
-#include "base/utf8.h"
 #include "fuzz.h"
+#include "text/utf8.h"
 
 #define PREFIX_BYTES_MAX 64
 

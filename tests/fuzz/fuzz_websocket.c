@@ -9,8 +9,8 @@
  *
  * Input: a byte (bit 0: server side), a byte of split seed, then the bytes from the peer.
  */
-#include "frame/websocket.h"
 #include "fuzz.h"
+#include "protocol/websocket/websocket.h"
 
 #include <string.h>
 #include <wslay/wslay.h>

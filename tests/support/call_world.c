@@ -1,9 +1,9 @@
 #include "support/call_world.h"
 
 #include "base/container.h"
-#include "base/json.h"
-#include "base/log.h"
+#include "log/log.h"
 #include "presence/presence_event.h"
+#include "text/json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,9 +10,9 @@
 #ifndef ROLLCALL_TESTS_CALL_WORLD_H
 #define ROLLCALL_TESTS_CALL_WORLD_H
 
-#include "presence/call_plane.h"
-#include "store/memory_calls.h"
-#include "store/memory_state.h"
+#include "calls/call_plane.h"
+#include "store/memory/memory_calls.h"
+#include "store/memory/memory_state.h"
 #include "support/fake_ledger.h"
 
 enum {

@@ -12,7 +12,7 @@
 #define ROLLCALL_TESTS_FAKE_LEDGER_H
 
 #include "ledger/ledger.h"
-#include "ledger/request.h"
+#include "ledger/ledger_request.h"
 
 #include <stdbool.h>
 #include <stddef.h>

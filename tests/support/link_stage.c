@@ -1,6 +1,6 @@
 #include "support/link_stage.h"
 
-#include "socket/tls.h"
+#include "net/tls.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

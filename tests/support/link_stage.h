@@ -5,7 +5,7 @@
 #ifndef ROLLCALL_TESTS_LINK_STAGE_H
 #define ROLLCALL_TESTS_LINK_STAGE_H
 
-#include "redis/redis_link.h"
+#include "redis/redis_connection.h"
 #include "support/redis_server.h"
 #include "support/worker_loop.h"
 

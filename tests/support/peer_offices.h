@@ -5,7 +5,7 @@
 #ifndef ROLLCALL_TESTS_PEER_OFFICES_H
 #define ROLLCALL_TESTS_PEER_OFFICES_H
 
-#include "bus/peer_hub.h"
+#include "bus/fleet/peer_hub.h"
 #include "support/worker_loop.h"
 
 enum {

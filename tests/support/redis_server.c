@@ -1,7 +1,7 @@
 #include "support/redis_server.h"
 
 #include "base/random.h"
-#include "redis/resp.h"
+#include "redis/protocol/resp.h"
 
 #include <arpa/inet.h>
 #include <ftw.h>

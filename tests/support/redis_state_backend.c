@@ -1,6 +1,6 @@
 #include "support/redis_state_backend.h"
 
-#include "store/redis_state.h"
+#include "store/redis/state/redis_state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

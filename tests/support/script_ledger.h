@@ -10,7 +10,7 @@
 #define ROLLCALL_TESTS_SCRIPT_LEDGER_H
 
 #include "ledger/ledger_messages.h"
-#include "ledger/request.h"
+#include "ledger/ledger_request.h"
 
 struct script_ledger {
     struct ledger ledger;

@@ -8,7 +8,7 @@
 #ifndef ROLLCALL_TESTS_STATE_PAIR_H
 #define ROLLCALL_TESTS_STATE_PAIR_H
 
-#include "store/redis_state.h"
+#include "store/redis/state/redis_state.h"
 #include "support/redis_fleet.h"
 
 enum { STATE_PAIR_WINDOW_MS = 1500, STATE_PAIR_PATIENCE_MS = 8000 };

@@ -4,9 +4,9 @@
 
 #include "base/random.h"
 #include "metrics/metrics.h"
+#include "net/loop.h"
+#include "net/stream.h"
 #include "redis/redis_client.h"
-#include "socket/loop.h"
-#include "socket/stream.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,11 +1,11 @@
 #include "support/world.h"
 
 /* The composition root itself, so that what is tested is put together as what is shipped. */
-#include "gateway_inside.h"
+#include "app/gateway_internal.h"
 
 #include "base/container.h"
 
-#include "auth/key_testing.h"
+#include "auth/keys/key_testing.h"
 #include "ledger/breaker_ledger.h"
 
 #include <poll.h>

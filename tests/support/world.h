@@ -16,9 +16,9 @@
 #ifndef ROLLCALL_TESTS_WORLD_H
 #define ROLLCALL_TESTS_WORLD_H
 
-#include "gateway.h"
-#include "handler/session.h"
-#include "rest/rest_context.h"
+#include "api/api_context.h"
+#include "app/gateway.h"
+#include "session/session.h"
 #include "support/fake_ledger.h"
 
 #include <stdbool.h>

@@ -1,6 +1,1 @@
-#include "helper.h"
-
-#include "base/slice.h"
-#include "connection/connection.h"
-#include "store/state_store.h"
-#include "store/memory_store.h" /* wrong */
+#include "base/slice.h" /* wrong */

@@ -1,2 +1,3 @@
 #include "base/slice.h"
+#include "auth/keys/key.h"
 #include "config/config.h" /* wrong */

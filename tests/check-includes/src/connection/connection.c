@@ -1,3 +1,4 @@
 #include "auth/token.h"
-#include "message/message.h"
+#include "protocol/message.h"
 #include "presence/lease.h" /* wrong */
+#include "socketio/codec/engineio.h" /* wrong */

@@ -1,4 +1,4 @@
 #include "presence/lease.h"
-#include "store/memory_store.h"
+#include "store/memory/memory_store.h"
 #include "support/alloc_fault.h"
 #include "connection/connection.h" /* wrong */

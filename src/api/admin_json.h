@@ -1,0 +1,14 @@
+/* JSON that several admin resources share. */
+#ifndef ROLLCALL_API_ADMIN_JSON_H
+#define ROLLCALL_API_ADMIN_JSON_H
+
+#include "base/buffer.h"
+#include "store/state_store.h"
+
+/* "key":"2026-…Z", or null for TIME_NONE. */
+void admin_write_time(struct buffer *out, struct slice key, int64_t wall_ms);
+
+/* An array of connections. */
+void admin_write_leases(struct buffer *out, const struct lease *leases, size_t count);
+
+#endif

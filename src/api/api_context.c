@@ -1,0 +1,58 @@
+#include "api/api_context.h"
+
+#include "api/api_routes.h"
+#include "socketio/handover.h"
+#include "socketio/socketio_session.h"
+
+static bool make_room(struct http_door *door)
+{
+    struct rest_context *context = CONTAINER_OF(door, struct rest_context, door);
+    size_t count = door->session_count + context->handlers->connections.count;
+    if (context->shedding)
+        return false;
+    return count < context->connections_max || http_door_displace(door) ||
+           socketio_displace_waiting(context->handlers);
+}
+
+const struct http_door_owner rest_door_owner = {
+    .make_room = make_room,
+    .announced = rest_socketio_announced,
+    .body_bytes_max = router_table_body_bytes_max,
+    .answer = router_table_dispatch,
+    .give_away = handover_give,
+};
+
+void rest_ledger_error(struct exchange **exchange, enum ledger_status status)
+{
+    switch (status) {
+    case LEDGER_NOT_FOUND:
+        exchange_error(exchange, 404, ERROR_NOT_FOUND, "there is no such thing");
+        break;
+    case LEDGER_FORBIDDEN:
+        exchange_error(exchange, 403, ERROR_FORBIDDEN, "you may not do this");
+        break;
+    case LEDGER_CONFLICT:
+        exchange_error(exchange, 409, ERROR_INVALID_MESSAGE, "this id is in use");
+        break;
+    case LEDGER_INVALID:
+    case LEDGER_LIMIT:
+        exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, ledger_status_name(status));
+        break;
+    default:
+        exchange_error(exchange, 503, ERROR_SERVICE_UNAVAILABLE, "the ledger does not answer");
+        break;
+    }
+}
+
+bool rest_json(struct exchange **exchange)
+{
+    struct json json;
+    const char *problem;
+    struct buffer *body = &(*exchange)->body;
+    json_init(&json, body->data, body->len);
+    if (body->len && fields_scan(&rest_of(*exchange)->handlers->scratch, &json, &problem) &&
+        json_done(&json))
+        return true;
+    exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, "the body must be one JSON object");
+    return false;
+}

@@ -1,0 +1,142 @@
+#include "api/api_routes.h"
+
+#include "log/log.h"
+#include "socketio/polling.h"
+
+static const struct http_route ROUTES[] = {
+    {HTTP1_GET, "/v1/ws", REST_OPEN, rest_websocket}, /* verifies the token itself */
+    {HTTP1_GET, "/v1/echo", REST_OPEN, rest_echo},
+    {HTTP1_GET, "/socket.io/", REST_OPEN, rest_socketio}, /* as does CONNECT on it */
+    {HTTP1_POST, "/socket.io/", REST_OPEN, rest_socketio},
+    {HTTP1_PUT, "/socket.io/", REST_OPEN,
+     rest_socketio}, /* refused in its own words, as are these */
+    {HTTP1_PATCH, "/socket.io/", REST_OPEN, rest_socketio},
+    {HTTP1_DELETE, "/socket.io/", REST_OPEN, rest_socketio},
+    {HTTP1_GET, "/v1/presence/{user}", REST_USER, rest_presence_one},
+    {HTTP1_GET, "/v1/presence", REST_USER, rest_presence_many},
+    {HTTP1_GET, "/v1/me", REST_USER, rest_me_get},
+    {HTTP1_PATCH, "/v1/me", REST_USER, rest_me_patch},
+    {HTTP1_GET, "/v1/calls", REST_USER, rest_calls_get},
+    {HTTP1_GET, "/v1/friends", REST_USER, rest_friends_get},
+    {HTTP1_GET, "/v1/contact-requests", REST_USER, rest_contact_requests_get},
+    {HTTP1_POST, "/v1/contact-requests", REST_USER, rest_contact_requests_post},
+    {HTTP1_DELETE, "/v1/contact-requests/{id}", REST_USER, rest_contact_request_delete},
+    {HTTP1_POST, "/v1/contact-requests/{id}/accept", REST_USER, rest_contact_request_accept},
+    {HTTP1_POST, "/v1/contact-requests/{id}/decline", REST_USER, rest_contact_request_decline},
+    {HTTP1_DELETE, "/v1/contacts/{user}", REST_USER, rest_contact_delete},
+    {HTTP1_GET, "/v1/blocks", REST_USER, rest_blocks_get},
+    {HTTP1_PUT, "/v1/blocks/{user}", REST_USER, rest_block_put},
+    {HTTP1_DELETE, "/v1/blocks/{user}", REST_USER, rest_block_delete},
+    {HTTP1_POST, "/v1/users/{user}/deliver", REST_DELIVER, rest_deliver},
+    {HTTP1_GET, "/v1/chats", REST_USER, rest_chats_get},
+    {HTTP1_POST, "/v1/chats", REST_USER, rest_chats_post},
+    {HTTP1_GET, "/v1/chats/{chat}", REST_USER, rest_chat_get},
+    {HTTP1_PUT, "/v1/chats/{chat}/members/{user}", REST_USER, rest_chat_member_put},
+    {HTTP1_DELETE, "/v1/chats/{chat}/members/{user}", REST_USER, rest_chat_member_delete},
+    {HTTP1_GET, "/v1/chats/{chat}/messages", REST_USER, rest_messages_get},
+    {HTTP1_POST, "/v1/chats/{chat}/messages", REST_USER, rest_message_post},
+    {HTTP1_GET, "/admin/v1/gateways", REST_ADMIN, rest_admin_gateways},
+    {HTTP1_GET, "/admin/v1/connections", REST_ADMIN, rest_admin_connections},
+    {HTTP1_DELETE, "/admin/v1/connections/{conn_id}", REST_ADMIN, rest_admin_connection_delete},
+    {HTTP1_POST, "/admin/v1/drain", REST_ADMIN, rest_admin_drain},
+    {HTTP1_GET, "/admin/v1/explain/{user}", REST_ADMIN, rest_admin_explain},
+    {HTTP1_GET, "/healthz", REST_OPEN, rest_health},
+    {HTTP1_GET, "/readyz", REST_OPEN, rest_ready},
+    {HTTP1_GET, "/metrics", REST_OPEN, rest_metrics},
+    {HTTP1_POST, "/dev/token", REST_OPEN, rest_dev_token},
+};
+
+enum {
+    ROUTE_COUNT = sizeof(ROUTES) / sizeof(ROUTES[0]),
+    PREFLIGHT_ASKED_BYTES_MAX = 512,
+    PREFLIGHT_BYTES_MAX = PREFLIGHT_ASKED_BYTES_MAX + 256,
+};
+
+static const struct http_route ASSETS = {HTTP1_GET, "/", REST_OPEN, rest_asset};
+
+static const struct http_route *find(struct exchange *exchange, struct buffer *allowed)
+{
+    return http_route_find(ROUTES, ROUTE_COUNT, exchange, allowed);
+}
+
+size_t router_table_body_bytes_max(struct exchange *exchange)
+{
+    const struct config_gateway *gateway = &rest_of(exchange)->handlers->config->gateway;
+    struct buffer allowed = BUFFER_INIT;
+    const struct http_route *route = find(exchange, &allowed);
+    buffer_free(&allowed);
+    if (route && route->handle == rest_socketio)
+        return polling_body_bytes_max(exchange);
+    bool takes_list = route && route->handle == rest_chats_post;
+    return takes_list && gateway->http.max_list_body_bytes > gateway->http.max_body_bytes
+               ? gateway->http.max_list_body_bytes
+               : gateway->http.max_body_bytes;
+}
+
+/* A page may send whatever headers it likes: those that mean nothing here are passed over. */
+static void preflight(struct exchange *exchange)
+{
+    struct slice asked = http1_header(&exchange->head, SLICE("Access-Control-Request-Headers"));
+    char headers[PREFLIGHT_BYTES_MAX];
+    if (asked.len == 0 || asked.len > PREFLIGHT_ASKED_BYTES_MAX)
+        asked = SLICE("authorization, content-type");
+    snprintf(headers, sizeof(headers),
+             "Access-Control-Allow-Methods: GET, POST, PUT, PATCH, DELETE\r\n"
+             "Access-Control-Allow-Headers: %.*s\r\n"
+             "Access-Control-Max-Age: 600\r\n",
+             SLICE_FORMAT(asked));
+    exchange_reply(&exchange, 204, "", headers, SLICE_NONE);
+}
+
+static bool scope_allows(const struct identity *identity, unsigned access)
+{
+    if (access == REST_ADMIN)
+        return identity_has_scope(identity, IDENTITY_SCOPE_ADMIN);
+    if (access == REST_DELIVER)
+        return identity_has_scope(identity, IDENTITY_SCOPE_DELIVER);
+    return true;
+}
+
+static void verified(void *arg, enum jwt_result result, const struct identity *identity)
+{
+    struct exchange *exchange = arg;
+    if (result != JWT_OK) {
+        metrics_count(rest_of(exchange)->handlers->metrics, METRIC_AUTH_FAILURES);
+        exchange_error(&exchange, 401, ERROR_UNAUTHENTICATED, jwt_result_text(result));
+    } else if (!scope_allows(identity, exchange->route->access)) {
+        exchange_error(&exchange, 403, ERROR_FORBIDDEN, "the token lacks the scope for this");
+    } else {
+        exchange->identity = *identity;
+        exchange->route->handle(exchange);
+    }
+}
+
+static void authenticate(struct exchange *exchange)
+{
+    struct slice token = exchange_token(exchange);
+    if (!token.data)
+        exchange_error(&exchange, 401, ERROR_UNAUTHENTICATED, "a bearer token is needed");
+    else if (!context_verify(rest_of(exchange)->handlers, token, verified, exchange))
+        exchange_error(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
+}
+
+void router_table_dispatch(struct exchange *exchange)
+{
+    struct buffer allowed = BUFFER_INIT;
+    exchange->route = find(exchange, &allowed);
+    if (!exchange->route && exchange->head.method == HTTP1_OPTIONS)
+        preflight(exchange);
+    else if (!exchange->route && allowed.len)
+        http_route_not_allowed(exchange, &allowed);
+    else if (!exchange->route && http_route_fits(HTTP1_GET, exchange->head.method))
+        ASSETS.handle(exchange);
+    else if (!exchange->route)
+        exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
+    else if (http1_header_count(&exchange->head, SLICE("Authorization")) > 1) /* which is meant? */
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "more than one Authorization header");
+    else if (exchange->route->access == REST_OPEN)
+        exchange->route->handle(exchange);
+    else
+        authenticate(exchange);
+    buffer_free(&allowed);
+}

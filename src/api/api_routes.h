@@ -1,0 +1,62 @@
+/*
+ * The router of a gateway's HTTP requests: one table, one row a resource and method (http_route.h).
+ *
+ * A path that is known under other methods gets 405 with Allow.
+ */
+#ifndef ROLLCALL_API_API_ROUTES_H
+#define ROLLCALL_API_API_ROUTES_H
+
+#include "api/api_context.h"
+#include "http/http_route.h"
+
+/* What a route asks of the token; REST_OPEN asks for none. */
+enum rest_access { REST_OPEN, REST_USER, REST_ADMIN, REST_DELIVER };
+
+/* How long the body of a request may be, by its head. */
+size_t router_table_body_bytes_max(struct exchange *exchange);
+
+/* Finds the route of a complete request and answers it. */
+void router_table_dispatch(struct exchange *exchange);
+
+/* Of all requests: the head was read. False: it is answered already, since a session takes one POST at a time. */
+bool rest_socketio_announced(struct exchange *exchange);
+
+/* The handlers, one file a resource. */
+void rest_presence_one(struct exchange *exchange);
+void rest_presence_many(struct exchange *exchange);
+void rest_me_get(struct exchange *exchange);
+void rest_me_patch(struct exchange *exchange);
+void rest_calls_get(struct exchange *exchange);
+void rest_friends_get(struct exchange *exchange);
+void rest_contact_requests_get(struct exchange *exchange);
+void rest_contact_requests_post(struct exchange *exchange);
+void rest_contact_request_delete(struct exchange *exchange);
+void rest_contact_request_accept(struct exchange *exchange);
+void rest_contact_request_decline(struct exchange *exchange);
+void rest_contact_delete(struct exchange *exchange);
+void rest_blocks_get(struct exchange *exchange);
+void rest_block_put(struct exchange *exchange);
+void rest_block_delete(struct exchange *exchange);
+void rest_deliver(struct exchange *exchange);
+void rest_chats_get(struct exchange *exchange);
+void rest_chats_post(struct exchange *exchange);
+void rest_chat_get(struct exchange *exchange);
+void rest_chat_member_put(struct exchange *exchange);
+void rest_chat_member_delete(struct exchange *exchange);
+void rest_messages_get(struct exchange *exchange);
+void rest_message_post(struct exchange *exchange);
+void rest_admin_gateways(struct exchange *exchange);
+void rest_admin_connections(struct exchange *exchange);
+void rest_admin_connection_delete(struct exchange *exchange);
+void rest_admin_drain(struct exchange *exchange);
+void rest_admin_explain(struct exchange *exchange);
+void rest_health(struct exchange *exchange);
+void rest_ready(struct exchange *exchange);
+void rest_metrics(struct exchange *exchange);
+void rest_dev_token(struct exchange *exchange);
+void rest_websocket(struct exchange *exchange);
+void rest_echo(struct exchange *exchange);
+void rest_socketio(struct exchange *exchange);
+void rest_asset(struct exchange *exchange);
+
+#endif

@@ -1,0 +1,20 @@
+/* The page, its scripts and the API's description: files the build put into the program. */
+#include "api/api_routes.h"
+#include "api/assets.h"
+
+#define SECURITY_HEADERS                                                                           \
+    "Content-Security-Policy: default-src 'self'; connect-src 'self' ws: wss:\r\n"                 \
+    "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"                          \
+    "Cache-Control: no-cache\r\n"
+
+void rest_asset(struct exchange *exchange)
+{
+    struct slice path = exchange->head.target.path;
+    for (const struct asset *asset = ASSETS; asset->path; asset++)
+        if (slice_is(path, asset->path)) {
+            exchange_reply(&exchange, 200, asset->content_type, SECURITY_HEADERS,
+                           (struct slice){(const char *)asset->bytes, asset->len});
+            return;
+        }
+    exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
+}

@@ -1,0 +1,16 @@
+/* Files embedded by the build (tools/embed-assets writes the table). Ends with a NULL path. */
+#ifndef ROLLCALL_API_ASSETS_H
+#define ROLLCALL_API_ASSETS_H
+
+#include <stddef.h>
+
+struct asset {
+    const char *path; /* as requested, "/app.js" */
+    const char *content_type;
+    const unsigned char *bytes;
+    size_t len;
+};
+
+extern const struct asset ASSETS[];
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * GET /admin/v1/explain/{user}: why a user shows what it shows. Asks for leases, presence, past and
+ * settings one after the other, and writes each as it comes.
+ */
+#include "api/admin_json.h"
+#include "api/api_routes.h"
+
+#include <stdlib.h>
+
+struct explanation {
+    struct exchange *exchange;
+    struct buffer json;
+    size_t leases;
+    size_t idle;
+    enum presence_status status;
+};
+
+static struct state_store *store_of(const struct explanation *explanation)
+{
+    return rest_of(explanation->exchange)->handlers->presence->store;
+}
+
+static struct slice user_of(const struct explanation *explanation)
+{
+    return explanation->exchange->parameters[0];
+}
+
+static void give_up(struct explanation *explanation)
+{
+    exchange_error(&explanation->exchange, 503, ERROR_SERVICE_UNAVAILABLE,
+                   "a store does not answer");
+    buffer_free(&explanation->json);
+    free(explanation);
+}
+
+static const char *merge_text(const struct explanation *explanation)
+{
+    if (explanation->leases == 0)
+        return explanation->status == PRESENCE_OFFLINE
+                   ? "no live lease: offline"
+                   : "no live lease, within the offline grace: shown as before";
+    if (explanation->idle == explanation->leases)
+        return "every live lease is idle: away";
+    return "at least one live lease is active: online";
+}
+
+static const char *visibility_name(enum ledger_visibility visibility)
+{
+    return visibility == LEDGER_VISIBLE_EVERYONE ? "everyone"
+           : visibility == LEDGER_VISIBLE_NOBODY ? "nobody"
+                                                 : "contacts_only";
+}
+
+static void add_settings(void *arg, const struct ledger_settings_outcome *outcome)
+{
+    struct explanation *explanation = arg;
+    struct buffer *json = &explanation->json;
+    if (outcome->status != LEDGER_OK) {
+        give_up(explanation);
+        return;
+    }
+    json_write_key(json, SLICE("settings"));
+    json_write_object(json);
+    json_write_key_string(json, SLICE("presence_visibility"),
+                          slice_of(visibility_name(outcome->settings.presence)));
+    json_write_key_string(json, SLICE("last_seen_visibility"),
+                          slice_of(visibility_name(outcome->settings.last_seen)));
+    json_write_object_end(json);
+    json_write_object_end(json);
+    exchange_reply_json(&explanation->exchange, 200, json);
+    free(explanation);
+}
+
+static void add_history(void *arg, enum state_status status, const struct state_history *history,
+                        size_t count)
+{
+    struct explanation *explanation = arg;
+    struct buffer *json = &explanation->json;
+    if (status != STATE_OK) {
+        give_up(explanation);
+        return;
+    }
+    json_write_key(json, SLICE("last_transitions"));
+    json_write_array(json);
+    for (size_t i = 0; i < count; i++) {
+        json_write_object(json);
+        admin_write_time(json, SLICE("at"), history[i].at_ms);
+        json_write_key_string(json, SLICE("status"),
+                              slice_of(presence_status_name(history[i].status)));
+        json_write_key_int(json, SLICE("version"), history[i].version);
+        json_write_key_string(json, SLICE("cause"), slice_of(history[i].cause));
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+    ledger_settings_get(rest_of(explanation->exchange)->handlers->ledger, user_of(explanation),
+                        add_settings, explanation);
+}
+
+static void add_presence(void *arg, enum state_status status, const struct presence *presences,
+                         size_t count)
+{
+    struct explanation *explanation = arg;
+    if (status != STATE_OK || count != 1) {
+        give_up(explanation);
+        return;
+    }
+    explanation->status = presences[0].status;
+    json_write_key(&explanation->json, SLICE("presence"));
+    fields_write_presence(&explanation->json, &presences[0]);
+    json_write_key_string(&explanation->json, SLICE("merge"), slice_of(merge_text(explanation)));
+    state_history(store_of(explanation), user_of(explanation), add_history, explanation);
+}
+
+static void add_leases(void *arg, enum state_status status, const struct lease *leases,
+                       size_t count)
+{
+    struct explanation *explanation = arg;
+    if (status != STATE_OK) {
+        give_up(explanation);
+        return;
+    }
+    explanation->leases = count;
+    for (size_t i = 0; i < count; i++)
+        explanation->idle += leases[i].idle;
+    json_write_key(&explanation->json, SLICE("leases"));
+    admin_write_leases(&explanation->json, leases, count);
+    struct slice user = user_of(explanation);
+    state_read(store_of(explanation), &user, 1, add_presence, explanation);
+}
+
+void rest_admin_explain(struct exchange *exchange)
+{
+    struct explanation *explanation = calloc(1, sizeof(*explanation));
+    if (!explanation || !user_id_valid(exchange->parameters[0])) {
+        exchange_error(&exchange, explanation ? 400 : 503, ERROR_INVALID_MESSAGE,
+                       "this is no user id");
+        free(explanation);
+        return;
+    }
+    explanation->exchange = exchange;
+    json_write_object(&explanation->json);
+    json_write_key_string(&explanation->json, SLICE("user_id"), user_of(explanation));
+    state_leases(store_of(explanation), user_of(explanation), add_leases, explanation);
+}

@@ -1,0 +1,207 @@
+/*
+ * GET /v1/friends: one's contacts with their presence, as privacy shows it; ?status=online, ?in_call=true;
+ * paged with ?limit= and ?after=, in the order of ids.
+ *
+ *   candidates ──a batch at a time, looked at with the viewer's eyes──► those that fit ──► page full, or
+ *   no candidate left
+ *
+ * The candidates of a filter that only somebody online can pass are the contacts who are online, from
+ * the circle; so such a list costs what its answer costs. Else they are all contacts, from the ledger.
+ */
+#include "api/api_routes.h"
+#include "api/page_query.h"
+#include "presence/audience.h"
+#include "presence/presence_query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FRIENDS_PAGE = 1000, FRIENDS_LOOK_MAX = 250 };
+
+struct filter {
+    bool by_status;
+    enum presence_status status;
+    bool by_call;
+    bool in_call;
+};
+
+struct listing {
+    struct exchange *exchange;
+    struct page_query page;
+    struct filter filter;
+    struct slice *candidates; /* one allocation with their bytes */
+    size_t candidate_count;
+    size_t next;
+    struct buffer json;
+    size_t found;
+    bool has_more;
+};
+
+static void look(struct listing *listing);
+
+static void free_listing(struct listing *listing)
+{
+    free(listing->candidates);
+    buffer_free(&listing->json);
+    free(listing);
+}
+
+static void give_up(struct listing *listing)
+{
+    rest_ledger_error(&listing->exchange, LEDGER_UNAVAILABLE);
+    free_listing(listing);
+}
+
+static bool passes(const struct filter *filter, const struct presence *presence)
+{
+    return (!filter->by_status || presence->status == filter->status) &&
+           (!filter->by_call || presence->in_call == filter->in_call);
+}
+
+static void finish(struct listing *listing)
+{
+    json_write_array_end(&listing->json);
+    json_write_key_bool(&listing->json, SLICE("has_more"), listing->has_more);
+    json_write_object_end(&listing->json);
+    exchange_reply_json(&listing->exchange, 200, &listing->json);
+    free_listing(listing);
+}
+
+static void looked(void *arg, bool ok, const struct presence *presences, size_t count)
+{
+    struct listing *listing = arg;
+    if (!ok) {
+        give_up(listing);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!passes(&listing->filter, &presences[i]))
+            continue;
+        listing->has_more = listing->found == listing->page.limit;
+        if (listing->has_more)
+            break;
+        fields_write_presence(&listing->json, &presences[i]);
+        listing->found++;
+    }
+    look(listing);
+}
+
+/* The next batch; the answer when there is none, or when the page is known to have a next one. */
+static void look(struct listing *listing)
+{
+    struct exchange *exchange = listing->exchange;
+    size_t left = listing->candidate_count - listing->next;
+    size_t count = left < FRIENDS_LOOK_MAX ? left : FRIENDS_LOOK_MAX;
+    if (count == 0 || listing->has_more) {
+        finish(listing);
+        return;
+    }
+    const struct slice *batch = listing->candidates + listing->next;
+    listing->next += count;
+    presence_look(rest_of(exchange)->handlers->presence, exchange_user(exchange), batch, count,
+                  &(struct look_handler){.done = looked, .arg = listing});
+}
+
+/* ---- candidates ---- */
+
+static int compare_ids(const void *left, const void *right)
+{
+    const struct slice *a = left, *b = right;
+    int order = memcmp(a->data, b->data, a->len < b->len ? a->len : b->len);
+    return order ? order : (a->len > b->len) - (a->len < b->len);
+}
+
+/* Keeps those behind the page's start; the order is that of their bytes. */
+static void take_candidates(struct listing *listing, const struct slice *ids, size_t count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += ids[i].len;
+    listing->candidates = malloc(count * sizeof(*ids) + bytes + 1);
+    if (!listing->candidates) {
+        give_up(listing);
+        return;
+    }
+    char *at = (char *)(listing->candidates + count);
+    for (size_t i = 0; i < count; i++) {
+        if (listing->page.after.data && compare_ids(&ids[i], &listing->page.after) <= 0)
+            continue;
+        listing->candidates[listing->candidate_count++] = (struct slice){at, ids[i].len};
+        at = mempcpy(at, ids[i].data, ids[i].len);
+    }
+    qsort(listing->candidates, listing->candidate_count, sizeof(*ids), compare_ids);
+    look(listing);
+}
+
+static void contacts_listed(void *arg, const struct ledger_ids_outcome *outcome)
+{
+    struct listing *listing = arg;
+    if (outcome->status == LEDGER_OK)
+        take_candidates(listing, outcome->ids, outcome->count);
+    else
+        give_up(listing);
+}
+
+static void circle_known(void *arg, const struct circle *circle)
+{
+    struct listing *listing = arg;
+    if (circle)
+        take_candidates(listing, circle->contacts.ids, circle->contacts.count);
+    else
+        give_up(listing);
+}
+
+/* ---- the request ---- */
+
+/* False: a parameter is there and wrong. */
+static bool read_filter(const struct exchange *exchange, struct filter *filter)
+{
+    char text[EXCHANGE_PARAMETER_BYTES_MAX];
+    struct slice query = exchange->head.target.query;
+    struct slice value;
+    *filter = (struct filter){0};
+    filter->by_status = http1_query_find(query, SLICE("status")).data != NULL;
+    if (filter->by_status &&
+        (!exchange_query(exchange, SLICE("status"), text, sizeof(text), &value) ||
+         !presence_status_parse(value, &filter->status)))
+        return false;
+    filter->by_call = http1_query_find(query, SLICE("in_call")).data != NULL;
+    if (!filter->by_call)
+        return true;
+    if (!exchange_query(exchange, SLICE("in_call"), text, sizeof(text), &value))
+        return false;
+    filter->in_call = slice_is(value, "true");
+    return filter->in_call || slice_is(value, "false");
+}
+
+static bool needs_online(const struct filter *filter)
+{
+    return (filter->by_call && filter->in_call) ||
+           (filter->by_status &&
+            (filter->status == PRESENCE_ONLINE || filter->status == PRESENCE_AWAY));
+}
+
+void rest_friends_get(struct exchange *exchange)
+{
+    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct listing *listing = calloc(1, sizeof(*listing));
+    if (!listing || !read_filter(exchange, &listing->filter)) {
+        exchange_error(&exchange, listing ? 400 : 503,
+                       listing ? ERROR_INVALID_MESSAGE : ERROR_SERVICE_UNAVAILABLE,
+                       "status is online, away, offline or unknown, and in_call is true or false");
+        free(listing);
+        return;
+    }
+    if (!page_query_read(&exchange, FRIENDS_PAGE, &listing->page)) {
+        free(listing);
+        return;
+    }
+    listing->exchange = exchange;
+    json_write_object(&listing->json);
+    json_write_key(&listing->json, SLICE("friends"));
+    json_write_array(&listing->json);
+    if (needs_online(&listing->filter))
+        audience_ask(handlers->presence, exchange_user(exchange), circle_known, listing);
+    else
+        ledger_contacts_list(handlers->ledger, exchange_user(exchange), contacts_listed, listing);
+}

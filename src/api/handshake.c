@@ -1,0 +1,86 @@
+#include "api/handshake.h"
+
+#include "http/http_session.h"
+
+#include <stdio.h>
+
+#define SUBPROTOCOL "rollcall.v1"
+
+void handshake_refuse(struct exchange **exchange, unsigned status, enum error_code code,
+                      const char *text)
+{
+    metrics_count(rest_of(*exchange)->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
+    exchange_error(exchange, status, code, text);
+}
+
+/* A second key or version is refused even when it repeats the first (RFC 6455, 11.3.1 and 11.3.5). */
+static bool named_once(const struct http1_head *head, struct slice name)
+{
+    return http1_header_count(head, name) == 1;
+}
+
+bool handshake_check(struct exchange **exchange, char accept[WEBSOCKET_ACCEPT_BYTES + 1])
+{
+    const struct http1_head *head = &(*exchange)->head;
+    if (!head->upgrade_websocket ||
+        !slice_is(http1_header(head, SLICE("Sec-WebSocket-Version")), "13")) {
+        metrics_count(rest_of(*exchange)->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
+        exchange_reply(exchange, 426, "application/json",
+                       "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
+                       SLICE("{\"error\":{\"code\":\"INVALID_MESSAGE\",\"message\":\"this is a "
+                             "WebSocket, version 13\"}}"));
+        return false;
+    }
+    if (head->version_minor == 0 || head->method != HTTP1_GET || (*exchange)->session->in.len ||
+        !named_once(head, SLICE("Sec-WebSocket-Version")) ||
+        !named_once(head, SLICE("Sec-WebSocket-Key")) ||
+        !websocket_accept_key(http1_header(head, SLICE("Sec-WebSocket-Key")), accept)) {
+        handshake_refuse(exchange, 400, ERROR_INVALID_MESSAGE, "not a WebSocket handshake");
+        return false;
+    }
+    return true;
+}
+
+bool handshake_check_origin(struct exchange **exchange)
+{
+    if (exchange_origin_allowed(*exchange))
+        return true;
+    metrics_count(rest_of(*exchange)->handlers->metrics, METRIC_ORIGIN_REFUSED);
+    handshake_refuse(exchange, 403, ERROR_FORBIDDEN, "this origin is not allowed");
+    return false;
+}
+
+bool handshake_check_room(struct exchange **exchange)
+{
+    struct rest_context *context = rest_of(*exchange);
+    const char *why = NULL;
+    if (context->handlers->draining)
+        why = "this gateway is draining";
+    else if (!state_available(context->handlers->presence->store))
+        why = "the state store does not answer";
+    else if (context->shedding)
+        why = "memory is short";
+    if (why)
+        handshake_refuse(exchange, 503, ERROR_SERVICE_UNAVAILABLE, why);
+    return why == NULL;
+}
+
+struct slice handshake_greeting(char out[HANDSHAKE_GREETING_BYTES_MAX],
+                                const struct exchange *exchange, const char *accept)
+{
+    bool named = http1_header_has_token(&exchange->head, SLICE("Sec-WebSocket-Protocol"),
+                                        SLICE(SUBPROTOCOL));
+    int len = snprintf(out, HANDSHAKE_GREETING_BYTES_MAX,
+                       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                       "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n%s\r\n",
+                       accept, named ? "Sec-WebSocket-Protocol: " SUBPROTOCOL "\r\n" : "");
+    return (struct slice){out, (size_t)len};
+}
+
+void handshake_end(struct exchange **exchange)
+{
+    if ((*exchange)->session)
+        (*exchange)->session->exchange = NULL;
+    (*exchange)->session = NULL;
+    exchange_reply_empty(exchange);
+}

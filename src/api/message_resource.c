@@ -1,0 +1,192 @@
+/* GET and POST /v1/chats/{id}/messages */
+#include "api/api_routes.h"
+#include "messages/message_history.h"
+#include "messages/message_send.h"
+
+#include <stdio.h>
+
+/* ---- sending ---- */
+
+static unsigned status_of(enum error_code code)
+{
+    switch (code) {
+    case ERROR_MESSAGE_TOO_LARGE:
+        return 413;
+    case ERROR_FORBIDDEN:
+        return 403;
+    case ERROR_NOT_FOUND:
+        return 404;
+    case ERROR_CHAT_HALTED:
+        return 409;
+    case ERROR_RATE_LIMITED:
+        return 429;
+    case ERROR_SERVER_BUSY:
+    case ERROR_SERVICE_UNAVAILABLE:
+        return 503;
+    default:
+        return 400;
+    }
+}
+
+/* The members are those of the native error; Retry-After has whole seconds only. */
+static void refuse(struct exchange *exchange, const struct message_error *error)
+{
+    char headers[64] = "";
+    struct buffer json = BUFFER_INIT;
+    struct message message = {.type = MESSAGE_ERROR, .error = *error};
+    json_write_object(&json);
+    json_write_key(&json, SLICE("error"));
+    json_write_object(&json);
+    fields_encode(&json, &message);
+    json_write_object_end(&json);
+    json_write_object_end(&json);
+    if (error->retry_after_ms >= 0)
+        snprintf(headers, sizeof(headers), "Retry-After: %lld\r\n",
+                 (long long)(error->retry_after_ms + 999) / 1000);
+    exchange_reply(&exchange, status_of(error->code), "application/json", headers,
+                   buffer_slice(&json));
+    buffer_free(&json);
+}
+
+static void sent(void *arg, const struct send_result *result)
+{
+    struct exchange *exchange = arg;
+    struct buffer json = BUFFER_INIT;
+    if (!result->accepted) {
+        refuse(exchange, &result->error);
+        return;
+    }
+    json_write_object(&json);
+    fields_write_message_ack(&json, &result->ack);
+    json_write_object_end(&json);
+    exchange_reply_json(&exchange, 201, &json);
+}
+
+static void send_error(struct exchange *exchange, struct slice client_message_id,
+                       enum error_code code, const char *text, int64_t retry_after_ms)
+{
+    struct message_error error = {.code = code,
+                                  .text = text,
+                                  .client_message_id = client_message_id,
+                                  .retry_after_ms = retry_after_ms,
+                                  .grace_period_ms = -1};
+    refuse(exchange, &error);
+}
+
+static bool within_rate(struct exchange *exchange, struct slice client_message_id)
+{
+    struct handler_context *handlers = rest_of(exchange)->handlers;
+    const struct config_inbound *limits = &handlers->config->gateway.backpressure.inbound;
+    struct rate_limit *limit = sender_rates_of(&rest_of(exchange)->sender_rates,
+                                               exchange_user(exchange), handlers->router->seed);
+    int64_t retry_after_ms;
+    if (rate_limit_take(limit, limits->rate_limit_per_second, limits->rate_limit_burst,
+                        handlers->loop->clock.now_ms, &retry_after_ms))
+        return true;
+    metrics_count(handlers->metrics, METRIC_RATE_LIMITED);
+    send_error(exchange, client_message_id, ERROR_RATE_LIMITED, "too many messages",
+               retry_after_ms);
+    return false;
+}
+
+static bool is_id(struct slice id)
+{
+    return id.len > 0 && id.len <= LEDGER_ID_BYTES_MAX;
+}
+
+void rest_message_post(struct exchange *exchange)
+{
+    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct slice client_message_id = SLICE_NONE, body = SLICE_NONE;
+    if (!rest_json(&exchange))
+        return;
+    if (!fields_string(fields_find(&handlers->scratch, "client_message_id"), &client_message_id) ||
+        !is_id(client_message_id)) {
+        send_error(exchange, SLICE_NONE, ERROR_INVALID_MESSAGE,
+                   "client_message_id must be a string of 1 to 128 bytes", -1);
+        return;
+    }
+    if (!fields_string(fields_find(&handlers->scratch, "body"), &body) || body.len == 0) {
+        send_error(exchange, client_message_id, ERROR_INVALID_MESSAGE,
+                   "body must be a string of 1 to 4096 bytes", -1);
+        return;
+    }
+    if (!is_id(exchange->parameters[0])) {
+        send_error(exchange, client_message_id, ERROR_INVALID_MESSAGE, "this is no chat id", -1);
+        return;
+    }
+    if (!send_body_fits(handlers->messages, body)) {
+        send_error(exchange, client_message_id, ERROR_MESSAGE_TOO_LARGE, "the body is too large",
+                   -1);
+        return;
+    }
+    if (!within_rate(exchange, client_message_id))
+        return;
+    struct send_order order = {
+        .chat = exchange->parameters[0],
+        .sender = exchange_user(exchange),
+        .client_message_id = client_message_id,
+        .body = body,
+    };
+    send_message(handlers->messages, &order, sent, exchange);
+}
+
+/* ---- reading ---- */
+
+static void page_read(void *arg, enum ledger_status status, const struct sync_response *page)
+{
+    struct exchange *exchange = arg;
+    struct buffer json = BUFFER_INIT;
+    if (status != LEDGER_OK) {
+        rest_ledger_error(&exchange, status);
+        return;
+    }
+    json_write_object(&json);
+    fields_write_messages(&json, page);
+    json_write_object_end(&json);
+    exchange_reply_json(&exchange, 200, &json);
+}
+
+/* A whole number, 0 or more. False: it is there and is none. `*given` tells whether it is there. */
+static bool read_number(const struct exchange *exchange, struct slice name, uint64_t *out,
+                        bool *given)
+{
+    char text[24];
+    struct slice value;
+    *given = http1_query_find(exchange->head.target.query, name).data != NULL;
+    if (!*given)
+        return true;
+    if (!exchange_query(exchange, name, text, sizeof(text), &value) || value.len == 0 ||
+        value.len > 18)
+        return false;
+    *out = 0;
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.data[i] < '0' || value.data[i] > '9')
+            return false;
+        *out = *out * 10 + (uint64_t)(value.data[i] - '0');
+    }
+    return true;
+}
+
+void rest_messages_get(struct exchange *exchange)
+{
+    uint64_t after = 0, before = 0, limit = 0;
+    bool has_after, has_before, has_limit;
+    if (!read_number(exchange, SLICE("after_sequence"), &after, &has_after) ||
+        !read_number(exchange, SLICE("before_sequence"), &before, &has_before) ||
+        !read_number(exchange, SLICE("limit"), &limit, &has_limit) || (has_after && has_before) ||
+        !is_id(exchange->parameters[0])) {
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE,
+                       "after_sequence or before_sequence, and limit, are whole numbers, 0 or "
+                       "more");
+        return;
+    }
+    struct history_query query = {
+        .chat = exchange->parameters[0],
+        .viewer = exchange_user(exchange),
+        .sequence = has_before ? before : after,
+        .limit = (int64_t)limit,
+        .backwards = has_before,
+    };
+    history_read(rest_of(exchange)->handlers->messages, &query, page_read, exchange);
+}

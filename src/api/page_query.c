@@ -1,0 +1,49 @@
+#include "api/page_query.h"
+
+#include "ledger/ledger.h"
+
+static bool has(const struct exchange *exchange, struct slice name)
+{
+    return http1_query_find(exchange->head.target.query, name).data != NULL;
+}
+
+static bool read_limit(const struct exchange *exchange, uint32_t *limit)
+{
+    char text[EXCHANGE_PARAMETER_BYTES_MAX];
+    struct slice value;
+    uint32_t number = 0;
+    if (!has(exchange, SLICE("limit")))
+        return true;
+    if (!exchange_query(exchange, SLICE("limit"), text, sizeof(text), &value) || value.len > 4)
+        return false;
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.data[i] < '0' || value.data[i] > '9')
+            return false;
+        number = number * 10 + (uint32_t)(value.data[i] - '0');
+    }
+    *limit = number;
+    return number >= 1 && number <= LEDGER_PAGE_MAX;
+}
+
+static bool read_after(const struct exchange *exchange, struct page_query *page)
+{
+    if (!has(exchange, SLICE("after")))
+        return true;
+    return exchange_query(exchange, SLICE("after"), page->after_bytes, sizeof(page->after_bytes),
+                          &page->after) &&
+           user_id_valid(page->after);
+}
+
+bool page_query_read(struct exchange **exchange, uint32_t limit_default, struct page_query *out)
+{
+    out->limit = limit_default;
+    out->after = SLICE_NONE;
+    if (!read_limit(*exchange, &out->limit)) {
+        exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, "limit must be from 1 to 1000");
+        return false;
+    }
+    if (read_after(*exchange, out))
+        return true;
+    exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, "after must be an id");
+    return false;
+}

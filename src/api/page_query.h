@@ -1,0 +1,16 @@
+/* ?limit=N&after=ID: which page of a list is asked for. */
+#ifndef ROLLCALL_API_PAGE_QUERY_H
+#define ROLLCALL_API_PAGE_QUERY_H
+
+#include "http/exchange.h"
+
+struct page_query {
+    uint32_t limit;     /* 1 to LEDGER_PAGE_MAX */
+    struct slice after; /* an id, or SLICE_NONE: from the start */
+    char after_bytes[EXCHANGE_PARAMETER_BYTES_MAX];
+};
+
+/* Reads the two; without a limit it is `limit_default`. False after a 400 was sent. */
+bool page_query_read(struct exchange **exchange, uint32_t limit_default, struct page_query *out);
+
+#endif

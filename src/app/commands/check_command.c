@@ -1,0 +1,159 @@
+#include "app/commands/check_command.h"
+
+#include "check/check.h"
+#include "log/log.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_HOLDS = 0, EXIT_VIOLATED = 1, EXIT_CANNOT = 2 };
+
+enum { SECONDS_MAX = 3600, SHOWN_DEFAULT = 100, COUNT_MAX = 1000000 };
+
+static const char USAGE[] =
+    "usage: rollcall check --state URL [--window SECONDS] [--patience SECONDS] "
+    "[--limit N] [--rate KEYS] [--ca-file FILE]\n";
+
+static const char HELP[] =
+    "\n"
+    "Verifies the invariants of routing and presence on a live Redis without disturbing it. What looks\n"
+    "wrong is looked at again, so that a change under way is no false alarm.\n"
+    "\n"
+    "  --state URL         redis://HOST:PORT[/DB] or redis-cluster://HOST:PORT,HOST:PORT\n"
+    "  --window SECONDS    the gateways' presence.expiry_window_seconds (what they say in Redis, else 15)\n"
+    "  --patience SECONDS  how long what looks wrong may take to come right (the window and 2)\n"
+    "  --limit N           name at most so many violations (100)\n"
+    "  --rate KEYS         look at so many keys a second at most (5000)\n"
+    "  --ca-file FILE      certificates to trust where the URL says TLS, PEM\n"
+    "  --help              this text\n"
+    "\n"
+    "Exit status: 0 all hold, 1 violations (each is named), 2 it could not be checked.\n";
+
+struct arguments {
+    const char *url;
+    const char *ca_file;
+    int64_t window_ms;
+    int64_t patience_ms;
+    size_t limit;
+    size_t rate;
+    bool help;
+};
+
+static int cannot(const char *why)
+{
+    fprintf(stderr, "rollcall check: %s\n", why);
+    return EXIT_CANNOT;
+}
+
+static bool parse_seconds(const char *text, int64_t *out_ms)
+{
+    char *end;
+    double seconds = strtod(text, &end);
+    if (end == text || *end || !isfinite(seconds) || seconds <= 0 || seconds > SECONDS_MAX)
+        return false;
+    *out_ms = (int64_t)(seconds * 1000);
+    return true;
+}
+
+static bool parse_count(const char *text, size_t *out)
+{
+    char *end;
+    errno = 0;
+    long long count = strtoll(text, &end, 10);
+    if (errno || end == text || *end || count < 1 || count > COUNT_MAX)
+        return false;
+    *out = (size_t)count;
+    return true;
+}
+
+static bool take_option(struct arguments *arguments, int option)
+{
+    switch (option) {
+    case 's':
+        arguments->url = optarg;
+        return true;
+    case 'c':
+        arguments->ca_file = optarg;
+        return true;
+    case 'w':
+        return parse_seconds(optarg, &arguments->window_ms);
+    case 'p':
+        return parse_seconds(optarg, &arguments->patience_ms);
+    case 'l':
+        return parse_count(optarg, &arguments->limit);
+    case 'r':
+        return parse_count(optarg, &arguments->rate);
+    case 'h':
+        arguments->help = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool take_arguments(struct arguments *arguments, int argc, char **argv)
+{
+    static const struct option OPTIONS[] = {
+        {"state", required_argument, NULL, 's'},  {"ca-file", required_argument, NULL, 'c'},
+        {"window", required_argument, NULL, 'w'}, {"patience", required_argument, NULL, 'p'},
+        {"limit", required_argument, NULL, 'l'},  {"rate", required_argument, NULL, 'r'},
+        {"help", no_argument, NULL, 'h'},         {0}};
+    int option;
+    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1)
+        if (!take_option(arguments, option))
+            return false;
+    return arguments->help || (arguments->url && optind == argc);
+}
+
+static int report(const struct check *check, size_t limit)
+{
+    const struct violations *violations = &check->context.violations;
+    violations_print(violations, limit, stdout);
+    printf("%zu keys, %zu users, %zu connections, %zu other keys: ", check->keys,
+           check->context.users, check->context.connections, check->foreign);
+    if (violations->count == 0) {
+        puts("all invariants hold");
+        return EXIT_HOLDS;
+    }
+    printf("%zu violations\n", violations->count + violations->more);
+    return EXIT_VIOLATED;
+}
+
+static int run(const struct arguments *arguments)
+{
+    struct redis_errand errand;
+    char why[REDIS_ERRAND_WHY_MAX];
+    struct check *check = calloc(1, sizeof(*check));
+    if (!check)
+        return cannot("memory is short");
+    log_init(LOG_LEVEL_ERROR, false); /* what the client meets is told by us */
+    if (!redis_errand_open(&errand, arguments->url, arguments->ca_file, why)) {
+        free(check);
+        return cannot(why);
+    }
+    check->context.errand = &errand;
+    check->context.window_ms = arguments->window_ms;
+    check->keys_a_second = arguments->rate;
+    check->patience_ms = arguments->patience_ms;
+    int status = check_run(check) ? report(check, arguments->limit) : cannot(check->context.why);
+    redis_errand_close(&errand);
+    violations_free(&check->context.violations);
+    free(check);
+    return status;
+}
+
+int check_command(int argc, char **argv)
+{
+    struct arguments arguments = {.limit = SHOWN_DEFAULT, .rate = CHECK_KEYS_A_SECOND};
+    if (!take_arguments(&arguments, argc, argv)) {
+        fputs(USAGE, stderr);
+        return EXIT_CANNOT;
+    }
+    if (arguments.help)
+        return printf("%s%s", USAGE, HELP) < 0;
+    return run(&arguments);
+}

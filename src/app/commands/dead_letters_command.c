@@ -1,0 +1,159 @@
+#include "app/commands/dead_letters_command.h"
+
+#include "app/commands/blocking_ledger.h"
+#include "ledger/ledger_messages.h"
+#include "text/time_text.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+static const char USAGE[] =
+    "usage: rollcall dead-letters --ledger sqlite:PATH [list | replay ID | replay all]\n";
+
+static const char HELP[] =
+    "\n"
+    "Events that no try could deliver are kept as dead letters. The messages themselves are stored,\n"
+    "and who syncs has them. The server that uses the file must not run.\n"
+    "\n"
+    "  list         shows each with its ID (CHAT:SEQUENCE), the time and the reason; the default\n"
+    "  replay ID    puts one back into the outbox; the server delivers it after its next start\n"
+    "  replay all   the same with all that list shows\n"
+    "  --ledger URL the ledger: sqlite:PATH\n"
+    "  --help       this text\n";
+
+/* What one run works with. */
+struct letters {
+    struct ledger_errand errand;
+    int status;
+    size_t replayed;
+};
+
+static void say_failed(const char *what, enum ledger_status status)
+{
+    fprintf(stderr, "rollcall dead-letters: %s: %s\n", what,
+            status == LEDGER_NOT_FOUND ? "there is no such dead letter"
+                                       : ledger_status_name(status));
+}
+
+/* ---- list ---- */
+
+static void print_letters(void *arg, const struct ledger_dead_letters_outcome *outcome)
+{
+    struct letters *letters = arg;
+    if (outcome->status != LEDGER_OK) {
+        say_failed("list", outcome->status);
+        return;
+    }
+    for (size_t i = 0; i < outcome->count; i++) {
+        const struct ledger_dead_letter *letter = &outcome->letters[i];
+        char time[TIME_TEXT_LEN];
+        time_text_write(time, letter->created_at_ms);
+        printf("%.*s:%llu\t%.*s\t%.*s\n", SLICE_FORMAT(letter->chat),
+               (unsigned long long)letter->sequence, TIME_TEXT_LEN, time,
+               SLICE_FORMAT(letter->reason));
+    }
+    letters->status = EXIT_OK;
+}
+
+/* ---- replay ---- */
+
+static void replayed(void *arg, const struct ledger_change_outcome *outcome)
+{
+    struct letters *letters = arg;
+    if (outcome->status == LEDGER_OK) {
+        letters->replayed++;
+        return;
+    }
+    say_failed("replay", outcome->status);
+    letters->status = EXIT_FAILED;
+}
+
+static void replay_each(void *arg, const struct ledger_dead_letters_outcome *outcome)
+{
+    struct letters *letters = arg;
+    if (outcome->status != LEDGER_OK)
+        say_failed("list", outcome->status);
+    else
+        letters->status = EXIT_OK;
+    for (size_t i = 0; i < outcome->count; i++)
+        ledger_dead_letter_replay(&letters->errand.client, outcome->letters[i].chat,
+                                  outcome->letters[i].sequence, replayed, letters);
+}
+
+/* Chat ids may hold colons: the last one counts. */
+static bool parse_id(const char *id, struct slice *chat, uint64_t *sequence)
+{
+    const char *colon = strrchr(id, ':');
+    char *end;
+    if (!colon || colon == id)
+        return false;
+    errno = 0;
+    *sequence = strtoull(colon + 1, &end, 10);
+    *chat = (struct slice){id, (size_t)(colon - id)};
+    return errno == 0 && end != colon + 1 && *end == '\0' && *sequence > 0;
+}
+
+static int replay(struct letters *letters, const char *id)
+{
+    struct slice chat;
+    uint64_t sequence;
+    if (strcmp(id, "all") == 0) {
+        ledger_dead_letters_list(&letters->errand.client, 0, replay_each, letters);
+        ledger_errand_wait(&letters->errand);
+    } else if (parse_id(id, &chat, &sequence)) {
+        letters->status = EXIT_OK;
+        ledger_dead_letter_replay(&letters->errand.client, chat, sequence, replayed, letters);
+        ledger_errand_wait(&letters->errand);
+    } else {
+        fprintf(stderr, "rollcall dead-letters: %s: expected CHAT:SEQUENCE, as list shows it\n",
+                id);
+        return EXIT_USAGE;
+    }
+    printf("%zu put back; the next start delivers\n", letters->replayed);
+    return letters->status;
+}
+
+/* ---- the command ---- */
+
+static int run(const char *url, const char *id)
+{
+    struct letters letters = {.status = EXIT_FAILED};
+    if (!ledger_errand_open(&letters.errand, "dead-letters", url))
+        return EXIT_FAILED;
+    if (id) {
+        letters.status = replay(&letters, id);
+    } else {
+        ledger_dead_letters_list(&letters.errand.client, 0, print_letters, &letters);
+        ledger_errand_wait(&letters.errand);
+    }
+    ledger_errand_close(&letters.errand);
+    return letters.status;
+}
+
+int dead_letters_command(int argc, char **argv)
+{
+    static const struct option OPTIONS[] = {
+        {"ledger", required_argument, NULL, 'l'}, {"help", no_argument, NULL, 'h'}, {0}};
+    const char *url = NULL;
+    int option;
+    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
+        if (option == 'h')
+            return printf("%s%s", USAGE, HELP) < 0;
+        if (option != 'l')
+            return fputs(USAGE, stderr) < 0 ? EXIT_FAILED : EXIT_USAGE;
+        url = optarg;
+    }
+    const char *action = optind < argc ? argv[optind] : "list";
+    bool lists = strcmp(action, "list") == 0 && argc - optind <= 1;
+    bool replays = strcmp(action, "replay") == 0 && argc - optind == 2;
+    if (!url || (!lists && !replays)) {
+        fputs(USAGE, stderr);
+        return EXIT_USAGE;
+    }
+    return run(url, replays ? argv[optind + 1] : NULL);
+}

@@ -1,0 +1,163 @@
+#include "app/commands/ledger_pages.h"
+
+#include "base/container.h"
+#include "http/http_listener.h"
+#include "http/http_route.h"
+#include "ledger/ledger_exposition.h"
+#include "ledger/ledger_metrics.h"
+#include "metrics/exposition.h"
+#include "metrics/metric_text.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BACKLOG = 64, UNSENT_BYTES_MAX = 128 * 1024 };
+
+struct ledger_pages {
+    struct ledger_pages_options options;
+    struct http_door door;
+    struct metrics metrics; /* the door's own */
+    struct listener listener;
+    int64_t start_wall_ms;
+};
+
+static struct ledger_pages *pages_of(const struct exchange *exchange)
+{
+    return CONTAINER_OF(exchange->door, struct ledger_pages, door);
+}
+
+/* ---- the pages ---- */
+
+static void health(struct exchange *exchange)
+{
+    exchange_reply(&exchange, 200, "application/json", "", SLICE("{\"status\":\"ok\"}"));
+}
+
+static void ready(struct exchange *exchange)
+{
+    const struct ledger_pages *pages = pages_of(exchange);
+    if (pages->door.draining)
+        exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "draining");
+    else if (!atomic_load(&ledger_metrics(pages->options.ledger)->available))
+        exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "the database fails");
+    else
+        exchange_reply(&exchange, 200, "application/json", "", SLICE("{\"status\":\"ready\"}"));
+}
+
+static void metrics(struct exchange *exchange)
+{
+    const struct ledger_pages *pages = pages_of(exchange);
+    struct ledger_service_counts counts = ledger_service_counts(pages->options.service);
+    struct buffer text = BUFFER_INIT;
+    ledger_exposition_write_service(&text, &counts);
+    ledger_exposition_write_ledger(&text, ledger_metrics(pages->options.ledger));
+    metric_text_process(&text, pages->start_wall_ms);
+    if (text.failed)
+        exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
+    else
+        exchange_reply(&exchange, 200, EXPOSITION_CONTENT_TYPE, "", buffer_slice(&text));
+    buffer_free(&text);
+}
+
+static const struct http_route ROUTES[] = {
+    {HTTP1_GET, "/healthz", 0, health},
+    {HTTP1_GET, "/readyz", 0, ready},
+    {HTTP1_GET, "/metrics", 0, metrics},
+};
+
+/* ---- the door's owner ---- */
+
+static bool make_room(struct http_door *door)
+{
+    return door->session_count < LEDGER_PAGES_CONNECTIONS_MAX || http_door_displace(door);
+}
+
+/* There is nothing to be sent here. */
+static size_t body_bytes_max(struct exchange *exchange)
+{
+    (void)exchange;
+    return 0;
+}
+
+static void answer(struct exchange *exchange)
+{
+    struct buffer allowed = BUFFER_INIT;
+    exchange->route =
+        http_route_find(ROUTES, sizeof(ROUTES) / sizeof(ROUTES[0]), exchange, &allowed);
+    if (exchange->route)
+        exchange->route->handle(exchange);
+    else if (allowed.len)
+        http_route_not_allowed(exchange, &allowed);
+    else
+        exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
+    buffer_free(&allowed);
+}
+
+static const struct http_door_owner door_owner = {
+    .make_room = make_room, .body_bytes_max = body_bytes_max, .answer = answer};
+
+/* ---- life ---- */
+
+static void accepted(void *arg, int fd)
+{
+    http_door_accept(arg, fd);
+}
+
+struct ledger_pages *ledger_pages_open(const struct ledger_pages_options *options,
+                                       const char *address, char error[LISTENER_ERROR_TEXT_MAX])
+{
+    struct listener_options listening = {
+        .address = address, .backlog = BACKLOG, .unsent_bytes_max = UNSENT_BYTES_MAX};
+    struct ledger_pages *pages = calloc(1, sizeof(*pages));
+    if (!pages) {
+        snprintf(error, LISTENER_ERROR_TEXT_MAX, "out of memory");
+        return NULL;
+    }
+    pages->options = *options;
+    pages->start_wall_ms = options->loop->clock.wall_ms;
+    pages->door = (struct http_door){.owner = &door_owner,
+                                     .loop = options->loop,
+                                     .streams = options->streams,
+                                     .metrics = &pages->metrics,
+                                     .config = options->config};
+    http_door_init(&pages->door);
+    if (!listener_open(&pages->listener, options->loop, &listening, accepted, &pages->door,
+                       error)) {
+        free(pages);
+        return NULL;
+    }
+    return pages;
+}
+
+uint16_t ledger_pages_port(const struct ledger_pages *pages)
+{
+    return pages->listener.port;
+}
+
+void ledger_pages_drain(struct ledger_pages *pages)
+{
+    http_door_drain(&pages->door);
+}
+
+void ledger_pages_end(struct ledger_pages *pages)
+{
+    listener_close(&pages->listener);
+    http_door_close_all(&pages->door);
+}
+
+bool ledger_pages_is_ended(const struct ledger_pages *pages)
+{
+    return pages->listener.source.fd < 0 && pages->door.session_count == 0;
+}
+
+void ledger_pages_free(struct ledger_pages **pages)
+{
+    struct ledger_pages *freed = *pages;
+    *pages = NULL;
+    if (!freed)
+        return;
+    assert(freed->door.session_count == 0);
+    listener_close(&freed->listener);
+    free(freed);
+}

@@ -1,0 +1,100 @@
+#include "app/commands/repair_command.h"
+
+#include "app/commands/blocking_ledger.h"
+#include "ledger/ledger_messages.h"
+
+#include <getopt.h>
+#include <stdio.h>
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+static const char USAGE[] = "usage: rollcall repair --ledger sqlite:PATH [--dry-run] CHAT\n";
+
+static const char HELP[] =
+    "\n"
+    "Restores the counter of a chat that is halted: one whose counter is missing, or does not match\n"
+    "its messages. Says what it found and what it does. The server that uses the file must not run.\n"
+    "\n"
+    "  --ledger URL  the ledger: sqlite:PATH\n"
+    "  --dry-run     only say what would be done\n"
+    "  --help        this text\n";
+
+struct repair {
+    const char *chat;
+    bool dry_run;
+    int status;
+};
+
+static void print_finding(const struct repair *repair, const struct ledger_repair_outcome *outcome)
+{
+    printf("chat %s: ", repair->chat);
+    if (outcome->counter_missing)
+        printf("the counter is missing");
+    else
+        printf("the counter is %llu", (unsigned long long)outcome->counter);
+    printf(", the highest message %llu: %s\n", (unsigned long long)outcome->highest_sequence,
+           outcome->needed ? "halted" : "in order, nothing to do");
+}
+
+static void print_action(const struct repair *repair, const struct ledger_repair_outcome *outcome)
+{
+    unsigned long long highest = (unsigned long long)outcome->highest_sequence;
+    if (!outcome->needed)
+        return;
+    if (repair->dry_run)
+        printf("would set the counter to %llu\n", highest);
+    else
+        printf("the counter is set to %llu; the next message gets %llu\n", highest, highest + 1);
+}
+
+static void done(void *arg, const struct ledger_repair_outcome *outcome)
+{
+    struct repair *repair = arg;
+    if (outcome->status != LEDGER_OK) {
+        fprintf(stderr, "rollcall repair: %s: %s\n", repair->chat,
+                outcome->status == LEDGER_NOT_FOUND ? "there is no such chat"
+                                                    : ledger_status_name(outcome->status));
+        return;
+    }
+    print_finding(repair, outcome);
+    print_action(repair, outcome);
+    repair->status = EXIT_OK;
+}
+
+static int run(const char *url, struct repair *repair)
+{
+    struct ledger_errand errand;
+    if (!ledger_errand_open(&errand, "repair", url))
+        return EXIT_FAILED;
+    ledger_chat_repair(&errand.client, slice_of(repair->chat), !repair->dry_run, done, repair);
+    ledger_errand_wait(&errand);
+    ledger_errand_close(&errand);
+    return repair->status;
+}
+
+int repair_command(int argc, char **argv)
+{
+    static const struct option OPTIONS[] = {{"ledger", required_argument, NULL, 'l'},
+                                            {"dry-run", no_argument, NULL, 'n'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    struct repair repair = {.status = EXIT_FAILED};
+    const char *url = NULL;
+    int option;
+    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
+        if (option == 'l')
+            url = optarg;
+        else if (option == 'n')
+            repair.dry_run = true;
+        else if (option == 'h')
+            return printf("%s%s", USAGE, HELP) < 0;
+        else
+            return fputs(USAGE, stderr) < 0 ? EXIT_FAILED : EXIT_USAGE;
+    }
+    if (!url || argc - optind != 1) {
+        fputs(USAGE, stderr);
+        return EXIT_USAGE;
+    }
+    repair.chat = argv[optind];
+    return run(url, &repair);
+}

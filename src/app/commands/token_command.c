@@ -1,0 +1,338 @@
+#include "app/commands/token_command.h"
+
+#include "auth/jwt.h"
+#include "auth/jwt_sign.h"
+#include "auth/keys/dev_keys.h"
+#include "auth/user_id.h"
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "text/utf8.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    EXIT_USAGE = 2,
+    TTL_DEFAULT_SECONDS = 3600,
+    COUNT_MAX = 1000 * 1000,
+    SCOPE_BYTES_MAX = 1024,
+    /* Signing is all the work there is, so a long list is spread over the cores, this many tokens
+     * to each in one go. */
+    BATCH_TOKENS = 256,
+    THREADS_MAX = 16,
+};
+
+static const double ttl_max_seconds = 100.0 * 366 * 86400;
+
+static const char usage_text[] =
+    "usage: rollcall token USER [--ttl SECONDS] [--scope \"…\"] [--count N]\n"
+    "                      [--key FILE | --data-dir DIR] [--issuer TEXT] [--audience TEXT]\n";
+
+static const char help_text[] =
+    "\n"
+    "Prints a signed token (a JWT) for USER, to connect with during development and tests.\n"
+    "\n"
+    "  --ttl SECONDS    how long the token is valid, from now; may be fractional (default 3600)\n"
+    "  --scope \"…\"      what its bearer may do besides being USER, separated by spaces:\n"
+    "                   admin (the admin interface), deliver (push to other users' devices)\n"
+    "  --count N        prints N tokens, one a line, for the users USER0, USER1, … USER<N-1>\n"
+    "  --key FILE       the private key to sign with, in PEM: RSA, P-256 or Ed25519\n"
+    "  --data-dir DIR   sign with the dev key of this directory, which is made when there is\n"
+    "                   none (default ./rollcall-data)\n"
+    "  --issuer TEXT    the token's `iss`, for servers with auth.issuer\n"
+    "  --audience TEXT  the token's `aud`, for servers with auth.audience\n"
+    "  --help           this text\n"
+    "\n"
+    "A server started with --dev and the same data directory accepts these tokens; any other\n"
+    "does when --jwt-keys names the public half of the key (DIR/dev-jwks.json for the dev key).\n"
+    "\n"
+    "  rollcall token alice\n"
+    "  rollcall token root --scope \"admin deliver\" --ttl 600\n"
+    "  rollcall token load- --count 20000 > tokens.txt\n";
+
+struct options {
+    const char *user;
+    const char *key_path; /* NULL: the dev key */
+    const char *data_dir;
+    struct slice scope;
+    struct slice issuer;
+    struct slice audience;
+    double ttl_seconds;
+    long count; /* 0: one token for USER as it stands */
+    bool help;
+};
+
+static int usage_error(const char *what, const char *value)
+{
+    fprintf(stderr, "rollcall token: %s%s%s\n%s(--help says more)\n", what, value ? ": " : "",
+            value ? value : "", usage_text);
+    return EXIT_USAGE;
+}
+
+static bool parse_ttl(const char *text, double *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtod(text, &end);
+    return errno == 0 && end != text && *end == '\0' && *out > 0 && *out <= ttl_max_seconds;
+}
+
+static bool parse_count(const char *text, long *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtol(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0' && *out >= 1 && *out <= COUNT_MAX;
+}
+
+static bool parse_text(const char *text, struct slice *out)
+{
+    *out = slice_of(text);
+    return out->len > 0 && out->len <= SCOPE_BYTES_MAX && utf8_valid(*out);
+}
+
+/* Takes one option; returns what was expected of it, NULL when it was right. */
+static const char *take_option(struct options *options, int option, const char *value)
+{
+    switch (option) {
+    case 't':
+        return parse_ttl(value, &options->ttl_seconds)
+                   ? NULL
+                   : "--ttl expects seconds, more than 0 and at most a hundred years";
+    case 'c':
+        return parse_count(value, &options->count) ? NULL : "--count expects 1 to 1000000";
+    case 's':
+        return parse_text(value, &options->scope) ? NULL : "--scope expects names";
+    case 'i':
+        return parse_text(value, &options->issuer) ? NULL : "--issuer expects a text";
+    case 'a':
+        return parse_text(value, &options->audience) ? NULL : "--audience expects a text";
+    case 'k':
+        options->key_path = value;
+        return NULL;
+    default:
+        options->data_dir = value;
+        return NULL;
+    }
+}
+
+/* The longest user id that will be made must still be one. */
+static bool users_are_valid(const struct options *options)
+{
+    struct buffer longest = BUFFER_INIT;
+    buffer_append_text(&longest, options->user);
+    if (options->count > 0)
+        buffer_append_int(&longest, options->count - 1);
+    bool valid = !longest.failed && user_id_valid(buffer_slice(&longest));
+    buffer_free(&longest);
+    return valid;
+}
+
+static int check_options(struct options *options, int argc, char **argv)
+{
+    if (optind == argc)
+        return usage_error("which USER is the token for?", NULL);
+    if (argc - optind > 1)
+        return usage_error("one USER at a time, see --count", argv[optind + 1]);
+    options->user = argv[optind];
+    if (options->key_path && options->data_dir)
+        return usage_error("--key and --data-dir exclude each other", NULL);
+    if (!options->data_dir)
+        options->data_dir = "./rollcall-data";
+    if (!users_are_valid(options))
+        return usage_error("a user id is 1 to 128 bytes of UTF-8 without control characters", NULL);
+    return EXIT_SUCCESS;
+}
+
+static int parse_options(int argc, char **argv, struct options *options)
+{
+    static const struct option known[] = {
+        {"ttl", required_argument, NULL, 't'},
+        {"scope", required_argument, NULL, 's'},
+        {"count", required_argument, NULL, 'c'},
+        {"key", required_argument, NULL, 'k'},
+        {"data-dir", required_argument, NULL, 'd'},
+        {"issuer", required_argument, NULL, 'i'},
+        {"audience", required_argument, NULL, 'a'},
+        {"help", no_argument, NULL, 'h'},
+        {0},
+    };
+    int option;
+    optind = 0; /* starts GNU getopt afresh */
+    while ((option = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
+        if (option == 'h') {
+            options->help = true;
+            return EXIT_SUCCESS;
+        }
+        if (option == ':')
+            return usage_error("this option expects a value", argv[optind - 1]);
+        if (option == '?')
+            return usage_error("unknown option", argv[optind - 1]);
+        const char *expected = take_option(options, option, optarg);
+        if (expected)
+            return usage_error(expected, optarg);
+    }
+    return check_options(options, argc, argv);
+}
+
+static struct jwt_signer *open_signer(const struct options *options, struct auth_error *error)
+{
+    struct dev_keys keys;
+    if (options->key_path)
+        return jwt_signer_load(options->key_path, error);
+    if (!dev_keys_ensure(options->data_dir, &keys, error))
+        return NULL;
+    return jwt_signer_load(keys.private_path, error);
+}
+
+/* A run of tokens for one thread to sign. */
+struct batch {
+    const struct jwt_signer *signer;
+    const struct options *options;
+    struct jwt_sign_claims claims;
+    long first; /* number of the first user; -1: the user has no number */
+    long count;
+    struct buffer lines;
+    bool ok;
+};
+
+static bool append_line(struct batch *batch, long number, struct buffer *user)
+{
+    buffer_clear(user);
+    buffer_append_text(user, batch->options->user);
+    if (number >= 0)
+        buffer_append_int(user, number);
+    batch->claims.user = buffer_slice(user);
+    size_t from = batch->lines.len;
+    if (user->failed || !jwt_sign(batch->signer, &batch->claims, &batch->lines))
+        return false;
+    bool fits = batch->lines.len - from <= JWT_BYTES_MAX;
+    buffer_append_byte(&batch->lines, '\n');
+    return fits && !batch->lines.failed;
+}
+
+static void *sign_batch(void *argument)
+{
+    struct batch *batch = argument;
+    struct buffer user = BUFFER_INIT;
+    buffer_clear(&batch->lines);
+    batch->ok = true;
+    for (long i = 0; i < batch->count && batch->ok; i++)
+        batch->ok = append_line(batch, batch->first < 0 ? -1 : batch->first + i, &user);
+    buffer_free(&user);
+    return NULL;
+}
+
+/* Signs the batches side by side; the first one on this thread. A thread that cannot be had is no
+ * error: its work is done here. */
+static void sign_batches(struct batch *batches, size_t batch_count)
+{
+    pthread_t threads[THREADS_MAX];
+    bool started[THREADS_MAX] = {false};
+    for (size_t i = 1; i < batch_count; i++)
+        started[i] = pthread_create(&threads[i], NULL, sign_batch, &batches[i]) == 0;
+    for (size_t i = 0; i < batch_count; i++) {
+        if (started[i])
+            pthread_join(threads[i], NULL);
+        else
+            sign_batch(&batches[i]);
+    }
+}
+
+static bool print_batches(const struct batch *batches, size_t batch_count)
+{
+    for (size_t i = 0; i < batch_count; i++) {
+        if (!batches[i].ok) {
+            fputs("rollcall token: signing failed\n", stderr);
+            return false;
+        }
+        if (fwrite(batches[i].lines.data, 1, batches[i].lines.len, stdout) !=
+            batches[i].lines.len) {
+            fprintf(stderr, "rollcall token: standard output: %s\n", strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Hands the next users to as many batches as are needed, and returns how many those are. */
+static size_t fill_batches(struct batch *batches, size_t batch_max, long *next, long count)
+{
+    size_t used = 0;
+    for (; used < batch_max && *next < count; used++) {
+        long left = count - *next;
+        batches[used].first = *next;
+        batches[used].count = left < BATCH_TOKENS ? left : BATCH_TOKENS;
+        *next += batches[used].count;
+    }
+    return used;
+}
+
+static size_t thread_count(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (size_t)cores;
+}
+
+static bool print_tokens(const struct batch *model)
+{
+    struct batch batches[THREADS_MAX];
+    size_t batch_max = thread_count();
+    long count = model->options->count;
+    bool ok = true;
+    for (size_t i = 0; i < batch_max; i++)
+        batches[i] = *model;
+    if (count == 0) {
+        batches[0].first = -1;
+        batches[0].count = 1;
+        sign_batches(batches, 1);
+        ok = print_batches(batches, 1);
+    }
+    for (long next = 0; next < count && ok;) {
+        size_t used = fill_batches(batches, batch_max, &next, count);
+        sign_batches(batches, used);
+        ok = print_batches(batches, used);
+    }
+    for (size_t i = 0; i < batch_max; i++)
+        buffer_free(&batches[i].lines);
+    return ok && fflush(stdout) == 0;
+}
+
+static struct jwt_sign_claims make_claims(const struct options *options)
+{
+    struct clock clock;
+    clock_advance(&clock);
+    return (struct jwt_sign_claims){
+        .scope = options->scope,
+        .issuer = options->issuer,
+        .audience = options->audience,
+        .issued_at_wall_ms = clock.wall_ms,
+        .expires_at_wall_ms = clock.wall_ms + (int64_t)(options->ttl_seconds * 1000),
+    };
+}
+
+int token_command(int argc, char **argv)
+{
+    struct options options = {.ttl_seconds = TTL_DEFAULT_SECONDS};
+    struct auth_error error;
+    int status = parse_options(argc, argv, &options);
+    if (status != EXIT_SUCCESS)
+        return status;
+    if (options.help) {
+        printf("%s%s", usage_text, help_text);
+        return EXIT_SUCCESS;
+    }
+    struct jwt_signer *signer = open_signer(&options, &error);
+    if (!signer) {
+        fprintf(stderr, "rollcall token: %s\n", error.text);
+        return EXIT_FAILURE;
+    }
+    struct batch model = {.signer = signer, .options = &options, .claims = make_claims(&options)};
+    bool ok = print_tokens(&model);
+    jwt_signer_free(&signer);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}

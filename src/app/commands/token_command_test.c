@@ -1,0 +1,177 @@
+#include "app/commands/token_command.h"
+
+#include "auth/jwt.h"
+#include "auth/keys/dev_keys.h"
+#include "base/buffer.h"
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { ARGUMENTS_MAX = 16, STATUS_USAGE = 2 };
+
+struct fixture {
+    char data_dir[64];
+    struct buffer output; /* of the last run */
+};
+
+static int make_directory(void **state)
+{
+    static struct fixture fixture;
+    snprintf(fixture.data_dir, sizeof(fixture.data_dir), "token-command-test-XXXXXX");
+    *state = &fixture;
+    return mkdtemp(fixture.data_dir) ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[128];
+    snprintf(path, sizeof(path), "%s/" DEV_KEYS_PRIVATE_NAME, fixture->data_dir);
+    unlink(path);
+    snprintf(path, sizeof(path), "%s/" DEV_KEYS_PUBLIC_NAME, fixture->data_dir);
+    unlink(path);
+    buffer_free(&fixture->output);
+    return rmdir(fixture->data_dir);
+}
+
+static void read_back(FILE *file, struct buffer *out)
+{
+    char piece[4096];
+    size_t got;
+    buffer_clear(out);
+    rewind(file);
+    while ((got = fread(piece, 1, sizeof(piece), file)) > 0)
+        buffer_append(out, piece, got);
+}
+
+/* Runs the command with the words of `arguments` (NULL ends them) and keeps what it prints. */
+static int run(struct fixture *fixture, const char *const *arguments)
+{
+    char *argv[ARGUMENTS_MAX] = {(char *)"token"};
+    int argc = 1;
+    for (; arguments[argc - 1]; argc++)
+        argv[argc] = (char *)arguments[argc - 1];
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fflush(stdout);
+    int kept = dup(STDOUT_FILENO);
+    dup2(fileno(file), STDOUT_FILENO);
+    int status = token_command(argc, argv);
+    fflush(stdout);
+    dup2(kept, STDOUT_FILENO);
+    close(kept);
+    read_back(file, &fixture->output);
+    fclose(file);
+    return status;
+}
+
+#define RUN(fixture, ...) run((fixture), (const char *const[]){__VA_ARGS__, NULL})
+
+/* Verifies one line of the output with the public half of the dev key. */
+static enum jwt_result verify(struct fixture *fixture, struct slice token, struct identity *out)
+{
+    char path[128];
+    struct auth_error error;
+    struct clock clock;
+    struct jwt_policy policy = JWT_POLICY_DEFAULT;
+    snprintf(path, sizeof(path), "%s/" DEV_KEYS_PUBLIC_NAME, fixture->data_dir);
+    struct key_set *keys = key_set_load(path, &error);
+    assert_non_null(keys);
+    clock_advance(&clock);
+    enum jwt_result result = jwt_verify(keys, &policy, token, clock.wall_ms, out);
+    key_set_release(&keys);
+    return result;
+}
+
+static void prints_a_token_of_the_dev_key(void **state)
+{
+    struct fixture *fixture = *state;
+    struct identity identity;
+    struct slice token;
+    assert_int_equal(RUN(fixture, "alice", "--scope", "deliver", "--data-dir", fixture->data_dir),
+                     0);
+    struct slice rest = slice_split(buffer_slice(&fixture->output), '\n', &token);
+    assert_int_equal(rest.len, 0);
+    assert_int_equal(verify(fixture, token, &identity), JWT_OK);
+    assert_true(slice_is(identity_user(&identity), "alice"));
+    assert_int_equal(identity.scopes, IDENTITY_SCOPE_DELIVER);
+}
+
+/* More than one batch, so that the order across threads is seen. */
+static void prints_numbered_users_in_order(void **state)
+{
+    struct fixture *fixture = *state;
+    char expected[16];
+    struct identity identity;
+    assert_int_equal(RUN(fixture, "u", "--count", "600", "--data-dir", fixture->data_dir), 0);
+    struct slice rest = buffer_slice(&fixture->output);
+    for (int i = 0; i < 600; i++) {
+        struct slice token;
+        rest = slice_split(rest, '\n', &token);
+        if (i % 97 && i != 599)
+            continue;
+        assert_int_equal(verify(fixture, token, &identity), JWT_OK);
+        snprintf(expected, sizeof(expected), "u%d", i);
+        assert_true(slice_is(identity_user(&identity), expected));
+    }
+    assert_int_equal(rest.len, 0);
+}
+
+static void honours_the_lifetime(void **state)
+{
+    struct fixture *fixture = *state;
+    struct identity identity;
+    struct slice token;
+    assert_int_equal(RUN(fixture, "alice", "--ttl", "0.05", "--data-dir", fixture->data_dir), 0);
+    slice_split(buffer_slice(&fixture->output), '\n', &token);
+    usleep(60 * 1000);
+    assert_int_equal(verify(fixture, token, &identity), JWT_EXPIRED);
+}
+
+static void refuses_wrong_calls(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const calls[][4] = {
+        {NULL},
+        {"", NULL},
+        {"a\nb", NULL},
+        {"a", "b", NULL},
+        {"a", "--ttl", NULL},
+        {"a", "--ttl", "0", NULL},
+        {"a", "--ttl", "nan", NULL},
+        {"a", "--ttl", "1h", NULL},
+        {"a", "--count", "0", NULL},
+        {"a", "--count", "1000001", NULL},
+        {"a", "--scope", "\xff", NULL},
+        {"a", "--key=x", "--data-dir=y", NULL},
+        {"a", "--unknown", NULL},
+    };
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        assert_int_equal(run(fixture, calls[i]), STATUS_USAGE);
+        assert_int_equal(fixture->output.len, 0);
+    }
+    assert_int_equal(RUN(fixture, "a", "--key", "/nonexistent"), 1);
+    assert_int_equal(RUN(fixture, "--help"), 0);
+    assert_non_null(memmem(fixture->output.data, fixture->output.len, "--data-dir", 10));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(prints_a_token_of_the_dev_key, make_directory,
+                                        remove_directory),
+        cmocka_unit_test_setup_teardown(prints_numbered_users_in_order, make_directory,
+                                        remove_directory),
+        cmocka_unit_test_setup_teardown(honours_the_lifetime, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(refuses_wrong_calls, make_directory, remove_directory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

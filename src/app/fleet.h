@@ -1,0 +1,39 @@
+/*
+ * What makes a process one of a fleet: where Redis is, and how it finds and knows its peers.
+ *
+ * Made once, before the gateways, and shared by them. The hub of the peer links lives on the first gateway's
+ * loop, which makes it and says so here before any loop turns; NULL means that peer links are off.
+ */
+#ifndef ROLLCALL_APP_FLEET_H
+#define ROLLCALL_APP_FLEET_H
+
+#include "bus/fleet/peer_hub.h"
+#include "config/config.h"
+#include "net/tls.h"
+#include "redis/protocol/redis_url.h"
+
+#include <stdbool.h>
+
+enum { FLEET_ERROR_TEXT_MAX = 512, FLEET_ADDRESS_MAX = 272 };
+
+struct fleet {
+    struct redis_url redis;          /* holds the login */
+    struct tls_context *redis_tls;   /* NULL: plain */
+    struct slice process;            /* its name among its peers: gateway.node_id */
+    struct slice peer_secret;        /* empty: no peer links */
+    struct tls_context *peer_accept; /* both NULL: plain */
+    struct tls_context *peer_dial;
+    char peer_address[FLEET_ADDRESS_MAX]; /* where others link to this process; empty: nowhere */
+    struct peer_hub *hub;
+};
+
+/* NULL with a sentence in `error`, which holds no secret. */
+struct fleet *fleet_make(const struct config *config, char error[FLEET_ERROR_TEXT_MAX]);
+
+/* After the last gateway is gone. */
+void fleet_free(struct fleet **fleet);
+
+/* The hub listens on this port: notes where others find it. */
+void fleet_note_port(struct fleet *fleet, const struct config *config, uint16_t port);
+
+#endif

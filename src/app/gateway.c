@@ -1,0 +1,252 @@
+#include "app/gateway.h"
+
+#include "app/gateway_internal.h"
+#include "app/memory_pressure.h"
+#include "base/container.h"
+#include "log/log.h"
+#include "presence/presence_event.h"
+#include "presence/push.h"
+#include "redis/redis_client.h"
+#include "socketio/handover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    HOUSEKEEPING_MS = 1000,
+    REPORT_MS = 20, /* at most one report of a changed count in that time */
+};
+
+/* ---- orders from other threads ---- */
+
+struct order {
+    struct mail mail;
+    struct key_set *keys;
+    struct tls_context *tls;
+};
+
+static void open_drain(struct mail *mail, void *owner)
+{
+    (void)mail; /* the gateway's own */
+    gateway_start_drain(owner);
+}
+
+static void open_use(struct mail *mail, void *owner)
+{
+    struct order *order = CONTAINER_OF(mail, struct order, mail);
+    struct gateway *gateway = owner;
+    verifier_use(&gateway->verifier, order->keys);
+    if (order->tls) {
+        tls_context_drop(&gateway->rest.door.tls);
+        gateway->rest.door.tls = order->tls;
+    }
+    free(order);
+}
+
+/* Where the mailbox is full the housekeeping sees it. */
+void gateway_drain(struct gateway *gateway)
+{
+    if (atomic_exchange(&gateway->drain_ordered, true))
+        return;
+    gateway->drain_order.open = open_drain;
+    mailbox_post(&gateway->mailbox, &gateway->drain_order);
+}
+
+bool gateway_use(struct gateway *gateway, struct key_set *keys, struct tls_context *tls)
+{
+    struct order *order = malloc(sizeof(*order));
+    if (order) {
+        *order = (struct order){.mail.open = open_use, .keys = keys, .tls = tls};
+        if (mailbox_post(&gateway->mailbox, &order->mail))
+            return true;
+        free(order);
+    }
+    key_set_release(&keys);
+    tls_context_drop(&tls);
+    return false;
+}
+
+/* ---- time ---- */
+
+struct gateway_info gateway_describe(const struct gateway *gateway)
+{
+    const struct fleet *fleet = gateway->parts.fleet;
+    return (struct gateway_info){
+        .gateway_id = gateway->handlers.gateway_id,
+        .connections = gateway->handlers.session_count,
+        .started_at_ms = gateway->parts.started_at_ms,
+        .draining = gateway->handlers.draining,
+        .peer_address = fleet ? slice_of(fleet->peer_address) : SLICE(""),
+    };
+}
+
+void gateway_report(struct gateway *gateway)
+{
+    struct gateway_info info = gateway_describe(gateway);
+    gateway->connections_reported = info.connections;
+    gateway->reported_at_ms = gateway->loop.clock.now_ms;
+    if (gateway->claim == GATEWAY_CLAIMED)
+        state_put_gateway(gateway->store, &info);
+}
+
+/* When a count that has changed is due to be told (monotonic); INT64_MAX: it is the one told, or it is told with
+ * the housekeeping, which is soon enough for a fleet. */
+static int64_t report_due_ms(const struct gateway *gateway)
+{
+    bool told = gateway->handlers.session_count == gateway->connections_reported;
+    return told || gateway->parts.fleet ? INT64_MAX : gateway->reported_at_ms + REPORT_MS;
+}
+
+static int turn_wait_ms(const struct gateway *gateway)
+{
+    int64_t report_ms = report_due_ms(gateway);
+    int64_t last_seen_ms = last_seen_due_ms(&gateway->last_seen);
+    int64_t due_ms = report_ms < last_seen_ms ? report_ms : last_seen_ms;
+    int64_t left_ms = due_ms - gateway->loop.clock.now_ms;
+    if (due_ms == INT64_MAX)
+        return -1;
+    return left_ms < 0 ? 0 : (int)left_ms; /* both are within seconds */
+}
+
+/* One turn, then what must not wait for the housekeeping. */
+static void turn(struct gateway *gateway)
+{
+    loop_turn(&gateway->loop, turn_wait_ms(gateway));
+    if (gateway->loop.clock.now_ms >= report_due_ms(gateway))
+        gateway_report(gateway);
+    last_seen_tick(&gateway->last_seen);
+}
+
+static int64_t stale_mille(const struct connection_context *connections)
+{
+    if (connections->count == 0)
+        return 0;
+    return (int64_t)(connections->unhealthy_count * 1000 / connections->count);
+}
+
+void gateway_sample(void *arg)
+{
+    struct gateway *gateway = arg;
+    gateway_messages_sample(&gateway->messages);
+    metrics_set(&gateway->metrics, METRIC_ROUTING_KEYS_COUNT,
+                (int64_t)(gateway->handlers.connections.count + gateway->router.routes.size));
+    metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_RATIO,
+                stale_mille(&gateway->handlers.connections));
+    bool redis = gateway->redis && redis_available(gateway->redis);
+    metrics_set(&gateway->metrics, METRIC_STATE_AVAILABLE, state_available(gateway->store));
+    metrics_set(&gateway->metrics, METRIC_REDIS_AVAILABLE, redis);
+    metrics_set(&gateway->metrics, METRIC_GATEWAY_REDIS_AVAILABLE, redis);
+}
+
+void gateway_housekeep(struct wheel_timer *timer)
+{
+    struct gateway *gateway = CONTAINER_OF(timer, struct gateway, housekeeping);
+    int64_t now_ms = gateway->loop.clock.now_ms;
+    if (atomic_load(&gateway->drain_ordered))
+        gateway_start_drain(gateway);
+    gateway_report(gateway);
+    gateway_backends_tick(gateway);
+    gateway_messages_tick(&gateway->messages);
+    last_seen_tick(&gateway->last_seen);
+    memory_pressure_check(&gateway->rest);
+    gateway_sample(gateway);
+    if (gateway->index == 0)
+        exposition_sample(gateway->parts.exposition, now_ms);
+    loop_set_timer(&gateway->loop, timer, now_ms + HOUSEKEEPING_MS);
+}
+
+void gateway_reap(struct wheel_timer *timer)
+{
+    struct gateway *gateway = CONTAINER_OF(timer, struct gateway, reaping);
+    loop_set_timer(&gateway->loop, timer,
+                   gateway->loop.clock.now_ms + gateway->parts.config->presence.reap_interval_ms);
+    presence_reap(&gateway->presence);
+    call_plane_tick(&gateway->calls);
+}
+
+/* ---- events from the bus ---- */
+
+void gateway_received(void *arg, struct slice topic, struct slice payload)
+{
+    struct gateway *gateway = arg;
+    struct slice chat_id;
+    enum chat_topic chat_topic = chat_topic_parse(topic, &chat_id);
+    if (presence_topic_user(topic).data)
+        presence_received(&gateway->presence, topic, payload);
+    else if (chat_topic != CHAT_TOPIC_NONE)
+        chat_received(&gateway->chats, chat_topic, chat_id, payload);
+    else if (push_is(payload))
+        push_received(&gateway->presence, payload);
+    else
+        delivery_received(&gateway->delivery, payload);
+    if (slice_equal(topic, BUS_TOPIC_ALL))
+        delivery_disturbed(&gateway->delivery);
+}
+
+void gateway_gap(void *arg, struct slice topic)
+{
+    struct gateway *gateway = arg;
+    resync_gap(&gateway->presence, topic);
+}
+
+void gateway_close_session(void *arg, struct slice user_id, const struct ulid *conn_id)
+{
+    struct session *session = session_find(arg, user_id, conn_id);
+    if (session)
+        connection_end(&session->connection, CLOSING_ADMIN, -1);
+}
+
+/* ---- life ---- */
+
+static void accepted(void *arg, int fd)
+{
+    http_door_accept(arg, fd);
+}
+
+/* Polling clients need it where several processes share the port; a server can do without. */
+static void open_passage(struct gateway *gateway)
+{
+    if (gateway->parts.board && !handover_open(&gateway->passage, &gateway->rest))
+        log_warn("passage_not_open", "gateway=%s error=%s", gateway->id,
+                 log_sentence(slice_of(strerror(errno))));
+}
+
+bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_ERROR_TEXT_MAX])
+{
+    const struct config_gateway *config = &gateway->parts.config->gateway;
+    struct listener_options options = {
+        .address = config->listen,
+        .port = port,
+        .backlog = (int)config->listen_backlog,
+        .unsent_bytes_max = config->socket_unsent_bytes_max,
+    };
+    open_passage(gateway);
+    return listener_open(&gateway->listener, &gateway->loop, &options, accepted,
+                         &gateway->rest.door, error) &&
+           gateway_backends_listen(gateway, error);
+}
+
+uint16_t gateway_port(const struct gateway *gateway)
+{
+    return gateway->listener.port;
+}
+
+void gateway_start(struct gateway *gateway)
+{
+    char topic[ROUTER_TOPIC_BYTES_MAX];
+    bus_subscribe(gateway->bus, delivery_topic(topic, gateway->handlers.gateway_id));
+    bus_subscribe(gateway->bus, BUS_TOPIC_ALL);
+    gateway_backends_start(gateway);
+    gateway_housekeep(&gateway->housekeeping);
+    gateway_reap(&gateway->reaping);
+    gateway_messages_start(&gateway->messages);
+}
+
+void gateway_run(struct gateway *gateway)
+{
+    gateway_start(gateway);
+    while (!gateway_is_drained(gateway))
+        turn(gateway);
+    gateway_messages_stop(&gateway->messages);
+}

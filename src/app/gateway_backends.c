@@ -1,0 +1,318 @@
+#include "app/gateway_backends.h"
+
+#include "app/gateway_internal.h"
+#include "bus/fleet/fleet_bus.h"
+#include "log/log.h"
+#include "redis/protocol/redis_info.h"
+#include "store/redis/redis_call.h"
+#include "store/redis/redis_graph.h"
+#include "store/redis/redis_recovery.h"
+#include "store/redis/redis_typing.h"
+#include "store/redis/state/redis_state.h"
+
+#include <stdio.h>
+
+/* How often the first gateway of a process learns who is there. */
+enum { GATEWAYS_LEARN_MS = 1000, REFUSAL_TEXT_MAX = 384 };
+
+/* ---- on its own ---- */
+
+static struct circle_store *make_embedded(struct gateway *gateway)
+{
+    struct embedded *embedded = gateway->parts.embedded;
+    const struct clock *clock = &gateway->loop.clock;
+    gateway->store = memory_state_store(embedded->state, clock);
+    gateway->bus = mailbox_bus_make(gateway->parts.exchange, gateway->index, &gateway->mailbox,
+                                    &gateway->metrics, gateway_received, gateway);
+    gateway->typing.store = memory_typing_store(embedded->typing, clock);
+    gateway->calls.store = memory_calls_store(embedded->calls, clock);
+    return gateway->store ? memory_circles_store(embedded->circles, gateway->store, clock) : NULL;
+}
+
+/* ---- in a fleet ---- */
+
+static void tell_refusal(struct gateway *gateway, struct slice since)
+{
+    char text[REFUSAL_TEXT_MAX];
+    snprintf(text, sizeof(text),
+             "another process has the gateway id %s%s%.*s; give each its own --node-id",
+             gateway->id, since.len ? ", since " : "", SLICE_FORMAT(since));
+    log_error("gateway_id_taken", "gateway=%s reason=%s", gateway->id,
+              log_sentence(slice_of(text)));
+    if (gateway->parts.claimed)
+        gateway->parts.claimed(gateway->parts.claimed_arg, text);
+}
+
+static void fenced(void *arg)
+{
+    tell_refusal(arg, SLICE_NONE);
+}
+
+static void forgotten(void *arg)
+{
+    struct gateway *gateway = arg;
+    log_warn("gateway_forgotten", "gateway=%s reason=%s", gateway->id,
+             log_sentence(SLICE("Redis lost what it knew; every lease is registered again")));
+    session_renew_all(&gateway->handlers);
+}
+
+static struct redis_client *make_client(struct gateway *gateway)
+{
+    const struct fleet *fleet = gateway->parts.fleet;
+    return redis_client_make(&(struct redis_client_options){
+        .loop = &gateway->loop,
+        .streams = &gateway->streams,
+        .random = &gateway->random,
+        .metrics = &gateway->metrics,
+        .url = &fleet->redis,
+        .tls = fleet->redis_tls,
+        .name = gateway->id,
+    });
+}
+
+/* Only what can be recovered needs offsets. */
+static bool make_recovery(struct gateway *gateway)
+{
+    int64_t window_ms = gateway->parts.config->socketio.recovery_ms;
+    const struct clock *clock = &gateway->loop.clock;
+    if (window_ms == 0)
+        return true;
+    gateway->encoder.offset_clock = clock;
+    gateway->handlers.recovery =
+        gateway->parts.fleet
+            ? redis_recovery_make(&(struct redis_recovery_options){
+                  .client = gateway->redis, .window_ms = window_ms, .clock = clock})
+            : memory_recovery_store(gateway->parts.embedded->recovery, clock);
+    return gateway->handlers.recovery != NULL;
+}
+
+static struct circle_store *make_stores(struct gateway *gateway)
+{
+    const struct config *config = gateway->parts.config;
+    gateway->store = redis_state_make(&(struct redis_state_options){
+        .client = gateway->redis,
+        .loop = &gateway->loop,
+        .random = &gateway->random,
+        .metrics = &gateway->metrics,
+        .gateway_id = slice_of(gateway->id),
+        .lease_window_ms = config->presence.expiry_window_ms,
+        .offline_grace_ms = config->presence.offline_grace_ms,
+        .fenced = fenced,
+        .forgotten = forgotten,
+        .arg = gateway,
+    });
+    gateway->typing.store = redis_typing_make(&(struct redis_typing_options){
+        .client = gateway->redis,
+        .ttl_ms = config->typing.ttl_ms,
+        .rate_per_second = config->typing.rate_per_second,
+    });
+    gateway->calls.store = redis_call_make(&(struct redis_call_options){
+        .client = gateway->redis,
+        .loop = &gateway->loop,
+        .random = &gateway->random,
+        .ring_timeout_ms = config->call.ring_timeout_ms,
+        .reconnect_grace_ms = config->call.reconnect_grace_ms,
+        .lease_window_ms = config->presence.expiry_window_ms,
+    });
+    return redis_circle_make(&(struct redis_circle_options){
+        .client = gateway->redis,
+        .random = &gateway->random,
+        .loop = &gateway->loop,
+    });
+}
+
+/* The first gateway of a process has the hub of all. */
+static bool make_hub(struct gateway *gateway)
+{
+    struct fleet *fleet = gateway->parts.fleet;
+    const struct config_list *peers = &gateway->parts.config->peer.peers;
+    if (fleet->peer_secret.len == 0 || gateway->index > 0)
+        return true;
+    fleet->hub = peer_hub_make(&(struct peer_hub_options){
+        .loop = &gateway->loop,
+        .streams = &gateway->streams,
+        .random = &gateway->random,
+        .metrics = &gateway->metrics,
+        .mailbox = &gateway->mailbox,
+        .name = fleet->process,
+        .secret = fleet->peer_secret,
+        .tls_dial = fleet->peer_dial,
+        .tls_accept = fleet->peer_accept,
+        .received = fleet_bus_relay,
+        .arg = gateway->bus,
+    });
+    bool made = fleet->hub != NULL;
+    for (size_t i = 0; i < peers->count && made; i++)
+        made = peer_hub_add(fleet->hub, peers->items[i]);
+    return made;
+}
+
+static struct circle_store *make_fleet(struct gateway *gateway)
+{
+    gateway->redis = make_client(gateway);
+    if (!gateway->redis)
+        return NULL;
+    gateway->bus = fleet_bus_make(&(struct fleet_bus_options){
+        .client = gateway->redis,
+        .exchange = gateway->parts.exchange,
+        .index = gateway->index,
+        .workers = gateway->parts.workers,
+        .mailbox = &gateway->mailbox,
+        .metrics = &gateway->metrics,
+        .process = gateway->parts.fleet->process,
+        .received = gateway_received,
+        .gap = gateway_gap,
+        .arg = gateway,
+    });
+    if (!gateway->bus || !make_hub(gateway))
+        return NULL;
+    fleet_bus_use_hub(gateway->bus, gateway->parts.fleet->hub);
+    if (gateway->index == 0)
+        gateway->redis_info = redis_info_make(gateway->redis, &gateway->loop, &gateway->metrics);
+    return make_stores(gateway);
+}
+
+bool gateway_backends_make(struct gateway *gateway)
+{
+    struct circle_store *circles =
+        gateway->parts.fleet ? make_fleet(gateway) : make_embedded(gateway);
+    return circles && make_recovery(gateway) &&
+           audience_init(&gateway->presence.audience, circles, gateway->parts.hash_seed) &&
+           gateway->store && gateway->bus && gateway->typing.store && gateway->calls.store;
+}
+
+bool gateway_backends_listen(struct gateway *gateway, char error[LISTENER_ERROR_TEXT_MAX])
+{
+    struct fleet *fleet = gateway->parts.fleet;
+    const struct config *config = gateway->parts.config;
+    if (!fleet || !fleet->hub || gateway->index > 0 || !config->peer.listen[0])
+        return true;
+    if (!peer_hub_listen(fleet->hub, config->peer.listen, error))
+        return false;
+    fleet_note_port(fleet, config, peer_hub_port(fleet->hub));
+    return true;
+}
+
+/* ---- who else is there ---- */
+
+static void tell_hub(struct peer_hub *hub, const struct gateway_info *gateways, size_t count)
+{
+    struct peer_hub_entry entries[REDIS_STATE_GATEWAYS_MAX];
+    if (count > REDIS_STATE_GATEWAYS_MAX)
+        count = REDIS_STATE_GATEWAYS_MAX;
+    for (size_t i = 0; i < count; i++)
+        entries[i] = (struct peer_hub_entry){gateways[i].gateway_id, gateways[i].peer_address};
+    peer_hub_learn(hub, entries, count);
+}
+
+static void learned(void *arg, enum state_status status, const struct gateway_info *gateways,
+                    size_t count)
+{
+    struct gateway *gateway = arg;
+    const struct fleet *fleet = gateway->parts.fleet;
+    if (status != STATE_OK)
+        return;
+    metrics_set(&gateway->metrics, METRIC_INSTANCES_HEALTHY, (int64_t)count);
+    if (fleet && fleet->hub)
+        tell_hub(fleet->hub, gateways, count);
+}
+
+/* Soon and often: who is not linked when Redis goes cannot be told anything then. */
+static void learn_gateways(struct gateway *gateway)
+{
+    int64_t now_ms = gateway->loop.clock.now_ms;
+    if (gateway->index > 0 || now_ms < gateway->gateways_learned_at_ms + GATEWAYS_LEARN_MS)
+        return;
+    gateway->gateways_learned_at_ms = now_ms;
+    state_gateways(gateway->store, learned, gateway);
+}
+
+/* ---- start ---- */
+
+static void accept_claim(struct gateway *gateway)
+{
+    gateway->claim = GATEWAY_CLAIMED;
+    gateway_report(gateway);
+    learn_gateways(gateway);
+    if (gateway->parts.claimed)
+        gateway->parts.claimed(gateway->parts.claimed_arg, NULL);
+}
+
+static void claimed(void *arg, enum redis_claim claim, struct slice since)
+{
+    if (claim == REDIS_CLAIM_TAKEN)
+        tell_refusal(arg, since);
+    else if (claim != REDIS_CLAIM_GIVEN_UP) /* which is told while the gateway is freed */
+        accept_claim(arg);
+}
+
+void gateway_backends_start(struct gateway *gateway)
+{
+    struct gateway_info info = gateway_describe(gateway);
+    if (gateway->parts.fleet)
+        redis_state_claim(gateway->store, &info, claimed, gateway);
+    else
+        accept_claim(gateway);
+}
+
+/* ---- every second ---- */
+
+static void tick_embedded(struct gateway *gateway)
+{
+    if (gateway->index > 0)
+        return;
+    struct memory_state_counts counts =
+        memory_state_count(gateway->parts.embedded->state, gateway->loop.clock.now_ms);
+    metrics_set(&gateway->metrics, METRIC_ROUTING_MULTI_DEVICE_USERS,
+                (int64_t)counts.users_multi_device);
+    metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_ENTRIES, (int64_t)counts.leases_overdue);
+}
+
+/* Of users' devices elsewhere a gateway knows nothing: each counts its own. */
+static void tick_fleet(struct gateway *gateway)
+{
+    metrics_set(&gateway->metrics, METRIC_ROUTING_MULTI_DEVICE_USERS,
+                (int64_t)gateway->router.users_multi_device);
+}
+
+void gateway_backends_tick(struct gateway *gateway)
+{
+    learn_gateways(gateway);
+    if (gateway->parts.fleet)
+        tick_fleet(gateway);
+    else
+        tick_embedded(gateway);
+}
+
+/* ---- the end ---- */
+
+static void released(void *arg)
+{
+    struct gateway *gateway = arg;
+    gateway->claim = GATEWAY_LEFT;
+}
+
+bool gateway_backends_left(struct gateway *gateway)
+{
+    if (!gateway->parts.fleet || gateway->claim == GATEWAY_UNCLAIMED)
+        return true;
+    if (gateway->claim == GATEWAY_CLAIMED && redis_state_under_way(gateway->store) == 0) {
+        gateway->claim = GATEWAY_LEAVING;
+        redis_state_release(gateway->store, released, gateway);
+    }
+    return gateway->claim == GATEWAY_LEFT;
+}
+
+void gateway_backends_free(struct gateway *gateway)
+{
+    if (gateway->parts.fleet && gateway->index == 0)
+        peer_hub_free(&gateway->parts.fleet->hub);
+    redis_info_free(&gateway->redis_info);
+    bus_free(&gateway->bus);
+    circle_store_free(&gateway->presence.audience.circles);
+    call_store_free(&gateway->calls.store);
+    typing_store_free(&gateway->typing.store);
+    recovery_store_free(&gateway->handlers.recovery);
+    state_store_free(&gateway->store);
+    redis_client_free(&gateway->redis);
+}

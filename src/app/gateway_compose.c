@@ -1,0 +1,261 @@
+/* The composition root of one worker: the one place that puts its parts together. */
+#include "app/gateway_internal.h"
+#include "base/container.h"
+#include "log/log.h"
+#include "net/send_batch.h"
+#include "presence/push.h"
+#include "session/chat_commands.h"
+#include "socketio/handover.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool compose_streams(struct gateway *gateway)
+{
+    if (!stream_set_init(&gateway->streams, &gateway->loop))
+        return false;
+    if (!gateway->parts.config->gateway.io_uring)
+        return true;
+    if (!stream_set_use_batches(&gateway->streams))
+        return false;
+    if (gateway->index == 0 && !send_batch_is_native(gateway->streams.batch))
+        log_info("io_uring_not_offered", "sends=one_by_one");
+    return true;
+}
+
+static void compose_identity(struct gateway *gateway)
+{
+    const char *node_id = gateway->parts.config->gateway.node_id;
+    if (gateway->parts.workers == 1)
+        snprintf(gateway->id, sizeof(gateway->id), "%s", node_id);
+    else
+        snprintf(gateway->id, sizeof(gateway->id), "%s-%zu", node_id, gateway->index);
+    gateway->handlers.gateway_id = slice_of(gateway->id);
+}
+
+static void ledger_answered(void *arg, struct ledger_request *done)
+{
+    (void)arg;
+    ledger_complete(done);
+}
+
+static bool compose_ports(struct gateway *gateway)
+{
+    if (!request_inbox_init(&gateway->ledger_inbox, &gateway->loop, ledger_answered, NULL))
+        return false;
+    ledger_client_init(&gateway->ledger, gateway->parts.ledger, &gateway->loop.clock,
+                       request_inbox_post, &gateway->ledger_inbox);
+    return gateway_backends_make(gateway);
+}
+
+static bool compose_chats(struct gateway *gateway)
+{
+    const struct config *config = gateway->parts.config;
+    struct typing_plane *typing = &gateway->typing;
+    typing->config = config;
+    typing->clock = &gateway->loop.clock;
+    typing->bus = gateway->bus;
+    typing->metrics = &gateway->metrics;
+    typing->rooms = (struct typing_rooms){
+        .clock = &gateway->loop.clock,
+        .wheel = &gateway->loop.wheel,
+        .router = &gateway->router,
+        .presence = &gateway->presence,
+        .metrics = &gateway->metrics,
+        .ttl_ms = config->typing.ttl_ms,
+    };
+    gateway->chats = (struct chat_plane){
+        .config = config,
+        .clock = &gateway->loop.clock,
+        .router = &gateway->router,
+        .metrics = &gateway->metrics,
+        .typing = typing,
+    };
+    gateway->handlers.chats = &gateway->chats;
+    gateway->handlers.typing = typing;
+    return typing_rooms_init(&typing->rooms, gateway->parts.hash_seed);
+}
+
+static bool compose_calls(struct gateway *gateway)
+{
+    gateway->calls.presence = &gateway->presence;
+    gateway->calls.delivery = &gateway->delivery;
+    gateway->calls.random = &gateway->random;
+    gateway->calls.is_connected = session_is_connected;
+    gateway->calls.arg = &gateway->handlers;
+    gateway->handlers.calls = &gateway->calls;
+    return call_plane_init(&gateway->calls, gateway->parts.hash_seed);
+}
+
+static bool compose_messages(struct gateway *gateway)
+{
+    struct gateway_messages_parts parts = {
+        .config = gateway->parts.config,
+        .loop = &gateway->loop,
+        .random = &gateway->random,
+        .metrics = &gateway->metrics,
+        .ledger = gateway->parts.ledger,
+        .client = &gateway->ledger,
+        .delivery = &gateway->delivery,
+        .typing = &gateway->typing,
+        .hash_seed = gateway->parts.hash_seed,
+        .started_at_ms = gateway->parts.started_at_ms,
+        .replays = gateway->index == 0,
+    };
+    gateway->handlers.messages = &gateway->messages.plane;
+    return gateway_messages_make(&gateway->messages, &parts);
+}
+
+static void compose_presence(struct gateway *gateway)
+{
+    struct presence_plane *presence = &gateway->presence;
+    presence->config = gateway->parts.config;
+    presence->clock = &gateway->loop.clock;
+    presence->store = gateway->store;
+    presence->bus = gateway->bus;
+    presence->router = &gateway->router;
+    presence->ledger = &gateway->ledger;
+    presence->last_seen = &gateway->last_seen;
+    if (gateway->parts.fleet)
+        presence->last_known = last_known_make(gateway->parts.hash_seed);
+    presence->metrics = &gateway->metrics;
+    presence->lost = session_lease_lost;
+    presence->unrenewed = session_renew_again;
+    presence->known_since = session_known_since;
+    presence->lost_arg = &gateway->handlers;
+    presence_init(presence);
+    presence->resync.refresh_chat = chat_commands_refresh_chat;
+}
+
+static bool compose_handlers(struct gateway *gateway)
+{
+    struct handler_context *handlers = &gateway->handlers;
+    handlers->config = gateway->parts.config;
+    handlers->loop = &gateway->loop;
+    handlers->random = &gateway->random;
+    handlers->metrics = &gateway->metrics;
+    handlers->encoder = &gateway->encoder;
+    handlers->router = &gateway->router;
+    handlers->delivery = &gateway->delivery;
+    handlers->presence = &gateway->presence;
+    handlers->ledger = &gateway->ledger;
+    handlers->verifier = &gateway->verifier;
+    context_init_tasks(handlers);
+    return connection_context_init(&handlers->connections, handlers->config, &gateway->loop,
+                                   &gateway->encoder, &gateway->metrics, &gateway->random);
+}
+
+static void compose_rest(struct gateway *gateway)
+{
+    struct rest_context *rest = &gateway->rest;
+    rest->door = (struct http_door){
+        .owner = &rest_door_owner,
+        .loop = &gateway->loop,
+        .streams = &gateway->streams,
+        .metrics = &gateway->metrics,
+        .config = gateway->parts.config,
+    };
+    http_door_init(&rest->door);
+    rest->handlers = &gateway->handlers;
+    rest->exposition = gateway->parts.exposition;
+    rest->sample = gateway_sample;
+    rest->sample_arg = gateway;
+    rest->dev_signer = gateway->parts.dev_signer;
+    rest->drain = gateway->parts.drain;
+    rest->drain_arg = gateway->parts.drain_arg;
+    rest->connections_max = gateway->parts.connections_max;
+    rest->place.worker = (uint16_t)gateway->index;
+    rest->polling = &gateway->polling;
+    list_init(&rest->echoes);
+    if (gateway->parts.board)
+        handover_board_put(gateway->parts.board, gateway->index, rest, &gateway->mailbox);
+}
+
+static void compose_delivery(struct gateway *gateway)
+{
+    gateway->delivery = (struct delivery){
+        .router = &gateway->router,
+        .store = gateway->store,
+        .recovery = gateway->handlers.recovery,
+        .metrics = &gateway->metrics,
+        .is_connection = session_is_connection,
+        .is_device = session_is_device,
+        .close = gateway_close_session,
+        .arg = &gateway->handlers,
+    };
+}
+
+static bool compose_planes(struct gateway *gateway)
+{
+    compose_presence(gateway);
+    compose_rest(gateway);
+    compose_delivery(gateway);
+    return compose_handlers(gateway);
+}
+
+static void compose_verifier(struct gateway *gateway)
+{
+    const struct config *config = gateway->parts.config;
+    struct jwt_policy policy = JWT_POLICY_DEFAULT;
+    policy.issuer = slice_of(config->auth.issuer);
+    policy.audience = slice_of(config->auth.audience);
+    verifier_init(&gateway->verifier, NULL, &policy, config->gateway.handshakes_per_turn,
+                  config->gateway.pending_handshakes_max);
+}
+
+struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
+{
+    struct gateway *gateway = calloc(1, sizeof(*gateway));
+    if (!gateway)
+        return NULL;
+    gateway->parts = *parts;
+    gateway->index = index;
+    gateway->listener.source.fd = -1;
+    gateway->passage.source.fd = -1;
+    random_init_system(&gateway->random);
+    encoder_init(&gateway->encoder);
+    compose_identity(gateway);
+    compose_verifier(gateway);
+    if (!loop_init(&gateway->loop) || !mailbox_init(&gateway->mailbox, &gateway->loop, gateway) ||
+        !compose_streams(gateway) || !compose_ports(gateway) ||
+        !router_init(&gateway->router, parts->hash_seed, gateway->bus, &gateway->encoder,
+                     session_deliver) ||
+        !last_seen_init(&gateway->last_seen, &gateway->ledger, parts->hash_seed) ||
+        !compose_planes(gateway) || !compose_chats(gateway) || !compose_messages(gateway) ||
+        !compose_calls(gateway) || !polling_set_init(&gateway->polling, parts->hash_seed))
+        return NULL; /* the process gives up: nothing is worth unwinding */
+    gateway->housekeeping.fire = gateway_housekeep;
+    gateway->reaping.fire = gateway_reap;
+    gateway->drain_deadline.fire = gateway_drain_time_is_up;
+    exposition_add(parts->exposition, &gateway->metrics);
+    return gateway;
+}
+
+void gateway_free(struct gateway **gateway)
+{
+    struct gateway *freed = *gateway;
+    *gateway = NULL;
+    if (!freed)
+        return;
+    verifier_free(&freed->verifier);
+    passage_close(&freed->passage);
+    http_door_shut(&freed->rest.door); /* to those the mailbox may still hold */
+    mailbox_free(&freed->mailbox);
+    request_inbox_free(&freed->ledger_inbox);
+    gateway_backends_free(freed);
+    gateway_messages_free(&freed->messages);
+    presence_free(&freed->presence);
+    last_known_free(&freed->presence.last_known);
+    audience_free(&freed->presence.audience);
+    last_seen_free(&freed->last_seen);
+    call_plane_free(&freed->calls);
+    typing_rooms_free(&freed->typing.rooms);
+    polling_set_free(&freed->polling);
+    router_free(&freed->router);
+    connection_context_free(&freed->handlers.connections);
+    encoder_free(&freed->encoder);
+    stream_set_free(&freed->streams);
+    tls_context_drop(&freed->rest.door.tls);
+    loop_free(&freed->loop);
+    free(freed);
+}

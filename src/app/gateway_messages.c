@@ -1,0 +1,120 @@
+#include "app/gateway_messages.h"
+
+#include "app/ledger_choice.h"
+#include "base/container.h"
+#include "ledger/breaker_ledger.h"
+#include "ledger/ledger_metrics.h"
+
+/* Requests are looked at so many times within their time limit, so a limit is kept to within a
+ * twentieth of it. */
+enum { EXPIRY_CHECKS_PER_LIMIT = 20, EXPIRY_CHECK_MIN_MS = 5, EXPIRY_CHECK_MAX_MS = 250 };
+
+static void end_typing(void *arg, struct slice chat, struct slice user)
+{
+    typing_ended(arg, chat, user);
+}
+
+static void compose_plane(struct gateway_messages *messages)
+{
+    const struct gateway_messages_parts *parts = &messages->parts;
+    messages->plane = (struct message_plane){
+        .config = parts->config,
+        .clock = &parts->loop->clock,
+        .random = parts->random,
+        .ledger = parts->client,
+        .feed = messages->feed,
+        .metrics = parts->metrics,
+        .sent = end_typing,
+        .sent_arg = parts->typing,
+    };
+}
+
+static bool compose_feed(struct gateway_messages *messages)
+{
+    const struct gateway_messages_parts *parts = &messages->parts;
+    struct local_feed_options options = {
+        .ledger = parts->client,
+        .metrics = parts->metrics,
+        .random = parts->random,
+        .replays = parts->replays,
+        .shared = ledger_choice_is_remote(parts->config),
+        .replay_page = parts->config->fanout.kafka.consumer.max_poll_records,
+        .started_at_ms = parts->started_at_ms,
+    };
+    messages->fanout = (struct fanout){
+        .retry = &parts->config->fanout.retry,
+        .clock = &parts->loop->clock,
+        .wheel = &parts->loop->wheel,
+        .ledger = parts->client,
+        .delivery = parts->delivery,
+        .metrics = parts->metrics,
+    };
+    messages->feed = local_feed_make(&options, fanout_consume, &messages->fanout);
+    messages->fanout.feed = messages->feed;
+    return messages->feed && fanout_init(&messages->fanout, parts->hash_seed);
+}
+
+static void expire(struct wheel_timer *timer)
+{
+    struct gateway_messages *messages = CONTAINER_OF(timer, struct gateway_messages, expiry);
+    struct loop *loop = messages->parts.loop;
+    int64_t period_ms = messages->parts.client->time_limit_ms / EXPIRY_CHECKS_PER_LIMIT;
+    if (period_ms < EXPIRY_CHECK_MIN_MS)
+        period_ms = EXPIRY_CHECK_MIN_MS;
+    if (period_ms > EXPIRY_CHECK_MAX_MS)
+        period_ms = EXPIRY_CHECK_MAX_MS;
+    ledger_client_expire(messages->parts.client);
+    loop_set_timer(loop, timer, loop->clock.now_ms + period_ms);
+}
+
+bool gateway_messages_make(struct gateway_messages *messages,
+                           const struct gateway_messages_parts *parts)
+{
+    messages->parts = *parts;
+    messages->expiry.fire = expire;
+    parts->client->time_limit_ms = parts->config->gateway.timeouts.durability_rpc_ms;
+    if (!compose_feed(messages))
+        return false;
+    compose_plane(messages);
+    return message_plane_init(&messages->plane, parts->hash_seed);
+}
+
+void gateway_messages_start(struct gateway_messages *messages)
+{
+    expire(&messages->expiry);
+}
+
+void gateway_messages_tick(struct gateway_messages *messages)
+{
+    local_feed_tick(messages->feed);
+}
+
+void gateway_messages_sample(struct gateway_messages *messages)
+{
+    struct metrics *metrics = messages->parts.metrics;
+    struct ledger *ledger = messages->parts.ledger;
+    metrics_set(metrics, METRIC_CIRCUIT_BREAKER_OPEN,
+                breaker_ledger_state(ledger) != BREAKER_CLOSED);
+    metrics_set(metrics, METRIC_LEDGER_AVAILABLE, atomic_load(&ledger_metrics(ledger)->available));
+    metrics_set(metrics, METRIC_FEED_AVAILABLE, feed_available(messages->feed));
+    metrics_set(metrics, METRIC_FANOUT_CONSUMER_LAG, (int64_t)feed_lag(messages->feed));
+}
+
+bool gateway_messages_idle(const struct gateway_messages *messages)
+{
+    return message_plane_idle(&messages->plane) && feed_lag(messages->feed) == 0;
+}
+
+void gateway_messages_stop(struct gateway_messages *messages)
+{
+    messages->plane.stopped = true;
+    messages->fanout.stopped = true;
+    local_feed_stop(messages->feed);
+}
+
+void gateway_messages_free(struct gateway_messages *messages)
+{
+    message_plane_free(&messages->plane);
+    fanout_free(&messages->fanout);
+    feed_free(&messages->feed);
+}

@@ -1,0 +1,289 @@
+/* Draining and shedding: everybody told first, spread over the time there is, nobody left behind. And what a
+ * gateway's housekeeping shows. */
+#include "app/gateway.h"
+
+#include "app/gateway_internal.h"
+#include "app/memory_pressure.h"
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { CLIENTS = 10, DRAIN_MS = 10000, WINDOW_MS = DRAIN_MS * 4 / 5, CLOSE_TIMEOUT_MS = 1000 };
+
+static struct world world;
+static struct client clients[CLIENTS];
+
+static void connect_all(const char *const *sets)
+{
+    char name[16];
+    world_open(&world, sets);
+    for (int i = 0; i < CLIENTS; i++) {
+        snprintf(name, sizeof(name), "user%d", i);
+        client_connect(&clients[i], &world, name);
+    }
+}
+
+static int64_t reconnect_after_ms(const struct client *client)
+{
+    long ms = -1;
+    const char *at = strstr(client->text, "\"reconnect_after_ms\":");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "\"reconnect_after_ms\":%ld", &ms), 1);
+    return ms;
+}
+
+/* The n-th of N goes at n/N of the window; all are told at once, and to come back no sooner. */
+static void a_drain_tells_everybody_at_once_and_spreads_the_closing(void **unused)
+{
+    (void)unused;
+    int64_t after_ms[CLIENTS], gone_ms[CLIENTS] = {0};
+    connect_all(WORLD_SETS("gateway.shutdown.drain_timeout_seconds=10"));
+    int64_t start_ms = world_now(&world);
+    world_drain(&world);
+    for (int i = 0; i < CLIENTS; i++) {
+        client_expect(&clients[i], "connection_closing");
+        assert_true(client_has(&clients[i], "\"reason\":\"draining\""));
+        after_ms[i] = reconnect_after_ms(&clients[i]);
+    }
+    for (int64_t ms = 0; ms <= WINDOW_MS; ms += 100) {
+        size_t expected = CLIENTS - (size_t)(ms * CLIENTS / WINDOW_MS + 1);
+        for (int i = 0; i < CLIENTS; i++) {
+            if (gone_ms[i] || client_next(&clients[i]) != CLIENT_CLOSE)
+                continue;
+            assert_int_equal(clients[i].close_code, 1001);
+            gone_ms[i] = world_now(&world) - start_ms + 1;
+            assert_true(after_ms[i] + 1 >= gone_ms[i]);
+            client_hang_up(&clients[i]);
+        }
+        if (ms < WINDOW_MS)
+            assert_int_equal(world.handlers->session_count, expected);
+        world_advance(&world, 100);
+    }
+    world_advance(&world, 2000); /* the last seen of all is stored */
+    assert_true(world_drained(&world));
+    world_close(&world);
+}
+
+static void a_drain_does_not_wait_for_peers_that_do_not_answer(void **unused)
+{
+    (void)unused;
+    connect_all(WORLD_SETS("gateway.shutdown.drain_timeout_seconds=0"));
+    world_drain(&world);
+    world_advance(&world, CLOSE_TIMEOUT_MS - 1);
+    assert_int_equal(world.handlers->connections.count, CLIENTS);
+    world_advance(&world, 1);
+    assert_int_equal(world.handlers->connections.count, 0);
+    for (int i = 0; i < CLIENTS; i++)
+        client_hang_up(&clients[i]);
+    world_close(&world);
+}
+
+/* Its token ended before its turn came; that it was refreshed does not let it stay. */
+static void a_refreshed_token_does_not_take_the_drain_back(void **unused)
+{
+    (void)unused;
+    static struct client alice;
+    char token[WORLD_TOKEN_BYTES_MAX], json[WORLD_TOKEN_BYTES_MAX + 64];
+    connect_all(WORLD_SETS("gateway.shutdown.drain_timeout_seconds=10"));
+    world_token(&world, "alice", "", 200, token);
+    client_dial(&alice, &world, 0);
+    client_upgrade(&alice, token);
+    world_token(&world, "alice", "", 3600000, token);
+    world_drain(&world);
+    snprintf(json, sizeof(json), "{\"type\":\"refresh_token\",\"token\":\"%s\"}", token);
+    client_send(&alice, json);
+    for (int i = 0; i < CLIENTS; i++)
+        client_hang_up(&clients[i]);
+    world_advance(&world, WINDOW_MS);
+    assert_null(world_session(&world, "alice"));
+    client_hang_up(&alice);
+    world_close(&world);
+}
+
+static void a_second_drain_changes_nothing(void **unused)
+{
+    (void)unused;
+    connect_all(WORLD_SETS("gateway.shutdown.drain_timeout_seconds=10"));
+    world_drain(&world);
+    world_drain(&world);
+    client_expect(&clients[0], "connection_closing");
+    enum client_event event = client_next(&clients[0]);
+    assert_true(event == CLIENT_NOTHING || event == CLIENT_CLOSE);
+    for (int i = 0; i < CLIENTS; i++)
+        client_hang_up(&clients[i]);
+    world_close(&world);
+}
+
+/* ---- memory ---- */
+
+static void under_memory_pressure_some_are_sent_away_and_nobody_new_taken(void **unused)
+{
+    (void)unused;
+    static struct client late;
+    int shed = 0;
+    connect_all(WORLD_DEFAULTS);
+    world.config.gateway.memory_limit_bytes = 1;
+    memory_pressure_check(world.rest);
+    assert_int_equal(world.handlers->session_count, CLIENTS - 1); /* one in twenty, at least one */
+    client_dial(&late, &world, 0);
+    assert_int_equal(client_answer(&late), 503);
+    client_hang_up(&late);
+    for (int i = 0; i < CLIENTS; i++) {
+        if (client_next(&clients[i]) == CLIENT_TEXT) {
+            shed++;
+            assert_true(client_has(&clients[i], "\"reason\":\"memory_pressure\""));
+            assert_in_range(reconnect_after_ms(&clients[i]), 0, MEMORY_RECONNECT_MS - 1);
+            client_expect_close(&clients[i], 4004);
+        }
+    }
+    assert_int_equal(shed, 1);
+    assert_int_equal(world_metric(&world, METRIC_MEMORY_SHED), 1);
+    world.config.gateway.memory_limit_bytes = SIZE_MAX / 2;
+    memory_pressure_check(world.rest);
+    client_connect(&late, &world, "late");
+    client_hang_up(&late);
+    for (int i = 0; i < CLIENTS; i++)
+        client_hang_up(&clients[i]);
+    world_close(&world);
+}
+
+static void those_who_hold_memory_go_first(void **unused)
+{
+    (void)unused;
+    static struct client slow;
+    connect_all(WORLD_DEFAULTS);
+    client_connect_slow(&slow, &world, "slow");
+    for (int i = 0; i < 100; i++) {
+        world_push(&world, "slow", "\"................................................\"", 0);
+        world_settle(&world);
+    }
+    assert_true(world_session(&world, "slow")->connection.outbound.bytes > 0);
+    world.config.gateway.memory_limit_bytes = 1;
+    memory_pressure_check(world.rest);
+    assert_null(world_session(&world, "slow"));
+    assert_int_equal(world.handlers->session_count, CLIENTS);
+    world.config.gateway.memory_limit_bytes = 0;
+    client_hang_up(&slow);
+    for (int i = 0; i < CLIENTS; i++)
+        client_hang_up(&clients[i]);
+    world_close(&world);
+}
+
+static void all_devices_of_a_user_may_go_at_once(void **unused)
+{
+    (void)unused;
+    static struct client devices[30];
+    world_open(&world, WORLD_DEFAULTS);
+    for (int i = 0; i < 30; i++)
+        client_connect(&devices[i], &world, "alice");
+    world.config.gateway.memory_limit_bytes = 1;
+    for (int second = 0; world.handlers->session_count && second < 60; second++)
+        memory_pressure_check(world.rest);
+    assert_int_equal(world.handlers->session_count, 0);
+    world.config.gateway.memory_limit_bytes = 0;
+    for (int i = 0; i < 30; i++)
+        client_hang_up(&devices[i]);
+    world_close(&world);
+}
+
+/* ---- orders ---- */
+
+static void ignore(struct mail *mail, void *owner)
+{
+    (void)mail, (void)owner;
+}
+
+/* A world whose gateway's mailbox is full. */
+static void open_full(void)
+{
+    static struct mail mails[MAILBOX_MAIL_MAX];
+    world_open(&world, WORLD_DEFAULTS);
+    world_settle(&world);
+    for (size_t i = 0; i < MAILBOX_MAIL_MAX; i++) {
+        mails[i].open = ignore;
+        assert_true(mailbox_post(&world.gateway->mailbox, &mails[i]));
+    }
+}
+
+/* That nothing leaks, the sanitizer tells. */
+static void keys_that_cannot_be_handed_over_are_let_go(void **unused)
+{
+    (void)unused;
+    open_full();
+    struct key_set *keys = key_set_share(world.gateway->verifier.keys);
+    assert_false(gateway_use(world.gateway, keys, NULL));
+    world_settle(&world);
+    world_close(&world);
+}
+
+static void a_drain_is_begun_though_the_mailbox_was_full(void **unused)
+{
+    (void)unused;
+    open_full();
+    gateway_drain(world.gateway);
+    world_settle(&world);
+    assert_false(world.handlers->draining);
+    world_advance(&world, 1000);
+    assert_true(world.handlers->draining);
+    world_close(&world);
+}
+
+/* ---- what is shown ---- */
+
+static void those_who_are_silent_are_shown_as_a_share(void **unused)
+{
+    (void)unused;
+    int64_t unhealthy_ms, housekeeping_ms = 1000;
+    world_open(&world, WORLD_DEFAULTS);
+    unhealthy_ms = world.config.gateway.timeouts.heartbeat_timeout_ms;
+    client_connect(&clients[0], &world, "silent");
+    client_connect(&clients[1], &world, "lively");
+    world_advance(&world, unhealthy_ms - 1);
+    client_set_away(&clients[1], false);
+    assert_int_equal(world_metric(&world, METRIC_PRESENCE_STALE_RATIO), 0);
+    world_advance(&world, housekeeping_ms + 1);
+    assert_int_equal(world_metric(&world, METRIC_PRESENCE_STALE_RATIO), 500);
+    client_next(&clients[0]); /* the ping */
+    client_set_away(&clients[0], false);
+    world_advance(&world, housekeeping_ms);
+    assert_int_equal(world_metric(&world, METRIC_PRESENCE_STALE_RATIO), 0);
+    world_advance(&world, unhealthy_ms);
+    client_hang_up(&clients[0]);
+    client_hang_up(&clients[1]);
+    world_advance(&world, housekeeping_ms);
+    assert_int_equal(world_metric(&world, METRIC_PRESENCE_STALE_RATIO), 0);
+    assert_int_equal(world.handlers->connections.unhealthy_count, 0);
+    world_close(&world);
+}
+
+static void a_gateway_on_its_own_is_one_that_is_alive(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_DEFAULTS);
+    world_settle(&world);
+    assert_int_equal(world_metric(&world, METRIC_INSTANCES_HEALTHY), 1);
+    world_close(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_drain_tells_everybody_at_once_and_spreads_the_closing),
+        cmocka_unit_test(a_drain_does_not_wait_for_peers_that_do_not_answer),
+        cmocka_unit_test(a_refreshed_token_does_not_take_the_drain_back),
+        cmocka_unit_test(a_second_drain_changes_nothing),
+        cmocka_unit_test(under_memory_pressure_some_are_sent_away_and_nobody_new_taken),
+        cmocka_unit_test(those_who_hold_memory_go_first),
+        cmocka_unit_test(all_devices_of_a_user_may_go_at_once),
+        cmocka_unit_test(keys_that_cannot_be_handed_over_are_let_go),
+        cmocka_unit_test(a_drain_is_begun_though_the_mailbox_was_full),
+        cmocka_unit_test(those_who_are_silent_are_shown_as_a_share),
+        cmocka_unit_test(a_gateway_on_its_own_is_one_that_is_alive),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

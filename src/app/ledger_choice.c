@@ -1,0 +1,74 @@
+#include "app/ledger_choice.h"
+
+#include "config/address.h"
+#include "ledger/remote/remote_ledger.h"
+#include "ledger/sqlite/sqlite_ledger.h"
+#include "net/tls.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+static const struct slice SQLITE = SLICE("sqlite:");
+static const struct slice REMOTE = SLICE("remote://");
+
+bool ledger_choice_is_remote(const struct config *config)
+{
+    return slice_starts_with(slice_of(config->ledger.url), REMOTE);
+}
+
+static struct ledger *fail(char error[LEDGER_CHOICE_ERROR_TEXT_MAX], const char *what,
+                           const char *why)
+{
+    snprintf(error, LEDGER_CHOICE_ERROR_TEXT_MAX, "%s: %s", what, why);
+    return NULL;
+}
+
+static struct ledger *open_sqlite(const char *path, char error[LEDGER_CHOICE_ERROR_TEXT_MAX])
+{
+    struct sqlite_ledger_error reason;
+    struct ledger *ledger = sqlite_ledger_open(path, NULL, &reason);
+    if (!ledger)
+        snprintf(error, LEDGER_CHOICE_ERROR_TEXT_MAX, "%s", reason.text);
+    return ledger;
+}
+
+static struct ledger *open_remote(const struct config *config,
+                                  char error[LEDGER_CHOICE_ERROR_TEXT_MAX])
+{
+    struct address address;
+    char tls_error[TLS_ERROR_TEXT_MAX];
+    const char *ca_file = config->peer.tls.ca_file;
+    bool secure = ca_file[0] || config->peer.tls.certificate_file[0];
+    struct remote_ledger_options options = {
+        .address = config->ledger.url + REMOTE.len,
+        .secret = slice_of(config->peer.secret),
+        .name = slice_of(config->gateway.node_id),
+    };
+    if (!address_parse(slice_of(options.address), &address) || address.port == 0)
+        return fail(error, config->ledger.url, "expected remote://HOST:PORT");
+    if (options.secret.len == 0)
+        return fail(error, config->ledger.url,
+                    "a remote ledger needs peer.secret, the one `rollcall ledger` has");
+    if (secure)
+        options.tls = tls_context_load_client(ca_file[0] ? ca_file : NULL, tls_error);
+    if (secure && !options.tls)
+        return fail(error, "peer.tls", tls_error);
+    struct ledger *ledger = remote_ledger_open(&options);
+    tls_context_drop(&options.tls);
+    return ledger ? ledger : fail(error, config->ledger.url, "no memory or thread for it");
+}
+
+struct ledger *ledger_choice_open(const struct config *config,
+                                  char error[LEDGER_CHOICE_ERROR_TEXT_MAX])
+{
+    struct slice url = slice_of(config->ledger.url);
+    char path[PATH_MAX];
+    if (ledger_choice_is_remote(config))
+        return open_remote(config, error);
+    if (slice_starts_with(url, SQLITE))
+        return open_sqlite(config->ledger.url + SQLITE.len, error);
+    if (url.len > 0)
+        return fail(error, config->ledger.url, "this build has sqlite: and remote:// only");
+    snprintf(path, sizeof(path), "%s/ledger.db", config->data_dir);
+    return open_sqlite(path, error);
+}

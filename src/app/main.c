@@ -1,0 +1,55 @@
+/* Arguments: which command, and nothing else. */
+#include "app/commands/check_command.h"
+#include "app/commands/dead_letters_command.h"
+#include "app/commands/ledger_command.h"
+#include "app/commands/repair_command.h"
+#include "app/commands/token_command.h"
+#include "app/serve_options.h"
+#include "app/server.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static int serve(int argc, char **argv)
+{
+    return serve_options_run(argc, argv, server_run);
+}
+
+static int help(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    serve_options_write_usage(stdout);
+    return 0;
+}
+
+static int version(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    puts("rollcall " ROLLCALL_VERSION);
+    return 0;
+}
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} COMMANDS[] = {
+    {"check", check_command}, {"repair", repair_command}, {"dead-letters", dead_letters_command},
+    {"serve", serve},         {"ledger", ledger_command}, {"token", token_command},
+    {"help", help},           {"--help", help},           {"-h", help},
+    {"version", version},     {"--version", version},     {"-V", version},
+};
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN); /* OpenSSL also writes to those who have gone */
+    if (argc < 2) {
+        serve_options_write_usage(stderr);
+        return SERVE_EXIT_STATUS_USAGE;
+    }
+    for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++)
+        if (strcmp(argv[1], COMMANDS[i].name) == 0)
+            return COMMANDS[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "rollcall: unknown command %s (see rollcall --help)\n", argv[1]);
+    return SERVE_EXIT_STATUS_USAGE;
+}

@@ -1,0 +1,76 @@
+#include "app/memory_pressure.h"
+
+#include "base/container.h"
+#include "log/log.h"
+#include "session/session.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Pages that are resident, from the kernel's own figures; 0 when they cannot be read. */
+static size_t resident_bytes(void)
+{
+    char line[128] = "";
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file)
+        return 0;
+    bool read = fgets(line, sizeof(line), file) != NULL;
+    fclose(file);
+    const char *second = read ? strchr(line, ' ') : NULL;
+    return second ? strtoul(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+struct shedding {
+    struct handler_context *handlers;
+    size_t left;
+    bool only_queued; /* the first pass takes those who hold memory in their queues */
+};
+
+static void shed_route(struct table_node *node, void *arg)
+{
+    struct shedding *shedding = arg;
+    struct route *route = CONTAINER_OF(node, struct route, node);
+    struct list *at = route->endpoints.next;
+    while (at != &route->endpoints && shedding->left) {
+        struct session *session = session_on_route(at);
+        bool last = at->next == &route->endpoints;
+        at = at->next;
+        if (shedding->only_queued && session->connection.outbound.bytes == 0)
+            continue;
+        shedding->left--;
+        connection_end(&session->connection, CLOSING_MEMORY_PRESSURE,
+                       (int64_t)random_below(shedding->handlers->random, MEMORY_RECONNECT_MS));
+        if (last) /* the route may have gone with its last endpoint */
+            return;
+    }
+}
+
+static void shed(struct handler_context *handlers)
+{
+    size_t count = handlers->session_count / MEMORY_SHED_SHARE + 1;
+    struct shedding shedding = {.handlers = handlers,
+                                .left = count < MEMORY_SHED_MAX ? count : MEMORY_SHED_MAX,
+                                .only_queued = true};
+    table_each(&handlers->router->routes, shed_route, &shedding);
+    shedding.only_queued = false;
+    table_each(&handlers->router->routes, shed_route, &shedding);
+    malloc_trim(0);
+}
+
+void memory_pressure_check(struct rest_context *context)
+{
+    size_t limit = context->handlers->config->gateway.memory_limit_bytes;
+    if (limit == 0)
+        return;
+    size_t resident = resident_bytes();
+    if (resident > limit) {
+        log_warn("memory_pressure", "resident_bytes=%zu limit_bytes=%zu", resident, limit);
+        context->shedding = true;
+        shed(context->handlers);
+    } else if (resident < limit / 10 * 9) {
+        context->shedding = false;
+    }
+}

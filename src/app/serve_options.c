@@ -1,0 +1,319 @@
+#include "app/serve_options.h"
+
+#include "config/nearest.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { SERVE = 1, LEDGER = 2, BOTH = SERVE | LEDGER };
+
+enum { HOST_NAME_KEPT_MAX = 40, NODE_ID_BYTES = 64 };
+
+/* What an option does beside standing for a setting. */
+enum effect { SETS_VALUE, NAMES_FILE, ASSIGNS, PRINTS_CONFIG, PRINTS_REFERENCE, PRINTS_HELP };
+
+struct option {
+    const char *flag;
+    const char *argument; /* what follows it; NULL: nothing, and the setting becomes true */
+    const char *setting;  /* NULL unless SETS_VALUE */
+    enum effect effect;
+    unsigned commands;
+    const char *help; /* NULL: not shown, as what it sets has no use yet or no reader */
+};
+
+static const struct option options[] = {
+    {"--config", "FILE", NULL, NAMES_FILE, BOTH, "read settings from a YAML file"},
+    {"--dev", NULL, "dev", SETS_VALUE, SERVE, "for a laptop: loopback only, keys made on the spot"},
+    {"--listen", "HOST:PORT", "gateway.listen", SETS_VALUE, SERVE, "serve clients here"},
+    {"--node-id", "NAME", "gateway.node_id", SETS_VALUE, SERVE, "name of this gateway"},
+    {"--workers", "N", "gateway.workers", SETS_VALUE, SERVE, "worker threads; 0 is one per core"},
+    {"--state", "URL", "state.url", SETS_VALUE, SERVE,
+     "where presence is kept: memory, redis://HOST:PORT[/DB] or redis-cluster://HOST:PORT,..."},
+    {"--ledger", "URL", "ledger.url", SETS_VALUE, BOTH,
+     "where all that lasts is kept: sqlite:PATH, or remote://HOST:PORT for serve"},
+    {"--feed", "URL", "feed.url", SETS_VALUE, SERVE, "how messages reach the fan-out: local"},
+    {"--peer-listen", "HOST:PORT", "peer.listen", SETS_VALUE, BOTH, "serve peer links here"},
+    {"--peers", "HOST:PORT,...", "peer.peers", SETS_VALUE, SERVE, "other gateways, to link with"},
+    {"--jwt-keys", "FILE", "auth.keys_file", SETS_VALUE, SERVE, "keys of tokens, PEM or JWKS"},
+    {"--data-dir", "DIR", "data_dir", SETS_VALUE, BOTH, "development keys and the SQLite file"},
+    {"--set", "KEY=VALUE", NULL, ASSIGNS, BOTH, "any setting; may be repeated"},
+    {"--print-config", NULL, NULL, PRINTS_CONFIG, BOTH, "print the effective settings and exit"},
+    {"--config-reference", NULL, NULL, PRINTS_REFERENCE, SERVE, NULL},
+    {"--help", NULL, NULL, PRINTS_HELP, BOTH, "print this and exit"},
+};
+
+#define OPTION_COUNT (sizeof(options) / sizeof(options[0]))
+
+struct command {
+    const char *name;
+    unsigned bit;
+    const char *purpose;
+};
+
+static const struct command commands[] = {
+    {"serve", SERVE, "Runs a gateway."},
+    {"ledger", LEDGER,
+     "Runs the durability plane as a process of its own, for gateways with\n"
+     "--ledger remote://HOST:PORT."},
+};
+
+/* A command line taken apart. The arrays have room for every argument. */
+struct command_line {
+    const struct command *command;
+    const struct serve_surroundings *surroundings;
+    const char *file;
+    const char **assignments;
+    size_t assignment_count;
+    struct config_flag *flags;
+    size_t flag_count;
+    bool prints_config;
+    bool prints_reference;
+    bool prints_help;
+};
+
+void serve_options_write_usage(FILE *out)
+{
+    fputs("Usage: rollcall COMMAND [OPTIONS]\n"
+          "\n"
+          "Real-time presence and connection routing.\n"
+          "\n"
+          "Commands:\n"
+          "  serve                             run a gateway\n"
+          "  ledger                            run the ledger of several gateways\n"
+          "  token USER                        print a signed token\n"
+          "  check                             verify the invariants on a live Redis\n"
+          "  repair CHAT                       restore the counter of a halted chat\n"
+          "  dead-letters                      list or replay what could not be fanned out\n"
+          "\n"
+          "  --help                            print this; after a command, its options\n"
+          "  --version                         print the version\n"
+          "\n"
+          "To try it:\n"
+          "  rollcall serve --dev\n"
+          "  rollcall token alice\n",
+          out);
+}
+
+static void write_help(const struct command *command, FILE *out)
+{
+    fprintf(out, "Usage: rollcall %s [OPTIONS]\n\n%s\n\nOptions:\n", command->name,
+            command->purpose);
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const struct option *option = &options[i];
+        char left[64];
+        if (!(option->commands & command->bit) || !option->help)
+            continue;
+        snprintf(left, sizeof(left), "%s %s", option->flag,
+                 option->argument ? option->argument : "");
+        fprintf(out, "  %-26s %s\n", left, option->help);
+    }
+    fputs("\nA setting KEY is also ROLLCALL_KEY in the environment, in upper case with __ for each "
+          "dot.\n"
+          "A flag wins over --set, --set over the environment, the environment over the file.\n"
+          "docs/CONFIGURATION.md lists every setting.\n",
+          out);
+}
+
+static const struct option *find_option(const struct command *command, struct slice flag)
+{
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if ((options[i].commands & command->bit) && slice_is(flag, options[i].flag))
+            return &options[i];
+    return NULL;
+}
+
+static bool fail_unknown(const struct command_line *line, struct slice flag)
+{
+    struct nearest nearest = nearest_to(flag);
+    FILE *err = line->surroundings->err;
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if ((options[i].commands & line->command->bit) && options[i].help)
+            nearest_offer(&nearest, slice_of(options[i].flag));
+    fprintf(err, "rollcall: %.*s is no option of %s", SLICE_FORMAT(flag), line->command->name);
+    if (nearest.best.len > 0)
+        fprintf(err, "; did you mean %.*s?", SLICE_FORMAT(nearest.best));
+    fprintf(err, "\nTry 'rollcall %s --help'.\n", line->command->name);
+    return false;
+}
+
+static void apply_option(struct command_line *line, const struct option *option, const char *value)
+{
+    switch (option->effect) {
+    case SETS_VALUE:
+        line->flags[line->flag_count++] = (struct config_flag){
+            .flag = option->flag, .setting = option->setting, .value = value ? value : "true"};
+        break;
+    case NAMES_FILE:
+        line->file = value;
+        break;
+    case ASSIGNS:
+        line->assignments[line->assignment_count++] = value;
+        break;
+    case PRINTS_CONFIG:
+        line->prints_config = true;
+        break;
+    case PRINTS_REFERENCE:
+        line->prints_reference = true;
+        break;
+    case PRINTS_HELP:
+        line->prints_help = true;
+        break;
+    }
+}
+
+/* Takes the option at argv[*at], and its value from behind "=" or from the next argument. */
+static bool take_option(struct command_line *line, int argc, char **argv, int *at)
+{
+    struct slice flag;
+    struct slice attached = slice_split(slice_of(argv[*at]), '=', &flag);
+    const struct option *option = find_option(line->command, flag);
+    const char *value = attached.data;
+    if (!option)
+        return fail_unknown(line, flag);
+    if (option->argument && !value && *at + 1 < argc)
+        value = argv[++*at];
+    if (option->argument ? !value : value != NULL) {
+        fprintf(line->surroundings->err, "rollcall: %s %s%s\n", option->flag,
+                option->argument ? "needs a value: " : "takes no value",
+                option->argument ? option->argument : "");
+        return false;
+    }
+    apply_option(line, option, value);
+    return true;
+}
+
+static bool take_arguments(struct command_line *line, int argc, char **argv)
+{
+    for (int at = 1; at < argc; at++)
+        if (!take_option(line, argc, argv, &at))
+            return false;
+    return true;
+}
+
+/* What a command needs beyond a valid configuration. NULL when it has it. */
+static const char *missing_for(const struct command *command, const struct config *config)
+{
+    if (command->bit == SERVE)
+        return config->auth.dev || config->auth.keys_file[0] != '\0'
+                   ? NULL
+                   : "there are no keys to check tokens with: give --jwt-keys FILE "
+                     "(auth.keys_file), or --dev on a laptop";
+    if (config->peer.listen[0] == '\0')
+        return "ledger needs --peer-listen HOST:PORT (peer.listen)";
+    if (config->peer.secret[0] == '\0')
+        return "ledger needs peer.secret, the one its gateways have";
+    return NULL;
+}
+
+static void write_warnings(const struct config_error *warnings, size_t count, FILE *err)
+{
+    for (size_t i = 0; i < count; i++)
+        fprintf(err, "rollcall: warning: %s\n", warnings[i].text);
+}
+
+static void warn(const struct config *config, const struct serve_surroundings *surroundings)
+{
+    struct config_error warnings[CONFIG_WARNINGS_MAX];
+    FILE *err = surroundings->err;
+    write_warnings(warnings, config_environment_warnings(surroundings->environment, warnings), err);
+    write_warnings(warnings, config_warnings(config, warnings), err);
+}
+
+static enum serve_action load(const struct command_line *line, struct config *out)
+{
+    const struct serve_surroundings *surroundings = line->surroundings;
+    struct config_inputs inputs = {.file = line->file,
+                                   .environment = surroundings->environment,
+                                   .assignments = line->assignments,
+                                   .assignment_count = line->assignment_count,
+                                   .flags = line->flags,
+                                   .flag_count = line->flag_count,
+                                   .default_node_id = surroundings->default_node_id};
+    struct config_error error;
+    if (!config_load(out, &inputs, &error)) {
+        fprintf(surroundings->err, "rollcall: %s\n", error.text);
+        return SERVE_EXIT_ERROR;
+    }
+    warn(out, surroundings);
+    const char *missing = line->prints_config ? NULL : missing_for(line->command, out);
+    if (missing)
+        fprintf(surroundings->err, "rollcall: %s\n", missing);
+    if (line->prints_config)
+        config_print(out, surroundings->out);
+    if (!missing && !line->prints_config)
+        return SERVE_RUN;
+    config_free(out);
+    return missing ? SERVE_EXIT_ERROR : SERVE_EXIT_OK;
+}
+
+static enum serve_action act_on(const struct command_line *line, struct config *out)
+{
+    if (line->prints_help)
+        write_help(line->command, line->surroundings->out);
+    else if (line->prints_reference)
+        config_write_reference(line->surroundings->out);
+    else
+        return load(line, out);
+    return SERVE_EXIT_OK;
+}
+
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+enum serve_action serve_options_parse(const struct serve_surroundings *surroundings, int argc,
+                                      char **argv, struct config *out)
+{
+    assert(argc > 0);
+    struct command_line line = {.command = find_command(argv[0]),
+                                .surroundings = surroundings,
+                                .assignments = calloc((size_t)argc, sizeof(char *)),
+                                .flags = calloc((size_t)argc, sizeof(struct config_flag))};
+    enum serve_action action = SERVE_EXIT_ERROR;
+    assert(line.command);
+    *out = (struct config){0};
+    if (!line.assignments || !line.flags)
+        fputs("rollcall: out of memory\n", surroundings->err);
+    else if (take_arguments(&line, argc, argv))
+        action = act_on(&line, out);
+    free(line.assignments);
+    free(line.flags);
+    return action;
+}
+
+/* HOST-PID, with a dash for whatever a node id may not hold. */
+static void write_default_node_id(char out[NODE_ID_BYTES])
+{
+    char host[HOST_NAME_KEPT_MAX + 1] = "";
+    if (gethostname(host, sizeof(host)) != 0)
+        host[HOST_NAME_KEPT_MAX] = '\0'; /* cut, or empty */
+    for (char *c = host; *c; c++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *c))
+            *c = '-';
+    snprintf(out, NODE_ID_BYTES, "%s-%ld", host[0] ? host : "rollcall", (long)getpid());
+}
+
+int serve_options_run(int argc, char **argv, int (*run)(const struct config *config))
+{
+    char node_id[NODE_ID_BYTES];
+    struct config config;
+    struct serve_surroundings surroundings = {
+        .out = stdout, .err = stderr, .environment = environ, .default_node_id = node_id};
+    write_default_node_id(node_id);
+    switch (serve_options_parse(&surroundings, argc, argv, &config)) {
+    case SERVE_EXIT_OK:
+        return 0;
+    case SERVE_EXIT_ERROR:
+        return SERVE_EXIT_STATUS_USAGE;
+    case SERVE_RUN:
+        break;
+    }
+    int status = run(&config);
+    config_free(&config);
+    return status;
+}

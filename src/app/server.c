@@ -1,0 +1,206 @@
+#include "app/server.h"
+
+#include "app/server_parts.h"
+#include "config/address.h"
+#include "log/log.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct server {
+    const struct config *config;
+    struct server_parts parts;
+    struct gateway *gateways[SERVER_PARTS_WORKERS_MAX];
+    pthread_t threads[SERVER_PARTS_WORKERS_MAX];
+    pthread_t joiner;
+    bool draining;
+    bool said_where;
+    atomic_size_t claimed; /* gateways whose ids are theirs */
+    atomic_bool refused;
+    atomic_bool stopped;
+};
+
+/* ---- what gateways call ---- */
+
+/* The drain of an administrator takes the same way as a signal. */
+static void drain_by_signal(void *arg)
+{
+    (void)arg;
+    kill(getpid(), SIGTERM);
+}
+
+/* A gateway that may not be who it is called takes the process with it, in good order. */
+static void claimed(void *arg, const char *refusal)
+{
+    struct server *server = arg;
+    if (!refusal && atomic_fetch_add(&server->claimed, 1) + 1 == server->parts.gateway.workers)
+        kill(getpid(), SIGUSR1);
+    if (refusal && !atomic_exchange(&server->refused, true)) {
+        server_parts_fail("start", refusal);
+        kill(getpid(), SIGTERM);
+    }
+}
+
+/* ---- gateways ---- */
+
+static bool use_everywhere(struct server *server)
+{
+    bool given = true;
+    for (size_t i = 0; i < server->parts.gateway.workers; i++)
+        given &= gateway_use(server->gateways[i], key_set_share(server->parts.keys),
+                             server->parts.tls ? tls_context_share(server->parts.tls) : NULL);
+    return given;
+}
+
+static bool make_gateways(struct server *server)
+{
+    char error[GATEWAY_ERROR_TEXT_MAX];
+    uint16_t port = 0;
+    for (size_t i = 0; i < server->parts.gateway.workers; i++) {
+        server->gateways[i] = gateway_make(&server->parts.gateway, i);
+        if (!server->gateways[i])
+            return server_parts_fail("start", "out of memory or descriptors");
+    }
+    for (size_t i = 0; i < server->parts.gateway.workers; i++) {
+        if (!gateway_listen(server->gateways[i], port, error))
+            return server_parts_fail("listen", error);
+        port = gateway_port(server->gateways[0]); /* the first may have chosen any */
+    }
+    return use_everywhere(server);
+}
+
+static void *run_gateway(void *arg)
+{
+    gateway_run(arg);
+    return NULL;
+}
+
+static bool start_threads(struct server *server)
+{
+    for (size_t i = 0; i < server->parts.gateway.workers; i++)
+        if (pthread_create(&server->threads[i], NULL, run_gateway, server->gateways[i]) != 0)
+            return server_parts_fail("start", "cannot make a thread");
+    return true;
+}
+
+static void say_where(struct server *server)
+{
+    struct address address;
+    const struct config *config = server->config;
+    server->said_where = true;
+    log_info("serving", "node=%s workers=%zu port=%u", log_quote(slice_of(config->gateway.node_id)),
+             server->parts.gateway.workers, gateway_port(server->gateways[0]));
+    address_parse(slice_of(config->gateway.listen), &address);
+    printf("rollcall: open %s://%s%.*s%s:%u/\n", server->parts.tls ? "https" : "http",
+           address.is_ipv6 ? "[" : "", SLICE_FORMAT(address.host), address.is_ipv6 ? "]" : "",
+           gateway_port(server->gateways[0]));
+    fflush(stdout);
+}
+
+/* ---- signals ---- */
+
+static void block_signals(sigset_t *signals)
+{
+    sigemptyset(signals);
+    sigaddset(signals, SIGTERM);
+    sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGHUP);
+    sigaddset(signals, SIGUSR1); /* from ourselves: all gateways are there, or have stopped */
+    pthread_sigmask(SIG_BLOCK, signals, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its write */
+}
+
+static void reload(struct server *server)
+{
+    bool whole = server_parts_reload(&server->parts);
+    if (!use_everywhere(server))
+        log_error(
+            "not_reloaded_everywhere", "hint=%s",
+            log_sentence(SLICE("a worker is overloaded, or memory is short: send SIGHUP again")));
+    else if (whole)
+        log_info("reloaded", "keys=%zu", key_set_count(server->parts.keys));
+}
+
+/* Runs beside the main thread, which waits for a second signal meanwhile. */
+static void *join_gateways(void *arg)
+{
+    struct server *server = arg;
+    for (size_t i = 0; i < server->parts.gateway.workers; i++)
+        pthread_join(server->threads[i], NULL);
+    atomic_store(&server->stopped, true);
+    kill(getpid(), SIGUSR1);
+    return NULL;
+}
+
+static void drain_all(struct server *server)
+{
+    for (size_t i = 0; i < server->parts.gateway.workers; i++)
+        gateway_drain(server->gateways[i]);
+    if (pthread_create(&server->joiner, NULL, join_gateways, server) != 0)
+        _exit(1);
+    server->draining = true;
+}
+
+/* All gateways are there, for the first time; or they have stopped, which the loop sees. */
+static void note_progress(struct server *server)
+{
+    bool all_there = atomic_load(&server->claimed) == server->parts.gateway.workers;
+    if (all_there && !server->said_where && !atomic_load(&server->refused))
+        say_where(server);
+}
+
+/* Returns when all gateways have stopped. */
+static void serve_signals(struct server *server, const sigset_t *signals)
+{
+    while (!atomic_load(&server->stopped)) {
+        int number = 0;
+        sigwait(signals, &number);
+        if (number == SIGHUP)
+            reload(server);
+        else if (number == SIGUSR1)
+            note_progress(server);
+        else if (!server->draining)
+            drain_all(server);
+        else
+            _exit(1);
+    }
+    pthread_join(server->joiner, NULL);
+}
+
+static bool make_parts(struct server *server)
+{
+    if (!server_parts_make(&server->parts, server->config))
+        return false;
+    server->parts.gateway.drain = drain_by_signal;
+    server->parts.gateway.claimed = claimed;
+    server->parts.gateway.claimed_arg = server;
+    return true;
+}
+
+/* The ledger first: it answers what gateways wait for. */
+static void free_all(struct server *server)
+{
+    ledger_close(&server->parts.gateway.ledger);
+    for (size_t i = 0; i < server->parts.gateway.workers; i++)
+        gateway_free(&server->gateways[i]);
+    server_parts_free(&server->parts);
+}
+
+int server_run(const struct config *config)
+{
+    static struct server server; /* one per process, too large for a stack */
+    sigset_t signals;
+    server.config = config;
+    log_init(config->log.level, getenv("JOURNAL_STREAM") != NULL);
+    block_signals(&signals);
+    if (!make_parts(&server) || !make_gateways(&server) || !start_threads(&server))
+        return 1;
+    serve_signals(&server, &signals);
+    free_all(&server);
+    log_info("stopped", "node=%s", log_quote(slice_of(config->gateway.node_id)));
+    return atomic_load(&server.refused);
+}

@@ -1,0 +1,225 @@
+#include "app/server_parts.h"
+
+#include "app/ledger_choice.h"
+#include "auth/keys/dev_keys.h"
+#include "ledger/breaker_ledger.h"
+#include "log/log.h"
+#include "socketio/handover.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Descriptors that are no clients: epoll, event and log descriptors, the ledger's files. */
+enum { DESCRIPTORS_RESERVED = 128 };
+
+bool server_parts_fail(const char *what, const char *why)
+{
+    fprintf(stderr, "rollcall: %s: %s\n", what, why);
+    return false;
+}
+
+/* ---- what the system has ---- */
+
+/* As many descriptors as the system lets us have, and a line that says what that allows. */
+static size_t raise_descriptor_limit(const struct config *config)
+{
+    struct rlimit limit = {0};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    size_t allowed =
+        limit.rlim_cur > DESCRIPTORS_RESERVED ? (size_t)limit.rlim_cur - DESCRIPTORS_RESERVED : 1;
+    size_t wanted = config->gateway.max_connections;
+    size_t connections = wanted && wanted < allowed ? wanted : allowed;
+    log_info("descriptor_limit", "descriptors=%llu connections_max=%zu hint=%s",
+             (unsigned long long)limit.rlim_cur, connections,
+             log_sentence(slice_of(wanted > allowed
+                                       ? "fewer than max_connections: raise LimitNOFILE or start "
+                                         "several processes on this port"
+                                       : "several processes may share this port")));
+    return connections;
+}
+
+static bool make_directory(const char *path)
+{
+    return mkdir(path, 0700) == 0 || errno == EEXIST ||
+           server_parts_fail(path, "cannot make the data directory");
+}
+
+/* ---- keys and certificates ---- */
+
+static bool load_keys(struct server_parts *parts)
+{
+    const struct config *config = parts->config;
+    struct auth_error error;
+    struct dev_keys dev_keys;
+    snprintf(parts->keys_file, sizeof(parts->keys_file), "%s", config->auth.keys_file);
+    if (config->auth.dev) {
+        if (!dev_keys_ensure(config->data_dir, &dev_keys, &error))
+            return server_parts_fail("dev keys", error.text);
+        parts->signer = jwt_signer_load(dev_keys.private_path, &error);
+        if (!parts->signer)
+            return server_parts_fail("dev keys", error.text);
+        if (!parts->keys_file[0])
+            snprintf(parts->keys_file, sizeof(parts->keys_file), "%s", dev_keys.public_path);
+    }
+    parts->keys = key_set_load(parts->keys_file, &error);
+    return parts->keys || server_parts_fail("keys", error.text);
+}
+
+static bool load_tls(struct server_parts *parts)
+{
+    char error[TLS_ERROR_TEXT_MAX];
+    if (!parts->config->gateway.tls.certificate_file[0])
+        return true;
+    parts->tls = tls_context_load(parts->config->gateway.tls.certificate_file,
+                                  parts->config->gateway.tls.key_file, error);
+    return parts->tls || server_parts_fail("TLS", error);
+}
+
+static bool reload_keys(struct server_parts *parts)
+{
+    struct auth_error error;
+    struct key_set *keys = key_set_load(parts->keys_file, &error);
+    if (!keys) {
+        log_error("keys_not_reloaded", "error=%s", log_sentence(slice_of(error.text)));
+        return false;
+    }
+    key_set_release(&parts->keys);
+    parts->keys = keys;
+    return true;
+}
+
+static bool reload_tls(struct server_parts *parts)
+{
+    char error[TLS_ERROR_TEXT_MAX];
+    const struct config_gateway *config = &parts->config->gateway;
+    if (!parts->tls)
+        return true;
+    struct tls_context *tls =
+        tls_context_load(config->tls.certificate_file, config->tls.key_file, error);
+    if (!tls) {
+        log_error("tls_not_reloaded", "error=%s", log_sentence(slice_of(error)));
+        return false;
+    }
+    tls_context_drop(&parts->tls);
+    parts->tls = tls;
+    return true;
+}
+
+bool server_parts_reload(struct server_parts *parts)
+{
+    bool keys = reload_keys(parts);
+    return reload_tls(parts) && keys;
+}
+
+/* ---- ledger and state ---- */
+
+static int64_t monotonic_ms(void)
+{
+    return clock_microseconds() / 1000;
+}
+
+/* The breaker stands before the ledger of all gateways: what one of them finds out, all know. */
+static bool guard_ledger(struct server_parts *parts, struct ledger *ledger)
+{
+    const struct config_circuit_breaker *config = &parts->config->gateway.circuit_breaker;
+    struct breaker_limits limits = {
+        .failure_threshold = config->failure_threshold,
+        .probe_count = config->half_open_probe_count,
+        .failure_window_ms = config->failure_window_ms,
+        .open_duration_ms = config->open_duration_ms,
+    };
+    parts->gateway.ledger = breaker_ledger_make(ledger, &limits, monotonic_ms);
+    return parts->gateway.ledger || server_parts_fail("start", "out of memory");
+}
+
+static bool open_ledger(struct server_parts *parts)
+{
+    char error[LEDGER_CHOICE_ERROR_TEXT_MAX];
+    struct ledger *ledger = ledger_choice_open(parts->config, error);
+    return ledger ? guard_ledger(parts, ledger) : server_parts_fail("ledger", error);
+}
+
+/* A process on its own keeps all state itself; one of a fleet finds it in Redis. */
+static bool make_state(struct server_parts *parts)
+{
+    const struct config *config = parts->config;
+    char error[FLEET_ERROR_TEXT_MAX] = "out of memory";
+    if (slice_is(slice_of(config->state.url), "memory"))
+        parts->gateway.embedded =
+            embedded_make(config, parts->gateway.hash_seed, parts->gateway.started_at_ms);
+    else
+        parts->gateway.fleet = fleet_make(config, error);
+    parts->gateway.exchange =
+        mailbox_exchange_make(parts->gateway.workers, parts->gateway.hash_seed);
+    parts->gateway.exposition = calloc(1, sizeof(struct exposition));
+    return ((parts->gateway.embedded || parts->gateway.fleet) && parts->gateway.exchange &&
+            parts->gateway.exposition && parts->gateway.board) ||
+           server_parts_fail("start", error);
+}
+
+/* What the configuration may name and this build does not have is refused, never ignored. */
+static bool check_backends(const struct config *config)
+{
+    if (!slice_is(slice_of(config->feed.url), "local"))
+        return server_parts_fail(config->feed.url, "this build has the feed \"local\" only");
+    bool has_links = config->peer.listen[0] || config->peer.peers.count;
+    if (has_links && slice_is(slice_of(config->state.url), "memory"))
+        log_warn("peer_links_off", "reason=%s",
+                 log_sentence(SLICE("a state store in memory is one process's own: peer.listen and "
+                                    "peer.peers have no effect")));
+    return true;
+}
+
+/* ---- all of it ---- */
+
+static size_t count_workers(const struct config *config)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t workers = config->gateway.workers ? config->gateway.workers : (size_t)cores;
+    return workers < SERVER_PARTS_WORKERS_MAX ? workers : SERVER_PARTS_WORKERS_MAX;
+}
+
+bool server_parts_make(struct server_parts *parts, const struct config *config)
+{
+    struct clock clock;
+    struct random random;
+    size_t workers = count_workers(config);
+    size_t connections_max = raise_descriptor_limit(config);
+    clock_advance(&clock);
+    random_init_system(&random);
+    *parts = (struct server_parts){.config = config};
+    parts->gateway = (struct gateway_parts){
+        .config = config,
+        .workers = workers,
+        .connections_max = (connections_max + workers - 1) / workers,
+        .started_at_ms = clock.wall_ms,
+        .hash_seed = random_u64(&random),
+        .board = handover_board_make(workers, (uint32_t)random_u64(&random)),
+    };
+    if (!check_backends(config) || !make_directory(config->data_dir) || !load_keys(parts) ||
+        !load_tls(parts) || !make_state(parts) || !open_ledger(parts))
+        return false;
+    exposition_init(parts->gateway.exposition, clock.now_ms, clock.wall_ms);
+    parts->gateway.dev_signer = parts->signer;
+    return true;
+}
+
+void server_parts_free(struct server_parts *parts)
+{
+    mailbox_exchange_free(&parts->gateway.exchange);
+    handover_board_free(&parts->gateway.board);
+    embedded_free(&parts->gateway.embedded);
+    fleet_free(&parts->gateway.fleet);
+    exposition_free(parts->gateway.exposition);
+    free(parts->gateway.exposition);
+    key_set_release(&parts->keys);
+    tls_context_drop(&parts->tls);
+    jwt_signer_free(&parts->signer);
+}

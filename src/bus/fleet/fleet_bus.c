@@ -1,0 +1,230 @@
+#include "bus/fleet/fleet_bus.h"
+
+#include "base/container.h"
+#include "base/list.h"
+#include "base/seen.h"
+#include "bus/fleet/redis_bus.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+enum { FLEET_GATEWAY_BYTES_MAX = PEER_NAME_BYTES_MAX + 16 };
+
+struct fleet_bus {
+    struct bus bus;
+    struct redis_client *client;
+    struct bus *redis;   /* for subscriptions */
+    struct bus *mailbox; /* the second road within the process */
+    struct peer_hub *hub;
+    struct metrics *metrics;
+    struct slice process;
+    size_t workers;
+    struct list publications; /* that Redis has not answered */
+    struct seen seen;         /* what came for this gateway */
+};
+
+/* An event on its way to Redis, kept for the second road. */
+struct publication {
+    struct list place;
+    struct fleet_bus *bus; /* NULL: it is gone, nobody cares */
+    size_t topic_len;
+    size_t payload_len;
+    char bytes[];
+};
+
+static struct fleet_bus *bus_of(struct bus *bus)
+{
+    return CONTAINER_OF(bus, struct fleet_bus, bus);
+}
+
+/* ---- receiving ---- */
+
+static void take(void *arg, struct slice topic, struct slice payload)
+{
+    struct fleet_bus *bus = arg;
+    if (bus_topic_gateway(topic).data &&
+        !seen_note(&bus->seen, XXH3_64bits(payload.data, payload.len))) {
+        metrics_count(bus->metrics, METRIC_BUS_DUPLICATES);
+        return;
+    }
+    bus->bus.received(bus->bus.arg, topic, payload);
+}
+
+static void pass_gap(void *arg, struct slice topic)
+{
+    struct fleet_bus *bus = arg;
+    if (bus->bus.gap)
+        bus->bus.gap(bus->bus.arg, topic);
+}
+
+static void fleet_bus_subscribe(struct bus *port, struct slice topic)
+{
+    struct fleet_bus *bus = bus_of(port);
+    bus_subscribe(bus->mailbox, topic);
+    if (!slice_equal(topic, BUS_TOPIC_ALL))
+        bus_subscribe(bus->redis, topic);
+}
+
+static void fleet_bus_unsubscribe(struct bus *port, struct slice topic)
+{
+    struct fleet_bus *bus = bus_of(port);
+    bus_unsubscribe(bus->mailbox, topic);
+    if (!slice_equal(topic, BUS_TOPIC_ALL))
+        bus_unsubscribe(bus->redis, topic);
+}
+
+/* ---- publishing ---- */
+
+/* One worker has the name of its process, several add their numbers. */
+static bool is_here(const struct fleet_bus *bus, struct slice gateway_id)
+{
+    char name[FLEET_GATEWAY_BYTES_MAX];
+    if (bus->workers == 1)
+        return slice_equal(gateway_id, bus->process);
+    for (size_t i = 0; i < bus->workers; i++) {
+        int len = snprintf(name, sizeof(name), "%.*s-%zu", SLICE_FORMAT(bus->process), i);
+        if (slice_equal(gateway_id, (struct slice){name, (size_t)len}))
+            return true;
+    }
+    return false;
+}
+
+/* To the workers here and, unless it is for one of them, to the processes that have others. */
+static void go_second_road(struct fleet_bus *bus, struct slice topic, struct slice payload)
+{
+    struct slice gateway_id = bus_topic_gateway(topic);
+    bus_publish(bus->mailbox, topic, payload);
+    if (bus->hub && !(gateway_id.data && is_here(bus, gateway_id)))
+        peer_hub_send(bus->hub, bus->metrics, topic, payload);
+}
+
+static void reroute(struct fleet_bus *bus, struct slice topic, struct slice payload)
+{
+    metrics_count(bus->metrics, METRIC_BUS_REROUTED);
+    go_second_road(bus, topic, payload);
+}
+
+/* Whether somebody has it. Nobody need have the topics that are there for those who care. */
+static bool is_carried(const struct resp_value *reply, struct slice topic)
+{
+    return reply && reply->type == RESP_INTEGER &&
+           (reply->integer > 0 || !bus_topic_gateway(topic).data);
+}
+
+static void published(void *arg, const struct resp_value *reply)
+{
+    struct publication *publication = arg;
+    struct slice topic = {publication->bytes, publication->topic_len};
+    if (publication->bus && !is_carried(reply, topic))
+        reroute(publication->bus, topic,
+                (struct slice){publication->bytes + topic.len, publication->payload_len});
+    list_remove(&publication->place);
+    free(publication);
+}
+
+static struct publication *keep(struct fleet_bus *bus, struct slice topic, struct slice payload)
+{
+    struct publication *publication = malloc(sizeof(*publication) + topic.len + payload.len);
+    if (!publication)
+        return NULL;
+    publication->bus = bus;
+    publication->topic_len = topic.len;
+    publication->payload_len = payload.len;
+    memcpy(publication->bytes, topic.data, topic.len);
+    if (payload.len)
+        memcpy(publication->bytes + topic.len, payload.data, payload.len);
+    list_append(&bus->publications, &publication->place);
+    return publication;
+}
+
+static void fleet_bus_publish(struct bus *port, struct slice topic, struct slice payload)
+{
+    struct fleet_bus *bus = bus_of(port);
+    if (slice_equal(topic, BUS_TOPIC_ALL)) {
+        go_second_road(bus, topic, payload);
+        return;
+    }
+    if (slice_equal(topic, BUS_TOPIC_LOST)) {
+        if (bus->hub)
+            peer_hub_send(bus->hub, bus->metrics, topic, payload);
+        return;
+    }
+    struct publication *publication =
+        redis_reaches(bus->client, topic) ? keep(bus, topic, payload) : NULL;
+    if (publication)
+        redis_publish(bus->client, topic, payload, published, publication);
+    else
+        reroute(bus, topic, payload);
+}
+
+static bool fleet_bus_has_lost(const struct bus *port)
+{
+    const struct fleet_bus *bus = CONTAINER_OF(port, struct fleet_bus, bus);
+    return bus->hub && peer_hub_lost_links(bus->hub) > 0;
+}
+
+void fleet_bus_relay(void *port, struct slice topic, struct slice payload)
+{
+    bus_publish(bus_of(port)->mailbox, topic, payload);
+}
+
+/* ---- life ---- */
+
+/* The client answers what waits when it is freed, which is later. */
+static void fleet_bus_free(struct bus *port)
+{
+    struct fleet_bus *bus = bus_of(port);
+    while (!list_empty(&bus->publications)) {
+        struct publication *publication =
+            CONTAINER_OF(bus->publications.next, struct publication, place);
+        publication->bus = NULL;
+        list_remove(&publication->place);
+    }
+    bus_free(&bus->redis);
+    bus_free(&bus->mailbox);
+    free(bus);
+}
+
+static const struct bus_operations OPERATIONS = {
+    .subscribe = fleet_bus_subscribe,
+    .unsubscribe = fleet_bus_unsubscribe,
+    .publish = fleet_bus_publish,
+    .has_lost = fleet_bus_has_lost,
+    .free = fleet_bus_free,
+};
+
+void fleet_bus_use_hub(struct bus *bus, struct peer_hub *hub)
+{
+    bus_of(bus)->hub = hub;
+}
+
+bool fleet_bus_settled(const struct bus *bus)
+{
+    return redis_bus_settled(CONTAINER_OF(bus, struct fleet_bus, bus)->redis);
+}
+
+struct bus *fleet_bus_make(const struct fleet_bus_options *options)
+{
+    assert(options->process.len <= PEER_NAME_BYTES_MAX);
+    struct fleet_bus *bus = calloc(1, sizeof(*bus));
+    if (!bus)
+        return NULL;
+    bus->bus = (struct bus){.operations = &OPERATIONS,
+                            .received = options->received,
+                            .gap = options->gap,
+                            .arg = options->arg};
+    bus->client = options->client;
+    bus->metrics = options->metrics;
+    bus->process = options->process;
+    bus->workers = options->workers;
+    list_init(&bus->publications);
+    bus->redis = redis_bus_make(options->client, options->metrics, take, pass_gap, bus);
+    bus->mailbox = mailbox_bus_make(options->exchange, options->index, options->mailbox,
+                                    options->metrics, take, bus);
+    if (bus->redis && bus->mailbox)
+        return &bus->bus;
+    fleet_bus_free(&bus->bus);
+    return NULL;
+}

@@ -1,0 +1,174 @@
+/* A fleet's bus while memory runs out, with Redis and without: an event comes once or is lost, those after it
+ * come, and nothing leaks. */
+#include "bus/fleet/fleet_bus.h"
+
+#include "support/alloc_fault.h"
+#include "support/redis_server.h"
+#include "support/worker_loop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum { SOON_TURNS = 5000, SHORT_OF_MEMORY_TURNS = 10, ALLOCATIONS_MAX = 300, NOBODY_PORT = 1 };
+
+#define TOPIC SLICE("server:gw:deliver")
+
+static struct redis_server redis;
+
+struct fixture {
+    struct worker_loop worker;
+    struct mailbox mailbox;
+    struct mailbox_exchange *exchange;
+    struct redis_client *client;
+    struct bus *bus;
+    unsigned heard;
+};
+
+static void received(void *arg, struct slice topic, struct slice payload)
+{
+    (void)topic, (void)payload;
+    ((struct fixture *)arg)->heard++;
+}
+
+static void ignore_gap(void *arg, struct slice topic)
+{
+    (void)arg, (void)topic;
+}
+
+static void open_worker(struct fixture *fixture, uint16_t port)
+{
+    *fixture = (struct fixture){0};
+    worker_loop_open(&fixture->worker);
+    assert_true(mailbox_init(&fixture->mailbox, &fixture->worker.loop, fixture));
+    fixture->exchange = mailbox_exchange_make(1, 5);
+    assert_non_null(fixture->exchange);
+    fixture->client = worker_loop_redis(&fixture->worker, "redis://127.0.0.1", port);
+    for (int i = 0; port != NOBODY_PORT && i < SOON_TURNS && !redis_available(fixture->client); i++)
+        loop_turn(&fixture->worker.loop, 1);
+}
+
+static void close_worker(struct fixture *fixture)
+{
+    mailbox_free(&fixture->mailbox);
+    bus_free(&fixture->bus);
+    redis_client_free(&fixture->client);
+    worker_loop_close(&fixture->worker);
+    mailbox_exchange_free(&fixture->exchange);
+}
+
+static bool open_bus(struct fixture *fixture)
+{
+    fixture->bus = fleet_bus_make(&(struct fleet_bus_options){.client = fixture->client,
+                                                              .exchange = fixture->exchange,
+                                                              .workers = 1,
+                                                              .mailbox = &fixture->mailbox,
+                                                              .metrics = &fixture->worker.metrics,
+                                                              .process = SLICE("gw"),
+                                                              .received = received,
+                                                              .gap = ignore_gap,
+                                                              .arg = fixture});
+    return fixture->bus != NULL;
+}
+
+/* What happens while memory is short; false when the bus could not even be made. */
+static bool live(struct fixture *fixture)
+{
+    if (!open_bus(fixture))
+        return false;
+    bus_subscribe(fixture->bus, TOPIC);
+    bus_subscribe(fixture->bus, SLICE("presence:somebody"));
+    for (int i = 0; i < SHORT_OF_MEMORY_TURNS; i++)
+        loop_turn(&fixture->worker.loop, 1);
+    bus_publish(fixture->bus, TOPIC, SLICE("during"));
+    for (int i = 0; i < SHORT_OF_MEMORY_TURNS; i++)
+        loop_turn(&fixture->worker.loop, 1);
+    bus_unsubscribe(fixture->bus, SLICE("presence:somebody"));
+    return true;
+}
+
+static void await_heard(struct fixture *fixture, unsigned count)
+{
+    for (int i = 0; i < SOON_TURNS && fixture->heard < count; i++)
+        loop_turn(&fixture->worker.loop, 1);
+    for (int i = 0; i < SHORT_OF_MEMORY_TURNS; i++) /* a second copy would come now */
+        loop_turn(&fixture->worker.loop, 1);
+    assert_int_equal(fixture->heard, count);
+}
+
+static size_t live_through(uint16_t port, void (*fail_at)(size_t n), size_t n)
+{
+    struct fixture fixture;
+    open_worker(&fixture, port);
+    fail_at(n);
+    bool lived = live(&fixture);
+    size_t failed = alloc_fault_off();
+    assert_true(lived || failed > 0);
+    if (lived && failed == 0)
+        await_heard(&fixture, 1);
+    if (lived) {
+        for (int i = 0; i < SHORT_OF_MEMORY_TURNS; i++)
+            loop_turn(&fixture.worker.loop, 1);
+        unsigned before = fixture.heard;
+        assert_in_range(before, 0, 1);
+        bus_publish(fixture.bus, TOPIC, SLICE("after"));
+        await_heard(&fixture, before + 1);
+    }
+    close_worker(&fixture);
+    return failed;
+}
+
+static size_t live_through_on_redis(void (*fail_at)(size_t n), size_t n)
+{
+    return live_through(redis.port, fail_at, n);
+}
+
+static size_t live_through_without_redis(void (*fail_at)(size_t n), size_t n)
+{
+    return live_through(NOBODY_PORT, fail_at, n);
+}
+
+static void each_allocation_may_fail_on_redis(void **state)
+{
+    (void)state;
+    assert_in_range(alloc_fault_sweep(alloc_fault_after, live_through_on_redis), 5,
+                    ALLOCATIONS_MAX);
+}
+
+static void all_may_fail_for_a_while_on_redis(void **state)
+{
+    (void)state;
+    assert_in_range(alloc_fault_sweep(alloc_fault_from, live_through_on_redis), 5, ALLOCATIONS_MAX);
+}
+
+static void each_allocation_may_fail_without_redis(void **state)
+{
+    (void)state;
+    assert_in_range(alloc_fault_sweep(alloc_fault_after, live_through_without_redis), 5,
+                    ALLOCATIONS_MAX);
+}
+
+static int start_redis(void **state)
+{
+    (void)state;
+    redis_server_start(&redis, REDIS_DEFAULTS);
+    return 0;
+}
+
+static int stop_redis(void **state)
+{
+    (void)state;
+    redis_server_stop(&redis);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_allocation_may_fail_on_redis),
+        cmocka_unit_test(all_may_fail_for_a_while_on_redis),
+        cmocka_unit_test(each_allocation_may_fail_without_redis),
+    };
+    return cmocka_run_group_tests_name("fleet_bus_fault", tests, start_redis, stop_redis);
+}

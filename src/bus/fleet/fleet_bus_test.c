@@ -1,0 +1,353 @@
+/* Two workers in one process and one in another: on Redis, without it, and while it comes and goes. */
+#include "bus/fleet/fleet_bus.h"
+
+#include "conformance/bus_suite.h"
+#include "support/redis_server.h"
+#include "support/worker_loop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SOON_TURNS = 8000, TURN_MS = 1, EVENTS = 600, PROCESSES = 2 };
+
+#define SECRET SLICE("an open secret of this test")
+
+struct member {
+    struct worker_loop worker;
+    struct mailbox mailbox;
+    struct redis_client *client;
+    struct bus *bus;
+};
+
+/* Members 0 and 1 are the workers of the process `gw`, member 2 is the process `gw-2`. */
+struct fixture {
+    const char *place; /* a URL up to its port */
+    bool has_redis;
+    struct redis_server servers[REDIS_CLUSTER_SERVERS];
+    struct member members[BUS_SUITE_PORTS];
+    struct mailbox_exchange *exchanges[PROCESSES];
+    struct peer_hub *hubs[PROCESSES];
+    unsigned heard[EVENTS]; /* how often each came to member 2 */
+    size_t heard_count;
+    size_t gaps; /* that member 2 was told of */
+};
+
+static size_t process_of(size_t index)
+{
+    return index == 2;
+}
+
+static struct slice name_of(size_t process)
+{
+    return process ? SLICE("gw-2") : SLICE("gw");
+}
+
+static void open_member(struct fixture *fixture, size_t index, const struct bus_suite_ear *ear)
+{
+    struct member *member = &fixture->members[index];
+    size_t process = process_of(index);
+    memset(member, 0, sizeof(*member));
+    worker_loop_open(&member->worker);
+    assert_true(mailbox_init(&member->mailbox, &member->worker.loop, member));
+    member->client = worker_loop_redis(&member->worker, fixture->place, fixture->servers[0].port);
+    member->bus =
+        fleet_bus_make(&(struct fleet_bus_options){.client = member->client,
+                                                   .exchange = fixture->exchanges[process],
+                                                   .index = process ? 0 : index,
+                                                   .workers = process ? 1 : 2,
+                                                   .mailbox = &member->mailbox,
+                                                   .metrics = &member->worker.metrics,
+                                                   .process = name_of(process),
+                                                   .received = ear->received,
+                                                   .gap = ear->gap,
+                                                   .arg = ear->arg});
+    assert_non_null(member->bus);
+}
+
+static void open_hub(struct fixture *fixture, size_t process)
+{
+    struct member *member = &fixture->members[process ? 2 : 0];
+    char error[LISTENER_ERROR_TEXT_MAX];
+    fixture->hubs[process] =
+        peer_hub_make(&(struct peer_hub_options){.loop = &member->worker.loop,
+                                                 .streams = &member->worker.streams,
+                                                 .random = &member->worker.random,
+                                                 .metrics = &member->worker.metrics,
+                                                 .mailbox = &member->mailbox,
+                                                 .name = name_of(process),
+                                                 .secret = SECRET,
+                                                 .received = fleet_bus_relay,
+                                                 .arg = member->bus});
+    assert_non_null(fixture->hubs[process]);
+    assert_true(peer_hub_listen(fixture->hubs[process], "127.0.0.1:0", error));
+}
+
+static void poll_all(void *context)
+{
+    struct fixture *fixture = context;
+    for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
+        loop_turn(&fixture->members[i].worker.loop, TURN_MS);
+}
+
+static bool is_settled(const struct fixture *fixture)
+{
+    bool settled = peer_hub_open_links(fixture->hubs[0]) && peer_hub_open_links(fixture->hubs[1]);
+    for (size_t i = 0; i < BUS_SUITE_PORTS && fixture->has_redis; i++)
+        settled &= redis_available(fixture->members[i].client) &&
+                   fleet_bus_settled(fixture->members[i].bus);
+    return settled;
+}
+
+static void settle(void *context)
+{
+    struct fixture *fixture = context;
+    for (int i = 0; !is_settled(fixture) && i < SOON_TURNS; i++)
+        poll_all(context);
+    assert_true(is_settled(fixture));
+}
+
+static void start(void *context, const struct bus_suite_ear ears[BUS_SUITE_PORTS])
+{
+    struct fixture *fixture = context;
+    char address[32];
+    fixture->exchanges[0] = mailbox_exchange_make(2, 5);
+    fixture->exchanges[1] = mailbox_exchange_make(1, 6);
+    for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
+        open_member(fixture, i, &ears[i]);
+    for (size_t i = 0; i < PROCESSES; i++)
+        open_hub(fixture, i);
+    for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
+        fleet_bus_use_hub(fixture->members[i].bus, fixture->hubs[process_of(i)]);
+    snprintf(address, sizeof(address), "127.0.0.1:%u", peer_hub_port(fixture->hubs[0]));
+    assert_true(peer_hub_add(fixture->hubs[1], address));
+    settle(fixture);
+}
+
+static struct bus *port(void *context, size_t index)
+{
+    return ((struct fixture *)context)->members[index].bus;
+}
+
+static void stop(void *context)
+{
+    struct fixture *fixture = context;
+    for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
+        mailbox_free(&fixture->members[i].mailbox);
+    for (size_t i = 0; i < PROCESSES; i++)
+        peer_hub_free(&fixture->hubs[i]);
+    for (size_t i = 0; i < BUS_SUITE_PORTS; i++) {
+        bus_free(&fixture->members[i].bus);
+        redis_client_free(&fixture->members[i].client);
+        worker_loop_close(&fixture->members[i].worker);
+    }
+    for (size_t i = 0; i < PROCESSES; i++)
+        mailbox_exchange_free(&fixture->exchanges[i]);
+}
+
+static int run_suite(struct fixture *fixture, const char *name)
+{
+    return bus_suite_run(&(struct bus_suite_backend){.name = name,
+                                                     .context = fixture,
+                                                     .start = start,
+                                                     .port = port,
+                                                     .stop = stop,
+                                                     .settle = settle,
+                                                     .poll = poll_all});
+}
+
+/* ---- while Redis comes and goes ---- */
+
+static void ignore(void *arg, struct slice topic, struct slice payload)
+{
+    (void)arg, (void)topic, (void)payload;
+}
+
+static void no_gap(void *arg, struct slice topic)
+{
+    (void)arg, (void)topic;
+}
+
+static void note_gap(void *arg, struct slice topic)
+{
+    struct fixture *fixture = arg;
+    assert_true(!topic.data || slice_is(topic, "server:gw-2:deliver"));
+    fixture->gaps++;
+}
+
+static void note(void *arg, struct slice topic, struct slice payload)
+{
+    struct fixture *fixture = arg;
+    char digits[16] = "";
+    (void)topic;
+    memcpy(digits, payload.data, payload.len);
+    fixture->heard[strtoul(digits, NULL, 10)]++;
+    fixture->heard_count++;
+}
+
+static int open_fleet(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct bus_suite_ear ears[BUS_SUITE_PORTS] = {
+        {ignore, no_gap, NULL}, {ignore, no_gap, NULL}, {note, note_gap, fixture}};
+    fixture->place = "redis://127.0.0.1";
+    fixture->has_redis = true;
+    redis_server_start(&fixture->servers[0], REDIS_DEFAULTS);
+    start(fixture, ears);
+    bus_subscribe(fixture->members[2].bus, SLICE("server:gw-2:deliver"));
+    settle(fixture);
+    *state = fixture;
+    return 0;
+}
+
+static int close_fleet(void **state)
+{
+    struct fixture *fixture = *state;
+    stop(fixture);
+    redis_server_stop(&fixture->servers[0]);
+    free(fixture);
+    return 0;
+}
+
+static void publish(struct fixture *fixture, size_t from, unsigned number)
+{
+    char text[16];
+    int len = snprintf(text, sizeof(text), "%u", number);
+    bus_publish(fixture->members[from].bus, SLICE("server:gw-2:deliver"),
+                (struct slice){text, (size_t)len});
+    poll_all(fixture);
+}
+
+static void expect_each_once(struct fixture *fixture)
+{
+    for (int i = 0; fixture->heard_count < EVENTS && i < SOON_TURNS; i++)
+        poll_all(fixture);
+    for (int i = 0; i < 200; i++) /* what comes too late comes now */
+        poll_all(fixture);
+    for (unsigned i = 0; i < EVENTS; i++)
+        if (fixture->heard[i] != 1)
+            fail_msg("event %u came %u times", i, fixture->heard[i]);
+}
+
+static int64_t sum(const struct fixture *fixture, enum metric metric)
+{
+    int64_t total = 0;
+    for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
+        total += fixture->members[i].worker.metrics.values[metric];
+    return total;
+}
+
+static void redis_alone_carries_while_it_can(void **state)
+{
+    struct fixture *fixture = *state;
+    for (unsigned i = 0; i < EVENTS; i++)
+        publish(fixture, i % 2, i);
+    expect_each_once(fixture);
+    assert_int_equal(sum(fixture, METRIC_BUS_REROUTED), 0);
+    assert_int_equal(sum(fixture, METRIC_PEER_FRAMES_SENT), 0);
+}
+
+static void a_killed_redis_loses_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    for (unsigned i = 0; i < EVENTS; i++) {
+        if (i == EVENTS / 3)
+            redis_server_kill(&fixture->servers[0]);
+        if (i == 2 * EVENTS / 3)
+            redis_server_restart(&fixture->servers[0]);
+        publish(fixture, i % 2, i);
+    }
+    expect_each_once(fixture);
+    assert_true(sum(fixture, METRIC_BUS_REROUTED) > 0);
+}
+
+/* What it had taken before it stood still is published when it goes on, and has come by a link by then. */
+static void a_paused_redis_repeats_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    for (unsigned i = 0; i < EVENTS; i++) {
+        if (i == EVENTS / 3)
+            redis_server_pause(&fixture->servers[0]);
+        publish(fixture, i % 2, i);
+    }
+    for (int i = 0; fixture->heard_count < EVENTS && i < SOON_TURNS; i++)
+        poll_all(fixture);
+    assert_int_equal(fixture->heard_count, EVENTS); /* without Redis */
+    redis_server_resume(&fixture->servers[0]);
+    settle(fixture);
+    expect_each_once(fixture);
+    print_message("rerouted %ld, dropped as duplicates %ld\n",
+                  (long)sum(fixture, METRIC_BUS_REROUTED),
+                  (long)sum(fixture, METRIC_BUS_DUPLICATES));
+}
+
+/* The other's subscription is gone and Redis says so: nobody received it. */
+static void what_nobody_received_goes_by_link(void **state)
+{
+    struct fixture *fixture = *state;
+    char reply[REDIS_SERVER_REPLY_MAX];
+    for (unsigned i = 0; i < EVENTS; i++) {
+        if (i % 100 == 50)
+            redis_server_ask(&fixture->servers[0], reply, "CLIENT", "KILL", "TYPE", "pubsub", NULL);
+        publish(fixture, i % 2, i);
+    }
+    expect_each_once(fixture);
+    assert_true(sum(fixture, METRIC_BUS_REROUTED) > 0);
+}
+
+/* Whoever subscribed is told that something may have been missed. */
+static void a_subscription_that_broke_is_a_gap(void **state)
+{
+    struct fixture *fixture = *state;
+    char reply[REDIS_SERVER_REPLY_MAX];
+    size_t before = fixture->gaps;
+    assert_true(before > 0); /* it became live */
+    redis_server_ask(&fixture->servers[0], reply, "CLIENT", "KILL", "TYPE", "pubsub", NULL);
+    for (int i = 0; fixture->gaps == before && i < SOON_TURNS; i++)
+        poll_all(fixture);
+    assert_true(fixture->gaps > before);
+}
+
+/* What waits for Redis when the bus goes is nobody's any more. */
+static void unanswered_publications_end_with_the_bus(void **state)
+{
+    struct fixture *fixture = *state;
+    redis_server_pause(&fixture->servers[0]);
+    for (unsigned i = 0; i < 10; i++)
+        publish(fixture, 0, i);
+    redis_server_resume(&fixture->servers[0]);
+}
+
+#define with_fleet(test) cmocka_unit_test_setup_teardown(test, open_fleet, close_fleet)
+
+int main(void)
+{
+    static struct fixture fixture;
+    const struct CMUnitTest tests[] = {
+        with_fleet(redis_alone_carries_while_it_can),
+        with_fleet(a_killed_redis_loses_nothing),
+        with_fleet(a_paused_redis_repeats_nothing),
+        with_fleet(what_nobody_received_goes_by_link),
+        with_fleet(a_subscription_that_broke_is_a_gap),
+        with_fleet(unanswered_publications_end_with_the_bus),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    fixture.place = "redis://127.0.0.1";
+    redis_server_start(&fixture.servers[0], REDIS_DEFAULTS);
+    fixture.has_redis = true;
+    failed += run_suite(&fixture, "a fleet on one Redis server");
+    redis_server_kill(&fixture.servers[0]);
+    fixture.has_redis = false;
+    failed += run_suite(&fixture, "a fleet without Redis");
+    redis_server_stop(&fixture.servers[0]);
+    fixture.place = "redis-cluster://127.0.0.1";
+    fixture.has_redis = true;
+    redis_cluster_start(fixture.servers);
+    failed += run_suite(&fixture, "a fleet on a Redis Cluster");
+    redis_cluster_stop(fixture.servers);
+    return failed;
+}

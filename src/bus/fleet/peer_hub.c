@@ -1,0 +1,161 @@
+#include "bus/fleet/peer_hub_internal.h"
+
+#include "base/container.h"
+#include "bus/bus.h"
+
+#include <stdlib.h>
+
+enum { TOPIC_LENGTH_BYTES = 2 };
+
+bool peer_hub_is_gateway_of(struct slice gateway_id, struct slice process)
+{
+    if (!slice_starts_with(gateway_id, process))
+        return false;
+    struct slice rest = slice_after(gateway_id, process.len);
+    if (rest.len == 0)
+        return true;
+    bool numbered = rest.data[0] == '-' && rest.len > 1;
+    for (size_t i = 1; numbered && i < rest.len; i++)
+        numbered = rest.data[i] >= '0' && rest.data[i] <= '9';
+    return numbered;
+}
+
+/* ---- frames ---- */
+
+void peer_hub_take_frame(struct peer_hub *hub, struct slice frame)
+{
+    if (frame.len < TOPIC_LENGTH_BYTES)
+        return;
+    const uint8_t *head = (const uint8_t *)frame.data;
+    size_t topic_len = (size_t)head[0] << 8 | head[1];
+    struct slice rest = {frame.data + TOPIC_LENGTH_BYTES, frame.len - TOPIC_LENGTH_BYTES};
+    if (topic_len == 0 || topic_len > rest.len || topic_len > PEER_HUB_TOPIC_BYTES_MAX)
+        return;
+    metrics_count(hub->options.metrics, METRIC_PEER_FRAMES_RECEIVED);
+    hub->options.received(hub->options.arg, slice_first(rest, topic_len),
+                          (struct slice){rest.data + topic_len, rest.len - topic_len});
+}
+
+static bool send_frame(struct peer_member *member, struct slice topic, struct slice payload)
+{
+    char head[TOPIC_LENGTH_BYTES] = {(char)(topic.len >> 8), (char)topic.len};
+    struct slice pieces[] = {{head, sizeof(head)}, topic, payload};
+    size_t queued_bytes = member->dialer ? peer_dialer_queued_bytes(member->dialer)
+                                         : peer_link_queued_bytes(member->link);
+    bool sent = queued_bytes + payload.len <= PEER_HUB_QUEUE_BYTES_MAX &&
+                (member->dialer ? peer_dialer_send(member->dialer, pieces, 3)
+                                : peer_link_send(member->link, pieces, 3));
+    metrics_count(peer_hub_of(member)->options.metrics,
+                  sent ? METRIC_PEER_FRAMES_SENT : METRIC_PEER_FRAMES_SKIPPED);
+    return sent;
+}
+
+static bool is_meant(const struct peer_member *member, struct slice topic)
+{
+    struct slice gateway_id = bus_topic_gateway(topic);
+    if (gateway_id.data)
+        return peer_hub_is_gateway_of(gateway_id, peer_member_name(member));
+    return member->lost || !slice_equal(topic, BUS_TOPIC_LOST);
+}
+
+/* On the hub's own thread. */
+static void send_to_peers(struct peer_hub *hub, struct slice topic, struct slice payload)
+{
+    bool tried = false;
+    for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next) {
+        struct peer_member *member = peer_member_of(at);
+        if (!member->chosen || !is_meant(member, topic))
+            continue;
+        send_frame(member, slice_equal(topic, BUS_TOPIC_LOST) ? BUS_TOPIC_ALL : topic, payload);
+        tried = true;
+    }
+    if (!tried)
+        metrics_count(hub->options.metrics, METRIC_PEER_FRAMES_SKIPPED);
+}
+
+/* ---- from other threads ---- */
+
+struct hub_mail {
+    struct mail mail;
+    struct peer_hub *hub;
+    size_t topic_len;
+    size_t payload_len;
+    char bytes[];
+};
+
+static void open_mail(struct mail *mail, void *owner)
+{
+    (void)owner;
+    struct hub_mail *letter = CONTAINER_OF(mail, struct hub_mail, mail);
+    send_to_peers(letter->hub, (struct slice){letter->bytes, letter->topic_len},
+                  (struct slice){letter->bytes + letter->topic_len, letter->payload_len});
+    free(letter);
+}
+
+static bool post(struct peer_hub *hub, struct slice topic, struct slice payload)
+{
+    struct hub_mail *letter = malloc(sizeof(*letter) + topic.len + payload.len);
+    if (!letter)
+        return false;
+    letter->mail.open = open_mail;
+    letter->hub = hub;
+    letter->topic_len = topic.len;
+    letter->payload_len = payload.len;
+    memcpy(letter->bytes, topic.data, topic.len);
+    if (payload.len)
+        memcpy(letter->bytes + topic.len, payload.data, payload.len);
+    if (mailbox_post(hub->options.mailbox, &letter->mail))
+        return true;
+    free(letter);
+    return false;
+}
+
+void peer_hub_send(struct peer_hub *hub, struct metrics *metrics, struct slice topic,
+                   struct slice payload)
+{
+    bool fits = topic.len <= PEER_HUB_TOPIC_BYTES_MAX;
+    if (!fits || peer_hub_open_links(hub) == 0 || !post(hub, topic, payload))
+        metrics_count(metrics, METRIC_PEER_FRAMES_SKIPPED);
+}
+
+size_t peer_hub_open_links(const struct peer_hub *hub)
+{
+    return atomic_load(&hub->roster.chosen_count);
+}
+
+size_t peer_hub_lost_links(const struct peer_hub *hub)
+{
+    return atomic_load(&hub->roster.lost_count);
+}
+
+/* ---- life ---- */
+
+struct peer_hub *peer_hub_make(const struct peer_hub_options *options)
+{
+    struct peer_hub *hub = calloc(1, sizeof(*hub));
+    if (!hub)
+        return NULL;
+    hub->options = *options;
+    hub->listener.source.fd = -1;
+    peer_roster_init(&hub->roster, PEER_HUB_LINKS_MAX, options->metrics);
+    peer_strangers_init(&hub->strangers, PEER_HUB_STRANGERS_MAX);
+    return hub;
+}
+
+void peer_hub_free(struct peer_hub **hub)
+{
+    struct peer_hub *freed = *hub;
+    *hub = NULL;
+    if (!freed)
+        return;
+    listener_close(&freed->listener);
+    while (!list_empty(&freed->roster.members)) {
+        struct peer_member *member = peer_member_of(freed->roster.members.next);
+        if (member->dialer)
+            peer_dialer_drop(&member->dialer);
+        if (member->link)
+            peer_link_drop(&member->link);
+        peer_roster_remove(member);
+    }
+    free(freed);
+}

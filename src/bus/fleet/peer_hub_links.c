@@ -1,0 +1,217 @@
+/* The links of a hub: those it dials, those it accepts, and whom the registry of gateways names. */
+#include "bus/fleet/peer_hub_internal.h"
+#include "log/log.h"
+
+#include <unistd.h>
+
+enum { LISTEN_BACKLOG = 1024, UNSENT_BYTES_MAX = 256 * 1024 };
+
+static bool is_myself(const struct peer_member *member, struct slice name)
+{
+    return slice_equal(name, peer_hub_of(member)->options.name);
+}
+
+/* ---- dialled links ---- */
+
+static void dialled_open(struct peer_dialer *dialer, void *arg, struct slice name)
+{
+    (void)dialer;
+    struct peer_member *member = arg;
+    if (is_myself(member, name)) {
+        member->is_myself = true;
+        peer_dialer_end(member->dialer);
+        return;
+    }
+    peer_roster_opened(member, name);
+}
+
+static void dialled_received(struct peer_dialer *dialer, void *arg, struct slice frame)
+{
+    (void)dialer;
+    peer_hub_take_frame(peer_hub_of(arg), frame);
+}
+
+static void dialled_closed(struct peer_dialer *dialer, void *arg, const char *why)
+{
+    (void)dialer, (void)why;
+    peer_roster_closed(arg);
+}
+
+static void dialled_ended(void *arg)
+{
+    struct peer_member *member = arg;
+    member->dialer = NULL;
+    if (member->forgotten)
+        peer_roster_remove(member);
+}
+
+static const struct peer_dialer_owner dialer_owner = {.opened = dialled_open,
+                                                      .received = dialled_received,
+                                                      .closed = dialled_closed,
+                                                      .ended = dialled_ended};
+
+static struct peer_link_options link_options(const struct peer_hub *hub, struct tls_context *tls)
+{
+    return (struct peer_link_options){
+        .loop = hub->options.loop,
+        .streams = hub->options.streams,
+        .random = hub->options.random,
+        .secret = hub->options.secret,
+        .name = hub->options.name,
+        .tls = tls,
+    };
+}
+
+static struct peer_member *dial(struct peer_hub *hub, struct slice address)
+{
+    struct peer_link_options options = link_options(hub, hub->options.tls_dial);
+    struct peer_member *member = peer_roster_add(&hub->roster, address, hub);
+    if (!member)
+        return NULL;
+    member->dialer = peer_dialer_make(&options, member->address, &dialer_owner, member);
+    if (member->dialer)
+        return member;
+    peer_roster_remove(member);
+    return NULL;
+}
+
+bool peer_hub_add(struct peer_hub *hub, const char *address)
+{
+    struct peer_member *member = peer_roster_find_address(&hub->roster, slice_of(address));
+    if (!member)
+        member = dial(hub, slice_of(address));
+    if (member)
+        member->learned = false;
+    return member != NULL;
+}
+
+/* ---- the registry ---- */
+
+static bool is_linked(struct peer_hub *hub, struct slice gateway_id)
+{
+    for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next)
+        if (peer_member_of(at)->chosen &&
+            peer_hub_is_gateway_of(gateway_id, peer_member_name(peer_member_of(at))))
+            return true;
+    return peer_hub_is_gateway_of(gateway_id, hub->options.name);
+}
+
+static void learn_one(struct peer_hub *hub, const struct peer_hub_entry *entry)
+{
+    struct peer_member *member = peer_roster_find_address(&hub->roster, entry->address);
+    if (!member && !is_linked(hub, entry->gateway_id)) {
+        member = dial(hub, entry->address);
+        if (member)
+            member->learned = true;
+    }
+    if (member)
+        member->named = true;
+}
+
+static void forget_unnamed(struct peer_hub *hub)
+{
+    struct list *at = hub->roster.members.next;
+    while (at != &hub->roster.members) {
+        struct peer_member *member = peer_member_of(at);
+        at = at->next;
+        if (!member->learned || member->named || member->open)
+            continue;
+        member->forgotten = true;
+        if (member->dialer)
+            peer_dialer_end(member->dialer);
+        else
+            peer_roster_remove(member);
+    }
+}
+
+static bool is_registered(const struct peer_member *member, const struct peer_hub_entry *entries,
+                          size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (peer_hub_is_gateway_of(entries[i].gateway_id, peer_member_name(member)))
+            return true;
+    return false;
+}
+
+void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, size_t count)
+{
+    for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next)
+        peer_member_of(at)->named = false;
+    for (size_t i = 0; i < count; i++)
+        if (entries[i].address.len)
+            learn_one(hub, &entries[i]);
+    forget_unnamed(hub);
+    for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next)
+        peer_roster_set_lost(peer_member_of(at),
+                             peer_member_of(at)->chosen &&
+                                 !is_registered(peer_member_of(at), entries, count));
+}
+
+/* ---- accepted links ---- */
+
+static void accepted_open(struct peer_link *link, void *arg, struct slice name)
+{
+    struct peer_member *member = arg;
+    peer_strangers_remove(&peer_hub_of(member)->strangers, &member->stranger);
+    member->is_myself = is_myself(member, name);
+    if (member->is_myself)
+        peer_link_close(link); /* one's own dialler, which sees it too */
+    else
+        peer_roster_opened(member, name);
+}
+
+static void accepted_received(struct peer_link *link, void *arg, struct slice frame)
+{
+    (void)link;
+    const struct peer_member *member = arg;
+    if (!member->is_myself)
+        peer_hub_take_frame(peer_hub_of(member), frame);
+}
+
+static void accepted_closed(struct peer_link *link, void *arg, const char *why)
+{
+    (void)link;
+    struct peer_member *member = arg;
+    if (member->open) {
+        log_info("peer_link_closed", "peer=%s why=%s", log_quote(peer_member_name(member)),
+                 log_sentence(slice_of(why)));
+        peer_roster_closed(member);
+    } else if (!member->is_myself) {
+        peer_strangers_remove(&peer_hub_of(member)->strangers, &member->stranger);
+        log_warn("peer_link_refused", "why=%s", log_sentence(slice_of(why)));
+    }
+    peer_roster_remove(member);
+}
+
+static const struct peer_link_owner link_owner = {
+    .opened = accepted_open, .received = accepted_received, .closed = accepted_closed};
+
+static void accept_stranger(void *arg, int fd)
+{
+    struct peer_hub *hub = arg;
+    struct peer_link_options options = link_options(hub, hub->options.tls_accept);
+    struct peer_member *member = peer_roster_add(&hub->roster, SLICE_NONE, hub);
+    if (!member) {
+        close(fd);
+        return;
+    }
+    member->link = peer_link_accept(&options, fd, &link_owner, member);
+    if (!member->link) {
+        peer_roster_remove(member);
+        close(fd);
+        return;
+    }
+    peer_strangers_add(&hub->strangers, &member->stranger, member->link);
+}
+
+bool peer_hub_listen(struct peer_hub *hub, const char *address, char error[LISTENER_ERROR_TEXT_MAX])
+{
+    struct listener_options options = {
+        .address = address, .backlog = LISTEN_BACKLOG, .unsent_bytes_max = UNSENT_BYTES_MAX};
+    return listener_open(&hub->listener, hub->options.loop, &options, accept_stranger, hub, error);
+}
+
+uint16_t peer_hub_port(const struct peer_hub *hub)
+{
+    return hub->listener.port;
+}

@@ -1,0 +1,199 @@
+/* Hubs among those who do not know the secret, and those who do and misbehave all the same. */
+#include "bus/fleet/peer_hub.h"
+
+#include "support/peer_offices.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { STRANGERS = 3 * PEER_HUB_STRANGERS_MAX };
+
+/* ---- strangers ---- */
+
+static void a_wrong_secret_gets_nothing(void **state)
+{
+    struct peer_offices *offices = *state;
+    peer_office_open(&offices->at[1], "west", "another secret", "127.0.0.1:0");
+    peer_hub_add(offices->at[1].hub, offices->at[0].address);
+    for (int i = 0; i < 5; i++) {
+        peer_offices_turn(offices, PEER_OFFICES_QUIET_TURNS);
+        assert_int_equal(peer_hub_open_links(offices->at[0].hub), 0);
+        assert_int_equal(peer_hub_open_links(offices->at[1].hub), 0);
+        peer_office_send(&offices->at[0], "broadcast", "secret");
+    }
+    assert_string_equal(offices->at[1].heard, "");
+    peer_office_close(&offices->at[1]);
+    peer_offices_turn(offices, PEER_OFFICES_QUIET_TURNS);
+    peer_offices_join(offices); /* and keeps nobody else out */
+}
+
+static int connect_to(const struct peer_office *office)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(peer_hub_port(office->hub)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+/* Silent ones, and those that send anything at all: none of them keeps a peer out for long. */
+static void strangers_are_survived(void **state)
+{
+    struct peer_offices *offices = *state;
+    int fds[STRANGERS];
+    char noise[4096];
+    for (size_t i = 0; i < STRANGERS; i++) {
+        fds[i] = connect_to(&offices->at[0]);
+        random_bytes(&offices->at[0].worker.random, noise, sizeof(noise));
+        if (i % 3 == 0)
+            memcpy(noise, "RCPL\1D\377", 7); /* a hello that begins well */
+        if (i % 3 != 2)
+            (void)!send(fds[i], noise, i % 7 ? sizeof(noise) : 5, MSG_NOSIGNAL);
+        peer_offices_turn(offices, 1);
+    }
+    peer_offices_join(offices);
+    for (size_t i = 0; i < STRANGERS; i++)
+        close(fds[i]);
+    peer_offices_turn(offices, PEER_OFFICES_QUIET_TURNS);
+    peer_office_send(&offices->at[1], "broadcast", "1");
+    peer_offices_await_heard(offices, 0, "broadcast=1;");
+    assert_int_equal(offices->at[0].count, 1);
+}
+
+static bool is_cut(int fd)
+{
+    char hello[256];
+    ssize_t len;
+    while ((len = recv(fd, hello, sizeof(hello), MSG_DONTWAIT)) > 0)
+        ;
+    return len == 0;
+}
+
+/* They need not be waited out, either. */
+static void strangers_give_way(void **state)
+{
+    struct peer_offices *offices = *state;
+    int fds[STRANGERS];
+    for (size_t i = 0; i < STRANGERS; i++) {
+        fds[i] = connect_to(&offices->at[0]);
+        peer_offices_turn(offices, 1);
+    }
+    peer_offices_join(offices);
+    assert_true(is_cut(fds[0]));
+    assert_false(is_cut(fds[STRANGERS - 1]));
+    for (size_t i = 0; i < STRANGERS; i++)
+        close(fds[i]);
+}
+
+/* ---- peers that misbehave ---- */
+
+struct rogue {
+    struct worker_loop worker;
+    struct peer_link *link;
+    bool open;
+};
+
+static void rogue_opened(struct peer_link *link, void *arg, struct slice name)
+{
+    (void)link, (void)name;
+    ((struct rogue *)arg)->open = true;
+}
+
+static void rogue_received(struct peer_link *link, void *arg, struct slice frame)
+{
+    (void)link, (void)arg, (void)frame;
+}
+
+static void rogue_closed(struct peer_link *link, void *arg, const char *why)
+{
+    (void)link, (void)why;
+    ((struct rogue *)arg)->link = NULL;
+}
+
+static void open_rogue(struct peer_offices *offices, struct rogue *rogue)
+{
+    static const struct peer_link_owner owner = {rogue_opened, rogue_received, rogue_closed};
+    memset(rogue, 0, sizeof(*rogue));
+    worker_loop_open(&rogue->worker);
+    rogue->link = peer_link_dial(&(struct peer_link_options){.loop = &rogue->worker.loop,
+                                                             .streams = &rogue->worker.streams,
+                                                             .random = &rogue->worker.random,
+                                                             .secret = slice_of(PEER_OFFICE_SECRET),
+                                                             .name = SLICE("rogue")},
+                                 offices->at[0].address, &owner, rogue);
+    for (int i = 0; !rogue->open && i < PEER_OFFICES_SOON_TURNS; i++) {
+        loop_turn(&rogue->worker.loop, PEER_OFFICES_TURN_MS);
+        peer_offices_turn(offices, 1);
+    }
+    assert_true(rogue->open);
+    peer_offices_await_links(offices, 1, 0);
+}
+
+static void close_rogue(struct rogue *rogue)
+{
+    if (rogue->link)
+        peer_link_drop(&rogue->link);
+    worker_loop_close(&rogue->worker);
+}
+
+static void wrong_frames_are_ignored(void **state)
+{
+    struct peer_offices *offices = *state;
+    struct slice frames[] = {SLICE("x"), SLICE("\0\0payload"), SLICE("\0\7short"),
+                             SLICE("\377\377long"), SLICE("\0\1tfine")};
+    struct rogue rogue;
+    open_rogue(offices, &rogue);
+    for (size_t i = 0; i < 5; i++)
+        assert_true(peer_link_send(rogue.link, &frames[i], 1));
+    worker_loop_run(&rogue.worker, 50);
+    peer_offices_await_heard(offices, 0, "t=fine;");
+    assert_int_equal(peer_office_metric(&offices->at[0], METRIC_PEER_FRAMES_RECEIVED), 1);
+    close_rogue(&rogue);
+    peer_offices_await_links(offices, 0, 0);
+}
+
+/* One that reads nothing costs its own events, and a bounded amount of memory. */
+static void a_peer_that_does_not_read_is_skipped(void **state)
+{
+    enum { EVENT_BYTES = 64 * 1024, EVENTS = 2 * PEER_HUB_QUEUE_BYTES_MAX / EVENT_BYTES };
+    struct peer_offices *offices = *state;
+    struct peer_office *east = &offices->at[0];
+    struct rogue rogue;
+    char *payload = calloc(1, EVENT_BYTES);
+    open_rogue(offices, &rogue);
+    for (int i = 0; i < EVENTS; i++) {
+        peer_hub_send(east->hub, &east->worker.metrics, SLICE("t"),
+                      (struct slice){payload, EVENT_BYTES});
+        peer_offices_turn(offices, 1);
+    }
+    int64_t sent = peer_office_metric(east, METRIC_PEER_FRAMES_SENT);
+    int64_t skipped = peer_office_metric(east, METRIC_PEER_FRAMES_SKIPPED);
+    assert_int_equal(sent + skipped, EVENTS);
+    assert_true(skipped > 0 && sent * EVENT_BYTES >= PEER_HUB_QUEUE_BYTES_MAX / 2);
+    close_rogue(&rogue);
+    free(payload);
+    peer_offices_await_links(offices, 0, 0);
+    peer_offices_join(offices);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PEER_OFFICES_TEST(a_wrong_secret_gets_nothing),
+        PEER_OFFICES_TEST(strangers_are_survived),
+        PEER_OFFICES_TEST(strangers_give_way),
+        PEER_OFFICES_TEST(wrong_frames_are_ignored),
+        PEER_OFFICES_TEST(a_peer_that_does_not_read_is_skipped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+/* Hubs that find each other on the loopback, lose each other, and what goes between them. */
+#include "bus/fleet/peer_hub.h"
+
+#include "base/container.h"
+#include "bus/bus.h"
+#include "support/peer_offices.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void events_go_both_ways(void **state)
+{
+    struct peer_offices *offices = *state;
+    peer_offices_join(offices);
+    assert_int_equal(peer_office_metric(&offices->at[0], METRIC_PEER_LINKS_OPEN), 1);
+    peer_office_send(&offices->at[0], "broadcast", "1");
+    peer_office_send(&offices->at[0], "presence:a b", "");
+    peer_offices_await_heard(offices, 1, "broadcast=1;presence:a b=;");
+    peer_office_send(&offices->at[1], "broadcast", "2");
+    peer_offices_await_heard(offices, 0, "broadcast=2;");
+    assert_string_equal(offices->at[1].heard, "");
+    assert_int_equal(peer_office_metric(&offices->at[0], METRIC_PEER_FRAMES_SENT), 2);
+    assert_int_equal(peer_office_metric(&offices->at[0], METRIC_PEER_FRAMES_RECEIVED), 1);
+    assert_int_equal(peer_office_metric(&offices->at[0], METRIC_PEER_FRAMES_SKIPPED), 0);
+}
+
+static void a_gateways_events_go_to_its_process_alone(void **state)
+{
+    struct peer_offices *offices = *state;
+    peer_offices_join(offices);
+    peer_office_send(&offices->at[0], "server:west:deliver", "a");
+    peer_office_send(&offices->at[0], "server:west-11:deliver", "b");
+    peer_office_send(&offices->at[0], "server:west-:deliver", "no");
+    peer_office_send(&offices->at[0], "server:west-1x:deliver", "no");
+    peer_office_send(&offices->at[0], "server:north:deliver", "no");
+    peer_offices_await_heard(offices, 1, "server:west:deliver=a;server:west-11:deliver=b;");
+    assert_int_equal(peer_office_metric(&offices->at[0], METRIC_PEER_FRAMES_SKIPPED), 3);
+}
+
+static void two_links_between_two_are_one_road(void **state)
+{
+    struct peer_offices *offices = *state;
+    peer_offices_join(offices);
+    assert_true(peer_hub_add(offices->at[0].hub, offices->at[1].address));
+    peer_offices_turn(offices, PEER_OFFICES_QUIET_TURNS);
+    peer_offices_await_links(offices, 1, 1);
+    peer_office_send(&offices->at[0], "broadcast", "1");
+    peer_offices_await_heard(offices, 1, "broadcast=1;");
+    peer_office_send(&offices->at[1], "broadcast", "2");
+    peer_offices_await_heard(offices, 0, "broadcast=2;");
+}
+
+static void ones_own_address_is_ignored(void **state)
+{
+    struct peer_offices *offices = *state;
+    assert_true(peer_hub_add(offices->at[0].hub, offices->at[0].address));
+    peer_offices_turn(offices, PEER_OFFICES_QUIET_TURNS);
+    assert_int_equal(peer_hub_open_links(offices->at[0].hub), 0);
+    peer_office_send(&offices->at[0], "broadcast", "1");
+    peer_offices_await_heard(offices, 0, "");
+    peer_offices_join(offices);
+}
+
+static void a_peer_that_went_and_came_back_is_linked_again(void **state)
+{
+    struct peer_offices *offices = *state;
+    char address[32];
+    peer_offices_join(offices);
+    snprintf(address, sizeof(address), "%s", offices->at[1].address);
+    assert_true(peer_hub_add(offices->at[0].hub, address));
+    peer_offices_turn(offices, PEER_OFFICES_QUIET_TURNS);
+    peer_office_close(&offices->at[1]);
+    peer_offices_await_links(offices, 0, 0);
+    peer_office_send(&offices->at[0], "broadcast", "lost");
+    assert_int_equal(peer_office_metric(&offices->at[0], METRIC_PEER_FRAMES_SKIPPED), 1);
+    peer_office_open(&offices->at[1], "west", PEER_OFFICE_SECRET, address);
+    peer_offices_await_links(offices, 1, 1);
+    peer_office_send(&offices->at[0], "broadcast", "2");
+    peer_offices_await_heard(offices, 1, "broadcast=2;");
+}
+
+static void the_registry_is_followed(void **state)
+{
+    struct peer_offices *offices = *state;
+    struct peer_office *east = &offices->at[0], *west = &offices->at[1];
+    char address[32];
+    peer_office_open(west, "west", PEER_OFFICE_SECRET, "127.0.0.1:0");
+    struct peer_hub_entry entries[] = {
+        {SLICE("east-0"), slice_of(east->address)}, /* ourselves */
+        {SLICE("west-0"), slice_of(west->address)},
+        {SLICE("west-1"), slice_of(west->address)},
+        {SLICE("old"), SLICE_NONE},
+    };
+    peer_hub_learn(east->hub, entries, 4);
+    peer_offices_await_links(offices, 1, 1);
+    peer_hub_learn(east->hub, entries, 4);
+    peer_hub_learn(west->hub, entries, 4); /* linked already: not dialled */
+    peer_offices_turn(offices, PEER_OFFICES_QUIET_TURNS);
+    peer_offices_await_links(offices, 1, 1);
+    peer_hub_learn(east->hub, NULL, 0); /* an open link stays */
+    peer_offices_turn(offices, PEER_OFFICES_QUIET_TURNS);
+    peer_offices_await_links(offices, 1, 1);
+    peer_office_close(west);
+    peer_offices_await_links(offices, 0, 0);
+    peer_hub_learn(east->hub, NULL, 0); /* forgotten */
+    snprintf(address, sizeof(address), "%s", west->address);
+    peer_office_open(west, "west", PEER_OFFICE_SECRET, address);
+    peer_offices_turn(offices, 10 * PEER_OFFICES_QUIET_TURNS);
+    assert_int_equal(peer_hub_open_links(east->hub), 0);
+}
+
+/* Once it waits to dial again, and once it is about to connect. */
+/* Who is linked but not in the registry holds users of whom nobody finds a route. */
+static void those_the_registry_lost_hear_what_is_for_them(void **state)
+{
+    struct peer_offices *offices = *state;
+    struct peer_office *first = &offices->at[0];
+    struct peer_hub_entry both[] = {{SLICE("east"), SLICE("")}, {SLICE("west-1"), SLICE("")}};
+    peer_offices_join(offices);
+    peer_hub_learn(first->hub, both, 2);
+    assert_int_equal(peer_hub_lost_links(first->hub), 0);
+    peer_office_send(first, "lost", "nobody's");
+    peer_offices_await_heard(offices, 1, "");
+    peer_hub_learn(first->hub, both, 1);
+    assert_int_equal(peer_hub_lost_links(first->hub), 1);
+    peer_office_send(first, "lost", "yours");
+    peer_offices_await_heard(offices, 1, "broadcast=yours;");
+    peer_hub_learn(first->hub, both, 2);
+    assert_int_equal(peer_hub_lost_links(first->hub), 0);
+}
+
+static void one_that_was_just_forgotten_goes_with_the_hub(void **state)
+{
+    struct peer_offices *offices = *state;
+    struct peer_office *east = &offices->at[0], *west = &offices->at[1];
+    struct peer_hub_entry entries[] = {
+        {SLICE("west"), SLICE("127.0.0.1:1")},
+        {SLICE("north"), slice_of(east->address)},
+    };
+    peer_office_open(west, "west", PEER_OFFICE_SECRET, "127.0.0.1:0");
+    peer_hub_learn(west->hub, entries, 2);
+    peer_offices_turn(offices, 1);
+    peer_hub_learn(west->hub, NULL, 0);
+    peer_hub_learn(west->hub, &entries[1], 1); /* named again: another one is dialled */
+    peer_offices_await_links(offices, 1, 1);
+    peer_hub_learn(east->hub, entries, 2);
+    peer_hub_learn(east->hub, NULL, 0);
+}
+
+static void a_flood_arrives_whole_and_in_order(void **state)
+{
+    enum { EVENTS = 50000 };
+    struct peer_offices *offices = *state;
+    peer_offices_join(offices);
+    for (int i = 0; i < EVENTS; i++) {
+        peer_office_send(&offices->at[0], "t", "0123456789");
+        if (i % 1000 == 0)
+            peer_offices_turn(offices, 1);
+    }
+    for (int i = 0; offices->at[1].count < EVENTS && i < PEER_OFFICES_SOON_TURNS; i++)
+        peer_offices_turn(offices, 1);
+    assert_int_equal(offices->at[1].count, EVENTS);
+    assert_int_equal(offices->at[1].bytes, 10 * EVENTS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PEER_OFFICES_TEST(events_go_both_ways),
+        PEER_OFFICES_TEST(a_gateways_events_go_to_its_process_alone),
+        PEER_OFFICES_TEST(two_links_between_two_are_one_road),
+        PEER_OFFICES_TEST(ones_own_address_is_ignored),
+        PEER_OFFICES_TEST(a_peer_that_went_and_came_back_is_linked_again),
+        PEER_OFFICES_TEST(the_registry_is_followed),
+        PEER_OFFICES_TEST(those_the_registry_lost_hear_what_is_for_them),
+        PEER_OFFICES_TEST(one_that_was_just_forgotten_goes_with_the_hub),
+        PEER_OFFICES_TEST(a_flood_arrives_whole_and_in_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

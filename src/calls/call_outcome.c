@@ -1,0 +1,82 @@
+#include "calls/call_outcome.h"
+
+#include "log/log.h"
+
+static void sync_both(struct call_plane *plane, const struct call *call)
+{
+    call_sync_user(&plane->sync, call->caller.user_id);
+    if (call->callee.user_id.data)
+        call_sync_user(&plane->sync, call->callee.user_id);
+}
+
+/* ---- history ---- */
+
+static void recorded(void *arg, const struct ledger_change_outcome *outcome)
+{
+    (void)arg;
+    if (outcome->status != LEDGER_OK)
+        log_warn("call_not_recorded", "reason=%s", ledger_status_name(outcome->status));
+}
+
+static void record(struct call_plane *plane, const struct call *call)
+{
+    struct ledger_call entry = {
+        .id = call->id,
+        .caller = call->caller.user_id,
+        .callee = call->callee.user_id,
+        .reason = slice_of(call_reason_name(call->reason)),
+        .started_at_ms = call->started_at_ms,
+        .answered_at_ms = call->answered_at_ms,
+        .ended_at_ms = call->ended_at_ms,
+        .kept_max = plane->presence->config->call.history_max,
+    };
+    if (call->callee.user_id.data && entry.kept_max > 0)
+        ledger_call_append(plane->presence->ledger, &entry, recorded, NULL);
+}
+
+/* ---- transitions ---- */
+
+static const enum metric ENDED_METRICS[CALL_REASON_COUNT] = {
+    [CALL_REASON_HANGUP] = METRIC_CALLS_ENDED_HANGUP,
+    [CALL_REASON_REJECTED] = METRIC_CALLS_ENDED_REJECTED,
+    [CALL_REASON_CANCELLED] = METRIC_CALLS_ENDED_CANCELLED,
+    [CALL_REASON_TIMEOUT] = METRIC_CALLS_ENDED_TIMEOUT,
+    [CALL_REASON_BUSY] = METRIC_CALLS_BUSY,
+    [CALL_REASON_DISCONNECTED] = METRIC_CALLS_ENDED_DISCONNECTED,
+};
+
+void call_outcome_started(struct call_plane *plane)
+{
+    metrics_count(plane->presence->metrics, METRIC_CALLS_STARTED);
+    metrics_add(plane->presence->metrics, METRIC_CALLS_ACTIVE, 1);
+}
+
+void call_outcome_answered(struct call_plane *plane, const struct call *call)
+{
+    metrics_count(plane->presence->metrics, METRIC_CALLS_ANSWERED);
+    metrics_latency(plane->presence->metrics, LATENCY_CALL_RING,
+                    (call->answered_at_ms - call->started_at_ms) * 1000);
+    sync_both(plane, call);
+}
+
+void call_outcome_ended(struct call_plane *plane, const struct call *call)
+{
+    metrics_count(plane->presence->metrics, ENDED_METRICS[call->reason]);
+    metrics_add(plane->presence->metrics, METRIC_CALLS_ACTIVE, -1);
+    if (call->answered_at_ms)
+        sync_both(plane, call);
+    record(plane, call);
+}
+
+void call_outcome_busy(struct call_plane *plane, struct slice id, struct slice caller,
+                       struct slice callee)
+{
+    int64_t now_ms = plane->presence->clock->wall_ms;
+    metrics_count(plane->presence->metrics, ENDED_METRICS[CALL_REASON_BUSY]);
+    record(plane, &(struct call){.id = id,
+                                 .reason = CALL_REASON_BUSY,
+                                 .caller.user_id = caller,
+                                 .callee.user_id = callee,
+                                 .started_at_ms = now_ms,
+                                 .ended_at_ms = now_ms});
+}

@@ -1,0 +1,344 @@
+#include "calls/call_plane_internal.h"
+
+#include "calls/call_command.h"
+#include "calls/call_events.h"
+#include "calls/call_outcome.h"
+
+#include <stdlib.h>
+
+enum { RENEWALS_PER_WAIT = 3 }; /* a party is renewed so often before it could be lost */
+
+bool call_plane_init(struct call_plane *plane, uint64_t hash_seed)
+{
+    call_sync_init(&plane->sync, plane->store, plane->presence);
+    return call_bindings_init(&plane->bindings, hash_seed);
+}
+
+void call_plane_free(struct call_plane *plane)
+{
+    call_sync_free(&plane->sync);
+    call_bindings_free(&plane->bindings);
+}
+
+struct slice call_plane_make_id(struct call_plane *plane, char out[ULID_TEXT_LEN])
+{
+    struct ulid id = ulid_make(plane->presence->clock->wall_ms, plane->random);
+    ulid_write(out, &id);
+    return (struct slice){out, ULID_TEXT_LEN};
+}
+
+/* ---- connections that hold a party ---- */
+
+static void ignore(void *arg, const struct call_answer *answer)
+{
+    (void)arg;
+    (void)answer;
+}
+
+/* A connection that went while its command was under way left nothing behind to tell its end by. */
+void call_plane_bind(struct call_plane *plane, const struct call_device *device)
+{
+    if (!plane->is_connected(plane->arg, device->user_id, &device->conn_id) ||
+        !call_bindings_add(&plane->bindings, device))
+        call_store_detach(plane->store, device->user_id, &device->conn_id, ignore, NULL);
+}
+
+static void attached(void *arg, const struct call_answer *answer)
+{
+    struct call_command *command = arg;
+    struct call_plane *plane = command->plane;
+    if (answer->result == CALL_DONE)
+        call_plane_bind(plane, &command->device);
+    if (answer->call && answer->call->state == CALL_ACCEPTED) /* a first lease starts without it */
+        call_sync_user(&plane->sync, command->device.user_id);
+    if (answer->result == CALL_DONE || answer->result == CALL_RINGS)
+        call_events_tell(plane->delivery, answer->call, &command->device);
+    free(command);
+}
+
+static void nobody_waits(void *arg, const struct call_reply *reply)
+{
+    (void)arg;
+    (void)reply;
+}
+
+void call_plane_attach(struct call_plane *plane, const struct call_device *device)
+{
+    struct call_command *command = call_command_make(
+        &(struct call_command){.plane = plane, .device = *device, .done = nobody_waits});
+    if (command)
+        call_store_attach(plane->store, &command->device, attached, command);
+}
+
+void call_plane_detach(struct call_plane *plane, struct slice user_id, const struct ulid *conn_id)
+{
+    if (call_bindings_remove(&plane->bindings, conn_id))
+        call_store_detach(plane->store, user_id, conn_id, ignore, NULL);
+}
+
+/* ---- accept, reject, end ---- */
+
+static void accepted(void *arg, const struct call_answer *answer)
+{
+    struct call_command *command = arg;
+    struct call_plane *plane = command->plane;
+    if (answer->result != CALL_DONE && answer->result != CALL_REPEATED) {
+        call_command_refuse_result(command, answer);
+        return;
+    }
+    call_command_reply(command, answer->call);
+    if (answer->result == CALL_DONE || call_plane_missed(plane, &command->device)) {
+        call_plane_bind(plane, &command->device);
+        call_events_answered(plane->delivery, answer->call, &command->device.conn_id);
+        call_outcome_answered(plane, answer->call);
+    }
+    free(command);
+}
+
+static void rejected(void *arg, const struct call_answer *answer)
+{
+    struct call_command *command = arg;
+    if (answer->result != CALL_DONE) {
+        call_command_refuse_result(command, answer);
+        return;
+    }
+    call_command_reply(command, answer->call);
+    call_events_rejected(command->plane->delivery, answer->call, &command->device.conn_id);
+    call_outcome_ended(command->plane, answer->call);
+    free(command);
+}
+
+static void ended(void *arg, const struct call_answer *answer)
+{
+    struct call_command *command = arg;
+    if (answer->result != CALL_DONE) {
+        call_command_refuse_result(command, answer);
+        return;
+    }
+    call_command_reply(command, answer->call);
+    call_events_ended(command->plane->delivery, answer->call, &command->device.conn_id);
+    call_outcome_ended(command->plane, answer->call);
+    free(command);
+}
+
+/* A command about one call. NULL: refused. */
+static struct call_command *command_on(struct call_plane *plane, const struct call_device *device,
+                                       struct slice call_id,
+                                       void (*done)(void *arg, const struct call_reply *reply),
+                                       void *arg)
+{
+    return call_command_make(&(struct call_command){
+        .plane = plane, .device = *device, .call_id = call_id, .done = done, .arg = arg});
+}
+
+void call_plane_accept(struct call_plane *plane, const struct call_device *device,
+                       struct slice call_id,
+                       void (*done)(void *arg, const struct call_reply *reply), void *arg)
+{
+    struct call_command *command = command_on(plane, device, call_id, done, arg);
+    if (command)
+        call_store_answer(plane->store, call_id, &command->device, accepted, command);
+}
+
+void call_plane_reject(struct call_plane *plane, const struct call_device *device,
+                       struct slice call_id,
+                       void (*done)(void *arg, const struct call_reply *reply), void *arg)
+{
+    struct call_command *command = command_on(plane, device, call_id, done, arg);
+    if (command)
+        call_store_reject(plane->store, call_id, device->user_id, rejected, command);
+}
+
+void call_plane_end(struct call_plane *plane, const struct call_device *device,
+                    struct slice call_id, void (*done)(void *arg, const struct call_reply *reply),
+                    void *arg)
+{
+    struct call_command *command = command_on(plane, device, call_id, done, arg);
+    if (command)
+        call_store_end(plane->store, call_id, device->user_id, ended, command);
+}
+
+/* ---- signals ---- */
+
+/* What a string holds is counted without its quotes. */
+static bool is_too_large(struct slice data)
+{
+    size_t quotes = data.len >= 2 && data.data[0] == '"' ? 2 : 0;
+    return data.len - quotes > CALL_SIGNAL_BYTES_MAX;
+}
+
+/* The caller is in it with one device; so is the callee, once it is accepted. */
+static bool takes_part(const struct call *call, const struct call_device *device)
+{
+    bool calls = slice_equal(device->user_id, call->caller.user_id);
+    struct slice own = calls ? call->caller.device_id : call->callee.device_id;
+    return !own.data || slice_equal(own, device->device_id);
+}
+
+static void found_for_signal(void *arg, const struct call_answer *answer)
+{
+    struct call_command *command = arg;
+    if (answer->result != CALL_DONE) {
+        call_command_refuse_result(command, answer);
+    } else if (answer->call->state == CALL_ENDED) {
+        call_command_refuse_state(command, CALL_ENDED);
+    } else if (!takes_part(answer->call, &command->device)) {
+        call_command_refuse(command, ERROR_CALL_UNAVAILABLE,
+                            "the call is on another device of yours");
+    } else {
+        call_command_reply(command, answer->call);
+        call_events_signal(command->plane->delivery, answer->call, command->device.user_id,
+                           command->data);
+        free(command);
+    }
+}
+
+void call_plane_signal(struct call_plane *plane, const struct call_device *device,
+                       struct slice call_id, struct slice data,
+                       void (*done)(void *arg, const struct call_reply *reply), void *arg)
+{
+    if (is_too_large(data)) {
+        done(arg, &(struct call_reply){.problem = "data is longer than 32768 bytes",
+                                       .code = ERROR_MESSAGE_TOO_LARGE});
+        return;
+    }
+    struct call_command *command = call_command_make(&(struct call_command){.plane = plane,
+                                                                            .device = *device,
+                                                                            .call_id = call_id,
+                                                                            .data = data,
+                                                                            .done = done,
+                                                                            .arg = arg});
+    if (command)
+        call_store_get(plane->store, call_id, device->user_id, found_for_signal, command);
+}
+
+/* ---- calls of which we know no more ---- */
+
+static void declared(void *arg, const struct call_answer *answer)
+{
+    struct call_command *command = arg;
+    struct call_plane *plane = command->plane;
+    bool already = answer->result == CALL_CALLER_BUSY && answer->call->state == CALL_ACCEPTED;
+    if (answer->result != CALL_DONE && !already) {
+        call_command_refuse_result(command, answer);
+        return;
+    }
+    call_command_reply(command, answer->call);
+    if (!already) {
+        call_plane_bind(plane, &command->device);
+        call_outcome_started(plane);
+        call_sync_user(&plane->sync, command->device.user_id);
+    }
+    free(command);
+}
+
+void call_plane_declare_start(struct call_plane *plane, const struct call_device *device,
+                              void (*done)(void *arg, const struct call_reply *reply), void *arg)
+{
+    char made[ULID_TEXT_LEN];
+    struct call_command *command =
+        command_on(plane, device, call_plane_make_id(plane, made), done, arg);
+    if (command)
+        call_store_declare(plane->store, command->call_id, &command->device, declared, command);
+}
+
+static void undeclared(void *arg, const struct call_answer *answer)
+{
+    if (answer->result == CALL_NOT_FOUND) {
+        call_command_reply(arg, NULL);
+        free(arg);
+    } else {
+        ended(arg, answer);
+    }
+}
+
+void call_plane_declare_end(struct call_plane *plane, const struct call_device *device,
+                            void (*done)(void *arg, const struct call_reply *reply), void *arg)
+{
+    struct call_command *command = command_on(plane, device, SLICE_NONE, done, arg);
+    if (command)
+        call_store_end(plane->store, SLICE_NONE, device->user_id, undeclared, command);
+}
+
+/* ---- those who may not call each other any more ---- */
+
+static void found_to_part(void *arg, const struct call_answer *answer)
+{
+    struct call_command *command = arg;
+    bool is_theirs =
+        answer->result == CALL_DONE && (slice_equal(answer->call->caller.user_id, command->to) ||
+                                        slice_equal(answer->call->callee.user_id, command->to));
+    if (is_theirs)
+        call_store_end(command->plane->store, answer->call->id, command->device.user_id, ended,
+                       command);
+    else
+        free(command);
+}
+
+void call_plane_part(struct call_plane *plane, struct slice user, struct slice peer)
+{
+    struct call_command *command = call_command_make(&(struct call_command){
+        .plane = plane, .device.user_id = user, .to = peer, .done = nobody_waits});
+    if (command)
+        call_store_get(plane->store, SLICE_NONE, command->device.user_id, found_to_part, command);
+}
+
+/* ---- those who leave ---- */
+
+static bool is_of(const struct call_device *party, const struct call_device *device)
+{
+    return slice_equal(party->user_id, device->user_id) &&
+           ulid_equal(&party->conn_id, &device->conn_id);
+}
+
+static void found_to_leave(void *arg, const struct call_answer *answer)
+{
+    struct call_command *command = arg;
+    if (answer->result == CALL_DONE && (is_of(&answer->call->caller, &command->device) ||
+                                        is_of(&answer->call->callee, &command->device)))
+        call_store_end(command->plane->store, answer->call->id, command->device.user_id, ended,
+                       command);
+    else
+        free(command);
+}
+
+void call_plane_leave(struct call_plane *plane, const struct call_device *device)
+{
+    if (!call_bindings_remove(&plane->bindings, &device->conn_id))
+        return;
+    struct call_command *command = call_command_make(
+        &(struct call_command){.plane = plane, .device = *device, .done = nobody_waits});
+    if (command) /* else its time runs out */
+        call_store_get(plane->store, SLICE_NONE, command->device.user_id, found_to_leave, command);
+}
+
+/* ---- time ---- */
+
+static void reaped(void *arg, const struct call *calls, size_t count)
+{
+    struct call_plane *plane = arg;
+    for (size_t i = 0; i < count; i++) {
+        call_events_ended(plane->delivery, &calls[i], NULL);
+        call_outcome_ended(plane, &calls[i]);
+    }
+}
+
+/* Another connection of the same device takes over by renewing, which must be within the grace. */
+static int64_t renewal_period_ms(const struct config *config)
+{
+    int64_t wait_ms = config->presence.expiry_window_ms;
+    if (config->call.reconnect_grace_ms && config->call.reconnect_grace_ms < wait_ms)
+        wait_ms = config->call.reconnect_grace_ms;
+    return wait_ms / RENEWALS_PER_WAIT;
+}
+
+void call_plane_tick(struct call_plane *plane)
+{
+    int64_t now_ms = plane->presence->clock->now_ms;
+    if (now_ms >= plane->renew_at_ms) {
+        plane->renew_at_ms = now_ms + renewal_period_ms(plane->presence->config);
+        call_bindings_renew(&plane->bindings, plane->store);
+    }
+    call_sync_retry(&plane->sync);
+    call_store_reap(plane->store, CALL_REAP_MAX, reaped, plane);
+}

@@ -1,0 +1,102 @@
+/* Ringing somebody: whether they may be called and are there, and what the call store makes of it. */
+#include "calls/call_command.h"
+#include "calls/call_events.h"
+#include "calls/call_outcome.h"
+#include "calls/call_plane_internal.h"
+#include "presence/visibility/cached_profiles.h"
+#include "presence/visibility/privacy.h"
+
+#include <stdlib.h>
+
+static void requested(void *arg, const struct call_answer *answer)
+{
+    struct call_command *command = arg;
+    struct call_plane *plane = command->plane;
+    switch (answer->result) {
+    case CALL_DONE:
+    case CALL_REPEATED:
+        call_command_reply(command, answer->call);
+        if (answer->result == CALL_REPEATED && !call_plane_missed(plane, &command->device))
+            break;
+        call_plane_bind(plane, &command->device);
+        call_events_ring(plane->delivery, answer->call);
+        call_outcome_started(plane);
+        break;
+    case CALL_GLARE:
+        call_command_reply(command, answer->call);
+        call_plane_bind(plane, &command->device);
+        call_events_tell(plane->delivery, answer->call, &command->device);
+        call_events_answered(plane->delivery, answer->call, &command->device.conn_id);
+        call_outcome_answered(plane, answer->call);
+        break;
+    case CALL_CALLEE_BUSY:
+        call_outcome_busy(plane, command->call_id, command->device.user_id, command->to);
+        call_command_refuse_result(command, answer);
+        return;
+    default:
+        call_command_refuse_result(command, answer);
+        return;
+    }
+    free(command);
+}
+
+static const char UNAVAILABLE[] = "this user cannot be called now";
+
+static void routed(void *arg, enum state_status status, const struct state_routes *routes)
+{
+    struct call_command *command = arg;
+    if (status != STATE_OK)
+        call_command_refuse(command, ERROR_SERVICE_UNAVAILABLE, "the state store is out of reach");
+    else if (routes->count == 0)
+        call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
+    else
+        call_store_request(command->plane->store, command->call_id, &command->device, command->to,
+                           requested, command);
+}
+
+static void permit(struct call_command *command, const struct ledger_profile *callee)
+{
+    if (privacy_allows_call(command->device.user_id, callee))
+        state_routes(command->plane->presence->store, &command->to, 1, routed, command);
+    else
+        call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
+}
+
+static void recalled(void *arg, const struct recall *recalls)
+{
+    if (recalls && recalls[0].known)
+        permit(arg, &recalls[0].profile);
+    else
+        call_command_refuse(arg, ERROR_SERVICE_UNAVAILABLE, "contacts cannot be read now");
+}
+
+/* Who are contacts may call each other without the ledger, as long as their circles are cached. */
+static void profiled(void *arg, const struct ledger_profiles_outcome *outcome)
+{
+    struct call_command *command = arg;
+    if (outcome->status == LEDGER_OK)
+        permit(command, &outcome->profiles[0]);
+    else if (outcome->status == LEDGER_INVALID)
+        call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
+    else
+        recall_profiles(command->plane->presence, command->device.user_id, &command->to, 1,
+                        recalled, command);
+}
+
+void call_plane_request(struct call_plane *plane, const struct call_device *device, struct slice to,
+                        struct slice call_id,
+                        void (*done)(void *arg, const struct call_reply *reply), void *arg)
+{
+    char made[ULID_TEXT_LEN];
+    struct call_command *command = call_command_make(&(struct call_command){
+        .plane = plane,
+        .device = *device,
+        .to = to,
+        .call_id = call_id.data ? call_id : call_plane_make_id(plane, made),
+        .done = done,
+        .arg = arg,
+    });
+    if (command)
+        ledger_profiles(plane->presence->ledger, command->device.user_id, &command->to, 1, profiled,
+                        command);
+}

@@ -1,0 +1,67 @@
+/*
+ * Open chats: which connections have a chat in front of their user.
+ *
+ *   closed ──chat_begin()──► PENDING ──member: chat_confirm()──► OPEN ──chat_close(), removal──► closed
+ *
+ * An endpoint with a chat open is subscribed to the chat's two topics (chat_event.h). It is so while
+ * PENDING already, that is, before its membership and the snapshot are read, so that nothing falls
+ * between; but only who is OPEN is told anything. A member who is removed loses the chat on all
+ * gateways at once, also while PENDING: a membership that was read before the removal confirms nothing.
+ *
+ * What people with the chat open hear of a user's presence comes on the chat's topic and goes to each
+ * of them once (recent.h), unless they hear it by a subscription of their own.
+ *
+ * One per worker, on its thread. Subscriptions are the router's; nothing else is kept.
+ */
+#ifndef ROLLCALL_CHATS_CHAT_PLANE_H
+#define ROLLCALL_CHATS_CHAT_PLANE_H
+
+#include "chats/chat_event.h"
+#include "config/config.h"
+#include "metrics/metrics.h"
+#include "routing/router.h"
+#include "typing/typing_plane.h"
+
+/* The view of a subscription to a chat's topics. */
+enum chat_view { CHAT_VIEW_PENDING, CHAT_VIEW_OPEN };
+
+struct chat_plane {
+    const struct config *config;
+    const struct clock *clock;
+    struct router *router;
+    struct metrics *metrics;
+    struct typing_plane *typing;
+};
+
+enum chat_begin { CHAT_BEGUN, CHAT_TOO_MANY, CHAT_NO_MEMORY };
+
+/* Begins to open a chat; one that is open already stays so. CHAT_TOO_MANY: presence.max_open_chats. */
+enum chat_begin chat_begin(struct chat_plane *plane, struct endpoint *endpoint,
+                           struct slice chat_id);
+
+/* The endpoint's user is a member. False: the chat was closed meanwhile. */
+bool chat_confirm(struct chat_plane *plane, struct endpoint *endpoint, struct slice chat_id);
+
+/* Ends what chat_begin() began, unless the chat was open before: the ledger did not answer. */
+void chat_give_up(struct chat_plane *plane, struct endpoint *endpoint, struct slice chat_id);
+
+/* Closes a chat, pending or open, and ends this device's typing in it. */
+void chat_close(struct chat_plane *plane, struct endpoint *endpoint, struct slice chat_id);
+
+/* The endpoint leaves: closes all its chats and ends its typing. */
+void chat_leave(struct chat_plane *plane, struct endpoint *endpoint);
+
+bool chat_is_open(const struct endpoint *endpoint, struct slice chat_id);
+
+/* Tells all gateways that a user is no longer a member. */
+void chat_publish_removal(struct chat_plane *plane, struct slice chat_id, struct slice user_id);
+
+/* An event on one of a chat's topics. */
+void chat_received(struct chat_plane *plane, enum chat_topic topic, struct slice chat_id,
+                   struct slice payload);
+
+/* The topic as the router has it; NULL while nobody here has the chat open. */
+struct topic *chat_topic_of(const struct router *router, struct slice chat_id,
+                            enum chat_topic topic);
+
+#endif

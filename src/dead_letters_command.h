@@ -1,8 +1,0 @@
-/* `rollcall dead-letters --ledger URL [list | replay ID]`: events that could not be fanned out. */
-#ifndef ROLLCALL_DEAD_LETTERS_COMMAND_H
-#define ROLLCALL_DEAD_LETTERS_COMMAND_H
-
-/* argv[0] is "dead-letters". Returns the exit status: 0, 1 when it failed, 2 after wrong arguments. */
-int dead_letters_command(int argc, char **argv);
-
-#endif

@@ -1,0 +1,257 @@
+#include "ledger/ledger_request.h"
+
+#include "ledger/refusal.h"
+
+#include <stdlib.h>
+
+/* Most requests hold an id or two; thousands may wait at once when everybody reconnects. */
+enum { FIRST_CHUNK_BYTES = 96, CHUNK_BYTES = 1024 };
+
+struct request_chunk {
+    struct request_chunk *next;
+    size_t used;
+    size_t capacity;
+    _Alignas(max_align_t) char bytes[];
+};
+
+struct operation {
+    const char *name;
+    bool writes;
+    void (*answer)(const struct ledger_request *request);
+};
+
+#define ANSWER(name, writes, member)                                                               \
+    static void answer_##name(const struct ledger_request *request)                                \
+    {                                                                                              \
+        request->done.member(request->arg, &request->outcome.member);                              \
+    }
+LEDGER_OPERATIONS(ANSWER)
+#undef ANSWER
+
+#define ROW(name, writes, member) {#name, writes, answer_##name},
+static const struct operation operations[LEDGER_OPERATION_COUNT] = {LEDGER_OPERATIONS(ROW)};
+#undef ROW
+
+struct ledger_request *request_make(struct ledger_client *client, enum ledger_operation operation,
+                                    void *arg)
+{
+    static _Thread_local struct ledger_request stand_in;
+    struct ledger_request *request = calloc(1, sizeof(*request));
+    if (!request) {
+        request = &stand_in;
+        memset(request, 0, sizeof(*request));
+        request->stands_in = true;
+    }
+    request->client = client;
+    request->operation = operation;
+    request->arg = arg;
+    request->wall_ms = client->clock->wall_ms;
+    request->deadline_ms = client->clock->now_ms + client->time_limit_ms;
+    list_init(&request->unanswered);
+    return request;
+}
+
+void request_free(struct ledger_request *request)
+{
+    struct request_chunk *chunk = request->chunks;
+    while (chunk) {
+        struct request_chunk *next = chunk->next;
+        free(chunk);
+        chunk = next;
+    }
+    free(request);
+}
+
+void request_refuse(struct ledger_request *request, enum ledger_status status)
+{
+    if (request->refused == LEDGER_OK)
+        request->refused = status;
+}
+
+struct slice request_id(struct ledger_request *request, struct slice id)
+{
+    if (id.len == 0 || id.len > LEDGER_ID_BYTES_MAX) {
+        request_refuse(request, LEDGER_INVALID);
+        return SLICE_NONE;
+    }
+    return request_copy(request, id);
+}
+
+struct slice request_optional_id(struct ledger_request *request, struct slice id)
+{
+    return id.len ? request_id(request, id) : SLICE_NONE;
+}
+
+const struct slice *request_ids(struct ledger_request *request, const struct slice *ids,
+                                size_t count, size_t count_max)
+{
+    if (count > count_max) {
+        request_refuse(request, LEDGER_LIMIT);
+        return NULL;
+    }
+    struct slice *copies = request_alloc(request, count * sizeof(*copies));
+    for (size_t i = 0; copies && i < count; i++)
+        copies[i] = request_id(request, ids[i]);
+    return copies;
+}
+
+uint32_t request_limit(uint32_t limit)
+{
+    return limit == 0 || limit > LEDGER_PAGE_MAX ? LEDGER_PAGE_MAX : limit;
+}
+
+void request_submit(struct ledger_request *request)
+{
+    struct ledger_client *client = request->client;
+    if (request->stands_in) {
+        refusal_owe(request);
+        return;
+    }
+    list_append(&client->unanswered, &request->unanswered);
+    client->outstanding++;
+    if (request->exhausted)
+        request_refuse(request, LEDGER_UNAVAILABLE);
+    if (request->refused != LEDGER_OK) {
+        request_fail(request, request->refused);
+        request_finish(request);
+        return;
+    }
+    client->ledger->backend->submit(client->ledger, request);
+}
+
+static struct request_chunk *chunk_with_room(struct ledger_request *request, size_t bytes)
+{
+    struct request_chunk *chunk = request->chunks;
+    if (chunk && chunk->capacity - chunk->used >= bytes)
+        return chunk;
+    size_t usual = request->chunks ? CHUNK_BYTES : FIRST_CHUNK_BYTES;
+    size_t capacity = bytes > usual ? bytes : usual;
+    chunk = calloc(1, sizeof(*chunk) + capacity);
+    if (!chunk)
+        return NULL;
+    chunk->capacity = capacity;
+    chunk->next = request->chunks;
+    request->chunks = chunk;
+    return chunk;
+}
+
+void *request_alloc(struct ledger_request *request, size_t bytes)
+{
+    const size_t alignment = _Alignof(max_align_t);
+    size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+    struct request_chunk *chunk = request->stands_in ? NULL : chunk_with_room(request, rounded);
+    if (!chunk) {
+        request->exhausted = true;
+        return NULL;
+    }
+    void *memory = chunk->bytes + chunk->used;
+    chunk->used += rounded;
+    return memory;
+}
+
+struct slice request_copy(struct ledger_request *request, struct slice s)
+{
+    char *copy = request_alloc(request, s.len);
+    if (!copy)
+        return SLICE_NONE;
+    if (s.len)
+        memcpy(copy, s.data, s.len);
+    return (struct slice){copy, s.len};
+}
+
+void *request_array_push(struct ledger_request *request, struct request_array *array,
+                         size_t item_bytes)
+{
+    if (array->count == array->capacity) {
+        size_t capacity = array->capacity ? array->capacity * 2 : 8;
+        void *items = request_alloc(request, capacity * item_bytes);
+        if (!items)
+            return NULL;
+        if (array->count)
+            memcpy(items, array->items, array->count * item_bytes);
+        array->items = items;
+        array->capacity = capacity;
+    }
+    return memset((char *)array->items + array->count++ * item_bytes, 0, item_bytes);
+}
+
+bool request_writes(const struct ledger_request *request)
+{
+    return operations[request->operation].writes;
+}
+
+const char *request_operation_name(enum ledger_operation operation)
+{
+    return operations[operation].name;
+}
+
+const char *request_name(const struct ledger_request *request)
+{
+    return request_operation_name(request->operation);
+}
+
+void request_fail(struct ledger_request *request, enum ledger_status status)
+{
+    memset(&request->outcome, 0, sizeof(request->outcome));
+    request->outcome.any.status = status;
+}
+
+/* Moves the requests of the first one's client out of the chain, in order. */
+static struct ledger_request *detach_first_client(struct ledger_request **chain)
+{
+    const struct ledger_client *client = (*chain)->client;
+    struct ledger_request *detached = NULL, **tail = &detached;
+    while (*chain) {
+        struct ledger_request *request = *chain;
+        if (request->client != client) {
+            chain = &request->next;
+            continue;
+        }
+        *chain = request->next;
+        request->next = NULL;
+        *tail = request;
+        tail = &request->next;
+    }
+    return detached;
+}
+
+void request_observe(struct ledger_request *request, enum ledger_status status)
+{
+    struct ledger *ledger = request->client->ledger;
+    if (ledger->backend->observe && request->refused == LEDGER_OK &&
+        !atomic_exchange(&request->observed, true))
+        ledger->backend->observe(ledger, request, status);
+}
+
+void request_finish(struct ledger_request *chain)
+{
+    while (chain) {
+        struct ledger_request *own = detach_first_client(&chain);
+        const struct ledger_client *client = own->client;
+        struct ledger_metrics *metrics = &ledger_innermost(client->ledger)->metrics;
+        for (struct ledger_request *request = own; request; request = request->next) {
+            ledger_count(&metrics->answers[request->outcome.any.status]);
+            request_observe(request, request->outcome.any.status);
+        }
+        client->post(client->post_arg, own);
+    }
+}
+
+void request_detach(struct ledger_request *request)
+{
+    request->client->outstanding--;
+    list_remove(&request->unanswered);
+}
+
+void request_answer_status(enum ledger_operation operation, union request_completion done,
+                           void *arg, enum ledger_status status)
+{
+    struct ledger_request bare = {.operation = operation, .done = done, .arg = arg};
+    request_fail(&bare, status);
+    request_answer(&bare);
+}
+
+void request_answer(struct ledger_request *request)
+{
+    operations[request->operation].answer(request);
+}

@@ -1,0 +1,85 @@
+#include "ledger/ledger_request_queue.h"
+
+#include <assert.h>
+
+void request_queue_init(struct request_queue *queue, size_t count_max, _Atomic int64_t *gauge)
+{
+    *queue = (struct request_queue){.count_max = count_max, .gauge = gauge};
+    queue->last_next = &queue->first;
+    pthread_mutex_init(&queue->mutex, NULL);
+    pthread_cond_init(&queue->not_empty, NULL);
+}
+
+void request_queue_destroy(struct request_queue *queue)
+{
+    assert(!queue->first);
+    pthread_cond_destroy(&queue->not_empty);
+    pthread_mutex_destroy(&queue->mutex);
+}
+
+static void show_count(const struct request_queue *queue)
+{
+    atomic_store_explicit(queue->gauge, (int64_t)queue->count, memory_order_relaxed);
+}
+
+bool request_queue_put(struct request_queue *queue, struct ledger_request *request)
+{
+    pthread_mutex_lock(&queue->mutex);
+    bool room = !queue->closed && queue->count < queue->count_max;
+    if (room) {
+        request->next = NULL;
+        *queue->last_next = request;
+        queue->last_next = &request->next;
+        queue->count++;
+        show_count(queue);
+        pthread_cond_signal(&queue->not_empty);
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    return room;
+}
+
+/* The mutex is held. */
+static struct ledger_request *detach_front(struct request_queue *queue, size_t count_max)
+{
+    struct ledger_request *chain = queue->first;
+    struct ledger_request **end = &queue->first;
+    while (*end && count_max > 0) {
+        end = &(*end)->next;
+        count_max--;
+        queue->count--;
+    }
+    queue->first = *end;
+    *end = NULL;
+    if (!queue->first)
+        queue->last_next = &queue->first;
+    show_count(queue);
+    return chain;
+}
+
+struct ledger_request *request_queue_take(struct request_queue *queue, size_t count_max)
+{
+    assert(count_max > 0);
+    pthread_mutex_lock(&queue->mutex);
+    while (!queue->first && !queue->closed)
+        pthread_cond_wait(&queue->not_empty, &queue->mutex);
+    struct ledger_request *chain = queue->first ? detach_front(queue, count_max) : NULL;
+    pthread_mutex_unlock(&queue->mutex);
+    return chain;
+}
+
+struct ledger_request *request_queue_try_take(struct request_queue *queue, size_t count_max)
+{
+    pthread_mutex_lock(&queue->mutex);
+    struct ledger_request *chain =
+        queue->first && count_max > 0 ? detach_front(queue, count_max) : NULL;
+    pthread_mutex_unlock(&queue->mutex);
+    return chain;
+}
+
+void request_queue_close(struct request_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    queue->closed = true;
+    pthread_cond_broadcast(&queue->not_empty);
+    pthread_mutex_unlock(&queue->mutex);
+}

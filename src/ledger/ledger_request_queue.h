@@ -1,0 +1,42 @@
+/*
+ * A bounded queue of requests between the workers and a backend's threads.
+ *
+ * Many put, many take. A full queue refuses (the caller answers BUSY), so that a slow disk costs a
+ * bounded amount of memory and tells its callers at once. Closing lets the takers empty it and then
+ * tells them to end.
+ */
+#ifndef ROLLCALL_LEDGER_LEDGER_REQUEST_QUEUE_H
+#define ROLLCALL_LEDGER_LEDGER_REQUEST_QUEUE_H
+
+#include "ledger/ledger_request.h"
+
+#include <pthread.h>
+
+struct request_queue {
+    pthread_mutex_t mutex;
+    pthread_cond_t not_empty;
+    struct ledger_request *first;
+    struct ledger_request **last_next;
+    size_t count;
+    size_t count_max;
+    bool closed;
+    _Atomic int64_t *gauge; /* shows `count` */
+};
+
+void request_queue_init(struct request_queue *queue, size_t count_max, _Atomic int64_t *gauge);
+
+/* The queue must be empty. */
+void request_queue_destroy(struct request_queue *queue);
+
+/* False when the queue is full or closed: the request stays with the caller. */
+bool request_queue_put(struct request_queue *queue, struct ledger_request *request);
+
+/* Waits for requests and moves out a chain of at most `count_max`; NULL when closed and empty. */
+struct ledger_request *request_queue_take(struct request_queue *queue, size_t count_max);
+
+/* The same without waiting; NULL when there is nothing. */
+struct ledger_request *request_queue_try_take(struct request_queue *queue, size_t count_max);
+
+void request_queue_close(struct request_queue *queue);
+
+#endif

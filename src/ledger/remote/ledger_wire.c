@@ -1,0 +1,232 @@
+#include "ledger/remote/ledger_wire.h"
+
+#include "ledger/remote/ledger_wire_internal.h"
+
+_Static_assert(LEDGER_OPERATION_COUNT == 33, "raise LEDGER_WIRE_VERSION with the operations");
+
+enum { VERSIONS = UINT8_MAX + 1 };
+
+/* ---- inputs ---- */
+
+/* What an operation cannot do without. */
+enum {
+    USER = 1 << 0,
+    PEER = 1 << 1,
+    CHAT = 1 << 2,
+    ID = 1 << 3,
+    CLIENT_ID = 1 << 4,
+    DEVICE = 1 << 5,
+    TEXT = 1 << 6,
+    CALL = 1 << 7,
+    PAGE = 1 << 8, /* a limit */
+};
+
+static const unsigned needs[LEDGER_OPERATION_COUNT] = {
+    [LEDGER_SETTINGS_GET] = USER,
+    [LEDGER_SETTINGS_PUT] = USER,
+    [LEDGER_CIRCLE] = USER | PAGE,
+    [LEDGER_CONTACT_REQUEST_CREATE] = ID | USER | PEER,
+    [LEDGER_CONTACT_REQUEST_ACCEPT] = USER | ID,
+    [LEDGER_CONTACT_REQUEST_DECLINE] = USER | ID,
+    [LEDGER_CONTACT_REQUEST_WITHDRAW] = USER | ID,
+    [LEDGER_CONTACT_REQUESTS_LIST] = USER | PAGE,
+    [LEDGER_CONTACTS_LIST] = USER,
+    [LEDGER_CONTACT_REMOVE] = USER | PEER,
+    [LEDGER_BLOCK_PUT] = USER | PEER,
+    [LEDGER_BLOCK_DELETE] = USER | PEER,
+    [LEDGER_BLOCKS_LIST] = USER,
+    [LEDGER_CHAT_CREATE] = CHAT | USER,
+    [LEDGER_CHAT_GET] = CHAT,
+    [LEDGER_CHATS_LIST] = USER | PAGE,
+    [LEDGER_CHAT_MEMBER_CHECK] = CHAT | USER,
+    [LEDGER_CHAT_MEMBER_ADD] = CHAT | USER | PEER,
+    [LEDGER_CHAT_MEMBER_REMOVE] = CHAT | USER | PEER,
+    [LEDGER_CALL_APPEND] = CALL,
+    [LEDGER_CALLS_LIST] = USER | PAGE,
+    [LEDGER_MESSAGE_APPEND] = CHAT | USER | CLIENT_ID | ID | TEXT,
+    [LEDGER_MESSAGES_AFTER] = CHAT | PAGE,
+    [LEDGER_MESSAGES_BEFORE] = CHAT | PAGE,
+    [LEDGER_CURSOR_PUT] = CHAT | USER | DEVICE,
+    [LEDGER_OUTBOX_LIST] = PAGE,
+    [LEDGER_DEAD_LETTER_PUT] = CHAT | TEXT,
+    [LEDGER_DEAD_LETTERS_LIST] = PAGE,
+    [LEDGER_DEAD_LETTER_REPLAY] = CHAT,
+    [LEDGER_CHAT_REPAIR] = CHAT,
+};
+
+static unsigned parts_of(const struct request_input *input)
+{
+    return (input->user.len ? USER : 0) | (input->peer.len ? PEER : 0) |
+           (input->chat.len ? CHAT : 0) | (input->id.len ? ID : 0) |
+           (input->client_message_id.len ? CLIENT_ID : 0) | (input->device.len ? DEVICE : 0) |
+           (input->text.len ? TEXT : 0) | (input->call ? CALL : 0) | (input->limit ? PAGE : 0);
+}
+
+static void pass_seen(struct wire *wire, struct request_input *input)
+{
+    const void *items = input->seen;
+    if (wire_list(wire, &items, &input->seen_count, sizeof(*input->seen),
+                  LEDGER_LAST_SEEN_BATCH_MAX)) {
+        struct ledger_last_seen *seen = (struct ledger_last_seen *)items;
+        for (size_t i = 0; i < input->seen_count; i++) {
+            ledger_wire_id(wire, &seen[i].user);
+            wire_signed(wire, &seen[i].last_seen_ms);
+            wire_number(wire, &seen[i].presence_version, UINT64_MAX);
+        }
+    }
+    input->seen = items;
+}
+
+static void pass_positions(struct wire *wire, struct request_input *input)
+{
+    const void *items = input->positions;
+    if (wire_list(wire, &items, &input->position_count, sizeof(*input->positions),
+                  LEDGER_OUTBOX_BATCH_MAX)) {
+        struct ledger_position *positions = (struct ledger_position *)items;
+        for (size_t i = 0; i < input->position_count; i++) {
+            ledger_wire_id(wire, &positions[i].chat);
+            ledger_wire_sequence(wire, &positions[i].sequence);
+        }
+    }
+    input->positions = items;
+}
+
+/* A list of one or none. */
+static void pass_input_call(struct wire *wire, struct request_input *input)
+{
+    const void *items = input->call;
+    size_t count = input->call != NULL;
+    if (wire_list(wire, &items, &count, sizeof(*input->call), 1))
+        ledger_wire_call(wire, (struct ledger_call *)items);
+    input->call = items;
+}
+
+static void pass_input(struct wire *wire, struct request_input *input)
+{
+    ledger_wire_optional_id(wire, &input->user);
+    ledger_wire_optional_id(wire, &input->peer);
+    ledger_wire_optional_id(wire, &input->chat);
+    ledger_wire_optional_id(wire, &input->id);
+    ledger_wire_optional_id(wire, &input->after);
+    ledger_wire_optional_id(wire, &input->client_message_id);
+    ledger_wire_optional_id(wire, &input->device);
+    wire_text(wire, &input->text, 0, LEDGER_BODY_BYTES_MAX);
+    wire_ids(wire, &input->ids, &input->id_count, LEDGER_PROFILES_MAX);
+    pass_seen(wire, input);
+    pass_positions(wire, input);
+    pass_input_call(wire, input);
+    ledger_wire_visibilities(wire, &input->settings);
+    ledger_wire_sequence(wire, &input->sequence);
+    wire_count(wire, &input->limit, LEDGER_PAGE_MAX);
+    wire_bool(wire, &input->set_presence);
+    wire_bool(wire, &input->set_last_seen);
+    wire_bool(wire, &input->incoming);
+    wire_bool(wire, &input->with_members);
+    wire_bool(wire, &input->apply);
+}
+
+/* ---- heads ---- */
+
+static void pass_version(struct wire *wire)
+{
+    unsigned version = LEDGER_WIRE_VERSION;
+    wire_choice(wire, &version, VERSIONS);
+    if (version != LEDGER_WIRE_VERSION)
+        wire_fail(wire);
+}
+
+static void pass_request_head(struct wire *wire, struct ledger_wire_head *head)
+{
+    pass_version(wire);
+    wire_number(wire, &head->id, UINT64_MAX);
+    wire_choice(wire, &head->operation, LEDGER_OPERATION_COUNT);
+    wire_signed(wire, &head->wall_ms);
+}
+
+static void pass_answer_head(struct wire *wire, struct ledger_wire_head *head)
+{
+    pass_version(wire);
+    wire_number(wire, &head->id, UINT64_MAX);
+    wire_choice(wire, &head->status, LEDGER_STATUS_COUNT);
+}
+
+void ledger_wire_encode_request(struct buffer *out, uint64_t id, struct ledger_request *request)
+{
+    struct wire wire = wire_writing(out);
+    struct ledger_wire_head head = {
+        .id = id, .operation = request->operation, .wall_ms = request->wall_ms};
+    pass_request_head(&wire, &head);
+    pass_input(&wire, &request->input);
+}
+
+void ledger_wire_encode_answer(struct buffer *out, uint64_t id, struct ledger_request *request)
+{
+    struct wire wire = wire_writing(out);
+    struct ledger_wire_head head = {.id = id, .status = request->outcome.any.status};
+    pass_answer_head(&wire, &head);
+    if (head.status == LEDGER_OK)
+        ledger_wire_pass_outcome(&wire, request->operation, &request->outcome);
+}
+
+bool ledger_wire_decode_request_head(struct slice frame, struct ledger_wire_head *head,
+                                     struct slice *body)
+{
+    struct wire wire = wire_reading(frame, NULL);
+    *head = (struct ledger_wire_head){0};
+    pass_request_head(&wire, head);
+    *body = wire.in;
+    return !wire.failed;
+}
+
+bool ledger_wire_decode_answer_head(struct slice frame, struct ledger_wire_head *head,
+                                    struct slice *body)
+{
+    struct wire wire = wire_reading(frame, NULL);
+    *head = (struct ledger_wire_head){0};
+    pass_answer_head(&wire, head);
+    *body = wire.in;
+    return !wire.failed;
+}
+
+/* ---- bodies ---- */
+
+bool ledger_wire_decode_input(struct ledger_request *request, struct slice body)
+{
+    unsigned needed = needs[request->operation];
+    struct wire wire = wire_reading(request_copy(request, body), request);
+    request->input = (struct request_input){0};
+    pass_input(&wire, &request->input);
+    return wire_end(&wire) && !request->exhausted && (parts_of(&request->input) & needed) == needed;
+}
+
+/* What askers count on beyond the bounds of each part: a profile for each user, no more messages than were
+ * asked for, a chat with its members. */
+static bool fits_question(const struct ledger_request *request)
+{
+    const struct request_input *input = &request->input;
+    const union request_outcome *outcome = &request->outcome;
+    switch (request->operation) {
+    case LEDGER_PROFILES:
+        return outcome->profiles.count == input->id_count;
+    case LEDGER_MESSAGES_AFTER:
+    case LEDGER_MESSAGES_BEFORE:
+    case LEDGER_OUTBOX_LIST:
+        return outcome->messages.count <= input->limit;
+    case LEDGER_CHAT_CREATE:
+    case LEDGER_CHAT_GET:
+        return outcome->chat.chat.members || outcome->chat.chat.member_count == 0;
+    default:
+        return true;
+    }
+}
+
+bool ledger_wire_decode_outcome(struct ledger_request *request, enum ledger_status status,
+                                struct slice body)
+{
+    request_fail(request, status);
+    if (status != LEDGER_OK)
+        return body.len == 0;
+    struct wire wire = wire_reading(request_copy(request, body), request);
+    ledger_wire_pass_outcome(&wire, request->operation, &request->outcome);
+    return wire_end(&wire) && !request->exhausted && fits_question(request);
+}

@@ -1,0 +1,45 @@
+/* What inputs and outcomes have in common on the wire, and the seam between their two files. */
+#ifndef ROLLCALL_LEDGER_REMOTE_LEDGER_WIRE_INTERNAL_H
+#define ROLLCALL_LEDGER_REMOTE_LEDGER_WIRE_INTERNAL_H
+
+#include "ledger/remote/wire.h"
+
+static inline void ledger_wire_id(struct wire *wire, struct slice *id)
+{
+    wire_text(wire, id, 1, LEDGER_ID_BYTES_MAX);
+}
+
+static inline void ledger_wire_optional_id(struct wire *wire, struct slice *id)
+{
+    wire_text(wire, id, 0, LEDGER_ID_BYTES_MAX);
+}
+
+static inline void ledger_wire_sequence(struct wire *wire, uint64_t *sequence)
+{
+    wire_number(wire, sequence, INT64_MAX);
+}
+
+static inline void ledger_wire_visibilities(struct wire *wire, struct ledger_settings *settings)
+{
+    enum { VISIBILITIES = LEDGER_VISIBLE_NOBODY + 1 };
+    wire_choice(wire, &settings->presence, VISIBILITIES);
+    wire_choice(wire, &settings->last_seen, VISIBILITIES);
+}
+
+static inline void ledger_wire_call(struct wire *wire, struct ledger_call *call)
+{
+    ledger_wire_id(wire, &call->id);
+    ledger_wire_id(wire, &call->caller);
+    ledger_wire_id(wire, &call->callee);
+    wire_text(wire, &call->reason, 1, LEDGER_REASON_BYTES_MAX);
+    wire_signed(wire, &call->started_at_ms);
+    wire_signed(wire, &call->answered_at_ms);
+    wire_signed(wire, &call->ended_at_ms);
+    wire_count(wire, &call->kept_max, UINT32_MAX);
+}
+
+/* Passes the outcome of an operation, its status aside. */
+void ledger_wire_pass_outcome(struct wire *wire, enum ledger_operation operation,
+                              union request_outcome *outcome);
+
+#endif

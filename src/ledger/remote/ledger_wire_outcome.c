@@ -1,0 +1,208 @@
+#include "ledger/remote/ledger_wire_internal.h"
+
+/* No list of an answer is longer than that one. */
+enum { LIST_MAX = LEDGER_CHATS_PAGE_MEMBERS_MAX, CONTACT_RESULTS = LEDGER_CONTACT_WITHDRAWN + 1 };
+
+/* ---- one function for each member of the union ---- */
+
+static void pass_change(struct wire *wire, struct ledger_change_outcome *outcome)
+{
+    wire_bool(wire, &outcome->changed);
+}
+
+static void pass_ids(struct wire *wire, struct ledger_ids_outcome *outcome)
+{
+    wire_ids(wire, &outcome->ids, &outcome->count, LIST_MAX);
+}
+
+static void pass_settings(struct wire *wire, struct ledger_settings_outcome *outcome)
+{
+    ledger_wire_visibilities(wire, &outcome->settings);
+    ledger_wire_visibilities(wire, &outcome->previous);
+}
+
+static void pass_profile(struct wire *wire, struct ledger_profile *profile)
+{
+    ledger_wire_id(wire, &profile->user);
+    ledger_wire_visibilities(wire, &profile->settings);
+    wire_bool(wire, &profile->are_contacts);
+    wire_bool(wire, &profile->blocked_by_viewer);
+    wire_bool(wire, &profile->blocked_by_target);
+    wire_signed(wire, &profile->last_seen_ms);
+    wire_number(wire, &profile->presence_version, UINT64_MAX);
+}
+
+static void pass_profiles(struct wire *wire, struct ledger_profiles_outcome *outcome)
+{
+    const void *items = outcome->profiles;
+    if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->profiles), LIST_MAX))
+        for (size_t i = 0; i < outcome->count; i++)
+            pass_profile(wire, (struct ledger_profile *)items + i);
+    outcome->profiles = items;
+}
+
+static void pass_circle(struct wire *wire, struct ledger_circle_outcome *outcome)
+{
+    ledger_wire_visibilities(wire, &outcome->settings);
+    wire_ids(wire, &outcome->contacts.ids, &outcome->contacts.count, LIST_MAX);
+    wire_ids(wire, &outcome->blocked.ids, &outcome->blocked.count, LIST_MAX);
+    wire_ids(wire, &outcome->chats.ids, &outcome->chats.count, LIST_MAX);
+}
+
+/* Of contacts that were made long ago only two of the ids are known. */
+static void pass_contact_request(struct wire *wire, struct ledger_contact_request *request)
+{
+    ledger_wire_optional_id(wire, &request->id);
+    ledger_wire_id(wire, &request->from);
+    ledger_wire_id(wire, &request->to);
+    wire_signed(wire, &request->created_at_ms);
+}
+
+static void pass_contact(struct wire *wire, struct ledger_contact_outcome *outcome)
+{
+    wire_choice(wire, &outcome->result, CONTACT_RESULTS);
+    pass_contact_request(wire, &outcome->request);
+    wire_bool(wire, &outcome->tell_other_side);
+}
+
+static void pass_contact_requests(struct wire *wire,
+                                  struct ledger_contact_requests_outcome *outcome)
+{
+    const void *items = outcome->requests;
+    if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->requests), LIST_MAX))
+        for (size_t i = 0; i < outcome->count; i++)
+            pass_contact_request(wire, (struct ledger_contact_request *)items + i);
+    outcome->requests = items;
+    wire_bool(wire, &outcome->has_more);
+}
+
+static void pass_block(struct wire *wire, struct ledger_block_outcome *outcome)
+{
+    wire_bool(wire, &outcome->changed);
+    wire_bool(wire, &outcome->contact_removed);
+}
+
+/* The members may be left out while their number is told. */
+static void pass_chat_itself(struct wire *wire, struct ledger_chat *chat)
+{
+    uint64_t member_count = chat->member_count;
+    size_t listed = chat->members ? chat->member_count : 0;
+    ledger_wire_id(wire, &chat->id);
+    ledger_wire_optional_id(wire, &chat->creator);
+    wire_signed(wire, &chat->created_at_ms);
+    wire_ids(wire, &chat->members, &listed, LIST_MAX);
+    wire_number(wire, &member_count, LIST_MAX);
+    if (!wire->out)
+        chat->member_count = member_count;
+    if (listed > 0 && listed != member_count)
+        wire_fail(wire);
+    ledger_wire_sequence(wire, &chat->members_version);
+    ledger_wire_sequence(wire, &chat->latest_sequence);
+    wire_number(wire, &chat->unread, UINT64_MAX);
+}
+
+static void pass_chat(struct wire *wire, struct ledger_chat_outcome *outcome)
+{
+    wire_bool(wire, &outcome->created);
+    pass_chat_itself(wire, &outcome->chat);
+}
+
+static void pass_chats(struct wire *wire, struct ledger_chats_outcome *outcome)
+{
+    const void *items = outcome->chats;
+    if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->chats), LIST_MAX))
+        for (size_t i = 0; i < outcome->count; i++)
+            pass_chat_itself(wire, (struct ledger_chat *)items + i);
+    outcome->chats = items;
+    wire_bool(wire, &outcome->has_more);
+}
+
+static void pass_calls(struct wire *wire, struct ledger_calls_outcome *outcome)
+{
+    const void *items = outcome->calls;
+    if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->calls), LIST_MAX))
+        for (size_t i = 0; i < outcome->count; i++)
+            ledger_wire_call(wire, (struct ledger_call *)items + i);
+    outcome->calls = items;
+}
+
+static void pass_append(struct wire *wire, struct ledger_append_outcome *outcome)
+{
+    ledger_wire_id(wire, &outcome->message_id);
+    ledger_wire_sequence(wire, &outcome->sequence);
+    wire_signed(wire, &outcome->sent_at_ms);
+    ledger_wire_sequence(wire, &outcome->members_version);
+    wire_bool(wire, &outcome->duplicate);
+    wire_bool(wire, &outcome->body_differs);
+    wire_bool(wire, &outcome->published);
+}
+
+static void pass_message(struct wire *wire, struct ledger_message *message)
+{
+    ledger_wire_id(wire, &message->chat);
+    ledger_wire_id(wire, &message->id);
+    ledger_wire_id(wire, &message->sender);
+    ledger_wire_optional_id(wire, &message->client_message_id);
+    wire_text(wire, &message->body, 0, LEDGER_BODY_BYTES_MAX);
+    ledger_wire_sequence(wire, &message->sequence);
+    wire_signed(wire, &message->sent_at_ms);
+}
+
+static void pass_messages(struct wire *wire, struct ledger_messages_outcome *outcome)
+{
+    const void *items = outcome->messages;
+    if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->messages), LIST_MAX))
+        for (size_t i = 0; i < outcome->count; i++)
+            pass_message(wire, (struct ledger_message *)items + i);
+    outcome->messages = items;
+    wire_bool(wire, &outcome->has_more);
+    ledger_wire_sequence(wire, &outcome->latest_sequence);
+}
+
+static void pass_dead_letters(struct wire *wire, struct ledger_dead_letters_outcome *outcome)
+{
+    const void *items = outcome->letters;
+    if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->letters), LIST_MAX)) {
+        struct ledger_dead_letter *letters = (struct ledger_dead_letter *)items;
+        for (size_t i = 0; i < outcome->count; i++) {
+            ledger_wire_id(wire, &letters[i].chat);
+            wire_text(wire, &letters[i].reason, 0, LEDGER_DEAD_LETTER_REASON_BYTES_MAX);
+            ledger_wire_sequence(wire, &letters[i].sequence);
+            wire_signed(wire, &letters[i].created_at_ms);
+        }
+    }
+    outcome->letters = items;
+}
+
+static void pass_repair(struct wire *wire, struct ledger_repair_outcome *outcome)
+{
+    wire_bool(wire, &outcome->counter_missing);
+    wire_bool(wire, &outcome->needed);
+    wire_number(wire, &outcome->counter, UINT64_MAX);
+    wire_number(wire, &outcome->highest_sequence, UINT64_MAX);
+}
+
+/* ---- which of them ---- */
+
+#define PASS(name, writes, member)                                                                 \
+    static void pass_##name(struct wire *wire, union request_outcome *outcome)                     \
+    {                                                                                              \
+        pass_##member(wire, &outcome->member);                                                     \
+    }
+LEDGER_OPERATIONS(PASS)
+#undef PASS
+
+#define ROW(name, writes, member) pass_##name,
+static void (*const passes[LEDGER_OPERATION_COUNT])(struct wire *wire,
+                                                    union request_outcome *outcome) = {
+    LEDGER_OPERATIONS(ROW)};
+#undef ROW
+
+void ledger_wire_pass_outcome(struct wire *wire, enum ledger_operation operation,
+                              union request_outcome *outcome)
+{
+    if (operation < LEDGER_OPERATION_COUNT)
+        passes[operation](wire, outcome);
+    else
+        wire_fail(wire);
+}

@@ -1,0 +1,518 @@
+/* Requests and outcomes as bytes: what goes in comes out, and nothing else is believed. */
+#include "ledger/remote/ledger_wire.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ID = 77, WALL_MS = 1234567890 };
+
+static const struct slice TWO_IDS[] = {SLICE("a"), SLICE("bob:{x}\r\n")};
+
+static struct clock clock_now = {.now_ms = 1000, .wall_ms = WALL_MS};
+static struct ledger_client client = {.clock = &clock_now};
+
+static struct ledger_request *make(enum ledger_operation operation)
+{
+    return request_make(&client, operation, NULL);
+}
+
+static void assert_slice(struct slice got, struct slice expected)
+{
+    assert_int_equal(got.len, expected.len);
+    assert_true(slice_equal(got, expected));
+}
+
+/* ---- requests ---- */
+
+static void fill_input(struct request_input *input)
+{
+    static const struct ledger_last_seen seen[] = {{SLICE("u"), INT64_MIN, UINT64_MAX},
+                                                   {SLICE("v"), INT64_MAX, 0}};
+    static const struct ledger_position positions[] = {{SLICE("c"), INT64_MAX}, {SLICE("d"), 1}};
+    static const struct ledger_call call = {.id = SLICE("call"),
+                                            .caller = SLICE("x"),
+                                            .callee = SLICE("y"),
+                                            .reason = SLICE("hangup"),
+                                            .started_at_ms = 1,
+                                            .answered_at_ms = -2,
+                                            .ended_at_ms = 3,
+                                            .kept_max = UINT32_MAX};
+    *input = (struct request_input){
+        .user = SLICE("user"),
+        .peer = SLICE("peer"),
+        .chat = SLICE("chat"),
+        .id = SLICE("id"),
+        .after = SLICE("after"),
+        .client_message_id = SLICE("client"),
+        .device = SLICE("device"),
+        .text = SLICE("a text\0with a zero"),
+        .ids = TWO_IDS,
+        .id_count = 2,
+        .seen = seen,
+        .seen_count = 2,
+        .call = &call,
+        .positions = positions,
+        .position_count = 2,
+        .settings = {LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_EVERYONE},
+        .sequence = INT64_MAX,
+        .limit = LEDGER_PAGE_MAX,
+        .set_presence = true,
+        .incoming = true,
+        .apply = true,
+    };
+}
+
+static void assert_input(const struct request_input *got, const struct request_input *sent)
+{
+    assert_slice(got->user, sent->user);
+    assert_slice(got->peer, sent->peer);
+    assert_slice(got->chat, sent->chat);
+    assert_slice(got->id, sent->id);
+    assert_slice(got->after, sent->after);
+    assert_slice(got->client_message_id, sent->client_message_id);
+    assert_slice(got->device, sent->device);
+    assert_slice(got->text, sent->text);
+    assert_int_equal(got->id_count, 2);
+    assert_slice(got->ids[1], sent->ids[1]);
+    assert_int_equal(got->seen_count, 2);
+    assert_slice(got->seen[1].user, SLICE("v"));
+    assert_true(got->seen[0].last_seen_ms == INT64_MIN && got->seen[1].last_seen_ms == INT64_MAX);
+    assert_true(got->seen[0].presence_version == UINT64_MAX);
+    assert_int_equal(got->position_count, 2);
+    assert_slice(got->positions[0].chat, SLICE("c"));
+    assert_true(got->positions[0].sequence == INT64_MAX && got->positions[1].sequence == 1);
+    assert_slice(got->call->reason, sent->call->reason);
+    assert_slice(got->call->callee, sent->call->callee);
+    assert_true(got->call->answered_at_ms == -2 && got->call->kept_max == UINT32_MAX);
+    assert_int_equal(got->settings.presence, LEDGER_VISIBLE_NOBODY);
+    assert_int_equal(got->settings.last_seen, LEDGER_VISIBLE_EVERYONE);
+    assert_true(got->sequence == INT64_MAX && got->limit == LEDGER_PAGE_MAX);
+    assert_true(got->set_presence && !got->set_last_seen && got->incoming);
+    assert_true(!got->with_members && got->apply);
+}
+
+/* A request made of the bytes of another; NULL when they are refused. */
+static struct ledger_request *decode_request(struct slice frame, struct ledger_wire_head *head)
+{
+    struct slice body;
+    if (!ledger_wire_decode_request_head(frame, head, &body))
+        return NULL;
+    struct ledger_request *request = make(head->operation);
+    if (ledger_wire_decode_input(request, body))
+        return request;
+    request_free(request);
+    return NULL;
+}
+
+/* Shows a full request of every operation, and its bytes. */
+static void show_requests(void (*look)(const struct ledger_request *sent, struct buffer *frame))
+{
+    for (int operation = 0; operation < LEDGER_OPERATION_COUNT; operation++) {
+        struct buffer frame = BUFFER_INIT;
+        struct ledger_request *sent = make(operation);
+        fill_input(&sent->input);
+        ledger_wire_encode_request(&frame, ID, sent);
+        look(sent, &frame);
+        request_free(sent);
+        buffer_free(&frame);
+    }
+}
+
+static void assert_arrives(const struct ledger_request *sent, struct buffer *frame)
+{
+    struct ledger_wire_head head;
+    struct ledger_request *got = decode_request(buffer_slice(frame), &head);
+    assert_non_null(got);
+    assert_int_equal(head.id, ID);
+    assert_int_equal(head.operation, sent->operation);
+    assert_true(head.wall_ms == WALL_MS);
+    assert_input(&got->input, &sent->input);
+    request_free(got);
+}
+
+static void test_every_field_of_a_request_arrives(void **unused)
+{
+    (void)unused;
+    show_requests(assert_arrives);
+}
+
+static void expect_refused(struct ledger_request *request)
+{
+    struct buffer frame = BUFFER_INIT;
+    struct ledger_wire_head head;
+    ledger_wire_encode_request(&frame, ID, request);
+    assert_null(decode_request(buffer_slice(&frame), &head));
+    request_free(request);
+    buffer_free(&frame);
+}
+
+static void test_a_request_beyond_a_bound_is_refused(void **unused)
+{
+    (void)unused;
+    static char longest[LEDGER_BODY_BYTES_MAX + 1];
+    static struct slice many[LEDGER_PROFILES_MAX + 1];
+    struct ledger_request *request = make(LEDGER_MESSAGE_APPEND);
+    fill_input(&request->input);
+    request->input.text = (struct slice){longest, sizeof(longest)};
+    expect_refused(request);
+
+    request = make(LEDGER_SETTINGS_GET);
+    request->input.user = (struct slice){longest, LEDGER_ID_BYTES_MAX + 1};
+    expect_refused(request);
+
+    request = make(LEDGER_PROFILES);
+    for (size_t i = 0; i <= LEDGER_PROFILES_MAX; i++)
+        many[i] = SLICE("u");
+    request->input.ids = many;
+    request->input.id_count = LEDGER_PROFILES_MAX + 1;
+    expect_refused(request);
+
+    request = make(LEDGER_OUTBOX_LIST);
+    request->input.limit = LEDGER_PAGE_MAX + 1;
+    expect_refused(request);
+}
+
+/* The backend relies on it: a call without a call would be its end. */
+static void test_a_request_without_what_it_needs_is_refused(void **unused)
+{
+    (void)unused;
+    for (int operation = 0; operation < LEDGER_OPERATION_COUNT; operation++)
+        if (operation != LEDGER_PROFILES && operation != LEDGER_LAST_SEEN_PUT &&
+            operation != LEDGER_OUTBOX_REMOVE)
+            expect_refused(make(operation));
+    struct ledger_request *request = make(LEDGER_CALL_APPEND);
+    fill_input(&request->input);
+    request->input.call = NULL;
+    expect_refused(request);
+}
+
+/* ---- outcomes ---- */
+
+static const struct ledger_chat CHATS[] = {
+    {.id = SLICE("c1"),
+     .creator = SLICE("a"),
+     .created_at_ms = 5,
+     .members = TWO_IDS,
+     .member_count = 2,
+     .members_version = 3,
+     .latest_sequence = 4,
+     .unread = 2},
+    {.id = SLICE("c2"), .member_count = 9},
+};
+
+static const struct ledger_message MESSAGES[] = {{.chat = SLICE("c1"),
+                                                  .id = SLICE("m1"),
+                                                  .sender = SLICE("a"),
+                                                  .client_message_id = SLICE("k"),
+                                                  .body = SLICE("hello"),
+                                                  .sequence = 8,
+                                                  .sent_at_ms = 9}};
+
+static const struct ledger_contact_request ASKED = {SLICE("r1"), SLICE("a"), SLICE("b"), 11};
+
+/* A whole outcome of each kind. */
+static void fill_outcome(enum ledger_operation operation, union request_outcome *outcome)
+{
+    static const struct ledger_profile profiles[] = {
+        {SLICE("p"), {LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_NOBODY}, true, false, true, 7, 8}};
+    static const struct ledger_call calls[] = {
+        {.id = SLICE("i"), .caller = SLICE("x"), .callee = SLICE("y"), .reason = SLICE("busy")}};
+    static const struct ledger_dead_letter letters[] = {{SLICE("c"), SLICE("poison"), 3, 4}};
+    switch (operation) {
+    case LEDGER_SETTINGS_PUT:
+        outcome->settings.settings.presence = LEDGER_VISIBLE_NOBODY;
+        outcome->settings.previous.last_seen = LEDGER_VISIBLE_EVERYONE;
+        break;
+    case LEDGER_PROFILES:
+        outcome->profiles = (struct ledger_profiles_outcome){LEDGER_OK, profiles, 1};
+        break;
+    case LEDGER_CIRCLE:
+        outcome->circle = (struct ledger_circle_outcome){
+            .contacts = {TWO_IDS, 2}, .blocked = {TWO_IDS, 1}, .chats = {TWO_IDS + 1, 1}};
+        break;
+    case LEDGER_CONTACT_REQUEST_CREATE:
+        outcome->contact =
+            (struct ledger_contact_outcome){LEDGER_OK, LEDGER_CONTACT_PENDING, ASKED, true};
+        break;
+    case LEDGER_CONTACT_REQUESTS_LIST:
+        outcome->contact_requests =
+            (struct ledger_contact_requests_outcome){LEDGER_OK, &ASKED, 1, true};
+        break;
+    case LEDGER_BLOCK_PUT:
+        outcome->block = (struct ledger_block_outcome){LEDGER_OK, true, true};
+        break;
+    case LEDGER_BLOCKS_LIST:
+        outcome->ids = (struct ledger_ids_outcome){LEDGER_OK, TWO_IDS, 2};
+        break;
+    case LEDGER_CHAT_CREATE:
+    case LEDGER_CHAT_GET:
+        outcome->chat = (struct ledger_chat_outcome){LEDGER_OK, true, CHATS[0]};
+        break;
+    case LEDGER_CHATS_LIST:
+        outcome->chats = (struct ledger_chats_outcome){LEDGER_OK, CHATS, 2, true};
+        break;
+    case LEDGER_CALLS_LIST:
+        outcome->calls = (struct ledger_calls_outcome){LEDGER_OK, calls, 1};
+        break;
+    case LEDGER_MESSAGE_APPEND:
+        outcome->append =
+            (struct ledger_append_outcome){LEDGER_OK, SLICE("m"), 5, 6, 7, true, false, true};
+        break;
+    case LEDGER_MESSAGES_AFTER:
+        outcome->messages = (struct ledger_messages_outcome){LEDGER_OK, MESSAGES, 1, true, 99};
+        break;
+    case LEDGER_DEAD_LETTERS_LIST:
+        outcome->dead_letters = (struct ledger_dead_letters_outcome){LEDGER_OK, letters, 1};
+        break;
+    case LEDGER_CHAT_REPAIR:
+        outcome->repair = (struct ledger_repair_outcome){LEDGER_OK, false, true, 3, 4};
+        break;
+    default:
+        outcome->change.changed = true;
+        break;
+    }
+}
+
+static const enum ledger_operation KINDS[] = {
+    LEDGER_SETTINGS_PUT, LEDGER_PROFILES,          LEDGER_CIRCLE,
+    LEDGER_BLOCK_PUT,    LEDGER_BLOCKS_LIST,       LEDGER_CONTACT_REQUEST_CREATE,
+    LEDGER_CHAT_CREATE,  LEDGER_CHATS_LIST,        LEDGER_CONTACT_REQUESTS_LIST,
+    LEDGER_CALLS_LIST,   LEDGER_MESSAGE_APPEND,    LEDGER_MESSAGES_AFTER,
+    LEDGER_CHAT_REPAIR,  LEDGER_DEAD_LETTERS_LIST, LEDGER_OUTBOX_REMOVE,
+};
+
+enum { KIND_COUNT = sizeof(KINDS) / sizeof(KINDS[0]) };
+
+static void encode_answer(enum ledger_operation operation, struct buffer *frame)
+{
+    struct ledger_request *answered = make(operation);
+    fill_outcome(operation, &answered->outcome);
+    ledger_wire_encode_answer(frame, ID, answered);
+    request_free(answered);
+}
+
+/* The request the answer was decoded into; NULL when it is refused. It asked for so much. */
+static struct ledger_request *decode_answer_to(enum ledger_operation operation, size_t id_count,
+                                               uint32_t limit, struct slice frame)
+{
+    struct ledger_wire_head head;
+    struct slice body;
+    if (!ledger_wire_decode_answer_head(frame, &head, &body))
+        return NULL;
+    struct ledger_request *request = make(operation);
+    request->input.ids = TWO_IDS;
+    request->input.id_count = id_count;
+    request->input.limit = limit;
+    if (ledger_wire_decode_outcome(request, head.status, body))
+        return request;
+    request_free(request);
+    return NULL;
+}
+
+/* One user, or a page. */
+static struct ledger_request *decode_answer(enum ledger_operation operation, struct slice frame)
+{
+    return decode_answer_to(operation, 1, LEDGER_PAGE_MAX, frame);
+}
+
+static struct ledger_request *carry(enum ledger_operation operation)
+{
+    struct buffer frame = BUFFER_INIT;
+    encode_answer(operation, &frame);
+    struct ledger_request *got = decode_answer(operation, buffer_slice(&frame));
+    memset(frame.data, 0xaa, frame.len); /* nothing may point into it */
+    buffer_free(&frame);
+    assert_non_null(got);
+    return got;
+}
+
+static void assert_no_answer(enum ledger_operation operation, size_t id_count, uint32_t limit)
+{
+    struct buffer frame = BUFFER_INIT;
+    encode_answer(operation, &frame);
+    assert_null(decode_answer_to(operation, id_count, limit, buffer_slice(&frame)));
+    buffer_free(&frame);
+}
+
+/* A chat that tells how many its members are, and not who. */
+static void assert_members_are_due(enum ledger_operation operation)
+{
+    request_free(carry(operation));
+    struct ledger_request *answered = make(operation);
+    struct buffer frame = BUFFER_INIT;
+    answered->outcome.chat = (struct ledger_chat_outcome){LEDGER_OK, false, CHATS[1]};
+    ledger_wire_encode_answer(&frame, ID, answered);
+    assert_null(decode_answer(operation, buffer_slice(&frame)));
+    request_free(answered);
+    buffer_free(&frame);
+}
+
+/* Whoever asked for two profiles reads two, and has room for no more messages than it asked for. */
+static void test_what_does_not_answer_the_question_is_refused(void **unused)
+{
+    (void)unused;
+    assert_no_answer(LEDGER_PROFILES, 0, LEDGER_PAGE_MAX);
+    assert_no_answer(LEDGER_PROFILES, 2, LEDGER_PAGE_MAX);
+    assert_no_answer(LEDGER_MESSAGES_AFTER, 1, 0);
+    assert_members_are_due(LEDGER_CHAT_GET);
+    assert_members_are_due(LEDGER_CHAT_CREATE);
+}
+
+static void test_a_chat_arrives_with_and_without_its_members(void **unused)
+{
+    (void)unused;
+    struct ledger_request *got = carry(LEDGER_CHATS_LIST);
+    const struct ledger_chats_outcome *chats = &got->outcome.chats;
+    assert_int_equal(chats->count, 2);
+    assert_true(chats->has_more);
+    assert_slice(chats->chats[0].members[1], TWO_IDS[1]);
+    assert_int_equal(chats->chats[0].unread, 2);
+    assert_int_equal(chats->chats[0].latest_sequence, 4);
+    assert_null(chats->chats[1].members);
+    assert_int_equal(chats->chats[1].member_count, 9);
+    request_free(got);
+}
+
+static void test_messages_arrive(void **unused)
+{
+    (void)unused;
+    struct ledger_request *got = carry(LEDGER_MESSAGES_AFTER);
+    const struct ledger_messages_outcome *page = &got->outcome.messages;
+    assert_int_equal(page->count, 1);
+    assert_slice(page->messages[0].body, SLICE("hello"));
+    assert_slice(page->messages[0].client_message_id, SLICE("k"));
+    assert_int_equal(page->messages[0].sequence, 8);
+    assert_int_equal(page->messages[0].sent_at_ms, 9);
+    assert_int_equal(page->latest_sequence, 99);
+    request_free(got);
+    got = carry(LEDGER_MESSAGE_APPEND);
+    assert_true(got->outcome.append.duplicate && got->outcome.append.published);
+    assert_false(got->outcome.append.body_differs);
+    assert_int_equal(got->outcome.append.sequence, 5);
+    assert_int_equal(got->outcome.append.members_version, 7);
+    request_free(got);
+}
+
+static void test_people_arrive(void **unused)
+{
+    (void)unused;
+    struct ledger_request *got = carry(LEDGER_PROFILES);
+    const struct ledger_profile *profile = got->outcome.profiles.profiles;
+    assert_slice(profile->user, SLICE("p"));
+    assert_true(profile->are_contacts && !profile->blocked_by_viewer && profile->blocked_by_target);
+    assert_int_equal(profile->settings.last_seen, LEDGER_VISIBLE_NOBODY);
+    assert_true(profile->last_seen_ms == 7 && profile->presence_version == 8);
+    request_free(got);
+    got = carry(LEDGER_CIRCLE);
+    assert_int_equal(got->outcome.circle.contacts.count, 2);
+    assert_slice(got->outcome.circle.chats.ids[0], TWO_IDS[1]);
+    request_free(got);
+    got = carry(LEDGER_CONTACT_REQUEST_CREATE);
+    assert_int_equal(got->outcome.contact.result, LEDGER_CONTACT_PENDING);
+    assert_slice(got->outcome.contact.request.to, SLICE("b"));
+    assert_true(got->outcome.contact.tell_other_side);
+    request_free(got);
+}
+
+static void test_what_arrived_is_written_the_same(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        struct buffer first = BUFFER_INIT, second = BUFFER_INIT;
+        encode_answer(KINDS[i], &first);
+        struct ledger_request *got = decode_answer(KINDS[i], buffer_slice(&first));
+        assert_non_null(got);
+        ledger_wire_encode_answer(&second, ID, got);
+        assert_true(slice_equal(buffer_slice(&first), buffer_slice(&second)));
+        request_free(got);
+        buffer_free(&first);
+        buffer_free(&second);
+    }
+}
+
+static void test_a_failure_is_a_status_and_nothing_else(void **unused)
+{
+    (void)unused;
+    for (int status = LEDGER_OK + 1; status < LEDGER_STATUS_COUNT; status++) {
+        struct buffer frame = BUFFER_INIT;
+        struct ledger_request *answered = make(LEDGER_CHATS_LIST);
+        fill_outcome(LEDGER_CHATS_LIST, &answered->outcome);
+        answered->outcome.any.status = status;
+        ledger_wire_encode_answer(&frame, ID, answered);
+        assert_int_equal(frame.len, 3);
+        struct ledger_request *got = decode_answer(LEDGER_CHATS_LIST, buffer_slice(&frame));
+        assert_int_equal(got->outcome.any.status, status);
+        assert_null(got->outcome.chats.chats);
+        request_free(answered);
+        request_free(got);
+        buffer_free(&frame);
+    }
+}
+
+/* ---- damage ---- */
+
+static void test_no_part_of_a_frame_is_taken_for_the_whole(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        struct buffer frame = BUFFER_INIT;
+        encode_answer(KINDS[i], &frame);
+        buffer_append_byte(&frame, 0);
+        for (size_t len = 0; len <= frame.len; len++)
+            if (len != frame.len - 1)
+                assert_null(decode_answer(KINDS[i], slice_first(buffer_slice(&frame), len)));
+        buffer_free(&frame);
+    }
+}
+
+static void flip_each_bit(const struct ledger_request *sent, struct buffer *frame)
+{
+    (void)sent;
+    for (size_t bit = 0; bit < frame->len * 8; bit++) {
+        struct ledger_wire_head head;
+        frame->data[bit / 8] ^= (char)(1 << bit % 8);
+        struct ledger_request *got = decode_request(buffer_slice(frame), &head);
+        if (got)
+            request_free(got);
+        frame->data[bit / 8] ^= (char)(1 << bit % 8);
+    }
+}
+
+static void test_a_flipped_bit_does_no_harm(void **unused)
+{
+    (void)unused;
+    show_requests(flip_each_bit);
+}
+
+static void test_another_version_is_refused(void **unused)
+{
+    (void)unused;
+    struct buffer frame = BUFFER_INIT;
+    encode_answer(LEDGER_OUTBOX_REMOVE, &frame);
+    frame.data[0]++;
+    assert_null(decode_answer(LEDGER_OUTBOX_REMOVE, buffer_slice(&frame)));
+    buffer_free(&frame);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_field_of_a_request_arrives),
+        cmocka_unit_test(test_a_request_beyond_a_bound_is_refused),
+        cmocka_unit_test(test_a_request_without_what_it_needs_is_refused),
+        cmocka_unit_test(test_what_does_not_answer_the_question_is_refused),
+        cmocka_unit_test(test_a_chat_arrives_with_and_without_its_members),
+        cmocka_unit_test(test_messages_arrive),
+        cmocka_unit_test(test_people_arrive),
+        cmocka_unit_test(test_what_arrived_is_written_the_same),
+        cmocka_unit_test(test_a_failure_is_a_status_and_nothing_else),
+        cmocka_unit_test(test_no_part_of_a_frame_is_taken_for_the_whole),
+        cmocka_unit_test(test_a_flipped_bit_does_no_harm),
+        cmocka_unit_test(test_another_version_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+/* Numbers, texts and lists on the wire: their extremes, and what is not believed. */
+#include "ledger/remote/wire.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static struct clock clock_now;
+static struct ledger_client client = {.clock = &clock_now};
+
+static void test_numbers_arrive(void **unused)
+{
+    (void)unused;
+    static const uint64_t numbers[] = {0, 1, 127, 128, 16383, 16384, INT64_MAX, UINT64_MAX};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        struct buffer out = BUFFER_INIT;
+        struct wire writer = wire_writing(&out);
+        uint64_t got = numbers[i];
+        wire_number(&writer, &got, UINT64_MAX);
+        struct wire reader = wire_reading(buffer_slice(&out), NULL);
+        got = 42;
+        wire_number(&reader, &got, UINT64_MAX);
+        assert_true(wire_end(&reader) && got == numbers[i]);
+        buffer_free(&out);
+    }
+}
+
+static void test_signed_numbers_arrive_and_small_ones_are_short(void **unused)
+{
+    (void)unused;
+    static const int64_t numbers[] = {0, -1, 1, -64, 63, INT64_MIN, INT64_MAX};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        struct buffer out = BUFFER_INIT;
+        struct wire writer = wire_writing(&out);
+        int64_t got = numbers[i];
+        wire_signed(&writer, &got);
+        assert_true(out.len == 1 || numbers[i] > 63 || numbers[i] < -64);
+        struct wire reader = wire_reading(buffer_slice(&out), NULL);
+        got = 42;
+        wire_signed(&reader, &got);
+        assert_true(wire_end(&reader) && got == numbers[i]);
+        buffer_free(&out);
+    }
+}
+
+static void expect_no_number(struct slice input, uint64_t max)
+{
+    struct wire reader = wire_reading(input, NULL);
+    uint64_t got = 42;
+    wire_number(&reader, &got, max);
+    assert_false(wire_end(&reader));
+    assert_int_equal(got, 0);
+}
+
+static void test_a_number_has_one_form_and_its_bound(void **unused)
+{
+    (void)unused;
+    expect_no_number(SLICE(""), UINT64_MAX);
+    expect_no_number(SLICE("\x80"), UINT64_MAX);
+    expect_no_number(SLICE("\x80\x00"), UINT64_MAX);     /* a longer zero */
+    expect_no_number(SLICE("\xff\x80\x00"), UINT64_MAX); /* a longer 127 */
+    expect_no_number(SLICE("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"), UINT64_MAX);
+    expect_no_number(SLICE("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), UINT64_MAX);
+    expect_no_number(SLICE("\x06"), 5);
+}
+
+static void test_a_failure_stays(void **unused)
+{
+    (void)unused;
+    struct wire reader = wire_reading(SLICE("\x02\x01\x01"), NULL);
+    bool truth = true;
+    uint64_t number = 42;
+    wire_bool(&reader, &truth);
+    wire_number(&reader, &number, 10);
+    assert_false(truth);
+    assert_int_equal(number, 0);
+    assert_false(wire_end(&reader));
+}
+
+static void test_a_text_is_within_what_there_is(void **unused)
+{
+    (void)unused;
+    struct wire reader = wire_reading(SLICE("\x05four"), NULL);
+    struct slice text = SLICE("old");
+    wire_text(&reader, &text, 0, 100);
+    assert_false(wire_end(&reader));
+    assert_int_equal(text.len, 0);
+    reader = wire_reading(SLICE("\x00"), NULL);
+    wire_text(&reader, &text, 1, 100);
+    assert_false(wire_end(&reader));
+}
+
+static void test_a_list_takes_no_memory_for_items_that_cannot_be_there(void **unused)
+{
+    (void)unused;
+    struct ledger_request *request = request_make(&client, LEDGER_PROFILES, NULL);
+    struct wire reader = wire_reading(SLICE("\x90\x4e\x01x"), request); /* 10,000 of them */
+    const struct slice *ids = NULL;
+    size_t count = 0;
+    wire_ids(&reader, &ids, &count, LEDGER_PROFILES_MAX);
+    assert_false(wire_end(&reader));
+    assert_int_equal(count, 0);
+    assert_null(request->chunks);
+    request_free(request);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers_arrive),
+        cmocka_unit_test(test_signed_numbers_arrive_and_small_ones_are_short),
+        cmocka_unit_test(test_a_number_has_one_form_and_its_bound),
+        cmocka_unit_test(test_a_failure_stays),
+        cmocka_unit_test(test_a_text_is_within_what_there_is),
+        cmocka_unit_test(test_a_list_takes_no_memory_for_items_that_cannot_be_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,247 @@
+/*
+ * Pending contact requests. A row is gone as soon as the request is settled.
+ *
+ * What keeps a block secret: the one who asks goes through the same steps and gets the same answers
+ * whether or not the other has blocked them. The block only decides `hidden` and `tell_other_side`.
+ */
+#include "ledger/sqlite/sqlite_operations.h"
+
+struct pending {
+    struct ledger_contact_request request;
+    bool hidden;
+};
+
+#define PENDING_COLUMNS "request_id, from_user, to_user, created_at_ms, hidden"
+
+static void read_row(struct ledger_request *request, const struct query *query,
+                     struct ledger_contact_request *row)
+{
+    row->id = request_copy(request, query_text(query, 0));
+    row->from = request_copy(request, query_text(query, 1));
+    row->to = request_copy(request, query_text(query, 2));
+    row->created_at_ms = query_int(query, 3);
+}
+
+static bool read_pending(struct ledger_request *request, struct query query,
+                         struct pending *pending)
+{
+    bool found = query_next(&query);
+    if (found) {
+        read_row(request, &query, &pending->request);
+        pending->hidden = query_int(&query, 4) != 0;
+    }
+    query_end(&query);
+    return found;
+}
+
+static bool find_between(struct database *database, struct ledger_request *request,
+                         struct slice from, struct slice to, struct pending *pending)
+{
+    static const char SELECT_BETWEEN[] =
+        "SELECT " PENDING_COLUMNS " FROM contact_requests WHERE from_user = ? AND to_user = ?";
+    return read_pending(request, query_of(database, SELECT_BETWEEN, from, to, SLICE_NONE), pending);
+}
+
+static bool find_id(struct database *database, struct ledger_request *request,
+                    struct pending *pending)
+{
+    static const char SELECT_ID[] =
+        "SELECT " PENDING_COLUMNS " FROM contact_requests WHERE request_id = ?";
+    return read_pending(
+        request, query_of(database, SELECT_ID, request->input.id, SLICE_NONE, SLICE_NONE), pending);
+}
+
+static void delete_between(struct database *database, struct slice from, struct slice to)
+{
+    static const char DELETE_BETWEEN[] =
+        "DELETE FROM contact_requests WHERE from_user = ? AND to_user = ?";
+    struct query query = query_of(database, DELETE_BETWEEN, from, to, SLICE_NONE);
+    query_run(&query);
+}
+
+static void set_hidden(struct database *database, struct slice from, struct slice to, bool hidden)
+{
+    static const char UPDATE_HIDDEN[] =
+        "UPDATE contact_requests SET hidden = ?3 WHERE from_user = ?1 AND to_user = ?2";
+    struct query query = query_of(database, UPDATE_HIDDEN, from, to, SLICE_NONE);
+    query_bind_int(&query, hidden);
+    query_run(&query);
+}
+
+void sqlite_contact_requests_block(struct database *database, struct slice user, struct slice peer)
+{
+    delete_between(database, user, peer);
+    set_hidden(database, peer, user, true);
+}
+
+/* ---- asking ---- */
+
+static bool outgoing_full(struct database *database, struct slice user)
+{
+    static const char COUNT_OUTGOING[] =
+        "SELECT count(*) FROM contact_requests WHERE from_user = ?";
+    struct query query = query_of(database, COUNT_OUTGOING, user, SLICE_NONE, SLICE_NONE);
+    bool full = query_next(&query) && query_int(&query, 0) >= LEDGER_REQUESTS_OUTGOING_MAX;
+    query_end(&query);
+    return full;
+}
+
+static enum ledger_status accept(struct database *database, struct ledger_request *request,
+                                 const struct pending *pending)
+{
+    struct ledger_contact_outcome *outcome = &request->outcome.contact;
+    const struct ledger_contact_request *row = &pending->request;
+    outcome->result = LEDGER_CONTACT_ACCEPTED;
+    outcome->request = *row;
+    outcome->tell_other_side = true;
+    delete_between(database, row->from, row->to);
+    return sqlite_contacts_join(database, row->from, row->to, row->id, request->wall_ms);
+}
+
+static enum ledger_status ask_first_time(struct database *database, struct ledger_request *request,
+                                         bool hidden)
+{
+    static const char INSERT_REQUEST[] =
+        "INSERT OR IGNORE INTO contact_requests "
+        "(request_id, from_user, to_user, created_at_ms, hidden) VALUES (?, ?, ?, ?, ?)";
+    const struct request_input *input = &request->input;
+    if (outgoing_full(database, input->user))
+        return LEDGER_LIMIT;
+    struct query query = query_of(database, INSERT_REQUEST, input->id, input->user, input->peer);
+    query_bind_int(&query, request->wall_ms);
+    query_bind_int(&query, hidden);
+    if (query_run(&query) == 0)
+        return LEDGER_CONFLICT; /* the id belongs to another request */
+    request->outcome.contact = (struct ledger_contact_outcome){
+        .result = LEDGER_CONTACT_REQUESTED,
+        .request = {input->id, input->user, input->peer, request->wall_ms},
+        .tell_other_side = !hidden};
+    return LEDGER_OK;
+}
+
+/* A request that was hidden comes to light when it is repeated after the block was lifted. */
+static enum ledger_status ask_again(struct database *database, struct ledger_request *request,
+                                    const struct pending *pending, bool blocked)
+{
+    bool reveal = pending->hidden && !blocked;
+    if (reveal)
+        set_hidden(database, pending->request.from, pending->request.to, false);
+    request->outcome.contact = (struct ledger_contact_outcome){
+        .result = LEDGER_CONTACT_PENDING, .request = pending->request, .tell_other_side = reveal};
+    return LEDGER_OK;
+}
+
+enum ledger_status sqlite_contact_requests_create(struct database *database,
+                                                  struct ledger_request *request)
+{
+    struct slice from = request->input.user, to = request->input.peer;
+    struct pending pending;
+    if (sqlite_blocks_stands(database, from, to))
+        return LEDGER_FORBIDDEN;
+    if (sqlite_contacts_joined(database, from, to)) {
+        request->outcome.contact = (struct ledger_contact_outcome){
+            .result = LEDGER_CONTACT_ALREADY, .request = {.from = from, .to = to}};
+        return LEDGER_OK;
+    }
+    if (find_between(database, request, to, from, &pending))
+        return accept(database, request, &pending);
+    bool blocked = sqlite_blocks_stands(database, to, from);
+    if (find_between(database, request, from, to, &pending))
+        return ask_again(database, request, &pending, blocked);
+    return ask_first_time(database, request, blocked);
+}
+
+/* ---- settling ---- */
+
+/* An acceptance that is repeated finds the contact it made. */
+static enum ledger_status accepted_before(struct database *database, struct ledger_request *request)
+{
+    static const char SELECT_ACCEPTED[] =
+        "SELECT contact_id FROM contacts WHERE user_id = ? AND request_id = ?";
+    struct query query =
+        query_of(database, SELECT_ACCEPTED, request->input.user, request->input.id, SLICE_NONE);
+    bool found = query_next(&query);
+    if (found)
+        request->outcome.contact = (struct ledger_contact_outcome){
+            .result = LEDGER_CONTACT_ALREADY,
+            .request = {.from = request_copy(request, query_text(&query, 0)),
+                        .to = request->input.user}};
+    query_end(&query);
+    return found ? LEDGER_OK : LEDGER_NOT_FOUND;
+}
+
+static bool find_incoming(struct database *database, struct ledger_request *request,
+                          struct pending *pending)
+{
+    return find_id(database, request, pending) && !pending->hidden &&
+           slice_equal(pending->request.to, request->input.user);
+}
+
+enum ledger_status sqlite_contact_requests_accept(struct database *database,
+                                                  struct ledger_request *request)
+{
+    struct pending pending;
+    if (!find_incoming(database, request, &pending))
+        return accepted_before(database, request);
+    return accept(database, request, &pending);
+}
+
+static enum ledger_status settle(struct database *database, struct ledger_request *request,
+                                 const struct pending *pending, enum ledger_contact_result result)
+{
+    delete_between(database, pending->request.from, pending->request.to);
+    request->outcome.contact = (struct ledger_contact_outcome){
+        .result = result, .request = pending->request, .tell_other_side = !pending->hidden};
+    return LEDGER_OK;
+}
+
+enum ledger_status sqlite_contact_requests_decline(struct database *database,
+                                                   struct ledger_request *request)
+{
+    struct pending pending;
+    if (!find_incoming(database, request, &pending))
+        return LEDGER_NOT_FOUND;
+    return settle(database, request, &pending, LEDGER_CONTACT_DECLINED);
+}
+
+enum ledger_status sqlite_contact_requests_withdraw(struct database *database,
+                                                    struct ledger_request *request)
+{
+    struct pending pending;
+    if (!find_id(database, request, &pending) ||
+        !slice_equal(pending.request.from, request->input.user))
+        return LEDGER_NOT_FOUND;
+    return settle(database, request, &pending, LEDGER_CONTACT_WITHDRAWN);
+}
+
+/* ---- listing ---- */
+
+enum ledger_status sqlite_contact_requests_list(struct database *database,
+                                                struct ledger_request *request)
+{
+    static const char SELECT_INCOMING[] =
+        "SELECT " PENDING_COLUMNS " FROM contact_requests "
+        "WHERE to_user = ? AND hidden = 0 AND request_id > ? ORDER BY request_id LIMIT ?";
+    static const char SELECT_OUTGOING[] = "SELECT " PENDING_COLUMNS " FROM contact_requests "
+                                          "WHERE from_user = ? AND request_id > ? "
+                                          "ORDER BY request_id LIMIT ?";
+    const struct request_input *input = &request->input;
+    struct ledger_contact_requests_outcome *outcome = &request->outcome.contact_requests;
+    struct request_array rows = {0};
+    struct query query = query_open(database, input->incoming ? SELECT_INCOMING : SELECT_OUTGOING);
+    query_bind(&query, input->user);
+    query_bind(&query, input->after.data ? input->after : SLICE(""));
+    query_bind_int(&query, (int64_t)input->limit + 1);
+    while (query_next(&query)) {
+        outcome->has_more = rows.count == input->limit;
+        if (outcome->has_more)
+            break;
+        struct ledger_contact_request *row = request_array_push(request, &rows, sizeof(*row));
+        if (row)
+            read_row(request, &query, row);
+    }
+    query_end(&query);
+    outcome->requests = rows.items;
+    outcome->count = rows.count;
+    return LEDGER_OK;
+}

@@ -1,0 +1,73 @@
+/* Contacts: a relation of two, stored once for each of them. */
+#include "ledger/sqlite/sqlite_operations.h"
+
+bool sqlite_contacts_joined(struct database *database, struct slice user, struct slice peer)
+{
+    static const char SELECT_CONTACT[] =
+        "SELECT 1 FROM contacts WHERE user_id = ? AND contact_id = ?";
+    struct query query = query_of(database, SELECT_CONTACT, user, peer, SLICE_NONE);
+    return query_found(&query);
+}
+
+static bool has_room(struct database *database, struct slice user)
+{
+    static const char COUNT_CONTACTS[] = "SELECT count(*) FROM contacts WHERE user_id = ?";
+    struct query query = query_of(database, COUNT_CONTACTS, user, SLICE_NONE, SLICE_NONE);
+    bool room = query_next(&query) && query_int(&query, 0) < LEDGER_CONTACTS_MAX;
+    query_end(&query);
+    return room;
+}
+
+static void insert(struct database *database, struct slice user, struct slice peer,
+                   struct slice request_id, int64_t since_ms)
+{
+    static const char INSERT_CONTACT[] =
+        "INSERT OR IGNORE INTO contacts (user_id, contact_id, request_id, since_ms) "
+        "VALUES (?, ?, ?, ?)";
+    struct query query = query_of(database, INSERT_CONTACT, user, peer, request_id);
+    query_bind_int(&query, since_ms);
+    query_run(&query);
+}
+
+enum ledger_status sqlite_contacts_join(struct database *database, struct slice user,
+                                        struct slice peer, struct slice request_id,
+                                        int64_t since_ms)
+{
+    if (!has_room(database, user) || !has_room(database, peer))
+        return LEDGER_LIMIT;
+    insert(database, user, peer, request_id, since_ms);
+    insert(database, peer, user, request_id, since_ms);
+    return LEDGER_OK;
+}
+
+static bool delete_side(struct database *database, struct slice user, struct slice peer)
+{
+    static const char DELETE_CONTACT[] =
+        "DELETE FROM contacts WHERE user_id = ? AND contact_id = ?";
+    struct query query = query_of(database, DELETE_CONTACT, user, peer, SLICE_NONE);
+    return query_run(&query) > 0;
+}
+
+bool sqlite_contacts_part(struct database *database, struct slice user, struct slice peer)
+{
+    bool joined = delete_side(database, user, peer);
+    return delete_side(database, peer, user) || joined;
+}
+
+enum ledger_status sqlite_contacts_remove(struct database *database, struct ledger_request *request)
+{
+    request->outcome.change.changed =
+        sqlite_contacts_part(database, request->input.user, request->input.peer);
+    return LEDGER_OK;
+}
+
+enum ledger_status sqlite_contacts_list(struct database *database, struct ledger_request *request)
+{
+    static const char SELECT_CONTACTS[] =
+        "SELECT contact_id FROM contacts WHERE user_id = ? ORDER BY contact_id";
+    struct ledger_ids_outcome *outcome = &request->outcome.ids;
+    outcome->ids = sqlite_rooms_read_ids(
+        request, query_of(database, SELECT_CONTACTS, request->input.user, SLICE_NONE, SLICE_NONE),
+        &outcome->count);
+    return LEDGER_OK;
+}

@@ -1,0 +1,137 @@
+/* What follows a message: how far each device has read, what is still to publish, what never was.
+ */
+#include "ledger/sqlite/sqlite_operations.h"
+
+/* ---- cursors ---- */
+
+static void drop_hindmost_cursor(struct database *database, struct slice chat, struct slice user)
+{
+    static const char DELETE_HINDMOST[] =
+        "DELETE FROM cursors WHERE chat_id = ?1 AND user_id = ?2 AND device_id IN "
+        "  (SELECT device_id FROM cursors WHERE chat_id = ?1 AND user_id = ?2 "
+        "   ORDER BY sequence DESC LIMIT -1 OFFSET ?3)";
+    struct query query = query_of(database, DELETE_HINDMOST, chat, user, SLICE_NONE);
+    query_bind_int(&query, LEDGER_CURSORS_MAX);
+    query_run(&query);
+}
+
+enum ledger_status sqlite_delivery_cursor_put(struct database *database,
+                                              struct ledger_request *request)
+{
+    static const char UPSERT_CURSOR[] =
+        "INSERT INTO cursors (chat_id, user_id, device_id, sequence) VALUES (?1, ?2, ?3, "
+        "  min(?4, (SELECT coalesce(max(sequence), 0) FROM messages WHERE chat_id = ?1))) "
+        "ON CONFLICT DO UPDATE SET sequence = excluded.sequence "
+        "WHERE excluded.sequence > cursors.sequence";
+    const struct request_input *input = &request->input;
+    enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
+    if (status != LEDGER_OK)
+        return status;
+    struct query query = query_of(database, UPSERT_CURSOR, input->chat, input->user, input->device);
+    query_bind_int(&query, (int64_t)input->sequence);
+    request->outcome.change.changed = query_run(&query) > 0;
+    drop_hindmost_cursor(database, input->chat, input->user);
+    return LEDGER_OK;
+}
+
+/* ---- outbox ---- */
+
+enum ledger_status sqlite_delivery_outbox_list(struct database *database,
+                                               struct ledger_request *request)
+{
+    static const char SELECT_OUTBOX[] =
+        "SELECT " SQLITE_MESSAGE_COLUMNS " FROM outbox o JOIN messages m "
+        "ON m.chat_id = o.chat_id AND m.sequence = o.sequence ORDER BY o.position LIMIT ?";
+    sqlite_messages_read_page(request, query_open(database, SELECT_OUTBOX));
+    return LEDGER_OK;
+}
+
+static bool run_for_message(struct database *database, const char *sql, struct slice chat,
+                            uint64_t sequence)
+{
+    struct query query = query_of(database, sql, chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&query, (int64_t)sequence);
+    return query_run(&query) > 0;
+}
+
+static bool remove_from_outbox(struct database *database, struct slice chat, uint64_t sequence)
+{
+    static const char DELETE_OUTBOX[] = "DELETE FROM outbox WHERE chat_id = ? AND sequence = ?";
+    return run_for_message(database, DELETE_OUTBOX, chat, sequence);
+}
+
+enum ledger_status sqlite_delivery_outbox_remove(struct database *database,
+                                                 struct ledger_request *request)
+{
+    const struct request_input *input = &request->input;
+    for (size_t i = 0; i < input->position_count; i++)
+        request->outcome.change.changed |=
+            remove_from_outbox(database, input->positions[i].chat, input->positions[i].sequence);
+    return LEDGER_OK;
+}
+
+/* ---- dead letters ---- */
+
+static void drop_oldest_dead_letters(struct database *database)
+{
+    static const char DELETE_OLDEST[] =
+        "DELETE FROM dead_letters WHERE position <= "
+        "  (SELECT position FROM dead_letters ORDER BY position DESC LIMIT 1 OFFSET ?)";
+    struct query query = query_open(database, DELETE_OLDEST);
+    query_bind_int(&query, LEDGER_DEAD_LETTERS_MAX);
+    query_run(&query);
+}
+
+enum ledger_status sqlite_delivery_dead_letter_put(struct database *database,
+                                                   struct ledger_request *request)
+{
+    static const char INSERT_DEAD_LETTER[] =
+        "INSERT OR IGNORE INTO dead_letters (chat_id, reason, sequence, created_at_ms) "
+        "VALUES (?, ?, ?, ?)";
+    const struct request_input *input = &request->input;
+    remove_from_outbox(database, input->chat, input->sequence);
+    struct query query =
+        query_of(database, INSERT_DEAD_LETTER, input->chat, input->text, SLICE_NONE);
+    query_bind_int(&query, (int64_t)input->sequence);
+    query_bind_int(&query, request->wall_ms);
+    request->outcome.change.changed = query_run(&query) > 0;
+    drop_oldest_dead_letters(database);
+    return LEDGER_OK;
+}
+
+enum ledger_status sqlite_delivery_dead_letters_list(struct database *database,
+                                                     struct ledger_request *request)
+{
+    static const char SELECT_DEAD_LETTERS[] = "SELECT chat_id, reason, sequence, created_at_ms "
+                                              "FROM dead_letters ORDER BY position LIMIT ?";
+    struct request_array letters = {0};
+    struct query query = query_open(database, SELECT_DEAD_LETTERS);
+    query_bind_int(&query, request->input.limit);
+    while (query_next(&query)) {
+        struct ledger_dead_letter *letter = request_array_push(request, &letters, sizeof(*letter));
+        if (!letter)
+            continue;
+        letter->chat = request_copy(request, query_text(&query, 0));
+        letter->reason = request_copy(request, query_text(&query, 1));
+        letter->sequence = (uint64_t)query_int(&query, 2);
+        letter->created_at_ms = query_int(&query, 3);
+    }
+    request->outcome.dead_letters.letters = letters.items;
+    request->outcome.dead_letters.count = letters.count;
+    return LEDGER_OK;
+}
+
+enum ledger_status sqlite_delivery_dead_letter_replay(struct database *database,
+                                                      struct ledger_request *request)
+{
+    static const char DELETE_DEAD_LETTER[] =
+        "DELETE FROM dead_letters WHERE chat_id = ? AND sequence = ?";
+    static const char INSERT_AGAIN[] =
+        "INSERT OR IGNORE INTO outbox (chat_id, sequence) VALUES (?, ?)";
+    const struct request_input *input = &request->input;
+    if (!run_for_message(database, DELETE_DEAD_LETTER, input->chat, input->sequence))
+        return LEDGER_NOT_FOUND;
+    request->outcome.change.changed =
+        run_for_message(database, INSERT_AGAIN, input->chat, input->sequence);
+    return LEDGER_OK;
+}

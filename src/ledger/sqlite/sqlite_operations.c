@@ -1,0 +1,66 @@
+#include "ledger/sqlite/sqlite_operations.h"
+
+#include "log/log.h"
+
+static enum ledger_status (*const rooms[LEDGER_OPERATION_COUNT])(struct database *,
+                                                                 struct ledger_request *) = {
+    [LEDGER_SETTINGS_GET] = sqlite_users_settings_get,
+    [LEDGER_SETTINGS_PUT] = sqlite_users_settings_put,
+    [LEDGER_PROFILES] = sqlite_users_profiles,
+    [LEDGER_CIRCLE] = sqlite_users_circle,
+    [LEDGER_LAST_SEEN_PUT] = sqlite_users_last_seen_put,
+    [LEDGER_CONTACT_REQUEST_CREATE] = sqlite_contact_requests_create,
+    [LEDGER_CONTACT_REQUEST_ACCEPT] = sqlite_contact_requests_accept,
+    [LEDGER_CONTACT_REQUEST_DECLINE] = sqlite_contact_requests_decline,
+    [LEDGER_CONTACT_REQUEST_WITHDRAW] = sqlite_contact_requests_withdraw,
+    [LEDGER_CONTACT_REQUESTS_LIST] = sqlite_contact_requests_list,
+    [LEDGER_CONTACTS_LIST] = sqlite_contacts_list,
+    [LEDGER_CONTACT_REMOVE] = sqlite_contacts_remove,
+    [LEDGER_BLOCK_PUT] = sqlite_blocks_put,
+    [LEDGER_BLOCK_DELETE] = sqlite_blocks_delete,
+    [LEDGER_BLOCKS_LIST] = sqlite_blocks_list,
+    [LEDGER_CHAT_CREATE] = sqlite_members_create_chat,
+    [LEDGER_CHAT_GET] = sqlite_chats_get,
+    [LEDGER_CHATS_LIST] = sqlite_chats_list,
+    [LEDGER_CHAT_MEMBER_CHECK] = sqlite_members_check,
+    [LEDGER_CHAT_MEMBER_ADD] = sqlite_members_add,
+    [LEDGER_CHAT_MEMBER_REMOVE] = sqlite_members_remove,
+    [LEDGER_CALL_APPEND] = sqlite_calls_append,
+    [LEDGER_CALLS_LIST] = sqlite_calls_list,
+    [LEDGER_MESSAGE_APPEND] = sqlite_messages_append,
+    [LEDGER_MESSAGES_AFTER] = sqlite_messages_after,
+    [LEDGER_MESSAGES_BEFORE] = sqlite_messages_before,
+    [LEDGER_CURSOR_PUT] = sqlite_delivery_cursor_put,
+    [LEDGER_OUTBOX_LIST] = sqlite_delivery_outbox_list,
+    [LEDGER_OUTBOX_REMOVE] = sqlite_delivery_outbox_remove,
+    [LEDGER_DEAD_LETTER_PUT] = sqlite_delivery_dead_letter_put,
+    [LEDGER_DEAD_LETTERS_LIST] = sqlite_delivery_dead_letters_list,
+    [LEDGER_DEAD_LETTER_REPLAY] = sqlite_delivery_dead_letter_replay,
+    [LEDGER_CHAT_REPAIR] = sqlite_messages_repair,
+};
+
+bool sqlite_rooms_execute(struct database *database, struct ledger_request *request)
+{
+    enum ledger_status status = rooms[request->operation](database, request);
+    if (database_failed(database))
+        log_error("ledger_failed", "operation=%s error=%s", request_name(request),
+                  log_sentence(slice_of(database->failure_text)));
+    if (database_failed(database) || request->exhausted)
+        status = LEDGER_UNAVAILABLE;
+    if (status != LEDGER_OK)
+        request_fail(request, status);
+    return status == LEDGER_OK;
+}
+
+const struct slice *sqlite_rooms_read_ids(struct ledger_request *request, struct query query,
+                                          size_t *count)
+{
+    struct request_array ids = {0};
+    while (query_next(&query)) {
+        struct slice *id = request_array_push(request, &ids, sizeof(*id));
+        if (id)
+            *id = request_copy(request, query_text(&query, 0));
+    }
+    *count = ids.count;
+    return ids.items;
+}

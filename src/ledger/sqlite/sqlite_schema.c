@@ -1,0 +1,166 @@
+#include "ledger/sqlite/sqlite_schema.h"
+
+#include <stdio.h>
+
+/*
+ * Version 1: people. Contacts are stored once per side, so that one range scan lists them. Only
+ * pending contact requests have a row. `hidden` is set where the one who is asked has blocked the
+ * one who asks.
+ */
+static const char PEOPLE[] =
+    "CREATE TABLE users ("
+    "  user_id TEXT NOT NULL PRIMARY KEY,"
+    "  presence_visibility INTEGER NOT NULL DEFAULT 0,"
+    "  last_seen_visibility INTEGER NOT NULL DEFAULT 0,"
+    "  last_seen_ms INTEGER NOT NULL DEFAULT 0,"
+    "  presence_version INTEGER NOT NULL DEFAULT 0"
+    ") STRICT, WITHOUT ROWID;"
+
+    "CREATE TABLE contacts ("
+    "  user_id TEXT NOT NULL,"
+    "  contact_id TEXT NOT NULL,"
+    "  request_id TEXT NOT NULL,"
+    "  since_ms INTEGER NOT NULL,"
+    "  PRIMARY KEY (user_id, contact_id)"
+    ") STRICT, WITHOUT ROWID;"
+
+    "CREATE TABLE contact_requests ("
+    "  from_user TEXT NOT NULL,"
+    "  to_user TEXT NOT NULL,"
+    "  request_id TEXT NOT NULL UNIQUE,"
+    "  created_at_ms INTEGER NOT NULL,"
+    "  hidden INTEGER NOT NULL,"
+    "  PRIMARY KEY (from_user, to_user)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE INDEX contact_requests_incoming ON contact_requests (to_user, hidden, request_id);"
+    "CREATE INDEX contact_requests_outgoing ON contact_requests (from_user, request_id);"
+
+    "CREATE TABLE blocks ("
+    "  user_id TEXT NOT NULL,"
+    "  blocked_id TEXT NOT NULL,"
+    "  since_ms INTEGER NOT NULL,"
+    "  PRIMARY KEY (user_id, blocked_id)"
+    ") STRICT, WITHOUT ROWID;"
+
+    "CREATE TABLE chats ("
+    "  chat_id TEXT NOT NULL PRIMARY KEY,"
+    "  creator TEXT NOT NULL,"
+    "  created_at_ms INTEGER NOT NULL,"
+    "  member_count INTEGER NOT NULL"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE chat_members ("
+    "  chat_id TEXT NOT NULL REFERENCES chats,"
+    "  user_id TEXT NOT NULL,"
+    "  since_ms INTEGER NOT NULL,"
+    "  PRIMARY KEY (chat_id, user_id)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE INDEX chat_members_of_user ON chat_members (user_id, chat_id);"
+
+    "CREATE TABLE calls (" /* one row for each of the two */
+    "  user_id TEXT NOT NULL,"
+    "  call_id TEXT NOT NULL,"
+    "  caller TEXT NOT NULL,"
+    "  callee TEXT NOT NULL,"
+    "  reason TEXT NOT NULL,"
+    "  started_at_ms INTEGER NOT NULL,"
+    "  answered_at_ms INTEGER NOT NULL,"
+    "  ended_at_ms INTEGER NOT NULL,"
+    "  PRIMARY KEY (user_id, call_id)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE INDEX calls_latest ON calls (user_id, ended_at_ms, call_id);";
+
+/*
+ * Version 2: messages. The primary key makes a second message with the same number impossible, the
+ * unique index makes a client's id name one message for ever. The outbox and the dead letters keep
+ * the order in which they were filled by their row ids.
+ */
+static const char MESSAGES[] =
+    "CREATE TABLE chat_counters ("
+    "  chat_id TEXT NOT NULL PRIMARY KEY,"
+    "  sequence INTEGER NOT NULL"
+    ") STRICT, WITHOUT ROWID;"
+    "INSERT INTO chat_counters SELECT chat_id, 0 FROM chats;"
+
+    "CREATE TABLE messages ("
+    "  chat_id TEXT NOT NULL,"
+    "  sequence INTEGER NOT NULL,"
+    "  message_id TEXT NOT NULL,"
+    "  sender TEXT NOT NULL,"
+    "  client_message_id TEXT NOT NULL,"
+    "  body TEXT NOT NULL,"
+    "  sent_at_ms INTEGER NOT NULL,"
+    "  PRIMARY KEY (chat_id, sequence)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE UNIQUE INDEX messages_idempotency ON messages (chat_id, sender, client_message_id);"
+
+    "CREATE TABLE cursors ("
+    "  chat_id TEXT NOT NULL,"
+    "  user_id TEXT NOT NULL,"
+    "  device_id TEXT NOT NULL,"
+    "  sequence INTEGER NOT NULL,"
+    "  PRIMARY KEY (chat_id, user_id, device_id)"
+    ") STRICT, WITHOUT ROWID;"
+
+    "CREATE TABLE outbox ("
+    "  position INTEGER PRIMARY KEY,"
+    "  chat_id TEXT NOT NULL,"
+    "  sequence INTEGER NOT NULL,"
+    "  UNIQUE (chat_id, sequence)"
+    ") STRICT;"
+
+    "CREATE TABLE dead_letters ("
+    "  position INTEGER PRIMARY KEY,"
+    "  chat_id TEXT NOT NULL,"
+    "  sequence INTEGER NOT NULL,"
+    "  reason TEXT NOT NULL,"
+    "  created_at_ms INTEGER NOT NULL,"
+    "  UNIQUE (chat_id, sequence)"
+    ") STRICT;";
+
+/* Version 3: whoever remembers a chat's members can tell whether they are still the same. */
+static const char MEMBERS_VERSION[] =
+    "ALTER TABLE chats ADD COLUMN members_version INTEGER NOT NULL DEFAULT 1;";
+
+static const char *const migrations[] = {PEOPLE, MESSAGES, MEMBERS_VERSION};
+
+int sqlite_schema_version(void)
+{
+    return (int)(sizeof(migrations) / sizeof(migrations[0]));
+}
+
+static int stored_version(struct database *database)
+{
+    static const char USER_VERSION[] = "PRAGMA user_version";
+    struct query query = query_open(database, USER_VERSION);
+    int version = query_next(&query) ? (int)query_int(&query, 0) : 0;
+    query_end(&query);
+    return version;
+}
+
+static bool migrate_to(struct database *database, int version)
+{
+    char set_version[64];
+    snprintf(set_version, sizeof(set_version), "PRAGMA user_version=%d", version);
+    bool migrated = database_run_script(database, "BEGIN IMMEDIATE") &&
+                    database_run_script(database, migrations[version - 1]) &&
+                    database_run_script(database, set_version) &&
+                    database_run_script(database, "COMMIT");
+    if (!migrated && database->handle && !sqlite3_get_autocommit(database->handle))
+        sqlite3_exec(database->handle, "ROLLBACK", NULL, NULL, NULL);
+    return migrated;
+}
+
+bool sqlite_schema_migrate(struct database *database)
+{
+    int version = stored_version(database);
+    if (version > sqlite_schema_version()) {
+        database->failure = SQLITE_SCHEMA;
+        snprintf(database->failure_text, sizeof(database->failure_text),
+                 "the file has schema version %d, this program knows %d: it is from a newer one",
+                 version, sqlite_schema_version());
+        return false;
+    }
+    while (!database_failed(database) && version < sqlite_schema_version())
+        migrate_to(database, ++version);
+    return !database_failed(database);
+}

@@ -1,0 +1,109 @@
+#include "messages/message_cursor.h"
+
+#include "base/container.h"
+
+#include <stdlib.h>
+
+struct cursor {
+    struct table_node node;
+    struct message_plane *plane;
+    struct slice chat;
+    struct slice user;
+    struct slice device;
+    uint64_t sent;
+    uint64_t wanted;
+    size_t key_len;
+    char key[]; /* the three ids, each behind its length */
+};
+
+static struct slice cursor_key(const struct cursor *cursor)
+{
+    return (struct slice){cursor->key, cursor->key_len};
+}
+
+static bool cursor_matches(const struct table_node *node, struct slice key)
+{
+    return slice_equal(cursor_key(CONTAINER_OF(node, struct cursor, node)), key);
+}
+
+bool cursor_init(struct message_plane *plane, uint64_t seed)
+{
+    return table_init(&plane->cursors, seed, cursor_matches);
+}
+
+static void end(struct table_node *node, void *arg)
+{
+    struct message_plane *plane = arg;
+    table_remove(&plane->cursors, node);
+    free(CONTAINER_OF(node, struct cursor, node));
+}
+
+void cursor_free(struct message_plane *plane)
+{
+    table_each(&plane->cursors, end, plane);
+    table_free(&plane->cursors);
+}
+
+static void put(struct cursor *cursor);
+
+static void stored(void *arg, const struct ledger_change_outcome *outcome)
+{
+    struct cursor *cursor = arg;
+    struct message_plane *plane = cursor->plane;
+    if (outcome->status == LEDGER_OK && cursor->wanted > cursor->sent && !plane->stopped)
+        put(cursor);
+    else
+        end(&cursor->node, plane);
+}
+
+static void put(struct cursor *cursor)
+{
+    cursor->sent = cursor->wanted;
+    ledger_cursor_put(cursor->plane->ledger, cursor->chat, cursor->user, cursor->device,
+                      cursor->sent, stored, cursor);
+}
+
+/* Copies an id behind its length to the key and names the copy. */
+static struct slice append_id(struct cursor *cursor, struct slice id)
+{
+    char *at = cursor->key + cursor->key_len;
+    *at = (char)id.len;
+    memcpy(at + 1, id.data, id.len);
+    cursor->key_len += 1 + id.len;
+    return (struct slice){at + 1, id.len};
+}
+
+static struct cursor *make(struct message_plane *plane, struct slice chat, struct slice user,
+                           struct slice device)
+{
+    struct cursor *made = calloc(1, sizeof(*made) + 3 + chat.len + user.len + device.len);
+    if (!made)
+        return NULL;
+    made->plane = plane;
+    made->chat = append_id(made, chat);
+    made->user = append_id(made, user);
+    made->device = append_id(made, device);
+    return made;
+}
+
+void cursor_advance(struct message_plane *plane, struct slice chat, struct slice user,
+                    struct slice device, uint64_t sequence)
+{
+    if (plane->stopped)
+        return;
+    struct cursor *made = make(plane, chat, user, device);
+    if (!made)
+        return;
+    struct table_node *node = table_find(&plane->cursors, cursor_key(made));
+    if (node) {
+        struct cursor *known = CONTAINER_OF(node, struct cursor, node);
+        known->wanted = sequence > known->wanted ? sequence : known->wanted;
+    }
+    if (node || plane->cursors.size >= CURSORS_MAX) {
+        free(made);
+        return;
+    }
+    made->wanted = sequence;
+    table_insert(&plane->cursors, &made->node, cursor_key(made));
+    put(made);
+}

@@ -1,0 +1,156 @@
+#include "net/listener.h"
+
+#include "base/container.h"
+#include "config/address.h"
+#include "log/log.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A peer that vanished without a word is found out by the kernel as well. */
+enum { KEEPALIVE_IDLE_S = 60, KEEPALIVE_INTERVAL_S = 15, KEEPALIVE_PROBES = 4 };
+
+static void rest(struct listener *listener)
+{
+    loop_set_timer(listener->loop, &listener->rest,
+                   listener->loop->clock.now_ms + LISTENER_REST_MS);
+}
+
+static bool accept_one(struct listener *listener)
+{
+    int fd = accept4(listener->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+        listener->accepted(listener->arg, fd);
+        return true;
+    }
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        log_warn("accept_paused", "error=%s", log_sentence(slice_of(strerror(errno))));
+        loop_remove(listener->loop, &listener->source);
+        rest(listener);
+    }
+    return errno == EINTR || errno == ECONNABORTED;
+}
+
+static void ready(struct loop_source *source, uint32_t events)
+{
+    (void)events;
+    struct listener *listener = CONTAINER_OF(source, struct listener, source);
+    for (int taken = 0; taken < LISTENER_ACCEPTS_PER_TURN; taken++)
+        if (!accept_one(listener))
+            return;
+}
+
+static void rested(struct wheel_timer *timer)
+{
+    struct listener *listener = CONTAINER_OF(timer, struct listener, rest);
+    if (!loop_add_level(listener->loop, &listener->source))
+        rest(listener);
+}
+
+static void set_option(int fd, int level, int name, int value)
+{
+    setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+static void set_inherited_options(int fd, const struct listener_options *options)
+{
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, (int)options->unsent_bytes_max);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
+}
+
+static int open_socket(const struct sockaddr_storage *address, socklen_t address_len,
+                       const struct listener_options *options)
+{
+    int fd = socket(address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    set_inherited_options(fd, options);
+    if (bind(fd, (const struct sockaddr *)address, address_len) == 0 &&
+        listen(fd, options->backlog) == 0)
+        return fd;
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    return -1;
+}
+
+/* Happens once, at start, so it may wait for a name server. */
+static bool resolve(const struct listener_options *options, struct sockaddr_storage *out,
+                    socklen_t *out_len)
+{
+    struct address address;
+    if (!address_parse(slice_of(options->address), &address))
+        return false;
+    char host[ADDRESS_HOST_MAX + 1];
+    char port[8];
+    snprintf(host, sizeof(host), "%.*s", SLICE_FORMAT(address.host));
+    snprintf(port, sizeof(port), "%u", options->port ? options->port : address.port);
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo *found;
+    if (getaddrinfo(host, port, &hints, &found) != 0)
+        return false;
+    memcpy(out, found->ai_addr, found->ai_addrlen);
+    *out_len = found->ai_addrlen;
+    freeaddrinfo(found);
+    return true;
+}
+
+static uint16_t bound_port(int fd)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address = {.v6 = {0}};
+    socklen_t len = sizeof(address);
+    if (getsockname(fd, &address.any, &len) < 0)
+        return 0;
+    return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
+}
+
+bool listener_open(struct listener *listener, struct loop *loop,
+                   const struct listener_options *options, void (*accepted)(void *arg, int fd),
+                   void *arg, char error[LISTENER_ERROR_TEXT_MAX])
+{
+    struct sockaddr_storage address;
+    socklen_t address_len;
+    *listener = (struct listener){.source = {.fd = -1, .ready = ready},
+                                  .rest = {.fire = rested},
+                                  .loop = loop,
+                                  .accepted = accepted,
+                                  .arg = arg};
+    if (!resolve(options, &address, &address_len)) {
+        snprintf(error, LISTENER_ERROR_TEXT_MAX, "cannot resolve %s", options->address);
+        return false;
+    }
+    listener->source.fd = open_socket(&address, address_len, options);
+    if (listener->source.fd < 0 || !loop_add_level(loop, &listener->source)) {
+        snprintf(error, LISTENER_ERROR_TEXT_MAX, "cannot listen on %s: %s", options->address,
+                 strerror(errno));
+        listener_close(listener);
+        return false;
+    }
+    listener->port = bound_port(listener->source.fd);
+    return true;
+}
+
+void listener_close(struct listener *listener)
+{
+    if (listener->source.fd < 0)
+        return;
+    ready(&listener->source, 0);
+    loop_cancel_timer(listener->loop, &listener->rest);
+    close(listener->source.fd);
+    listener->source.fd = -1;
+}

@@ -1,0 +1,139 @@
+#include "net/loop.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+bool loop_init(struct loop *loop)
+{
+    memset(loop, 0, sizeof(*loop));
+    loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (loop->epoll_fd < 0)
+        return false;
+    loop->read_buffer = malloc(LOOP_READ_BYTES);
+    if (!loop->read_buffer) {
+        close(loop->epoll_fd);
+        return false;
+    }
+    loop->advance = clock_advance;
+    loop->advance(&loop->clock);
+    wheel_init(&loop->wheel, loop->clock.now_ms);
+    loop->tasks_end = &loop->tasks;
+    return true;
+}
+
+void loop_free(struct loop *loop)
+{
+    close(loop->epoll_fd);
+    free(loop->read_buffer);
+    loop->read_buffer = NULL;
+}
+
+static bool control(struct loop *loop, int operation, struct loop_source *source, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.ptr = source};
+    return epoll_ctl(loop->epoll_fd, operation, source->fd, &event) == 0;
+}
+
+bool loop_add(struct loop *loop, struct loop_source *source)
+{
+    return control(loop, EPOLL_CTL_ADD, source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+}
+
+bool loop_rebind(struct loop *loop, struct loop_source *source)
+{
+    return control(loop, EPOLL_CTL_MOD, source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+}
+
+bool loop_add_level(struct loop *loop, struct loop_source *source)
+{
+    return control(loop, EPOLL_CTL_ADD, source, EPOLLIN);
+}
+
+void loop_remove(struct loop *loop, struct loop_source *source)
+{
+    control(loop, EPOLL_CTL_DEL, source, 0);
+    for (size_t i = 0; i < loop->untold_count; i++)
+        if (loop->untold[i].data.ptr == source)
+            loop->untold[i].data.ptr = NULL;
+}
+
+void loop_defer(struct loop *loop, struct loop_task *task)
+{
+    if (task->queued)
+        return;
+    task->queued = true;
+    task->next = NULL;
+    *loop->tasks_end = task;
+    loop->tasks_end = &task->next;
+}
+
+static void run_tasks(struct loop *loop)
+{
+    struct loop_task *task = loop->tasks;
+    loop->tasks = NULL;
+    loop->tasks_end = &loop->tasks;
+    while (task) {
+        struct loop_task *next = task->next;
+        task->queued = false;
+        task->run(task);
+        task = next;
+    }
+}
+
+static int wait_limit(const struct loop *loop, int wait_ms)
+{
+    if (loop->tasks)
+        return 0;
+    int64_t next = wheel_next_ms(&loop->wheel);
+    if (next == INT64_MAX)
+        return wait_ms;
+    int64_t left = next - loop->clock.now_ms;
+    if (left < 0)
+        left = 0;
+    if (wait_ms >= 0 && left > wait_ms)
+        return wait_ms;
+    return left > INT32_MAX ? INT32_MAX : (int)left;
+}
+
+int64_t loop_turn_us(const struct loop *loop)
+{
+    return clock_microseconds() - loop->turn_started_us;
+}
+
+static void tell_sources(struct loop *loop)
+{
+    while (loop->untold_count > 0) {
+        const struct epoll_event *event = loop->untold++;
+        struct loop_source *source = event->data.ptr;
+        loop->untold_count--;
+        if (source) /* else it was removed meanwhile */
+            source->ready(source, event->events);
+    }
+}
+
+void loop_turn(struct loop *loop, int wait_ms)
+{
+    struct epoll_event events[LOOP_EVENTS_MAX];
+    int count = epoll_wait(loop->epoll_fd, events, LOOP_EVENTS_MAX, wait_limit(loop, wait_ms));
+    loop->advance(&loop->clock);
+    loop->turn_started_us = clock_microseconds();
+    loop->untold = events;
+    loop->untold_count = count > 0 ? (size_t)count : 0;
+    tell_sources(loop);
+    wheel_advance(&loop->wheel, loop->clock.now_ms, LOOP_TIMERS_MAX);
+    run_tasks(loop);
+}
+
+void loop_run(struct loop *loop)
+{
+    while (!atomic_load_explicit(&loop->stopping, memory_order_acquire))
+        loop_turn(loop, -1);
+}
+
+void loop_stop(struct loop *loop)
+{
+    atomic_store_explicit(&loop->stopping, true, memory_order_release);
+}

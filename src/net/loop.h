@@ -1,0 +1,101 @@
+/*
+ * One event loop: epoll, timers, and tasks for the end of the turn. A worker has exactly one.
+ *
+ * A turn: wait; advance the clock; give each ready source its events; fire due timers; run the tasks
+ * deferred so far. Everything a turn does is bounded (LOOP_EVENTS_MAX, LOOP_TIMERS_MAX, what sources
+ * read at a time); what is left over is done in the next turn, which then does not wait.
+ *
+ * Sources are edge-triggered, registered once for reading and writing: a source remembers that it is
+ * readable or writable until a call says EAGAIN. Nothing is freed inside a callback: mark it, and
+ * free it in a task.
+ *
+ * All memory of sources, timers and tasks is the caller's. One thread; only loop_stop() and the
+ * mailbox (mailbox.h) may be used from others.
+ */
+#ifndef ROLLCALL_NET_LOOP_H
+#define ROLLCALL_NET_LOOP_H
+
+#include "base/clock.h"
+#include "base/wheel.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    LOOP_EVENTS_MAX = 512,
+    LOOP_TIMERS_MAX = 2048,
+    LOOP_READ_BYTES = 64 * 1024,
+};
+
+struct epoll_event;
+
+struct loop_source {
+    int fd;
+    void (*ready)(struct loop_source *source, uint32_t events);
+};
+
+struct loop_task {
+    struct loop_task *next;
+    void (*run)(struct loop_task *task);
+    bool queued;
+};
+
+struct loop {
+    int epoll_fd;
+    struct clock clock;                   /* as of this turn */
+    void (*advance)(struct clock *clock); /* the system's, unless a test has its own time */
+    int64_t turn_started_us;
+    struct epoll_event *untold; /* events of this turn whose sources have not got them yet */
+    size_t untold_count;
+    struct wheel wheel;
+    struct loop_task *tasks;
+    struct loop_task **tasks_end;
+    atomic_bool stopping;
+    char *read_buffer; /* LOOP_READ_BYTES, shared by all sources, valid during a callback */
+};
+
+/* False, with errno, when the system gives no epoll descriptor or no memory. */
+bool loop_init(struct loop *loop);
+void loop_free(struct loop *loop);
+
+/* Registers a source for reading and writing, edge-triggered. False, with errno. */
+bool loop_add(struct loop *loop, struct loop_source *source);
+
+/* The descriptor's events go to another source from now on. */
+bool loop_rebind(struct loop *loop, struct loop_source *source);
+
+/* Level-triggered, reading only: for listeners and event descriptors. */
+bool loop_add_level(struct loop *loop, struct loop_source *source);
+
+/* Its `ready` is not called any more, not in this turn either: its memory may go. */
+void loop_remove(struct loop *loop, struct loop_source *source);
+
+/* Runs the task once at the end of this turn (of the next one when called from a task). */
+void loop_defer(struct loop *loop, struct loop_task *task);
+
+static inline void loop_set_timer(struct loop *loop, struct wheel_timer *timer, int64_t at_ms)
+{
+    wheel_set(&loop->wheel, timer, at_ms);
+}
+
+static inline void loop_cancel_timer(struct loop *loop, struct wheel_timer *timer)
+{
+    wheel_cancel(&loop->wheel, timer);
+}
+
+/* Turns until loop_stop(). */
+void loop_run(struct loop *loop);
+
+/* One turn that waits at most `wait_ms` (-1: as long as nothing happens). Never from within a turn, whose
+ * callbacks still read from the shared buffer. */
+void loop_turn(struct loop *loop, int wait_ms);
+
+/* Microseconds since this turn woke up: what a message has waited by now. Asks the system. */
+int64_t loop_turn_us(const struct loop *loop);
+
+/* From any thread; takes effect at the end of a turn (wake the loop through its mailbox). */
+void loop_stop(struct loop *loop);
+
+#endif

@@ -1,0 +1,165 @@
+#include "net/resolver.h"
+
+#include "base/container.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* Shared by the loop and the thread; the last to let go frees it. What the thread finds is the loop's to
+ * read once the event descriptor is readable. */
+struct resolver_lookup {
+    struct loop_source source;
+    struct loop *loop;
+    void (*done)(void *arg, const struct resolver_address *addresses, size_t count,
+                 const char *error);
+    void *arg;
+    atomic_uint refs;
+    char host[RESOLVER_HOST_MAX + 1];
+    char port[6];
+    int error; /* of getaddrinfo() */
+    size_t count;
+    struct resolver_address addresses[RESOLVER_ADDRESSES_MAX];
+};
+
+static void let_go(struct resolver_lookup *lookup)
+{
+    if (atomic_fetch_sub_explicit(&lookup->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    close(lookup->source.fd);
+    free(lookup);
+}
+
+static void take_addresses(struct resolver_lookup *lookup, const struct addrinfo *found)
+{
+    for (; found && lookup->count < RESOLVER_ADDRESSES_MAX; found = found->ai_next) {
+        struct resolver_address *address = &lookup->addresses[lookup->count];
+        if (found->ai_addrlen > sizeof(address->storage))
+            continue;
+        memcpy(&address->storage, found->ai_addr, found->ai_addrlen);
+        address->len = found->ai_addrlen;
+        lookup->count++;
+    }
+}
+
+static int look_up(const char *host, const char *port, int flags, struct addrinfo **found)
+{
+    struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
+    return getaddrinfo(host, port, &hints, found);
+}
+
+static void *run(void *arg)
+{
+    struct resolver_lookup *lookup = arg;
+    struct addrinfo *found = NULL;
+    uint64_t one = 1;
+    lookup->error = look_up(lookup->host, lookup->port, 0, &found);
+    if (lookup->error == 0) {
+        take_addresses(lookup, found);
+        freeaddrinfo(found);
+    }
+    ssize_t unused = write(lookup->source.fd, &one, sizeof(one)); /* a fresh counter takes a 1 */
+    (void)unused;
+    let_go(lookup);
+    return NULL;
+}
+
+static void ready(struct loop_source *source, uint32_t events)
+{
+    (void)events;
+    struct resolver_lookup *lookup = CONTAINER_OF(source, struct resolver_lookup, source);
+    uint64_t finished;
+    if (read(source->fd, &finished, sizeof(finished)) < 0)
+        return;
+    const char *error = lookup->error ? gai_strerror(lookup->error) : NULL;
+    loop_remove(lookup->loop, &lookup->source);
+    lookup->done(lookup->arg, lookup->addresses, lookup->count,
+                 error || lookup->count ? error : "the name has no address");
+    let_go(lookup);
+}
+
+bool resolver_numeric(const char *host, uint16_t port, struct resolver_address *out)
+{
+    char port_text[6];
+    struct addrinfo *found = NULL;
+    snprintf(port_text, sizeof(port_text), "%u", port);
+    if (look_up(host, port_text, AI_NUMERICHOST, &found) != 0)
+        return false;
+    memcpy(&out->storage, found->ai_addr, found->ai_addrlen);
+    out->len = found->ai_addrlen;
+    freeaddrinfo(found);
+    return true;
+}
+
+int resolver_connect(const struct resolver_address *address)
+{
+    int one = 1;
+    int fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    if (connect(fd, (const struct sockaddr *)&address->storage, address->len) == 0 ||
+        errno == EINPROGRESS)
+        return fd;
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    return -1;
+}
+
+static bool start_thread(struct resolver_lookup *lookup)
+{
+    pthread_t thread;
+    atomic_init(&lookup->refs, 2);
+    if (pthread_create(&thread, NULL, run, lookup) == 0)
+        return pthread_detach(thread) == 0;
+    atomic_store(&lookup->refs, 1);
+    return false;
+}
+
+struct resolver_lookup *resolver_start(struct loop *loop, const char *host, uint16_t port,
+                                       void (*done)(void *arg,
+                                                    const struct resolver_address *addresses,
+                                                    size_t count, const char *error),
+                                       void *arg)
+{
+    struct resolver_lookup *lookup = calloc(1, sizeof(*lookup));
+    if (!lookup || strlen(host) > RESOLVER_HOST_MAX) {
+        free(lookup);
+        return NULL;
+    }
+    lookup->loop = loop;
+    lookup->done = done;
+    lookup->arg = arg;
+    lookup->source = (struct loop_source){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), ready};
+    snprintf(lookup->host, sizeof(lookup->host), "%s", host);
+    snprintf(lookup->port, sizeof(lookup->port), "%u", port);
+    atomic_init(&lookup->refs, 1);
+    if (lookup->source.fd < 0) {
+        free(lookup);
+        return NULL;
+    }
+    if (loop_add_level(loop, &lookup->source) && start_thread(lookup))
+        return lookup;
+    loop_remove(loop, &lookup->source);
+    let_go(lookup);
+    return NULL;
+}
+
+void resolver_cancel(struct resolver_lookup **lookup)
+{
+    struct resolver_lookup *cancelled = *lookup;
+    *lookup = NULL;
+    if (!cancelled)
+        return;
+    loop_remove(cancelled->loop, &cancelled->source);
+    let_go(cancelled);
+}

@@ -1,0 +1,106 @@
+#include "net/send_batch.h"
+
+#include "log/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <liburing.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+enum {
+    NATIVE_MIN = 4, /* fewer cost less one by one */
+    SEND_FLAGS = MSG_NOSIGNAL | MSG_DONTWAIT,
+};
+
+struct send_batch {
+    struct io_uring ring;
+    bool native;
+};
+
+struct send_batch *send_batch_make(void)
+{
+    struct send_batch *batch = calloc(1, sizeof(*batch));
+    if (batch) /* one send that cannot begin must not keep the others back: SUBMIT_ALL */
+        batch->native =
+            io_uring_queue_init(SEND_BATCH_MAX, &batch->ring,
+                                IORING_SETUP_SUBMIT_ALL | IORING_SETUP_COOP_TASKRUN) == 0;
+    return batch;
+}
+
+static void give_up_native(struct send_batch *batch)
+{
+    if (batch->native)
+        io_uring_queue_exit(&batch->ring);
+    batch->native = false;
+}
+
+void send_batch_free(struct send_batch **batch)
+{
+    if (*batch)
+        give_up_native(*batch);
+    free(*batch);
+    *batch = NULL;
+}
+
+bool send_batch_is_native(const struct send_batch *batch)
+{
+    return batch->native;
+}
+
+static void send_one(struct send *one)
+{
+    one->went = send(one->fd, one->data, one->len, SEND_FLAGS);
+    if (one->went < 0)
+        one->went = -errno;
+}
+
+static void queue(struct send_batch *batch, struct send *one)
+{
+    struct io_uring_sqe *entry = io_uring_get_sqe(&batch->ring);
+    assert(entry); /* the ring has SEND_BATCH_MAX, and is empty between runs */
+    io_uring_prep_send(entry, one->fd, one->data, one->len, SEND_FLAGS);
+    io_uring_sqe_set_data(entry, one);
+}
+
+static void take_result(struct send_batch *batch)
+{
+    struct io_uring_cqe *entry = NULL;
+    while (io_uring_wait_cqe(&batch->ring, &entry) == -EINTR)
+        ;
+    assert(entry); /* it is there since the submission, for no send waits */
+    struct send *one = io_uring_cqe_get_data(entry);
+    one->went = entry->res;
+    io_uring_cqe_seen(&batch->ring, entry);
+}
+
+/* How many, from the first on, the kernel has sent or refused. */
+static size_t run_native(struct send_batch *batch, struct send *sends, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        queue(batch, &sends[i]);
+    int submitted;
+    do
+        submitted = io_uring_submit(&batch->ring);
+    while (submitted == -EINTR);
+    size_t taken = submitted < 0 ? 0 : (size_t)submitted;
+    for (size_t i = 0; i < taken; i++)
+        take_result(batch);
+    return taken;
+}
+
+void send_batch_run(struct send_batch *batch, struct send *sends, size_t count)
+{
+    assert(count <= SEND_BATCH_MAX);
+    size_t done = 0;
+    if (batch->native && count >= NATIVE_MIN) {
+        done = run_native(batch, sends, count);
+        if (done < count) {
+            /* it is out of memory; what it did not take must not go later */
+            log_warn("io_uring_given_up", "sends=one_by_one");
+            give_up_native(batch);
+        }
+    }
+    for (size_t i = done; i < count; i++)
+        send_one(&sends[i]);
+}

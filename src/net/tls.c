@@ -1,0 +1,244 @@
+#include "net/tls.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tls_context {
+    SSL_CTX *ssl;
+    atomic_uint refs;
+};
+
+/* A session is OpenSSL's own struct under our name: nothing is added to it. */
+static SSL *ssl_of(struct tls_session *session)
+{
+    return (SSL *)session;
+}
+
+/* The first error tells the cause, those after it only who passed it on. */
+static void explain(char error[TLS_ERROR_TEXT_MAX], const char *what, const char *file)
+{
+    unsigned long cause = ERR_peek_error();
+    const char *reason =
+        ERR_SYSTEM_ERROR(cause) ? strerror(ERR_GET_REASON(cause)) : ERR_reason_error_string(cause);
+    snprintf(error, TLS_ERROR_TEXT_MAX, "%s %s: %s", what, file, reason ? reason : "not usable");
+    ERR_clear_error();
+}
+
+/* OpenSSL would ask at the terminal, and wait. */
+static int no_password(char *out, int max, int writing, void *arg)
+{
+    (void)out;
+    (void)max;
+    (void)writing;
+    (void)arg;
+    return -1;
+}
+
+static SSL_CTX *make_ssl(const SSL_METHOD *method)
+{
+    ERR_clear_error(); /* an older error must not explain a new failure */
+    SSL_CTX *ssl = SSL_CTX_new(method);
+    if (!ssl)
+        return NULL;
+    SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION);
+    SSL_CTX_set_options(ssl, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+                                 SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                              SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_default_passwd_cb(ssl, no_password);
+    SSL_CTX_set_num_tickets(ssl, 1);
+    /* sessions are resumed by ticket; a cache on our side would only grow */
+    SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
+    return ssl;
+}
+
+/* Takes the SSL context; frees it when memory is short. */
+static struct tls_context *wrap(SSL_CTX *ssl)
+{
+    struct tls_context *context = calloc(1, sizeof(*context));
+    if (!context) {
+        SSL_CTX_free(ssl);
+        return NULL;
+    }
+    context->ssl = ssl;
+    atomic_init(&context->refs, 1);
+    return context;
+}
+
+static bool use_files(SSL_CTX *ssl, const char *certificate_file, const char *key_file, char *error)
+{
+    if (SSL_CTX_use_certificate_chain_file(ssl, certificate_file) != 1) {
+        explain(error, "certificate", certificate_file);
+        return false;
+    }
+    if (SSL_CTX_use_PrivateKey_file(ssl, key_file, SSL_FILETYPE_PEM) != 1) {
+        explain(error, "private key", key_file);
+        return false;
+    }
+    if (SSL_CTX_check_private_key(ssl) != 1) {
+        explain(error, "private key does not belong to the certificate:", key_file);
+        return false;
+    }
+    return true;
+}
+
+struct tls_context *tls_context_load(const char *certificate_file, const char *key_file,
+                                     char error[TLS_ERROR_TEXT_MAX])
+{
+    SSL_CTX *ssl = make_ssl(TLS_server_method());
+    snprintf(error, TLS_ERROR_TEXT_MAX, "out of memory");
+    if (!ssl)
+        return NULL;
+    if (!use_files(ssl, certificate_file, key_file, error)) {
+        SSL_CTX_free(ssl);
+        return NULL;
+    }
+    return wrap(ssl);
+}
+
+struct tls_context *tls_context_load_client(const char *ca_file, char error[TLS_ERROR_TEXT_MAX])
+{
+    SSL_CTX *ssl = make_ssl(TLS_client_method());
+    snprintf(error, TLS_ERROR_TEXT_MAX, "out of memory");
+    if (!ssl)
+        return NULL;
+    SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, NULL);
+    int loaded = ca_file ? SSL_CTX_load_verify_locations(ssl, ca_file, NULL)
+                         : SSL_CTX_set_default_verify_paths(ssl);
+    if (loaded != 1) {
+        explain(error, "certificates to trust:", ca_file ? ca_file : "the system's");
+        SSL_CTX_free(ssl);
+        return NULL;
+    }
+    return wrap(ssl);
+}
+
+struct tls_context *tls_context_share(struct tls_context *context)
+{
+    atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
+    return context;
+}
+
+void tls_context_drop(struct tls_context **context)
+{
+    struct tls_context *dropped = *context;
+    *context = NULL;
+    if (!dropped || atomic_fetch_sub_explicit(&dropped->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    SSL_CTX_free(dropped->ssl);
+    free(dropped);
+}
+
+static SSL *make_session(struct tls_context *context, int fd)
+{
+    SSL *ssl = SSL_new(context->ssl);
+    if (ssl && SSL_set_fd(ssl, fd) == 1)
+        return ssl;
+    SSL_free(ssl);
+    ERR_clear_error();
+    return NULL;
+}
+
+struct tls_session *tls_session_make(struct tls_context *context, int fd)
+{
+    SSL *ssl = make_session(context, fd);
+    if (ssl)
+        SSL_set_accept_state(ssl);
+    return (struct tls_session *)ssl;
+}
+
+/* A certificate names hosts or addresses; only a name is told to the server (RFC 6066). */
+static bool expect_host(SSL *ssl, const char *host)
+{
+    if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1)
+        return true;
+    return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+}
+
+struct tls_session *tls_session_make_client(struct tls_context *context, int fd, const char *host)
+{
+    SSL *ssl = make_session(context, fd);
+    if (ssl && !expect_host(ssl, host)) {
+        SSL_free(ssl);
+        ssl = NULL;
+    }
+    ERR_clear_error();
+    if (ssl)
+        SSL_set_connect_state(ssl);
+    return (struct tls_session *)ssl;
+}
+
+const char *tls_distrust(struct tls_session *session)
+{
+    long result = SSL_get_verify_result(ssl_of(session));
+    return result == X509_V_OK ? NULL : X509_verify_cert_error_string(result);
+}
+
+/* Sends close_notify, once; does not wait for the peer's. */
+static void shut_down(SSL *ssl)
+{
+    if (SSL_is_init_finished(ssl) && !(SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN))
+        SSL_shutdown(ssl);
+    ERR_clear_error();
+}
+
+void tls_session_free(struct tls_session **session)
+{
+    if (!*session)
+        return;
+    SSL *ssl = ssl_of(*session);
+    *session = NULL;
+    shut_down(ssl);
+    SSL_free(ssl);
+}
+
+/* Maps OpenSSL's result to the system's: a count, 0 at the end, or -1 with errno. */
+static ssize_t translate(struct tls_session *session, int result)
+{
+    int code = SSL_get_error(ssl_of(session), result);
+    int system_error = errno;
+    ERR_clear_error();
+    switch (code) {
+    case SSL_ERROR_ZERO_RETURN:
+        return 0;
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+        errno = EAGAIN;
+        return -1;
+    case SSL_ERROR_SYSCALL:
+        errno = system_error && system_error != EAGAIN ? system_error : ECONNRESET;
+        return -1;
+    default:
+        errno = EPROTO;
+        return -1;
+    }
+}
+
+ssize_t tls_read(struct tls_session *session, void *out, size_t max)
+{
+    int result = SSL_read(ssl_of(session), out, max > INT_MAX ? INT_MAX : (int)max);
+    return result > 0 ? result : translate(session, result);
+}
+
+ssize_t tls_write(struct tls_session *session, const void *data, size_t len)
+{
+    int result = SSL_write(ssl_of(session), data, len > INT_MAX ? INT_MAX : (int)len);
+    return result > 0 ? result : translate(session, result);
+}
+
+void tls_shutdown(struct tls_session *session)
+{
+    shut_down(ssl_of(session));
+}
+
+void tls_rest(struct tls_session *session)
+{
+    SSL_free_buffers(ssl_of(session));
+}

@@ -1,0 +1,179 @@
+/* The greeting without a socket: who is let in, who is not, however the bytes come. */
+#include "peer/peer_greeting.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct slice SECRET = SLICE("correct horse battery staple");
+
+struct pair {
+    struct random random;
+    struct peer_greeting dialler, acceptor;
+    struct buffer from_dialler, from_acceptor;
+};
+
+static void begin(struct pair *pair, struct slice dialler_secret, struct slice acceptor_secret)
+{
+    *pair = (struct pair){0};
+    random_init_seeded(&pair->random, 7);
+    peer_greeting_begin(&pair->dialler, PEER_DIALS, dialler_secret, SLICE("north"), &pair->random,
+                        &pair->from_dialler);
+    peer_greeting_begin(&pair->acceptor, PEER_ACCEPTS, acceptor_secret, SLICE("south"),
+                        &pair->random, &pair->from_acceptor);
+}
+
+static void end(struct pair *pair)
+{
+    buffer_free(&pair->from_dialler);
+    buffer_free(&pair->from_acceptor);
+}
+
+/* Carries what waits in one direction, in pieces. */
+static void carry(struct buffer *from, struct peer_greeting *to, struct buffer *answer,
+                  size_t piece)
+{
+    while (from->len > 0) {
+        struct slice part = slice_first(buffer_slice(from), piece);
+        size_t taken = peer_greeting_take(to, part, answer);
+        assert_true(taken == part.len || to->state == PEER_REFUSED);
+        buffer_consume(from, part.len);
+    }
+}
+
+static void talk(struct pair *pair, size_t piece)
+{
+    for (int round = 0; round < 2; round++) {
+        carry(&pair->from_dialler, &pair->acceptor, &pair->from_acceptor, piece);
+        carry(&pair->from_acceptor, &pair->dialler, &pair->from_dialler, piece);
+    }
+}
+
+static void test_both_are_let_in_and_know_the_names(void **unused)
+{
+    (void)unused;
+    static const size_t pieces[] = {1, 7, 1000};
+    for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+        struct pair pair;
+        begin(&pair, SECRET, SECRET);
+        talk(&pair, pieces[i]);
+        assert_int_equal(pair.dialler.state, PEER_GREETED);
+        assert_int_equal(pair.acceptor.state, PEER_GREETED);
+        assert_true(slice_is(peer_greeting_name(&pair.dialler), "south"));
+        assert_true(slice_is(peer_greeting_name(&pair.acceptor), "north"));
+        end(&pair);
+    }
+}
+
+static void test_a_wrong_secret_is_refused_before_a_proof_is_given(void **unused)
+{
+    (void)unused;
+    struct pair pair;
+    begin(&pair, SLICE("guess"), SECRET);
+    carry(&pair.from_dialler, &pair.acceptor, &pair.from_acceptor, 1000);
+    carry(&pair.from_acceptor, &pair.dialler, &pair.from_dialler, 1000);
+    carry(&pair.from_dialler, &pair.acceptor, &pair.from_acceptor, 1000);
+    assert_int_equal(pair.acceptor.state, PEER_REFUSED);
+    assert_non_null(strstr(pair.acceptor.why, "peer.secret"));
+    assert_int_equal(pair.from_acceptor.len, 0);
+    assert_non_null(strstr(peer_greeting_broken_off(&pair.dialler), "peer.secret"));
+    end(&pair);
+}
+
+static void test_the_acceptor_must_prove_it_too(void **unused)
+{
+    (void)unused;
+    struct pair pair;
+    struct buffer none = BUFFER_INIT;
+    uint8_t zeros[PEER_PROOF_BYTES] = {0};
+    begin(&pair, SECRET, SECRET);
+    carry(&pair.from_dialler, &pair.acceptor, &pair.from_acceptor, 1000);
+    carry(&pair.from_acceptor, &pair.dialler, &none, 1000);
+    peer_greeting_take(&pair.dialler, (struct slice){(char *)zeros, sizeof(zeros)}, &none);
+    assert_int_equal(pair.dialler.state, PEER_REFUSED);
+    buffer_free(&none);
+    end(&pair);
+}
+
+/* Whoever cannot make a proof sends back the one it got. */
+static void test_a_proof_sent_back_proves_nothing(void **unused)
+{
+    (void)unused;
+    struct pair pair;
+    struct buffer proof = BUFFER_INIT, none = BUFFER_INIT;
+    begin(&pair, SECRET, SECRET);
+    carry(&pair.from_dialler, &pair.acceptor, &pair.from_acceptor, 1000);
+    carry(&pair.from_acceptor, &pair.dialler, &proof, 1000);
+    assert_int_equal(proof.len, PEER_PROOF_BYTES);
+    peer_greeting_take(&pair.dialler, buffer_slice(&proof), &none);
+    assert_int_equal(pair.dialler.state, PEER_REFUSED);
+    buffer_free(&proof);
+    buffer_free(&none);
+    end(&pair);
+}
+
+static void test_a_conversation_heard_before_does_not_open_another(void **unused)
+{
+    (void)unused;
+    struct pair heard, pair;
+    struct buffer said = BUFFER_INIT, unheard = BUFFER_INIT;
+    begin(&heard, SECRET, SECRET);
+    buffer_append_slice(&said, buffer_slice(&heard.from_dialler));
+    carry(&heard.from_dialler, &heard.acceptor, &heard.from_acceptor, 1000);
+    carry(&heard.from_acceptor, &heard.dialler, &said, 1000);
+    begin(&pair, SECRET, SECRET);
+    random_bytes(&pair.random, pair.acceptor.ours.nonce, PEER_NONCE_BYTES);
+    peer_greeting_take(&pair.acceptor, buffer_slice(&said), &unheard);
+    assert_int_equal(pair.acceptor.state, PEER_REFUSED);
+    buffer_free(&said);
+    buffer_free(&unheard);
+    end(&heard);
+    end(&pair);
+}
+
+static void test_a_changed_byte_anywhere_is_refused(void **unused)
+{
+    (void)unused;
+    size_t hello_len = PEER_HELLO_BYTES + strlen("north");
+    for (size_t at = 0; at < hello_len; at++) {
+        struct pair pair;
+        begin(&pair, SECRET, SECRET);
+        pair.from_dialler.data[at] ^= 0x40;
+        talk(&pair, 1000);
+        assert_int_not_equal(pair.acceptor.state, PEER_GREETED);
+        assert_int_not_equal(pair.dialler.state, PEER_GREETED);
+        end(&pair);
+    }
+}
+
+static void test_bytes_behind_the_greeting_are_left(void **unused)
+{
+    (void)unused;
+    struct pair pair;
+    begin(&pair, SECRET, SECRET);
+    carry(&pair.from_dialler, &pair.acceptor, &pair.from_acceptor, 1000);
+    carry(&pair.from_acceptor, &pair.dialler, &pair.from_dialler, 1000);
+    buffer_append_text(&pair.from_dialler, "frames");
+    assert_int_equal(
+        peer_greeting_take(&pair.acceptor, buffer_slice(&pair.from_dialler), &pair.from_acceptor),
+        PEER_PROOF_BYTES);
+    assert_int_equal(pair.acceptor.state, PEER_GREETED);
+    end(&pair);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_both_are_let_in_and_know_the_names),
+        cmocka_unit_test(test_a_wrong_secret_is_refused_before_a_proof_is_given),
+        cmocka_unit_test(test_the_acceptor_must_prove_it_too),
+        cmocka_unit_test(test_a_proof_sent_back_proves_nothing),
+        cmocka_unit_test(test_a_conversation_heard_before_does_not_open_another),
+        cmocka_unit_test(test_a_changed_byte_anywhere_is_refused),
+        cmocka_unit_test(test_bytes_behind_the_greeting_are_left),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+/* Socket.IO clients hear by which road a change comes; native ones hear the change alone. */
+#include "presence/change_source.h"
+
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { HEARD_BYTES_MAX = 1024 };
+
+static struct world world;
+static struct client alice, bob, carol;
+static char heard[HEARD_BYTES_MAX];
+
+static int open_world(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_DEFAULTS);
+    fake_ledger_befriend(&world.ledger, "alice", "bob");
+    fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_EVERYONE);
+    fake_ledger_join(&world.ledger, "room", "alice");
+    fake_ledger_join(&world.ledger, "room", "bob");
+    fake_ledger_join(&world.ledger, "hall", "alice");
+    fake_ledger_join(&world.ledger, "hall", "bob");
+    fake_ledger_join(&world.ledger, "room", "carol");
+    return 0;
+}
+
+static int close_world(void **unused)
+{
+    (void)unused;
+    world_close(&world);
+    return 0;
+}
+
+static void connect_socketio(struct client *client, const char *user)
+{
+    char token[WORLD_TOKEN_BYTES_MAX], query[WORLD_TOKEN_BYTES_MAX + 16];
+    world_token(&world, user, "", 3600000, token);
+    snprintf(query, sizeof(query), "&access_token=%s", token);
+    assert_int_equal(client_dial_socketio(client, &world, query, 0), 101);
+    client_send(client, "40");
+    while (client_next(client) == CLIENT_TEXT)
+        continue;
+}
+
+/* The names of the events that came, each followed by a blank. */
+static const char *events(struct client *client)
+{
+    heard[0] = '\0';
+    while (client_next(client) == CLIENT_TEXT) {
+        const char *name = strstr(client->text, "[\"");
+        const char *end = name ? strchr(name + 2, '"') : NULL;
+        assert_non_null(end);
+        strncat(heard, name + 2, (size_t)(end - name - 2));
+        strcat(heard, " ");
+    }
+    return heard;
+}
+
+static void open_room(struct client *client, const char *chat)
+{
+    char packet[128];
+    snprintf(packet, sizeof(packet), "420[\"open_chat\",{\"chat_id\":\"%s\"}]", chat);
+    client_send(client, packet);
+    assert_int_equal(client_next(client), CLIENT_TEXT);
+    assert_true(client_has(client, "chat_snapshot"));
+}
+
+static void a_contact_hears_of_coming_calls_and_going(void **unused)
+{
+    (void)unused;
+    connect_socketio(&alice, "alice");
+    client_connect(&bob, &world, "bob");
+    assert_string_equal(events(&alice), "friend_online presence_changed ");
+    client_send(&bob, "{\"type\":\"heartbeat\",\"active\":false}");
+    assert_string_equal(events(&alice), "presence_changed "); /* idle is no news */
+    client_send(&bob, "{\"type\":\"heartbeat\",\"active\":true}");
+    assert_string_equal(events(&alice), "presence_changed ");
+    client_hang_up(&bob);
+    assert_string_equal(events(&alice), "friend_offline presence_changed ");
+    connect_socketio(&bob, "bob");
+    events(&alice);
+    client_send(&bob, "42[\"call:start\"]");
+    assert_string_equal(events(&alice), "friend_in_call presence_changed ");
+    client_send(&bob, "42[\"call:end\"]");
+    assert_string_equal(events(&alice), "friend_out_of_call presence_changed ");
+    client_hang_up(&bob);
+    client_hang_up(&alice);
+}
+
+static void a_second_device_of_one_who_is_away_is_no_coming(void **unused)
+{
+    (void)unused;
+    connect_socketio(&alice, "alice");
+    client_connect(&bob, &world, "bob");
+    client_send(&bob, "{\"type\":\"heartbeat\",\"active\":false}");
+    events(&alice);
+    client_connect(&carol, &world, "bob");
+    assert_string_equal(events(&alice), "presence_changed ");
+    client_hang_up(&carol);
+    client_hang_up(&bob);
+    client_hang_up(&alice);
+}
+
+static void in_rooms_one_hears_of_coming_and_going_once(void **unused)
+{
+    (void)unused;
+    connect_socketio(&alice, "alice");
+    open_room(&alice, "room");
+    open_room(&alice, "hall");
+    client_connect(&bob, &world, "bob");
+    assert_string_equal(events(&alice), "friend_online USER_ONLINE presence_changed ");
+    client_hang_up(&bob);
+    assert_string_equal(events(&alice), "friend_offline USER_OFFLINE presence_changed ");
+    client_hang_up(&alice);
+}
+
+static void two_roads_to_a_room_are_one_event(void **unused)
+{
+    (void)unused;
+    fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_EVERYONE);
+    in_rooms_one_hears_of_coming_and_going_once(unused);
+}
+
+static void a_stranger_hears_in_a_room_of_who_shows_everybody(void **unused)
+{
+    (void)unused;
+    connect_socketio(&carol, "carol");
+    open_room(&carol, "room");
+    client_connect(&bob, &world, "bob");
+    assert_string_equal(events(&carol), "");
+    client_hang_up(&bob);
+    fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_EVERYONE);
+    audience_drop(world.presence, SLICE("bob"));
+    client_connect(&bob, &world, "bob");
+    assert_string_equal(events(&carol), "USER_ONLINE presence_changed ");
+    client_hang_up(&bob);
+    assert_string_equal(events(&carol), "USER_OFFLINE presence_changed ");
+    client_hang_up(&carol);
+}
+
+static void a_subscription_does_not_hide_that_it_is_a_friend(void **unused)
+{
+    (void)unused;
+    connect_socketio(&alice, "alice");
+    client_send(&alice, "420[\"subscribe_presence\",{\"user_ids\":[\"bob\"]}]");
+    assert_int_equal(client_next(&alice), CLIENT_TEXT);
+    client_connect(&bob, &world, "bob");
+    assert_string_equal(events(&alice), "presence_changed friend_online ");
+    client_hang_up(&bob);
+    client_hang_up(&alice);
+}
+
+static void native_clients_hear_the_change_alone(void **unused)
+{
+    (void)unused;
+    client_connect(&alice, &world, "alice");
+    connect_socketio(&bob, "bob");
+    client_expect(&alice, "presence_changed");
+    client_expect_nothing(&alice);
+    client_hang_up(&bob);
+    client_expect(&alice, "presence_changed");
+    client_expect_nothing(&alice);
+    client_hang_up(&alice);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_contact_hears_of_coming_calls_and_going),
+        TEST(a_second_device_of_one_who_is_away_is_no_coming),
+        TEST(in_rooms_one_hears_of_coming_and_going_once),
+        TEST(two_roads_to_a_room_are_one_event),
+        TEST(a_stranger_hears_in_a_room_of_who_shows_everybody),
+        TEST(a_subscription_does_not_hide_that_it_is_a_friend),
+        TEST(native_clients_hear_the_change_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+#include "presence/resync_contacts.h"
+
+#include "base/container.h"
+#include "presence/presence_query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One user's contacts, looked at a batch at a time; one allocation with the bytes of all ids. */
+struct circle_look {
+    struct presence_plane *plane;
+    size_t next;
+    size_t count;
+    size_t user_len;
+    char user[USER_ID_BYTES_MAX];
+    struct slice contacts[];
+};
+
+/* ---- who is in line ---- */
+
+static void put_in_line(struct table_node *node, void *arg)
+{
+    const struct route *route = CONTAINER_OF(node, struct route, node);
+    buffer_append_byte(arg, (char)route->user_id_len);
+    buffer_append_slice(arg, route_user(route));
+}
+
+/* A second gap on the way begins anew, with the older of the two beginnings. */
+void resync_circles_begin(struct presence_plane *plane)
+{
+    struct resync *resync = &plane->resync;
+    bool fresh = resync->circles_at >= resync->circles.len;
+    int64_t well_at_ms = resync->well_at_ms ? resync->well_at_ms : plane->clock->wall_ms;
+    if (fresh)
+        resync->since_ms = well_at_ms - RESYNC_DOUBT_MS;
+    buffer_free(&resync->circles);
+    resync->circles = (struct buffer)BUFFER_INIT;
+    resync->circles_at = 0;
+    table_each(&plane->router->routes, put_in_line, &resync->circles);
+    if (resync->circles.failed)
+        buffer_free(&resync->circles);
+}
+
+/* ---- one user ---- */
+
+static void look_on(struct circle_look *look);
+
+static void end_look(struct circle_look *look)
+{
+    look->plane->resync.circles_under_way--;
+    free(look);
+}
+
+static void looked(void *arg, bool ok, const struct presence *presences, size_t count)
+{
+    struct circle_look *look = arg;
+    struct presence_plane *plane = look->plane;
+    struct presence changed[RESYNC_USERS_MAX];
+    size_t changed_count = 0;
+    for (size_t i = 0; ok && i < count; i++)
+        if (presences[i].status != PRESENCE_UNKNOWN && !presences[i].stale &&
+            presences[i].version >= plane->resync.since_ms)
+            changed[changed_count++] = presences[i];
+    struct message snapshot = {.type = MESSAGE_PRESENCE_SNAPSHOT,
+                               .snapshot = {changed, changed_count}};
+    if (changed_count)
+        router_send_to_user(plane->router, (struct slice){look->user, look->user_len}, &snapshot,
+                            NULL);
+    metrics_add(plane->metrics, METRIC_RESYNC_USERS, (int64_t)count);
+    metrics_add(plane->metrics, METRIC_RESYNC_TOLD, (int64_t)changed_count);
+    if (ok)
+        look_on(look);
+    else
+        end_look(look);
+}
+
+static void look_on(struct circle_look *look)
+{
+    size_t left = look->count - look->next;
+    size_t count = left < RESYNC_USERS_MAX ? left : RESYNC_USERS_MAX;
+    const struct slice *batch = look->contacts + look->next;
+    struct slice user = {look->user, look->user_len};
+    if (count == 0 || !router_find(look->plane->router, user)) {
+        end_look(look);
+        return;
+    }
+    look->next += count;
+    presence_look(look->plane, user, batch, count,
+                  &(struct look_handler){.done = looked, .arg = look});
+}
+
+static struct circle_look *take_contacts(const struct circle_look *asked, const struct slice *ids,
+                                         size_t count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += ids[i].len;
+    struct circle_look *look = malloc(sizeof(*look) + count * sizeof(*ids) + bytes + 1);
+    if (!look)
+        return NULL;
+    *look = *asked;
+    look->count = count;
+    char *at = (char *)(look->contacts + count);
+    for (size_t i = 0; i < count; i++) {
+        look->contacts[i] = (struct slice){at, ids[i].len};
+        at = mempcpy(at, ids[i].data, ids[i].len);
+    }
+    return look;
+}
+
+/* Without an answer from the ledger this user's contacts are left as they are known. */
+static void listed(void *arg, const struct ledger_ids_outcome *outcome)
+{
+    struct circle_look *asked = arg;
+    struct circle_look *look =
+        outcome->status == LEDGER_OK ? take_contacts(asked, outcome->ids, outcome->count) : NULL;
+    if (look) {
+        free(asked);
+        look_on(look);
+    } else {
+        end_look(asked);
+    }
+}
+
+static void begin_user(struct presence_plane *plane, struct slice user)
+{
+    if (!router_find(plane->router, user))
+        return;
+    struct circle_look *asked = calloc(1, sizeof(*asked));
+    if (!asked)
+        return;
+    asked->plane = plane;
+    asked->user_len = user.len;
+    memcpy(asked->user, user.data, user.len);
+    plane->resync.circles_under_way++;
+    ledger_contacts_list(plane->ledger, user, listed, asked);
+}
+
+void resync_circles_run(struct presence_plane *plane)
+{
+    struct resync *resync = &plane->resync;
+    unsigned room = RESYNC_CIRCLES_PER_RUN - resync->circles_under_way;
+    while (room-- > 0 && resync->circles_at < resync->circles.len) {
+        const char *at = resync->circles.data + resync->circles_at;
+        struct slice user = {at + 1, (uint8_t)*at};
+        resync->circles_at += 1 + user.len;
+        begin_user(plane, user);
+    }
+    if (resync->circles.len && resync->circles_at >= resync->circles.len) {
+        buffer_free(&resync->circles);
+        resync->circles_at = 0;
+    }
+}

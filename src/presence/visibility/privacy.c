@@ -1,0 +1,67 @@
+#include "presence/visibility/privacy.h"
+
+static bool allows(enum ledger_visibility visibility, bool contacts)
+{
+    switch (visibility) {
+    case LEDGER_VISIBLE_EVERYONE:
+        return true;
+    case LEDGER_VISIBLE_CONTACTS_ONLY:
+        return contacts;
+    case LEDGER_VISIBLE_NOBODY:
+        break;
+    }
+    return false;
+}
+
+struct privacy_decision privacy_decide(struct slice viewer, const struct ledger_profile *target)
+{
+    if (slice_equal(viewer, target->user))
+        return (struct privacy_decision){PRIVACY_EVERYTHING, PRESENCE_REASON_NONE};
+    if (target->blocked_by_target || target->settings.presence == LEDGER_VISIBLE_NOBODY)
+        return (struct privacy_decision){PRIVACY_HIDDEN, PRESENCE_REASON_PRIVACY};
+    bool contacts = target->are_contacts && !target->blocked_by_viewer;
+    if (!allows(target->settings.presence, contacts))
+        return (struct privacy_decision){PRIVACY_HIDDEN, PRESENCE_REASON_NOT_CONTACTS};
+    bool last_seen = allows(target->settings.last_seen, contacts);
+    return (struct privacy_decision){last_seen ? PRIVACY_EVERYTHING : PRIVACY_PRESENCE,
+                                     PRESENCE_REASON_NONE};
+}
+
+struct privacy_decision privacy_of_contact(const struct ledger_settings *settings)
+{
+    struct ledger_profile profile = {
+        .user = SLICE("user"), .settings = *settings, .are_contacts = true};
+    return privacy_decide(SLICE("contact"), &profile);
+}
+
+struct privacy_decision privacy_of_stranger(const struct ledger_settings *settings)
+{
+    struct ledger_profile profile = {.user = SLICE("user"), .settings = *settings};
+    return privacy_decide(SLICE("stranger"), &profile);
+}
+
+bool privacy_allows_call(struct slice caller, const struct ledger_profile *target)
+{
+    return target->are_contacts && !target->blocked_by_viewer && !target->blocked_by_target &&
+           !slice_equal(caller, target->user);
+}
+
+/* No less than that of any change they were told of, no more than that of any to come. */
+static void hide_last_seen(struct presence *presence, int64_t wall_ms)
+{
+    int64_t lately = wall_ms - PRIVACY_LEFT_LATELY_MS;
+    presence->last_seen_ms = TIME_NONE;
+    if (presence->status == PRESENCE_OFFLINE && presence->version < lately)
+        presence->version = lately;
+}
+
+struct presence privacy_apply(const struct presence *presence, struct privacy_decision decision,
+                              int64_t wall_ms)
+{
+    if (decision.view == PRIVACY_HIDDEN)
+        return presence_hidden(presence->user_id, decision.reason);
+    struct presence shown = *presence;
+    if (decision.view != PRIVACY_EVERYTHING)
+        hide_last_seen(&shown, wall_ms);
+    return shown;
+}

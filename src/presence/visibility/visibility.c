@@ -1,0 +1,130 @@
+#include "presence/visibility/visibility.h"
+
+#include "presence/visibility/privacy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Those whom the visibility makes a difference for: of one who shows contacts, the contacts; of one
+ * who shows everybody, the blocked (blocking ends a contact, so the two sets never meet). */
+struct sight {
+    struct ledger_settings settings;
+    uint8_t user_id_len;
+    char user_id[USER_ID_BYTES_MAX];
+    size_t count;
+    size_t bytes;
+    struct slice ids[]; /* sorted; then the bytes themselves */
+};
+
+struct sight_reading {
+    struct sight_reading **place; /* NULL: nobody waits any more */
+    void (*done)(void *arg, struct sight *sight);
+    void *arg;
+    uint8_t user_id_len;
+    char user_id[USER_ID_BYTES_MAX];
+};
+
+static int compare_ids(const void *left, const void *right)
+{
+    const struct slice *a = left, *b = right;
+    size_t shorter = a->len < b->len ? a->len : b->len;
+    int order = memcmp(a->data, b->data, shorter);
+    return order ? order : (a->len > b->len) - (a->len < b->len);
+}
+
+static struct circle_list deciding(const struct circle *circle)
+{
+    if (circle->presence_visibility == LEDGER_VISIBLE_EVERYONE)
+        return circle->blocked;
+    if (circle->presence_visibility == LEDGER_VISIBLE_CONTACTS_ONLY)
+        return circle->contacts;
+    return (struct circle_list){0};
+}
+
+static struct sight *make_sight(const struct sight_reading *reading, const struct circle *circle)
+{
+    struct circle_list list = deciding(circle);
+    size_t bytes = 0;
+    for (size_t i = 0; i < list.count; i++)
+        bytes += list.ids[i].len;
+    struct sight *sight = malloc(sizeof(*sight) + list.count * sizeof(struct slice) + bytes);
+    if (!sight)
+        return NULL;
+    sight->settings = (struct ledger_settings){
+        (enum ledger_visibility)circle->presence_visibility,
+        (enum ledger_visibility)circle->last_seen_visibility,
+    };
+    sight->user_id_len = reading->user_id_len;
+    memcpy(sight->user_id, reading->user_id, reading->user_id_len);
+    sight->count = list.count;
+    sight->bytes = bytes;
+    char *at = (char *)&sight->ids[list.count];
+    for (size_t i = 0; i < list.count; i++) {
+        sight->ids[i] = (struct slice){at, list.ids[i].len};
+        at = mempcpy(at, list.ids[i].data, list.ids[i].len);
+    }
+    qsort(sight->ids, sight->count, sizeof(struct slice), compare_ids);
+    return sight;
+}
+
+static void answered(void *arg, const struct circle *circle)
+{
+    struct sight_reading *reading = arg;
+    if (reading->place) {
+        *reading->place = NULL;
+        reading->done(reading->arg, circle ? make_sight(reading, circle) : NULL);
+    }
+    free(reading);
+}
+
+void sight_read(struct presence_plane *plane, struct slice user_id, struct sight_reading **reading,
+                void (*done)(void *arg, struct sight *sight), void *arg)
+{
+    struct sight_reading *made = malloc(sizeof(*made));
+    if (!made) {
+        done(arg, NULL);
+        return;
+    }
+    *made = (struct sight_reading){
+        .place = reading, .done = done, .arg = arg, .user_id_len = (uint8_t)user_id.len};
+    memcpy(made->user_id, user_id.data, user_id.len);
+    *reading = made;
+    audience_ask(plane, (struct slice){made->user_id, made->user_id_len}, answered, made);
+}
+
+void sight_forget(struct sight_reading **reading)
+{
+    if (*reading)
+        (*reading)->place = NULL;
+    *reading = NULL;
+}
+
+bool sight_allows(const struct sight *sight, struct slice viewer)
+{
+    bool named = bsearch(&viewer, sight->ids, sight->count, sizeof(viewer), compare_ids) != NULL;
+    bool shows_everybody = sight->settings.presence == LEDGER_VISIBLE_EVERYONE;
+    struct ledger_profile profile = {
+        .user = {sight->user_id, sight->user_id_len},
+        .settings = sight->settings,
+        .are_contacts = named && !shows_everybody,
+        .blocked_by_target = named && shows_everybody,
+    };
+    return privacy_decide(viewer, &profile).view != PRIVACY_HIDDEN;
+}
+
+bool sight_equal(const struct sight *a, const struct sight *b)
+{
+    if (a->settings.presence != b->settings.presence || a->count != b->count ||
+        a->bytes != b->bytes)
+        return false;
+    for (size_t i = 0; i < a->count; i++)
+        if (!slice_equal(a->ids[i], b->ids[i]))
+            return false;
+    return true;
+}
+
+void sight_free(struct sight **sight)
+{
+    free(*sight);
+    *sight = NULL;
+}

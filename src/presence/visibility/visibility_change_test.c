@@ -1,0 +1,304 @@
+/* Sight lost and gained: what contacts and a subscriber hear, also when stores fail, answers cross each other and
+ * changes are repeated. Carol watches bob, who shows himself to everybody; alice is his contact. */
+#include "presence/visibility/visibility_change.h"
+
+#include "presence/presence_plane.h"
+#include "presence/push.h"
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static struct world world;
+static struct client alice, bob, carol;
+
+static int open_world(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_DEFAULTS);
+    client_connect_three(&world, &alice, &bob, &carol);
+    client_send(&carol, "{\"type\":\"subscribe_presence\",\"id\":1,\"user_ids\":[\"bob\"]}");
+    client_expect(&carol, "presence_snapshot");
+    return 0;
+}
+
+static int close_world(void **unused)
+{
+    (void)unused;
+    client_end_world(&world, CLIENTS(&alice, &bob, &carol));
+    return 0;
+}
+
+static void note_done(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+/* A change of sight asks several stores, one after the other. */
+static void settle_until(const bool *done)
+{
+    for (int i = 0; i < 5 && !*done; i++)
+        world_settle(&world);
+    assert_true(*done);
+}
+
+static void expose(enum exposure_cause cause)
+{
+    bool done = false;
+    exposure_of_relation(world.presence, cause, SLICE("bob"), SLICE("carol"), false, note_done,
+                         &done);
+    settle_until(&done);
+}
+
+static void block(void)
+{
+    fake_ledger_block(&world.ledger, "bob", "carol");
+    expose(EXPOSURE_BLOCKED);
+}
+
+static void unblock(void)
+{
+    world.ledger.block_count = 0;
+    expose(EXPOSURE_UNBLOCKED);
+}
+
+static void look_away(void)
+{
+    client_send(&carol, "{\"type\":\"unsubscribe_presence\",\"user_ids\":[\"bob\"]}");
+    client_expect(&carol, "ok");
+}
+
+/* ---- settings ---- */
+
+static void show(const char *user, enum ledger_visibility before, enum ledger_visibility after)
+{
+    bool done = false;
+    struct ledger_settings old = {before, before}, new = {after, after};
+    fake_ledger_show(&world.ledger, user, after, after);
+    exposure_of_settings(world.presence, slice_of(user), &old, &new, note_done, &done);
+    settle_until(&done);
+}
+
+static void a_setting_takes_sight_from_contacts_once_and_gives_it_back(void **unused)
+{
+    (void)unused;
+    look_away();
+    show("bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_NOBODY);
+    client_expect_change(&alice, "bob", "unknown");
+    assert_true(client_has(&alice, "\"reason\":\"privacy\""));
+    client_set_away(&bob, true);
+    client_expect_nothing(&alice);
+    show("bob", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_CONTACTS_ONLY);
+    client_expect_change(&alice, "bob", "away");
+    show("bob", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_EVERYONE);
+    client_expect_nothing(&alice);
+    client_expect_nothing(&carol);
+}
+
+/* ---- relations ---- */
+
+static void done_runs_also_when_the_ledger_cannot_say(void **unused)
+{
+    (void)unused;
+    bool done = false;
+    world.ledger.failing = LEDGER_UNAVAILABLE;
+    exposure_of_relation(world.presence, EXPOSURE_CONTACT_ENDED, SLICE("alice"), SLICE("bob"), true,
+                         note_done, &done);
+    settle_until(&done);
+    world.ledger.failing = LEDGER_OK;
+    client_expect_nothing(&alice);
+}
+
+/* A subscription under way when sight is taken away must not be given by what was read before. */
+static void a_look_that_began_before_a_block_shows_nothing_after_it(void **unused)
+{
+    (void)unused;
+    look_away();
+    world.ledger.holding = true;
+    client_send(&carol, "{\"type\":\"subscribe_presence\",\"id\":1,\"user_ids\":[\"bob\"]}");
+    world.ledger.holding = false; /* the block's own questions are answered at once */
+    block();
+    fake_ledger_release_all(&world.ledger);
+    world_settle(&world);
+    client_expect(&carol, "presence_snapshot");
+    assert_true(client_has(&carol, "\"status\":\"unknown\""));
+    client_set_away(&bob, true);
+    client_expect(&alice, "presence_changed");
+    client_expect_nothing(&carol);
+}
+
+static void a_block_hides_also_where_the_ledger_cannot_say_so_at_once(void **unused)
+{
+    (void)unused;
+    world.ledger.failing = LEDGER_BUSY;
+    block();
+    client_set_away(&bob, true);
+    client_expect_nothing(&carol);
+    world.ledger.failing = LEDGER_OK;
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    client_expect_change(&carol, "bob", "unknown");
+    client_set_away(&bob, false);
+    client_expect_nothing(&carol);
+}
+
+/* Carol asks for something that needs her sight decided; bob blocks her before it is. */
+static void what_was_decided_before_a_block_does_not_undo_it(void **unused)
+{
+    (void)unused;
+    bool done = false;
+    world.ledger.holding = true;
+    exposure_of_relation(world.presence, EXPOSURE_REPEATED, SLICE("bob"), SLICE("carol"), false,
+                         note_done, &done);
+    world_settle(&world);
+    world.ledger.holding = false;
+    block();
+    client_expect_change(&carol, "bob", "unknown");
+    fake_ledger_release_all(&world.ledger);
+    settle_until(&done);
+    client_set_away(&bob, true);
+    client_expect_nothing(&carol);
+}
+
+/* ---- a state that is read while sight is lost ---- */
+
+static struct {
+    const struct state_store_operations *sound;
+    struct state_store_operations holding;
+    void (*done)(void *arg, enum state_status status, const struct presence *presences,
+                 size_t count);
+    void *arg;
+} reading;
+
+static void hold_read(struct state_store *store, const struct slice *user_ids, size_t count,
+                      void (*done)(void *arg, enum state_status status,
+                                   const struct presence *presences, size_t count),
+                      void *arg)
+{
+    (void)user_ids, (void)count;
+    store->operations = reading.sound; /* only the first */
+    reading.done = done;
+    reading.arg = arg;
+}
+
+static void hold_next_read(void)
+{
+    struct state_store *store = world.presence->store;
+    reading.sound = store->operations;
+    reading.holding = *store->operations;
+    reading.holding.read = hold_read;
+    store->operations = &reading.holding;
+}
+
+static void what_is_read_before_a_block_is_not_shown_after_it(void **unused)
+{
+    (void)unused;
+    hold_next_read();
+    client_send(&carol, "{\"type\":\"subscribe_presence\",\"id\":2,\"user_ids\":[\"bob\"]}");
+    client_expect_nothing(&carol);
+    block();
+    client_expect_change(&carol, "bob", "unknown");
+    struct presence online = world_presence(&world, "bob");
+    reading.done(reading.arg, STATE_OK, &online, 1);
+    client_expect(&carol, "presence_snapshot");
+    assert_true(client_has(&carol, "\"status\":\"unknown\""));
+}
+
+static void who_sees_again_knows_what_they_are_told(void **unused)
+{
+    (void)unused;
+    client_set_away(&bob, true);
+    client_expect_change(&carol, "bob", "away");
+    block();
+    client_expect_change(&carol, "bob", "unknown");
+    client_set_away(&bob, false);
+    unblock();
+    client_expect_change(&carol, "bob", "online");
+    client_set_away(&bob, true); /* as when she last saw him, but not what she knows */
+    client_expect_change(&carol, "bob", "away");
+}
+
+/* ---- a store that has come back without its memory ---- */
+
+static void know_nobody(struct state_store *store, const struct slice *users, size_t count,
+                        void (*done)(void *arg, enum state_status status,
+                                     const struct state_routes *routes),
+                        void *arg)
+{
+    (void)store, (void)users, (void)count;
+    done(arg, STATE_OK, &(struct state_routes){0});
+}
+
+static void a_block_finds_who_is_not_registered_yet(void **unused)
+{
+    (void)unused;
+    struct state_store *store = world.presence->store;
+    const struct state_store_operations *sound = store->operations;
+    struct state_store_operations forgetful = *sound;
+    forgetful.routes = know_nobody;
+    store->operations = &forgetful;
+    resync_gap(world.presence, SLICE_NONE);
+    block();
+    store->operations = sound;
+    client_expect_change(&carol, "bob", "unknown");
+    client_set_away(&bob, true);
+    client_expect_nothing(&carol);
+}
+
+/* ---- pushes of other gateways ---- */
+
+static const char AWAY[] =
+    "{\"type\":\"presence_changed\",\"user_id\":\"bob\",\"status\":\"away\",\"in_call\":false,"
+    "\"last_seen\":null,\"version\":9000000000000000,"
+    "\"timestamp\":\"2026-01-01T00:00:00.000Z\"}";
+
+static void push_sight(void)
+{
+    char push[512];
+    snprintf(push, sizeof(push),
+             "{\"presence\":%s,\"view\":%d,\"contacts\":false,\"users\":[\"carol\"]}", AWAY,
+             PRIVACY_EVERYTHING);
+    push_received(world.presence, slice_of(push));
+}
+
+/* The state was read when a change had happened whose event is still on its way. */
+static void a_repetition_swallows_no_change(void **unused)
+{
+    (void)unused;
+    push_sight();
+    client_expect_nothing(&carol);
+    presence_received(world.presence, SLICE("presence:bob"), slice_of(AWAY));
+    client_expect_change(&carol, "bob", "away");
+}
+
+/* Two changes that were made at two gateways: what one gave the other has taken. */
+static void sight_that_is_given_late_is_not_taken(void **unused)
+{
+    (void)unused;
+    block();
+    client_expect_change(&carol, "bob", "unknown");
+    push_sight();
+    client_set_away(&bob, true);
+    client_expect_nothing(&carol);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        TEST(a_setting_takes_sight_from_contacts_once_and_gives_it_back),
+        TEST(done_runs_also_when_the_ledger_cannot_say),
+        TEST(a_look_that_began_before_a_block_shows_nothing_after_it),
+        TEST(a_block_hides_also_where_the_ledger_cannot_say_so_at_once),
+        TEST(what_was_decided_before_a_block_does_not_undo_it),
+        TEST(what_is_read_before_a_block_is_not_shown_after_it),
+        TEST(who_sees_again_knows_what_they_are_told),
+        TEST(a_block_finds_who_is_not_registered_yet),
+        TEST(a_repetition_swallows_no_change),
+        TEST(sight_that_is_given_late_is_not_taken),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

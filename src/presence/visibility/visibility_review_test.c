@@ -1,0 +1,281 @@
+/* What a change of settings makes of subscriptions: who watches bob and may no longer, or may again. With a ledger
+ * that answers when and how the test wants. */
+#include "presence/visibility/visibility_review.h"
+
+#include "presence/presence_plane.h"
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static struct world world;
+static struct client alice, bob, carol;
+
+static int open_world(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_DEFAULTS);
+    client_connect(&alice, &world, "alice");
+    client_connect(&bob, &world, "bob");
+    return 0;
+}
+
+static int close_world(void **unused)
+{
+    (void)unused;
+    client_end_world(&world, CLIENTS(&alice, &bob));
+    return 0;
+}
+
+static void subscribe(struct client *client)
+{
+    client_send(client, "{\"type\":\"subscribe_presence\",\"id\":1,\"user_ids\":[\"bob\"]}");
+}
+
+static void watch(struct client *client)
+{
+    subscribe(client);
+    client_expect(client, "presence_snapshot");
+}
+
+/* Bob's setting is stored and every gateway told, as PATCH /v1/me does. */
+static void show(enum ledger_visibility visibility)
+{
+    fake_ledger_show(&world.ledger, "bob", visibility, visibility);
+    presence_publish_privacy(world.presence, SLICE("bob"));
+    world_settle(&world);
+}
+
+static void who_loses_sight_is_told_unknown_once_and_then_nothing(void **unused)
+{
+    (void)unused;
+    watch(&alice);
+    show(LEDGER_VISIBLE_NOBODY);
+    client_expect_change(&alice, "bob", "unknown");
+    assert_true(client_has(&alice, "\"reason\":\"privacy\""));
+    assert_true(client_has(&alice, "\"version\":0"));
+    client_set_away(&bob, true);
+    client_expect_nothing(&alice);
+    show(LEDGER_VISIBLE_EVERYONE);
+    client_expect_change(&alice, "bob", "away");
+    client_expect_nothing(&alice);
+}
+
+static void contacts_see_what_strangers_do_not(void **unused)
+{
+    (void)unused;
+    client_connect(&carol, &world, "carol");
+    fake_ledger_befriend(&world.ledger, "alice", "bob");
+    watch(&alice);
+    watch(&carol);
+    show(LEDGER_VISIBLE_CONTACTS_ONLY);
+    client_expect_nothing(&alice);
+    client_expect_change(&carol, "bob", "unknown");
+    assert_true(client_has(&carol, "\"reason\":\"not_contacts\""));
+    client_set_away(&bob, true);
+    client_expect_change(&alice, "bob", "away");
+    client_expect_nothing(&carol);
+    client_hang_up(&carol);
+}
+
+/* The reading is older than the setting, and its answer comes after the review's. */
+static void a_setting_changed_while_somebody_subscribes_is_not_undone(void **unused)
+{
+    (void)unused;
+    world.ledger.holding = true;
+    subscribe(&alice);
+    show(LEDGER_VISIBLE_NOBODY);
+    fake_ledger_release_newest(&world.ledger); /* the review */
+    world_settle(&world);
+    world.ledger.holding = false;
+    fake_ledger_release_all(&world.ledger); /* the subscriber's own */
+    client_set_away(&bob, true);
+    while (client_next(&alice) == CLIENT_TEXT)
+        assert_true(client_has(&alice, "\"status\":\"unknown\""));
+    show(LEDGER_VISIBLE_EVERYONE);
+    client_expect_change(&alice, "bob", "away");
+}
+
+static void a_review_that_was_overtaken_does_not_count(void **unused)
+{
+    (void)unused;
+    watch(&alice);
+    show(LEDGER_VISIBLE_NOBODY);
+    client_expect_change(&alice, "bob", "unknown");
+    world.ledger.holding = true;
+    show(LEDGER_VISIBLE_EVERYONE);
+    show(LEDGER_VISIBLE_NOBODY);
+    fake_ledger_release_newest(&world.ledger);
+    fake_ledger_release_all(&world.ledger);
+    client_set_away(&bob, true);
+    client_expect_nothing(&alice);
+}
+
+static void a_look_gives_up_when_settings_never_stand_still(void **unused)
+{
+    (void)unused;
+    world.ledger.holding = true;
+    subscribe(&alice);
+    for (int i = 0; i < 10 && world.ledger.held_count; i++) {
+        show(i % 2 ? LEDGER_VISIBLE_EVERYONE : LEDGER_VISIBLE_NOBODY);
+        while (world.ledger.held_count > 1)
+            fake_ledger_release_newest(&world.ledger); /* the reviews */
+        fake_ledger_release(&world.ledger);
+        world_settle(&world);
+    }
+    assert_int_equal(world.ledger.held_count, 0);
+    enum client_event event;
+    while ((event = client_next(&alice)) == CLIENT_TEXT &&
+           !client_has(&alice, "\"type\":\"error\""))
+        ;
+    assert_int_equal(event, CLIENT_TEXT);
+    assert_true(client_has(&alice, "\"id\":1,\"code\":\"SERVICE_UNAVAILABLE\""));
+}
+
+/* Until the ledger says who may see, nobody does. */
+static void while_the_ledger_is_away_a_change_of_settings_hides(void **unused)
+{
+    (void)unused;
+    watch(&alice);
+    world.ledger.failing = LEDGER_UNAVAILABLE;
+    show(LEDGER_VISIBLE_NOBODY);
+    client_set_away(&bob, true);
+    client_expect_nothing(&alice);
+    world_advance(&world, 2000);
+    client_expect_nothing(&alice);
+    world.ledger.failing = LEDGER_OK;
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    client_expect_change(&alice, "bob", "unknown");
+    client_expect_nothing(&alice);
+}
+
+static void after_the_ledger_is_back_those_who_may_see_hear_how_things_stand(void **unused)
+{
+    (void)unused;
+    watch(&alice);
+    world.ledger.failing = LEDGER_TIMEOUT;
+    show(LEDGER_VISIBLE_EVERYONE);
+    client_set_away(&bob, true);
+    client_expect_nothing(&alice);
+    world.ledger.failing = LEDGER_OK;
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    client_expect_change(&alice, "bob", "away");
+    client_expect_nothing(&alice);
+}
+
+static void a_review_nobody_waits_for_any_more_ends(void **unused)
+{
+    (void)unused;
+    client_connect(&carol, &world, "carol");
+    watch(&carol);
+    world.ledger.holding = true;
+    show(LEDGER_VISIBLE_NOBODY);
+    client_hang_up(&carol);
+    fake_ledger_release_all(&world.ledger);
+    world_settle(&world);
+    assert_true(list_empty(&world.presence->reviews));
+}
+
+/* ---- reviews that fail half-way ---- */
+
+/* The store's answer to one read, which waits until the test gives it. */
+static struct {
+    void (*done)(void *arg, enum state_status status, const struct presence *presences,
+                 size_t count);
+    void *arg;
+} held_read;
+
+static void hold_read(struct state_store *store, const struct slice *user_ids, size_t count,
+                      void (*done)(void *arg, enum state_status status,
+                                   const struct presence *presences, size_t count),
+                      void *arg)
+{
+    (void)store, (void)user_ids, (void)count;
+    assert_null(held_read.done);
+    held_read.done = done;
+    held_read.arg = arg;
+}
+
+/* It set the views and was overtaken while the state was read: what it sets back, it must set again. */
+static void a_review_whose_state_cannot_be_read_is_made_again_though_overtaken(void **unused)
+{
+    (void)unused;
+    struct state_store *store = world.presence->store;
+    const struct state_store_operations *sound = store->operations;
+    struct state_store_operations holding = *sound;
+    holding.read = hold_read;
+    watch(&alice);
+    show(LEDGER_VISIBLE_NOBODY);
+    client_expect_change(&alice, "bob", "unknown");
+    store->operations = &holding;
+    show(LEDGER_VISIBLE_EVERYONE);
+    show(LEDGER_VISIBLE_EVERYONE);
+    store->operations = sound;
+    held_read.done(held_read.arg, STATE_UNAVAILABLE, NULL, 0);
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    client_expect_change(&alice, "bob", "online");
+    client_set_away(&bob, true);
+    client_expect_change(&alice, "bob", "away");
+}
+
+/* More subscribers than one question to the ledger holds, the last of them nobody's connections. */
+enum { CROWD = LEDGER_PROFILES_MAX };
+static struct endpoint crowd[CROWD];
+
+static void deliver_but_to_the_crowd(struct endpoint *endpoint, struct broadcast *broadcast,
+                                     uint64_t key)
+{
+    if (endpoint < crowd || endpoint >= crowd + CROWD)
+        session_deliver(endpoint, broadcast, key);
+}
+
+static void gather_crowd(struct router *router)
+{
+    router->deliver = deliver_but_to_the_crowd;
+    for (unsigned i = 0; i < CROWD; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "crowd%u", i);
+        assert_true(router_attach(router, &crowd[i], slice_of(name)));
+        assert_non_null(router_subscribe(router, &crowd[i], SLICE("presence:bob")));
+    }
+}
+
+static void a_review_that_fails_leaves_those_of_another_their_sight(void **unused)
+{
+    (void)unused;
+    watch(&alice);
+    gather_crowd(world.handlers->router);
+    world.ledger.holding = true;
+    show(LEDGER_VISIBLE_EVERYONE);
+    assert_int_equal(world.ledger.held_count, 2);
+    fake_ledger_release(&world.ledger); /* alice's; the other's time runs out */
+    world_advance(&world, world.config.gateway.timeouts.durability_rpc_ms + 1000);
+    client_set_away(&bob, true);
+    client_expect_change(&alice, "bob", "away");
+    world.ledger.holding = false;
+    fake_ledger_release_all(&world.ledger);
+    world_settle(&world);
+    for (unsigned i = 0; i < CROWD; i++)
+        router_detach(world.handlers->router, &crowd[i]);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        TEST(who_loses_sight_is_told_unknown_once_and_then_nothing),
+        TEST(contacts_see_what_strangers_do_not),
+        TEST(a_setting_changed_while_somebody_subscribes_is_not_undone),
+        TEST(a_review_that_was_overtaken_does_not_count),
+        TEST(a_look_gives_up_when_settings_never_stand_still),
+        TEST(while_the_ledger_is_away_a_change_of_settings_hides),
+        TEST(after_the_ledger_is_back_those_who_may_see_hear_how_things_stand),
+        TEST(a_review_nobody_waits_for_any_more_ends),
+        TEST(a_review_whose_state_cannot_be_read_is_made_again_though_overtaken),
+        TEST(a_review_that_fails_leaves_those_of_another_their_sight),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,212 @@
+#include "protocol/encoder.h"
+
+#include "protocol/websocket/websocket.h"
+#include "protocol/websocket/websocket_encode.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A scratch that grew for one large message is not kept for ever. */
+enum { ENCODER_SCRATCH_KEEP_BYTES = 64 * 1024, OFFSET_DIGITS = 16 };
+
+void encoder_init(struct encoder *encoder)
+{
+    *encoder = (struct encoder){.heartbeat_ack_ms = TIME_NONE};
+}
+
+static void drop_heartbeat_acks(struct encoder *encoder)
+{
+    for (int i = 0; i < DIALECT_COUNT; i++)
+        blob_drop(&encoder->heartbeat_acks[i]);
+}
+
+void encoder_free(struct encoder *encoder)
+{
+    drop_heartbeat_acks(encoder);
+    buffer_free(&encoder->scratch);
+}
+
+static void drop_large_scratch(struct encoder *encoder)
+{
+    if (encoder->scratch.cap > ENCODER_SCRATCH_KEEP_BYTES)
+        buffer_free(&encoder->scratch);
+}
+
+static struct blob *frame_text(struct slice payload)
+{
+    uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
+    size_t len = websocket_header_write(header, WEBSOCKET_OPCODE_TEXT, payload.len);
+    return blob_make((struct slice){(const char *)header, len}, payload);
+}
+
+static void append_frame(struct buffer *frames, enum websocket_opcode opcode, struct slice payload)
+{
+    uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
+    size_t len = websocket_header_write(header, opcode, payload.len);
+    buffer_append(frames, header, len);
+    buffer_append_slice(frames, payload);
+}
+
+static struct blob *take_frames(struct buffer *frames)
+{
+    struct blob *blob = frames->failed ? NULL : blob_make(SLICE_NONE, buffer_slice(frames));
+    buffer_free(frames);
+    return blob;
+}
+
+/* One blob of several frames: what one message is goes out together, or not at all. */
+static struct blob *frame_parts(struct slice payload, char split)
+{
+    struct buffer frames = BUFFER_INIT;
+    struct slice part;
+    while (payload.data) {
+        payload = slice_split(payload, split, &part);
+        append_frame(&frames, WEBSOCKET_OPCODE_TEXT, part);
+    }
+    return take_frames(&frames);
+}
+
+static struct blob *frame(const struct dialect *dialect, struct slice payload)
+{
+    bool is_split = dialect->split && memchr(payload.data, dialect->split, payload.len);
+    return is_split ? frame_parts(payload, dialect->split) : frame_text(payload);
+}
+
+/* Reading the text spends it, and a blob may be shared: so it is copied. */
+static void append_packed(struct encoder *encoder, const struct dialect *dialect,
+                          struct slice payload, struct buffer *frames)
+{
+    struct buffer *scratch = &encoder->scratch;
+    struct buffer packed = BUFFER_INIT;
+    buffer_clear(scratch);
+    buffer_append_slice(scratch, payload);
+    if (!scratch->failed)
+        dialect->pack(scratch->data, scratch->len, &packed);
+    if (scratch->failed || packed.failed)
+        frames->failed = true;
+    else
+        append_frame(frames, WEBSOCKET_OPCODE_BINARY, buffer_slice(&packed));
+    buffer_free(&packed);
+}
+
+struct blob *encoder_translate(struct encoder *encoder, const struct dialect *dialect,
+                               struct blob *text)
+{
+    struct buffer frames = BUFFER_INIT;
+    struct slice rest = {text->bytes, text->len};
+    enum websocket_opcode opcode;
+    struct slice payload;
+    if (!dialect->text)
+        return blob_share(text);
+    while (websocket_written_next(&rest, &opcode, &payload))
+        append_packed(encoder, dialect, payload, &frames);
+    drop_large_scratch(encoder);
+    return take_frames(&frames);
+}
+
+bool encoder_wrote(struct slice frames)
+{
+    return websocket_written_is_text(frames);
+}
+
+static uint64_t next_offset(struct encoder *encoder)
+{
+    uint64_t now_us = (uint64_t)encoder->offset_clock->wall_ms * 1000;
+    encoder->offset = now_us > encoder->offset ? now_us : encoder->offset + 1;
+    return encoder->offset;
+}
+
+/* The last argument of the last event, in front of what closes the array. */
+static void append_offset(struct encoder *encoder)
+{
+    struct buffer *scratch = &encoder->scratch;
+    scratch->len--;
+    buffer_printf(scratch, ",\"%016" PRIx64 "\"]", next_offset(encoder));
+}
+
+void encoder_pass(struct encoder *encoder, uint64_t offset)
+{
+    if (encoder->offset < offset)
+        encoder->offset = offset;
+}
+
+void encoder_restamp(struct encoder *encoder, struct blob *blob)
+{
+    char digits[OFFSET_DIGITS + 1];
+    assert(blob->refs == 1);
+    if (!encoder->offset_clock || !encoder_offset_of(blob))
+        return;
+    snprintf(digits, sizeof(digits), "%016" PRIx64, next_offset(encoder));
+    memcpy(blob->bytes + blob->len - 2 - OFFSET_DIGITS, digits, OFFSET_DIGITS);
+}
+
+uint64_t encoder_offset_of(const struct blob *blob)
+{
+    char digits[OFFSET_DIGITS + 1] = {0};
+    if (blob->len < OFFSET_DIGITS + 3)
+        return 0;
+    const char *end = blob->bytes + blob->len;
+    memcpy(digits, end - 2 - OFFSET_DIGITS, OFFSET_DIGITS);
+    bool quoted = end[-1] == ']' && end[-2] == '"' && end[-3 - OFFSET_DIGITS] == '"';
+    return quoted ? strtoull(digits, NULL, 16) : 0;
+}
+
+static struct blob *encode_packed(struct encoder *encoder, const struct dialect *dialect,
+                                  const struct message *message)
+{
+    struct blob *text = encoder_encode(encoder, dialect->text, message);
+    struct blob *packed = text ? encoder_translate(encoder, dialect, text) : NULL;
+    blob_drop(&text);
+    return packed;
+}
+
+struct blob *encoder_encode(struct encoder *encoder, const struct dialect *dialect,
+                            const struct message *message)
+{
+    if (dialect->text)
+        return encode_packed(encoder, dialect, message);
+    struct buffer *scratch = &encoder->scratch;
+    buffer_clear(scratch);
+    dialect->encode(message, scratch);
+    if (encoder->offset_clock && dialect->id == DIALECT_SOCKETIO && !message->id.data &&
+        scratch->len)
+        append_offset(encoder);
+    struct blob *blob = scratch->failed ? NULL : frame(dialect, buffer_slice(scratch));
+    drop_large_scratch(encoder);
+    return blob;
+}
+
+struct blob *encoder_heartbeat_ack(struct encoder *encoder, const struct dialect *dialect,
+                                   int64_t server_time_ms)
+{
+    if (encoder->heartbeat_ack_ms != server_time_ms) {
+        drop_heartbeat_acks(encoder);
+        encoder->heartbeat_ack_ms = server_time_ms;
+    }
+    struct blob **cached = &encoder->heartbeat_acks[dialect->id];
+    if (!*cached) {
+        struct message ack = {.type = MESSAGE_HEARTBEAT_ACK, .server_time_ms = server_time_ms};
+        *cached = encoder_encode(encoder, dialect, &ack);
+    }
+    return *cached ? blob_share(*cached) : NULL;
+}
+
+struct blob *broadcast_blob(struct broadcast *broadcast, struct encoder *encoder,
+                            const struct dialect *dialect)
+{
+    struct blob **blob = &broadcast->blobs[dialect->id];
+    if (*blob)
+        return *blob;
+    if (!dialect->text)
+        return *blob = encoder_encode(encoder, dialect, broadcast->message);
+    struct blob *text = broadcast_blob(broadcast, encoder, dialect->text);
+    return *blob = text ? encoder_translate(encoder, dialect, text) : NULL;
+}
+
+void broadcast_end(struct broadcast *broadcast)
+{
+    for (int i = 0; i < DIALECT_COUNT; i++)
+        blob_drop(&broadcast->blobs[i]);
+}

@@ -1,0 +1,139 @@
+/*
+ * The encoder without memory: no blob rather than half of one, nothing leaks, and it works again as
+ * soon as there is memory.
+ */
+#include "protocol/encoder.h"
+
+#include "support/alloc_fault.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static const struct dialect *const native = &DIALECT_TABLE_NATIVE;
+
+/* Large enough to grow the scratch several times. */
+static struct presence presences[64];
+static const struct message snapshot = {.type = MESSAGE_PRESENCE_SNAPSHOT,
+                                        .snapshot = {presences, 64}};
+
+static int set_up(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 64; i++)
+        presences[i] = presence_hidden(SLICE("somebody"), PRESENCE_REASON_PRIVACY);
+    return 0;
+}
+
+struct trial {
+    struct encoder encoder;
+    struct broadcast broadcast;
+};
+
+/* For every allocation: when it fails nothing is made, and the next try makes it. What `make` gives is the
+ * caller's, and `check`ed. */
+static void expect_all_or_nothing(struct blob *(*make)(struct trial *trial),
+                                  void (*check)(struct blob *blob))
+{
+    size_t failed = 1;
+    for (size_t n = 1; failed > 0; n++) {
+        struct trial trial = {.broadcast = {.message = &snapshot}};
+        encoder_init(&trial.encoder);
+        alloc_fault_after(n);
+        struct blob *first = make(&trial);
+        failed = alloc_fault_off();
+        assert_int_equal(first == NULL, failed > 0);
+        if (first)
+            check(first);
+        struct blob *second = make(&trial);
+        assert_non_null(second);
+        check(second);
+        blob_drop(&first);
+        blob_drop(&second);
+        broadcast_end(&trial.broadcast);
+        encoder_free(&trial.encoder);
+        assert_true(n < 100);
+    }
+}
+
+static void expect_whole(struct blob *blob)
+{
+    struct buffer expected = BUFFER_INIT;
+    native->encode(&snapshot, &expected);
+    assert_true(slice_equal(blob_payload(blob), buffer_slice(&expected)));
+    buffer_free(&expected);
+}
+
+static struct blob *make_snapshot(struct trial *trial)
+{
+    return encoder_encode(&trial->encoder, native, &snapshot);
+}
+
+static void encoding_gives_all_or_nothing(void **state)
+{
+    (void)state;
+    expect_all_or_nothing(make_snapshot, expect_whole);
+}
+
+static void expect_ack(struct blob *blob)
+{
+    assert_true(blob_payload(blob).len > 0);
+}
+
+static struct blob *make_ack(struct trial *trial)
+{
+    return encoder_heartbeat_ack(&trial->encoder, native, 7);
+}
+
+static void an_ack_that_failed_is_made_by_the_next(void **state)
+{
+    (void)state;
+    expect_all_or_nothing(make_ack, expect_ack);
+}
+
+static struct blob *make_broadcast(struct trial *trial)
+{
+    struct blob *blob = broadcast_blob(&trial->broadcast, &trial->encoder, native);
+    return blob ? blob_share(blob) : NULL;
+}
+
+static void so_is_a_broadcast(void **state)
+{
+    (void)state;
+    expect_all_or_nothing(make_broadcast, expect_whole);
+}
+
+/* 64 presences, each of which has a name of 8 bytes. */
+static void expect_packed(struct blob *blob)
+{
+    size_t found = 0;
+    for (size_t at = 0; at + 9 <= blob->len; at++)
+        found += memcmp(blob->bytes + at, "\xa8somebody", 9) == 0;
+    assert_int_equal(found, 64);
+}
+
+static struct blob *make_packed(struct trial *trial)
+{
+    struct blob *blob =
+        broadcast_blob(&trial->broadcast, &trial->encoder, &DIALECT_TABLE_SOCKETIO_PACKED);
+    return blob ? blob_share(blob) : NULL;
+}
+
+static void and_one_that_is_packed(void **state)
+{
+    (void)state;
+    expect_all_or_nothing(make_packed, expect_packed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(encoding_gives_all_or_nothing),
+        cmocka_unit_test(an_ack_that_failed_is_made_by_the_next),
+        cmocka_unit_test(so_is_a_broadcast),
+        cmocka_unit_test(and_one_that_is_packed),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}

@@ -1,0 +1,207 @@
+#include "protocol/fields.h"
+
+#include "auth/user_id.h"
+
+bool fields_scan(struct fields_scratch *scratch, struct json *json, const char **problem)
+{
+    struct slice key;
+    scratch->count = 0;
+    *problem = "expected a JSON object";
+    if (!json_object(json))
+        return false;
+    while (json_member(json, &key)) {
+        if (scratch->count == FIELDS_MEMBERS_MAX) {
+            *problem = "too many members";
+            return false;
+        }
+        struct fields_member *member = &scratch->members[scratch->count++];
+        member->key = key;
+        if (!json_raw(json, &member->raw))
+            return false;
+    }
+    return json->error == NULL;
+}
+
+/* The last of several, as JSON.parse would have it. */
+struct slice fields_find(const struct fields_scratch *scratch, const char *key)
+{
+    struct slice name = slice_of(key);
+    for (size_t i = scratch->count; i-- > 0;)
+        if (slice_equal(scratch->members[i].key, name))
+            return scratch->members[i].raw;
+    return SLICE_NONE;
+}
+
+/* A raw value stands in the payload, which is the decoder's to write to. */
+static struct json json_in(struct slice raw)
+{
+    struct json json;
+    json_init(&json, (char *)raw.data, raw.len);
+    return json;
+}
+
+bool fields_string(struct slice raw, struct slice *out)
+{
+    struct json json = json_in(raw);
+    return raw.len && json_peek(&json) == JSON_STRING && json_string(&json, out);
+}
+
+/* ---- kinds of fields: each reads one member's raw value into where it belongs ---- */
+
+static bool read_activity(struct fields_scratch *scratch, struct slice raw, void *out)
+{
+    (void)scratch;
+    struct json json = json_in(raw);
+    bool active;
+    if (!json_bool(&json, &active))
+        return false;
+    *(enum activity *)out = active ? ACTIVITY_ACTIVE : ACTIVITY_IDLE;
+    return true;
+}
+
+static bool read_id(struct fields_scratch *scratch, struct slice raw, void *out)
+{
+    (void)scratch;
+    struct slice *id = out;
+    return fields_string(raw, id) && id->len > 0 && id->len <= USER_ID_BYTES_MAX;
+}
+
+/* Nobody can bear another name: a token with it would have been refused. */
+static bool read_user(struct fields_scratch *scratch, struct slice raw, void *out)
+{
+    (void)scratch;
+    return fields_string(raw, out) && user_id_valid(*(struct slice *)out);
+}
+
+/* Calls are named by clients and shown to others and in logs, as users are. */
+static bool read_call(struct fields_scratch *scratch, struct slice raw, void *out)
+{
+    return read_user(scratch, raw, out);
+}
+
+/* How long a body may be is for its handler to say: it has an error of its own. */
+static bool read_text(struct fields_scratch *scratch, struct slice raw, void *out)
+{
+    (void)scratch;
+    return fields_string(raw, out) && ((struct slice *)out)->len > 0;
+}
+
+/* What is handed on as it stands must still be read when it is wrapped for its way. */
+static bool read_raw(struct fields_scratch *scratch, struct slice raw, void *out)
+{
+    (void)scratch;
+    *(struct slice *)out = raw;
+    return json_can_be_wrapped(raw);
+}
+
+static bool read_count(struct fields_scratch *scratch, struct slice raw, void *out)
+{
+    (void)scratch;
+    struct json json = json_in(raw);
+    return json_int(&json, out) && *(int64_t *)out >= 0;
+}
+
+static bool read_users(struct fields_scratch *scratch, struct slice raw, void *out)
+{
+    struct json json = json_in(raw);
+    size_t count = 0;
+    if (!json_array(&json))
+        return false;
+    while (json_element(&json)) {
+        if (count == FIELDS_USERS_MAX)
+            return false;
+        struct slice *id = &scratch->users[count++];
+        if (!json_string(&json, id) || !user_id_valid(*id))
+            return false;
+    }
+    *(struct user_list *)out = (struct user_list){scratch->users, count};
+    return json_done(&json);
+}
+
+/* ---- which message has which ---- */
+
+struct field {
+    const char *name;
+    size_t offset; /* in struct message */
+    bool (*read)(struct fields_scratch *scratch, struct slice raw, void *out);
+    bool required;
+    const char *problem;
+};
+
+enum { FIELDS_PER_MESSAGE_MAX = 3 };
+
+#define AT(member) offsetof(struct message, member)
+#define USERS                                                                                      \
+    {                                                                                              \
+        "user_ids", AT(users), read_users, true,                                                   \
+            "user_ids must be a list of user ids (strings of 1 to 128 bytes)"                      \
+    }
+#define CHAT(member)                                                                               \
+    {                                                                                              \
+        "chat_id", AT(member), read_id, true, "chat_id must be a string of 1 to 128 bytes"         \
+    }
+#define CALL(needed)                                                                               \
+    {                                                                                              \
+        "call_id", AT(call.call_id), read_call, needed,                                            \
+            "call_id must be a string of 1 to 128 bytes without control characters"                \
+    }
+
+static const struct field FIELDS[MESSAGE_CONNECTION_ESTABLISHED][FIELDS_PER_MESSAGE_MAX] = {
+    [MESSAGE_HEARTBEAT] = {{"active", AT(heartbeat), read_activity, false,
+                            "active must be true or false"}},
+    [MESSAGE_SUBSCRIBE_PRESENCE] = {USERS},
+    [MESSAGE_UNSUBSCRIBE_PRESENCE] = {USERS},
+    [MESSAGE_QUERY_PRESENCE] = {USERS},
+    [MESSAGE_OPEN_CHAT] = {CHAT(chat_id)},
+    [MESSAGE_CLOSE_CHAT] = {CHAT(chat_id)},
+    [MESSAGE_TYPING_START] = {CHAT(chat_id)},
+    [MESSAGE_TYPING_STOP] = {CHAT(chat_id)},
+    [MESSAGE_SEND_MESSAGE] = {{"client_message_id", AT(send.client_message_id), read_id, true,
+                               "client_message_id must be a string of 1 to 128 bytes"},
+                              CHAT(send.chat_id),
+                              {"body", AT(send.body), read_text, true,
+                               "body must be a string of 1 to 4096 bytes"}},
+    [MESSAGE_ACK] = {CHAT(ack.chat_id),
+                     {"sequence", AT(ack.sequence), read_count, true,
+                      "sequence must be a whole number, 0 or more"}},
+    [MESSAGE_SYNC_REQUEST] = {CHAT(sync.chat_id),
+                              {"after_sequence", AT(sync.after_sequence), read_count, true,
+                               "after_sequence must be a whole number, 0 or more"},
+                              {"limit", AT(sync.limit), read_count, false,
+                               "limit must be a whole number, 0 or more"}},
+    [MESSAGE_CALL_REQUEST] = {{"to", AT(call.to), read_user, true, "to must be a user id"},
+                              CALL(false)},
+    [MESSAGE_CALL_ACCEPT] = {CALL(true)},
+    [MESSAGE_CALL_REJECT] = {CALL(true)},
+    [MESSAGE_CALL_END] = {CALL(true)},
+    [MESSAGE_CALL_SIGNAL] = {CALL(true),
+                             {"data", AT(call.data), read_raw, true,
+                              "data is missing or nested too deep"}},
+    [MESSAGE_REFRESH_TOKEN] = {{"token", AT(token), read_text, true, "token must be a string"}},
+};
+
+static bool decode_field(struct fields_scratch *scratch, const struct field *field,
+                         struct message *message)
+{
+    struct slice raw = fields_find(scratch, field->name);
+    if (!raw.data || (!field->required && slice_is(raw, "null")))
+        return !field->required;
+    return field->read(scratch, raw, (char *)message + field->offset);
+}
+
+bool fields_decode(struct fields_scratch *scratch, struct message *message, const char **problem)
+{
+    struct message empty = {.type = message->type, .id = message->id};
+    *message = empty;
+    if (message->type == MESSAGE_INVALID) {
+        *problem = "unknown type";
+        return false;
+    }
+    const struct field *fields = FIELDS[message->type];
+    for (int i = 0; i < FIELDS_PER_MESSAGE_MAX && fields[i].name; i++)
+        if (!decode_field(scratch, &fields[i], message)) {
+            *problem = fields[i].problem;
+            return false;
+        }
+    return true;
+}

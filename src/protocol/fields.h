@@ -1,0 +1,52 @@
+/*
+ * The fields of messages in JSON, both ways: what all dialects share. A dialect adds only the envelope
+ * (where the type's name and the id stand).
+ */
+#ifndef ROLLCALL_PROTOCOL_FIELDS_H
+#define ROLLCALL_PROTOCOL_FIELDS_H
+
+#include "base/buffer.h"
+#include "protocol/message.h"
+#include "text/json.h"
+
+#include <stdbool.h>
+
+enum {
+    FIELDS_MEMBERS_MAX = 24, /* members of one client message, known or not */
+    FIELDS_USERS_MAX = 1000, /* ids in one list; handlers have tighter bounds */
+};
+
+/* Memory that decoding needs; one per worker, good until the next decode. */
+struct fields_scratch {
+    struct fields_member {
+        struct slice key;
+        struct slice raw;
+    } members[FIELDS_MEMBERS_MAX];
+    size_t count;
+    struct slice users[FIELDS_USERS_MAX];
+};
+
+/* Reads the object that comes next into members, without looking at their values. False: not an
+ * object, not JSON, or too many members; *problem says which, static text. */
+bool fields_scan(struct fields_scratch *scratch, struct json *json, const char **problem);
+
+/* The raw value of a scanned member, or SLICE_NONE. */
+struct slice fields_find(const struct fields_scratch *scratch, const char *key);
+
+/* The string in a raw JSON value; false when it is another type. Unescapes in place, once. */
+bool fields_string(struct slice raw, struct slice *out);
+
+/* Fills the fields of message->type from what was scanned. False: *problem names the field. */
+bool fields_decode(struct fields_scratch *scratch, struct message *message, const char **problem);
+
+/* Appends the members of the message's fields, as they stand inside an open object. */
+void fields_encode(struct buffer *out, const struct message *message);
+
+/* Appends one presence as an object: the same in snapshots, REST and explanations. */
+void fields_write_presence(struct buffer *out, const struct presence *presence);
+
+/* Members inside an open object: an acknowledgement, a page of messages. */
+void fields_write_message_ack(struct buffer *out, const struct message_ack *ack);
+void fields_write_messages(struct buffer *out, const struct sync_response *page);
+
+#endif

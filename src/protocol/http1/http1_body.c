@@ -1,0 +1,137 @@
+#include "protocol/http1/http1_body.h"
+
+#include "protocol/http1/http1_char.h"
+
+enum state {
+    FIXED,
+    SIZE,
+    SIZE_DIGITS,
+    EXTENSION,
+    SIZE_LF,
+    DATA,
+    DATA_CR,
+    DATA_LF,
+    TRAILER_START,
+    TRAILER_NAME,
+    TRAILER_VALUE,
+    TRAILER_LF,
+    END_LF,
+    ENDED,
+    FAILED,
+};
+
+static enum state fail(struct http1_body *body, unsigned status)
+{
+    body->error_status = (uint16_t)status;
+    return FAILED;
+}
+
+void http1_body_start(struct http1_body *body, const struct http1_head *head, uint64_t bytes_max)
+{
+    *body = (struct http1_body){.bytes_left = bytes_max, .remaining = head->content_length};
+    if (head->chunked)
+        body->state = SIZE;
+    else if (head->content_length > bytes_max)
+        body->state = (uint8_t)fail(body, 413);
+    else
+        body->state = head->content_length > 0 ? FIXED : ENDED;
+}
+
+static enum state expect(struct http1_body *body, char c, char expected, enum state next)
+{
+    return c == expected ? next : fail(body, 400);
+}
+
+static enum state take_size_digit(struct http1_body *body, char c)
+{
+    int digit = http1_char_hex(c);
+    if (digit < 0 || body->size_digits == HTTP1_BODY_SIZE_DIGITS_MAX)
+        return fail(body, 400);
+    body->size_digits++;
+    body->remaining = body->remaining << 4 | (uint64_t)digit;
+    return body->remaining > body->bytes_left ? fail(body, 413) : SIZE_DIGITS;
+}
+
+static enum state after_size(struct http1_body *body, char c)
+{
+    if (c != '\n')
+        return fail(body, 400);
+    body->size_digits = 0;
+    body->bytes_left -= body->remaining;
+    return body->remaining > 0 ? DATA : TRAILER_START;
+}
+
+/* A byte of an extension or a trailer, which stays in its state as long as it is of the class. */
+static enum state discard(struct http1_body *body, char c, uint8_t class, enum state same)
+{
+    if (!http1_char_is(c, class))
+        return fail(body, 400);
+    if (++body->discarded_bytes > HTTP1_BODY_DISCARDED_BYTES_MAX)
+        return fail(body, 413);
+    return same;
+}
+
+/* The transition of one byte of framing. */
+static enum state step(struct http1_body *body, char c)
+{
+    switch ((enum state)body->state) {
+    case SIZE:
+        return take_size_digit(body, c);
+    case SIZE_DIGITS:
+        return c == '\r' ? SIZE_LF : c == ';' ? EXTENSION : take_size_digit(body, c);
+    case EXTENSION:
+        return c == '\r' ? SIZE_LF : discard(body, c, HTTP1_CHAR_VALUE, EXTENSION);
+    case SIZE_LF:
+        return after_size(body, c);
+    case DATA_CR:
+        return expect(body, c, '\r', DATA_LF);
+    case DATA_LF:
+        return expect(body, c, '\n', SIZE);
+    case TRAILER_START:
+        return c == '\r' ? END_LF : discard(body, c, HTTP1_CHAR_TOKEN, TRAILER_NAME);
+    case TRAILER_NAME:
+        return c == ':' ? TRAILER_VALUE : discard(body, c, HTTP1_CHAR_TOKEN, TRAILER_NAME);
+    case TRAILER_VALUE:
+        return c == '\r' ? TRAILER_LF : discard(body, c, HTTP1_CHAR_VALUE, TRAILER_VALUE);
+    case TRAILER_LF:
+        return expect(body, c, '\n', TRAILER_START);
+    case END_LF:
+        return expect(body, c, '\n', ENDED);
+    case FIXED:
+    case DATA:
+    case ENDED:
+    case FAILED:
+        break;
+    }
+    return (enum state)body->state;
+}
+
+static enum http1_body_event take_data(struct http1_body *body, struct slice *input,
+                                       struct slice *data)
+{
+    size_t count = body->remaining < input->len ? (size_t)body->remaining : input->len;
+    *data = slice_first(*input, count);
+    *input = slice_after(*input, count);
+    body->remaining -= count;
+    if (body->remaining == 0)
+        body->state = body->state == FIXED ? ENDED : DATA_CR;
+    return HTTP1_BODY_DATA;
+}
+
+enum http1_body_event http1_body_decode(struct http1_body *body, struct slice *input,
+                                        struct slice *data)
+{
+    for (;;) {
+        if (body->state == ENDED)
+            return HTTP1_BODY_END;
+        if (body->state == FAILED)
+            return HTTP1_BODY_ERROR;
+        if (input->len == 0)
+            return HTTP1_BODY_NEED_MORE;
+        if (body->state == FIXED || body->state == DATA)
+            return take_data(body, input, data);
+        body->state = (uint8_t)step(body, input->data[0]);
+        input->data++;
+        input->len--;
+    }
+}

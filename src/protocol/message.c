@@ -1,0 +1,127 @@
+#include "protocol/message.h"
+
+static const char *const TYPE_NAMES[MESSAGE_TYPE_COUNT] = {
+    [MESSAGE_INVALID] = "invalid",
+    [MESSAGE_HEARTBEAT] = "heartbeat",
+    [MESSAGE_SUBSCRIBE_PRESENCE] = "subscribe_presence",
+    [MESSAGE_UNSUBSCRIBE_PRESENCE] = "unsubscribe_presence",
+    [MESSAGE_QUERY_PRESENCE] = "query_presence",
+    [MESSAGE_OPEN_CHAT] = "open_chat",
+    [MESSAGE_CLOSE_CHAT] = "close_chat",
+    [MESSAGE_TYPING_START] = "typing_start",
+    [MESSAGE_TYPING_STOP] = "typing_stop",
+    [MESSAGE_SEND_MESSAGE] = "send_message",
+    [MESSAGE_ACK] = "ack",
+    [MESSAGE_SYNC_REQUEST] = "sync_request",
+    [MESSAGE_CALL_REQUEST] = "call_request",
+    [MESSAGE_CALL_ACCEPT] = "call_accept",
+    [MESSAGE_CALL_REJECT] = "call_reject",
+    [MESSAGE_CALL_END] = "call_end",
+    [MESSAGE_CALL_SIGNAL] = "call_signal",
+    [MESSAGE_REFRESH_TOKEN] = "refresh_token",
+    [MESSAGE_USER_CONNECT] = "user:connect",
+    [MESSAGE_USER_DISCONNECT] = "user:disconnect",
+    [MESSAGE_CALL_DECLARE_START] = "call:start",
+    [MESSAGE_CALL_DECLARE_END] = "call:end",
+    [MESSAGE_CONNECTION_ESTABLISHED] = "connection_established",
+    [MESSAGE_HEARTBEAT_ACK] = "heartbeat_ack",
+    [MESSAGE_OK] = "ok",
+    [MESSAGE_ERROR] = "error",
+    [MESSAGE_PRESENCE_SNAPSHOT] = "presence_snapshot",
+    [MESSAGE_PRESENCE_CHANGED] = "presence_changed",
+    [MESSAGE_CHAT_SNAPSHOT] = "chat_snapshot",
+    [MESSAGE_TYPING_CHANGED] = "typing_changed",
+    [MESSAGE_MESSAGE_ACK] = "message_ack",
+    [MESSAGE_MESSAGE] = "message",
+    [MESSAGE_SYNC_RESPONSE] = "sync_response",
+    [MESSAGE_CALL_RINGING] = "call_ringing",
+    [MESSAGE_CALL_INCOMING] = "call_incoming",
+    [MESSAGE_CALL_ACCEPTED] = "call_accepted",
+    [MESSAGE_CALL_REJECTED] = "call_rejected",
+    [MESSAGE_CALL_ENDED] = "call_ended",
+    [MESSAGE_CONTACT_REQUEST] = "contact_request",
+    [MESSAGE_CONTACT_ACCEPTED] = "contact_accepted",
+    [MESSAGE_CONTACT_REMOVED] = "contact_removed",
+    [MESSAGE_DELIVERY] = "delivery",
+    [MESSAGE_CONNECTION_CLOSING] = "connection_closing",
+    [MESSAGE_CONTACT_PRESENCE] = "contact_presence",
+    [MESSAGE_ROOM_PRESENCE] = "room_presence",
+    [MESSAGE_RELAY] = "relay",
+};
+
+static const char *const ERROR_NAMES[ERROR_CODE_COUNT] = {
+    [ERROR_INVALID_MESSAGE] = "INVALID_MESSAGE",
+    [ERROR_MESSAGE_TOO_LARGE] = "MESSAGE_TOO_LARGE",
+    [ERROR_UNAUTHENTICATED] = "UNAUTHENTICATED",
+    [ERROR_FORBIDDEN] = "FORBIDDEN",
+    [ERROR_NOT_FOUND] = "NOT_FOUND",
+    [ERROR_RATE_LIMITED] = "RATE_LIMITED",
+    [ERROR_SERVER_BUSY] = "SERVER_BUSY",
+    [ERROR_SERVICE_UNAVAILABLE] = "SERVICE_UNAVAILABLE",
+    [ERROR_SLOW_CONSUMER] = "SLOW_CONSUMER",
+    [ERROR_SUBSCRIPTION_LIMIT] = "SUBSCRIPTION_LIMIT",
+    [ERROR_CHAT_HALTED] = "CHAT_HALTED",
+    [ERROR_CALL_BUSY] = "CALL_BUSY",
+    [ERROR_CALL_UNAVAILABLE] = "CALL_UNAVAILABLE",
+};
+
+static const char *const CLOSING_NAMES[CLOSING_REASON_COUNT] = {
+    [CLOSING_SLOW_CONSUMER] = "slow_consumer",
+    [CLOSING_DRAINING] = "draining",
+    [CLOSING_MAX_LIFETIME] = "max_lifetime",
+    [CLOSING_MEMORY_PRESSURE] = "memory_pressure",
+    [CLOSING_HEARTBEAT_TIMEOUT] = "heartbeat_timeout",
+    [CLOSING_TOKEN_EXPIRED] = "token_expired",
+    [CLOSING_UPSTREAM_FAILURE] = "upstream_failure",
+    [CLOSING_ADMIN] = "admin",
+};
+
+static const char *const NEWS_NAMES[PRESENCE_NEWS_COUNT] = {
+    [PRESENCE_NEWS_ONLINE] = "online",
+    [PRESENCE_NEWS_OFFLINE] = "offline",
+    [PRESENCE_NEWS_IN_CALL] = "in_call",
+    [PRESENCE_NEWS_OUT_OF_CALL] = "out_of_call",
+};
+
+const char *message_type_name(enum message_type type)
+{
+    return TYPE_NAMES[type];
+}
+
+struct slice message_name(const struct message *message)
+{
+    return message->type == MESSAGE_RELAY ? message->relay.name
+                                          : slice_of(message_type_name(message->type));
+}
+
+/* The heartbeat stands first, so the hot case is one comparison. */
+enum message_type message_type_from_client(struct slice name)
+{
+    for (int type = MESSAGE_HEARTBEAT; type <= MESSAGE_REFRESH_TOKEN; type++)
+        if (slice_is(name, TYPE_NAMES[type]))
+            return (enum message_type)type;
+    return MESSAGE_INVALID;
+}
+
+const char *presence_news_name(enum presence_news news)
+{
+    return NEWS_NAMES[news];
+}
+
+enum presence_news presence_news_parse(struct slice name)
+{
+    for (int news = PRESENCE_NEWS_ONLINE; news < PRESENCE_NEWS_COUNT; news++)
+        if (slice_is(name, NEWS_NAMES[news]))
+            return (enum presence_news)news;
+    return PRESENCE_NEWS_NONE;
+}
+
+const char *error_code_name(enum error_code code)
+{
+    return ERROR_NAMES[code];
+}
+
+const char *closing_reason_name(enum closing_reason reason)
+{
+    return CLOSING_NAMES[reason];
+}

@@ -1,0 +1,281 @@
+/*
+ * The one decoded type: what a client says and what it is told, whatever dialect it speaks.
+ *
+ * A dialect (dialect.h) turns a frame's payload into a `struct message` and back; handlers, planes and
+ * routing know only this. A message borrows all its bytes: a decoded one points into the payload and
+ * into the decoder's scratch and lasts until the next decode, one to be encoded points wherever its
+ * maker likes. Adding a message: an entry here, its name in message.c, its fields below, in fields.c or
+ * fields_encode.c, a handler if clients send it.
+ */
+#ifndef ROLLCALL_PROTOCOL_MESSAGE_H
+#define ROLLCALL_PROTOCOL_MESSAGE_H
+
+#include "base/slice.h"
+#include "protocol/presence.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum message_type {
+    MESSAGE_INVALID,
+    /* from clients */
+    MESSAGE_HEARTBEAT,
+    MESSAGE_SUBSCRIBE_PRESENCE,
+    MESSAGE_UNSUBSCRIBE_PRESENCE,
+    MESSAGE_QUERY_PRESENCE,
+    MESSAGE_OPEN_CHAT,
+    MESSAGE_CLOSE_CHAT,
+    MESSAGE_TYPING_START,
+    MESSAGE_TYPING_STOP,
+    MESSAGE_SEND_MESSAGE,
+    MESSAGE_ACK,
+    MESSAGE_SYNC_REQUEST,
+    MESSAGE_CALL_REQUEST,
+    MESSAGE_CALL_ACCEPT,
+    MESSAGE_CALL_REJECT,
+    MESSAGE_CALL_END,
+    MESSAGE_CALL_SIGNAL, /* both ways */
+    MESSAGE_REFRESH_TOKEN,
+    /* from clients, of the Socket.IO dialect alone */
+    MESSAGE_USER_CONNECT,
+    MESSAGE_USER_DISCONNECT,
+    MESSAGE_CALL_DECLARE_START,
+    MESSAGE_CALL_DECLARE_END,
+    /* to clients */
+    MESSAGE_CONNECTION_ESTABLISHED,
+    MESSAGE_HEARTBEAT_ACK,
+    MESSAGE_OK,
+    MESSAGE_ERROR,
+    MESSAGE_PRESENCE_SNAPSHOT,
+    MESSAGE_PRESENCE_CHANGED,
+    MESSAGE_CHAT_SNAPSHOT,
+    MESSAGE_TYPING_CHANGED,
+    MESSAGE_MESSAGE_ACK,
+    MESSAGE_MESSAGE,
+    MESSAGE_SYNC_RESPONSE,
+    MESSAGE_CALL_RINGING,
+    MESSAGE_CALL_INCOMING,
+    MESSAGE_CALL_ACCEPTED,
+    MESSAGE_CALL_REJECTED,
+    MESSAGE_CALL_ENDED,
+    MESSAGE_CONTACT_REQUEST,
+    MESSAGE_CONTACT_ACCEPTED,
+    MESSAGE_CONTACT_REMOVED,
+    MESSAGE_DELIVERY,
+    MESSAGE_CONNECTION_CLOSING,
+    MESSAGE_CONTACT_PRESENCE, /* for endpoints that hear roads (routing/router.h) */
+    MESSAGE_ROOM_PRESENCE,
+    MESSAGE_RELAY, /* an event of another gateway, its fields already JSON */
+    MESSAGE_TYPE_COUNT
+};
+
+enum error_code {
+    ERROR_INVALID_MESSAGE,
+    ERROR_MESSAGE_TOO_LARGE,
+    ERROR_UNAUTHENTICATED,
+    ERROR_FORBIDDEN,
+    ERROR_NOT_FOUND,
+    ERROR_RATE_LIMITED,
+    ERROR_SERVER_BUSY,
+    ERROR_SERVICE_UNAVAILABLE,
+    ERROR_SLOW_CONSUMER,
+    ERROR_SUBSCRIPTION_LIMIT,
+    ERROR_CHAT_HALTED,
+    ERROR_CALL_BUSY,
+    ERROR_CALL_UNAVAILABLE,
+    ERROR_CODE_COUNT
+};
+
+enum closing_reason {
+    CLOSING_SLOW_CONSUMER,
+    CLOSING_DRAINING,
+    CLOSING_MAX_LIFETIME,
+    CLOSING_MEMORY_PRESSURE,
+    CLOSING_HEARTBEAT_TIMEOUT,
+    CLOSING_TOKEN_EXPIRED,
+    CLOSING_UPSTREAM_FAILURE,
+    CLOSING_ADMIN,
+    CLOSING_REASON_COUNT
+};
+
+/* A heartbeat may say that the user is active, that they are not, or nothing of it. */
+enum activity { ACTIVITY_UNSAID, ACTIVITY_ACTIVE, ACTIVITY_IDLE };
+
+struct user_list {
+    const struct slice *ids;
+    size_t count;
+};
+
+struct connection_established {
+    struct slice conn_id;
+    struct slice server_id;
+    struct slice user_id;
+    int64_t heartbeat_interval_ms;
+    int64_t expiry_window_ms;
+    int64_t server_time_ms;
+};
+
+struct message_error {
+    enum error_code code;
+    const char *text;
+    struct slice client_message_id; /* SLICE_NONE: not about one */
+    int64_t retry_after_ms;         /* < 0: not said */
+    int64_t grace_period_ms;        /* < 0: not said */
+};
+
+/* What a change of presence is to those who watch for one thing. */
+enum presence_news {
+    PRESENCE_NEWS_NONE,
+    PRESENCE_NEWS_ONLINE, /* came, be it idle */
+    PRESENCE_NEWS_OFFLINE,
+    PRESENCE_NEWS_IN_CALL,
+    PRESENCE_NEWS_OUT_OF_CALL,
+    PRESENCE_NEWS_COUNT
+};
+
+struct presence_change {
+    struct presence presence;
+    int64_t timestamp_ms;
+    enum presence_news news;
+};
+
+/* What to sync one chat after: everything up to this sequence was sent. */
+struct sync_point {
+    struct slice chat_id;
+    int64_t sequence;
+};
+
+struct connection_closing {
+    enum closing_reason reason;
+    bool reconnect_allowed;
+    int64_t reconnect_after_ms; /* < 0: not said */
+    const struct sync_point *sync_from;
+    size_t sync_from_count;
+};
+
+struct chat_snapshot {
+    struct slice chat_id;
+    const struct presence *presences;
+    size_t presence_count;
+    const struct slice *typing; /* users */
+    size_t typing_count;
+    int64_t latest_sequence;
+};
+
+struct typing_change {
+    struct slice chat_id;
+    struct slice user_id;
+    bool typing;
+};
+
+struct send_message {
+    struct slice chat_id;
+    struct slice client_message_id;
+    struct slice body;
+};
+
+struct message_ack {
+    struct slice chat_id;
+    struct slice client_message_id;
+    struct slice message_id;
+    int64_t sequence;
+    bool duplicate;
+    bool body_differs; /* the id was used before, for another body: this is the first result */
+};
+
+/* A message of a chat, as it is pushed and synced. */
+struct chat_message {
+    struct slice chat_id;
+    struct slice message_id;
+    int64_t sequence;
+    struct slice sender_id;
+    struct slice body;
+    int64_t sent_at_ms;
+};
+
+struct sync_request {
+    struct slice chat_id;
+    int64_t after_sequence;
+    int64_t limit; /* 0: not said */
+};
+
+struct sync_response {
+    struct slice chat_id;
+    const struct chat_message *messages;
+    size_t count;
+    bool has_more;
+    int64_t latest_sequence;
+};
+
+/* Commands and events about one call use what they need of this. */
+struct call_fields {
+    struct slice call_id; /* SLICE_NONE in a request: the server makes one */
+    struct slice to;
+    struct slice from;
+    struct slice data;  /* of a signal, raw JSON */
+    const char *reason; /* of an end */
+};
+
+struct contact_fields {
+    struct slice request_id;
+    struct slice user_id;
+};
+
+struct message {
+    enum message_type type;
+    struct slice id; /* what the client gave, raw JSON, echoed in the reply; or SLICE_NONE */
+    union {
+        enum activity heartbeat;
+        struct user_list users; /* subscribe, unsubscribe, query */
+        struct slice token;     /* refresh_token */
+        struct slice chat_id;   /* open_chat, close_chat, typing_start, typing_stop */
+        struct send_message send;
+        struct {
+            struct slice chat_id;
+            int64_t sequence;
+        } ack;
+        struct sync_request sync;
+        struct call_fields call; /* everything about calls, both ways */
+        struct connection_established established;
+        int64_t server_time_ms; /* heartbeat_ack */
+        struct message_error error;
+        struct {
+            const struct presence *presences;
+            size_t count;
+        } snapshot;
+        struct presence_change change;
+        struct chat_snapshot chat_snapshot;
+        struct typing_change typing;
+        struct message_ack message_ack;
+        struct chat_message chat_message;
+        struct sync_response sync_response;
+        struct contact_fields contact;
+        struct slice data; /* delivery: raw JSON */
+        struct connection_closing closing;
+        struct {
+            struct slice name;    /* of the event's type */
+            struct slice fields;  /* a JSON object */
+            struct slice chat_id; /* of a chat's message: where it belongs */
+            int64_t sequence;     /* 0: it is none */
+            uint64_t event_id;    /* what the event is known by wherever it arrives; 0: nothing */
+        } relay;
+    };
+};
+
+const char *message_type_name(enum message_type type);
+
+/* The name a message goes by on the wire, that of a relayed one included. */
+struct slice message_name(const struct message *message);
+
+/* MESSAGE_INVALID when no client message has this name. */
+enum message_type message_type_from_client(struct slice name);
+
+/* How gateways name it to each other; NULL for NONE. */
+const char *presence_news_name(enum presence_news news);
+enum presence_news presence_news_parse(struct slice name);
+
+const char *error_code_name(enum error_code code);
+const char *closing_reason_name(enum closing_reason reason);
+
+#endif

@@ -1,0 +1,127 @@
+/* The envelope of the native dialect: type, id, and what is wrong with either. */
+#include "protocol/dialect.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static struct fields_scratch scratch;
+
+/* Decodes a copy of exactly this length; *kept is the copy, to be freed. */
+static const char *decode(const char *text, struct message *message, char **kept)
+{
+    const char *problem = NULL;
+    size_t len = strlen(text);
+    *kept = malloc(len + 1);
+    assert_non_null(*kept);
+    memcpy(*kept, text, len);
+    memset(message, 0x5a, sizeof(*message)); /* what a caller left there is of no account */
+    return DIALECT_TABLE_NATIVE.decode(&scratch, *kept, len, message, &problem) ? NULL : problem;
+}
+
+static void expect_command(const char *text, enum message_type type, const char *id)
+{
+    struct message message;
+    char *kept;
+    const char *problem = decode(text, &message, &kept);
+    if (problem)
+        fail_msg("%s: %s", text, problem);
+    assert_int_equal(message.type, type);
+    if (id)
+        assert_true(slice_is(message.id, id));
+    else
+        assert_null(message.id.data);
+    free(kept);
+}
+
+/* Refused, and the answer can name `id` (NULL: it cannot). */
+static void expect_problem(const char *text, const char *problem, const char *id)
+{
+    struct message message;
+    char *kept;
+    const char *found = decode(text, &message, &kept);
+    if (!found)
+        fail_msg("%s: accepted", text);
+    assert_string_equal(found, problem);
+    if (id)
+        assert_true(slice_is(message.id, id));
+    else
+        assert_null(message.id.data);
+    free(kept);
+}
+
+static void every_client_type_has_a_name_and_no_other_has(void **state)
+{
+    (void)state;
+    for (int type = 0; type < MESSAGE_TYPE_COUNT; type++) {
+        const char *name = message_type_name((enum message_type)type);
+        bool from_client = type >= MESSAGE_HEARTBEAT && type <= MESSAGE_REFRESH_TOKEN;
+        assert_non_null(name);
+        assert_int_equal(message_type_from_client(slice_of(name)),
+                         from_client ? type : MESSAGE_INVALID);
+    }
+    assert_int_equal(message_type_from_client(SLICE("")), MESSAGE_INVALID);
+    assert_int_equal(message_type_from_client(SLICE("heartbeats")), MESSAGE_INVALID);
+    assert_int_equal(message_type_from_client(SLICE("Heartbeat")), MESSAGE_INVALID);
+}
+
+static void the_id_is_kept_as_it_was_written(void **state)
+{
+    (void)state;
+    expect_command("{\"type\":\"heartbeat\"}", MESSAGE_HEARTBEAT, NULL);
+    expect_command("{\"type\":\"heartbeat\",\"id\":7}", MESSAGE_HEARTBEAT, "7");
+    expect_command("{\"id\":\"\\u0041\\n\",\"type\":\"heartbeat\"}", MESSAGE_HEARTBEAT,
+                   "\"\\u0041\\n\"");
+    expect_command("{\"id\": -1.50e3 ,\"type\":\"heart\\u0062eat\"}", MESSAGE_HEARTBEAT, "-1.50e3");
+    expect_command("{\"id\":1,\"id\":null,\"type\":\"heartbeat\"}", MESSAGE_HEARTBEAT, "null");
+    expect_command(" {\"type\":\"refresh_token\",\"token\":\"t\",\"more\":[{}]} ",
+                   MESSAGE_REFRESH_TOKEN, NULL);
+}
+
+static void the_problem_comes_with_the_id_where_there_is_one(void **state)
+{
+    (void)state;
+    expect_problem("{\"type\":\"shout\",\"id\":7}", "unknown type", "7");
+    expect_problem("{\"type\":\"ok\",\"id\":7}", "unknown type", "7");
+    expect_problem("{\"id\":7}", "type must be a string", "7");
+    expect_problem("{\"id\":7,\"type\":1}", "type must be a string", "7");
+    expect_problem("{\"type\":\"query_presence\",\"id\":\"q\"}",
+                   "user_ids must be a list of user ids (strings of 1 to 128 bytes)", "\"q\"");
+    expect_problem("", "expected a JSON object", NULL);
+    expect_problem("[1]", "expected a JSON object", NULL);
+    expect_problem("{\"type\":\"heartbeat\",\"id\":7", "expected a JSON object", NULL);
+    expect_problem("{\"type\":\"heartbeat\",\"id\":7} {}",
+                   "expected one JSON object and nothing after it", NULL);
+}
+
+static void ids_are_short_scalars(void **state)
+{
+    (void)state;
+    const char *problem = "id must be a string or a number of at most 256 bytes";
+    char text[512] = "{\"type\":\"heartbeat\",\"id\":\"";
+    size_t at = strlen(text);
+    memset(text + at, 'i', 254);
+    strcpy(text + at + 254, "\"}");
+    struct message message;
+    char *kept;
+    assert_null(decode(text, &message, &kept));
+    assert_int_equal(message.id.len, 256);
+    free(kept);
+    strcpy(text + at + 254, "i\"}");
+    expect_problem(text, problem, NULL);
+    expect_problem("{\"type\":\"heartbeat\",\"id\":{}}", problem, NULL);
+    expect_problem("{\"type\":\"heartbeat\",\"id\":[7]}", problem, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_client_type_has_a_name_and_no_other_has),
+        cmocka_unit_test(the_id_is_kept_as_it_was_written),
+        cmocka_unit_test(the_problem_comes_with_the_id_where_there_is_one),
+        cmocka_unit_test(ids_are_short_scalars),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,52 @@
+/* A user's presence as it is kept, sent and shown: the one vocabulary of store, planes and dialects. */
+#ifndef ROLLCALL_PROTOCOL_PRESENCE_H
+#define ROLLCALL_PROTOCOL_PRESENCE_H
+
+#include "auth/user_id.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { DEVICE_ID_BYTES_MAX = 128, CHAT_ID_BYTES_MAX = 128 };
+
+enum presence_status {
+    PRESENCE_UNKNOWN, /* hidden from the one who asks */
+    PRESENCE_OFFLINE,
+    PRESENCE_AWAY,
+    PRESENCE_ONLINE,
+};
+
+/* Why a presence is unknown. */
+enum presence_reason {
+    PRESENCE_REASON_NONE,
+    PRESENCE_REASON_PRIVACY,
+    PRESENCE_REASON_NOT_CONTACTS
+};
+
+#define TIME_NONE INT64_MIN
+
+struct presence {
+    struct slice user_id;
+    enum presence_status status;
+    enum presence_reason reason;
+    bool in_call;
+    bool stale;           /* the state store is out of reach: this is the last that was known */
+    int64_t last_seen_ms; /* wall clock; TIME_NONE where there is none or it is hidden */
+    int64_t version;      /* grows with every change of this user; 0 where unknown */
+};
+
+const char *presence_status_name(enum presence_status status);
+bool presence_status_parse(struct slice name, enum presence_status *out);
+
+/* NULL for PRESENCE_REASON_NONE. */
+const char *presence_reason_name(enum presence_reason reason);
+bool presence_reason_parse(struct slice name, enum presence_reason *out);
+
+/* What somebody sees who may not see. */
+static inline struct presence presence_hidden(struct slice user_id, enum presence_reason reason)
+{
+    return (struct presence){.user_id = user_id, .reason = reason, .last_seen_ms = TIME_NONE};
+}
+
+#endif

@@ -1,0 +1,62 @@
+#include "protocol/presence.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void every_status_has_a_name_that_is_read_back(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"unknown", "offline", "away", "online"};
+    for (int status = PRESENCE_UNKNOWN; status <= PRESENCE_ONLINE; status++) {
+        enum presence_status parsed = PRESENCE_UNKNOWN;
+        assert_string_equal(presence_status_name((enum presence_status)status), names[status]);
+        assert_true(presence_status_parse(slice_of(names[status]), &parsed));
+        assert_int_equal(parsed, status);
+    }
+}
+
+static void no_other_name_is_a_status(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"", "Online", "onlin", "onlinee", "busy", "incall"};
+    enum presence_status parsed = PRESENCE_AWAY;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        assert_false(presence_status_parse(slice_of(wrong[i]), &parsed));
+    assert_false(presence_status_parse(SLICE_NONE, &parsed));
+    assert_int_equal(parsed, PRESENCE_AWAY);
+}
+
+static void a_reason_has_a_name_and_no_reason_has_none(void **state)
+{
+    (void)state;
+    assert_null(presence_reason_name(PRESENCE_REASON_NONE));
+    assert_string_equal(presence_reason_name(PRESENCE_REASON_PRIVACY), "privacy");
+    assert_string_equal(presence_reason_name(PRESENCE_REASON_NOT_CONTACTS), "not_contacts");
+}
+
+static void what_is_hidden_says_nothing(void **state)
+{
+    (void)state;
+    struct presence hidden = presence_hidden(SLICE("bob"), PRESENCE_REASON_PRIVACY);
+    assert_true(slice_is(hidden.user_id, "bob"));
+    assert_int_equal(hidden.status, PRESENCE_UNKNOWN);
+    assert_int_equal(hidden.reason, PRESENCE_REASON_PRIVACY);
+    assert_int_equal(hidden.version, 0);
+    assert_true(hidden.last_seen_ms == TIME_NONE);
+    assert_false(hidden.in_call);
+    assert_false(hidden.stale);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_status_has_a_name_that_is_read_back),
+        cmocka_unit_test(no_other_name_is_a_status),
+        cmocka_unit_test(a_reason_has_a_name_and_no_reason_has_none),
+        cmocka_unit_test(what_is_hidden_says_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,364 @@
+#include "protocol/websocket/websocket.h"
+
+#include "protocol/websocket/websocket_frame.h"
+#include "text/utf8.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum partial_state { HEADER, PAYLOAD, BETWEEN, DELIVERED };
+
+/* `bytes` holds the open message, then the bytes of a control frame that came in between. */
+struct websocket_partial {
+    enum partial_state state;
+    uint8_t message_opcode; /* CONTINUATION: no message is open */
+    uint8_t control_len;
+    uint8_t header_len;
+    uint8_t header[WEBSOCKET_FRAME_HEADER_BYTES_MAX];
+    struct utf8 utf8;
+    struct websocket_frame frame; /* payload_len: what is still to come */
+    size_t message_len;
+    size_t capacity;
+    char bytes[];
+};
+
+/* One call of websocket_decode(), for its helpers. */
+struct decoding {
+    struct websocket_decoder *decoder;
+    const struct websocket_limits *limits;
+    char *data;
+    size_t len;
+    struct websocket_message *out;
+};
+
+static void partial_set_state(struct websocket_partial *partial, enum partial_state state)
+{
+    assert(partial->state != DELIVERED);
+    assert(state != BETWEEN || partial->message_opcode != WEBSOCKET_OPCODE_CONTINUATION);
+    assert(state != HEADER || partial->state != PAYLOAD);
+    partial->state = state;
+}
+
+static enum websocket_event fail(struct decoding *d, enum websocket_close_code code,
+                                 const char *reason)
+{
+    *d->out = (struct websocket_message){.close_code = (uint16_t)code, .error_reason = reason};
+    d->len = 0;
+    websocket_decoder_free(d->decoder);
+    return WEBSOCKET_ERROR;
+}
+
+static enum websocket_event fail_protocol(struct decoding *d, const char *reason)
+{
+    return fail(d, WEBSOCKET_CLOSE_PROTOCOL_ERROR, reason);
+}
+
+static enum websocket_event fail_memory(struct decoding *d)
+{
+    return fail(d, WEBSOCKET_CLOSE_INTERNAL, "out of memory");
+}
+
+static enum websocket_event fail_text(struct decoding *d)
+{
+    return fail(d, WEBSOCKET_CLOSE_INVALID_TEXT, "text is not valid UTF-8");
+}
+
+static void take(struct decoding *d, size_t count)
+{
+    d->data += count;
+    d->len -= count;
+}
+
+static bool message_is_open(const struct websocket_partial *partial)
+{
+    return partial && partial->message_opcode != WEBSOCKET_OPCODE_CONTINUATION;
+}
+
+/* The partial, made when there is none yet. NULL when memory ran out. */
+static struct websocket_partial *partial_get(struct websocket_decoder *decoder)
+{
+    if (!decoder->partial)
+        decoder->partial = calloc(1, sizeof *decoder->partial);
+    return decoder->partial;
+}
+
+/* Makes room behind what is held. The room doubles, so that a message that arrives byte by byte is
+ * moved a bounded number of times, and never exceeds what a message may have. */
+static bool partial_reserve(struct decoding *d, size_t extra)
+{
+    struct websocket_partial *partial = d->decoder->partial;
+    size_t needed = partial->message_len + partial->control_len + extra;
+    if (needed <= partial->capacity)
+        return true;
+    size_t capacity = partial->capacity * 2;
+    size_t capacity_max = d->limits->message_bytes_max + WEBSOCKET_CONTROL_BYTES_MAX;
+    if (capacity > capacity_max)
+        capacity = capacity_max;
+    if (capacity < needed)
+        capacity = needed;
+    partial = realloc(partial, sizeof *partial + capacity);
+    if (!partial)
+        return false;
+    partial->capacity = capacity;
+    d->decoder->partial = partial;
+    return true;
+}
+
+bool websocket_close_code_valid(unsigned code)
+{
+    return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
+           (code >= 3000 && code <= 4999);
+}
+
+static enum websocket_event deliver_close(struct decoding *d, char *payload, size_t len)
+{
+    struct websocket_message *out = d->out;
+    *out = (struct websocket_message){.data = payload, .close_code = WEBSOCKET_CLOSE_NO_CODE};
+    if (len == 0)
+        return WEBSOCKET_CLOSE;
+    if (len == 1)
+        return fail_protocol(d, "close frame with half a code");
+    const unsigned char *code = (const unsigned char *)payload;
+    out->close_code = (uint16_t)(code[0] << 8 | code[1]);
+    if (!websocket_close_code_valid(out->close_code))
+        return fail_protocol(d, "close code may not be sent");
+    out->data = payload + 2;
+    out->len = len - 2;
+    if (!utf8_valid((struct slice){out->data, out->len}))
+        return fail_text(d);
+    return WEBSOCKET_CLOSE;
+}
+
+static enum websocket_event deliver(struct decoding *d, uint8_t opcode, char *payload, size_t len)
+{
+    if (opcode == WEBSOCKET_OPCODE_CLOSE)
+        return deliver_close(d, payload, len);
+    *d->out = (struct websocket_message){.data = payload, .len = len};
+    switch (opcode) {
+    case WEBSOCKET_OPCODE_TEXT:
+        return WEBSOCKET_TEXT;
+    case WEBSOCKET_OPCODE_BINARY:
+        return WEBSOCKET_BINARY;
+    case WEBSOCKET_OPCODE_PING:
+        return WEBSOCKET_PING;
+    default:
+        return WEBSOCKET_PONG;
+    }
+}
+
+/* The frame's last byte arrived, by way of the partial. */
+static enum websocket_event partial_finish_frame(struct decoding *d)
+{
+    struct websocket_partial *partial = d->decoder->partial;
+    if (websocket_frame_is_control(&partial->frame)) {
+        char *payload = partial->bytes + partial->message_len;
+        partial_set_state(partial, message_is_open(partial) ? BETWEEN : DELIVERED);
+        return deliver(d, partial->frame.opcode, payload, partial->control_len);
+    }
+    if (!partial->frame.final) {
+        partial_set_state(partial, BETWEEN);
+        return WEBSOCKET_NEED_MORE;
+    }
+    if (partial->message_opcode == WEBSOCKET_OPCODE_TEXT && !utf8_complete(&partial->utf8))
+        return fail_text(d);
+    partial_set_state(partial, DELIVERED);
+    return deliver(d, partial->message_opcode, partial->bytes, partial->message_len);
+}
+
+/* Moves what the chunk has of the payload into the partial. */
+static enum websocket_event partial_take_payload(struct decoding *d)
+{
+    struct websocket_partial *partial = d->decoder->partial;
+    struct websocket_frame *frame = &partial->frame;
+    size_t count = frame->payload_len < d->len ? (size_t)frame->payload_len : d->len;
+    bool control = websocket_frame_is_control(frame);
+
+    websocket_unmask(d->data, count, frame->mask);
+    frame->mask = websocket_mask_after(frame->mask, count);
+    frame->payload_len -= count;
+    if (!control && partial->message_opcode == WEBSOCKET_OPCODE_TEXT &&
+        !utf8_feed(&partial->utf8, d->data, count))
+        return fail_text(d);
+
+    if (!partial_reserve(d, count))
+        return fail_memory(d);
+    partial = d->decoder->partial;
+    memcpy(partial->bytes + partial->message_len + partial->control_len, d->data, count);
+    if (control)
+        partial->control_len += (uint8_t)count;
+    else
+        partial->message_len += count;
+    take(d, count);
+    return partial->frame.payload_len == 0 ? partial_finish_frame(d) : WEBSOCKET_NEED_MORE;
+}
+
+/* A frame that is unfinished, or a fragment: its payload has to be kept. */
+static enum websocket_event partial_start_frame(struct decoding *d,
+                                                const struct websocket_frame *frame)
+{
+    struct websocket_partial *partial = partial_get(d->decoder);
+    if (!partial)
+        return fail_memory(d);
+    partial_set_state(partial, PAYLOAD);
+    partial->frame = *frame;
+    partial->header_len = 0;
+    partial->control_len = 0;
+    if (frame->opcode == WEBSOCKET_OPCODE_TEXT || frame->opcode == WEBSOCKET_OPCODE_BINARY)
+        partial->message_opcode = frame->opcode;
+    return partial_take_payload(d);
+}
+
+/* A whole frame that is an event of its own: given out where it stands. */
+static enum websocket_event take_whole_frame(struct decoding *d,
+                                             const struct websocket_frame *frame)
+{
+    struct websocket_partial *partial = d->decoder->partial;
+    char *payload = d->data;
+    size_t len = (size_t)frame->payload_len;
+    bool ascii = websocket_unmask(payload, len, frame->mask);
+    take(d, len);
+    if (message_is_open(partial)) {
+        partial_set_state(partial, BETWEEN);
+        partial->header_len = 0;
+    } else if (partial) {
+        websocket_decoder_free(d->decoder);
+    }
+    if (frame->opcode == WEBSOCKET_OPCODE_TEXT && !ascii &&
+        !utf8_valid((struct slice){payload, len}))
+        return fail_text(d);
+    return deliver(d, frame->opcode, payload, len);
+}
+
+/* The header is not whole in the chunk: gathers it in the partial, byte by byte. Answers its bytes
+ * once all `*size` of them are there, else NULL. */
+static const uint8_t *partial_gather_header(struct decoding *d, size_t *size)
+{
+    struct websocket_partial *partial = d->decoder->partial;
+    partial_set_state(partial, HEADER);
+    for (;;) {
+        *size = websocket_frame_header_size(partial->header, partial->header_len);
+        if (partial->header_len == *size)
+            return partial->header;
+        if (d->len == 0)
+            return NULL;
+        partial->header[partial->header_len++] = (uint8_t)*d->data;
+        take(d, 1);
+    }
+}
+
+/* Reads the next header into `frame`. `*whole` tells whether it is all there. */
+static enum websocket_event take_header(struct decoding *d, struct websocket_frame *frame,
+                                        bool *whole)
+{
+    const struct websocket_partial *partial = d->decoder->partial;
+    bool open = message_is_open(partial);
+    const uint8_t *header = (const uint8_t *)d->data;
+    size_t size = websocket_frame_header_size(header, d->len);
+    const char *fault;
+    *whole = true;
+    if (d->len >= size && !(partial && partial->state == HEADER)) {
+        take(d, size);
+        fault = websocket_frame_fault(header, size, open, d->limits->peer_masks);
+    } else {
+        if (!(partial = partial_get(d->decoder)))
+            return fail_memory(d);
+        header = partial_gather_header(d, &size);
+        *whole = header != NULL;
+        fault = websocket_frame_fault(partial->header, partial->header_len, open,
+                                      d->limits->peer_masks);
+    }
+    if (!fault && *whole)
+        fault = websocket_frame_read(header, size, frame);
+    return fault ? fail_protocol(d, fault) : WEBSOCKET_NEED_MORE;
+}
+
+static bool frame_is_too_big(const struct decoding *d, const struct websocket_frame *frame)
+{
+    size_t held = d->decoder->partial ? d->decoder->partial->message_len : 0;
+    size_t max = d->limits->message_bytes_max;
+    return held > max || frame->payload_len > max - held;
+}
+
+static enum websocket_event next_frame(struct decoding *d)
+{
+    struct websocket_frame frame;
+    bool whole;
+    if (take_header(d, &frame, &whole) == WEBSOCKET_ERROR)
+        return WEBSOCKET_ERROR;
+    if (!whole)
+        return WEBSOCKET_NEED_MORE;
+    bool control = websocket_frame_is_control(&frame);
+    if (!control && frame_is_too_big(d, &frame))
+        return fail(d, WEBSOCKET_CLOSE_TOO_BIG, "message too big");
+    bool is_event = control || (frame.final && frame.opcode != WEBSOCKET_OPCODE_CONTINUATION);
+    if (is_event && frame.payload_len <= d->len)
+        return take_whole_frame(d, &frame);
+    return partial_start_frame(d, &frame);
+}
+
+/* Nearly all that a server ever receives: a short, whole, masked text while nothing is unfinished.
+ * next_frame() would do the same in twice the instructions; it is left all other frames, and
+ * the reporting of a bad text, which masking again (its own inverse) turns back to what came. */
+static bool take_short_text(const struct websocket_limits *limits, char **data, size_t *len,
+                            struct websocket_message *out)
+{
+    const size_t header_bytes = 6;
+    const uint8_t *header = (const uint8_t *)*data;
+    if (*len < header_bytes || header[0] != (WEBSOCKET_FRAME_FINAL | WEBSOCKET_OPCODE_TEXT))
+        return false;
+    size_t payload_len = header[1] ^ WEBSOCKET_FRAME_MASKED; /* unmasked: above all short lengths */
+    if (payload_len >= WEBSOCKET_FRAME_LENGTH_IN_2_BYTES || payload_len > *len - header_bytes ||
+        payload_len > limits->message_bytes_max || !limits->peer_masks)
+        return false;
+    struct websocket_mask mask = websocket_mask_of(header + 2);
+    char *payload = *data + header_bytes;
+    if (!websocket_unmask(payload, payload_len, mask) &&
+        !utf8_valid((struct slice){payload, payload_len})) {
+        websocket_unmask(payload, payload_len, mask);
+        return false;
+    }
+    *out = (struct websocket_message){.data = payload, .len = payload_len};
+    *data = payload + payload_len;
+    *len -= header_bytes + payload_len;
+    return true;
+}
+
+static enum websocket_event decode_any(struct decoding *d)
+{
+    const struct websocket_decoder *decoder = d->decoder;
+    enum websocket_event event = WEBSOCKET_NEED_MORE;
+    while (event == WEBSOCKET_NEED_MORE && d->len > 0) {
+        if (decoder->partial && decoder->partial->state == PAYLOAD)
+            event = partial_take_payload(d);
+        else
+            event = next_frame(d);
+    }
+    return event;
+}
+
+enum websocket_event websocket_decode(struct websocket_decoder *decoder,
+                                      const struct websocket_limits *limits, char **data,
+                                      size_t *len, struct websocket_message *out)
+{
+    if (decoder->partial && decoder->partial->state == DELIVERED)
+        websocket_decoder_free(decoder);
+    if (!decoder->partial && take_short_text(limits, data, len, out))
+        return WEBSOCKET_TEXT;
+    struct decoding d = {decoder, limits, *data, *len, out};
+    enum websocket_event event = decode_any(&d);
+    *data = d.data;
+    *len = d.len;
+    return event;
+}
+
+void websocket_decoder_free(struct websocket_decoder *decoder)
+{
+    free(decoder->partial);
+    decoder->partial = NULL;
+}
+
+size_t websocket_decoder_memory_bytes(const struct websocket_decoder *decoder)
+{
+    return decoder->partial ? sizeof *decoder->partial + decoder->partial->capacity : 0;
+}

@@ -1,0 +1,58 @@
+/*
+ * The first words on a connection, without I/O: who we are, which protocol, which database, and whether
+ * the server is ready to serve.
+ *
+ *   HELLO 3 [AUTH user password] [SETNAME name]   → [SELECT database] PING
+ *     unknown to the server (before Redis 6, some proxies)
+ *   [AUTH [user] password] [CLIENT SETNAME name] [SELECT database] PING      in version 2
+ *
+ * The PING finds out what the others do not: a server that is still loading, or one that only echoes (a
+ * socket can even be connected to itself, where nobody listens on a port that the system gives away).
+ */
+#ifndef ROLLCALL_REDIS_PROTOCOL_REDIS_HANDSHAKE_H
+#define ROLLCALL_REDIS_PROTOCOL_REDIS_HANDSHAKE_H
+
+#include "redis/protocol/redis_problem.h"
+#include "redis/protocol/resp.h"
+
+#include <stdbool.h>
+
+/* Who we are to Redis. Borrowed texts. */
+struct redis_identity {
+    const char *user;     /* empty: the default one */
+    const char *password; /* empty: none */
+    const char *name;     /* of the connection, seen in CLIENT LIST; no spaces. Empty: none */
+    unsigned database;
+    bool alone; /* the only server there is: a replica, or one of a cluster, is refused */
+};
+
+enum { REDIS_HANDSHAKE_STEPS_MAX = 4 };
+
+enum redis_step {
+    REDIS_STEP_HELLO,
+    REDIS_STEP_AUTH,
+    REDIS_STEP_NAME,
+    REDIS_STEP_SELECT,
+    REDIS_STEP_PING
+};
+
+struct redis_handshake {
+    const struct redis_identity *identity;
+    enum redis_step steps[REDIS_HANDSHAKE_STEPS_MAX]; /* asked and not answered, in order */
+    unsigned step;
+    unsigned step_count;
+    bool version_2;
+};
+
+/* Begins anew, with the first words in `out`. */
+void redis_handshake_begin(struct redis_handshake *handshake, const struct redis_identity *identity,
+                           struct buffer *out);
+
+enum redis_handshake_result { REDIS_SHAKING, REDIS_SHAKEN, REDIS_NOT_SHAKEN };
+
+/* Takes the next answer; may have more to say. NOT_SHAKEN: *problem says why. */
+enum redis_handshake_result redis_handshake_answer(struct redis_handshake *handshake,
+                                                   const struct resp_value *reply,
+                                                   struct buffer *out, enum redis_problem *problem);
+
+#endif

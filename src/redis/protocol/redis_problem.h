@@ -1,0 +1,48 @@
+/*
+ * What keeps Redis from serving, told apart so that an operator reads what to do about it.
+ *
+ * A problem is either of the connection (it is gone or was never made) or in what an otherwise living
+ * server answers. Those of the second kind come and go while the connection stays.
+ */
+#ifndef ROLLCALL_REDIS_PROTOCOL_REDIS_PROBLEM_H
+#define ROLLCALL_REDIS_PROTOCOL_REDIS_PROBLEM_H
+
+#include "redis/protocol/resp.h"
+
+#include <stdbool.h>
+
+enum redis_problem {
+    REDIS_FINE,
+    REDIS_NOT_TRIED,
+    REDIS_NAME_UNKNOWN,
+    REDIS_UNREACHABLE,
+    REDIS_DISTRUSTED,
+    REDIS_SILENT,
+    REDIS_BROKEN_OFF,
+    REDIS_NOT_UNDERSTOOD,
+    REDIS_LOGIN_REFUSED,
+    REDIS_CROWDED,
+    REDIS_LOADING,
+    REDIS_READ_ONLY,
+    REDIS_OUT_OF_MEMORY,
+    REDIS_WRITES_REFUSED,
+    REDIS_BUSY,
+    REDIS_CLUSTER_DOWN,
+    REDIS_CLUSTER_OFF,
+    REDIS_CLUSTER_ON,
+    REDIS_HANDSHAKE_REFUSED,
+};
+
+/* What an answer says about the server; REDIS_FINE for anything that is not such an error. */
+enum redis_problem redis_problem_of(const struct resp_value *reply);
+
+/* Whether only a new connection can mend it: this one speaks to the wrong server, or as nobody. */
+bool redis_problem_needs_reconnect(enum redis_problem problem);
+
+/* One word for logs and states: "login_refused". */
+const char *redis_problem_name(enum redis_problem problem);
+
+/* A clause for people: "it refused the user name or password". */
+const char *redis_problem_text(enum redis_problem problem);
+
+#endif

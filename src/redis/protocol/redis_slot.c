@@ -1,0 +1,32 @@
+#include "redis/protocol/redis_slot.h"
+
+/* CRC16-CCITT (XMODEM): polynomial 0x1021, four bits at a time. */
+static uint16_t crc16(struct slice bytes)
+{
+    static const uint16_t nibbles[16] = {0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5,
+                                         0x60c6, 0x70e7, 0x8108, 0x9129, 0xa14a, 0xb16b,
+                                         0xc18c, 0xd1ad, 0xe1ce, 0xf1ef};
+    uint16_t crc = 0;
+    for (size_t i = 0; i < bytes.len; i++) {
+        uint8_t byte = (uint8_t)bytes.data[i];
+        crc = (uint16_t)(crc << 4 ^ nibbles[crc >> 12 ^ byte >> 4]);
+        crc = (uint16_t)(crc << 4 ^ nibbles[crc >> 12 ^ (byte & 0xf)]);
+    }
+    return crc;
+}
+
+/* What is hashed: the text between the first '{' and the next '}', unless that is empty. */
+static struct slice hashed_part(struct slice key)
+{
+    struct slice before;
+    struct slice tag;
+    struct slice inside = slice_split(key, '{', &before);
+    if (inside.data && slice_split(inside, '}', &tag).data && tag.len > 0)
+        return tag;
+    return key;
+}
+
+uint16_t redis_slot(struct slice key)
+{
+    return crc16(hashed_part(key)) % REDIS_SLOTS;
+}

@@ -1,0 +1,37 @@
+/*
+ * Who serves which slot of a cluster, as one of its servers tells it (CLUSTER SLOTS), and where an error
+ * sends us (MOVED, ASK). No I/O.
+ *
+ * A server that does not know its own name leaves it empty: it is then where we reached the server that we
+ * asked.
+ */
+#ifndef ROLLCALL_REDIS_PROTOCOL_REDIS_TOPOLOGY_H
+#define ROLLCALL_REDIS_PROTOCOL_REDIS_TOPOLOGY_H
+
+#include "redis/protocol/redis_slot.h"
+#include "redis/protocol/redis_url.h"
+#include "redis/protocol/resp.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { REDIS_NODES_MAX = 256, REDIS_NO_OWNER = UINT16_MAX };
+
+struct redis_topology {
+    struct redis_endpoint masters[REDIS_NODES_MAX];
+    size_t master_count;
+    struct redis_endpoint replicas[REDIS_NODES_MAX];
+    size_t replica_count;
+    uint16_t owner[REDIS_SLOTS]; /* a master's index, or REDIS_NO_OWNER */
+};
+
+/* False when the reply is no such table, or has more than REDIS_NODES_MAX masters. Replicas beyond that
+ * number are left out. */
+bool redis_topology_read(struct redis_topology *out, const struct resp_value *reply,
+                         const char *asked_host);
+
+/* Reads "MOVED 3999 127.0.0.1:6381" or the same with ASK. */
+bool redis_topology_redirect(struct slice error, const char *asked_host, uint16_t *slot,
+                             struct redis_endpoint *endpoint);
+
+#endif

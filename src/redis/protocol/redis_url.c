@@ -1,0 +1,135 @@
+#include "redis/protocol/redis_url.h"
+
+#include <stdio.h>
+
+static bool refuse(char *error, const char *why)
+{
+    snprintf(error, REDIS_URL_ERROR_MAX, "%s", why);
+    return false;
+}
+
+static bool take_scheme(struct slice *text, struct redis_url *out)
+{
+    static const struct {
+        struct slice scheme;
+        bool tls;
+        bool cluster;
+    } schemes[] = {{SLICE("redis://"), false, false},
+                   {SLICE("rediss://"), true, false},
+                   {SLICE("redis-cluster://"), false, true},
+                   {SLICE("rediss-cluster://"), true, true}};
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+        if (!slice_starts_with(*text, schemes[i].scheme))
+            continue;
+        out->tls = schemes[i].tls;
+        out->cluster = schemes[i].cluster;
+        *text = slice_after(*text, schemes[i].scheme.len);
+        return true;
+    }
+    return false;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Percent-decodes into a terminated text; none of its bytes may be zero. */
+static bool decode(struct slice text, char out[REDIS_LOGIN_MAX + 1])
+{
+    size_t len = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        int byte = (uint8_t)text.data[i];
+        if (byte == '%') {
+            int high = i + 2 < text.len ? hex_digit(text.data[i + 1]) : -1;
+            int low = i + 2 < text.len ? hex_digit(text.data[i + 2]) : -1;
+            if (high < 0 || low < 0)
+                return false;
+            byte = high << 4 | low;
+            i += 2;
+        }
+        if (byte == 0 || len == REDIS_LOGIN_MAX)
+            return false;
+        out[len++] = (char)byte;
+    }
+    out[len] = '\0';
+    return true;
+}
+
+/* What stands before the last '@', since a password that was not encoded may hold others. */
+static bool take_login(struct slice *text, struct redis_url *out)
+{
+    const char *at = text->data ? memrchr(text->data, '@', text->len) : NULL;
+    if (!at)
+        return true;
+    struct slice login = {text->data, (size_t)(at - text->data)};
+    struct slice user;
+    struct slice password = slice_split(login, ':', &user);
+    *text = slice_after(*text, login.len + 1);
+    return password.data && decode(user, out->user) && decode(password, out->password);
+}
+
+static bool take_database(struct slice *text, struct redis_url *out)
+{
+    struct slice hosts;
+    struct slice digits = slice_split(*text, '/', &hosts);
+    *text = hosts;
+    for (size_t i = 0; i < digits.len; i++) {
+        if (digits.data[i] < '0' || digits.data[i] > '9')
+            return false;
+        out->database = out->database * 10 + (unsigned)(digits.data[i] - '0');
+        if (out->database > REDIS_DATABASE_MAX)
+            return false;
+    }
+    return !out->cluster || out->database == 0;
+}
+
+static bool take_seeds(struct slice text, struct redis_url *out)
+{
+    while (text.data) {
+        struct slice item;
+        struct address address;
+        text = slice_split(text, ',', &item);
+        if (out->seed_count == REDIS_SEEDS_MAX || !address_parse(item, &address) ||
+            address.port == 0)
+            return false;
+        redis_endpoint_set(&out->seeds[out->seed_count++], address.host, address.port);
+    }
+    return out->seed_count > 0 && (out->cluster || out->seed_count == 1);
+}
+
+bool redis_url_parse(struct slice text, struct redis_url *out, char error[REDIS_URL_ERROR_MAX])
+{
+    *out = (struct redis_url){0};
+    if (!take_scheme(&text, out))
+        return refuse(error, "expected redis://, rediss://, redis-cluster:// or rediss-cluster://");
+    if (!take_login(&text, out))
+        return refuse(error, "expected USER:PASSWORD or :PASSWORD before the @, percent-encoded, "
+                             "each of at most 255 bytes");
+    if (!take_database(&text, out))
+        return refuse(error, out->cluster ? "a cluster has no database number but 0"
+                                          : "expected a database number after the /");
+    if (!take_seeds(text, out))
+        return refuse(error, out->cluster ? "expected HOST:PORT, or several with commas between"
+                                          : "expected one HOST:PORT");
+    return true;
+}
+
+bool redis_endpoint_set(struct redis_endpoint *endpoint, struct slice host, uint16_t port)
+{
+    if (host.len > ADDRESS_HOST_MAX || (host.len && memchr(host.data, '\0', host.len)))
+        return false;
+    *endpoint = (struct redis_endpoint){.port = port};
+    if (host.len)
+        memcpy(endpoint->host, host.data, host.len);
+    return true;
+}
+
+bool redis_endpoint_equal(const struct redis_endpoint *a, const struct redis_endpoint *b)
+{
+    return a->port == b->port && strcmp(a->host, b->host) == 0;
+}

@@ -1,0 +1,50 @@
+/*
+ * Where Redis is and who we are to it, as an operator writes it:
+ *
+ *     redis://[[USER]:PASSWORD@]HOST:PORT[/DATABASE]
+ *     redis-cluster://[[USER]:PASSWORD@]HOST:PORT[,HOST:PORT]…
+ *
+ * with `rediss` for `redis` in either where TLS is spoken. The hosts of a cluster are where to ask for
+ * the others. User and password may be percent-encoded. The result holds copies and a secret: never
+ * log it, and wipe it when done.
+ */
+#ifndef ROLLCALL_REDIS_PROTOCOL_REDIS_URL_H
+#define ROLLCALL_REDIS_PROTOCOL_REDIS_URL_H
+
+#include "base/slice.h"
+#include "config/address.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    REDIS_SEEDS_MAX = 16,
+    REDIS_LOGIN_MAX = 255,
+    REDIS_DATABASE_MAX = 65535,
+    REDIS_URL_ERROR_MAX = 160,
+};
+
+struct redis_endpoint {
+    char host[ADDRESS_HOST_MAX + 1];
+    uint16_t port;
+};
+
+struct redis_url {
+    bool tls;
+    bool cluster;
+    char user[REDIS_LOGIN_MAX + 1];     /* empty: the default one */
+    char password[REDIS_LOGIN_MAX + 1]; /* empty: none */
+    unsigned database;
+    struct redis_endpoint seeds[REDIS_SEEDS_MAX];
+    size_t seed_count;
+};
+
+/* False with a sentence in `error` that repeats no part of the login. */
+bool redis_url_parse(struct slice text, struct redis_url *out, char error[REDIS_URL_ERROR_MAX]);
+
+/* False when the host is too long for any. */
+bool redis_endpoint_set(struct redis_endpoint *endpoint, struct slice host, uint16_t port);
+bool redis_endpoint_equal(const struct redis_endpoint *a, const struct redis_endpoint *b);
+
+#endif

@@ -1,0 +1,105 @@
+#include "redis/protocol/redis_url.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct redis_url parsed(const char *text)
+{
+    struct redis_url url;
+    char error[REDIS_URL_ERROR_MAX] = "";
+    assert_true(redis_url_parse(slice_of(text), &url, error));
+    assert_string_equal(error, "");
+    return url;
+}
+
+static void refused(const char *text)
+{
+    struct redis_url url;
+    char error[REDIS_URL_ERROR_MAX] = "";
+    assert_false(redis_url_parse(slice_of(text), &url, error));
+    assert_true(strlen(error) > 10);
+    assert_null(strstr(error, "s3cret"));
+}
+
+static void one_server(void **state)
+{
+    (void)state;
+    struct redis_url url = parsed("redis://127.0.0.1:6379/3");
+    assert_false(url.tls || url.cluster);
+    assert_string_equal(url.seeds[0].host, "127.0.0.1");
+    assert_int_equal(url.seeds[0].port, 6379);
+    assert_int_equal(url.database, 3);
+    assert_string_equal(url.user, "");
+    assert_string_equal(url.password, "");
+    url = parsed("rediss://redis.internal:6380");
+    assert_true(url.tls);
+    assert_int_equal(url.database, 0);
+    assert_string_equal(parsed("redis://[::1]:1/").seeds[0].host, "::1");
+}
+
+static void a_login(void **state)
+{
+    (void)state;
+    struct redis_url url = parsed("redis://app:p%40ss%3a%2F@h:1");
+    assert_string_equal(url.user, "app");
+    assert_string_equal(url.password, "p@ss:/");
+    url = parsed("redis://:a@b:c@h:1");
+    assert_string_equal(url.user, "");
+    assert_string_equal(url.password, "a@b:c");
+    assert_string_equal(url.seeds[0].host, "h");
+    assert_string_equal(parsed("redis://u:%41%7e@h:1").password, "A~");
+}
+
+static void a_cluster(void **state)
+{
+    (void)state;
+    struct redis_url url = parsed("redis-cluster://u:p@a:1,b:2,[::1]:3");
+    assert_true(url.cluster);
+    assert_false(url.tls);
+    assert_int_equal(url.seed_count, 3);
+    assert_string_equal(url.seeds[1].host, "b");
+    assert_int_equal(url.seeds[2].port, 3);
+    assert_true(parsed("rediss-cluster://a:1").tls);
+}
+
+static void what_is_wrong_is_said(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "",
+        "redis",
+        "http://a:1",
+        "redis://",
+        "redis://a",
+        "redis://a:0",
+        "redis://a:70000",
+        "redis://a:1,b:2",
+        "redis://a:1/x",
+        "redis://a:1/99999999",
+        "redis-cluster://",
+        "redis-cluster://a:1,",
+        "redis-cluster://a:1/2",
+        "redis://s3cret@a:1",
+        "redis://u:s3cret%@a:1",
+        "redis://u:s3cret%4@a:1",
+        "redis://u:s3cret%zz@a:1",
+        "redis://u:s3cret%00@a:1",
+        "redis-cluster://a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1",
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        refused(wrong[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_server),
+        cmocka_unit_test(a_login),
+        cmocka_unit_test(a_cluster),
+        cmocka_unit_test(what_is_wrong_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,61 @@
+#include "redis/redis_pending.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CALLS_FIRST = 64 };
+
+static bool grow(struct redis_calls *calls)
+{
+    size_t cap = calls->cap ? calls->cap * 2 : CALLS_FIRST;
+    if (cap > REDIS_PENDING_MAX)
+        return false;
+    struct redis_call *ring = malloc(cap * sizeof(*ring));
+    if (!ring)
+        return false;
+    size_t until_end = calls->cap - calls->oldest;
+    if (calls->count > 0) {
+        memcpy(ring, calls->ring + calls->oldest, until_end * sizeof(*ring));
+        memcpy(ring + until_end, calls->ring, calls->oldest * sizeof(*ring));
+    }
+    free(calls->ring);
+    calls->ring = ring;
+    calls->cap = cap;
+    calls->oldest = 0;
+    return true;
+}
+
+bool redis_calls_push(struct redis_calls *calls, const struct redis_call *call)
+{
+    if (calls->count == calls->cap && !grow(calls))
+        return false;
+    calls->ring[(calls->oldest + calls->count++) & (calls->cap - 1)] = *call;
+    return true;
+}
+
+struct redis_call *redis_calls_oldest(const struct redis_calls *calls)
+{
+    return calls->count ? &calls->ring[calls->oldest] : NULL;
+}
+
+struct redis_call redis_calls_pop(struct redis_calls *calls)
+{
+    assert(calls->count > 0);
+    struct redis_call call = calls->ring[calls->oldest];
+    calls->oldest = (calls->oldest + 1) & (calls->cap - 1);
+    calls->count--;
+    return call;
+}
+
+void redis_calls_unpush(struct redis_calls *calls)
+{
+    assert(calls->count > 0);
+    calls->count--;
+}
+
+void redis_calls_free(struct redis_calls *calls)
+{
+    free(calls->ring);
+    *calls = (struct redis_calls){0};
+}

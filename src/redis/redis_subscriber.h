@@ -1,0 +1,74 @@
+/*
+ * A line is pub/sub's connection to one server, and the channels that belong there (see redis_pubsub.h).
+ *
+ * It sends fenced batches, one at a time, of subscriptions or of unsubscriptions: when the fence is
+ * answered, every channel of the batch has been confirmed by a push, or was refused. A channel that is
+ * unsubscribed is forgotten before that is sent, and asked for again only when it is through. So a push
+ * that unsubscribes a channel which is live or asked for was nobody's wish: the server gave its slot away.
+ */
+#ifndef ROLLCALL_REDIS_REDIS_SUBSCRIBER_H
+#define ROLLCALL_REDIS_REDIS_SUBSCRIBER_H
+
+#include "base/buffer.h"
+#include "base/list.h"
+#include "base/table.h"
+#include "redis/redis_connection.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum redis_channel_state { REDIS_CHANNEL_WANTED, REDIS_CHANNEL_ASKED, REDIS_CHANNEL_LIVE };
+
+struct redis_channel {
+    struct table_node node;
+    struct list place; /* in one list of its line, or in the owner's of those without */
+    struct redis_line *line;
+    enum redis_channel_state state;
+    size_t len;
+    char name[];
+};
+
+struct redis_line;
+
+struct redis_line_owner {
+    void (*message)(struct redis_line *line, struct slice channel, struct slice message);
+    /* The channel of that name is live. */
+    void (*live)(struct redis_line *line, struct slice name);
+    /* The server refused some of a batch; each of them becomes homeless. */
+    void (*refused)(struct redis_line *line, const struct resp_value *error);
+    /* The channel is on no line any more, and must be placed anew, but not from within. */
+    void (*homeless)(struct redis_line *line, struct redis_channel *channel);
+    struct redis_channel *(*find)(struct redis_line *line, struct slice name);
+};
+
+struct redis_line {
+    struct list place; /* the owner's */
+    const struct redis_line_owner *owner;
+    void *arg;
+    struct redis_link *link;
+    bool sharded;
+    bool in_flight;
+    struct list wanted;
+    struct list asked;
+    struct list live;
+    size_t channel_count;
+    struct buffer leaving; /* unsubscriptions to be sent first */
+    struct buffer scratch;
+    struct wheel_timer timer; /* sends what a turn has gathered */
+    struct loop *loop;
+};
+
+/* NULL when memory is short. */
+struct redis_line *redis_line_make(struct redis_links *links, const struct redis_endpoint *endpoint,
+                                   bool sharded, const struct redis_line_owner *owner, void *arg);
+
+/* There must be no channel on it any more. */
+void redis_line_free(struct redis_line **line);
+
+/* Takes the channel over, and subscribes to it. */
+void redis_line_add(struct redis_line *line, struct redis_channel *channel);
+
+/* Lets the channel go; `unsubscribe` tells the server so. */
+void redis_line_remove(struct redis_line *line, struct redis_channel *channel, bool unsubscribe);
+
+#endif

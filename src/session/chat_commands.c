@@ -1,0 +1,254 @@
+/* open_chat, close_chat */
+#include "session/chat_commands.h"
+
+#include "base/container.h"
+#include "chats/chat_plane.h"
+#include "presence/presence_query.h"
+#include "session/dispatch.h"
+#include "session/pending_reply.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Presences in one snapshot; of the other members a client asks with query_presence. */
+enum {
+    SNAPSHOT_PRESENCES_MAX = 100,
+    SNAPSHOT_TYPING_MAX = TYPING_ROOM_SHOWN_MAX,
+    SNAPSHOT_USERS_MAX = SNAPSHOT_PRESENCES_MAX + SNAPSHOT_TYPING_MAX,
+};
+
+static_assert((int)SNAPSHOT_TYPING_MAX <= (int)TYPING_READ_MAX, "what the store gives at a time");
+static_assert((int)SNAPSHOT_TYPING_MAX <= (int)SNAPSHOT_PRESENCES_MAX, "typists are shown");
+
+/*
+ * A chat being opened, step by step:
+ *
+ *   subscribed (pending) ──► chat read: a member ──► open ──► who types ──► how they all are ──► told
+ *
+ * Those who type are looked at besides the members, so that of each of them it is known whether the viewer
+ * may see them.
+ */
+struct opening {
+    struct request *request;
+    struct slice chat_id;
+    int64_t latest_sequence;
+    struct slice members[SNAPSHOT_PRESENCES_MAX];
+    size_t member_count;
+    struct slice users[SNAPSHOT_USERS_MAX]; /* to look at: those who type, then other members */
+    bool visible[SNAPSHOT_USERS_MAX];
+    size_t typing_count;
+    size_t count;
+    size_t text_len;
+    char text[CHAT_ID_BYTES_MAX + SNAPSHOT_USERS_MAX * USER_ID_BYTES_MAX];
+};
+
+static struct slice keep(struct opening *opening, struct slice id)
+{
+    char *at = opening->text + opening->text_len;
+    memcpy(at, id.data, id.len);
+    opening->text_len += id.len;
+    return (struct slice){at, id.len};
+}
+
+static void refuse(struct opening *opening, enum error_code code, const char *text)
+{
+    request_error(&opening->request, code, text);
+    free(opening);
+}
+
+/* ---- how they are ---- */
+
+static void decided(void *arg, const struct slice *users, const struct privacy_decision *decisions,
+                    size_t count)
+{
+    (void)users;
+    struct opening *opening = arg;
+    for (size_t i = 0; i < count; i++)
+        opening->visible[i] = decisions[i].view != PRIVACY_HIDDEN;
+}
+
+/* Where the user stands among those who type; typing_count: does not. */
+static size_t find_typing(const struct opening *opening, struct slice user)
+{
+    size_t index = 0;
+    while (index < opening->typing_count && !slice_equal(opening->users[index], user))
+        index++;
+    return index;
+}
+
+/* Those who are seen typing, then the members by id: so neither their order nor who is among them tells of one
+ * who may not be seen that they type. */
+static size_t choose_presences(const struct opening *opening, const struct presence *presences,
+                               struct presence shown[SNAPSHOT_PRESENCES_MAX])
+{
+    size_t count = 0;
+    const struct presence *other = presences + opening->typing_count;
+    for (size_t i = 0; i < opening->typing_count; i++)
+        if (opening->visible[i])
+            shown[count++] = presences[i];
+    for (size_t i = 0; i < opening->member_count && count < SNAPSHOT_PRESENCES_MAX; i++) {
+        size_t typing = find_typing(opening, opening->members[i]);
+        if (typing == opening->typing_count)
+            shown[count++] = *other++;
+        else if (!opening->visible[typing])
+            shown[count++] = presences[typing];
+    }
+    return count;
+}
+
+/* Those who type and may be seen, the viewer not among them, are moved to the front. */
+static size_t choose_typing(struct opening *opening, struct slice viewer)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < opening->typing_count; i++)
+        if (opening->visible[i] && !slice_equal(opening->users[i], viewer))
+            opening->users[count++] = opening->users[i];
+    return count;
+}
+
+static void looked(void *arg, bool ok, const struct presence *presences, size_t count)
+{
+    (void)count; /* one of each who was looked at */
+    struct opening *opening = arg;
+    struct session *session = opening->request->session;
+    if (!session || !ok) {
+        if (session)
+            chat_give_up(session->context->chats, &session->endpoint, opening->chat_id);
+        refuse(opening, ERROR_SERVICE_UNAVAILABLE, "privacy settings cannot be read now");
+        return;
+    }
+    struct presence shown[SNAPSHOT_PRESENCES_MAX];
+    size_t shown_count = choose_presences(opening, presences, shown);
+    struct message snapshot = {
+        .type = MESSAGE_CHAT_SNAPSHOT,
+        .chat_snapshot = {.chat_id = opening->chat_id,
+                          .presences = shown,
+                          .presence_count = shown_count,
+                          .typing = opening->users,
+                          .typing_count = choose_typing(opening, session_user(session)),
+                          .latest_sequence = opening->latest_sequence}};
+    request_reply(&opening->request, &snapshot);
+    free(opening);
+}
+
+/* ---- who types ---- */
+
+static void typing_read(void *arg, enum state_status status, const struct typing_user *users,
+                        size_t count)
+{
+    struct opening *opening = arg;
+    struct session *session = opening->request->session;
+    if (!session) {
+        refuse(opening, ERROR_SERVICE_UNAVAILABLE, "");
+        return;
+    }
+    struct typing_rooms *rooms = &session->context->typing->rooms;
+    for (size_t i = 0; status == STATE_OK && i < count; i++)
+        if (typing_room_known(rooms, opening->chat_id, users[i].user_id, users[i].left_ms))
+            opening->users[opening->typing_count++] = keep(opening, users[i].user_id);
+    opening->count = opening->typing_count;
+    for (size_t i = 0; i < opening->member_count; i++)
+        if (find_typing(opening, opening->members[i]) == opening->typing_count)
+            opening->users[opening->count++] = opening->members[i];
+    struct look_handler handler = {.decided = decided, .done = looked, .arg = opening};
+    presence_look(session->context->presence, session_user(session), opening->users, opening->count,
+                  &handler);
+}
+
+/* ---- the chat ---- */
+
+static void not_opened(struct opening *opening, struct session *session, enum ledger_status status)
+{
+    bool not_theirs = status == LEDGER_FORBIDDEN || status == LEDGER_NOT_FOUND;
+    if (session && not_theirs)
+        chat_close(session->context->chats, &session->endpoint, opening->chat_id);
+    else if (session)
+        chat_give_up(session->context->chats, &session->endpoint, opening->chat_id);
+    request_ledger_error(&opening->request, status);
+    free(opening);
+}
+
+static void chat_read(void *arg, const struct ledger_chat_outcome *outcome)
+{
+    struct opening *opening = arg;
+    struct session *session = opening->request->session;
+    if (outcome->status != LEDGER_OK || !session) {
+        not_opened(opening, session, outcome->status);
+        return;
+    }
+    if (!chat_confirm(session->context->chats, &session->endpoint, opening->chat_id)) {
+        refuse(opening, ERROR_FORBIDDEN, "the chat was closed, or you were removed from it");
+        return;
+    }
+    opening->latest_sequence = (int64_t)outcome->chat.latest_sequence;
+    while (opening->member_count < SNAPSHOT_PRESENCES_MAX &&
+           opening->member_count < outcome->chat.member_count) {
+        size_t index = opening->member_count++;
+        opening->members[index] = keep(opening, outcome->chat.members[index]);
+    }
+    typing_store_read(session->context->typing->store, opening->chat_id, SNAPSHOT_TYPING_MAX,
+                      typing_read, opening);
+}
+
+/* ---- the commands ---- */
+
+static bool begin(struct session *session, const struct message *message)
+{
+    switch (chat_begin(session->context->chats, &session->endpoint, message->chat_id)) {
+    case CHAT_BEGUN:
+        return true;
+    case CHAT_TOO_MANY:
+        session_error(session, message->id, ERROR_SUBSCRIPTION_LIMIT,
+                      "this connection has too many chats open");
+        break;
+    case CHAT_NO_MEMORY:
+        session_error(session, message->id, ERROR_SERVER_BUSY, "out of memory");
+        break;
+    }
+    return false;
+}
+
+void handle_open_chat(struct session *session, const struct message *message)
+{
+    if (!begin(session, message))
+        return;
+    struct opening *opening = calloc(1, sizeof(*opening));
+    struct request *request = request_open(session, message);
+    if (!opening || !request) {
+        chat_give_up(session->context->chats, &session->endpoint, message->chat_id);
+        if (request)
+            request_error(&request, ERROR_SERVER_BUSY, "out of memory");
+        free(opening);
+        return;
+    }
+    opening->request = request;
+    opening->chat_id = keep(opening, message->chat_id);
+    ledger_chat_get(session->context->ledger, opening->chat_id, session_user(session), chat_read,
+                    opening);
+}
+
+void handle_close_chat(struct session *session, const struct message *message)
+{
+    chat_close(session->context->chats, &session->endpoint, message->chat_id);
+    connection_send(&session->connection, &(struct message){.type = MESSAGE_OK, .id = message->id});
+}
+
+/* An opening changes no subscription of a chat that is open, and answers later. */
+void chat_commands_refresh(struct session *session)
+{
+    for (struct subscription *at = session->endpoint.subscriptions; at; at = at->next) {
+        struct slice name = {at->topic->name, at->topic->name_len};
+        struct message message = {.type = MESSAGE_OPEN_CHAT, .id = SLICE_NONE};
+        if (at->view == CHAT_VIEW_OPEN &&
+            chat_topic_parse(name, &message.chat_id) == CHAT_TOPIC_PRESENCE)
+            handle_open_chat(session, &message);
+    }
+}
+
+void chat_commands_refresh_chat(struct endpoint *endpoint, struct slice chat_id)
+{
+    struct session *session = CONTAINER_OF(endpoint, struct session, endpoint);
+    handle_open_chat(session, &(struct message){
+                                  .type = MESSAGE_OPEN_CHAT, .id = SLICE_NONE, .chat_id = chat_id});
+}

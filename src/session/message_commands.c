@@ -1,0 +1,110 @@
+/* send_message, ack, sync_request */
+#include "messages/message_cursor.h"
+#include "messages/message_history.h"
+#include "messages/message_send.h"
+#include "session/dispatch.h"
+#include "session/pending_reply.h"
+
+/* When a queue is too full for a page of history. */
+enum { SYNC_RETRY_AFTER_MS = 1000 };
+
+static void sent(void *arg, const struct send_result *result)
+{
+    struct request *request = arg;
+    struct message answer = {.type = result->accepted ? MESSAGE_MESSAGE_ACK : MESSAGE_ERROR};
+    if (result->accepted)
+        answer.message_ack = result->ack;
+    else
+        answer.error = result->error;
+    request_reply(&request, &answer);
+}
+
+static bool within_message_rate(struct session *session, const struct message *message)
+{
+    const struct config_inbound *limits = &session->context->config->gateway.backpressure.inbound;
+    int64_t retry_after_ms;
+    if (rate_limit_take(&session->messages, limits->rate_limit_per_second, limits->rate_limit_burst,
+                        session->context->loop->clock.now_ms, &retry_after_ms))
+        return true;
+    metrics_count(session->context->metrics, METRIC_RATE_LIMITED);
+    session_refuse(session, message, ERROR_RATE_LIMITED, "too many messages", retry_after_ms);
+    return false;
+}
+
+void handle_send_message(struct session *session, const struct message *message)
+{
+    const struct send_message *send = &message->send;
+    if (!send_body_fits(session->context->messages, send->body)) {
+        session_refuse(session, message, ERROR_MESSAGE_TOO_LARGE, "the body is too large", -1);
+        return;
+    }
+    if (!within_message_rate(session, message))
+        return;
+    struct request *request = request_open(session, message);
+    if (!request)
+        return;
+    struct send_order order = {
+        .chat = send->chat_id,
+        .sender = session_user(session),
+        .client_message_id = send->client_message_id,
+        .body = send->body,
+        .except = &session->conn_id,
+    };
+    send_message(session->context->messages, &order, sent, request);
+}
+
+void handle_ack(struct session *session, const struct message *message)
+{
+    cursor_advance(session->context->messages, message->ack.chat_id, session_user(session),
+                   (struct slice){session->device, session->device_len},
+                   (uint64_t)message->ack.sequence);
+    /* nothing answers it, but a callback that waits is called */
+    if (message->id.data && session->connection.dialect->id != DIALECT_NATIVE)
+        connection_send(&session->connection,
+                        &(struct message){.type = MESSAGE_OK, .id = message->id});
+}
+
+static void refuse_page(struct request *request, enum ledger_status status)
+{
+    if (status == LEDGER_NOT_FOUND)
+        request_error(&request, ERROR_NOT_FOUND, "there is no such chat");
+    else if (status == LEDGER_FORBIDDEN)
+        request_error(&request, ERROR_FORBIDDEN, "only members may read a chat");
+    else if (status == LEDGER_BUSY)
+        request_error(&request, ERROR_SERVER_BUSY, "too many requests wait for the ledger");
+    else
+        request_error(&request, ERROR_SERVICE_UNAVAILABLE, "the chat cannot be read now");
+}
+
+/* A page is asked for, so it can be asked for again: it must not make a slow consumer of a client that
+ * reads many chats at once. */
+static void page_read(void *arg, enum ledger_status status, const struct sync_response *page)
+{
+    struct request *request = arg;
+    if (status != LEDGER_OK) {
+        refuse_page(request, status);
+        return;
+    }
+    struct message answer = {.type = MESSAGE_SYNC_RESPONSE, .sync_response = *page};
+    if (request->session && connection_is_filling(&request->session->connection))
+        answer = (struct message){.type = MESSAGE_ERROR,
+                                  .error = {.code = ERROR_SERVER_BUSY,
+                                            .text = "read what is on its way first",
+                                            .retry_after_ms = SYNC_RETRY_AFTER_MS,
+                                            .grace_period_ms = -1}};
+    request_reply(&request, &answer);
+}
+
+void handle_sync_request(struct session *session, const struct message *message)
+{
+    struct request *request = request_open(session, message);
+    if (!request)
+        return;
+    struct history_query query = {
+        .chat = message->sync.chat_id,
+        .viewer = session_user(session),
+        .sequence = (uint64_t)message->sync.after_sequence,
+        .limit = message->sync.limit,
+    };
+    history_read(session->context->messages, &query, page_read, request);
+}

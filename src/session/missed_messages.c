@@ -1,0 +1,72 @@
+#include "session/missed_messages.h"
+
+#include <stdlib.h>
+
+enum { POINTS_MIN = 8 };
+
+struct missed {
+    size_t count;
+    size_t cap;
+    struct sync_point points[]; /* chat ids are allocated one by one */
+};
+
+static struct sync_point *find(struct missed *missed, struct slice chat)
+{
+    for (size_t i = 0; i < missed->count; i++)
+        if (slice_equal(missed->points[i].chat_id, chat))
+            return &missed->points[i];
+    return NULL;
+}
+
+/* Room for one more; false without memory or beyond the bound. */
+static bool reserve(struct missed **missed)
+{
+    size_t cap = *missed ? (*missed)->cap : 0;
+    size_t count = *missed ? (*missed)->count : 0;
+    if (count < cap)
+        return true;
+    if (count == MISSED_CHATS_MAX)
+        return false;
+    cap = cap ? cap * 2 : POINTS_MIN;
+    struct missed *grown = realloc(*missed, sizeof(*grown) + cap * sizeof(grown->points[0]));
+    if (!grown)
+        return false;
+    grown->count = count;
+    grown->cap = cap;
+    *missed = grown;
+    return true;
+}
+
+void missed_note(struct missed **missed, struct slice chat, int64_t sequence)
+{
+    struct sync_point *known = *missed ? find(*missed, chat) : NULL;
+    int64_t after = sequence - 1;
+    if (known) {
+        known->sequence = after < known->sequence ? after : known->sequence;
+        return;
+    }
+    char *id = malloc(chat.len);
+    if (!id || !reserve(missed)) {
+        free(id);
+        return;
+    }
+    memcpy(id, chat.data, chat.len);
+    (*missed)->points[(*missed)->count++] =
+        (struct sync_point){.chat_id = {id, chat.len}, .sequence = after};
+}
+
+size_t missed_points(const struct missed *missed, const struct sync_point **points)
+{
+    if (!missed)
+        return 0;
+    *points = missed->points;
+    return missed->count;
+}
+
+void missed_free(struct missed **missed)
+{
+    for (size_t i = 0; *missed && i < (*missed)->count; i++)
+        free((char *)(*missed)->points[i].chat_id.data);
+    free(*missed);
+    *missed = NULL;
+}

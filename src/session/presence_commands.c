@@ -1,0 +1,129 @@
+/* heartbeat, subscribe_presence, unsubscribe_presence, query_presence */
+#include "presence/presence_query.h"
+#include "presence/subscription.h"
+#include "session/dispatch.h"
+#include "session/pending_reply.h"
+
+/* A heartbeat's latency is measured on one of so many, since it means asking the clock. */
+enum { HEARTBEAT_SAMPLING = 64 };
+
+void handle_heartbeat(struct session *session, const struct message *message)
+{
+    struct handler_context *context = session->context;
+    int64_t wall_ms = context->loop->clock.wall_ms;
+    session_set_activity(session, message->heartbeat);
+    if (message->id.data) {
+        connection_send(&session->connection, &(struct message){.type = MESSAGE_HEARTBEAT_ACK,
+                                                                .id = message->id,
+                                                                .server_time_ms = wall_ms});
+    } else {
+        struct blob *ack =
+            encoder_heartbeat_ack(context->encoder, session->connection.dialect, wall_ms);
+        if (ack)
+            connection_queue(&session->connection, ack, 0);
+        else
+            connection_fail(&session->connection);
+    }
+    metrics_count(context->metrics, METRIC_HEARTBEATS);
+    if (context->metrics->values[METRIC_HEARTBEATS] % HEARTBEAT_SAMPLING == 0)
+        metrics_latency(context->metrics, LATENCY_HEARTBEAT, loop_turn_us(context->loop));
+}
+
+static bool too_many_users(struct session *session, const struct message *message)
+{
+    if (message->users.count <= session->context->config->presence.max_query_users)
+        return false;
+    session_error(session, message->id, ERROR_INVALID_MESSAGE, "user_ids has too many items");
+    return true;
+}
+
+static void looked(void *arg, bool ok, const struct presence *presences, size_t count)
+{
+    struct request *request = arg;
+    if (ok && request->session)
+        subscription_told(request->session->context->presence, &request->session->endpoint,
+                          presences, count);
+    if (ok)
+        request_reply(&request, &(struct message){.type = MESSAGE_PRESENCE_SNAPSHOT,
+                                                  .snapshot = {presences, count}});
+    else
+        request_error(&request, ERROR_SERVICE_UNAVAILABLE, "privacy settings cannot be read now");
+}
+
+/* The views are set before the state is read, so that no change falls between the two. */
+static void decided(void *arg, const struct slice *users, const struct privacy_decision *decisions,
+                    size_t count)
+{
+    struct request *request = arg;
+    if (request->session)
+        subscription_decide(request->session->context->presence, &request->session->endpoint, users,
+                            decisions, count);
+}
+
+/* A client that is told it failed holds nothing of it; unless another of its requests, still under way,
+ * may want the same. */
+static void withdraw(struct request *failed, const struct slice *users, size_t count)
+{
+    struct session *session = failed->session;
+    for (const struct request *at = session->requests; at; at = at->next)
+        if (at != failed && at->type == MESSAGE_SUBSCRIBE_PRESENCE)
+            return;
+    subscription_withdraw(session->context->presence, &session->endpoint, users, count);
+}
+
+static void undecided(void *arg, const struct slice *users, size_t count)
+{
+    struct request *request = arg;
+    if (request->session)
+        withdraw(request, users, count);
+}
+
+static void look(struct session *session, struct request *request, const struct user_list *users,
+                 bool subscribing)
+{
+    struct look_handler handler = {.decided = subscribing ? decided : NULL,
+                                   .undecided = subscribing ? undecided : NULL,
+                                   .done = looked,
+                                   .arg = request};
+    presence_look(session->context->presence, session_user(session), users->ids, users->count,
+                  &handler);
+}
+
+void handle_subscribe_presence(struct session *session, const struct message *message)
+{
+    struct presence_plane *plane = session->context->presence;
+    const struct user_list *users = &message->users;
+    if (too_many_users(session, message))
+        return;
+    if (subscription_count_with(&session->endpoint, users->ids, users->count) >
+        plane->config->presence.max_subscriptions) {
+        session_error(session, message->id, ERROR_SUBSCRIPTION_LIMIT,
+                      "this connection would hold too many presence subscriptions");
+        return;
+    }
+    struct request *request = request_open(session, message);
+    if (!request)
+        return;
+    if (subscription_add(plane, &session->endpoint, users->ids, users->count)) {
+        look(session, request, users, true);
+        return;
+    }
+    withdraw(request, users->ids, users->count);
+    request_error(&request, ERROR_SERVER_BUSY, "out of memory");
+}
+
+void handle_unsubscribe_presence(struct session *session, const struct message *message)
+{
+    subscription_remove(session->context->presence, &session->endpoint, message->users.ids,
+                        message->users.count);
+    connection_send(&session->connection, &(struct message){.type = MESSAGE_OK, .id = message->id});
+}
+
+void handle_query_presence(struct session *session, const struct message *message)
+{
+    if (too_many_users(session, message))
+        return;
+    struct request *request = request_open(session, message);
+    if (request)
+        look(session, request, &message->users, false);
+}

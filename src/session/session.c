@@ -1,0 +1,287 @@
+#include "session/session.h"
+
+#include "base/container.h"
+#include "session/chat_commands.h"
+#include "session/dispatch.h"
+#include "session/missed_messages.h"
+#include "session/pending_reply.h"
+#include "session/presence_refresh.h"
+#include "socketio/socketio_recovery.h"
+
+#include <stdlib.h>
+
+static struct session *session_of(struct connection *connection)
+{
+    return CONTAINER_OF(connection, struct session, connection);
+}
+
+static const struct clock *clock_of(const struct session *session)
+{
+    return &session->context->loop->clock;
+}
+
+void session_error(struct session *session, struct slice id, enum error_code code, const char *text)
+{
+    connection_send(
+        &session->connection,
+        &(struct message){
+            .type = MESSAGE_ERROR,
+            .id = id,
+            .error = {.code = code, .text = text, .retry_after_ms = -1, .grace_period_ms = -1}});
+}
+
+void session_refuse(struct session *session, const struct message *command, enum error_code code,
+                    const char *text, int64_t retry_after_ms)
+{
+    struct message answer = {
+        .type = MESSAGE_ERROR,
+        .id = command->id,
+        .error = {
+            .code = code, .text = text, .retry_after_ms = retry_after_ms, .grace_period_ms = -1}};
+    if (command->type == MESSAGE_SEND_MESSAGE)
+        answer.error.client_message_id = command->send.client_message_id;
+    connection_send(&session->connection, &answer);
+}
+
+/* ---- which one is it ---- */
+
+struct session *session_find(struct handler_context *context, struct slice user_id,
+                             const struct ulid *conn_id)
+{
+    struct route *route = router_find(context->router, user_id);
+    struct list *at = route ? route->endpoints.next : NULL;
+    for (; at && at != &route->endpoints; at = at->next) {
+        struct session *session = session_on_route(at);
+        if (ulid_equal(&session->conn_id, conn_id))
+            return session;
+    }
+    return NULL;
+}
+
+bool session_is_connection(const struct endpoint *endpoint, const struct ulid *conn_id)
+{
+    return ulid_equal(&CONTAINER_OF(endpoint, struct session, endpoint)->conn_id, conn_id);
+}
+
+bool session_is_device(const struct endpoint *endpoint, struct slice device_id)
+{
+    const struct session *session = CONTAINER_OF(endpoint, struct session, endpoint);
+    return slice_equal((struct slice){session->device, session->device_len}, device_id);
+}
+
+bool session_is_connected(void *arg, struct slice user_id, const struct ulid *conn_id)
+{
+    return session_find(arg, user_id, conn_id) != NULL;
+}
+
+struct call_device session_device(const struct session *session)
+{
+    return (struct call_device){
+        session_user(session), {session->device, session->device_len}, session->conn_id};
+}
+
+/* ---- limits ---- */
+
+/* The jitter comes from the connection's id, which is random enough. */
+static int64_t lifetime_end_ms(const struct config_gateway *gateway, const struct ulid *conn_id,
+                               int64_t now_ms)
+{
+    if (gateway->max_lifetime_ms == 0)
+        return INT64_MAX;
+    int64_t jitter_ms = gateway->max_lifetime_ms * gateway->max_lifetime_jitter_percent / 100;
+    int64_t cut_ms = jitter_ms * conn_id->bytes[15] / UINT8_MAX;
+    return now_ms + gateway->max_lifetime_ms - cut_ms;
+}
+
+void session_limit_token(struct session *session, int64_t expires_at_wall_ms)
+{
+    const struct clock *clock = clock_of(session);
+    connection_unlimit(&session->connection, CLOSING_TOKEN_EXPIRED);
+    connection_limit(&session->connection, CLOSING_MAX_LIFETIME, session->lifetime_ends_at_ms);
+    connection_limit(&session->connection, CLOSING_TOKEN_EXPIRED,
+                     clock->now_ms + expires_at_wall_ms - clock->wall_ms);
+}
+
+/* ---- messages ---- */
+
+void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uint64_t key)
+{
+    struct session *session = CONTAINER_OF(endpoint, struct session, endpoint);
+    const struct message *message = broadcast->message;
+    uint64_t event_id = message->type == MESSAGE_RELAY ? message->relay.event_id : 0;
+    bool recovers = key == 0 && session->connection.dialect->id != DIALECT_NATIVE;
+    if (recovers && socketio_recovery_has(session, event_id))
+        return;
+    struct blob *blob =
+        broadcast_blob(broadcast, session->context->encoder, session->connection.dialect);
+    bool queued = blob && connection_queue(&session->connection, blob_share(blob), key);
+    if (!blob)
+        connection_fail(&session->connection);
+    if (recovers) /* as text, whatever it is sent as */
+        socketio_recovery_note(session, queued ? broadcast->blobs[DIALECT_SOCKETIO] : NULL,
+                               event_id);
+    if (!queued && message->type == MESSAGE_RELAY && message->relay.sequence)
+        missed_note(&session->missed, message->relay.chat_id, message->relay.sequence);
+}
+
+bool session_owes(const struct connection *connection)
+{
+    return CONTAINER_OF(connection, struct session, connection)->request_count > 0;
+}
+
+void session_recovered(struct connection *connection)
+{
+    presence_refresh(session_of(connection));
+    chat_commands_refresh(session_of(connection));
+}
+
+size_t session_sync_from(const struct connection *connection, const struct sync_point **points)
+{
+    return missed_points(CONTAINER_OF(connection, struct session, connection)->missed, points);
+}
+
+struct slice session_user_of(const struct connection *connection)
+{
+    const struct session *session = CONTAINER_OF(connection, struct session, connection);
+    return session->endpoint.route ? session_user(session) : SLICE_NONE;
+}
+
+void session_receive(struct session *session, const struct message *message)
+{
+    if (session->connection.closing)
+        session_refuse(session, message, ERROR_SERVICE_UNAVAILABLE,
+                       "this connection is about to close", 0);
+    else
+        dispatch(session, message);
+}
+
+static void payload(struct connection *connection, char *data, size_t len, bool binary)
+{
+    struct session *session = session_of(connection);
+    struct message message = {.id = SLICE_NONE};
+    const char *problem = "binary messages are not part of this protocol";
+    metrics_count(session->context->metrics, METRIC_MESSAGES_IN);
+    if (binary ||
+        !connection->dialect->decode(&session->context->scratch, data, len, &message, &problem))
+        dispatch_invalid(session, &message, problem);
+    else
+        session_receive(session, &message);
+}
+
+static void left(struct connection *connection)
+{
+    session_detach(session_of(connection));
+}
+
+static void gone(struct connection *connection)
+{
+    free(session_of(connection));
+}
+
+static const struct connection_owner OWNER = {
+    .payload = payload,
+    .tick = session_tick,
+    .left = left,
+    .owes = session_owes,
+    .sync_from = session_sync_from,
+    .recovered = session_recovered,
+    .user = session_user_of,
+    .gone = gone,
+};
+
+/* ---- a user comes and goes ---- */
+
+void session_init(struct session *session, struct handler_context *context)
+{
+    *session = (struct session){.context = context};
+}
+
+bool session_attach(struct session *session, const struct identity *identity,
+                    const struct ulid *conn_id, struct slice device_id)
+{
+    struct handler_context *context = session->context;
+    int64_t now_ms = context->loop->clock.now_ms;
+    session->endpoint = (struct endpoint){0};
+    if (!router_attach(context->router, &session->endpoint, identity_user(identity)))
+        return false;
+    session->conn_id = *conn_id;
+    session->lifetime_ends_at_ms = lifetime_end_ms(&context->config->gateway, conn_id, now_ms);
+    session_start_lease(session);
+    session->device_len = (uint8_t)device_id.len;
+    memcpy(session->device, device_id.data, device_id.len);
+    return true;
+}
+
+static void greet(struct session *session)
+{
+    char conn_id[ULID_TEXT_LEN];
+    ulid_write(conn_id, &session->conn_id);
+    const struct config *config = session->context->config;
+    connection_send(&session->connection,
+                    &(struct message){
+                        .type = MESSAGE_CONNECTION_ESTABLISHED,
+                        .established = {
+                            .conn_id = {conn_id, sizeof(conn_id)},
+                            .server_id = session->context->gateway_id,
+                            .user_id = session_user(session),
+                            .heartbeat_interval_ms = config->gateway.timeouts.heartbeat_interval_ms,
+                            .expiry_window_ms = config->presence.expiry_window_ms,
+                            .server_time_ms = clock_of(session)->wall_ms,
+                        }});
+}
+
+void session_begin(struct session *session, const struct identity *identity)
+{
+    struct handler_context *context = session->context;
+    context->session_count++;
+    metrics_add(context->metrics, METRIC_CONNECTIONS_ACTIVE, 1);
+    metrics_count(context->metrics, METRIC_CONNECTIONS_OPENED);
+    greet(session);
+    session_limit_token(session, identity->expires_at_wall_ms);
+    connection_wake_at(&session->connection, session->renew_at_ms);
+    connection_wake_at(&session->connection,
+                       session->active_at_ms + context->config->presence.idle_ms);
+    struct call_device device = session_device(session);
+    call_plane_attach(context->calls, &device);
+}
+
+void session_detach(struct session *session)
+{
+    struct handler_context *context = session->context;
+    request_orphan_all(session);
+    chat_leave(context->chats, &session->endpoint);
+    metrics_add(context->metrics, METRIC_SUBSCRIPTIONS,
+                -(int64_t)session->endpoint.subscription_count);
+    metrics_add(context->metrics, METRIC_CONNECTIONS_ACTIVE, -1);
+    metrics_count(context->metrics, METRIC_CONNECTIONS_CLOSED);
+    context->session_count--;
+    char user[USER_ID_BYTES_MAX];
+    struct slice user_id = session_user(session);
+    memcpy(user, user_id.data, user_id.len);
+    router_detach(context->router, &session->endpoint);
+    presence_close(context->presence, (struct slice){user, user_id.len}, &session->conn_id);
+    call_plane_detach(context->calls, (struct slice){user, user_id.len}, &session->conn_id);
+    missed_free(&session->missed);
+}
+
+struct session *session_open(struct handler_context *context, struct stream *from,
+                             struct slice greeting, const struct identity *identity,
+                             const struct ulid *conn_id, struct slice device_id)
+{
+    struct session *session = malloc(sizeof(*session) + device_id.len);
+    if (!session)
+        return NULL;
+    session_init(session, context);
+    if (!session_attach(session, identity, conn_id, device_id)) {
+        free(session);
+        return NULL;
+    }
+    if (!connection_open(&session->connection, &context->connections, &OWNER, &DIALECT_TABLE_NATIVE,
+                         from, greeting)) {
+        router_detach(context->router, &session->endpoint);
+        free(session);
+        return NULL;
+    }
+    session_begin(session, identity);
+    return session;
+}

@@ -1,0 +1,60 @@
+#include "socketio/backlog.h"
+
+#include "protocol/encoder.h"
+
+#include <stdlib.h>
+
+static void drop_first(struct backlog *backlog)
+{
+    struct blob **first = &backlog->blobs[backlog->first];
+    backlog->floor = encoder_offset_of(*first);
+    blob_drop(first);
+    backlog->first = (backlog->first + 1) % BACKLOG_EVENTS_MAX;
+    backlog->count--;
+}
+
+bool backlog_note(struct backlog **backlog, struct blob *blob, uint64_t id)
+{
+    if (!*backlog)
+        *backlog = calloc(1, sizeof(**backlog));
+    struct backlog *noted = *backlog;
+    if (!noted)
+        return false;
+    if (noted->count == BACKLOG_EVENTS_MAX)
+        drop_first(noted);
+    size_t at = (noted->first + noted->count++) % BACKLOG_EVENTS_MAX;
+    noted->blobs[at] = blob_share(blob);
+    noted->ids[at] = id;
+    return true;
+}
+
+bool backlog_has(const struct backlog *backlog, uint64_t id)
+{
+    for (size_t i = 0; backlog && id && i < backlog->count; i++)
+        if (backlog_id_at(backlog, i) == id)
+            return true;
+    return false;
+}
+
+void backlog_expire(struct backlog **backlog, int64_t wall_ms, uint64_t *floor)
+{
+    uint64_t oldest_us = (uint64_t)(wall_ms - BACKLOG_AGE_MAX_MS) * 1000;
+    if (!*backlog)
+        return;
+    while ((*backlog)->count && encoder_offset_of(backlog_at(*backlog, 0)) < oldest_us)
+        drop_first(*backlog);
+    if ((*backlog)->count == 0) {
+        *floor = (*backlog)->floor;
+        backlog_free(backlog);
+    }
+}
+
+void backlog_free(struct backlog **backlog)
+{
+    if (!*backlog)
+        return;
+    while ((*backlog)->count)
+        drop_first(*backlog);
+    free(*backlog);
+    *backlog = NULL;
+}

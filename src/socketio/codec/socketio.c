@@ -1,0 +1,228 @@
+#include "socketio/codec/socketio.h"
+
+#include "text/json.h"
+
+/* Names with a meaning of their own on either side; the reference server takes none of them. */
+static const char *const RESERVED[] = {"connect",       "connect_error", "disconnect",
+                                       "disconnecting", "newListener",   "removeListener"};
+
+enum { RESERVED_COUNT = sizeof(RESERVED) / sizeof(RESERVED[0]) };
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_binary(enum socketio_type type)
+{
+    return type == SOCKETIO_BINARY_EVENT || type == SOCKETIO_BINARY_ACK;
+}
+
+/* Takes the digits off the front of *rest. */
+static struct slice take_digits(struct slice *rest)
+{
+    size_t count = 0;
+    while (count < rest->len && is_digit(rest->data[count]))
+        count++;
+    struct slice digits = count ? slice_first(*rest, count) : SLICE_NONE;
+    *rest = (struct slice){rest->data + count, rest->len - count};
+    return digits;
+}
+
+static bool take_attachments(struct slice *rest, unsigned *count)
+{
+    struct slice digits = take_digits(rest);
+    *count = 0;
+    for (size_t i = 0; i < digits.len && *count <= SOCKETIO_ATTACHMENTS_MAX; i++)
+        *count = *count * 10 + (unsigned)(digits.data[i] - '0');
+    if (*count < 1 || *count > SOCKETIO_ATTACHMENTS_MAX || rest->len == 0 || rest->data[0] != '-')
+        return false;
+    *rest = (struct slice){rest->data + 1, rest->len - 1};
+    return true;
+}
+
+/* A namespace begins with a slash and ends with a comma or the packet. */
+static bool take_namespace(struct slice *rest, struct slice *name)
+{
+    *name = SLICE("/");
+    if (rest->len == 0 || rest->data[0] != '/')
+        return true;
+    const char *comma = memchr(rest->data, ',', rest->len);
+    size_t len = comma ? (size_t)(comma - rest->data) : rest->len;
+    *name = (struct slice){rest->data, len};
+    size_t used = comma ? len + 1 : len;
+    *rest = (struct slice){rest->data + used, rest->len - used};
+    return len <= SOCKETIO_NAMESPACE_BYTES_MAX;
+}
+
+/* ---- what comes after the head ---- */
+
+/* Whether each placeholder in the value that comes next stands for an attachment that will come. The
+ * parser bounds how deep this goes. */
+static bool check_placeholders(struct json *json, unsigned attachments);
+
+static bool check_object(struct json *json, unsigned attachments)
+{
+    struct slice key;
+    int64_t number = -1;
+    bool is_placeholder = false;
+    json_object(json);
+    while (json_member(json, &key)) {
+        bool read;
+        if (slice_is(key, "_placeholder") && json_peek(json) == JSON_TRUE)
+            read = is_placeholder = json_skip(json);
+        else if (slice_is(key, "num") && json_peek(json) == JSON_NUMBER)
+            read = json_int(json, &number);
+        else
+            read = check_placeholders(json, attachments);
+        if (!read)
+            return false;
+    }
+    return !json->error && (!is_placeholder || (number >= 0 && number < attachments));
+}
+
+static bool check_placeholders(struct json *json, unsigned attachments)
+{
+    enum json_type type = json_peek(json);
+    if (type == JSON_OBJECT)
+        return check_object(json, attachments);
+    if (type != JSON_ARRAY)
+        return json_skip(json);
+    json_array(json);
+    while (json_element(json))
+        if (!check_placeholders(json, attachments))
+            return false;
+    return !json->error;
+}
+
+static bool is_reserved(struct slice name)
+{
+    for (size_t i = 0; i < RESERVED_COUNT; i++)
+        if (slice_is(name, RESERVED[i]))
+            return true;
+    return false;
+}
+
+static bool read_name(struct json *json, struct slice *name)
+{
+    enum json_type type = json_element(json) ? json_peek(json) : JSON_INVALID;
+    *name = SLICE_NONE;
+    if (type == JSON_NUMBER)
+        return json_skip(json);
+    return type == JSON_STRING && json_string(json, name) && !is_reserved(*name);
+}
+
+/* ["name", argument, …]: further arguments are passed over. */
+static bool read_event(struct json *json, struct socketio_packet *out)
+{
+    json_array(json);
+    if (!read_name(json, &out->event))
+        return false;
+    if (json_element(json) && json_raw(json, &out->argument))
+        while (json_element(json))
+            json_skip(json);
+    return json_done(json);
+}
+
+/* Of these the argument is not given out: it is incomplete without its attachments. */
+static bool read_binary_event(struct json *json, struct socketio_packet *out)
+{
+    json_array(json);
+    if (!read_name(json, &out->event))
+        return false;
+    while (json_element(json))
+        if (!check_placeholders(json, out->attachments))
+            return false;
+    return json_done(json);
+}
+
+static bool read_data(struct json *json, struct socketio_packet *out)
+{
+    switch (out->type) {
+    case SOCKETIO_CONNECT:
+        return json_peek(json) == JSON_OBJECT && json_raw(json, &out->argument) && json_done(json);
+    case SOCKETIO_EVENT:
+        return json_peek(json) == JSON_ARRAY && read_event(json, out);
+    case SOCKETIO_BINARY_EVENT:
+        return json_peek(json) == JSON_ARRAY && read_binary_event(json, out);
+    case SOCKETIO_ACK:
+        return json_peek(json) == JSON_ARRAY && json_skip(json) && json_done(json);
+    case SOCKETIO_BINARY_ACK:
+        return json_peek(json) == JSON_ARRAY && check_placeholders(json, out->attachments) &&
+               json_done(json);
+    case SOCKETIO_CONNECT_ERROR:
+        return json_skip(json) && json_done(json);
+    default:
+        return false;
+    }
+}
+
+bool socketio_parse_head(const char *text, size_t len, struct socketio_packet *out,
+                         struct slice *data, const char **problem)
+{
+    struct slice rest = {text + 1, len ? len - 1 : 0};
+    *out = (struct socketio_packet){0};
+    *problem = "unknown packet type";
+    if (len == 0 || text[0] < '0' || text[0] >= '0' + SOCKETIO_TYPE_COUNT)
+        return false;
+    out->type = (enum socketio_type)(text[0] - '0');
+    *problem = "a binary packet has 1 to 10 attachments";
+    if (is_binary(out->type) && !take_attachments(&rest, &out->attachments))
+        return false;
+    *problem = "the namespace is too long";
+    if (!take_namespace(&rest, &out->name_space))
+        return false;
+    *problem = "the acknowledgement id has at most 15 digits";
+    out->ack_id = take_digits(&rest);
+    *data = rest;
+    out->empty = rest.len == 0;
+    return out->ack_id.len <= SOCKETIO_ACK_ID_DIGITS_MAX;
+}
+
+bool socketio_parse(char *text, size_t len, struct socketio_packet *out, const char **problem)
+{
+    struct slice data;
+    struct json json;
+    if (!socketio_parse_head(text, len, out, &data, problem))
+        return false;
+    *problem = "the packet's data is not what its type has";
+    if (out->empty)
+        return true;
+    json_init(&json, (char *)data.data, data.len);
+    bool read = read_data(&json, out);
+    out->unreadable = json.beyond && out->type == SOCKETIO_EVENT;
+    return read || out->unreadable;
+}
+
+/* ---- writing ---- */
+
+void socketio_write_connected(struct buffer *out, struct slice sid, struct slice pid)
+{
+    buffer_append_text(out, "40{");
+    json_write_key_string(out, SLICE("sid"), sid);
+    if (pid.data)
+        json_write_key_string(out, SLICE("pid"), pid);
+    json_write_object_end(out);
+}
+
+void socketio_write_refused(struct buffer *out, struct slice name_space, const char *message,
+                            struct slice data)
+{
+    buffer_append_text(out, "44");
+    if (name_space.len > 1) {
+        buffer_append_slice(out, name_space);
+        buffer_append_byte(out, ',');
+    }
+    buffer_append_byte(out, '{');
+    json_write_key_string(out, SLICE("message"), slice_of(message));
+    if (data.data) {
+        json_write_key(out, SLICE("data"));
+        json_write_raw(out, data);
+    }
+    json_write_object_end(out);
+}
+
+void socketio_write_disconnect(struct buffer *out)
+{
+    buffer_append_text(out, "41");
+}

@@ -1,0 +1,191 @@
+#include "protocol/dialect.h"
+#include "protocol/encoder.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct dialect *const dialect = &DIALECT_TABLE_SOCKETIO;
+static struct fields_scratch scratch;
+static char text[1024];
+
+static struct message command(const char *packet)
+{
+    struct message message;
+    const char *problem;
+    strcpy(text, packet);
+    if (!dialect->decode(&scratch, text, strlen(text), &message, &problem))
+        fail_msg("%s: %s", packet, problem);
+    return message;
+}
+
+static void refuse(const char *packet, const char *id)
+{
+    struct message message;
+    const char *problem;
+    strcpy(text, packet);
+    if (dialect->decode(&scratch, text, strlen(text), &message, &problem))
+        fail_msg("%s was taken", packet);
+    assert_true(id ? slice_is(message.id, id) : !message.id.data);
+}
+
+static void every_native_command_is_an_event(void **unused)
+{
+    (void)unused;
+    struct message message = command("2[\"open_chat\",{\"chat_id\":\"c\"}]");
+    assert_int_equal(message.type, MESSAGE_OPEN_CHAT);
+    assert_true(slice_is(message.chat_id, "c"));
+    message = command("25[\"subscribe_presence\",{\"user_ids\":[\"a\",\"b\"]}]");
+    assert_int_equal(message.users.count, 2);
+    assert_true(slice_is(message.id, "#5"));
+    assert_int_equal(command("2[\"heartbeat\"]").type, MESSAGE_HEARTBEAT);
+    assert_int_equal(command("2[\"heartbeat\",null]").type, MESSAGE_HEARTBEAT);
+    refuse("2[\"open_chat\"]", NULL);
+    refuse("29[\"open_chat\",\"c\"]", "#9");
+    refuse("29[\"open_chat\",{\"chat_id\":7}]", "#9");
+    refuse("2[\"nonsense\",{}]", NULL);
+    refuse("2[\"message\",{}]", NULL);
+    refuse("2[\"error\",{}]", NULL);
+    refuse("2[17,{}]", NULL);
+    refuse("51-8[\"heartbeat\",{\"_placeholder\":true,\"num\":0}]", "#8");
+}
+
+static void customary_words_are_commands(void **unused)
+{
+    (void)unused;
+    struct message message = command("2[\"HEARTBEAT\",{\"active\":true}]");
+    assert_int_equal(message.type, MESSAGE_HEARTBEAT);
+    assert_int_equal(message.heartbeat, ACTIVITY_ACTIVE);
+    message = command("2[\"typing:start\",{\"roomId\":\"r\"}]");
+    assert_int_equal(message.type, MESSAGE_TYPING_START);
+    assert_true(slice_is(message.chat_id, "r"));
+    assert_int_equal(command("2[\"typing:stop\",{\"roomId\":\"r\"}]").type, MESSAGE_TYPING_STOP);
+    refuse("2[\"typing:start\",{}]", NULL);
+    message = command("21[\"call:request\",{\"to\":\"bob\",\"callId\":\"x\"}]");
+    assert_int_equal(message.type, MESSAGE_CALL_REQUEST);
+    assert_true(slice_is(message.call.to, "bob"));
+    assert_true(slice_is(message.call.call_id, "x"));
+    message = command("2[\"call:accept\",{\"from\":\"bob\"}]");
+    assert_int_equal(message.type, MESSAGE_CALL_ACCEPT);
+    assert_true(slice_is(message.call.from, "bob"));
+    assert_null(message.call.call_id.data);
+    assert_int_equal(command("2[\"call:accepted\"]").type, MESSAGE_CALL_ACCEPT);
+    message = command("2[\"call:rejected\",{\"callId\":\"x\"}]");
+    assert_int_equal(message.type, MESSAGE_CALL_REJECT);
+    assert_true(slice_is(message.call.call_id, "x"));
+    assert_int_equal(command("2[\"call:reject\",{}]").type, MESSAGE_CALL_REJECT);
+    refuse("2[\"call:accept\",{\"from\":7}]", NULL);
+    refuse("2[\"call:accept\",{\"callId\":7}]", NULL);
+    assert_int_equal(command("2[\"call:start\",\"whoever\"]").type, MESSAGE_CALL_DECLARE_START);
+    assert_int_equal(command("2[\"call:end\"]").type, MESSAGE_CALL_DECLARE_END);
+    assert_int_equal(command("2[\"user:connect\",7]").type, MESSAGE_USER_CONNECT);
+    assert_int_equal(command("2[\"user:disconnect\"]").type, MESSAGE_USER_DISCONNECT);
+}
+
+static void expect_encoded(const struct message *message, const char *expected)
+{
+    struct buffer out = BUFFER_INIT;
+    dialect->encode(message, &out);
+    buffer_append_byte(&out, '\0');
+    assert_string_equal(out.data, expected);
+    buffer_free(&out);
+}
+
+static void an_answer_is_an_acknowledgement_or_an_event(void **unused)
+{
+    (void)unused;
+    struct message ok = {.type = MESSAGE_OK, .id = SLICE("#12")};
+    expect_encoded(&ok, "4312[{\"type\":\"ok\"}]");
+    ok.id = SLICE_NONE;
+    expect_encoded(&ok, "42[\"ok\",{}]");
+    struct message error = {
+        .type = MESSAGE_ERROR,
+        .id = SLICE("#0"),
+        .error = {
+            .code = ERROR_NOT_FOUND, .text = "no", .retry_after_ms = -1, .grace_period_ms = -1}};
+    expect_encoded(&error, "430[{\"type\":\"error\",\"code\":\"NOT_FOUND\",\"message\":\"no\"}]");
+}
+
+static void what_has_a_customary_word_is_said_with_it_too(void **unused)
+{
+    (void)unused;
+    struct message typing = {.type = MESSAGE_TYPING_CHANGED,
+                             .typing = {SLICE("r"), SLICE("bob"), true}};
+    expect_encoded(
+        &typing,
+        "42[\"typing_changed\",{\"chat_id\":\"r\",\"user_id\":\"bob\",\"typing\":true}]\x1e"
+        "42[\"typing\",{\"roomId\":\"r\",\"userId\":\"bob\",\"typing\":true}]");
+    char fields[] = "{\"call_id\":\"x\",\"from\":\"a\\nb\",\"reason\":\"hangup\"}";
+    struct message call = {.type = MESSAGE_RELAY,
+                           .relay = {.name = SLICE("call_ended"), .fields = slice_of(fields)}};
+    expect_encoded(&call, "42[\"call_ended\",{\"call_id\":\"x\",\"from\":\"a\\nb\","
+                          "\"reason\":\"hangup\"}]\x1e"
+                          "42[\"call:ended\",{\"callId\":\"x\",\"from\":\"a\\nb\","
+                          "\"reason\":\"hangup\"}]");
+    call.relay.name = SLICE("call_signal");
+    expect_encoded(&call, "42[\"call_signal\",{\"call_id\":\"x\",\"from\":\"a\\nb\","
+                          "\"reason\":\"hangup\"}]");
+}
+
+static void news_are_named_by_their_road(void **unused)
+{
+    (void)unused;
+    static const char *const CONTACT[] = {"", "friend_online", "friend_offline", "friend_in_call",
+                                          "friend_out_of_call"};
+    static const char *const ROOM[] = {"", "USER_ONLINE", "USER_OFFLINE"};
+    char expected[64];
+    struct message news = {.type = MESSAGE_CONTACT_PRESENCE,
+                           .change = {.presence = {.user_id = SLICE("bob")}}};
+    for (int i = PRESENCE_NEWS_ONLINE; i < PRESENCE_NEWS_COUNT; i++) {
+        news.change.news = (enum presence_news)i;
+        snprintf(expected, sizeof(expected), "42[\"%s\",{\"userId\":\"bob\"}]", CONTACT[i]);
+        expect_encoded(&news, expected);
+    }
+    news.change.presence.in_call = true;
+    news.change.news = PRESENCE_NEWS_ONLINE;
+    expect_encoded(&news, "42[\"friend_online\",{\"userId\":\"bob\"}]\x1e"
+                          "42[\"friend_in_call\",{\"userId\":\"bob\"}]");
+    news.change.news = PRESENCE_NEWS_IN_CALL;
+    expect_encoded(&news, "42[\"friend_in_call\",{\"userId\":\"bob\"}]");
+    news.type = MESSAGE_ROOM_PRESENCE;
+    for (int i = PRESENCE_NEWS_ONLINE; i <= PRESENCE_NEWS_OFFLINE; i++) {
+        news.change.news = (enum presence_news)i;
+        snprintf(expected, sizeof(expected), "42[\"%s\",{\"userId\":\"bob\"}]", ROOM[i]);
+        expect_encoded(&news, expected);
+    }
+}
+
+static void a_message_of_two_events_is_two_frames_in_one_blob(void **unused)
+{
+    (void)unused;
+    struct encoder encoder;
+    struct message typing = {.type = MESSAGE_TYPING_CHANGED,
+                             .typing = {SLICE("r"), SLICE("bob"), false}};
+    encoder_init(&encoder);
+    struct blob *blob = encoder_encode(&encoder, dialect, &typing);
+    assert_non_null(blob);
+    size_t first = 2 + (size_t)blob->bytes[1];
+    assert_int_equal((unsigned char)blob->bytes[0], 0x81);
+    assert_memory_equal(blob->bytes + 2, "42[\"typing_changed\",", 20);
+    assert_int_equal((unsigned char)blob->bytes[first], 0x81);
+    assert_memory_equal(blob->bytes + first + 2, "42[\"typing\",", 12);
+    assert_int_equal(blob->len, first + 2 + (size_t)blob->bytes[first + 1]);
+    blob_drop(&blob);
+    encoder_free(&encoder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_native_command_is_an_event),
+        cmocka_unit_test(customary_words_are_commands),
+        cmocka_unit_test(an_answer_is_an_acknowledgement_or_an_event),
+        cmocka_unit_test(what_has_a_customary_word_is_said_with_it_too),
+        cmocka_unit_test(news_are_named_by_their_road),
+        cmocka_unit_test(a_message_of_two_events_is_two_frames_in_one_blob),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

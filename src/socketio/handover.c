@@ -1,0 +1,165 @@
+#include "socketio/handover.h"
+
+#include "base/container.h"
+#include "socketio/engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct handover_mail {
+    struct mail mail;
+    struct rest_context *to;
+    struct http_parcel parcel;
+};
+
+struct handover_board *handover_board_make(size_t workers, uint32_t process)
+{
+    struct handover_board *board =
+        calloc(1, sizeof(*board) + workers * sizeof(struct handover_place));
+    if (board) {
+        board->process = process;
+        board->count = workers;
+        for (size_t i = 0; i < workers; i++)
+            pthread_mutex_init(&board->places[i].lock, NULL);
+    }
+    return board;
+}
+
+void handover_board_free(struct handover_board **board)
+{
+    for (size_t i = 0; *board && i < (*board)->count; i++)
+        pthread_mutex_destroy(&(*board)->places[i].lock);
+    free(*board);
+    *board = NULL;
+}
+
+void handover_board_put(struct handover_board *board, size_t worker, struct rest_context *rest,
+                        struct mailbox *mailbox)
+{
+    board->places[worker].rest = rest;
+    board->places[worker].mailbox = mailbox;
+    rest->board = board;
+    rest->place = (struct engine_place){board->process, (uint16_t)worker};
+}
+
+/* Whether a request is for a session that lives elsewhere, and where. */
+static bool is_elsewhere(const struct exchange *exchange, struct engine_place *place)
+{
+    const struct rest_context *context = rest_of(exchange);
+    struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
+    return context->board && sid.len && slice_is(exchange->head.target.path, "/socket.io/") &&
+           engine_sid_place(sid, place) &&
+           (place->process != context->place.process || place->worker != context->place.worker);
+}
+
+/* ---- another worker ---- */
+
+static void open_mail(struct mail *mail, void *owner)
+{
+    (void)owner;
+    struct handover_mail *taken = CONTAINER_OF(mail, struct handover_mail, mail);
+    http_session_unpack(&taken->to->door, &taken->parcel);
+    free(taken);
+}
+
+void handover_leave(struct rest_context *rest)
+{
+    if (!rest->board)
+        return;
+    struct handover_place *place = &rest->board->places[rest->place.worker];
+    pthread_mutex_lock(&place->lock);
+    place->left = true;
+    pthread_mutex_unlock(&place->lock);
+}
+
+static bool post_to(struct handover_place *place, struct mail *mail)
+{
+    pthread_mutex_lock(&place->lock);
+    bool posted = !place->left && mailbox_post(place->mailbox, mail);
+    pthread_mutex_unlock(&place->lock);
+    return posted;
+}
+
+static bool give_to_worker(struct http_session *session, size_t worker)
+{
+    struct rest_context *here = rest_of(session->exchange);
+    struct handover_board *board = here->board;
+    struct handover_mail *mail = worker < board->count ? malloc(sizeof(*mail)) : NULL;
+    if (!mail)
+        return false;
+    struct handover_place *place = &board->places[worker];
+    *mail = (struct handover_mail){.mail.open = open_mail, .to = place->rest};
+    if (!http_session_pack(session, &mail->parcel)) {
+        free(mail);
+        return false;
+    }
+    if (!post_to(place, &mail->mail)) {
+        mail->to = here; /* back again, to be refused */
+        open_mail(&mail->mail, NULL);
+    }
+    return true;
+}
+
+/* ---- another process ---- */
+
+static struct slice passage_name(char out[PASSAGE_NAME_BYTES_MAX], const struct engine_place *place)
+{
+    int len = snprintf(out, PASSAGE_NAME_BYTES_MAX, "rollcall-%08" PRIx32 "-%u", place->process,
+                       place->worker);
+    return (struct slice){out, (size_t)len};
+}
+
+static void moved_in(void *arg, int fd, struct slice bytes)
+{
+    struct rest_context *rest = arg;
+    http_session_accept_moved(&rest->door, fd, bytes);
+}
+
+bool handover_open(struct passage *passage, struct rest_context *rest)
+{
+    char name[PASSAGE_NAME_BYTES_MAX];
+    return passage_open(passage, rest->handlers->loop, passage_name(name, &rest->place), moved_in,
+                        rest);
+}
+
+/* Our own descriptor goes without a word to the peer. It is detached first: closing takes no descriptor out
+ * of epoll that another process has as well. */
+static void let_go(struct stream *stream)
+{
+    int fd;
+    struct tls_session *tls;
+    if (stream_detach(stream, &fd, &tls))
+        close(fd);
+}
+
+/* The other process reads the head once more, as if it had come there. */
+static bool give_to_process(struct http_session *session, const struct engine_place *place)
+{
+    char name[PASSAGE_NAME_BYTES_MAX];
+    struct buffer bytes = BUFFER_BOUNDED(PASSAGE_BYTES_MAX);
+    if (session->stream.tls || session->stream.closing || session->stream.failed)
+        return false;
+    buffer_append_slice(&bytes, buffer_slice(&session->exchange->head_bytes));
+    buffer_append_slice(&bytes, buffer_slice(&session->in));
+    bool given = !bytes.failed && passage_send(passage_name(name, place), session->stream.source.fd,
+                                               buffer_slice(&bytes));
+    buffer_free(&bytes);
+    if (given)
+        let_go(&session->stream);
+    return given;
+}
+
+bool handover_give(struct http_session *session)
+{
+    struct engine_place place;
+    const struct rest_context *context = rest_of(session->exchange);
+    if (!is_elsewhere(session->exchange, &place))
+        return false;
+    bool given = place.process == context->place.process ? give_to_worker(session, place.worker)
+                                                         : give_to_process(session, &place);
+    if (given)
+        metrics_count(context->handlers->metrics, METRIC_HTTP_HANDOVERS);
+    return given;
+}

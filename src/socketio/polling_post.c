@@ -1,0 +1,67 @@
+#include "socketio/polling_post.h"
+
+#include "socketio/codec/engineio.h"
+#include "socketio/engine_refusal.h"
+
+static void ended(void *arg, bool answered)
+{
+    struct polling *polling = arg;
+    polling->post = NULL;
+    if (!answered)
+        polling_end(polling);
+}
+
+bool polling_post_announced(struct polling *polling, struct exchange *exchange)
+{
+    if (polling->post) {
+        polling_end(polling);
+        engine_refuse(&exchange, ENGINE_BAD_REQUEST);
+        return false;
+    }
+    polling->post = exchange;
+    exchange_watch(exchange, ended, polling);
+    return true;
+}
+
+void polling_post_forget(struct polling *polling)
+{
+    if (polling->post)
+        exchange_watch(polling->post, NULL, NULL);
+    polling->post = NULL;
+}
+
+/* Each packet goes the way a frame of it would; the first that is none ends the session. Who closes it is told no
+ * more: the poll that waits is let go. */
+static void take_payload(struct polling *polling, struct buffer *body)
+{
+    struct engineio_payload payload;
+    struct engineio_packet packet;
+    enum engineio_next next;
+    struct connection *connection = socketio_connection(polling->session);
+    engineio_payload_start(&payload, body->data, body->len);
+    while (!polling->closing && (next = engineio_payload_next(&payload, &packet)) != ENGINEIO_END) {
+        if (next == ENGINEIO_BAD) {
+            polling_end(polling);
+            return;
+        }
+        size_t type_bytes = packet.binary ? 0 : 1; /* stands before the data, in a frame as here */
+        connection_receive(connection, packet.data - type_bytes, packet.len + type_bytes,
+                           packet.binary);
+        if (polling->session->peer_leaves) {
+            polling_release(polling);
+            polling_end(polling);
+        }
+    }
+}
+
+void polling_post_serve(struct polling *polling, struct exchange *exchange)
+{
+    struct slice type = http1_header(&exchange->head, SLICE("Content-Type"));
+    if (slice_is(type, "application/octet-stream")) { /* of a protocol before this one */
+        engine_refuse(&exchange, ENGINE_BAD_REQUEST);
+        polling_end(polling);
+        return;
+    }
+    take_payload(polling, &exchange->body);
+    exchange_reply(&exchange, 200, "text/html", POLLING_NO_STORE, SLICE("ok"));
+}

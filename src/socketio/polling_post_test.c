@@ -1,0 +1,147 @@
+/* POSTs of a polling session that cross with each other and with its end. */
+#include "socketio/socketio_session.h"
+
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct world world;
+static struct client first, second, web;
+static char sid[CLIENT_SID_MAX];
+
+static unsigned ask(struct client *client, const char *method, const char *body)
+{
+    client_dial_polling(client, &world, method, sid, strlen(body), body);
+    unsigned status = client_answer(client);
+    client_hang_up(client);
+    return status;
+}
+
+static int open_world(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_DEFAULTS);
+    sid[0] = '\0';
+    assert_int_equal(ask(&first, "GET", ""), 200);
+    assert_true(client_find_sid(&first, sid));
+    return 0;
+}
+
+static int close_world(void **unused)
+{
+    (void)unused;
+    world_close(&world);
+    return 0;
+}
+
+/* A POST of three bytes of which one has come. */
+static void begin_post(void)
+{
+    client_dial_polling(&first, &world, "POST", sid, 3, "3");
+    world_settle(&world);
+}
+
+static void expect_known(bool known)
+{
+    world_settle(&world);
+    assert_int_equal(ask(&second, "POST", "3"), known ? 200 : 400);
+    if (!known)
+        assert_non_null(strstr(second.text, "Session ID unknown"));
+}
+
+static void one_after_the_other_is_well(void **unused)
+{
+    (void)unused;
+    begin_post();
+    client_print(&first, "\x1e"
+                         "3");
+    assert_int_equal(client_answer(&first), 200);
+    expect_known(true);
+    expect_known(true);
+}
+
+static void the_second_at_a_time_is_refused_by_its_head_and_the_session_ends(void **unused)
+{
+    (void)unused;
+    begin_post();
+    client_dial_polling(&second, &world, "POST", sid, 3, "");
+    assert_int_equal(client_answer(&second), 400);
+    assert_non_null(strstr(second.text, "Bad request"));
+    client_expect_end(&second);
+    client_print(&first, "\x1e"
+                         "3");
+    assert_int_equal(client_answer(&first), 400);
+    expect_known(false);
+}
+
+static void one_whose_peer_goes_ends_the_session(void **unused)
+{
+    (void)unused;
+    begin_post();
+    client_hang_up(&first);
+    expect_known(false);
+}
+
+static void one_that_is_too_long_leaves_it(void **unused)
+{
+    (void)unused;
+    client_dial_polling(&first, &world, "POST", sid, 100000000, "");
+    assert_int_equal(client_answer(&first), 413);
+    expect_known(true);
+}
+
+/* What does not go on with the session does not count. */
+static void one_of_another_kind_leaves_it(void **unused)
+{
+    (void)unused;
+    begin_post();
+    client_dial(&second, &world, 0);
+    client_print(&second,
+                 "POST /socket.io/?EIO=3&transport=polling&sid=%s HTTP/1.1\r\nHost: test\r\n"
+                 "Content-Length: 1\r\n\r\n3",
+                 sid);
+    assert_int_equal(client_answer(&second), 400);
+    client_hang_up(&second);
+    client_print(&first, "\x1e"
+                         "3");
+    assert_int_equal(client_answer(&first), 200);
+}
+
+/* It outlives the session, which a WebSocket has by then. */
+static void one_that_is_overtaken_by_an_upgrade_is_refused(void **unused)
+{
+    (void)unused;
+    begin_post();
+    char query[CLIENT_SID_MAX + 8];
+    snprintf(query, sizeof(query), "&sid=%s", sid);
+    assert_int_equal(client_dial_socketio(&web, &world, query, 0), 101);
+    client_send(&web, "2probe");
+    client_expect_text(&web, "3probe");
+    client_send(&web, "5");
+    world_settle(&world);
+    client_print(&first, "\x1e"
+                         "3");
+    assert_int_equal(client_answer(&first), 400);
+    client_send(&web, "1");
+    client_hang_up(&web);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(one_after_the_other_is_well),
+        TEST(the_second_at_a_time_is_refused_by_its_head_and_the_session_ends),
+        TEST(one_whose_peer_goes_ends_the_session),
+        TEST(one_that_is_too_long_leaves_it),
+        TEST(one_of_another_kind_leaves_it),
+        TEST(one_that_is_overtaken_by_an_upgrade_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

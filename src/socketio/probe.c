@@ -1,0 +1,189 @@
+#include "socketio/probe.h"
+
+#include "api/handshake.h"
+#include "base/container.h"
+#include "http/http_session.h"
+#include "socketio/engine_refusal.h"
+#include "socketio/polling.h"
+
+#include <stdlib.h>
+
+/* When a socket has not taken our answer yet, it cannot change hands. */
+enum { PROBE_RETRY_MS = 20, PROBE_CLOSE_CODE = 1000 };
+
+enum probe_state { PROBE_SILENT, PROBE_SPOKEN, PROBE_CHOSEN };
+
+struct probe {
+    struct connection connection;
+    struct loop_task task;
+    struct polling *polling; /* NULL: abandoned, or done */
+    int64_t until_ms;
+    enum probe_state state;
+    bool gone;
+};
+
+static struct probe *probe_of(struct connection *connection)
+{
+    return CONTAINER_OF(connection, struct probe, connection);
+}
+
+bool probe_has_spoken(const struct probe *probe)
+{
+    return probe->state != PROBE_SILENT;
+}
+
+bool probe_has_chosen(const struct probe *probe)
+{
+    return probe->state == PROBE_CHOSEN;
+}
+
+void probe_abandon(struct probe **probe)
+{
+    (*probe)->polling = NULL;
+    connection_close(&(*probe)->connection, PROBE_CLOSE_CODE, SLICE_NONE);
+    *probe = NULL;
+}
+
+static void change_over(struct probe *probe)
+{
+    struct polling *polling = probe->polling;
+    if (polling->closing)
+        return;
+    if (!connection_take_over(socketio_connection(polling->session), &probe->connection)) {
+        connection_wake_at(&probe->connection,
+                           probe->connection.context->loop->clock.now_ms + PROBE_RETRY_MS);
+        return;
+    }
+    probe->polling = NULL;
+    polling_upgraded(&polling);
+}
+
+static void work(struct loop_task *task)
+{
+    struct probe *probe = CONTAINER_OF(task, struct probe, task);
+    if (probe->gone)
+        free(probe);
+    else if (probe->polling && connection_is_open(&probe->connection))
+        change_over(probe);
+}
+
+/* ---- the connection's owner ---- */
+
+/* It speaks for the session from now on, until that takes it over. */
+static void choose(struct probe *probe)
+{
+    const struct connection *session = socketio_connection(probe->polling->session);
+    probe->state = PROBE_CHOSEN;
+    probe->connection.silent = session->silent;
+    probe->connection.dialect = session->dialect;
+    loop_defer(probe->connection.context->loop, &probe->task);
+}
+
+static void payload(struct connection *connection, char *data, size_t len, bool binary)
+{
+    struct probe *probe = probe_of(connection);
+    struct slice packet = {data, binary ? 0 : len};
+    if (!probe->polling)
+        return;
+    if (probe->state == PROBE_CHOSEN) {
+        connection_receive(socketio_connection(probe->polling->session), data, len, binary);
+    } else if (slice_is(packet, "2probe")) {
+        probe->state = PROBE_SPOKEN;
+        if (!connection_send_text(connection, SLICE("3probe"), 0))
+            connection_fail(connection);
+        polling_release(probe->polling);
+    } else if (slice_is(packet, "5")) {
+        choose(probe);
+    } else {
+        connection_close(connection, PROBE_CLOSE_CODE, SLICE_NONE);
+    }
+}
+
+static int64_t tick(struct connection *connection)
+{
+    struct probe *probe = probe_of(connection);
+    int64_t now_ms = connection->context->loop->clock.now_ms;
+    if (now_ms >= probe->until_ms)
+        connection_close(connection, PROBE_CLOSE_CODE, SLICE_NONE);
+    else if (probe->state == PROBE_CHOSEN)
+        loop_defer(connection->context->loop, &probe->task);
+    return probe->until_ms;
+}
+
+/* A client that has chosen the WebSocket polls no more: its session goes with it. */
+static void left(struct connection *connection)
+{
+    struct probe *probe = probe_of(connection);
+    struct polling *polling = probe->polling;
+    if (!polling)
+        return;
+    probe->polling = NULL;
+    polling->probe = NULL;
+    if (probe->state == PROBE_CHOSEN)
+        polling_end(polling);
+}
+
+static bool ping(struct connection *connection)
+{
+    (void)connection; /* who probes has its session's pings */
+    return true;
+}
+
+static void gone(struct connection *connection)
+{
+    struct probe *probe = probe_of(connection);
+    probe->gone = true;
+    /* its task frees it, if that still runs: the last of a drain has no later turn */
+    if (!probe->task.queued)
+        free(probe);
+}
+
+static const struct connection_owner OWNER = {
+    .payload = payload,
+    .tick = tick,
+    .left = left,
+    .ping = ping,
+    .gone = gone,
+};
+
+static struct probe *start(struct exchange *exchange, struct polling *polling, const char *accept)
+{
+    struct connection_context *context = &rest_of(exchange)->handlers->connections;
+    char greeting[HANDSHAKE_GREETING_BYTES_MAX];
+    struct probe *probe = calloc(1, sizeof(*probe));
+    if (!probe)
+        return NULL;
+    probe->task.run = work;
+    probe->until_ms = context->loop->clock.now_ms + PROBE_TIME_MAX_MS;
+    if (!connection_open(&probe->connection, context, &OWNER, &DIALECT_TABLE_SOCKETIO,
+                         &exchange->session->stream,
+                         handshake_greeting(greeting, exchange, accept))) {
+        free(probe);
+        return NULL;
+    }
+    probe->connection.silent = true;
+    probe->polling = polling;
+    connection_wake_at(&probe->connection, probe->until_ms);
+    return probe;
+}
+
+void probe_open(struct exchange *exchange, struct slice sid)
+{
+    char accept[WEBSOCKET_ACCEPT_BYTES + 1];
+    struct polling *polling = polling_find(rest_of(exchange), sid);
+    if (!polling) {
+        engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
+        return;
+    }
+    if (polling->probe) {
+        engine_refuse(&exchange, ENGINE_BAD_REQUEST);
+        return;
+    }
+    if (!handshake_check(&exchange, accept))
+        return;
+    polling->probe = start(exchange, polling, accept);
+    if (polling->probe)
+        handshake_end(&exchange);
+    else
+        handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
+}

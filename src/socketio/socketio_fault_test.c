@@ -1,0 +1,179 @@
+/*
+ * A Socket.IO client without memory: the handshake, joining, events, friends' news, leaving and joining
+ * again are gone through with the first, second, third … allocation failing, then with all failing from
+ * each on. Nobody is left without a word: what was asked is answered, or the connection is closed with a
+ * close frame, or there is none. Nothing leaks, and afterwards the gateway serves as before.
+ */
+#include "socketio/socketio_session.h"
+
+#include "support/alloc_fault.h"
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ACKS = 6 };
+
+static struct world world;
+static struct client alice, bob;
+static char token[WORLD_TOKEN_BYTES_MAX];
+static unsigned status; /* of the handshake */
+static bool told;       /* a close frame came */
+static bool joined;
+static unsigned refusals;
+static bool asked[ACKS], answered[ACKS];
+
+static void note_text(void)
+{
+    unsigned id;
+    if (strncmp(alice.text, "40{", 3) == 0)
+        joined = true;
+    else if (strncmp(alice.text, "41", 2) == 0)
+        joined = false;
+    else if (strncmp(alice.text, "44{", 3) == 0)
+        refusals++;
+    else if (sscanf(alice.text, "43%u[", &id) == 1 && id < ACKS)
+        answered[id] = true;
+}
+
+static void listen_to_server(void)
+{
+    enum client_event event;
+    if (status != 101)
+        return;
+    while ((event = client_next(&alice)) != CLIENT_NOTHING && event != CLIENT_END) {
+        if (event == CLIENT_TEXT)
+            note_text();
+        told |= event == CLIENT_CLOSE;
+    }
+    if (event == CLIENT_END && !told)
+        fail_msg("the connection was cut without a word");
+}
+
+static void say(const char *packet)
+{
+    if (status != 101 || told)
+        return;
+    client_send(&alice, packet);
+    listen_to_server();
+}
+
+static void dial(void)
+{
+    status = client_dial_socketio(&alice, &world, "&device_id=phone", 0);
+    if (status == 0 && !alice.ended)
+        fail_msg("a handshake was left without an answer");
+    listen_to_server();
+}
+
+static void join(void)
+{
+    char packet[WORLD_TOKEN_BYTES_MAX + 64];
+    unsigned before = refusals;
+    snprintf(packet, sizeof(packet), "40{\"token\":\"%s\"}", token);
+    say(packet);
+    if (status == 101 && !told && !joined && refusals == before)
+        fail_msg("a CONNECT was left without an answer");
+}
+
+static void ask(unsigned id, const char *event)
+{
+    char packet[256];
+    if (!joined || told)
+        return;
+    asked[id] = true;
+    snprintf(packet, sizeof(packet), "42%u%s", id, event);
+    say(packet);
+}
+
+static void play(void)
+{
+    dial();
+    say("40{\"token\":\"nonsense\"}");
+    join();
+    ask(0, "[\"subscribe_presence\",{\"user_ids\":[\"carol\"]}]");
+    ask(1, "[\"HEARTBEAT\",{\"active\":true}]");
+    ask(2, "[\"call:accept\",{\"from\":\"bob\"}]");
+    ask(3, "[\"nonsense\"]");
+    client_send(&bob, "{\"type\":\"heartbeat\",\"active\":false}");
+    listen_to_server();
+    ask(4, "[\"call:start\"]");
+    world_advance(&world, 10000);
+    listen_to_server();
+    say("3");
+    if (joined && !told) {
+        say("41");
+        joined = false;
+        join();
+    }
+    ask(5, "[\"user:disconnect\"]");
+}
+
+static void check(void)
+{
+    for (unsigned id = 0; id < ACKS && !told; id++)
+        if (asked[id] && !answered[id])
+            fail_msg("event %u was never answered", id);
+    client_hang_up(&alice);
+    world_advance(&world, 20000);
+    assert_int_equal(world_leases(&world, "alice", NULL), 0);
+    assert_int_equal(world_metric(&world, METRIC_SOCKETIO_CONNECTIONS), 0);
+}
+
+static void prepare(void)
+{
+    world_token(&world, "alice", "", 3600000, token);
+    status = refusals = 0;
+    told = joined = false;
+    memset(asked, 0, sizeof(asked));
+    memset(answered, 0, sizeof(answered));
+}
+
+static size_t play_without_memory(void (*arm)(size_t n), size_t n)
+{
+    world_open(&world, WORLD_DEFAULTS);
+    fake_ledger_befriend(&world.ledger, "alice", "bob");
+    client_connect(&bob, &world, "bob");
+    prepare();
+    arm(n);
+    play();
+    size_t failed = alloc_fault_off();
+    check();
+    client_hang_up(&bob);
+    client_connect(&bob, &world, "bob");
+    prepare();
+    play();
+    assert_int_equal(status, 101);
+    assert_true(answered[5]);
+    check();
+    client_hang_up(&bob);
+    world_close(&world);
+    return failed;
+}
+
+static void whichever_allocation_fails_nobody_is_left_without_a_word(void **unused)
+{
+    (void)unused;
+    /* that many places were tried */
+    assert_in_range(alloc_fault_sweep(alloc_fault_after, play_without_memory), 50, 5000);
+}
+
+static void with_no_memory_from_any_point_on_nobody_is_left_without_a_word(void **unused)
+{
+    (void)unused;
+    /* that many places were tried */
+    assert_in_range(alloc_fault_sweep(alloc_fault_from, play_without_memory), 50, 5000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whichever_allocation_fails_nobody_is_left_without_a_word),
+        cmocka_unit_test(with_no_memory_from_any_point_on_nobody_is_left_without_a_word),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+/*
+ * A Socket.IO client whose packets are MessagePack, without memory: refused, joining, events and news are gone
+ * through with the first, second, third … allocation failing, then with all failing from each on. What was asked
+ * is answered, or the connection is closed with a close frame, or there is none.
+ */
+#include "socketio/socketio_session.h"
+
+#include "socketio/codec/socketio_packed.h"
+#include "support/alloc_fault.h"
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { NONSENSE, CONNECT, HEARTBEAT, UNKNOWN, LEAVE, PACKET_COUNT };
+
+static struct world world;
+static struct client alice;
+static struct buffer packets[PACKET_COUNT]; /* made while there is memory */
+static unsigned status;                     /* of the handshake */
+static bool told;                           /* a close frame came */
+static bool joined;
+static unsigned asked, answered;
+
+static void pack(unsigned at, const char *text)
+{
+    char *copy = strdup(text);
+    packets[at] = BUFFER_INIT;
+    socketio_pack(copy, strlen(copy), &packets[at]);
+    assert_false(packets[at].failed);
+    free(copy);
+}
+
+static void pack_all(void)
+{
+    char token[WORLD_TOKEN_BYTES_MAX];
+    char connect[WORLD_TOKEN_BYTES_MAX + 64];
+    world_token(&world, "alice", "", 3600000, token);
+    snprintf(connect, sizeof(connect), "40{\"token\":\"%s\"}", token);
+    pack(NONSENSE, "40{\"token\":\"nonsense\"}");
+    pack(CONNECT, connect);
+    pack(HEARTBEAT, "421[\"heartbeat\",{}]");
+    pack(UNKNOWN, "422[\"nonsense\"]");
+    pack(LEAVE, "423[\"user:disconnect\"]");
+}
+
+static void forget_all(void)
+{
+    for (unsigned i = 0; i < PACKET_COUNT; i++)
+        buffer_free(&packets[i]);
+}
+
+/* The type stands first in what we write. */
+static void note_packet(void)
+{
+    unsigned type = (unsigned char)alice.text[strlen("?\xa4type")];
+    joined |= type == SOCKETIO_CONNECT;
+    answered += type == SOCKETIO_ACK || type == SOCKETIO_CONNECT || type == SOCKETIO_CONNECT_ERROR;
+}
+
+static void listen_to_server(void)
+{
+    enum client_event event;
+    if (status != 101)
+        return;
+    while ((event = client_next(&alice)) != CLIENT_NOTHING && event != CLIENT_END) {
+        if (event == CLIENT_BINARY)
+            note_packet();
+        told |= event == CLIENT_CLOSE;
+    }
+    if (event == CLIENT_END && !told)
+        fail_msg("the connection was cut without a word");
+}
+
+static void ask(unsigned at)
+{
+    if (status != 101 || told || (at > CONNECT && !joined))
+        return;
+    asked++;
+    client_frame(&alice, CLIENT_BINARY, packets[at].data, packets[at].len);
+    world_settle(&world);
+    listen_to_server();
+    if (answered < asked && !told)
+        fail_msg("packet %u was never answered", at);
+}
+
+static void play(void)
+{
+    status = asked = answered = 0;
+    told = joined = false;
+    status = client_dial_socketio(&alice, &world, "", 0);
+    listen_to_server();
+    for (unsigned at = 0; at < PACKET_COUNT; at++)
+        ask(at);
+}
+
+static size_t play_without_memory(void (*arm)(size_t n), size_t n)
+{
+    world_open(&world, WORLD_DEFAULTS);
+    pack_all();
+    arm(n);
+    play();
+    size_t failed = alloc_fault_off();
+    client_hang_up(&alice);
+    world_advance(&world, 20000);
+    assert_int_equal(world_leases(&world, "alice", NULL), 0);
+    play();
+    assert_int_equal(answered, PACKET_COUNT);
+    client_hang_up(&alice);
+    forget_all();
+    world_close(&world);
+    return failed;
+}
+
+static void whichever_allocation_fails_nobody_is_left_without_a_word(void **unused)
+{
+    (void)unused;
+    assert_in_range(alloc_fault_sweep(alloc_fault_after, play_without_memory), 30, 5000);
+}
+
+static void with_no_memory_from_any_point_on_nobody_is_left_without_a_word(void **unused)
+{
+    (void)unused;
+    assert_in_range(alloc_fault_sweep(alloc_fault_from, play_without_memory), 30, 5000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whichever_allocation_fails_nobody_is_left_without_a_word),
+        cmocka_unit_test(with_no_memory_from_any_point_on_nobody_is_left_without_a_word),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,324 @@
+#include "socketio/socketio_recovery.h"
+
+#include "auth/user_id.h"
+#include "base/container.h"
+#include "chats/chat_event.h"
+#include "presence/presence_event.h"
+#include "session/dispatch.h"
+#include "store/recovery_store.h"
+#include "text/base64url.h"
+
+#include <stdlib.h>
+
+enum { OFFSET_DIGITS = 16, PID_BYTES = SOCKETIO_PID_BYTES + sizeof(struct ulid) };
+
+struct socketio_recovered {
+    struct ulid public_id;
+    uint8_t pid[SOCKETIO_PID_BYTES];
+    uint64_t ceiling; /* of the offsets of the connection it had */
+    size_t event_count;
+    struct blob *events[RECOVERY_EVENTS_MAX];
+    uint64_t event_ids[RECOVERY_EVENTS_MAX];
+    size_t topic_count;
+    struct slice topics[RECOVERY_TOPICS_MAX];
+    struct buffer topic_bytes;
+};
+
+/* ---- private ids ---- */
+
+/* Who named a device will do so again, and has no need of another. */
+static struct ulid device_of(const struct socketio_session *socketio)
+{
+    struct slice text = {socketio->session.device, socketio->session.device_len};
+    struct ulid device;
+    return socketio->device_is_made && ulid_parse(text, &device) ? device : socketio->public_id;
+}
+
+void socketio_pid_write(const struct socketio_session *socketio, struct buffer *out)
+{
+    struct ulid device = device_of(socketio);
+    uint8_t bytes[PID_BYTES];
+    memcpy(bytes, socketio->pid, SOCKETIO_PID_BYTES);
+    memcpy(bytes + SOCKETIO_PID_BYTES, device.bytes, sizeof(device));
+    base64url_encode(out, bytes, sizeof(bytes));
+}
+
+static bool read_pid(struct slice text, uint8_t secret[SOCKETIO_PID_BYTES], struct ulid *device)
+{
+    unsigned char bytes[SOCKETIO_PID_TEXT_MAX];
+    size_t len;
+    if (text.len > SOCKETIO_PID_TEXT_MAX || !base64url_decode(text, bytes, &len) ||
+        len != PID_BYTES)
+        return false;
+    memcpy(secret, bytes, SOCKETIO_PID_BYTES);
+    memcpy(device->bytes, bytes + SOCKETIO_PID_BYTES, sizeof(*device));
+    return true;
+}
+
+/* ---- coming back ---- */
+
+/* As they are written, so that nothing else passes for one. */
+static bool read_offset(struct slice text, uint64_t *out)
+{
+    static const char DIGITS[] = "0123456789abcdef";
+    uint64_t offset = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        const char *digit = memchr(DIGITS, text.data[i], sizeof(DIGITS) - 1);
+        if (!digit)
+            return false;
+        offset = offset << 4 | (uint64_t)(digit - DIGITS);
+    }
+    *out = offset;
+    return text.len == OFFSET_DIGITS;
+}
+
+void socketio_return_read(const struct fields_scratch *scratch, struct socketio_return *out)
+{
+    struct slice pid, offset;
+    uint8_t secret[SOCKETIO_PID_BYTES];
+    *out = (struct socketio_return){0};
+    if (!fields_string(fields_find(scratch, "pid"), &pid) ||
+        !fields_string(fields_find(scratch, "offset"), &offset) ||
+        !read_pid(pid, secret, &out->device) || !read_offset(offset, &out->offset))
+        return;
+    memcpy(out->pid, pid.data, pid.len);
+    out->pid_len = pid.len;
+}
+
+static bool copy_topics(struct socketio_recovered *out, const struct recovery_record *record)
+{
+    for (size_t i = 0; i < record->topic_count; i++)
+        buffer_append_slice(&out->topic_bytes, record->topics[i]);
+    if (out->topic_bytes.failed)
+        return false;
+    const char *at = out->topic_bytes.data;
+    for (size_t i = 0; i < record->topic_count; i++) {
+        out->topics[i] = (struct slice){at, record->topics[i].len};
+        at += record->topics[i].len;
+    }
+    out->topic_count = record->topic_count;
+    return true;
+}
+
+/* What comes from a store is held to what was put there: these bytes go to sockets as they are. */
+static bool copy_events(struct socketio_recovered *out, const struct recovery_record *record)
+{
+    for (; out->event_count < record->event_count; out->event_count++) {
+        struct slice frames = record->events[out->event_count].frames;
+        struct blob *blob = encoder_wrote(frames) ? blob_make(SLICE_NONE, frames) : NULL;
+        if (!blob)
+            return false;
+        out->events[out->event_count] = blob;
+        out->event_ids[out->event_count] = record->events[out->event_count].id;
+    }
+    return true;
+}
+
+static bool copy_ids(struct socketio_recovered *out, const struct recovery_record *record)
+{
+    struct ulid device;
+    out->ceiling = record->ceiling;
+    return read_pid(record->pid, out->pid, &device) && ulid_parse(record->sid, &out->public_id);
+}
+
+struct asking {
+    void (*done)(void *arg, struct socketio_recovered *recovered);
+    void *arg;
+};
+
+/* For want of memory there is nothing to recover. */
+static void taken(void *arg, const struct recovery_record *record)
+{
+    struct asking asking = *(struct asking *)arg;
+    struct socketio_recovered *recovered = record ? calloc(1, sizeof(*recovered)) : NULL;
+    free(arg);
+    if (recovered && (!copy_ids(recovered, record) || !copy_events(recovered, record) ||
+                      !copy_topics(recovered, record)))
+        socketio_recovered_free(&recovered);
+    asking.done(asking.arg, recovered);
+}
+
+void socketio_recovery_take(struct handler_context *context, struct slice user_id,
+                            const struct socketio_return *wanted,
+                            void (*done)(void *arg, struct socketio_recovered *recovered),
+                            void *arg)
+{
+    bool asks = context->recovery && wanted->pid_len;
+    struct asking *asking = asks ? malloc(sizeof(*asking)) : NULL;
+    if (!asking) {
+        done(arg, NULL);
+        return;
+    }
+    *asking = (struct asking){done, arg};
+    recovery_take(context->recovery, user_id, (struct slice){wanted->pid, wanted->pid_len},
+                  wanted->offset, taken, asking);
+}
+
+void socketio_recovered_free(struct socketio_recovered **recovered)
+{
+    struct socketio_recovered *freed = *recovered;
+    *recovered = NULL;
+    if (!freed)
+        return;
+    for (size_t i = 0; i < freed->event_count; i++)
+        blob_drop(&freed->events[i]);
+    buffer_free(&freed->topic_bytes);
+    free(freed);
+}
+
+void socketio_recovery_name(struct socketio_session *socketio,
+                            const struct socketio_recovered *recovered)
+{
+    socketio->public_id = recovered ? recovered->public_id : socketio->session.conn_id;
+    if (recovered)
+        memcpy(socketio->pid, recovered->pid, sizeof(socketio->pid));
+    else
+        random_bytes(socketio->session.context->random, socketio->pid, sizeof(socketio->pid));
+    if (recovered)
+        encoder_pass(socketio->session.context->encoder, recovered->ceiling);
+}
+
+/* The ids come from a store, and are held to what those of a command are. */
+static void subscribe(struct session *session, const struct socketio_recovered *recovered)
+{
+    struct slice users[RECOVERY_TOPICS_MAX];
+    struct slice chat_id;
+    size_t count = 0;
+    for (size_t i = 0; i < recovered->topic_count; i++) {
+        struct slice user_id = presence_topic_user(recovered->topics[i]);
+        if (user_id_valid(user_id))
+            users[count++] = user_id;
+        else if (chat_topic_parse(recovered->topics[i], &chat_id) == CHAT_TOPIC_PRESENCE &&
+                 user_id_valid(chat_id))
+            dispatch(session, &(struct message){
+                                  .type = MESSAGE_OPEN_CHAT, .id = SLICE_NONE, .chat_id = chat_id});
+    }
+    if (count)
+        dispatch(session, &(struct message){.type = MESSAGE_SUBSCRIBE_PRESENCE,
+                                            .id = SLICE_NONE,
+                                            .users = {users, count}});
+}
+
+/* What is kept is text; it goes out in whatever dialect its client speaks now. */
+static bool queue(struct session *session, struct blob *event)
+{
+    struct connection *connection = &session->connection;
+    struct blob *blob = encoder_translate(session->context->encoder, connection->dialect, event);
+    return blob && connection_queue(connection, blob, 0);
+}
+
+void socketio_recovery_resume(struct socketio_session *socketio,
+                              struct socketio_recovered *recovered)
+{
+    struct session *session = &socketio->session;
+    metrics_count(session->context->metrics, METRIC_SOCKETIO_RECOVERED);
+    for (size_t i = 0; i < recovered->event_count; i++) {
+        struct blob *event = recovered->events[i];
+        encoder_restamp(session->context->encoder, event);
+        bool queued = queue(session, event);
+        socketio_recovery_note(session, queued ? event : NULL, recovered->event_ids[i]);
+    }
+    if (socketio->has_missed) /* it was promised all */
+        connection_fail(&session->connection);
+    subscribe(session, recovered);
+}
+
+/* ---- being cut ---- */
+
+void socketio_recovery_note(struct session *session, struct blob *blob, uint64_t id)
+{
+    struct socketio_session *socketio = CONTAINER_OF(session, struct socketio_session, session);
+    if (session->context->recovery && (!blob || !backlog_note(&socketio->backlog, blob, id)))
+        socketio->has_missed = true;
+}
+
+bool socketio_recovery_has(const struct session *session, uint64_t id)
+{
+    return backlog_has(CONTAINER_OF(session, struct socketio_session, session)->backlog, id);
+}
+
+void socketio_recovery_tick(struct socketio_session *socketio)
+{
+    backlog_expire(&socketio->backlog, socketio->session.context->loop->clock.wall_ms,
+                   &socketio->floor);
+}
+
+void socketio_recovery_forget(struct socketio_session *socketio)
+{
+    backlog_free(&socketio->backlog);
+    socketio->floor = 0;
+    socketio->has_missed = false;
+}
+
+static bool was_cut(const struct socketio_session *socketio)
+{
+    const struct connection *connection = &socketio->session.connection;
+    return connection->state == CONNECTION_GONE || connection->close_received ||
+           socketio->peer_leaves || socketio_fell_silent(socketio);
+}
+
+/* Who goes while the gateway drains finds it again only where others can. */
+static bool may_return(const struct socketio_session *socketio)
+{
+    const struct handler_context *context = socketio->session.context;
+    const struct connection *connection = &socketio->session.connection;
+    if (!context->draining)
+        return was_cut(socketio);
+    return context->recovery->is_shared &&
+           (was_cut(socketio) || connection->ends_as == CLOSING_DRAINING);
+}
+
+/* Offsets grow: a backlog that let go of something has the higher floor. */
+static uint64_t floor_of(const struct socketio_session *socketio)
+{
+    const struct backlog *backlog = socketio->backlog;
+    return backlog && backlog->floor ? backlog->floor : socketio->floor;
+}
+
+static size_t list_topics(const struct session *session, struct slice topics[RECOVERY_TOPICS_MAX])
+{
+    const struct subscription *at = session->endpoint.subscriptions;
+    size_t count = 0;
+    for (; at && count < RECOVERY_TOPICS_MAX; at = at->next)
+        topics[count++] = (struct slice){at->topic->name, at->topic->name_len};
+    return count;
+}
+
+static size_t list_events(const struct backlog *backlog,
+                          struct recovery_event events[BACKLOG_EVENTS_MAX])
+{
+    size_t count = backlog ? backlog->count : 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct blob *blob = backlog_at(backlog, i);
+        events[i] = (struct recovery_event){
+            encoder_offset_of(blob), backlog_id_at(backlog, i), {blob->bytes, blob->len}};
+    }
+    return count;
+}
+
+void socketio_recovery_park(struct socketio_session *socketio)
+{
+    struct session *session = &socketio->session;
+    struct handler_context *context = session->context;
+    struct recovery_event events[BACKLOG_EVENTS_MAX];
+    struct slice topics[RECOVERY_TOPICS_MAX];
+    char sid[ULID_TEXT_LEN];
+    struct buffer pid = BUFFER_INIT;
+    if (!context->recovery || socketio->has_missed || !may_return(socketio))
+        return;
+    ulid_write(sid, &socketio->public_id);
+    socketio_pid_write(socketio, &pid);
+    if (!pid.failed)
+        recovery_park(context->recovery, &(struct recovery_record){
+                                             .user_id = session_user(session),
+                                             .pid = buffer_slice(&pid),
+                                             .sid = {sid, sizeof(sid)},
+                                             .floor = floor_of(socketio),
+                                             .ceiling = context->encoder->offset,
+                                             .events = events,
+                                             .event_count = list_events(socketio->backlog, events),
+                                             .topics = topics,
+                                             .topic_count = list_topics(session, topics),
+                                         });
+    buffer_free(&pid);
+}

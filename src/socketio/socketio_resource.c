@@ -1,0 +1,125 @@
+/*
+ * /socket.io/: what an Engine.IO request asks for, checked in the order of the reference server, and sent
+ * on to who serves it.
+ *
+ *             without sid, a handshake      with sid
+ *   polling   polling_open()                polling_request()
+ *   websocket open_websocket()              polling_request(), which probes
+ */
+#include "api/api_routes.h"
+#include "api/handshake.h"
+#include "auth/user_id.h"
+#include "http/http_session.h"
+#include "socketio/engine_refusal.h"
+#include "socketio/polling.h"
+#include "socketio/polling_post.h"
+#include "socketio/socketio_session.h"
+
+static struct slice query_of(const struct exchange *exchange, struct slice name)
+{
+    return http1_query_find(exchange->head.target.query, name);
+}
+
+static bool check_origin(struct exchange **exchange)
+{
+    if (exchange_origin_allowed(*exchange))
+        return true;
+    struct metrics *metrics = rest_of(*exchange)->handlers->metrics;
+    metrics_count(metrics, METRIC_ORIGIN_REFUSED);
+    metrics_count(metrics, METRIC_CONNECTIONS_REFUSED);
+    engine_refuse_since(exchange, ENGINE_FORBIDDEN, "this origin is not allowed");
+    return false;
+}
+
+static void open_websocket(struct exchange *exchange, const struct socketio_handshake *handshake)
+{
+    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct socketio_handshake named = *handshake;
+    char accept[WEBSOCKET_ACCEPT_BYTES + 1];
+    char greeting[HANDSHAKE_GREETING_BYTES_MAX];
+    char sid[ENGINE_SID_LEN];
+    if (!handshake_check(&exchange, accept))
+        return;
+    named.sid = (struct slice){sid, sizeof(sid)};
+    if (engine_make_sid(sid, handlers->random, &rest_of(exchange)->place) &&
+        socketio_session_open(handlers, &exchange->session->stream,
+                              handshake_greeting(greeting, exchange, accept), &named))
+        handshake_end(&exchange);
+    else
+        handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY,
+                         "there is no room for one more session");
+}
+
+/* A handshake may name token and device, for a CONNECT that does not. */
+static void open_session(struct exchange *exchange, bool by_websocket)
+{
+    char device[EXCHANGE_PARAMETER_BYTES_MAX];
+    struct socketio_handshake handshake = {
+        .sid = SLICE_NONE, .token = exchange_token(exchange), .device = SLICE_NONE};
+    if (!check_origin(&exchange) || !handshake_check_room(&exchange))
+        return;
+    if (query_of(exchange, SLICE("device_id")).data &&
+        (!exchange_query(exchange, SLICE("device_id"), device, sizeof(device), &handshake.device) ||
+         !user_id_valid(handshake.device)))
+        engine_refuse_since(&exchange, ENGINE_BAD_REQUEST,
+                            "device_id must be 1 to 128 bytes without control characters");
+    else if (by_websocket)
+        open_websocket(exchange, &handshake);
+    else
+        polling_open(exchange, &handshake);
+}
+
+static void start(struct exchange *exchange, bool by_websocket)
+{
+    if (exchange->head.method != HTTP1_GET)
+        engine_refuse(&exchange, ENGINE_BAD_HANDSHAKE_METHOD);
+    else if (by_websocket != exchange->head.upgrade_websocket)
+        engine_refuse(&exchange, ENGINE_BAD_REQUEST);
+    else if (!slice_is(query_of(exchange, SLICE("EIO")), ENGINEIO_PROTOCOL))
+        engine_refuse(&exchange, ENGINE_UNSUPPORTED_VERSION);
+    else
+        open_session(exchange, by_websocket);
+}
+
+/* Whether a request may go on with a session. */
+static bool may_go_on(const struct exchange *exchange, bool by_websocket)
+{
+    enum http1_method method = exchange->head.method;
+    return (method == HTTP1_GET || method == HTTP1_POST) &&
+           by_websocket == exchange->head.upgrade_websocket &&
+           slice_is(query_of(exchange, SLICE("EIO")), ENGINEIO_PROTOCOL);
+}
+
+static void go_on(struct exchange *exchange, struct slice sid, bool by_websocket)
+{
+    if (!polling_find(rest_of(exchange), sid))
+        engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
+    else if (!may_go_on(exchange, by_websocket))
+        engine_refuse(&exchange, ENGINE_BAD_REQUEST);
+    else if (check_origin(&exchange))
+        polling_request(exchange, sid);
+}
+
+void rest_socketio(struct exchange *exchange)
+{
+    struct slice transport = query_of(exchange, SLICE("transport"));
+    struct slice sid = query_of(exchange, SLICE("sid"));
+    bool by_websocket = slice_is(transport, "websocket");
+    if (!by_websocket && !slice_is(transport, "polling"))
+        engine_refuse(&exchange, ENGINE_UNKNOWN_TRANSPORT);
+    else if (sid.len)
+        go_on(exchange, sid, by_websocket);
+    else
+        start(exchange, by_websocket);
+}
+
+bool rest_socketio_announced(struct exchange *exchange)
+{
+    if (exchange->head.method != HTTP1_POST ||
+        !slice_is(exchange->head.target.path, "/socket.io/") ||
+        !slice_is(query_of(exchange, SLICE("transport")), "polling") ||
+        !may_go_on(exchange, false) || !exchange_origin_allowed(exchange))
+        return true;
+    struct polling *polling = polling_find(rest_of(exchange), query_of(exchange, SLICE("sid")));
+    return !polling || polling_post_announced(polling, exchange);
+}

@@ -1,0 +1,362 @@
+#include "store/memory/memory_call_table.h"
+
+#include "base/container.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static bool call_matches(const struct table_node *node, struct slice key)
+{
+    return slice_equal(memory_call_id(CONTAINER_OF(node, struct memory_call, node)), key);
+}
+
+static bool user_matches(const struct table_node *node, struct slice key)
+{
+    return slice_equal(memory_party_user(CONTAINER_OF(node, struct memory_party, node)), key);
+}
+
+bool memory_book_init(struct memory_book *book, const struct memory_calls_options *options)
+{
+    *book = (struct memory_book){.options = *options};
+    list_init(&book->ringing);
+    list_init(&book->held);
+    list_init(&book->loose);
+    list_init(&book->ended);
+    return table_init(&book->calls, options->hash_seed, call_matches) &&
+           table_init(&book->users, options->hash_seed, user_matches);
+}
+
+static void free_call(struct table_node *node, void *arg)
+{
+    (void)arg;
+    free(CONTAINER_OF(node, struct memory_call, node));
+}
+
+void memory_book_free(struct memory_book *book)
+{
+    table_each(&book->calls, free_call, NULL);
+    table_free(&book->calls);
+    table_free(&book->users);
+}
+
+static struct memory_call *find_call(const struct memory_book *book, struct slice id)
+{
+    struct table_node *node = table_find(&book->calls, id);
+    return node ? CONTAINER_OF(node, struct memory_call, node) : NULL;
+}
+
+static struct memory_party *find_party(const struct memory_book *book, struct slice user_id)
+{
+    struct table_node *node = table_find(&book->users, user_id);
+    return node ? CONTAINER_OF(node, struct memory_party, node) : NULL;
+}
+
+/* The party this user is of the call `id`, or of the one it is in; NULL: not found. */
+static struct memory_party *find_own(const struct memory_book *book, struct slice id,
+                                     struct slice user_id)
+{
+    if (!id.data)
+        return find_party(book, user_id);
+    struct memory_call *call = find_call(book, id);
+    if (call && slice_equal(memory_party_user(&call->caller), user_id))
+        return &call->caller;
+    return call && slice_equal(memory_party_user(&call->callee), user_id) ? &call->callee : NULL;
+}
+
+/* ---- parties ---- */
+
+static void set_attached(struct memory_book *book, struct memory_party *party, bool attached,
+                         const struct clock *now)
+{
+    party->attached = attached;
+    party->due_at_ms =
+        now->now_ms + (attached ? book->options.lease_window_ms : book->options.reconnect_grace_ms);
+    list_remove(&party->waiting);
+    list_append(attached ? &book->held : &book->loose, &party->waiting);
+}
+
+static void bind_device(struct memory_book *book, struct memory_party *party,
+                        const struct call_device *device, const struct clock *now)
+{
+    assert(device->device_id.len > 0 && device->device_id.len <= DEVICE_ID_BYTES_MAX);
+    party->device_len = (uint8_t)device->device_id.len;
+    memcpy(party->device, device->device_id.data, device->device_id.len);
+    party->conn_id = device->conn_id;
+    set_attached(book, party, true, now);
+}
+
+static void enter_party(struct memory_book *book, struct memory_party *party)
+{
+    if (party->user_len)
+        table_insert(&book->users, &party->node, memory_party_user(party));
+}
+
+static void leave_party(struct memory_book *book, struct memory_party *party)
+{
+    list_remove(&party->waiting);
+    if (party->user_len)
+        table_remove(&book->users, &party->node);
+}
+
+/* ---- calls ---- */
+
+/* What holds of a call between two operations. */
+static void assert_call(const struct memory_book *book, const struct memory_call *call)
+{
+    bool is_live = call->state != CALL_ENDED;
+    assert(is_live == (call->reason == CALL_REASON_NONE));
+    assert(is_live == (call->ended_at_ms == 0));
+    assert(is_live == (find_party(book, memory_party_user(&call->caller)) == &call->caller));
+    assert((call->state == CALL_ACCEPTED) == list_empty(&call->waiting));
+    assert(!is_live || call->caller.device_len > 0);
+    assert(call->state != CALL_RINGING || call->callee.device_len == 0);
+    assert(call->state != CALL_ACCEPTED ||
+           (call->callee.user_len == 0) == (call->callee.device_len == 0));
+}
+
+/* The one door of each change of state. */
+static void set_state(struct memory_book *book, struct memory_call *call, enum call_state state,
+                      enum call_reason reason, const struct clock *now)
+{
+    assert(call->state != CALL_ENDED && (call->state != CALL_ACCEPTED || state == CALL_ENDED));
+    call->state = state;
+    call->reason = reason;
+    list_remove(&call->waiting);
+    if (state == CALL_ACCEPTED) {
+        call->answered_at_ms = now->wall_ms;
+    } else {
+        call->ended_at_ms = now->wall_ms;
+        call->due_at_ms = now->now_ms + CALL_ENDED_KEPT_MS;
+        list_append(&book->ended, &call->waiting);
+        book->ended_count++;
+        leave_party(book, &call->caller);
+        leave_party(book, &call->callee);
+    }
+    assert_call(book, call);
+}
+
+/* A ringing call whose caller is bound; NULL when memory is short. */
+static struct memory_call *make_call(struct memory_book *book, struct slice id,
+                                     const struct call_device *caller, struct slice callee,
+                                     const struct clock *now)
+{
+    struct memory_call *call = memory_call_make(id, caller->user_id, callee);
+    if (!call)
+        return NULL;
+    call->started_at_ms = now->wall_ms;
+    call->due_at_ms = now->now_ms + book->options.ring_timeout_ms;
+    table_insert(&book->calls, &call->node, id);
+    list_append(&book->ringing, &call->waiting);
+    enter_party(book, &call->caller);
+    enter_party(book, &call->callee);
+    bind_device(book, &call->caller, caller, now);
+    assert_call(book, call);
+    return call;
+}
+
+static void accept(struct memory_book *book, struct memory_call *call,
+                   const struct call_device *callee, const struct clock *now)
+{
+    bind_device(book, &call->callee, callee, now);
+    set_state(book, call, CALL_ACCEPTED, CALL_REASON_NONE, now);
+}
+
+/* The same device asks again, for the same callee, while it rings. */
+static bool is_repeated(const struct memory_call *call, const struct call_device *caller,
+                        struct slice callee)
+{
+    return call->state == CALL_RINGING &&
+           slice_equal(memory_party_user(&call->caller), caller->user_id) &&
+           slice_equal(memory_party_user(&call->callee), callee) &&
+           memory_party_is_device(&call->caller, caller->device_id);
+}
+
+enum call_result memory_book_request(struct memory_book *book, struct slice id,
+                                     const struct call_device *caller, struct slice callee,
+                                     const struct clock *now, struct memory_call **call)
+{
+    assert(!slice_equal(caller->user_id, callee));
+    struct memory_call *known = find_call(book, id);
+    struct memory_party *own = find_party(book, caller->user_id);
+    *call = NULL;
+    if (known && is_repeated(known, caller, callee)) {
+        *call = known;
+        return CALL_REPEATED;
+    }
+    if (own) {
+        *call = own->call;
+        bool crosses = own->call->state == CALL_RINGING && memory_party_is_callee(own) &&
+                       slice_equal(memory_party_user(&own->call->caller), callee);
+        if (!crosses)
+            return CALL_CALLER_BUSY;
+        accept(book, own->call, caller, now);
+        return CALL_GLARE;
+    }
+    if (known)
+        return CALL_ID_TAKEN;
+    if (find_party(book, callee))
+        return CALL_CALLEE_BUSY;
+    *call = make_call(book, id, caller, callee, now);
+    return *call ? CALL_DONE : CALL_UNAVAILABLE;
+}
+
+enum call_result memory_book_declare(struct memory_book *book, struct slice id,
+                                     const struct call_device *caller, const struct clock *now,
+                                     struct memory_call **call)
+{
+    struct memory_party *own = find_party(book, caller->user_id);
+    *call = own ? own->call : NULL;
+    if (own)
+        return CALL_CALLER_BUSY;
+    if (find_call(book, id))
+        return CALL_ID_TAKEN;
+    *call = make_call(book, id, caller, SLICE_NONE, now);
+    if (!*call)
+        return CALL_UNAVAILABLE;
+    set_state(book, *call, CALL_ACCEPTED, CALL_REASON_NONE, now);
+    return CALL_DONE;
+}
+
+enum call_result memory_book_answer(struct memory_book *book, struct slice id,
+                                    const struct call_device *callee, const struct clock *now,
+                                    struct memory_call **call)
+{
+    struct memory_party *own = find_own(book, id, callee->user_id);
+    *call = own ? own->call : NULL;
+    if (!own)
+        return CALL_NOT_FOUND;
+    if (own->call->state == CALL_ACCEPTED && memory_party_is_callee(own) &&
+        memory_party_is_device(own, callee->device_id))
+        return CALL_REPEATED;
+    if (own->call->state != CALL_RINGING)
+        return CALL_WRONG_STATE;
+    if (!memory_party_is_callee(own))
+        return CALL_WRONG_PARTY;
+    accept(book, own->call, callee, now);
+    return CALL_DONE;
+}
+
+enum call_result memory_book_reject(struct memory_book *book, struct slice id, struct slice user_id,
+                                    const struct clock *now, struct memory_call **call)
+{
+    struct memory_party *own = find_own(book, id, user_id);
+    *call = own ? own->call : NULL;
+    if (!own)
+        return CALL_NOT_FOUND;
+    if (own->call->state != CALL_RINGING)
+        return CALL_WRONG_STATE;
+    if (!memory_party_is_callee(own))
+        return CALL_WRONG_PARTY;
+    set_state(book, own->call, CALL_ENDED, CALL_REASON_REJECTED, now);
+    return CALL_DONE;
+}
+
+enum call_result memory_book_end(struct memory_book *book, struct slice id, struct slice user_id,
+                                 const struct clock *now, struct memory_call **call)
+{
+    struct memory_party *own = find_own(book, id, user_id);
+    *call = own ? own->call : NULL;
+    if (!own)
+        return CALL_NOT_FOUND;
+    if (own->call->state == CALL_ENDED)
+        return CALL_WRONG_STATE;
+    enum call_reason reason =
+        memory_party_is_callee(own) ? CALL_REASON_REJECTED : CALL_REASON_CANCELLED;
+    if (own->call->state == CALL_ACCEPTED)
+        reason = CALL_REASON_HANGUP;
+    set_state(book, own->call, CALL_ENDED, reason, now);
+    return CALL_DONE;
+}
+
+enum call_result memory_book_get(struct memory_book *book, struct slice id, struct slice user_id,
+                                 struct memory_call **call)
+{
+    struct memory_party *own = find_own(book, id, user_id);
+    *call = own ? own->call : NULL;
+    return own ? CALL_DONE : CALL_NOT_FOUND;
+}
+
+/* ---- devices come, stay and go ---- */
+
+enum call_result memory_book_attach(struct memory_book *book, const struct call_device *device,
+                                    const struct clock *now, struct memory_call **call)
+{
+    struct memory_party *own = find_party(book, device->user_id);
+    *call = own ? own->call : NULL;
+    if (own && memory_party_is_device(own, device->device_id)) {
+        bind_device(book, own, device, now);
+        return CALL_DONE;
+    }
+    if (!own)
+        return CALL_NOT_FOUND;
+    return memory_party_is_callee(own) && own->call->state == CALL_RINGING ? CALL_RINGS
+                                                                           : CALL_ELSEWHERE;
+}
+
+enum call_result memory_book_detach(struct memory_book *book, struct slice user_id,
+                                    const struct ulid *conn_id, const struct clock *now,
+                                    struct memory_call **call)
+{
+    struct memory_party *own = find_party(book, user_id);
+    *call = NULL;
+    if (!own || !own->attached || !ulid_equal(&own->conn_id, conn_id))
+        return CALL_NOT_FOUND;
+    set_attached(book, own, false, now);
+    *call = own->call;
+    return CALL_DONE;
+}
+
+/* A loose party is taken over: another connection of the same device had held it. */
+bool memory_book_renew(struct memory_book *book, const struct call_device *device,
+                       const struct clock *now)
+{
+    struct memory_party *own = find_party(book, device->user_id);
+    if (!own || !memory_party_is_device(own, device->device_id))
+        return false;
+    if (!own->attached)
+        own->conn_id = device->conn_id;
+    set_attached(book, own, true, now);
+    return true;
+}
+
+/* ---- time ---- */
+
+/* The first member of a list of parties, if it is due. */
+static struct memory_party *due_party(const struct list *list, const struct clock *now)
+{
+    struct memory_party *first = CONTAINER_OF(list->next, struct memory_party, waiting);
+    return !list_empty(list) && first->due_at_ms <= now->now_ms ? first : NULL;
+}
+
+static struct memory_call *due_call(const struct list *list, const struct clock *now)
+{
+    struct memory_call *first = CONTAINER_OF(list->next, struct memory_call, waiting);
+    return !list_empty(list) && first->due_at_ms <= now->now_ms ? first : NULL;
+}
+
+struct memory_call *memory_book_reap_one(struct memory_book *book, const struct clock *now)
+{
+    struct memory_call *unanswered = due_call(&book->ringing, now);
+    if (unanswered) {
+        set_state(book, unanswered, CALL_ENDED, CALL_REASON_TIMEOUT, now);
+        return unanswered;
+    }
+    struct memory_party *lost = due_party(&book->loose, now);
+    if (!lost)
+        lost = due_party(&book->held, now);
+    if (!lost)
+        return NULL;
+    set_state(book, lost->call, CALL_ENDED, CALL_REASON_DISCONNECTED, now);
+    return lost->call;
+}
+
+void memory_book_forget(struct memory_book *book, const struct clock *now)
+{
+    while (book->ended_count > MEMORY_CALLS_ENDED_MAX || due_call(&book->ended, now)) {
+        struct memory_call *oldest = CONTAINER_OF(book->ended.next, struct memory_call, waiting);
+        list_remove(&oldest->waiting);
+        book->ended_count--;
+        table_remove(&book->calls, &oldest->node);
+        free(oldest);
+    }
+}

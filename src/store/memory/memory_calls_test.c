@@ -1,0 +1,163 @@
+/* The memory backend against the suite that every backend must pass, and what is its own. */
+#include "conformance/call_store_harness.h"
+#include "store/memory/memory_calls.h"
+#include "support/virtual_clock.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+enum { RING_MS = 30000, GRACE_MS = 5000, WINDOW_MS = 45000 };
+
+struct memory_backend {
+    struct clock clock; /* first: see virtual_clock.h */
+    struct memory_calls *calls;
+};
+
+static void start(void *context)
+{
+    struct memory_backend *backend = context;
+    backend->clock = virtual_clock_begin();
+    backend->calls = memory_calls_make(&(struct memory_calls_options){
+        .ring_timeout_ms = RING_MS,
+        .reconnect_grace_ms = GRACE_MS,
+        .lease_window_ms = WINDOW_MS,
+        .hash_seed = 42,
+    });
+    assert_non_null(backend->calls);
+}
+
+static struct call_store *port(void *context)
+{
+    struct memory_backend *backend = context;
+    return memory_calls_store(backend->calls, &backend->clock);
+}
+
+static void stop(void *context)
+{
+    memory_calls_free(&((struct memory_backend *)context)->calls);
+}
+
+/* ---- what ended is remembered up to a bound ---- */
+
+static void keep_result(void *arg, const struct call_answer *answer)
+{
+    *(enum call_result *)arg = answer->result;
+}
+
+static void ignore_ended(void *arg, const struct call *ended, size_t count)
+{
+    (void)arg;
+    (void)ended;
+    (void)count;
+}
+
+static void too_many_ended_calls_are_forgotten(void **state)
+{
+    (void)state;
+    struct memory_backend backend;
+    start(&backend);
+    struct call_store *store = port(&backend);
+    struct call_device alice = suite_device("alice", 0, 1);
+    enum call_result result;
+    char id[16];
+    for (int i = 0; i <= MEMORY_CALLS_ENDED_MAX; i++) {
+        snprintf(id, sizeof(id), "%d", i);
+        call_store_request(store, slice_of(id), &alice, SLICE("bob"), keep_result, &result);
+        assert_int_equal(result, CALL_DONE);
+        call_store_end(store, slice_of(id), alice.user_id, keep_result, &result);
+        assert_int_equal(result, CALL_DONE);
+    }
+    call_store_reap(store, 1, ignore_ended, NULL);
+    call_store_get(store, SLICE("0"), alice.user_id, keep_result, &result);
+    assert_int_equal(result, CALL_NOT_FOUND);
+    call_store_get(store, SLICE("1"), alice.user_id, keep_result, &result);
+    assert_int_equal(result, CALL_DONE);
+    call_store_free(&store);
+    stop(&backend);
+}
+
+/* ---- threads: of many answers and ends exactly one is made ---- */
+
+enum { RACERS = 4, RACES = 500 };
+
+struct race {
+    struct memory_backend *backend;
+    unsigned number;
+    pthread_barrier_t *gate;
+    atomic_int *answered;
+    atomic_int *ended;
+};
+
+static void *run_race(void *arg)
+{
+    const struct race *race = arg;
+    struct call_store *store = port(race->backend);
+    struct call_device own = suite_device("bob", race->number, race->number);
+    struct call_device alice = suite_device("alice", 0, 1);
+    enum call_result result;
+    for (int i = 0; i < RACES; i++) {
+        char id[16];
+        snprintf(id, sizeof(id), "race-%d", i);
+        if (race->number == 0)
+            call_store_request(store, slice_of(id), &alice, SLICE("bob"), keep_result, &result);
+        pthread_barrier_wait(race->gate);
+        call_store_answer(store, slice_of(id), &own, keep_result, &result);
+        *race->answered += result == CALL_DONE;
+        pthread_barrier_wait(race->gate);
+        call_store_end(store, slice_of(id), race->number % 2 ? SLICE("bob") : SLICE("alice"),
+                       keep_result, &result);
+        *race->ended += result == CALL_DONE;
+        pthread_barrier_wait(race->gate);
+    }
+    call_store_free(&store);
+    return NULL;
+}
+
+static void one_of_many_racing_devices_wins(void **state)
+{
+    (void)state;
+    struct memory_backend backend;
+    struct race races[RACERS];
+    pthread_t threads[RACERS];
+    pthread_barrier_t gate;
+    atomic_int answered = 0, ended = 0;
+    start(&backend);
+    pthread_barrier_init(&gate, NULL, RACERS);
+    for (unsigned i = 0; i < RACERS; i++) {
+        races[i] = (struct race){&backend, i, &gate, &answered, &ended};
+        assert_int_equal(pthread_create(&threads[i], NULL, run_race, &races[i]), 0);
+    }
+    for (unsigned i = 0; i < RACERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(answered, RACES);
+    assert_int_equal(ended, RACES);
+    pthread_barrier_destroy(&gate);
+    stop(&backend);
+}
+
+int main(void)
+{
+    struct memory_backend memory;
+    const struct call_store_suite_backend backend = {
+        .name = "memory",
+        .context = &memory,
+        .ring_timeout_ms = RING_MS,
+        .reconnect_grace_ms = GRACE_MS,
+        .lease_window_ms = WINDOW_MS,
+        .start = start,
+        .port = port,
+        .stop = stop,
+        .pass = virtual_clock_pass,
+        .wall_ms = virtual_clock_wall_ms,
+    };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(too_many_ended_calls_are_forgotten),
+        cmocka_unit_test(one_of_many_racing_devices_wins),
+    };
+    return call_store_suite_run(&backend) + cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/* The memory backend against the suite that every backend must pass, and what is its own. */
+#include "conformance/circle_store_suite.h"
+#include "store/memory/memory_graph.h"
+#include "store/memory/memory_state.h"
+#include "support/virtual_clock.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { WINDOW_MS = 60000, CONTACTS_TOTAL_MAX = 20000, THREADS = 3, THREAD_STEPS = 3000 };
+
+struct memory_backend {
+    struct clock clock; /* first: see virtual_clock.h */
+    struct memory_state *memory_state;
+    struct state_store *state;
+    struct memory_circles *circles;
+    struct circle_store *ports[CIRCLE_STORE_SUITE_PORTS];
+};
+
+static void start(void *context)
+{
+    struct memory_backend *backend = context;
+    backend->clock = virtual_clock_begin();
+    backend->memory_state = memory_state_make(&(struct memory_state_options){
+        .lease_window_ms = WINDOW_MS,
+        .offline_records_max = 100000,
+        .hash_seed = 42,
+        .started_at_ms = backend->clock.wall_ms,
+    });
+    backend->circles = memory_circles_make(&(struct memory_circles_options){
+        .contacts_total_max = CONTACTS_TOTAL_MAX, .hash_seed = 42});
+    assert_non_null(backend->memory_state);
+    assert_non_null(backend->circles);
+    backend->state = memory_state_store(backend->memory_state, &backend->clock);
+    for (size_t i = 0; i < CIRCLE_STORE_SUITE_PORTS; i++) {
+        backend->ports[i] = memory_circles_store(backend->circles, backend->state, &backend->clock);
+        assert_non_null(backend->ports[i]);
+    }
+}
+
+static struct circle_store *port(void *context, size_t index)
+{
+    return ((struct memory_backend *)context)->ports[index];
+}
+
+static struct state_store *state_port(void *context)
+{
+    return ((struct memory_backend *)context)->state;
+}
+
+static void stop(void *context)
+{
+    struct memory_backend *backend = context;
+    for (size_t i = 0; i < CIRCLE_STORE_SUITE_PORTS; i++)
+        circle_store_free(&backend->ports[i]);
+    memory_circles_free(&backend->circles);
+    state_store_free(&backend->state);
+    memory_state_free(&backend->memory_state);
+}
+
+/* ---- the bound ---- */
+
+static int set_up(void **state)
+{
+    struct memory_backend *backend = malloc(sizeof(*backend));
+    assert_non_null(backend);
+    start(backend);
+    *state = backend;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    stop(*state);
+    free(*state);
+    return 0;
+}
+
+struct answer {
+    bool known;
+    uint64_t ticket;
+    size_t contacts;
+};
+
+static void keep(void *arg, enum state_status status, const struct circle_audience *audience)
+{
+    assert_int_equal(status, STATE_OK);
+    *(struct answer *)arg = (struct answer){audience->known, audience->ticket,
+                                            audience->known ? audience->circle.contacts.count : 0};
+}
+
+static struct answer ask(struct circle_store *store, struct slice user)
+{
+    struct answer answer;
+    circle_audience(store, user, keep, &answer);
+    return answer;
+}
+
+static struct slice name(char text[24], const char *prefix, unsigned number)
+{
+    return (struct slice){text, (size_t)snprintf(text, 24, "%s-%u", prefix, number)};
+}
+
+/* A circle of `count` contacts of its own. */
+static void put_large(struct circle_store *store, struct slice user, unsigned first, size_t count)
+{
+    char(*texts)[24] = malloc(count * sizeof(*texts));
+    struct slice *ids = malloc(count * sizeof(*ids));
+    for (unsigned i = 0; i < count; i++)
+        ids[i] = name(texts[i], "contact", first + i);
+    circle_put(store, user, ask(store, user).ticket, &(struct circle){.contacts = {ids, count}});
+    free(texts);
+    free(ids);
+}
+
+static void those_who_left_make_room_first(void **state)
+{
+    struct memory_backend *backend = *state;
+    struct circle_store *store = backend->ports[0];
+    const size_t count = 6000; /* three of them fit */
+    put_large(store, SLICE("here"), 0, count);
+    circle_set_online(store, SLICE("here"), true, INT64_MAX);
+    put_large(store, SLICE("left-first"), 10000, count);
+    backend->clock.now_ms++;
+    put_large(store, SLICE("left-later"), 20000, count);
+    put_large(store, SLICE("new"), 30000, count);
+    assert_true(ask(store, SLICE("here")).known);
+    assert_false(ask(store, SLICE("left-first")).known);
+    assert_true(ask(store, SLICE("left-later")).known);
+    assert_true(ask(store, SLICE("new")).known);
+    struct memory_circles_counts counts = memory_circles_count(backend->circles);
+    assert_int_equal(counts.circles, 3);
+    assert_in_range(counts.cost, 3 * count, CONTACTS_TOTAL_MAX);
+}
+
+static void the_least_used_of_those_here_goes_next(void **state)
+{
+    struct memory_backend *backend = *state;
+    struct circle_store *store = backend->ports[0];
+    char text[24];
+    for (unsigned i = 0; i < 3; i++) {
+        put_large(store, name(text, "here", i), 10000 * i, 6000);
+        circle_set_online(store, name(text, "here", i), true, INT64_MAX);
+    }
+    ask(store, SLICE("here-0"));
+    put_large(store, SLICE("new"), 30000, 6000);
+    assert_true(ask(store, SLICE("here-0")).known);
+    assert_false(ask(store, SLICE("here-1")).known);
+    assert_true(ask(store, SLICE("here-2")).known);
+}
+
+static void more_contacts_than_allowed_are_cut(void **state)
+{
+    struct memory_backend *backend = *state;
+    struct circle_store *store = backend->ports[0];
+    put_large(store, SLICE("popular"), 0, CIRCLE_CONTACTS_MAX + 100);
+    assert_true(ask(store, SLICE("popular")).known);
+    assert_int_equal(memory_circles_count(backend->circles).nodes, CIRCLE_CONTACTS_MAX + 1);
+}
+
+static void nothing_is_left_of_dropped_circles(void **state)
+{
+    struct memory_backend *backend = *state;
+    char text[24];
+    for (unsigned i = 0; i < 5; i++)
+        put_large(backend->ports[0], name(text, "user", i), 100 * i, 1000);
+    assert_int_equal(memory_circles_count(backend->circles).nodes, 1400 + 5);
+    for (unsigned i = 0; i < 5; i++)
+        circle_drop(backend->ports[1], name(text, "user", i));
+    struct memory_circles_counts counts = memory_circles_count(backend->circles);
+    assert_int_equal(counts.circles, 0);
+    assert_int_equal(counts.nodes, 0);
+    assert_int_equal(counts.cost, 0);
+}
+
+/* A completion that drops the circle it is being told about: it stays until the completion ends. */
+static void drop_and_read(void *arg, enum state_status status,
+                          const struct circle_audience *audience)
+{
+    assert_int_equal(status, STATE_OK);
+    circle_drop(arg, SLICE("user"));
+    assert_int_equal(audience->circle.contacts.count, 1);
+    assert_true(slice_is(audience->circle.contacts.ids[0], "contact-7"));
+}
+
+static void a_circle_outlives_its_drop_while_it_is_read(void **state)
+{
+    struct memory_backend *backend = *state;
+    put_large(backend->ports[0], SLICE("user"), 0, 10);
+    circle_set_online(backend->ports[0], SLICE("contact-7"), true, INT64_MAX);
+    circle_audience(backend->ports[0], SLICE("user"), drop_and_read, backend->ports[1]);
+    assert_int_equal(memory_circles_count(backend->circles).nodes, 0);
+}
+
+/* ---- threads ---- */
+
+struct racer {
+    struct memory_backend *backend;
+    unsigned number;
+};
+
+static void ignore_transition(void *arg, enum state_status status,
+                              const struct state_transition *transition)
+{
+    (void)status;
+    circle_set_online(arg, transition->presence.user_id,
+                      transition->presence.status != PRESENCE_OFFLINE,
+                      transition->presence.version);
+}
+
+/* Comes, goes, puts and drops circles that the others do the same with. */
+static void *race(void *arg)
+{
+    struct racer *racer = arg;
+    struct memory_backend *backend = racer->backend;
+    struct clock clock = virtual_clock_begin();
+    struct state_store *state = memory_state_store(backend->memory_state, &clock);
+    struct circle_store *store = memory_circles_store(backend->circles, state, &clock);
+    char text[24], peer[24];
+    for (unsigned i = 0; i < THREAD_STEPS; i++) {
+        struct slice user = name(text, "racer", i % 5);
+        struct slice other = name(peer, "racer", (i + racer->number) % 5);
+        struct lease lease = {.user_id = other, .gateway_id = SLICE("g")};
+        lease.conn_id.bytes[0] = (uint8_t)racer->number;
+        lease.conn_id.bytes[1] = (uint8_t)(i % 5);
+        state_open(state, &lease, ignore_transition, store);
+        struct answer answer = ask(store, user);
+        if (!answer.known)
+            circle_put(store, user, answer.ticket, &(struct circle){.contacts = {&other, 1}});
+        state_close(state, other, &lease.conn_id, ignore_transition, store);
+        if (i % 7 == racer->number)
+            circle_drop(store, user);
+    }
+    circle_store_free(&store);
+    state_store_free(&state);
+    return NULL;
+}
+
+/* Whatever happened in which order: nobody has a lease at the end, so nobody is online. */
+static void threads_agree_in_the_end(void **state)
+{
+    struct memory_backend *backend = *state;
+    pthread_t threads[THREADS];
+    struct racer racers[THREADS];
+    char text[24];
+    for (unsigned i = 0; i < THREADS; i++) {
+        racers[i] = (struct racer){backend, i};
+        assert_int_equal(pthread_create(&threads[i], NULL, race, &racers[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(ask(backend->ports[0], name(text, "racer", i)).contacts, 0);
+        circle_drop(backend->ports[0], name(text, "racer", i));
+    }
+    assert_int_equal(memory_circles_count(backend->circles).nodes, 0);
+}
+
+int main(void)
+{
+    struct memory_backend backend;
+    const struct circle_store_suite_backend suite = {
+        .name = "memory",
+        .context = &backend,
+        .start = start,
+        .port = port,
+        .state = state_port,
+        .stop = stop,
+        .pass = virtual_clock_pass,
+    };
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(those_who_left_make_room_first),
+        TEST(the_least_used_of_those_here_goes_next),
+        TEST(more_contacts_than_allowed_are_cut),
+        TEST(nothing_is_left_of_dropped_circles),
+        TEST(a_circle_outlives_its_drop_while_it_is_read),
+        TEST(threads_agree_in_the_end),
+    };
+#undef TEST
+    int failed = circle_store_suite_run(&suite);
+    return failed + cmocka_run_group_tests_name("memory_circle", tests, NULL, NULL);
+}

@@ -1,0 +1,247 @@
+#include "store/memory/memory_state_internal.h"
+
+#include <stdlib.h>
+
+struct memory_state *memory_state_make(const struct memory_state_options *options)
+{
+    struct memory_state *state = calloc(1, sizeof(*state));
+    if (!state)
+        return NULL;
+    state->options = *options;
+    pthread_mutex_init(&state->gateways_lock, NULL);
+    for (size_t i = 0; i < MEMORY_SHARDS; i++) {
+        pthread_mutex_init(&state->shards[i].lock, NULL);
+        if (!memory_shard_init(&state->shards[i].shard, &state->options)) {
+            memory_state_free(&state);
+            return NULL;
+        }
+    }
+    return state;
+}
+
+void memory_state_free(struct memory_state **state)
+{
+    struct memory_state *freed = *state;
+    *state = NULL;
+    if (!freed)
+        return;
+    for (size_t i = 0; i < MEMORY_SHARDS; i++) {
+        memory_shard_free(&freed->shards[i].shard);
+        pthread_mutex_destroy(&freed->shards[i].lock);
+    }
+    pthread_mutex_destroy(&freed->gateways_lock);
+    free(freed);
+}
+
+/* A transition that outlives the lock; its user id is copied to `id`. */
+static struct state_transition transition_of(const struct memory_user *user, bool changed,
+                                             int64_t at_ms, char id[USER_ID_BYTES_MAX])
+{
+    struct state_transition transition = {
+        .changed = changed, .presence = memory_user_presence(user), .at_ms = at_ms};
+    memcpy(id, transition.presence.user_id.data, transition.presence.user_id.len);
+    transition.presence.user_id.data = id;
+    return transition;
+}
+
+/* Of an operation on a lease the store does not know. */
+static struct state_transition no_transition(const struct memory_shard *shard, struct slice user_id,
+                                             int64_t at_ms)
+{
+    struct state_transition transition = {.presence = memory_shard_presence(shard, user_id),
+                                          .at_ms = at_ms};
+    transition.presence.user_id = user_id;
+    return transition;
+}
+
+/* ---- leases ---- */
+
+static void memory_open(struct state_store *port, const struct lease *lease,
+                        void (*done)(void *arg, enum state_status status,
+                                     const struct state_transition *transition),
+                        void *arg)
+{
+    struct memory_store *store = memory_store_of(port);
+    uint16_t gateway = memory_state_gateway_number(store->state, lease->gateway_id);
+    char id[USER_ID_BYTES_MAX];
+    struct state_transition transition = {0};
+    bool changed;
+    if (gateway == MEMORY_GATEWAYS_MAX) {
+        done(arg, STATE_UNAVAILABLE, &transition);
+        return;
+    }
+    struct memory_shard *shard = memory_state_lock_user(store->state, lease->user_id);
+    bool was_here = memory_shard_presence(shard, lease->user_id).status >= PRESENCE_AWAY;
+    struct memory_user *user = memory_shard_open(shard, lease, gateway, store->clock, &changed);
+    if (user)
+        transition = transition_of(user, changed, store->clock->wall_ms, id);
+    transition.was_here = was_here;
+    memory_state_unlock(shard);
+    done(arg, user ? STATE_OK : STATE_UNAVAILABLE, &transition);
+}
+
+static void memory_renew(struct state_store *port, struct lease_renewal *renewals, size_t count,
+                         void (*done)(void *arg, enum state_status status,
+                                      const struct lease_renewal *renewals, size_t count),
+                         void *arg)
+{
+    struct memory_store *store = memory_store_of(port);
+    for (size_t i = 0; i < count; i++) {
+        struct memory_shard *shard = memory_state_lock_user(store->state, renewals[i].user_id);
+        struct memory_lease *lease =
+            memory_shard_lease_of(shard, renewals[i].user_id, &renewals[i].conn_id);
+        renewals[i].lost = lease == NULL;
+        if (lease)
+            memory_shard_renew(shard, lease, renewals[i].last_heartbeat_ms, store->clock);
+        memory_state_unlock(shard);
+    }
+    done(arg, STATE_OK, renewals, count);
+}
+
+static void memory_set_idle(struct state_store *port, struct slice user_id,
+                            const struct ulid *conn_id, bool idle,
+                            void (*done)(void *arg, enum state_status status,
+                                         const struct state_transition *transition),
+                            void *arg)
+{
+    struct memory_store *store = memory_store_of(port);
+    char id[USER_ID_BYTES_MAX];
+    struct memory_shard *shard = memory_state_lock_user(store->state, user_id);
+    struct state_transition transition = no_transition(shard, user_id, store->clock->wall_ms);
+    struct memory_lease *lease = memory_shard_lease_of(shard, user_id, conn_id);
+    if (lease) {
+        bool changed = memory_shard_set_idle(shard, lease, idle, store->clock);
+        transition = transition_of(lease->user, changed, store->clock->wall_ms, id);
+    }
+    memory_state_unlock(shard);
+    done(arg, STATE_OK, &transition);
+}
+
+static void memory_close(struct state_store *port, struct slice user_id, const struct ulid *conn_id,
+                         void (*done)(void *arg, enum state_status status,
+                                      const struct state_transition *transition),
+                         void *arg)
+{
+    struct memory_store *store = memory_store_of(port);
+    char id[USER_ID_BYTES_MAX];
+    struct memory_shard *shard = memory_state_lock_user(store->state, user_id);
+    struct state_transition transition = no_transition(shard, user_id, store->clock->wall_ms);
+    struct memory_lease *lease = memory_shard_lease_of(shard, user_id, conn_id);
+    if (lease) {
+        struct memory_user *user = lease->user;
+        bool changed = memory_shard_close(shard, lease, store->clock);
+        transition = transition_of(user, changed, store->clock->wall_ms, id);
+        memory_shard_trim(shard);
+    }
+    memory_state_unlock(shard);
+    done(arg, STATE_OK, &transition);
+}
+
+static void memory_set_call(struct state_store *port, struct slice user_id, bool in_call,
+                            void (*done)(void *arg, enum state_status status,
+                                         const struct state_transition *transition),
+                            void *arg)
+{
+    struct memory_store *store = memory_store_of(port);
+    char id[USER_ID_BYTES_MAX];
+    struct memory_shard *shard = memory_state_lock_user(store->state, user_id);
+    struct memory_user *user = memory_shard_user(shard, user_id);
+    bool changed = user && memory_shard_set_call(shard, user, in_call, store->clock);
+    struct state_transition transition =
+        user ? transition_of(user, changed, store->clock->wall_ms, id)
+             : no_transition(shard, user_id, store->clock->wall_ms);
+    memory_state_unlock(shard);
+    done(arg, STATE_OK, &transition);
+}
+
+/* ---- reaping ---- */
+
+static size_t reap_shard(struct memory_store *store, size_t index, size_t found, size_t max)
+{
+    struct memory_user *user;
+    bool changed;
+    struct memory_shard *shard = memory_state_lock(store->state, index);
+    while (found < max && memory_shard_reap_one(shard, store->clock, &user, &changed)) {
+        store->reaped[found] =
+            transition_of(user, changed, store->clock->wall_ms, store->reaped_ids[found]);
+        found++;
+    }
+    memory_shard_trim(shard);
+    memory_state_unlock(shard);
+    return found;
+}
+
+static void memory_reap(struct state_store *port, size_t max,
+                        void (*done)(void *arg, enum state_status status,
+                                     const struct state_transition *transitions, size_t count),
+                        void *arg)
+{
+    struct memory_store *store = memory_store_of(port);
+    size_t found = 0;
+    if (max > REAP_BATCH_MAX)
+        max = REAP_BATCH_MAX;
+    for (size_t i = 0; i < MEMORY_SHARDS && found < max; i++) {
+        found = reap_shard(store, store->next_shard, found, max);
+        store->next_shard = (store->next_shard + 1) % MEMORY_SHARDS;
+    }
+    done(arg, STATE_OK, store->reaped, found);
+}
+
+static bool memory_available(struct state_store *port)
+{
+    (void)port;
+    return true;
+}
+
+static void memory_free(struct state_store *port)
+{
+    free(memory_store_of(port));
+}
+
+static const struct state_store_operations OPERATIONS = {
+    .open = memory_open,
+    .renew = memory_renew,
+    .set_idle = memory_set_idle,
+    .close = memory_close,
+    .read = memory_state_read,
+    .set_call = memory_set_call,
+    .routes = memory_state_routes,
+    .leases = memory_state_leases,
+    .find = memory_state_find,
+    .history = memory_state_history,
+    .reap = memory_reap,
+    .put_gateway = memory_state_put_gateway,
+    .gateways = memory_state_gateways,
+    .available = memory_available,
+    .free = memory_free,
+};
+
+struct state_store *memory_state_store(struct memory_state *state, const struct clock *clock)
+{
+    struct memory_store *store = malloc(sizeof(*store));
+    if (!store)
+        return NULL;
+    store->store.operations = &OPERATIONS;
+    store->state = state;
+    store->clock = clock;
+    store->next_shard = 0;
+    return &store->store;
+}
+
+struct memory_state_counts memory_state_count(struct memory_state *state, int64_t now_ms)
+{
+    struct memory_state_counts counts = {0};
+    for (size_t i = 0; i < MEMORY_SHARDS; i++) {
+        struct memory_shard *shard = memory_state_lock(state, i);
+        counts.leases += shard->leases.size;
+        counts.users_online += shard->online_count;
+        counts.users_multi_device += shard->multi_device_count;
+        for (struct list *at = shard->by_expiry.next; at != &shard->by_expiry; at = at->next) {
+            if (CONTAINER_OF(at, struct memory_lease, by_expiry)->expires_at_ms > now_ms)
+                break;
+            counts.leases_overdue++;
+        }
+        memory_state_unlock(shard);
+    }
+    return counts;
+}

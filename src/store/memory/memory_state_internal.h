@@ -1,0 +1,106 @@
+/*
+ * What the state in memory is made of, for its own files: memory_state.c (leases and reaping),
+ * memory_state_look.c (reading) and memory_state_gateways.c.
+ *
+ * A user's shard is locked while it is looked at or changed, and never while a completion runs. Gateways have
+ * a lock of their own. An id, once entered, never changes and may be read without it.
+ */
+#ifndef ROLLCALL_STORE_MEMORY_MEMORY_STATE_INTERNAL_H
+#define ROLLCALL_STORE_MEMORY_MEMORY_STATE_INTERNAL_H
+
+#include "base/container.h"
+#include "store/memory/memory_shard.h"
+#include "store/memory/memory_state.h"
+
+#include <pthread.h>
+#include <xxhash.h>
+
+enum { REAP_BATCH_MAX = 256 };
+
+struct gateway_slot {
+    char id[GATEWAY_ID_BYTES_MAX];
+    size_t id_len;
+    size_t connections;
+    int64_t started_at_ms;
+    int64_t heard_at_ms; /* monotonic; INT64_MIN: not yet, only seen in leases */
+    bool draining;
+};
+
+struct locked_shard {
+    pthread_mutex_t lock;
+    struct memory_shard shard;
+};
+
+struct memory_state {
+    struct memory_state_options options;
+    struct locked_shard shards[MEMORY_SHARDS];
+    pthread_mutex_t gateways_lock;
+    struct gateway_slot gateways[MEMORY_GATEWAYS_MAX];
+    size_t gateway_count;
+};
+
+struct memory_store {
+    struct state_store store;
+    struct memory_state *state;
+    const struct clock *clock;
+    size_t next_shard; /* where the next reaping starts */
+    struct state_transition reaped[REAP_BATCH_MAX];
+    char reaped_ids[REAP_BATCH_MAX][USER_ID_BYTES_MAX];
+};
+
+static inline struct memory_store *memory_store_of(struct state_store *store)
+{
+    return CONTAINER_OF(store, struct memory_store, store);
+}
+
+static inline struct memory_shard *memory_state_lock(struct memory_state *state, size_t index)
+{
+    pthread_mutex_lock(&state->shards[index].lock);
+    return &state->shards[index].shard;
+}
+
+static inline struct memory_shard *memory_state_lock_user(struct memory_state *state,
+                                                          struct slice user_id)
+{
+    uint64_t hash = XXH3_64bits_withSeed(user_id.data, user_id.len, state->options.hash_seed);
+    return memory_state_lock(state, (hash >> 32) % MEMORY_SHARDS);
+}
+
+static inline void memory_state_unlock(struct memory_shard *shard)
+{
+    pthread_mutex_unlock(&CONTAINER_OF(shard, struct locked_shard, shard)->lock);
+}
+
+/* ---- gateways ---- */
+
+/* The number of a gateway, entering it when it is new; MEMORY_GATEWAYS_MAX when there is no room. */
+uint16_t memory_state_gateway_number(struct memory_state *state, struct slice id);
+void memory_state_put_gateway(struct state_store *port, const struct gateway_info *info);
+void memory_state_gateways(struct state_store *port,
+                           void (*done)(void *arg, enum state_status status,
+                                        const struct gateway_info *gateways, size_t count),
+                           void *arg);
+
+/* ---- reading ---- */
+
+void memory_state_read(struct state_store *port, const struct slice *user_ids, size_t count,
+                       void (*done)(void *arg, enum state_status status,
+                                    const struct presence *presences, size_t count),
+                       void *arg);
+void memory_state_routes(struct state_store *port, const struct slice *user_ids, size_t count,
+                         void (*done)(void *arg, enum state_status status,
+                                      const struct state_routes *routes),
+                         void *arg);
+void memory_state_leases(struct state_store *port, struct slice user_id,
+                         void (*done)(void *arg, enum state_status status,
+                                      const struct lease *leases, size_t count),
+                         void *arg);
+void memory_state_find(struct state_store *port, const struct ulid *conn_id,
+                       void (*done)(void *arg, enum state_status status, const struct lease *lease),
+                       void *arg);
+void memory_state_history(struct state_store *port, struct slice user_id,
+                          void (*done)(void *arg, enum state_status status,
+                                       const struct state_history *history, size_t count),
+                          void *arg);
+
+#endif

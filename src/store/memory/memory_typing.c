@@ -1,0 +1,371 @@
+#include "store/memory/memory_typing.h"
+
+#include "base/container.h"
+#include "base/list.h"
+#include "base/table.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+enum {
+    DROPPED_PER_UPDATE_MAX = 4, /* more than one, so that what is over cannot pile up */
+    RECORDS_PER_SHARD_MAX = 65536,
+};
+
+struct notice {
+    struct ulid conn_id;
+    int64_t ends_at_ms;
+};
+
+/* One user in one chat. Kept beyond its last notice until the interval of the limit is over too. */
+struct typist {
+    struct table_node node;
+    struct list of_chat;
+    struct list by_update;
+    struct chat *chat;
+    int64_t updated_at_ms;
+    struct notice notices[TYPING_DEVICES_MAX];
+    uint8_t notice_count;
+    uint8_t user_id_len;
+    char user_id[];
+};
+
+struct chat {
+    struct table_node node;
+    struct list typists;
+    uint8_t id_len;
+    char id[];
+};
+
+struct shard {
+    pthread_mutex_t lock;
+    struct table chats;
+    struct table typists;  /* by chat and user */
+    struct list by_update; /* typists, the longest silent first */
+    size_t count;
+};
+
+struct memory_typing {
+    struct memory_typing_options options;
+    int64_t interval_ms;
+    struct shard shards[MEMORY_TYPING_SHARDS];
+};
+
+struct memory_port {
+    struct typing_store store;
+    struct memory_typing *typing;
+    const struct clock *clock;
+};
+
+static bool chat_matches(const struct table_node *node, struct slice key)
+{
+    const struct chat *chat = CONTAINER_OF(node, struct chat, node);
+    return slice_equal((struct slice){chat->id, chat->id_len}, key);
+}
+
+/* A chat and a user as one key: the length of the first keeps them apart. */
+struct typist_key {
+    char bytes[1 + CHAT_ID_BYTES_MAX + USER_ID_BYTES_MAX];
+};
+
+static struct slice compose_key(struct typist_key *key, struct slice chat_id, struct slice user_id)
+{
+    assert(chat_id.len <= CHAT_ID_BYTES_MAX && user_id.len <= USER_ID_BYTES_MAX);
+    key->bytes[0] = (char)chat_id.len;
+    memcpy(key->bytes + 1, chat_id.data, chat_id.len);
+    memcpy(key->bytes + 1 + chat_id.len, user_id.data, user_id.len);
+    return (struct slice){key->bytes, 1 + chat_id.len + user_id.len};
+}
+
+static bool typist_matches(const struct table_node *node, struct slice wanted)
+{
+    const struct typist *typist = CONTAINER_OF(node, struct typist, node);
+    struct typist_key key;
+    return slice_equal(compose_key(&key, (struct slice){typist->chat->id, typist->chat->id_len},
+                                   (struct slice){typist->user_id, typist->user_id_len}),
+                       wanted);
+}
+
+struct memory_typing *memory_typing_make(const struct memory_typing_options *options)
+{
+    struct memory_typing *typing = calloc(1, sizeof(*typing));
+    if (!typing)
+        return NULL;
+    typing->options = *options;
+    typing->interval_ms = 1000 / (int64_t)options->rate_per_second;
+    for (size_t i = 0; i < MEMORY_TYPING_SHARDS; i++) {
+        pthread_mutex_init(&typing->shards[i].lock, NULL);
+        list_init(&typing->shards[i].by_update);
+    }
+    for (size_t i = 0; i < MEMORY_TYPING_SHARDS; i++)
+        if (!table_init(&typing->shards[i].chats, options->hash_seed, chat_matches) ||
+            !table_init(&typing->shards[i].typists, options->hash_seed, typist_matches)) {
+            memory_typing_free(&typing);
+            return NULL;
+        }
+    return typing;
+}
+
+static void drop(struct shard *shard, struct typist *typist)
+{
+    struct chat *chat = typist->chat;
+    table_remove(&shard->typists, &typist->node);
+    list_remove(&typist->of_chat);
+    list_remove(&typist->by_update);
+    free(typist);
+    shard->count--;
+    if (list_empty(&chat->typists)) {
+        table_remove(&shard->chats, &chat->node);
+        free(chat);
+    }
+}
+
+void memory_typing_free(struct memory_typing **typing)
+{
+    struct memory_typing *freed = *typing;
+    *typing = NULL;
+    if (!freed)
+        return;
+    for (size_t i = 0; i < MEMORY_TYPING_SHARDS; i++) {
+        struct shard *shard = &freed->shards[i];
+        while (!list_empty(&shard->by_update))
+            drop(shard, CONTAINER_OF(shard->by_update.next, struct typist, by_update));
+        table_free(&shard->chats);
+        table_free(&shard->typists);
+        pthread_mutex_destroy(&shard->lock);
+    }
+    free(freed);
+}
+
+static struct shard *lock_chat(struct memory_typing *typing, struct slice chat_id)
+{
+    uint64_t hash = XXH3_64bits_withSeed(chat_id.data, chat_id.len, typing->options.hash_seed);
+    struct shard *shard = &typing->shards[(hash >> 32) % MEMORY_TYPING_SHARDS];
+    pthread_mutex_lock(&shard->lock);
+    return shard;
+}
+
+static struct chat *find_chat(const struct shard *shard, struct slice chat_id)
+{
+    struct table_node *node = table_find(&shard->chats, chat_id);
+    return node ? CONTAINER_OF(node, struct chat, node) : NULL;
+}
+
+static struct typist *find_typist(const struct shard *shard, struct slice chat_id,
+                                  struct slice user_id)
+{
+    struct typist_key key;
+    struct table_node *node = table_find(&shard->typists, compose_key(&key, chat_id, user_id));
+    return node ? CONTAINER_OF(node, struct typist, node) : NULL;
+}
+
+static struct chat *make_chat(struct shard *shard, struct slice chat_id)
+{
+    struct chat *chat = malloc(sizeof(*chat) + chat_id.len);
+    if (!chat)
+        return NULL;
+    list_init(&chat->typists);
+    chat->id_len = (uint8_t)chat_id.len;
+    memcpy(chat->id, chat_id.data, chat_id.len);
+    table_insert(&shard->chats, &chat->node, chat_id);
+    return chat;
+}
+
+static struct typist *make_typist(struct shard *shard, struct slice chat_id, struct slice user_id)
+{
+    struct typist *typist = malloc(sizeof(*typist) + user_id.len);
+    if (!typist)
+        return NULL;
+    struct chat *chat = find_chat(shard, chat_id);
+    if (!chat)
+        chat = make_chat(shard, chat_id);
+    if (!chat) {
+        free(typist);
+        return NULL;
+    }
+    *typist = (struct typist){
+        .chat = chat, .updated_at_ms = INT64_MIN / 2, .user_id_len = (uint8_t)user_id.len};
+    memcpy(typist->user_id, user_id.data, user_id.len);
+    struct typist_key key;
+    table_insert(&shard->typists, &typist->node, compose_key(&key, chat_id, user_id));
+    list_append(&chat->typists, &typist->of_chat);
+    list_init(&typist->by_update);
+    shard->count++;
+    return typist;
+}
+
+/* ---- notices ---- */
+
+static void remove_notice(struct typist *typist, size_t index)
+{
+    typist->notice_count--;
+    memmove(&typist->notices[index], &typist->notices[index + 1],
+            (typist->notice_count - index) * sizeof(typist->notices[0]));
+}
+
+/* They stand in the order of their updates, hence of their ends. */
+static void remove_ended(struct typist *typist, int64_t now_ms)
+{
+    while (typist->notice_count && typist->notices[0].ends_at_ms <= now_ms)
+        remove_notice(typist, 0);
+}
+
+/* NULL: all of them. */
+static void remove_device(struct typist *typist, const struct ulid *conn_id)
+{
+    for (size_t i = typist->notice_count; i-- > 0;)
+        if (!conn_id || ulid_equal(&typist->notices[i].conn_id, conn_id))
+            remove_notice(typist, i);
+}
+
+static void add_device(struct typist *typist, const struct ulid *conn_id, int64_t ends_at_ms)
+{
+    remove_device(typist, conn_id);
+    if (typist->notice_count == TYPING_DEVICES_MAX)
+        remove_notice(typist, 0);
+    typist->notices[typist->notice_count++] = (struct notice){*conn_id, ends_at_ms};
+}
+
+/* What is over, and the oldest when there are too many: those are merely not shown in snapshots. */
+static void drop_forgettable(struct memory_typing *typing, struct shard *shard, int64_t now_ms)
+{
+    int64_t kept_ms =
+        typing->options.ttl_ms > typing->interval_ms ? typing->options.ttl_ms : typing->interval_ms;
+    for (int i = 0; i < DROPPED_PER_UPDATE_MAX && !list_empty(&shard->by_update); i++) {
+        struct typist *oldest = CONTAINER_OF(shard->by_update.next, struct typist, by_update);
+        if (oldest->updated_at_ms + kept_ms > now_ms && shard->count < RECORDS_PER_SHARD_MAX)
+            return;
+        drop(shard, oldest);
+    }
+}
+
+/* ---- the port ---- */
+
+static struct memory_port *port_of(struct typing_store *store)
+{
+    return CONTAINER_OF(store, struct memory_port, store);
+}
+
+static struct typing_outcome update(struct memory_typing *typing, struct shard *shard,
+                                    struct typist *typist, const struct ulid *conn_id,
+                                    int64_t now_ms)
+{
+    int64_t free_at_ms = typist->updated_at_ms + typing->interval_ms;
+    if (now_ms < free_at_ms)
+        return (struct typing_outcome){TYPING_LIMITED, free_at_ms - now_ms};
+    remove_ended(typist, now_ms);
+    enum typing_result result = typist->notice_count ? TYPING_RENEWED : TYPING_STARTED;
+    add_device(typist, conn_id, now_ms + typing->options.ttl_ms);
+    typist->updated_at_ms = now_ms;
+    list_remove(&typist->by_update);
+    list_append(&shard->by_update, &typist->by_update);
+    return (struct typing_outcome){.result = result};
+}
+
+static void memory_start(struct typing_store *store, struct slice chat_id, struct slice user_id,
+                         const struct ulid *conn_id,
+                         void (*done)(void *arg, enum state_status status,
+                                      const struct typing_outcome *outcome),
+                         void *arg)
+{
+    struct memory_port *port = port_of(store);
+    int64_t now_ms = port->clock->now_ms;
+    struct typing_outcome outcome = {0};
+    struct shard *shard = lock_chat(port->typing, chat_id);
+    drop_forgettable(port->typing, shard, now_ms);
+    struct typist *typist = find_typist(shard, chat_id, user_id);
+    if (!typist)
+        typist = make_typist(shard, chat_id, user_id);
+    if (typist)
+        outcome = update(port->typing, shard, typist, conn_id, now_ms);
+    pthread_mutex_unlock(&shard->lock);
+    done(arg, typist ? STATE_OK : STATE_UNAVAILABLE, &outcome);
+}
+
+static void memory_stop(struct typing_store *store, struct slice chat_id, struct slice user_id,
+                        const struct ulid *conn_id,
+                        void (*done)(void *arg, enum state_status status, bool stopped), void *arg)
+{
+    struct memory_port *port = port_of(store);
+    struct shard *shard = lock_chat(port->typing, chat_id);
+    struct typist *typist = find_typist(shard, chat_id, user_id);
+    bool stopped = false;
+    if (typist) {
+        remove_ended(typist, port->clock->now_ms);
+        bool typed = typist->notice_count > 0;
+        remove_device(typist, conn_id);
+        stopped = typed && typist->notice_count == 0;
+    }
+    pthread_mutex_unlock(&shard->lock);
+    done(arg, STATE_OK, stopped);
+}
+
+static size_t read_typists(const struct chat *chat, int64_t now_ms, size_t max,
+                           struct typing_user *users, char (*ids)[USER_ID_BYTES_MAX])
+{
+    size_t count = 0;
+    const struct list *at = chat->typists.next;
+    for (; at != &chat->typists && count < max; at = at->next) {
+        struct typist *typist = CONTAINER_OF(at, struct typist, of_chat);
+        remove_ended(typist, now_ms);
+        if (!typist->notice_count)
+            continue;
+        memcpy(ids[count], typist->user_id, typist->user_id_len);
+        users[count] = (struct typing_user){
+            .user_id = {ids[count], typist->user_id_len},
+            .left_ms = typist->notices[typist->notice_count - 1].ends_at_ms - now_ms,
+        };
+        count++;
+    }
+    return count;
+}
+
+static void memory_read(struct typing_store *store, struct slice chat_id, size_t max,
+                        void (*done)(void *arg, enum state_status status,
+                                     const struct typing_user *users, size_t count),
+                        void *arg)
+{
+    struct memory_port *port = port_of(store);
+    struct typing_user users[TYPING_READ_MAX];
+    char ids[TYPING_READ_MAX][USER_ID_BYTES_MAX];
+    struct shard *shard = lock_chat(port->typing, chat_id);
+    const struct chat *chat = find_chat(shard, chat_id);
+    size_t bound = max < TYPING_READ_MAX ? max : TYPING_READ_MAX;
+    size_t count = chat ? read_typists(chat, port->clock->now_ms, bound, users, ids) : 0;
+    pthread_mutex_unlock(&shard->lock);
+    done(arg, STATE_OK, users, count);
+}
+
+static void memory_free(struct typing_store *store)
+{
+    free(port_of(store));
+}
+
+static const struct typing_store_operations OPERATIONS = {
+    .start = memory_start,
+    .stop = memory_stop,
+    .read = memory_read,
+    .free = memory_free,
+};
+
+struct typing_store *memory_typing_store(struct memory_typing *typing, const struct clock *clock)
+{
+    struct memory_port *port = malloc(sizeof(*port));
+    if (!port)
+        return NULL;
+    *port = (struct memory_port){{&OPERATIONS}, typing, clock};
+    return &port->store;
+}
+
+size_t memory_typing_count(struct memory_typing *typing)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < MEMORY_TYPING_SHARDS; i++) {
+        pthread_mutex_lock(&typing->shards[i].lock);
+        count += typing->shards[i].count;
+        pthread_mutex_unlock(&typing->shards[i].lock);
+    }
+    return count;
+}

@@ -1,0 +1,202 @@
+#include "store/redis/state/redis_state.h"
+
+#include "base/container.h"
+#include "log/log.h"
+#include "store/redis/state/redis_state_internal.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ARGUMENTS_FIRST = 3 };
+
+struct redis_state *redis_state_of(struct state_store *store)
+{
+    return CONTAINER_OF(store, struct redis_state, store);
+}
+
+/* ---- calls ---- */
+
+static void release(struct redis_state *state)
+{
+    table_free(&state->turns);
+    free(state);
+}
+
+void redis_state_begin(struct redis_state *state)
+{
+    state->under_way++;
+}
+
+void redis_state_end(struct redis_state *state)
+{
+    assert(state->under_way > 0);
+    if (--state->under_way == 0 && state->closing)
+        release(state);
+}
+
+size_t redis_state_under_way(const struct state_store *store)
+{
+    return CONTAINER_OF(store, const struct redis_state, store)->under_way;
+}
+
+/* The script must outlive the answer, even where that is of no interest. */
+static void nobody_waited(void *arg, const struct resp_value *reply)
+{
+    (void)reply;
+    redis_state_end(arg);
+}
+
+void redis_state_eval(struct redis_state *state, enum redis_state_script script,
+                      struct redis_words keys, struct redis_words arguments,
+                      void (*done)(void *arg, const struct resp_value *reply), void *arg)
+{
+    if (!done)
+        redis_state_begin(state);
+    redis_eval(state->options.client, &state->scripts[script], keys, arguments,
+               done ? done : nobody_waited, done ? arg : state);
+}
+
+void redis_state_run(struct redis_state *state, enum redis_state_script script,
+                     struct slice key_user, const struct slice *arguments, size_t count,
+                     void (*done)(void *arg, const struct resp_value *reply), void *arg)
+{
+    struct slice words[ARGUMENTS_FIRST + REDIS_STATE_ARGUMENTS_MAX];
+    char key[REDIS_KEY_BYTES_MAX];
+    assert(count <= REDIS_STATE_ARGUMENTS_MAX);
+    memcpy(words, state->first_arguments, sizeof(state->first_arguments));
+    if (count)
+        memcpy(words + ARGUMENTS_FIRST, arguments, count * sizeof(*arguments));
+    struct slice first = redis_key_user(&state->keys, key, "user_connections:", key_user, "");
+    redis_state_eval(state, script, REDIS_WORDS(first),
+                     (struct redis_words){words, ARGUMENTS_FIRST + count}, done, arg);
+}
+
+struct slice redis_state_name(const struct redis_state *state, char out[REDIS_KEY_BYTES_MAX],
+                              struct slice user)
+{
+    return redis_key_user(&state->keys, out, "", user, "");
+}
+
+struct slice redis_state_number(char out[REDIS_STATE_NUMBER_MAX], int64_t number)
+{
+    int len = snprintf(out, REDIS_STATE_NUMBER_MAX, "%lld", (long long)number);
+    return (struct slice){out, (size_t)len};
+}
+
+void redis_state_log_other(const struct resp_value *reply)
+{
+    /* what keeps Redis from serving is told once, by the client */
+    if (reply && redis_problem_of(reply) == REDIS_FINE)
+        log_warn("state_script_failed", "reply=%s", log_sentence(reply->text));
+}
+
+void redis_state_mended(struct redis_state *state, int64_t count)
+{
+    if (count <= 0)
+        return;
+    metrics_add(state->options.metrics, METRIC_ROUTING_VALUES_MENDED, count);
+    log_warn("state_values_mended", "gateway=%s values=%lld",
+             log_quote(redis_state_gateway_id(state)), (long long)count);
+}
+
+/* ---- availability ---- */
+
+bool redis_state_may_write(const struct redis_state *state)
+{
+    if (state->fenced || state->released)
+        return false;
+    return !state->claimed || state->options.loop->clock.now_ms < state->registered_until_ms;
+}
+
+static bool is_available(struct state_store *store)
+{
+    struct redis_state *state = redis_state_of(store);
+    return redis_available(state->options.client) && redis_state_may_write(state);
+}
+
+static void availability_changed(struct redis_listener *listener, bool available)
+{
+    struct redis_state *state = CONTAINER_OF(listener, struct redis_state, listener);
+    redis_state_hold_off(state);
+    if (available)
+        redis_state_gateways_return(state);
+}
+
+/* ---- life ---- */
+
+static void free_state(struct state_store *store)
+{
+    struct redis_state *state = redis_state_of(store);
+    redis_unlisten(&state->listener);
+    state->closing = true;
+    redis_state_begin(state);
+    redis_state_gateways_stop(state);
+    redis_state_end(state);
+}
+
+static const struct state_store_operations OPERATIONS = {
+    .open = redis_state_open,
+    .renew = redis_state_renew,
+    .set_idle = redis_state_set_idle,
+    .close = redis_state_close,
+    .read = redis_state_read,
+    .set_call = redis_state_set_call,
+    .routes = redis_state_routes,
+    .leases = redis_state_leases,
+    .find = redis_state_find,
+    .history = redis_state_history,
+    .reap = redis_state_reap,
+    .put_gateway = redis_state_put_gateway,
+    .gateways = redis_state_gateways,
+    .available = is_available,
+    .free = free_state,
+};
+
+static bool init_scripts(struct redis_state *state)
+{
+    static const char *const sources[] = {
+#define SOURCE(name) [REDIS_STATE_##name] = REDIS_STATE_LUA_##name,
+        REDIS_STATE_SCRIPTS(SOURCE)
+#undef SOURCE
+    };
+    bool made = true;
+    for (size_t i = 0; i < REDIS_STATE_SCRIPT_COUNT; i++)
+        made &= redis_script_init(&state->scripts[i], slice_of(sources[i]));
+    return made;
+}
+
+static void set_up(struct redis_state *state, const struct redis_state_options *options)
+{
+    assert(options->gateway_id.len <= GATEWAY_ID_BYTES_MAX);
+    state->store.operations = &OPERATIONS;
+    state->options = *options;
+    state->keys.cluster = redis_is_cluster(options->client);
+    if (options->gateway_id.len)
+        memcpy(state->gateway_id, options->gateway_id.data, options->gateway_id.len);
+    state->options.gateway_id = redis_state_gateway_id(state);
+    state->first_arguments[0] = redis_state_number(state->window_text, options->lease_window_ms);
+    state->first_arguments[1] = redis_state_number(state->grace_text, options->offline_grace_ms);
+    state->first_arguments[2] = state->keys.cluster ? SLICE("1") : SLICE("0");
+    snprintf(state->instance, sizeof(state->instance), "%016llx%016llx",
+             (unsigned long long)random_u64(options->random),
+             (unsigned long long)random_u64(options->random));
+}
+
+struct state_store *redis_state_make(const struct redis_state_options *options)
+{
+    struct redis_state *state = calloc(1, sizeof(*state));
+    if (!state)
+        return NULL;
+    set_up(state, options);
+    if (!table_init(&state->turns, random_u64(options->random), redis_state_turn_matches) ||
+        !init_scripts(state)) {
+        release(state);
+        return NULL;
+    }
+    redis_state_gateways_init(state);
+    redis_state_hold_off(state);
+    state->listener.changed = availability_changed;
+    redis_listen(options->client, &state->listener);
+    return &state->store;
+}

@@ -1,0 +1,116 @@
+/* Who lives: the list of gateways, then the record of each. */
+#include "store/redis/state/redis_state_internal.h"
+#include "text/time_text.h"
+
+#include <stdlib.h>
+
+struct fleet;
+
+struct fleet_gateway {
+    struct fleet *fleet;
+    bool listed; /* its record was there */
+    struct gateway_info info;
+    char id[GATEWAY_ID_BYTES_MAX];
+    char peer_address[STATE_PEER_ADDRESS_MAX];
+};
+
+struct fleet {
+    struct redis_state *state;
+    void (*done)(void *arg, enum state_status status, const struct gateway_info *gateways,
+                 size_t count);
+    void *arg;
+    size_t waiting; /* records, and one more while they are being asked for */
+    bool failed;
+    size_t count;
+    struct fleet_gateway *gateways;
+};
+
+static void finish(struct fleet *fleet)
+{
+    struct redis_state *state = fleet->state;
+    struct gateway_info *infos = calloc(fleet->count + 1, sizeof(*infos));
+    size_t count = 0;
+    for (size_t i = 0; infos && i < fleet->count; i++)
+        if (fleet->gateways[i].listed)
+            infos[count++] = fleet->gateways[i].info;
+    fleet->done(fleet->arg, infos && !fleet->failed ? STATE_OK : STATE_UNAVAILABLE, infos, count);
+    free(infos);
+    free(fleet->gateways);
+    free(fleet);
+    redis_state_end(state);
+}
+
+static void one_done(struct fleet *fleet)
+{
+    if (--fleet->waiting == 0)
+        finish(fleet);
+}
+
+static void take_record(void *arg, const struct resp_value *reply)
+{
+    enum { AT_CONNECTIONS, AT_STARTED, AT_DRAINING, AT_PEER, ITEMS };
+    struct fleet_gateway *gateway = arg;
+    /* of the wrong type is not there */
+    gateway->fleet->failed |= !reply || redis_problem_of(reply) != REDIS_FINE;
+    if (reply && reply->type == RESP_ARRAY && reply->count == ITEMS &&
+        reply->items[AT_STARTED].type == RESP_TEXT) {
+        int64_t connections = 0;
+        struct slice peer = reply->items[AT_PEER].text;
+        resp_parse_integer(reply->items[AT_CONNECTIONS].text, &connections);
+        gateway->info.connections = connections > 0 ? (size_t)connections : 0;
+        time_text_parse(reply->items[AT_STARTED].text, &gateway->info.started_at_ms);
+        gateway->info.draining = slice_is(reply->items[AT_DRAINING].text, "1");
+        if (peer.len > 0 && peer.len <= sizeof(gateway->peer_address))
+            gateway->info.peer_address =
+                (struct slice){memcpy(gateway->peer_address, peer.data, peer.len), peer.len};
+        gateway->listed = true;
+    }
+    one_done(gateway->fleet);
+}
+
+static void ask_record(struct fleet *fleet, struct fleet_gateway *gateway, struct slice id)
+{
+    char text[REDIS_KEY_BYTES_MAX];
+    gateway->fleet = fleet;
+    if (id.len == 0 || id.len > sizeof(gateway->id))
+        return;
+    gateway->info.gateway_id = (struct slice){memcpy(gateway->id, id.data, id.len), id.len};
+    struct slice key = redis_key_plain(text, "gateway:", id);
+    fleet->waiting++;
+    redis_command(fleet->state->options.client, key,
+                  REDIS_WORDS(SLICE("HMGET"), key, SLICE("connections"), SLICE("started_at"),
+                              SLICE("draining"), SLICE("peer_address")),
+                  take_record, gateway);
+}
+
+static void take_list(void *arg, const struct resp_value *reply)
+{
+    struct fleet *fleet = arg;
+    size_t count = redis_state_is(reply, RESP_ARRAY) ? reply->count : 0;
+    fleet->failed = !reply || reply->type != RESP_ARRAY;
+    fleet->waiting = 1;
+    fleet->gateways = count ? calloc(count, sizeof(*fleet->gateways)) : NULL;
+    fleet->failed |= count && !fleet->gateways;
+    fleet->count = fleet->gateways ? count : 0;
+    for (size_t i = 0; i < fleet->count; i++)
+        ask_record(fleet, &fleet->gateways[i], reply->items[i].text);
+    one_done(fleet);
+}
+
+void redis_state_gateways(struct state_store *store,
+                          void (*done)(void *arg, enum state_status status,
+                                       const struct gateway_info *gateways, size_t count),
+                          void *arg)
+{
+    struct fleet *fleet = malloc(sizeof(*fleet));
+    char max[REDIS_STATE_NUMBER_MAX];
+    if (!fleet) {
+        done(arg, STATE_UNAVAILABLE, NULL, 0);
+        return;
+    }
+    *fleet = (struct fleet){.state = redis_state_of(store), .done = done, .arg = arg};
+    redis_state_begin(fleet->state);
+    redis_state_eval(fleet->state, REDIS_STATE_GATEWAYS, REDIS_WORDS(SLICE("presence:gateways")),
+                     REDIS_WORDS(SLICE("list"), redis_state_number(max, REDIS_STATE_GATEWAYS_MAX)),
+                     take_list, fleet);
+}

@@ -1,0 +1,89 @@
+#include "store/redis/state/redis_state_internal.h"
+
+#include <stdio.h>
+
+/* Stable over processes and versions: the fleet must agree on it. FNV-1a. */
+unsigned redis_state_shard(struct slice user)
+{
+    uint32_t hash = 2166136261U;
+    for (size_t i = 0; i < user.len; i++)
+        hash = (hash ^ (uint8_t)user.data[i]) * 16777619U;
+    return hash % REDIS_STATE_SHARDS;
+}
+
+struct slice redis_state_shard_key(char out[REDIS_KEY_BYTES_MAX], const char *name, unsigned shard)
+{
+    int len = snprintf(out, REDIS_KEY_BYTES_MAX, "%s:{%u}", name, shard);
+    return (struct slice){out, (size_t)len};
+}
+
+struct slice redis_state_member(char out[REDIS_STATE_MEMBER_MAX], struct slice conn,
+                                struct slice user)
+{
+    if (conn.len)
+        memcpy(out, conn.data, conn.len);
+    out[conn.len] = ':';
+    memcpy(out + conn.len + 1, user.data, user.len);
+    return (struct slice){out, conn.len + 1 + user.len};
+}
+
+void redis_state_index(struct redis_state *state, struct slice conn, struct slice user, int64_t ms,
+                       void (*done)(void *arg, const struct resp_value *reply), void *arg)
+{
+    char index[REDIS_KEY_BYTES_MAX], reaper[REDIS_KEY_BYTES_MAX];
+    char member[REDIS_STATE_MEMBER_MAX], number[REDIS_STATE_NUMBER_MAX];
+    unsigned shard = redis_state_shard(user);
+    redis_state_eval(state, REDIS_STATE_INDEX,
+                     REDIS_WORDS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
+                                 redis_state_shard_key(reaper, "presence:reaper", shard)),
+                     REDIS_WORDS(SLICE(""), redis_state_member(member, conn, user),
+                                 ms < 0 ? SLICE("") : redis_state_number(number, ms), SLICE("")),
+                     done, arg);
+}
+
+void redis_state_crowd(struct redis_state *state, const struct presence *presence,
+                       void (*done)(void *arg, const struct resp_value *reply), void *arg)
+{
+    char online[REDIS_KEY_BYTES_MAX], in_call[REDIS_KEY_BYTES_MAX], changed[REDIS_KEY_BYTES_MAX];
+    char version[REDIS_STATE_NUMBER_MAX];
+    unsigned shard = redis_state_shard(presence->user_id);
+    redis_state_eval(state, REDIS_STATE_CROWD,
+                     REDIS_WORDS(redis_state_shard_key(online, "presence:online", shard),
+                                 redis_state_shard_key(in_call, "presence:incall", shard),
+                                 redis_state_shard_key(changed, "presence:changed", shard)),
+                     REDIS_WORDS(presence->user_id, redis_state_number(version, presence->version),
+                                 presence->status == PRESENCE_OFFLINE ? SLICE("0") : SLICE("1"),
+                                 presence->in_call ? SLICE("1") : SLICE("0")),
+                     done, arg);
+}
+
+void redis_state_tell_owner(struct redis_state *state, struct slice conn, struct slice user)
+{
+    char key[REDIS_KEY_BYTES_MAX], ttl[REDIS_STATE_NUMBER_MAX];
+    struct slice owner = redis_key_plain(key, "connection_user:", conn);
+    redis_command(state->options.client, owner,
+                  REDIS_WORDS(SLICE("SET"), owner, user, SLICE("PX"),
+                              redis_state_number(ttl, REDIS_STATE_OWNER_MS)),
+                  NULL, NULL);
+}
+
+void redis_state_hold(struct redis_state *state, struct slice gateway, struct slice conn,
+                      struct slice user)
+{
+    char key[REDIS_KEY_BYTES_MAX];
+    redis_state_eval(state, REDIS_STATE_HELD,
+                     REDIS_WORDS(redis_key_plain(key, "server_connections:", gateway)),
+                     REDIS_WORDS(state->first_arguments[0], conn), NULL, NULL);
+    redis_state_tell_owner(state, conn, user);
+}
+
+void redis_state_let_go(struct redis_state *state, struct slice gateway, struct slice conn)
+{
+    char held[REDIS_KEY_BYTES_MAX], owner[REDIS_KEY_BYTES_MAX];
+    struct slice key = redis_key_plain(held, "server_connections:", gateway);
+    if (gateway.len)
+        redis_command(state->options.client, key, REDIS_WORDS(SLICE("SREM"), key, conn), NULL,
+                      NULL);
+    key = redis_key_plain(owner, "connection_user:", conn);
+    redis_command(state->options.client, key, REDIS_WORDS(SLICE("DEL"), key), NULL, NULL);
+}

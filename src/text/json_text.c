@@ -1,0 +1,97 @@
+#include "text/json_text.h"
+
+#include "text/utf8_character.h"
+
+static int hex_value(char character)
+{
+    if (character >= '0' && character <= '9')
+        return character - '0';
+    char lower = (char)(character | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* The number in the four hexadecimal digits of "\uXXXX"; -1 when that is not what stands at `at`.
+ */
+static int32_t unicode_escape(const char *at, const char *end)
+{
+    if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
+        return -1;
+    int32_t unit = 0;
+    for (int i = 2; i < 6; i++) {
+        int digit = hex_value(at[i]);
+        if (digit < 0)
+            return -1;
+        unit = unit << 4 | digit;
+    }
+    return unit;
+}
+
+static bool is_surrogate(int32_t unit)
+{
+    return unit >= 0xd800 && unit <= 0xdfff;
+}
+
+/* What a backslash and `letter` stand for; -1 when nothing. */
+static int32_t letter_escape(char letter)
+{
+    static const char letters[] = "\"\\/bfnrt";
+    static const char meanings[] = "\"\\/\b\f\n\r\t";
+    const char *found = memchr(letters, letter, sizeof(letters) - 1);
+    return found ? meanings[found - letters] : -1;
+}
+
+/* Reads the escape at `at`: its code point, or -1 for an invalid one, and its length. */
+static int32_t read_escape(const char *at, const char *end, size_t *len)
+{
+    int32_t unit = unicode_escape(at, end);
+    if (unit < 0) {
+        *len = 2;
+        return end - at >= 2 ? letter_escape(at[1]) : -1;
+    }
+    *len = 6;
+    if (!is_surrogate(unit))
+        return unit;
+    *len = 12;
+    int32_t low = unit <= 0xdbff ? unicode_escape(at + 6, end) : -1;
+    if (low < 0xdc00 || low > 0xdfff)
+        return -1;
+    return 0x10000 + (unit - 0xd800) * 0x400 + (low - 0xdc00);
+}
+
+const char *json_text_special(const char *at, const char *end, bool *escaped, const char **expected)
+{
+    size_t len;
+    if (*at == '\\') {
+        *escaped = true;
+        *expected = "a valid escape sequence";
+        return read_escape(at, end, &len) < 0 ? NULL : at + len;
+    }
+    *expected = (unsigned char)*at < ' ' ? "control characters to be escaped" : "valid UTF-8";
+    len = (unsigned char)*at < ' ' ? 0 : utf8_character_len(at, (size_t)(end - at));
+    return len ? at + len : NULL;
+}
+
+bool json_text_is_surrogate(const char *at, const char *end)
+{
+    return is_surrogate(unicode_escape(at, end));
+}
+
+/* No escape is shorter than what it stands for, so that writing never overtakes reading. */
+char *json_text_unescape(char *start, const char *end)
+{
+    char *to = start;
+    const char *from = start;
+    while (from < end) {
+        const char *backslash = memchr(from, '\\', (size_t)(end - from));
+        size_t plain = (size_t)((backslash ? backslash : end) - from);
+        memmove(to, from, plain);
+        to += plain;
+        from += plain;
+        if (backslash) {
+            size_t len;
+            to += utf8_character_write(to, (uint32_t)read_escape(from, end, &len));
+            from += len;
+        }
+    }
+    return to;
+}

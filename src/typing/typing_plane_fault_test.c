@@ -1,0 +1,94 @@
+/* Typing and chat events without memory: an update may be lost, nobody types for ever, nothing leaks. */
+#include "chats/chat_plane.h"
+#include "support/alloc_fault.h"
+#include "support/client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { TTL_MS = 5000, ALLOCATIONS_MAX = 200 };
+
+static struct world world;
+static struct client alice, bob;
+
+static void bob_comes(void)
+{
+    client_connect(&bob, &world, "bob");
+    client_send(&bob, "{\"type\":\"open_chat\",\"chat_id\":\"room\"}");
+    client_expect(&bob, "chat_snapshot");
+}
+
+/* What bob believes after all that came: the last word counts. A connection for whose message there was
+ * no memory is closed; he comes again then. */
+static bool believes_typing(bool before)
+{
+    while (client_next(&bob) == CLIENT_TEXT)
+        if (client_has(&bob, "\"type\":\"typing_changed\"")) {
+            before = client_has(&bob, "\"typing\":true");
+        } else if (client_has(&bob, "memory_pressure")) {
+            client_hang_up(&bob);
+            bob_comes();
+            return client_has(&bob, "\"typing\":[\"alice\"]");
+        }
+    return before;
+}
+
+static void a_lost_update_heals(void **unused)
+{
+    (void)unused;
+    world_open(&world, WORLD_SETS("timing.profile=relaxed"));
+    fake_ledger_join(&world.ledger, "room", "alice");
+    fake_ledger_join(&world.ledger, "room", "bob");
+    client_connect(&alice, &world, "alice");
+    bob_comes();
+    client_send(&alice, "{\"type\":\"open_chat\",\"chat_id\":\"room\"}");
+    bool believed = false;
+    size_t failed = 1;
+    for (size_t n = 1; failed > 0; n++) {
+        assert_true(n < ALLOCATIONS_MAX);
+        alloc_fault_after(n);
+        client_send(&alice, "{\"type\":\"typing_start\",\"chat_id\":\"room\"}");
+        failed = alloc_fault_off();
+        believed = believes_typing(believed);
+        assert_true(failed > 0 || believed);
+        world_advance(&world, TTL_MS);
+        believed = believes_typing(believed);
+        assert_false(believed);
+    }
+    client_hang_up(&alice);
+    client_hang_up(&bob);
+    world_close(&world);
+}
+
+static void an_event_is_read_whole_or_not(void **unused)
+{
+    (void)unused;
+    static const char TEXT[] =
+        "{\"type\":\"presence_changed\",\"user_id\":\"a\",\"status\":\"away\",\"except\":["
+        "\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"10\",\"11\",\"12\",\"13\",\"14\","
+        "\"15\",\"16\",\"17\"]}";
+    size_t failed = 1;
+    for (size_t n = 1; failed > 0; n++) {
+        struct chat_event event;
+        alloc_fault_after(n);
+        bool read = chat_event_parse(slice_of(TEXT), &event);
+        failed = alloc_fault_off();
+        assert_int_equal(read, failed == 0);
+        if (read)
+            assert_int_equal(event.except_count, 17);
+        if (read)
+            chat_event_free(&event);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lost_update_heals),
+        cmocka_unit_test(an_event_is_read_whole_or_not),
+    };
+    return cmocka_run_group_tests_name("typing_fault", tests, NULL, NULL);
+}

@@ -1,0 +1,2 @@
+#include "connection/connection.h"
+#include "store/memory/memory_store.h"

@@ -1,0 +1,3 @@
+#include "auth/token.h"
+#include "base/slice.h"
+#include "metrics/metrics.h" /* wrong */

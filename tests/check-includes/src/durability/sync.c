@@ -1,3 +1,0 @@
-#include "ledger/ledger.h"
-#include "ledger/sqlite_ledger.h" /* wrong */
-#include "presence/lease.h"       /* wrong */

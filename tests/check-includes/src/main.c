@@ -1,2 +1,0 @@
-#include "connection/connection.h"
-#include "store/memory_store.h"

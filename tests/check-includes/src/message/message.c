@@ -1,2 +1,0 @@
-#include "frame/websocket.h"
-#include "connection/connection.h" /* wrong */

@@ -1,0 +1,3 @@
+#include "ledger/ledger.h"
+#include "ledger/sqlite/sqlite_ledger.h" /* wrong */
+#include "presence/lease.h"              /* wrong */

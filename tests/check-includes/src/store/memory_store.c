@@ -1,3 +1,0 @@
-#include "store/memory_store.h"
-#include "store/state_store.h"
-#include "presence/lease.h" /* wrong */
