@@ -4,7 +4,7 @@
  *     contacts_bench [rounds]
  *
  * One user with so many contacts, of whom a share is online on four gateways. A round is what a gateway
- * does between a transition and its publishes: the audience from the circle cache, the gateways of those
+ * does between a transition and its publishes: the audience from the graph cache, the gateways of those
  * in it, and the text of one push a gateway. Times are of the processor. What is left out, the sockets,
  * costs the same for every delivery; `bench/contacts` measures it all.
  */
@@ -22,8 +22,8 @@ struct fixture {
     struct clock clock;
     struct memory_state *memory_state;
     struct state_store *state;
-    struct memory_circles *circles;
-    struct circle_store *store;
+    struct memory_graphs *graphs;
+    struct graph_store *store;
     char texts[CONTACTS_MAX][ID_ROOM];
     struct slice contacts[CONTACTS_MAX];
     size_t told;
@@ -58,7 +58,7 @@ static void bring_online(struct fixture *fixture, size_t count, unsigned percent
     }
 }
 
-static void put(void *arg, enum state_status status, const struct circle_audience *audience)
+static void put(void *arg, enum state_status status, const struct graph_audience *audience)
 {
     struct fixture *fixture = arg;
     if (status != STATE_OK || audience->known)
@@ -71,20 +71,20 @@ static void make(struct fixture *fixture, size_t count, unsigned percent)
     *fixture = (struct fixture){.clock = {1, 1700000000000}};
     fixture->memory_state = memory_state_make(&(struct memory_state_options){
         .lease_window_ms = 60000, .offline_records_max = 100000, .hash_seed = 7});
-    fixture->circles = memory_circles_make(&(struct memory_circles_options){
-        .contacts_total_max = MEMORY_CIRCLE_CONTACTS_TOTAL_MAX, .hash_seed = 7});
+    fixture->graphs = memory_graphs_make(&(struct memory_graphs_options){
+        .contacts_total_max = MEMORY_GRAPH_CONTACTS_TOTAL_MAX, .hash_seed = 7});
     fixture->state = memory_state_store(fixture->memory_state, &fixture->clock);
-    fixture->store = memory_circles_store(fixture->circles, fixture->state, &fixture->clock);
+    fixture->store = memory_graphs_store(fixture->graphs, fixture->state, &fixture->clock);
     bring_online(fixture, count, percent);
-    circle_audience(fixture->store, SLICE("user"), put, fixture);
-    circle_put(fixture->store, SLICE("user"), fixture->bytes,
-               &(struct circle){.contacts = {fixture->contacts, count}});
+    graph_audience(fixture->store, SLICE("user"), put, fixture);
+    graph_put(fixture->store, SLICE("user"), fixture->bytes,
+              &(struct social_graph){.contacts = {fixture->contacts, count}});
 }
 
 static void end(struct fixture *fixture)
 {
-    circle_store_free(&fixture->store);
-    memory_circles_free(&fixture->circles);
+    graph_store_free(&fixture->store);
+    memory_graphs_free(&fixture->graphs);
     state_store_free(&fixture->state);
     memory_state_free(&fixture->memory_state);
 }
@@ -110,31 +110,31 @@ static void write_pushes(void *arg, enum state_status status, const struct state
     }
 }
 
-static void find_routes(void *arg, enum state_status status, const struct circle_audience *audience)
+static void find_routes(void *arg, enum state_status status, const struct graph_audience *audience)
 {
     struct fixture *fixture = arg;
     if (status != STATE_OK || !audience->known)
         abort();
-    state_routes(fixture->state, audience->circle.contacts.ids, audience->circle.contacts.count,
+    state_routes(fixture->state, audience->graph.contacts.ids, audience->graph.contacts.count,
                  write_pushes, fixture);
 }
 
 static void only_audience(void *arg, enum state_status status,
-                          const struct circle_audience *audience)
+                          const struct graph_audience *audience)
 {
     if (status != STATE_OK || !audience->known)
         abort();
-    ((struct fixture *)arg)->told += audience->circle.contacts.count;
+    ((struct fixture *)arg)->told += audience->graph.contacts.count;
 }
 
 static double measure(struct fixture *fixture, long rounds,
                       void (*done)(void *arg, enum state_status status,
-                                   const struct circle_audience *audience))
+                                   const struct graph_audience *audience))
 {
     fixture->told = 0;
     double start = seconds();
     for (long i = 0; i < rounds; i++)
-        circle_audience(fixture->store, SLICE("user"), done, fixture);
+        graph_audience(fixture->store, SLICE("user"), done, fixture);
     return (seconds() - start) / (double)rounds;
 }
 

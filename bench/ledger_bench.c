@@ -37,7 +37,7 @@ static const char BODY[BODY_BYTES + 1] =
 
 struct bench {
     struct loop loop;
-    struct request_inbox inbox;
+    struct ledger_request_inbox inbox;
     struct ledger_client client;
     struct random random;
     int64_t until_us;
@@ -261,10 +261,10 @@ static void open_bench(struct bench *bench, struct ledger **ledger, const char *
     if (!*ledger)
         die(error.text);
     if (!loop_init(&bench->loop) ||
-        !request_inbox_init(&bench->inbox, &bench->loop, answered, NULL))
+        !ledger_request_inbox_init(&bench->inbox, &bench->loop, answered, NULL))
         die("no loop");
     random_init_system(&bench->random);
-    ledger_client_init(&bench->client, *ledger, &bench->loop.clock, request_inbox_post,
+    ledger_client_init(&bench->client, *ledger, &bench->loop.clock, ledger_request_inbox_post,
                        &bench->inbox);
     make_chat(bench);
 }
@@ -272,7 +272,7 @@ static void open_bench(struct bench *bench, struct ledger **ledger, const char *
 static void close_bench(struct bench *bench, struct ledger **ledger)
 {
     ledger_close(ledger);
-    request_inbox_free(&bench->inbox);
+    ledger_request_inbox_free(&bench->inbox);
     loop_free(&bench->loop);
 }
 

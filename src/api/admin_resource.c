@@ -93,7 +93,7 @@ void rest_admin_connection_delete(struct exchange *exchange)
 
 void rest_admin_drain(struct exchange *exchange)
 {
-    struct rest_context *context = rest_of(exchange);
+    struct api_context *context = rest_of(exchange);
     exchange_reply(&exchange, 202, "application/json", "", SLICE("{\"draining\":true}"));
     context->drain(context->drain_arg);
 }

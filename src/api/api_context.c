@@ -4,17 +4,17 @@
 #include "socketio/handover.h"
 #include "socketio/socketio_session.h"
 
-static bool make_room(struct http_door *door)
+static bool make_room(struct http_listener *door)
 {
-    struct rest_context *context = CONTAINER_OF(door, struct rest_context, door);
+    struct api_context *context = CONTAINER_OF(door, struct api_context, door);
     size_t count = door->session_count + context->handlers->connections.count;
     if (context->shedding)
         return false;
-    return count < context->connections_max || http_door_displace(door) ||
+    return count < context->connections_max || http_listener_displace(door) ||
            socketio_displace_waiting(context->handlers);
 }
 
-const struct http_door_owner rest_door_owner = {
+const struct http_listener_owner api_listener_owner = {
     .make_room = make_room,
     .announced = rest_socketio_announced,
     .body_bytes_max = router_table_body_bytes_max,

@@ -1,5 +1,5 @@
 /*
- * What the HTTP side of one worker works with, behind its door (http_door.h). Made by gateway_compose.c.
+ * What the HTTP side of one worker works with, behind its door (http_listener.h). Made by gateway_compose.c.
  *
  * A worker holds `connections_max` connections, HTTP and others together. When they are as many, a newcomer takes
  * the place of one that asks for nothing: an HTTP connection that waits for a request, or a Socket.IO client of
@@ -23,9 +23,9 @@
 struct handover_board;
 struct polling_set;
 
-struct rest_context {
-    struct http_door door;
-    struct handler_context *handlers;
+struct api_context {
+    struct http_listener door;
+    struct session_context *handlers;
     struct exposition *exposition;
     void (*sample)(void *arg); /* brings metrics up to date before they are shown; may be NULL */
     void *sample_arg;
@@ -41,11 +41,11 @@ struct rest_context {
     bool shedding;                /* memory is short: nobody new */
 };
 
-extern const struct http_door_owner rest_door_owner;
+extern const struct http_listener_owner api_listener_owner;
 
-static inline struct rest_context *rest_of(const struct exchange *exchange)
+static inline struct api_context *rest_of(const struct exchange *exchange)
 {
-    return CONTAINER_OF(exchange->door, struct rest_context, door);
+    return CONTAINER_OF(exchange->door, struct api_context, door);
 }
 
 /* The answer to a ledger status other than OK. */

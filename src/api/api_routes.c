@@ -116,7 +116,7 @@ static void authenticate(struct exchange *exchange)
     struct slice token = exchange_token(exchange);
     if (!token.data)
         exchange_error(&exchange, 401, ERROR_UNAUTHENTICATED, "a bearer token is needed");
-    else if (!context_verify(rest_of(exchange)->handlers, token, verified, exchange))
+    else if (!session_context_verify(rest_of(exchange)->handlers, token, verified, exchange))
         exchange_error(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
 }
 

@@ -44,7 +44,7 @@ static void listed(void *arg, const struct ledger_calls_outcome *outcome)
 
 void rest_calls_get(struct exchange *exchange)
 {
-    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *handlers = rest_of(exchange)->handlers;
     uint32_t kept_max = handlers->config->call.history_max;
     struct page_query page;
     if (!page_query_read(&exchange, LEDGER_PAGE_MAX, &page))

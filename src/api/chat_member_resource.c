@@ -35,7 +35,7 @@ static bool is_out(const struct exchange *exchange, enum ledger_status status)
 static void removed(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct exchange *exchange = arg;
-    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *handlers = rest_of(exchange)->handlers;
     if (is_out(exchange, outcome->status)) {
         audience_drop(handlers->presence, exchange->parameters[1]);
         chat_publish_removal(handlers->chats, exchange->parameters[0], exchange->parameters[1]);

@@ -62,7 +62,7 @@ static struct slice *read_members(struct slice raw, size_t *count, const char **
 /* The id that was given, or a new one written to `made`; SLICE_NONE when what was given is none. */
 static struct slice choose_id(struct exchange *exchange, char made[ULID_TEXT_LEN])
 {
-    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *handlers = rest_of(exchange)->handlers;
     struct slice raw = fields_find(&handlers->scratch, "chat_id");
     struct slice id = {made, ULID_TEXT_LEN};
     if (raw.data && !slice_is(raw, "null"))
@@ -74,7 +74,7 @@ static struct slice choose_id(struct exchange *exchange, char made[ULID_TEXT_LEN
 
 void rest_chats_post(struct exchange *exchange)
 {
-    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *handlers = rest_of(exchange)->handlers;
     char made[ULID_TEXT_LEN];
     const char *problem;
     size_t count;

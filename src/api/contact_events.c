@@ -3,21 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void send(struct handler_context *handlers, struct slice to, enum message_type type,
+static void send(struct session_context *handlers, struct slice to, enum message_type type,
                  struct contact_fields fields)
 {
     struct message message = {.type = type, .contact = fields};
     delivery_send(handlers->delivery, &to, 1, &message, NULL);
 }
 
-static void send_to_both(struct handler_context *handlers, enum message_type type, struct slice a,
+static void send_to_both(struct session_context *handlers, enum message_type type, struct slice a,
                          struct slice b)
 {
     send(handlers, a, type, (struct contact_fields){.user_id = b});
     send(handlers, b, type, (struct contact_fields){.user_id = a});
 }
 
-void contact_events_requested(struct handler_context *handlers, struct slice request_id,
+void contact_events_requested(struct session_context *handlers, struct slice request_id,
                               struct slice from, struct slice to)
 {
     send(handlers, to, MESSAGE_CONTACT_REQUEST, (struct contact_fields){request_id, from});
@@ -64,7 +64,7 @@ static struct settling *make_settling(struct exchange *exchange, struct slice pe
 void contact_events_made(struct exchange *exchange, struct slice user, struct slice peer,
                          bool is_new, unsigned status, struct buffer *json)
 {
-    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *handlers = rest_of(exchange)->handlers;
     struct settling *settling = make_settling(exchange, peer, status);
     if (!settling) {
         buffer_free(json);
@@ -74,12 +74,13 @@ void contact_events_made(struct exchange *exchange, struct slice user, struct sl
     *json = BUFFER_INIT;
     if (is_new)
         send_to_both(handlers, MESSAGE_CONTACT_ACCEPTED, user, settling->peer);
-    exposure_of_relation(handlers->presence, is_new ? EXPOSURE_CONTACT_MADE : EXPOSURE_REPEATED,
-                         user, settling->peer, false, settled, settling);
+    visibility_change_of_relation(handlers->presence,
+                                  is_new ? VISIBILITY_CONTACT_MADE : VISIBILITY_REPEATED, user,
+                                  settling->peer, false, settled, settling);
 }
 
-void contact_events_changed(struct exchange *exchange, enum exposure_cause cause, struct slice peer,
-                            bool contact_ended)
+void contact_events_changed(struct exchange *exchange, enum visibility_cause cause,
+                            struct slice peer, bool contact_ended)
 {
     struct settling *settling = make_settling(exchange, peer, 204);
     if (!settling)
@@ -88,6 +89,7 @@ void contact_events_changed(struct exchange *exchange, enum exposure_cause cause
     if (contact_ended)
         call_plane_part(rest_of(exchange)->handlers->calls, exchange_user(exchange),
                         settling->peer);
-    exposure_of_relation(rest_of(exchange)->handlers->presence, cause, exchange_user(exchange),
-                         settling->peer, contact_ended, settled, settling);
+    visibility_change_of_relation(rest_of(exchange)->handlers->presence, cause,
+                                  exchange_user(exchange), settling->peer, contact_ended, settled,
+                                  settling);
 }

@@ -9,7 +9,7 @@
 #include "presence/visibility/visibility_change.h"
 
 /* A request waits for `to`: all their devices are told. */
-void contact_events_requested(struct handler_context *handlers, struct slice request_id,
+void contact_events_requested(struct session_context *handlers, struct slice request_id,
                               struct slice from, struct slice to);
 
 /* They are contacts now: both are told, if it `is_new`, and see each other. Then 200 or 201 with `json`,
@@ -18,7 +18,7 @@ void contact_events_made(struct exchange *exchange, struct slice user, struct sl
                          bool is_new, unsigned status, struct buffer *json);
 
 /* The contact, a block or both have changed. Both are told of a contact that ended. Then 204. */
-void contact_events_changed(struct exchange *exchange, enum exposure_cause cause, struct slice peer,
-                            bool contact_ended);
+void contact_events_changed(struct exchange *exchange, enum visibility_cause cause,
+                            struct slice peer, bool contact_ended);
 
 #endif

@@ -56,7 +56,7 @@ static void asked(void *arg, const struct ledger_contact_outcome *outcome)
 
 void rest_contact_requests_post(struct exchange *exchange)
 {
-    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *handlers = rest_of(exchange)->handlers;
     char id[ULID_TEXT_LEN];
     struct slice to;
     if (!rest_json(&exchange))

@@ -11,9 +11,9 @@ static bool names_a_peer(struct exchange **exchange)
     return false;
 }
 
-static enum exposure_cause cause_of(bool changed, enum exposure_cause cause)
+static enum visibility_cause cause_of(bool changed, enum visibility_cause cause)
 {
-    return changed ? cause : EXPOSURE_REPEATED;
+    return changed ? cause : VISIBILITY_REPEATED;
 }
 
 /* ---- contacts ---- */
@@ -24,7 +24,7 @@ static void removed(void *arg, const struct ledger_change_outcome *outcome)
     if (outcome->status != LEDGER_OK)
         rest_ledger_error(&exchange, outcome->status);
     else
-        contact_events_changed(exchange, cause_of(outcome->changed, EXPOSURE_CONTACT_ENDED),
+        contact_events_changed(exchange, cause_of(outcome->changed, VISIBILITY_CONTACT_ENDED),
                                exchange->parameters[0], outcome->changed);
 }
 
@@ -43,7 +43,7 @@ static void blocked(void *arg, const struct ledger_block_outcome *outcome)
     if (outcome->status != LEDGER_OK)
         rest_ledger_error(&exchange, outcome->status);
     else
-        contact_events_changed(exchange, cause_of(outcome->changed, EXPOSURE_BLOCKED),
+        contact_events_changed(exchange, cause_of(outcome->changed, VISIBILITY_BLOCKED),
                                exchange->parameters[0], outcome->contact_removed);
 }
 
@@ -60,7 +60,7 @@ static void unblocked(void *arg, const struct ledger_change_outcome *outcome)
     if (outcome->status != LEDGER_OK)
         rest_ledger_error(&exchange, outcome->status);
     else
-        contact_events_changed(exchange, cause_of(outcome->changed, EXPOSURE_UNBLOCKED),
+        contact_events_changed(exchange, cause_of(outcome->changed, VISIBILITY_UNBLOCKED),
                                exchange->parameters[0], false);
 }
 

@@ -5,7 +5,7 @@ static void counted(void *arg, enum state_status status, const struct lease *lea
 {
     (void)leases;
     struct exchange *exchange = arg;
-    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *handlers = rest_of(exchange)->handlers;
     struct buffer json = BUFFER_INIT;
     if (status != STATE_OK) {
         exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "routes cannot be read now");

@@ -5,7 +5,7 @@ enum { DEV_TOKEN_TTL_MS = 3600 * 1000 };
 
 void rest_dev_token(struct exchange *exchange)
 {
-    struct rest_context *context = rest_of(exchange);
+    struct api_context *context = rest_of(exchange);
     const struct config *config = context->handlers->config;
     int64_t wall_ms = context->handlers->loop->clock.wall_ms;
     struct slice user;

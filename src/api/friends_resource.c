@@ -6,7 +6,7 @@
  *   no candidate left
  *
  * The candidates of a filter that only somebody online can pass are the contacts who are online, from
- * the circle; so such a list costs what its answer costs. Else they are all contacts, from the ledger.
+ * the graph; so such a list costs what its answer costs. Else they are all contacts, from the ledger.
  */
 #include "api/api_routes.h"
 #include "api/page_query.h"
@@ -98,8 +98,8 @@ static void look(struct listing *listing)
     }
     const struct slice *batch = listing->candidates + listing->next;
     listing->next += count;
-    presence_look(rest_of(exchange)->handlers->presence, exchange_user(exchange), batch, count,
-                  &(struct look_handler){.done = looked, .arg = listing});
+    presence_query(rest_of(exchange)->handlers->presence, exchange_user(exchange), batch, count,
+                   &(struct presence_query_handler){.done = looked, .arg = listing});
 }
 
 /* ---- candidates ---- */
@@ -142,11 +142,11 @@ static void contacts_listed(void *arg, const struct ledger_ids_outcome *outcome)
         give_up(listing);
 }
 
-static void circle_known(void *arg, const struct circle *circle)
+static void graph_known(void *arg, const struct social_graph *graph)
 {
     struct listing *listing = arg;
-    if (circle)
-        take_candidates(listing, circle->contacts.ids, circle->contacts.count);
+    if (graph)
+        take_candidates(listing, graph->contacts.ids, graph->contacts.count);
     else
         give_up(listing);
 }
@@ -183,7 +183,7 @@ static bool needs_online(const struct filter *filter)
 
 void rest_friends_get(struct exchange *exchange)
 {
-    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *handlers = rest_of(exchange)->handlers;
     struct listing *listing = calloc(1, sizeof(*listing));
     if (!listing || !read_filter(exchange, &listing->filter)) {
         exchange_error(&exchange, listing ? 400 : 503,
@@ -201,7 +201,7 @@ void rest_friends_get(struct exchange *exchange)
     json_write_key(&listing->json, SLICE("friends"));
     json_write_array(&listing->json);
     if (needs_online(&listing->filter))
-        audience_ask(handlers->presence, exchange_user(exchange), circle_known, listing);
+        audience_ask(handlers->presence, exchange_user(exchange), graph_known, listing);
     else
         ledger_contacts_list(handlers->ledger, exchange_user(exchange), contacts_listed, listing);
 }

@@ -52,7 +52,7 @@ bool handshake_check_origin(struct exchange **exchange)
 
 bool handshake_check_room(struct exchange **exchange)
 {
-    struct rest_context *context = rest_of(*exchange);
+    struct api_context *context = rest_of(*exchange);
     const char *why = NULL;
     if (context->handlers->draining)
         why = "this gateway is draining";

@@ -9,7 +9,7 @@ void rest_health(struct exchange *exchange)
 /* Alive and able to take somebody new are two questions. */
 void rest_ready(struct exchange *exchange)
 {
-    struct rest_context *context = rest_of(exchange);
+    struct api_context *context = rest_of(exchange);
     const char *why = NULL;
     if (context->handlers->draining)
         why = "draining";
@@ -25,7 +25,7 @@ void rest_ready(struct exchange *exchange)
 
 void rest_metrics(struct exchange *exchange)
 {
-    struct rest_context *context = rest_of(exchange);
+    struct api_context *context = rest_of(exchange);
     struct buffer text = BUFFER_INIT;
     if (context->sample)
         context->sample(context->sample_arg);

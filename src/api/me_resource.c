@@ -64,8 +64,8 @@ static void put(void *arg, const struct ledger_settings_outcome *outcome)
     }
     *changing = (struct changing){exchange, outcome->settings};
     /* the same as before, maybe because the one who set it was not answered, and nobody told */
-    exposure_of_settings(rest_of(exchange)->handlers->presence, exchange_user(exchange),
-                         &outcome->previous, &outcome->settings, changed, changing);
+    visibility_change_of_settings(rest_of(exchange)->handlers->presence, exchange_user(exchange),
+                                  &outcome->previous, &outcome->settings, changed, changing);
 }
 
 /* NULL in *chosen when the member is absent. False: it is there and wrong. */
@@ -90,7 +90,7 @@ static bool read_visibility(const struct fields_scratch *fields, const char *nam
 
 void rest_me_patch(struct exchange *exchange)
 {
-    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *handlers = rest_of(exchange)->handlers;
     enum ledger_visibility values[2], *presence, *last_seen;
     if (!rest_json(&exchange))
         return;

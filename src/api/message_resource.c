@@ -75,7 +75,7 @@ static void send_error(struct exchange *exchange, struct slice client_message_id
 
 static bool within_rate(struct exchange *exchange, struct slice client_message_id)
 {
-    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *handlers = rest_of(exchange)->handlers;
     const struct config_inbound *limits = &handlers->config->gateway.backpressure.inbound;
     struct rate_limit *limit = sender_rates_of(&rest_of(exchange)->sender_rates,
                                                exchange_user(exchange), handlers->router->seed);
@@ -96,7 +96,7 @@ static bool is_id(struct slice id)
 
 void rest_message_post(struct exchange *exchange)
 {
-    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *handlers = rest_of(exchange)->handlers;
     struct slice client_message_id = SLICE_NONE, body = SLICE_NONE;
     if (!rest_json(&exchange))
         return;

@@ -37,9 +37,9 @@ static void looked_at_many(void *arg, bool ok, const struct presence *presences,
 static void look(struct exchange *exchange, const struct slice *users, size_t count,
                  void (*done)(void *arg, bool ok, const struct presence *presences, size_t count))
 {
-    struct look_handler handler = {.done = done, .arg = exchange};
-    presence_look(rest_of(exchange)->handlers->presence, exchange_user(exchange), users, count,
-                  &handler);
+    struct presence_query_handler handler = {.done = done, .arg = exchange};
+    presence_query(rest_of(exchange)->handlers->presence, exchange_user(exchange), users, count,
+                   &handler);
 }
 
 void rest_presence_one(struct exchange *exchange)

@@ -48,7 +48,7 @@ static void registered(void *arg, bool taken)
 {
     struct joining *joining = arg;
     struct exchange *exchange = joining->exchange;
-    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *handlers = rest_of(exchange)->handlers;
     struct session *session = NULL;
     if (taken && exchange->session && !handlers->draining) { /* a drain has counted its heads */
         char text[HANDSHAKE_GREETING_BYTES_MAX];
@@ -70,7 +70,7 @@ static void registered(void *arg, bool taken)
 static void verified(void *arg, enum jwt_result result, const struct identity *identity)
 {
     struct joining *joining = arg;
-    struct handler_context *handlers = rest_of(joining->exchange)->handlers;
+    struct session_context *handlers = rest_of(joining->exchange)->handlers;
     if (result != JWT_OK) {
         metrics_count(handlers->metrics, METRIC_AUTH_FAILURES);
         log_info("token_refused", "reason=%s", jwt_result_label(result));
@@ -99,7 +99,7 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
 
 void rest_websocket(struct exchange *exchange)
 {
-    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *handlers = rest_of(exchange)->handlers;
     struct joining *joining = calloc(1, sizeof(*joining));
     if (!joining) {
         handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
@@ -116,7 +116,7 @@ void rest_websocket(struct exchange *exchange)
     else if (!read_device(joining))
         handshake_refuse(&exchange, 400, ERROR_INVALID_MESSAGE,
                          "device_id must be 1 to 128 bytes without control characters");
-    else if (!context_verify(handlers, token, verified, joining))
+    else if (!session_context_verify(handlers, token, verified, joining))
         handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
     else
         return;

@@ -15,8 +15,8 @@ struct embedded *embedded_make(const struct config *config, uint64_t hash_seed,
         .hash_seed = hash_seed,
         .started_at_ms = started_at_ms,
     });
-    embedded->circles = memory_circles_make(&(struct memory_circles_options){
-        .contacts_total_max = MEMORY_CIRCLE_CONTACTS_TOTAL_MAX,
+    embedded->graphs = memory_graphs_make(&(struct memory_graphs_options){
+        .contacts_total_max = MEMORY_GRAPH_CONTACTS_TOTAL_MAX,
         .hash_seed = hash_seed,
     });
     embedded->typing = memory_typing_make(&(struct memory_typing_options){
@@ -31,7 +31,7 @@ struct embedded *embedded_make(const struct config *config, uint64_t hash_seed,
         .hash_seed = hash_seed,
     });
     embedded->recovery = memory_recovery_make(config->socketio.recovery_ms, hash_seed);
-    if (!embedded->state || !embedded->circles || !embedded->typing || !embedded->calls ||
+    if (!embedded->state || !embedded->graphs || !embedded->typing || !embedded->calls ||
         !embedded->recovery)
         embedded_free(&embedded);
     return embedded;
@@ -43,7 +43,7 @@ void embedded_free(struct embedded **embedded)
     *embedded = NULL;
     if (!freed)
         return;
-    memory_circles_free(&freed->circles);
+    memory_graphs_free(&freed->graphs);
     memory_state_free(&freed->state);
     memory_calls_free(&freed->calls);
     memory_typing_free(&freed->typing);

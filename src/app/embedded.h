@@ -16,7 +16,7 @@
 
 struct embedded {
     struct memory_state *state;
-    struct memory_circles *circles;
+    struct memory_graphs *graphs;
     struct memory_typing *typing;
     struct memory_calls *calls;
     struct memory_recovery *recovery;

@@ -201,14 +201,14 @@ void gateway_close_session(void *arg, struct slice user_id, const struct ulid *c
 
 static void accepted(void *arg, int fd)
 {
-    http_door_accept(arg, fd);
+    http_listener_accept(arg, fd);
 }
 
 /* Polling clients need it where several processes share the port; a server can do without. */
 static void open_passage(struct gateway *gateway)
 {
     if (gateway->parts.board && !handover_open(&gateway->passage, &gateway->rest))
-        log_warn("passage_not_open", "gateway=%s error=%s", gateway->id,
+        log_warn("fd_passing_not_open", "gateway=%s error=%s", gateway->id,
                  log_sentence(slice_of(strerror(errno))));
 }
 

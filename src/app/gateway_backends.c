@@ -17,7 +17,7 @@ enum { GATEWAYS_LEARN_MS = 1000, REFUSAL_TEXT_MAX = 384 };
 
 /* ---- on its own ---- */
 
-static struct circle_store *make_embedded(struct gateway *gateway)
+static struct graph_store *make_embedded(struct gateway *gateway)
 {
     struct embedded *embedded = gateway->parts.embedded;
     const struct clock *clock = &gateway->loop.clock;
@@ -26,7 +26,7 @@ static struct circle_store *make_embedded(struct gateway *gateway)
                                     &gateway->metrics, gateway_received, gateway);
     gateway->typing.store = memory_typing_store(embedded->typing, clock);
     gateway->calls.store = memory_calls_store(embedded->calls, clock);
-    return gateway->store ? memory_circles_store(embedded->circles, gateway->store, clock) : NULL;
+    return gateway->store ? memory_graphs_store(embedded->graphs, gateway->store, clock) : NULL;
 }
 
 /* ---- in a fleet ---- */
@@ -86,7 +86,7 @@ static bool make_recovery(struct gateway *gateway)
     return gateway->handlers.recovery != NULL;
 }
 
-static struct circle_store *make_stores(struct gateway *gateway)
+static struct graph_store *make_stores(struct gateway *gateway)
 {
     const struct config *config = gateway->parts.config;
     gateway->store = redis_state_make(&(struct redis_state_options){
@@ -114,7 +114,7 @@ static struct circle_store *make_stores(struct gateway *gateway)
         .reconnect_grace_ms = config->call.reconnect_grace_ms,
         .lease_window_ms = config->presence.expiry_window_ms,
     });
-    return redis_circle_make(&(struct redis_circle_options){
+    return redis_graph_make(&(struct redis_graph_options){
         .client = gateway->redis,
         .random = &gateway->random,
         .loop = &gateway->loop,
@@ -147,7 +147,7 @@ static bool make_hub(struct gateway *gateway)
     return made;
 }
 
-static struct circle_store *make_fleet(struct gateway *gateway)
+static struct graph_store *make_fleet(struct gateway *gateway)
 {
     gateway->redis = make_client(gateway);
     if (!gateway->redis)
@@ -174,10 +174,10 @@ static struct circle_store *make_fleet(struct gateway *gateway)
 
 bool gateway_backends_make(struct gateway *gateway)
 {
-    struct circle_store *circles =
+    struct graph_store *graphs =
         gateway->parts.fleet ? make_fleet(gateway) : make_embedded(gateway);
-    return circles && make_recovery(gateway) &&
-           audience_init(&gateway->presence.audience, circles, gateway->parts.hash_seed) &&
+    return graphs && make_recovery(gateway) &&
+           audience_init(&gateway->presence.audience, graphs, gateway->parts.hash_seed) &&
            gateway->store && gateway->bus && gateway->typing.store && gateway->calls.store;
 }
 
@@ -309,7 +309,7 @@ void gateway_backends_free(struct gateway *gateway)
         peer_hub_free(&gateway->parts.fleet->hub);
     redis_info_free(&gateway->redis_info);
     bus_free(&gateway->bus);
-    circle_store_free(&gateway->presence.audience.circles);
+    graph_store_free(&gateway->presence.audience.graphs);
     call_store_free(&gateway->calls.store);
     typing_store_free(&gateway->typing.store);
     recovery_store_free(&gateway->handlers.recovery);

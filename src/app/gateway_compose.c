@@ -41,10 +41,10 @@ static void ledger_answered(void *arg, struct ledger_request *done)
 
 static bool compose_ports(struct gateway *gateway)
 {
-    if (!request_inbox_init(&gateway->ledger_inbox, &gateway->loop, ledger_answered, NULL))
+    if (!ledger_request_inbox_init(&gateway->ledger_inbox, &gateway->loop, ledger_answered, NULL))
         return false;
     ledger_client_init(&gateway->ledger, gateway->parts.ledger, &gateway->loop.clock,
-                       request_inbox_post, &gateway->ledger_inbox);
+                       ledger_request_inbox_post, &gateway->ledger_inbox);
     return gateway_backends_make(gateway);
 }
 
@@ -56,7 +56,7 @@ static bool compose_chats(struct gateway *gateway)
     typing->clock = &gateway->loop.clock;
     typing->bus = gateway->bus;
     typing->metrics = &gateway->metrics;
-    typing->rooms = (struct typing_rooms){
+    typing->rooms = (struct typing_views){
         .clock = &gateway->loop.clock,
         .wheel = &gateway->loop.wheel,
         .router = &gateway->router,
@@ -73,7 +73,7 @@ static bool compose_chats(struct gateway *gateway)
     };
     gateway->handlers.chats = &gateway->chats;
     gateway->handlers.typing = typing;
-    return typing_rooms_init(&typing->rooms, gateway->parts.hash_seed);
+    return typing_views_init(&typing->rooms, gateway->parts.hash_seed);
 }
 
 static bool compose_calls(struct gateway *gateway)
@@ -129,7 +129,7 @@ static void compose_presence(struct gateway *gateway)
 
 static bool compose_handlers(struct gateway *gateway)
 {
-    struct handler_context *handlers = &gateway->handlers;
+    struct session_context *handlers = &gateway->handlers;
     handlers->config = gateway->parts.config;
     handlers->loop = &gateway->loop;
     handlers->random = &gateway->random;
@@ -140,22 +140,22 @@ static bool compose_handlers(struct gateway *gateway)
     handlers->presence = &gateway->presence;
     handlers->ledger = &gateway->ledger;
     handlers->verifier = &gateway->verifier;
-    context_init_tasks(handlers);
+    session_context_init_tasks(handlers);
     return connection_context_init(&handlers->connections, handlers->config, &gateway->loop,
                                    &gateway->encoder, &gateway->metrics, &gateway->random);
 }
 
 static void compose_rest(struct gateway *gateway)
 {
-    struct rest_context *rest = &gateway->rest;
-    rest->door = (struct http_door){
-        .owner = &rest_door_owner,
+    struct api_context *rest = &gateway->rest;
+    rest->door = (struct http_listener){
+        .owner = &api_listener_owner,
         .loop = &gateway->loop,
         .streams = &gateway->streams,
         .metrics = &gateway->metrics,
         .config = gateway->parts.config,
     };
-    http_door_init(&rest->door);
+    http_listener_init(&rest->door);
     rest->handlers = &gateway->handlers;
     rest->exposition = gateway->parts.exposition;
     rest->sample = gateway_sample;
@@ -238,10 +238,10 @@ void gateway_free(struct gateway **gateway)
     if (!freed)
         return;
     verifier_free(&freed->verifier);
-    passage_close(&freed->passage);
-    http_door_shut(&freed->rest.door); /* to those the mailbox may still hold */
+    fd_passing_close(&freed->passage);
+    http_listener_shut(&freed->rest.door); /* to those the mailbox may still hold */
     mailbox_free(&freed->mailbox);
-    request_inbox_free(&freed->ledger_inbox);
+    ledger_request_inbox_free(&freed->ledger_inbox);
     gateway_backends_free(freed);
     gateway_messages_free(&freed->messages);
     presence_free(&freed->presence);
@@ -249,7 +249,7 @@ void gateway_free(struct gateway **gateway)
     audience_free(&freed->presence.audience);
     last_seen_free(&freed->last_seen);
     call_plane_free(&freed->calls);
-    typing_rooms_free(&freed->typing.rooms);
+    typing_views_free(&freed->typing.rooms);
     polling_set_free(&freed->polling);
     router_free(&freed->router);
     connection_context_free(&freed->handlers.connections);

@@ -38,9 +38,9 @@ static void drain_route(struct table_node *node, void *arg)
 void gateway_drain_time_is_up(struct wheel_timer *timer)
 {
     struct gateway *gateway = CONTAINER_OF(timer, struct gateway, drain_deadline);
-    passage_close(&gateway->passage);
-    http_door_shut(&gateway->rest.door);
-    http_door_close_all(&gateway->rest.door);
+    fd_passing_close(&gateway->passage);
+    http_listener_shut(&gateway->rest.door);
+    http_listener_close_all(&gateway->rest.door);
 }
 
 void gateway_start_drain(struct gateway *gateway)
@@ -54,7 +54,7 @@ void gateway_start_drain(struct gateway *gateway)
     listener_close(&gateway->listener);
     struct drain_walk walk = {.gateway = gateway, .total = gateway->handlers.session_count};
     table_each(&gateway->router.routes, drain_route, &walk);
-    http_door_drain(&gateway->rest.door);
+    http_listener_drain(&gateway->rest.door);
     echo_end_all(&gateway->rest.echoes);
     socketio_end_waiting(&gateway->handlers);
     last_seen_flush(&gateway->last_seen);
@@ -66,7 +66,7 @@ void gateway_start_drain(struct gateway *gateway)
 /* With the last session gone, nobody has to bring requests for one any more. False: some were brought before. */
 static bool leave_handover(struct gateway *gateway)
 {
-    passage_close(&gateway->passage);
+    fd_passing_close(&gateway->passage);
     handover_leave(&gateway->rest);
     return mailbox_is_empty(&gateway->mailbox);
 }
@@ -79,7 +79,7 @@ bool gateway_is_drained(struct gateway *gateway)
     if (!gateway->handlers.draining || gateway->handlers.connections.count ||
         !leave_handover(gateway))
         return false;
-    http_door_close_idle(&gateway->rest.door);
+    http_listener_close_idle(&gateway->rest.door);
     if (gateway->rest.door.session_count)
         return false;
     if (!gateway->last_seen.flushing)

@@ -31,14 +31,14 @@ struct gateway {
     struct mailbox mailbox;
     struct stream_set streams;
     struct listener listener;
-    struct passage passage; /* from other processes on this port */
+    struct fd_passing passage; /* from other processes on this port */
     struct encoder encoder;
     struct router router;
     struct bus *bus;
     struct state_store *store;
     struct redis_client *redis; /* these two of a fleet's; NULL on its own */
     struct redis_info *redis_info;
-    struct request_inbox ledger_inbox; /* what the ledger has answered */
+    struct ledger_request_inbox ledger_inbox; /* what the ledger has answered */
     struct ledger_client ledger;
     struct last_seen last_seen;
     struct verifier verifier;
@@ -47,8 +47,8 @@ struct gateway {
     struct call_plane calls;
     struct chat_plane chats;
     struct gateway_messages messages;
-    struct handler_context handlers;
-    struct rest_context rest;
+    struct session_context handlers;
+    struct api_context rest;
     struct polling_set polling;
     struct delivery delivery;
     struct wheel_timer housekeeping;

@@ -24,7 +24,7 @@ static size_t resident_bytes(void)
 }
 
 struct shedding {
-    struct handler_context *handlers;
+    struct session_context *handlers;
     size_t left;
     bool only_queued; /* the first pass takes those who hold memory in their queues */
 };
@@ -48,7 +48,7 @@ static void shed_route(struct table_node *node, void *arg)
     }
 }
 
-static void shed(struct handler_context *handlers)
+static void shed(struct session_context *handlers)
 {
     size_t count = handlers->session_count / MEMORY_SHED_SHARE + 1;
     struct shedding shedding = {.handlers = handlers,
@@ -60,7 +60,7 @@ static void shed(struct handler_context *handlers)
     malloc_trim(0);
 }
 
-void memory_pressure_check(struct rest_context *context)
+void memory_pressure_check(struct api_context *context)
 {
     size_t limit = context->handlers->config->gateway.memory_limit_bytes;
     if (limit == 0)

@@ -14,6 +14,6 @@ enum {
     MEMORY_RECONNECT_MS = 5000 /* reconnects are spread over so long */
 };
 
-void memory_pressure_check(struct rest_context *context);
+void memory_pressure_check(struct api_context *context);
 
 #endif

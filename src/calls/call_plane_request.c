@@ -62,7 +62,7 @@ static void permit(struct call_command *command, const struct ledger_profile *ca
         call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
 }
 
-static void recalled(void *arg, const struct recall *recalls)
+static void recalled(void *arg, const struct cached_profile *recalls)
 {
     if (recalls && recalls[0].known)
         permit(arg, &recalls[0].profile);
@@ -70,7 +70,7 @@ static void recalled(void *arg, const struct recall *recalls)
         call_command_refuse(arg, ERROR_SERVICE_UNAVAILABLE, "contacts cannot be read now");
 }
 
-/* Who are contacts may call each other without the ledger, as long as their circles are cached. */
+/* Who are contacts may call each other without the ledger, as long as their graphs are cached. */
 static void profiled(void *arg, const struct ledger_profiles_outcome *outcome)
 {
     struct call_command *command = arg;
@@ -79,8 +79,8 @@ static void profiled(void *arg, const struct ledger_profiles_outcome *outcome)
     else if (outcome->status == LEDGER_INVALID)
         call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
     else
-        recall_profiles(command->plane->presence, command->device.user_id, &command->to, 1,
-                        recalled, command);
+        cached_profiles_read(command->plane->presence, command->device.user_id, &command->to, 1,
+                             recalled, command);
 }
 
 void call_plane_request(struct call_plane *plane, const struct call_device *device, struct slice to,

@@ -110,7 +110,7 @@ static void presence_has_its_exceptions(void **unused)
     chat_event_free(&event);
 }
 
-static void sight_may_be_taken(void **unused)
+static void visibility_may_be_taken(void **unused)
 {
     (void)unused;
     struct chat_event event;
@@ -172,7 +172,7 @@ int main(void)
         cmocka_unit_test(typing_comes_back),
         cmocka_unit_test(removal_comes_back),
         cmocka_unit_test(presence_has_its_exceptions),
-        cmocka_unit_test(sight_may_be_taken),
+        cmocka_unit_test(visibility_may_be_taken),
         cmocka_unit_test(anything_else_is_none),
         cmocka_unit_test(cut_events_are_none),
     };

@@ -96,7 +96,7 @@ static void unsubscribe(struct chat_plane *plane, struct endpoint *endpoint, str
     router_unsubscribe(plane->router, typing);
     router_unsubscribe(plane->router, presence);
     if (!chat_topic_of(plane->router, chat_id, CHAT_TOPIC_TYPING))
-        typing_room_abandon(&plane->typing->rooms, chat_id);
+        typing_view_abandon(&plane->typing->rooms, chat_id);
     metrics_add(plane->metrics, METRIC_CHATS_OPEN, -1);
 }
 
@@ -216,22 +216,22 @@ static void tell_presence(struct chat_plane *plane, const struct topic *topic,
     struct message message = {.type = MESSAGE_PRESENCE_CHANGED, .change = event->change};
     struct broadcast broadcast = {.message = &message};
     uint64_t key = router_key(plane->router, MESSAGE_PRESENCE_CHANGED, presence->user_id);
-    struct road road;
+    struct change_source road;
     size_t delivered = 0;
-    road_begin(&road, plane->router, &event->change);
+    change_source_begin(&road, plane->router, &event->change);
     for (uint32_t i = 0; i < topic->count; i++) {
         struct endpoint *endpoint = topic->subscriptions[i]->endpoint;
         if (topic->subscriptions[i]->view != CHAT_VIEW_OPEN || endpoint->route == own ||
             is_exception(exceptions, endpoint->route))
             continue;
-        road_room(&road, endpoint);
+        change_source_room(&road, endpoint);
         if (!push_is_news(plane->router, endpoint, &event->change))
             continue;
         plane->router->deliver(endpoint, &broadcast, key);
         delivered++;
     }
     broadcast_end(&broadcast);
-    road_end(&road);
+    change_source_end(&road);
     metrics_add(plane->metrics, METRIC_PRESENCE_DELIVERIES, (int64_t)delivered);
     metrics_latency(plane->metrics, LATENCY_PRESENCE,
                     (plane->clock->wall_ms - event->change.timestamp_ms) * 1000);
@@ -247,7 +247,7 @@ static void presence_changed(struct chat_plane *plane, struct slice chat_id,
     tell_presence(plane, topic, event, &exceptions);
     free(exceptions.routes);
     if (event->change.presence.status == PRESENCE_UNKNOWN)
-        typing_room_review(&plane->typing->rooms, chat_id, event->change.presence.user_id);
+        typing_view_review(&plane->typing->rooms, chat_id, event->change.presence.user_id);
 }
 
 void chat_received(struct chat_plane *plane, enum chat_topic topic, struct slice chat_id,

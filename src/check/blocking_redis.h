@@ -1,12 +1,12 @@
 /*
  * Redis for a command: a client with a loop of its own, asked many things at once and waited for.
  *
- *     struct redis_errand errand;
- *     if (!redis_errand_open(&errand, url, NULL, why)) …
+ *     struct blocking_redis errand;
+ *     if (!blocking_redis_open(&errand, url, NULL, why)) …
  *     redis_command(errand.client, …, done, arg);
  *     errand.outstanding++;                          done() takes it back
- *     redis_errand_wait(&errand);
- *     redis_errand_close(&errand);
+ *     blocking_redis_wait(&errand);
+ *     blocking_redis_close(&errand);
  *
  * Only for programs that have nothing else to do: it blocks.
  */
@@ -24,11 +24,11 @@
 #include <stdint.h>
 
 enum {
-    REDIS_ERRAND_WHY_MAX = 512,
-    REDIS_ERRAND_PATIENCE_MS = 5000, /* for the first connection */
+    BLOCKING_REDIS_WHY_MAX = 512,
+    BLOCKING_REDIS_PATIENCE_MS = 5000, /* for the first connection */
 };
 
-struct redis_errand {
+struct blocking_redis {
     struct loop loop;
     struct stream_set streams;
     struct random random;
@@ -39,16 +39,16 @@ struct redis_errand {
 
 /* Connects. False with a sentence in `why`, in which no login stands. A server that refuses writes but can
  * be read (it is full) will do. `ca_file` says whom to trust where TLS is spoken; NULL: the system's. */
-bool redis_errand_open(struct redis_errand *errand, const char *url, const char *ca_file,
-                       char why[REDIS_ERRAND_WHY_MAX]);
+bool blocking_redis_open(struct blocking_redis *errand, const char *url, const char *ca_file,
+                         char why[BLOCKING_REDIS_WHY_MAX]);
 
 /* Turns the loop until nothing is outstanding; every command is answered in bounded time. */
-void redis_errand_wait(struct redis_errand *errand);
+void blocking_redis_wait(struct blocking_redis *errand);
 
 /* Lets so much time pass. */
-void redis_errand_rest(struct redis_errand *errand, int64_t rest_ms);
+void blocking_redis_rest(struct blocking_redis *errand, int64_t rest_ms);
 
 /* Whatever is outstanding is answered with NULL first. */
-void redis_errand_close(struct redis_errand *errand);
+void blocking_redis_close(struct blocking_redis *errand);
 
 #endif

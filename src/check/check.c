@@ -31,7 +31,7 @@ static void took_gateways(void *arg, const struct resp_value *reply)
         struct slice key = {text, (size_t)len};
         context->errand->outstanding++;
         redis_command(context->errand->client, key,
-                      REDIS_WORDS(SLICE("HGET"), key, SLICE("window_ms")), took_window, context);
+                      REDIS_ARGS(SLICE("HGET"), key, SLICE("window_ms")), took_window, context);
     }
 }
 
@@ -43,9 +43,9 @@ static void learn_window(struct look_context *context)
     snprintf(last, sizeof(last), "%d", CHECK_GATEWAYS_MAX - 1);
     context->errand->outstanding++;
     redis_command(context->errand->client, LIST,
-                  REDIS_WORDS(SLICE("ZRANGE"), LIST, SLICE("0"), slice_of(last)), took_gateways,
+                  REDIS_ARGS(SLICE("ZRANGE"), LIST, SLICE("0"), slice_of(last)), took_gateways,
                   context);
-    redis_errand_wait(context->errand);
+    blocking_redis_wait(context->errand);
     if (context->window_ms == 0)
         context->window_ms = CHECK_WINDOW_MS;
 }
@@ -79,16 +79,16 @@ static void took_page(void *arg, const struct resp_value *reply)
 /* One page of one master, and everything that is asked because of it. */
 static void scan_page(struct check *check, size_t master)
 {
-    struct redis_errand *errand = check->context.errand;
+    struct blocking_redis *errand = check->context.errand;
     char count[24];
     snprintf(count, sizeof(count), "%d", CHECK_PAGE_KEYS);
     errand->outstanding++;
     redis_command_on(
         errand->client, master,
-        REDIS_WORDS(SLICE("SCAN"), slice_of(check->cursor), SLICE("COUNT"), slice_of(count)),
+        REDIS_ARGS(SLICE("SCAN"), slice_of(check->cursor), SLICE("COUNT"), slice_of(count)),
         took_page, check);
-    redis_errand_wait(errand);
-    redis_errand_rest(errand, (int64_t)(check->page_keys * 1000 / check->keys_a_second));
+    blocking_redis_wait(errand);
+    blocking_redis_rest(errand, (int64_t)(check->page_keys * 1000 / check->keys_a_second));
 }
 
 static void scan(struct check *check, size_t master)
@@ -118,15 +118,15 @@ static void look_again(struct check *check)
     struct look_context *context = &check->context;
     size_t users = context->users;
     size_t connections = context->connections;
-    redis_errand_rest(context->errand, check->patience_ms / (CHECK_LOOKS - 1));
+    blocking_redis_rest(context->errand, check->patience_ms / (CHECK_LOOKS - 1));
     violations_confirm(&context->violations);
     for (size_t i = 0; i < context->violations.count && !context->failed; i++) {
         const struct violation *violation = &context->violations.items[i];
         look_start(context, (struct slice){violation->key, violation->key_len});
         if (i % CHECK_PAGE_KEYS == CHECK_PAGE_KEYS - 1)
-            redis_errand_wait(context->errand);
+            blocking_redis_wait(context->errand);
     }
-    redis_errand_wait(context->errand);
+    blocking_redis_wait(context->errand);
     violations_drop_unseen(&context->violations);
     context->users = users;
     context->connections = connections;

@@ -38,7 +38,7 @@ static const struct kind KINDS[] = {
     {"connection_user:", CHECK_SCRIPT_PLAIN, "string", "3600000", ""},
     {"typing:r:", CHECK_SCRIPT_PLAIN, "hash", "3600000", ""},
     {"typing_pace:", CHECK_SCRIPT_PLAIN, "string", "3600000", ""},
-    {"user:", CHECK_SCRIPT_PLAIN, "", "86400000", "circle"},
+    {"user:", CHECK_SCRIPT_PLAIN, "", "86400000", "graph"},
 };
 
 /* One look under way. */
@@ -179,7 +179,7 @@ static void ask(const struct look *look, const struct resp_value *row)
         words[i] = row->items[ROW_COMMAND + i].text;
     look->context->errand->outstanding++;
     redis_command(look->context->errand->client, row->items[ROW_KEY].text,
-                  (struct redis_words){words, count}, answered, question);
+                  (struct redis_args){words, count}, answered, question);
 }
 
 /* ---- the look itself ---- */
@@ -228,11 +228,11 @@ static void look_from(struct look *look, struct slice cursor)
     snprintf(prefix_len, sizeof(prefix_len), "%zu", strlen(kind->prefix));
     context->errand->outstanding++;
     redis_command(context->errand->client, look_key(look),
-                  REDIS_WORDS(SLICE("EVAL_RO"), slice_of(kind->script), SLICE("1"), look_key(look),
-                              slice_of(window),
-                              redis_is_cluster(context->errand->client) ? SLICE("1") : SLICE("0"),
-                              slice_of(prefix_len), cursor, slice_of(kind->type),
-                              slice_of(kind->ttl_ms_max), slice_of(kind->value)),
+                  REDIS_ARGS(SLICE("EVAL_RO"), slice_of(kind->script), SLICE("1"), look_key(look),
+                             slice_of(window),
+                             redis_is_cluster(context->errand->client) ? SLICE("1") : SLICE("0"),
+                             slice_of(prefix_len), cursor, slice_of(kind->type),
+                             slice_of(kind->ttl_ms_max), slice_of(kind->value)),
                   looked, look);
 }
 

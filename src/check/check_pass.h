@@ -3,7 +3,7 @@
  *
  * A look is a script that writes nothing (EVAL_RO), so that what belongs together is seen at one instant and
  * Redis itself vouches that nothing is disturbed. What lies in other slots of a cluster is asked afterwards.
- * Looks run side by side; the caller bounds how many and waits for them (redis_errand.h).
+ * Looks run side by side; the caller bounds how many and waits for them (blocking_redis.h).
  */
 #ifndef ROLLCALL_CHECK_CHECK_PASS_H
 #define ROLLCALL_CHECK_CHECK_PASS_H
@@ -17,13 +17,13 @@
 #include <stdint.h>
 
 struct look_context {
-    struct redis_errand *errand;
+    struct blocking_redis *errand;
     int64_t window_ms;
     struct violations violations;
     size_t users;
     size_t connections;
     bool failed; /* something could not be looked at; `why` says what came first */
-    char why[REDIS_ERRAND_WHY_MAX];
+    char why[BLOCKING_REDIS_WHY_MAX];
 };
 
 /* Starts a look. False: the key is of no kind of ours. */

@@ -4,38 +4,38 @@
 
 #include <stdlib.h>
 
-struct circle_loading {
-    void (*done)(void *arg, const struct circle *circle);
+struct graph_loading {
+    void (*done)(void *arg, const struct social_graph *graph);
     void *arg;
 };
 
-static struct circle_list list_of(struct ledger_id_list list)
+static struct graph_list list_of(struct ledger_id_list list)
 {
-    return (struct circle_list){list.ids, list.count};
+    return (struct graph_list){list.ids, list.count};
 }
 
-static void loaded(void *arg, const struct ledger_circle_outcome *outcome)
+static void loaded(void *arg, const struct ledger_graph_outcome *outcome)
 {
-    struct circle_loading loading = *(struct circle_loading *)arg;
+    struct graph_loading loading = *(struct graph_loading *)arg;
     free(arg);
-    struct circle circle = {
+    struct social_graph graph = {
         .presence_visibility = (uint8_t)outcome->settings.presence,
         .last_seen_visibility = (uint8_t)outcome->settings.last_seen,
         .contacts = list_of(outcome->contacts),
         .blocked = list_of(outcome->blocked),
         .chats = list_of(outcome->chats),
     };
-    loading.done(loading.arg, outcome->status == LEDGER_OK ? &circle : NULL);
+    loading.done(loading.arg, outcome->status == LEDGER_OK ? &graph : NULL);
 }
 
-void circle_load(struct ledger_client *ledger, struct slice user_id,
-                 void (*done)(void *arg, const struct circle *circle), void *arg)
+void graph_load(struct ledger_client *ledger, struct slice user_id,
+                void (*done)(void *arg, const struct social_graph *graph), void *arg)
 {
-    struct circle_loading *loading = malloc(sizeof(*loading));
+    struct graph_loading *loading = malloc(sizeof(*loading));
     if (!loading) {
         done(arg, NULL);
         return;
     }
-    *loading = (struct circle_loading){done, arg};
-    ledger_circle(ledger, user_id, AUDIENCE_CHATS_MAX, loaded, loading);
+    *loading = (struct graph_loading){done, arg};
+    ledger_graph(ledger, user_id, AUDIENCE_CHATS_MAX, loaded, loading);
 }

@@ -1,7 +1,7 @@
 /*
- * Reads a user's circle from the ledger: settings, contacts, blocks and chats, from one snapshot.
+ * Reads a user's graph from the ledger: settings, contacts, blocks and chats, from one snapshot.
  *
- * It may be old by the time it arrives; whoever keeps the circle must know that nothing changed since
+ * It may be old by the time it arrives; whoever keeps the graph must know that nothing changed since
  * before it was asked for (store/graph_store.h: the ticket).
  */
 #ifndef ROLLCALL_CONTACTS_GRAPH_LOAD_H
@@ -11,7 +11,7 @@
 #include "store/graph_store.h"
 
 /* `done` runs once; NULL: the ledger cannot tell, or memory is short. */
-void circle_load(struct ledger_client *ledger, struct slice user_id,
-                 void (*done)(void *arg, const struct circle *circle), void *arg);
+void graph_load(struct ledger_client *ledger, struct slice user_id,
+                void (*done)(void *arg, const struct social_graph *graph), void *arg);
 
 #endif

@@ -89,7 +89,7 @@ void exchange_reply(struct exchange **exchange, unsigned status, const char *con
         return;
     }
     struct buffer *out = &session->out;
-    struct http_door *door = session->door;
+    struct http_listener *door = session->door;
     buffer_printf(out, "HTTP/1.1 %u %s\r\nDate: %s\r\n", status, reason_of(status),
                   http_date_text(&door->date, door->loop->clock.wall_ms));
     if (status != 204)

@@ -22,13 +22,13 @@
 
 enum { EXCHANGE_PARAMETERS_MAX = 2, EXCHANGE_PARAMETER_BYTES_MAX = 512 };
 
-struct http_door;
+struct http_listener;
 struct http_route;
 struct http_session;
 
 struct exchange {
     struct http_session *session; /* NULL: the peer has gone */
-    struct http_door *door;
+    struct http_listener *door;
     const struct http_route *route;
     struct buffer head_bytes; /* what head's slices point into */
     struct http1_head head;

@@ -14,13 +14,13 @@ static struct http_session *session_at(struct list *place)
     return CONTAINER_OF(place, struct http_session, of_door);
 }
 
-void http_door_init(struct http_door *door)
+void http_listener_init(struct http_listener *door)
 {
     list_init(&door->sessions);
     list_init(&door->waiting);
 }
 
-void http_door_accept(struct http_door *door, int fd)
+void http_listener_accept(struct http_listener *door, int fd)
 {
     struct tls_session *tls = door->tls ? tls_session_make(door->tls, fd) : NULL;
     if ((!door->tls || tls) && http_session_open(door, fd, tls, false))
@@ -32,7 +32,7 @@ void http_door_accept(struct http_door *door, int fd)
     close(fd);
 }
 
-bool http_door_displace(struct http_door *door)
+bool http_listener_displace(struct http_listener *door)
 {
     if (list_empty(&door->waiting))
         return false;
@@ -43,14 +43,14 @@ bool http_door_displace(struct http_door *door)
     return true;
 }
 
-void http_door_drain(struct http_door *door)
+void http_listener_drain(struct http_listener *door)
 {
     door->draining = true;
     for (struct list *at = door->sessions.next; at != &door->sessions; at = at->next)
         session_at(at)->close_after = true;
 }
 
-void http_door_close_idle(struct http_door *door)
+void http_listener_close_idle(struct http_listener *door)
 {
     for (struct list *at = door->sessions.next; at != &door->sessions; at = at->next) {
         struct http_session *session = session_at(at);
@@ -59,12 +59,12 @@ void http_door_close_idle(struct http_door *door)
     }
 }
 
-void http_door_shut(struct http_door *door)
+void http_listener_shut(struct http_listener *door)
 {
     door->shut = true;
 }
 
-void http_door_close_all(struct http_door *door)
+void http_listener_close_all(struct http_listener *door)
 {
     for (struct list *at = door->sessions.next; at != &door->sessions; at = at->next)
         stream_close(&session_at(at)->stream);

@@ -1,7 +1,7 @@
 /*
  * A door for HTTP: what the connections that came in by it share, and who answers them.
  *
- *   listener ──http_door_accept()──► a session (http_session.h) ──each request──► an exchange (exchange.h)
+ *   listener ──http_listener_accept()──► a session (http_session.h) ──each request──► an exchange (exchange.h)
  *                                                                                   │ owner->answer()
  *                                               the answer ◄──exchange_reply…()─────┘
  *
@@ -24,12 +24,12 @@
 #include <stddef.h>
 
 struct exchange;
-struct http_door;
+struct http_listener;
 struct http_session;
 
-struct http_door_owner {
-    /* Whether one more may come in. Others may have to go for it, as with http_door_displace(). */
-    bool (*make_room)(struct http_door *door);
+struct http_listener_owner {
+    /* Whether one more may come in. Others may have to go for it, as with http_listener_displace(). */
+    bool (*make_room)(struct http_listener *door);
     /* May be NULL. The head of a request was read, its body comes next. False: it is answered already, and
      * is the last of its connection. */
     bool (*announced)(struct exchange *exchange);
@@ -42,8 +42,8 @@ struct http_door_owner {
     bool (*give_away)(struct http_session *session);
 };
 
-struct http_door {
-    const struct http_door_owner *owner;
+struct http_listener {
+    const struct http_listener_owner *owner;
     struct loop *loop;
     struct stream_set *streams;
     struct metrics *metrics;
@@ -59,25 +59,25 @@ struct http_door {
 };
 
 /* The owner has filled in its part. */
-void http_door_init(struct http_door *door);
+void http_listener_init(struct http_listener *door);
 
 /* A connection was accepted: takes the descriptor. */
-void http_door_accept(struct http_door *door, int fd);
+void http_listener_accept(struct http_listener *door, int fd);
 
 /* Closes the connection that has waited longest for a request, whole or not: of all that are open it is the least
  * likely to be missed. Its place is free after this turn. False: none waits. */
-bool http_door_displace(struct http_door *door);
+bool http_listener_displace(struct http_listener *door);
 
 /* From now on each answer is the last of its connection. */
-void http_door_drain(struct http_door *door);
+void http_listener_drain(struct http_listener *door);
 
 /* Closes those that wait for a request, and have not begun to send one. */
-void http_door_close_idle(struct http_door *door);
+void http_listener_close_idle(struct http_listener *door);
 
 /* Lets nobody in any more, nor those who are on their way from elsewhere. */
-void http_door_shut(struct http_door *door);
+void http_listener_shut(struct http_listener *door);
 
 /* Closes all of them at once. */
-void http_door_close_all(struct http_door *door);
+void http_listener_close_all(struct http_listener *door);
 
 #endif

@@ -102,7 +102,7 @@ static void read_body(struct http_session *session)
 static void start_body(struct http_session *session)
 {
     struct exchange *exchange = session->exchange;
-    const struct http_door_owner *owner = session->door->owner;
+    const struct http_listener_owner *owner = session->door->owner;
     session->close_after = true; /* should it be answered without its body */
     if (owner->announced && !owner->announced(exchange))
         return;
@@ -132,7 +132,7 @@ static void start_exchange(struct http_session *session, size_t head_len)
         refuse(session, 503, "out of memory");
         return;
     }
-    const struct http_door_owner *owner = session->door->owner;
+    const struct http_listener_owner *owner = session->door->owner;
     if (!owner->give_away || !owner->give_away(session))
         start_body(session);
 }
@@ -263,7 +263,7 @@ static void timed_out(struct wheel_timer *timer)
         refuse(session, 408, "the request took too long to arrive");
 }
 
-struct http_session *http_session_open(struct http_door *door, int fd, struct tls_session *tls,
+struct http_session *http_session_open(struct http_listener *door, int fd, struct tls_session *tls,
                                        bool moved)
 {
     bool welcome = !door->shut && door->owner->make_room(door);
@@ -298,7 +298,7 @@ bool http_session_pack(struct http_session *session, struct http_parcel *parcel)
     return true;
 }
 
-void http_session_unpack(struct http_door *door, struct http_parcel *parcel)
+void http_session_unpack(struct http_listener *door, struct http_parcel *parcel)
 {
     struct http_session *session = http_session_open(door, parcel->fd, parcel->tls, true);
     parcel->exchange->door = door;
@@ -316,7 +316,7 @@ void http_session_unpack(struct http_door *door, struct http_parcel *parcel)
     start_body(session);
 }
 
-void http_session_accept_moved(struct http_door *door, int fd, struct slice bytes)
+void http_session_accept_moved(struct http_listener *door, int fd, struct slice bytes)
 {
     struct http_session *session = http_session_open(door, fd, NULL, true);
     if (!session) {

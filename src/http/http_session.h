@@ -24,7 +24,7 @@ enum http_state { HTTP_HEAD, HTTP_BODY, HTTP_ANSWERING, HTTP_SENDING, HTTP_CLOSI
 struct http_session {
     struct stream stream;
     struct wheel_timer timer;
-    struct http_door *door;
+    struct http_listener *door;
     struct list of_door;
     struct list waiting;       /* among the door's, in HEAD and BODY */
     struct exchange *exchange; /* in BODY and ANSWERING */
@@ -38,7 +38,7 @@ struct http_session {
 
 /* NULL when there is no room or no memory; socket and TLS session are then still the caller's. `moved`: another
  * loop had them before (stream_open_moved()). */
-struct http_session *http_session_open(struct http_door *door, int fd, struct tls_session *tls,
+struct http_session *http_session_open(struct http_listener *door, int fd, struct tls_session *tls,
                                        bool moved);
 
 /* A connection on its way from one worker of a process to another: the head of a request is read, its body is
@@ -54,11 +54,11 @@ struct http_parcel {
 bool http_session_pack(struct http_session *session, struct http_parcel *parcel);
 
 /* Goes on with it on this worker; closes it when that has no room. Takes what the parcel holds. */
-void http_session_unpack(struct http_door *door, struct http_parcel *parcel);
+void http_session_unpack(struct http_listener *door, struct http_parcel *parcel);
 
 /* A connection from another process, with what it read there: from the head of a request on. Takes the
  * descriptor; closes it when there is no room. */
-void http_session_accept_moved(struct http_door *door, int fd, struct slice bytes);
+void http_session_accept_moved(struct http_listener *door, int fd, struct slice bytes);
 
 /* Queues an answer's bytes (head and body) and goes on with the next request, or closes. */
 void http_session_answered(struct http_session *session, bool close_after);

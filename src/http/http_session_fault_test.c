@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-static const struct request {
+static const struct pending_reply {
     const char *line;
     const char *body;
     unsigned status; /* with memory */
@@ -45,7 +45,7 @@ static struct world world;
 static struct client alice, bob;
 static char token[WORLD_TOKEN_BYTES_MAX];
 
-static unsigned ask(const struct request *request)
+static unsigned ask(const struct pending_reply *request)
 {
     client_print(&alice,
                  "%s HTTP/1.1\r\nHost: test\r\nOrigin: https://page.example\r\n"

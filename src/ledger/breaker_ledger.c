@@ -41,10 +41,10 @@ static bool admit(struct breaker_ledger *self, uint32_t *ticket)
 static void submit(struct ledger *ledger, struct ledger_request *request)
 {
     struct breaker_ledger *self = (struct breaker_ledger *)ledger;
-    if (request_writes(request) && !admit(self, &request->ticket)) {
+    if (ledger_request_writes(request) && !admit(self, &request->ticket)) {
         request->ticket = 0;
-        request_fail(request, LEDGER_UNAVAILABLE);
-        request_finish(request);
+        ledger_request_fail(request, LEDGER_UNAVAILABLE);
+        ledger_request_finish(request);
         return;
     }
     ledger->inner->backend->submit(ledger->inner, request);

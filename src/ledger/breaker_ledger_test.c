@@ -45,8 +45,8 @@ static void script_submit(struct ledger *ledger, struct ledger_request *request)
         script->held = request;
         return;
     }
-    request_fail(request, (enum ledger_status)script->status);
-    request_finish(request);
+    ledger_request_fail(request, (enum ledger_status)script->status);
+    ledger_request_finish(request);
 }
 
 static void script_close(struct ledger *ledger)
@@ -95,8 +95,8 @@ static void release(struct script *script, enum ledger_status status)
     struct ledger_request *held = script->held;
     script->held = NULL;
     for (struct ledger_request *request = held; request; request = request->next)
-        request_fail(request, status);
-    request_finish(held);
+        ledger_request_fail(request, status);
+    ledger_request_finish(held);
 }
 
 struct fixture {

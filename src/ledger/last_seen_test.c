@@ -68,8 +68,8 @@ static void answer(struct fixture *fixture, enum ledger_status status)
     struct ledger_request *request = fixture->stub.request;
     assert_non_null(request);
     fixture->stub.request = NULL;
-    request_fail(request, status);
-    request_finish(request);
+    ledger_request_fail(request, status);
+    ledger_request_finish(request);
 }
 
 static void note_many(struct fixture *fixture, int count, int64_t seen_ms)

@@ -73,10 +73,11 @@ void ledger_client_expire(struct ledger_client *client)
     while ((request = oldest_unanswered(client)) && request->deadline_ms <= now_ms) {
         list_remove(&request->unanswered);
         ledger_count(&ledger_innermost(client->ledger)->metrics.timeouts);
-        request_observe(request, LEDGER_TIMEOUT);
+        ledger_request_observe(request, LEDGER_TIMEOUT);
         atomic_store_explicit(&request->abandoned, true, memory_order_relaxed);
         /* the backend may be writing into the request's own outcome */
-        request_answer_status(request->operation, request->done, request->arg, LEDGER_TIMEOUT);
+        ledger_request_answer_status(request->operation, request->done, request->arg,
+                                     LEDGER_TIMEOUT);
     }
 }
 
@@ -88,8 +89,8 @@ void ledger_complete(struct ledger_request *done)
         bool unanswered = !list_empty(&done->unanswered);
         list_remove(&done->unanswered);
         if (unanswered)
-            request_answer(done);
-        request_free(done);
+            ledger_request_answer(done);
+        ledger_request_free(done);
         done = next;
     }
 }

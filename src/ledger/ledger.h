@@ -204,7 +204,7 @@ struct ledger_id_list {
     size_t count;
 };
 
-struct ledger_circle_outcome {
+struct ledger_graph_outcome {
     enum ledger_status status;
     struct ledger_settings settings;
     struct ledger_id_list contacts;
@@ -213,8 +213,8 @@ struct ledger_circle_outcome {
 };
 
 /* All that decides who hears of a user, from one snapshot and in one journey. */
-void ledger_circle(struct ledger_client *client, struct slice user, uint32_t chats_max,
-                   void (*done)(void *arg, const struct ledger_circle_outcome *outcome), void *arg);
+void ledger_graph(struct ledger_client *client, struct slice user, uint32_t chats_max,
+                  void (*done)(void *arg, const struct ledger_graph_outcome *outcome), void *arg);
 
 struct ledger_last_seen {
     struct slice user;

@@ -6,23 +6,23 @@ void ledger_chat_create(struct ledger_client *client, struct slice chat, struct 
                         void (*done)(void *arg, const struct ledger_chat_outcome *outcome),
                         void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_CHAT_CREATE, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_CHAT_CREATE, arg);
     request->done.chat = done;
-    request->input.chat = request_id(request, chat);
-    request->input.user = request_id(request, creator);
-    request->input.ids = request_ids(request, members, count, LEDGER_CHAT_MEMBERS_MAX);
+    request->input.chat = ledger_request_id(request, chat);
+    request->input.user = ledger_request_id(request, creator);
+    request->input.ids = ledger_request_ids(request, members, count, LEDGER_CHAT_MEMBERS_MAX);
     request->input.id_count = count;
-    request_submit(request);
+    ledger_request_submit(request);
 }
 
 void ledger_chat_get(struct ledger_client *client, struct slice chat, struct slice viewer,
                      void (*done)(void *arg, const struct ledger_chat_outcome *outcome), void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_CHAT_GET, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_CHAT_GET, arg);
     request->done.chat = done;
-    request->input.chat = request_id(request, chat);
-    request->input.user = request_optional_id(request, viewer);
-    request_submit(request);
+    request->input.chat = ledger_request_id(request, chat);
+    request->input.user = ledger_request_optional_id(request, viewer);
+    ledger_request_submit(request);
 }
 
 void ledger_chats_list(struct ledger_client *client, struct slice user, struct slice after,
@@ -30,24 +30,24 @@ void ledger_chats_list(struct ledger_client *client, struct slice user, struct s
                        void (*done)(void *arg, const struct ledger_chats_outcome *outcome),
                        void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_CHATS_LIST, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_CHATS_LIST, arg);
     request->done.chats = done;
-    request->input.user = request_id(request, user);
-    request->input.after = request_optional_id(request, after);
-    request->input.limit = request_limit(limit);
+    request->input.user = ledger_request_id(request, user);
+    request->input.after = ledger_request_optional_id(request, after);
+    request->input.limit = ledger_request_limit(limit);
     request->input.with_members = with_members;
-    request_submit(request);
+    ledger_request_submit(request);
 }
 
 void ledger_chat_member_check(struct ledger_client *client, struct slice chat, struct slice user,
                               void (*done)(void *arg, const struct ledger_change_outcome *outcome),
                               void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_CHAT_MEMBER_CHECK, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_CHAT_MEMBER_CHECK, arg);
     request->done.change = done;
-    request->input.chat = request_id(request, chat);
-    request->input.user = request_id(request, user);
-    request_submit(request);
+    request->input.chat = ledger_request_id(request, chat);
+    request->input.user = ledger_request_id(request, user);
+    ledger_request_submit(request);
 }
 
 static void change_member(struct ledger_client *client, enum ledger_operation operation,
@@ -55,12 +55,12 @@ static void change_member(struct ledger_client *client, enum ledger_operation op
                           void (*done)(void *arg, const struct ledger_change_outcome *outcome),
                           void *arg)
 {
-    struct ledger_request *request = request_make(client, operation, arg);
+    struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->done.change = done;
-    request->input.chat = request_id(request, chat);
-    request->input.user = request_id(request, actor);
-    request->input.peer = request_id(request, user);
-    request_submit(request);
+    request->input.chat = ledger_request_id(request, chat);
+    request->input.user = ledger_request_id(request, actor);
+    request->input.peer = ledger_request_id(request, user);
+    ledger_request_submit(request);
 }
 
 void ledger_chat_member_add(struct ledger_client *client, struct slice chat, struct slice actor,
@@ -83,15 +83,15 @@ static const struct ledger_call *copy_call(struct ledger_request *request,
                                            const struct ledger_call *call)
 {
     if (call->reason.len == 0 || call->reason.len > LEDGER_REASON_BYTES_MAX)
-        request_refuse(request, LEDGER_INVALID);
-    struct ledger_call *copy = request_alloc(request, sizeof(*copy));
+        ledger_request_refuse(request, LEDGER_INVALID);
+    struct ledger_call *copy = ledger_request_alloc(request, sizeof(*copy));
     if (!copy)
         return NULL;
     *copy = *call;
-    copy->id = request_id(request, call->id);
-    copy->caller = request_id(request, call->caller);
-    copy->callee = request_id(request, call->callee);
-    copy->reason = request_copy(request, call->reason);
+    copy->id = ledger_request_id(request, call->id);
+    copy->caller = ledger_request_id(request, call->caller);
+    copy->callee = ledger_request_id(request, call->callee);
+    copy->reason = ledger_request_copy(request, call->reason);
     return copy;
 }
 
@@ -99,19 +99,19 @@ void ledger_call_append(struct ledger_client *client, const struct ledger_call *
                         void (*done)(void *arg, const struct ledger_change_outcome *outcome),
                         void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_CALL_APPEND, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_CALL_APPEND, arg);
     request->done.change = done;
     request->input.call = copy_call(request, call);
-    request_submit(request);
+    ledger_request_submit(request);
 }
 
 void ledger_calls_list(struct ledger_client *client, struct slice user, uint32_t limit,
                        void (*done)(void *arg, const struct ledger_calls_outcome *outcome),
                        void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_CALLS_LIST, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_CALLS_LIST, arg);
     request->done.calls = done;
-    request->input.user = request_id(request, user);
-    request->input.limit = request_limit(limit);
-    request_submit(request);
+    request->input.user = ledger_request_id(request, user);
+    request->input.limit = ledger_request_limit(limit);
+    ledger_request_submit(request);
 }

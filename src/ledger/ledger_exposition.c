@@ -23,7 +23,7 @@ static void write_answers(struct buffer *out, enum ledger_operation operation,
                           enum ledger_status status, uint64_t count)
 {
     buffer_append_text(out, "rollcall_ledger_requests{operation=\"");
-    for (const char *name = request_operation_name(operation); *name; name++)
+    for (const char *name = ledger_request_operation_name(operation); *name; name++)
         buffer_append_byte(out, (char)tolower(*name));
     buffer_printf(out, "\",outcome=\"%s\"} %llu\n", ledger_status_name(status),
                   (unsigned long long)count);

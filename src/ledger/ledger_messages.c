@@ -5,10 +5,10 @@
 static struct slice copy_text(struct ledger_request *request, struct slice text, size_t bytes_max)
 {
     if (text.len == 0 || text.len > bytes_max) {
-        request_refuse(request, LEDGER_INVALID);
+        ledger_request_refuse(request, LEDGER_INVALID);
         return SLICE_NONE;
     }
-    return request_copy(request, text);
+    return ledger_request_copy(request, text);
 }
 
 /* Numbers are stored as signed 64-bit integers; what lies beyond is past every end. */
@@ -23,14 +23,14 @@ void ledger_message_append(struct ledger_client *client, struct slice chat, stru
                            void (*done)(void *arg, const struct ledger_append_outcome *outcome),
                            void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_MESSAGE_APPEND, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_MESSAGE_APPEND, arg);
     request->done.append = done;
-    request->input.chat = request_id(request, chat);
-    request->input.user = request_id(request, sender);
-    request->input.client_message_id = request_id(request, client_message_id);
-    request->input.id = request_id(request, message_id);
+    request->input.chat = ledger_request_id(request, chat);
+    request->input.user = ledger_request_id(request, sender);
+    request->input.client_message_id = ledger_request_id(request, client_message_id);
+    request->input.id = ledger_request_id(request, message_id);
     request->input.text = copy_text(request, body, LEDGER_BODY_BYTES_MAX);
-    request_submit(request);
+    ledger_request_submit(request);
 }
 
 static void read_messages(struct ledger_client *client, enum ledger_operation operation,
@@ -38,13 +38,13 @@ static void read_messages(struct ledger_client *client, enum ledger_operation op
                           void (*done)(void *arg, const struct ledger_messages_outcome *outcome),
                           void *arg)
 {
-    struct ledger_request *request = request_make(client, operation, arg);
+    struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->done.messages = done;
-    request->input.chat = request_id(request, chat);
-    request->input.user = request_optional_id(request, viewer);
+    request->input.chat = ledger_request_id(request, chat);
+    request->input.user = ledger_request_optional_id(request, viewer);
     request->input.sequence = clamp_sequence(sequence);
-    request->input.limit = request_limit(limit);
-    request_submit(request);
+    request->input.limit = ledger_request_limit(limit);
+    ledger_request_submit(request);
 }
 
 void ledger_messages_after(struct ledger_client *client, struct slice chat, struct slice viewer,
@@ -68,31 +68,31 @@ void ledger_cursor_put(struct ledger_client *client, struct slice chat, struct s
                        void (*done)(void *arg, const struct ledger_change_outcome *outcome),
                        void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_CURSOR_PUT, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_CURSOR_PUT, arg);
     request->done.change = done;
-    request->input.chat = request_id(request, chat);
-    request->input.user = request_id(request, user);
-    request->input.device = request_id(request, device);
+    request->input.chat = ledger_request_id(request, chat);
+    request->input.user = ledger_request_id(request, user);
+    request->input.device = ledger_request_id(request, device);
     request->input.sequence = clamp_sequence(sequence);
-    request_submit(request);
+    ledger_request_submit(request);
 }
 
 void ledger_outbox_list(struct ledger_client *client, uint32_t limit,
                         void (*done)(void *arg, const struct ledger_messages_outcome *outcome),
                         void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_OUTBOX_LIST, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_OUTBOX_LIST, arg);
     request->done.messages = done;
-    request->input.limit = request_limit(limit);
-    request_submit(request);
+    request->input.limit = ledger_request_limit(limit);
+    ledger_request_submit(request);
 }
 
 static struct ledger_request *make_for_message(struct ledger_client *client,
                                                enum ledger_operation operation, struct slice chat,
                                                uint64_t sequence, void *arg)
 {
-    struct ledger_request *request = request_make(client, operation, arg);
-    request->input.chat = request_id(request, chat);
+    struct ledger_request *request = ledger_request_make(client, operation, arg);
+    request->input.chat = ledger_request_id(request, chat);
     request->input.sequence = clamp_sequence(sequence);
     return request;
 }
@@ -102,12 +102,12 @@ static const struct ledger_position *copy_positions(struct ledger_request *reque
                                                     size_t count)
 {
     if (count > LEDGER_OUTBOX_BATCH_MAX) {
-        request_refuse(request, LEDGER_LIMIT);
+        ledger_request_refuse(request, LEDGER_LIMIT);
         return NULL;
     }
-    struct ledger_position *copies = request_alloc(request, count * sizeof(*copies));
+    struct ledger_position *copies = ledger_request_alloc(request, count * sizeof(*copies));
     for (size_t i = 0; copies && i < count; i++) {
-        copies[i].chat = request_id(request, positions[i].chat);
+        copies[i].chat = ledger_request_id(request, positions[i].chat);
         copies[i].sequence = clamp_sequence(positions[i].sequence);
     }
     return copies;
@@ -118,11 +118,11 @@ void ledger_outbox_remove(struct ledger_client *client, const struct ledger_posi
                           void (*done)(void *arg, const struct ledger_change_outcome *outcome),
                           void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_OUTBOX_REMOVE, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_OUTBOX_REMOVE, arg);
     request->done.change = done;
     request->input.positions = copy_positions(request, positions, count);
     request->input.position_count = count;
-    request_submit(request);
+    ledger_request_submit(request);
 }
 
 void ledger_dead_letter_put(struct ledger_client *client, struct slice chat, uint64_t sequence,
@@ -134,7 +134,7 @@ void ledger_dead_letter_put(struct ledger_client *client, struct slice chat, uin
         make_for_message(client, LEDGER_DEAD_LETTER_PUT, chat, sequence, arg);
     request->done.change = done;
     request->input.text = copy_text(request, reason, LEDGER_DEAD_LETTER_REASON_BYTES_MAX);
-    request_submit(request);
+    ledger_request_submit(request);
 }
 
 void ledger_dead_letters_list(struct ledger_client *client, uint32_t limit,
@@ -142,10 +142,10 @@ void ledger_dead_letters_list(struct ledger_client *client, uint32_t limit,
                                            const struct ledger_dead_letters_outcome *outcome),
                               void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_DEAD_LETTERS_LIST, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_DEAD_LETTERS_LIST, arg);
     request->done.dead_letters = done;
-    request->input.limit = request_limit(limit);
-    request_submit(request);
+    request->input.limit = ledger_request_limit(limit);
+    ledger_request_submit(request);
 }
 
 void ledger_dead_letter_replay(struct ledger_client *client, struct slice chat, uint64_t sequence,
@@ -155,16 +155,16 @@ void ledger_dead_letter_replay(struct ledger_client *client, struct slice chat, 
     struct ledger_request *request =
         make_for_message(client, LEDGER_DEAD_LETTER_REPLAY, chat, sequence, arg);
     request->done.change = done;
-    request_submit(request);
+    ledger_request_submit(request);
 }
 
 void ledger_chat_repair(struct ledger_client *client, struct slice chat, bool apply,
                         void (*done)(void *arg, const struct ledger_repair_outcome *outcome),
                         void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_CHAT_REPAIR, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_CHAT_REPAIR, arg);
     request->done.repair = done;
-    request->input.chat = request_id(request, chat);
+    request->input.chat = ledger_request_id(request, chat);
     request->input.apply = apply;
-    request_submit(request);
+    ledger_request_submit(request);
 }

@@ -7,10 +7,10 @@ void ledger_settings_get(struct ledger_client *client, struct slice user,
                          void (*done)(void *arg, const struct ledger_settings_outcome *outcome),
                          void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_SETTINGS_GET, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_SETTINGS_GET, arg);
     request->done.settings = done;
-    request->input.user = request_id(request, user);
-    request_submit(request);
+    request->input.user = ledger_request_id(request, user);
+    ledger_request_submit(request);
 }
 
 void ledger_settings_put(struct ledger_client *client, struct slice user,
@@ -19,16 +19,16 @@ void ledger_settings_put(struct ledger_client *client, struct slice user,
                          void (*done)(void *arg, const struct ledger_settings_outcome *outcome),
                          void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_SETTINGS_PUT, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_SETTINGS_PUT, arg);
     request->done.settings = done;
-    request->input.user = request_id(request, user);
+    request->input.user = ledger_request_id(request, user);
     request->input.set_presence = presence != NULL;
     request->input.set_last_seen = last_seen != NULL;
     if (presence)
         request->input.settings.presence = *presence;
     if (last_seen)
         request->input.settings.last_seen = *last_seen;
-    request_submit(request);
+    ledger_request_submit(request);
 }
 
 void ledger_profiles(struct ledger_client *client, struct slice viewer, const struct slice *targets,
@@ -36,12 +36,12 @@ void ledger_profiles(struct ledger_client *client, struct slice viewer, const st
                      void (*done)(void *arg, const struct ledger_profiles_outcome *outcome),
                      void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_PROFILES, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_PROFILES, arg);
     request->done.profiles = done;
-    request->input.user = request_optional_id(request, viewer);
-    request->input.ids = request_ids(request, targets, count, LEDGER_PROFILES_MAX);
+    request->input.user = ledger_request_optional_id(request, viewer);
+    request->input.ids = ledger_request_ids(request, targets, count, LEDGER_PROFILES_MAX);
     request->input.id_count = count;
-    request_submit(request);
+    ledger_request_submit(request);
 }
 
 static const struct ledger_last_seen *copy_last_seen(struct ledger_request *request,
@@ -49,13 +49,13 @@ static const struct ledger_last_seen *copy_last_seen(struct ledger_request *requ
                                                      size_t count)
 {
     if (count > LEDGER_LAST_SEEN_BATCH_MAX) {
-        request_refuse(request, LEDGER_LIMIT);
+        ledger_request_refuse(request, LEDGER_LIMIT);
         return NULL;
     }
-    struct ledger_last_seen *copies = request_alloc(request, count * sizeof(*copies));
+    struct ledger_last_seen *copies = ledger_request_alloc(request, count * sizeof(*copies));
     for (size_t i = 0; copies && i < count; i++) {
         copies[i] = entries[i];
-        copies[i].user = request_id(request, entries[i].user);
+        copies[i].user = ledger_request_id(request, entries[i].user);
     }
     return copies;
 }
@@ -65,11 +65,11 @@ void ledger_last_seen_put(struct ledger_client *client, const struct ledger_last
                           void (*done)(void *arg, const struct ledger_change_outcome *outcome),
                           void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_LAST_SEEN_PUT, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_LAST_SEEN_PUT, arg);
     request->done.change = done;
     request->input.seen = copy_last_seen(request, entries, count);
     request->input.seen_count = count;
-    request_submit(request);
+    ledger_request_submit(request);
 }
 
 /* ---- contacts ---- */
@@ -78,25 +78,26 @@ void ledger_contact_request_create(
     struct ledger_client *client, struct slice id, struct slice from, struct slice to,
     void (*done)(void *arg, const struct ledger_contact_outcome *outcome), void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_CONTACT_REQUEST_CREATE, arg);
+    struct ledger_request *request =
+        ledger_request_make(client, LEDGER_CONTACT_REQUEST_CREATE, arg);
     request->done.contact = done;
-    request->input.id = request_id(request, id);
-    request->input.user = request_id(request, from);
-    request->input.peer = request_id(request, to);
+    request->input.id = ledger_request_id(request, id);
+    request->input.user = ledger_request_id(request, from);
+    request->input.peer = ledger_request_id(request, to);
     if (slice_equal(from, to))
-        request_refuse(request, LEDGER_INVALID);
-    request_submit(request);
+        ledger_request_refuse(request, LEDGER_INVALID);
+    ledger_request_submit(request);
 }
 
 static void settle(struct ledger_client *client, enum ledger_operation operation, struct slice user,
                    struct slice id,
                    void (*done)(void *arg, const struct ledger_contact_outcome *outcome), void *arg)
 {
-    struct ledger_request *request = request_make(client, operation, arg);
+    struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->done.contact = done;
-    request->input.user = request_id(request, user);
-    request->input.id = request_id(request, id);
-    request_submit(request);
+    request->input.user = ledger_request_id(request, user);
+    request->input.id = ledger_request_id(request, id);
+    ledger_request_submit(request);
 }
 
 void ledger_contact_request_accept(struct ledger_client *client, struct slice user, struct slice id,
@@ -126,33 +127,33 @@ void ledger_contact_requests_list(
     struct slice after, uint32_t limit,
     void (*done)(void *arg, const struct ledger_contact_requests_outcome *outcome), void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_CONTACT_REQUESTS_LIST, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_CONTACT_REQUESTS_LIST, arg);
     request->done.contact_requests = done;
-    request->input.user = request_id(request, user);
+    request->input.user = ledger_request_id(request, user);
     request->input.incoming = direction == LEDGER_INCOMING;
-    request->input.after = request_optional_id(request, after);
-    request->input.limit = request_limit(limit);
-    request_submit(request);
+    request->input.after = ledger_request_optional_id(request, after);
+    request->input.limit = ledger_request_limit(limit);
+    ledger_request_submit(request);
 }
 
 static void list_ids(struct ledger_client *client, enum ledger_operation operation,
                      struct slice user,
                      void (*done)(void *arg, const struct ledger_ids_outcome *outcome), void *arg)
 {
-    struct ledger_request *request = request_make(client, operation, arg);
+    struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->done.ids = done;
-    request->input.user = request_id(request, user);
-    request_submit(request);
+    request->input.user = ledger_request_id(request, user);
+    ledger_request_submit(request);
 }
 
-void ledger_circle(struct ledger_client *client, struct slice user, uint32_t chats_max,
-                   void (*done)(void *arg, const struct ledger_circle_outcome *outcome), void *arg)
+void ledger_graph(struct ledger_client *client, struct slice user, uint32_t chats_max,
+                  void (*done)(void *arg, const struct ledger_graph_outcome *outcome), void *arg)
 {
-    struct ledger_request *request = request_make(client, LEDGER_CIRCLE, arg);
-    request->done.circle = done;
-    request->input.user = request_id(request, user);
-    request->input.limit = request_limit(chats_max);
-    request_submit(request);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_GRAPH, arg);
+    request->done.graph = done;
+    request->input.user = ledger_request_id(request, user);
+    request->input.limit = ledger_request_limit(chats_max);
+    ledger_request_submit(request);
 }
 
 void ledger_contacts_list(struct ledger_client *client, struct slice user,
@@ -173,11 +174,11 @@ static struct ledger_request *make_pair(struct ledger_client *client,
                                         enum ledger_operation operation, struct slice user,
                                         struct slice peer, void *arg)
 {
-    struct ledger_request *request = request_make(client, operation, arg);
-    request->input.user = request_id(request, user);
-    request->input.peer = request_id(request, peer);
+    struct ledger_request *request = ledger_request_make(client, operation, arg);
+    request->input.user = ledger_request_id(request, user);
+    request->input.peer = ledger_request_id(request, peer);
     if (slice_equal(user, peer))
-        request_refuse(request, LEDGER_INVALID);
+        ledger_request_refuse(request, LEDGER_INVALID);
     return request;
 }
 
@@ -187,7 +188,7 @@ void ledger_contact_remove(struct ledger_client *client, struct slice user, stru
 {
     struct ledger_request *request = make_pair(client, LEDGER_CONTACT_REMOVE, user, peer, arg);
     request->done.change = done;
-    request_submit(request);
+    ledger_request_submit(request);
 }
 
 void ledger_block_put(struct ledger_client *client, struct slice user, struct slice peer,
@@ -196,7 +197,7 @@ void ledger_block_put(struct ledger_client *client, struct slice user, struct sl
 {
     struct ledger_request *request = make_pair(client, LEDGER_BLOCK_PUT, user, peer, arg);
     request->done.block = done;
-    request_submit(request);
+    ledger_request_submit(request);
 }
 
 void ledger_block_delete(struct ledger_client *client, struct slice user, struct slice peer,
@@ -205,5 +206,5 @@ void ledger_block_delete(struct ledger_client *client, struct slice user, struct
 {
     struct ledger_request *request = make_pair(client, LEDGER_BLOCK_DELETE, user, peer, arg);
     request->done.change = done;
-    request_submit(request);
+    ledger_request_submit(request);
 }

@@ -32,8 +32,8 @@ LEDGER_OPERATIONS(ANSWER)
 static const struct operation operations[LEDGER_OPERATION_COUNT] = {LEDGER_OPERATIONS(ROW)};
 #undef ROW
 
-struct ledger_request *request_make(struct ledger_client *client, enum ledger_operation operation,
-                                    void *arg)
+struct ledger_request *ledger_request_make(struct ledger_client *client,
+                                           enum ledger_operation operation, void *arg)
 {
     static _Thread_local struct ledger_request stand_in;
     struct ledger_request *request = calloc(1, sizeof(*request));
@@ -51,7 +51,7 @@ struct ledger_request *request_make(struct ledger_client *client, enum ledger_op
     return request;
 }
 
-void request_free(struct ledger_request *request)
+void ledger_request_free(struct ledger_request *request)
 {
     struct request_chunk *chunk = request->chunks;
     while (chunk) {
@@ -62,45 +62,45 @@ void request_free(struct ledger_request *request)
     free(request);
 }
 
-void request_refuse(struct ledger_request *request, enum ledger_status status)
+void ledger_request_refuse(struct ledger_request *request, enum ledger_status status)
 {
     if (request->refused == LEDGER_OK)
         request->refused = status;
 }
 
-struct slice request_id(struct ledger_request *request, struct slice id)
+struct slice ledger_request_id(struct ledger_request *request, struct slice id)
 {
     if (id.len == 0 || id.len > LEDGER_ID_BYTES_MAX) {
-        request_refuse(request, LEDGER_INVALID);
+        ledger_request_refuse(request, LEDGER_INVALID);
         return SLICE_NONE;
     }
-    return request_copy(request, id);
+    return ledger_request_copy(request, id);
 }
 
-struct slice request_optional_id(struct ledger_request *request, struct slice id)
+struct slice ledger_request_optional_id(struct ledger_request *request, struct slice id)
 {
-    return id.len ? request_id(request, id) : SLICE_NONE;
+    return id.len ? ledger_request_id(request, id) : SLICE_NONE;
 }
 
-const struct slice *request_ids(struct ledger_request *request, const struct slice *ids,
-                                size_t count, size_t count_max)
+const struct slice *ledger_request_ids(struct ledger_request *request, const struct slice *ids,
+                                       size_t count, size_t count_max)
 {
     if (count > count_max) {
-        request_refuse(request, LEDGER_LIMIT);
+        ledger_request_refuse(request, LEDGER_LIMIT);
         return NULL;
     }
-    struct slice *copies = request_alloc(request, count * sizeof(*copies));
+    struct slice *copies = ledger_request_alloc(request, count * sizeof(*copies));
     for (size_t i = 0; copies && i < count; i++)
-        copies[i] = request_id(request, ids[i]);
+        copies[i] = ledger_request_id(request, ids[i]);
     return copies;
 }
 
-uint32_t request_limit(uint32_t limit)
+uint32_t ledger_request_limit(uint32_t limit)
 {
     return limit == 0 || limit > LEDGER_PAGE_MAX ? LEDGER_PAGE_MAX : limit;
 }
 
-void request_submit(struct ledger_request *request)
+void ledger_request_submit(struct ledger_request *request)
 {
     struct ledger_client *client = request->client;
     if (request->stands_in) {
@@ -110,10 +110,10 @@ void request_submit(struct ledger_request *request)
     list_append(&client->unanswered, &request->unanswered);
     client->outstanding++;
     if (request->exhausted)
-        request_refuse(request, LEDGER_UNAVAILABLE);
+        ledger_request_refuse(request, LEDGER_UNAVAILABLE);
     if (request->refused != LEDGER_OK) {
-        request_fail(request, request->refused);
-        request_finish(request);
+        ledger_request_fail(request, request->refused);
+        ledger_request_finish(request);
         return;
     }
     client->ledger->backend->submit(client->ledger, request);
@@ -135,7 +135,7 @@ static struct request_chunk *chunk_with_room(struct ledger_request *request, siz
     return chunk;
 }
 
-void *request_alloc(struct ledger_request *request, size_t bytes)
+void *ledger_request_alloc(struct ledger_request *request, size_t bytes)
 {
     const size_t alignment = _Alignof(max_align_t);
     size_t rounded = (bytes + alignment - 1) / alignment * alignment;
@@ -149,9 +149,9 @@ void *request_alloc(struct ledger_request *request, size_t bytes)
     return memory;
 }
 
-struct slice request_copy(struct ledger_request *request, struct slice s)
+struct slice ledger_request_copy(struct ledger_request *request, struct slice s)
 {
-    char *copy = request_alloc(request, s.len);
+    char *copy = ledger_request_alloc(request, s.len);
     if (!copy)
         return SLICE_NONE;
     if (s.len)
@@ -159,12 +159,12 @@ struct slice request_copy(struct ledger_request *request, struct slice s)
     return (struct slice){copy, s.len};
 }
 
-void *request_array_push(struct ledger_request *request, struct request_array *array,
-                         size_t item_bytes)
+void *ledger_request_array_push(struct ledger_request *request, struct ledger_request_array *array,
+                                size_t item_bytes)
 {
     if (array->count == array->capacity) {
         size_t capacity = array->capacity ? array->capacity * 2 : 8;
-        void *items = request_alloc(request, capacity * item_bytes);
+        void *items = ledger_request_alloc(request, capacity * item_bytes);
         if (!items)
             return NULL;
         if (array->count)
@@ -175,22 +175,22 @@ void *request_array_push(struct ledger_request *request, struct request_array *a
     return memset((char *)array->items + array->count++ * item_bytes, 0, item_bytes);
 }
 
-bool request_writes(const struct ledger_request *request)
+bool ledger_request_writes(const struct ledger_request *request)
 {
     return operations[request->operation].writes;
 }
 
-const char *request_operation_name(enum ledger_operation operation)
+const char *ledger_request_operation_name(enum ledger_operation operation)
 {
     return operations[operation].name;
 }
 
-const char *request_name(const struct ledger_request *request)
+const char *ledger_request_name(const struct ledger_request *request)
 {
-    return request_operation_name(request->operation);
+    return ledger_request_operation_name(request->operation);
 }
 
-void request_fail(struct ledger_request *request, enum ledger_status status)
+void ledger_request_fail(struct ledger_request *request, enum ledger_status status)
 {
     memset(&request->outcome, 0, sizeof(request->outcome));
     request->outcome.any.status = status;
@@ -215,7 +215,7 @@ static struct ledger_request *detach_first_client(struct ledger_request **chain)
     return detached;
 }
 
-void request_observe(struct ledger_request *request, enum ledger_status status)
+void ledger_request_observe(struct ledger_request *request, enum ledger_status status)
 {
     struct ledger *ledger = request->client->ledger;
     if (ledger->backend->observe && request->refused == LEDGER_OK &&
@@ -223,7 +223,7 @@ void request_observe(struct ledger_request *request, enum ledger_status status)
         ledger->backend->observe(ledger, request, status);
 }
 
-void request_finish(struct ledger_request *chain)
+void ledger_request_finish(struct ledger_request *chain)
 {
     while (chain) {
         struct ledger_request *own = detach_first_client(&chain);
@@ -231,27 +231,28 @@ void request_finish(struct ledger_request *chain)
         struct ledger_metrics *metrics = &ledger_innermost(client->ledger)->metrics;
         for (struct ledger_request *request = own; request; request = request->next) {
             ledger_count(&metrics->answers[request->outcome.any.status]);
-            request_observe(request, request->outcome.any.status);
+            ledger_request_observe(request, request->outcome.any.status);
         }
         client->post(client->post_arg, own);
     }
 }
 
-void request_detach(struct ledger_request *request)
+void ledger_request_detach(struct ledger_request *request)
 {
     request->client->outstanding--;
     list_remove(&request->unanswered);
 }
 
-void request_answer_status(enum ledger_operation operation, union request_completion done,
-                           void *arg, enum ledger_status status)
+void ledger_request_answer_status(enum ledger_operation operation,
+                                  union ledger_request_completion done, void *arg,
+                                  enum ledger_status status)
 {
     struct ledger_request bare = {.operation = operation, .done = done, .arg = arg};
-    request_fail(&bare, status);
-    request_answer(&bare);
+    ledger_request_fail(&bare, status);
+    ledger_request_answer(&bare);
 }
 
-void request_answer(struct ledger_request *request)
+void ledger_request_answer(struct ledger_request *request)
 {
     operations[request->operation].answer(request);
 }

@@ -4,7 +4,7 @@
  * A call becomes a request: one heap object with an operation, its input, its outcome and the typed
  * completion. A backend is a table of two functions: it takes requests with `submit` from any
  * thread, works on them wherever it likes, fills in `outcome` and gives them back with
- * request_finish(). A decorator implements the same table around another ledger. Nothing else of
+ * ledger_request_finish(). A decorator implements the same table around another ledger. Nothing else of
  * the port differs between backends, so none of them sees a client, a completion or a time limit.
  *
  * Memory: what input and outcome point to is allocated from the request (request_alloc) and goes
@@ -12,7 +12,7 @@
  * end.
  *
  * Threading: a request has one owner at a time: the calling worker until submit, the backend until
- * request_finish(), the worker again afterwards. Only `unanswered` is the worker's throughout, and
+ * ledger_request_finish(), the worker again afterwards. Only `unanswered` is the worker's throughout, and
  * `abandoned` is set by the worker while the backend reads it: nobody waits for this request any
  * more, and a backend that has not begun may skip it.
  */
@@ -25,7 +25,7 @@
 #include <stdatomic.h>
 
 struct ledger_backend {
-    /* Takes the request; it comes back through request_finish(), whatever happens. Never blocks. */
+    /* Takes the request; it comes back through ledger_request_finish(), whatever happens. Never blocks. */
     void (*submit)(struct ledger *ledger, struct ledger_request *request);
     /* Finishes what was taken, then frees the ledger. */
     void (*close)(struct ledger *ledger);
@@ -59,7 +59,7 @@ static inline struct ledger *ledger_innermost(struct ledger *ledger)
     X(SETTINGS_GET, false, settings)                                                               \
     X(SETTINGS_PUT, true, settings)                                                                \
     X(PROFILES, false, profiles)                                                                   \
-    X(CIRCLE, false, circle)                                                                       \
+    X(GRAPH, false, graph)                                                                         \
     X(LAST_SEEN_PUT, true, change)                                                                 \
     X(CONTACT_REQUEST_CREATE, true, contact)                                                       \
     X(CONTACT_REQUEST_ACCEPT, true, contact)                                                       \
@@ -131,7 +131,7 @@ union request_outcome {
     struct ledger_ids_outcome ids;
     struct ledger_settings_outcome settings;
     struct ledger_profiles_outcome profiles;
-    struct ledger_circle_outcome circle;
+    struct ledger_graph_outcome graph;
     struct ledger_contact_outcome contact;
     struct ledger_contact_requests_outcome contact_requests;
     struct ledger_block_outcome block;
@@ -144,13 +144,13 @@ union request_outcome {
     struct ledger_repair_outcome repair;
 };
 
-union request_completion {
+union ledger_request_completion {
     void (*any)(void); /* as a refusal keeps it */
     void (*change)(void *arg, const struct ledger_change_outcome *outcome);
     void (*ids)(void *arg, const struct ledger_ids_outcome *outcome);
     void (*settings)(void *arg, const struct ledger_settings_outcome *outcome);
     void (*profiles)(void *arg, const struct ledger_profiles_outcome *outcome);
-    void (*circle)(void *arg, const struct ledger_circle_outcome *outcome);
+    void (*graph)(void *arg, const struct ledger_graph_outcome *outcome);
     void (*contact)(void *arg, const struct ledger_contact_outcome *outcome);
     void (*contact_requests)(void *arg, const struct ledger_contact_requests_outcome *outcome);
     void (*block)(void *arg, const struct ledger_block_outcome *outcome);
@@ -172,7 +172,7 @@ struct ledger_request {
     enum ledger_operation operation;
     enum ledger_status refused; /* not OK: never reaches the backend, this is the answer */
     bool exhausted;
-    bool stands_in; /* for one that could not be had: see request_make() */
+    bool stands_in; /* for one that could not be had: see ledger_request_make() */
     _Atomic bool abandoned;
     _Atomic bool observed; /* see ledger_backend.observe */
     uint32_t ticket;       /* a decorator's, from its submit to its observe */
@@ -181,7 +181,7 @@ struct ledger_request {
     uint64_t submitted_us; /* stamped by the backend, for its metrics */
     struct request_input input;
     union request_outcome outcome;
-    union request_completion done;
+    union ledger_request_completion done;
     void *arg;
     struct request_chunk *chunks;
 };
@@ -191,71 +191,72 @@ struct ledger_request {
 /* A request of the client. When not even that memory can be had, a stand-in is filled in and submitted
  * like any other, by the same thread and before the next one is made; the client then owes a refusal
  * (BUSY; refusal.h). */
-struct ledger_request *request_make(struct ledger_client *client, enum ledger_operation operation,
-                                    void *arg);
+struct ledger_request *ledger_request_make(struct ledger_client *client,
+                                           enum ledger_operation operation, void *arg);
 
 /* A copy of an id; the request is refused as INVALID when its length is out of bounds. */
-struct slice request_id(struct ledger_request *request, struct slice id);
+struct slice ledger_request_id(struct ledger_request *request, struct slice id);
 
 /* The same, but SLICE_NONE is allowed. */
-struct slice request_optional_id(struct ledger_request *request, struct slice id);
+struct slice ledger_request_optional_id(struct ledger_request *request, struct slice id);
 
 /* A copy of many, refused as LIMIT when there are more than `count_max`. */
-const struct slice *request_ids(struct ledger_request *request, const struct slice *ids,
-                                size_t count, size_t count_max);
+const struct slice *ledger_request_ids(struct ledger_request *request, const struct slice *ids,
+                                       size_t count, size_t count_max);
 
 /* A limit within 1 and LEDGER_PAGE_MAX. */
-uint32_t request_limit(uint32_t limit);
+uint32_t ledger_request_limit(uint32_t limit);
 
-void request_refuse(struct ledger_request *request, enum ledger_status status);
+void ledger_request_refuse(struct ledger_request *request, enum ledger_status status);
 
 /* Starts the time limit and gives the request to the backend, or back to the client if refused. */
-void request_submit(struct ledger_request *request);
+void ledger_request_submit(struct ledger_request *request);
 
 /* ---- working, for backends ---- */
 
 /* Memory that lives as long as the request; NULL (and `exhausted`) when there is none. */
-void *request_alloc(struct ledger_request *request, size_t bytes);
+void *ledger_request_alloc(struct ledger_request *request, size_t bytes);
 
 /* A copy with the request's life; SLICE_NONE when memory is exhausted. */
-struct slice request_copy(struct ledger_request *request, struct slice s);
+struct slice ledger_request_copy(struct ledger_request *request, struct slice s);
 
 /* An array that grows by one item at a time in the request's memory. */
-struct request_array {
+struct ledger_request_array {
     void *items;
     size_t count;
     size_t capacity;
 };
 
 /* Room for one more zeroed item, all of `item_bytes`; NULL when memory is exhausted. */
-void *request_array_push(struct ledger_request *request, struct request_array *array,
-                         size_t item_bytes);
+void *ledger_request_array_push(struct ledger_request *request, struct ledger_request_array *array,
+                                size_t item_bytes);
 
-bool request_writes(const struct ledger_request *request);
-const char *request_name(const struct ledger_request *request);
-const char *request_operation_name(enum ledger_operation operation);
+bool ledger_request_writes(const struct ledger_request *request);
+const char *ledger_request_name(const struct ledger_request *request);
+const char *ledger_request_operation_name(enum ledger_operation operation);
 
 /* Makes `status` the whole outcome. */
-void request_fail(struct ledger_request *request, enum ledger_status status);
+void ledger_request_fail(struct ledger_request *request, enum ledger_status status);
 
 /* Shows an answer to the ledger the client asked, unless it saw this request's before. */
-void request_observe(struct ledger_request *request, enum ledger_status status);
+void ledger_request_observe(struct ledger_request *request, enum ledger_status status);
 
 /* Gives a chain (linked by `next`, of any clients) back; their owner is the client from here on. */
-void request_finish(struct ledger_request *chain);
+void ledger_request_finish(struct ledger_request *chain);
 
 /* ---- ending, for the client ---- */
 
 /* Runs a completion with nothing but a status, when the request itself is not there to answer with. */
-void request_answer_status(enum ledger_operation operation, union request_completion done,
-                           void *arg, enum ledger_status status);
+void ledger_request_answer_status(enum ledger_operation operation,
+                                  union ledger_request_completion done, void *arg,
+                                  enum ledger_status status);
 
 /* Takes a request that has come back out of its client's books without running the completion: for one
  * who asks on behalf of another and needs the whole outcome. The caller frees it. */
-void request_detach(struct ledger_request *request);
+void ledger_request_detach(struct ledger_request *request);
 
 /* Runs the typed completion. */
-void request_answer(struct ledger_request *request);
-void request_free(struct ledger_request *request);
+void ledger_request_answer(struct ledger_request *request);
+void ledger_request_free(struct ledger_request *request);
 
 #endif

@@ -5,7 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static void take_all(struct request_inbox *inbox)
+static void take_all(struct ledger_request_inbox *inbox)
 {
     pthread_mutex_lock(&inbox->lock);
     struct ledger_request *chain = inbox->first;
@@ -20,16 +20,16 @@ static void ready(struct loop_source *source, uint32_t events)
     uint64_t count;
     (void)events;
     if (read(source->fd, &count, sizeof(count)) > 0)
-        take_all(CONTAINER_OF(source, struct request_inbox, source));
+        take_all(CONTAINER_OF(source, struct ledger_request_inbox, source));
 }
 
-bool request_inbox_init(struct request_inbox *inbox, struct loop *loop,
-                        void (*taken)(void *arg, struct ledger_request *chain), void *arg)
+bool ledger_request_inbox_init(struct ledger_request_inbox *inbox, struct loop *loop,
+                               void (*taken)(void *arg, struct ledger_request *chain), void *arg)
 {
     int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (fd < 0)
         return false;
-    *inbox = (struct request_inbox){
+    *inbox = (struct ledger_request_inbox){
         .source = {.fd = fd, .ready = ready}, .loop = loop, .taken = taken, .arg = arg};
     inbox->end = &inbox->first;
     if (!loop_add_level(loop, &inbox->source)) {
@@ -40,7 +40,7 @@ bool request_inbox_init(struct request_inbox *inbox, struct loop *loop,
     return true;
 }
 
-void request_inbox_free(struct request_inbox *inbox)
+void ledger_request_inbox_free(struct ledger_request_inbox *inbox)
 {
     take_all(inbox);
     loop_remove(inbox->loop, &inbox->source);
@@ -48,16 +48,16 @@ void request_inbox_free(struct request_inbox *inbox)
     pthread_mutex_destroy(&inbox->lock);
 }
 
-void request_inbox_wake(struct request_inbox *inbox)
+void ledger_request_inbox_wake(struct ledger_request_inbox *inbox)
 {
     uint64_t one = 1;
     if (write(inbox->source.fd, &one, sizeof(one)) < 0)
         return; /* a counter that is full wakes the loop all the same */
 }
 
-void request_inbox_post(void *arg, struct ledger_request *chain)
+void ledger_request_inbox_post(void *arg, struct ledger_request *chain)
 {
-    struct request_inbox *inbox = arg;
+    struct ledger_request_inbox *inbox = arg;
     pthread_mutex_lock(&inbox->lock);
     bool was_empty = inbox->first == NULL;
     *inbox->end = chain;
@@ -65,5 +65,5 @@ void request_inbox_post(void *arg, struct ledger_request *chain)
         inbox->end = &(*inbox->end)->next;
     pthread_mutex_unlock(&inbox->lock);
     if (was_empty)
-        request_inbox_wake(inbox);
+        ledger_request_inbox_wake(inbox);
 }

@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-struct request_inbox {
+struct ledger_request_inbox {
     struct loop_source source; /* an event descriptor */
     struct loop *loop;
     void (*taken)(void *arg, struct ledger_request *chain);
@@ -23,16 +23,16 @@ struct request_inbox {
 
 /* `taken` gets whole chains on the loop, in the order they came; NULL when it was only woken. False, with
  * errno, when the system gives no descriptor. */
-bool request_inbox_init(struct request_inbox *inbox, struct loop *loop,
-                        void (*taken)(void *arg, struct ledger_request *chain), void *arg);
+bool ledger_request_inbox_init(struct ledger_request_inbox *inbox, struct loop *loop,
+                               void (*taken)(void *arg, struct ledger_request *chain), void *arg);
 
 /* Gives out what is left and closes. Nobody may post any more, and the loop makes no more turns. */
-void request_inbox_free(struct request_inbox *inbox);
+void ledger_request_inbox_free(struct ledger_request_inbox *inbox);
 
 /* From any thread. Takes the chain. `arg` is the inbox: this is a ledger_client's `post`. */
-void request_inbox_post(void *arg, struct ledger_request *chain);
+void ledger_request_inbox_post(void *arg, struct ledger_request *chain);
 
 /* From any thread: has `taken` called. */
-void request_inbox_wake(struct request_inbox *inbox);
+void ledger_request_inbox_wake(struct ledger_request_inbox *inbox);
 
 #endif

@@ -2,27 +2,28 @@
 
 #include <assert.h>
 
-void request_queue_init(struct request_queue *queue, size_t count_max, _Atomic int64_t *gauge)
+void ledger_request_queue_init(struct ledger_request_queue *queue, size_t count_max,
+                               _Atomic int64_t *gauge)
 {
-    *queue = (struct request_queue){.count_max = count_max, .gauge = gauge};
+    *queue = (struct ledger_request_queue){.count_max = count_max, .gauge = gauge};
     queue->last_next = &queue->first;
     pthread_mutex_init(&queue->mutex, NULL);
     pthread_cond_init(&queue->not_empty, NULL);
 }
 
-void request_queue_destroy(struct request_queue *queue)
+void ledger_request_queue_destroy(struct ledger_request_queue *queue)
 {
     assert(!queue->first);
     pthread_cond_destroy(&queue->not_empty);
     pthread_mutex_destroy(&queue->mutex);
 }
 
-static void show_count(const struct request_queue *queue)
+static void show_count(const struct ledger_request_queue *queue)
 {
     atomic_store_explicit(queue->gauge, (int64_t)queue->count, memory_order_relaxed);
 }
 
-bool request_queue_put(struct request_queue *queue, struct ledger_request *request)
+bool ledger_request_queue_put(struct ledger_request_queue *queue, struct ledger_request *request)
 {
     pthread_mutex_lock(&queue->mutex);
     bool room = !queue->closed && queue->count < queue->count_max;
@@ -39,7 +40,7 @@ bool request_queue_put(struct request_queue *queue, struct ledger_request *reque
 }
 
 /* The mutex is held. */
-static struct ledger_request *detach_front(struct request_queue *queue, size_t count_max)
+static struct ledger_request *detach_front(struct ledger_request_queue *queue, size_t count_max)
 {
     struct ledger_request *chain = queue->first;
     struct ledger_request **end = &queue->first;
@@ -56,7 +57,8 @@ static struct ledger_request *detach_front(struct request_queue *queue, size_t c
     return chain;
 }
 
-struct ledger_request *request_queue_take(struct request_queue *queue, size_t count_max)
+struct ledger_request *ledger_request_queue_take(struct ledger_request_queue *queue,
+                                                 size_t count_max)
 {
     assert(count_max > 0);
     pthread_mutex_lock(&queue->mutex);
@@ -67,7 +69,8 @@ struct ledger_request *request_queue_take(struct request_queue *queue, size_t co
     return chain;
 }
 
-struct ledger_request *request_queue_try_take(struct request_queue *queue, size_t count_max)
+struct ledger_request *ledger_request_queue_try_take(struct ledger_request_queue *queue,
+                                                     size_t count_max)
 {
     pthread_mutex_lock(&queue->mutex);
     struct ledger_request *chain =
@@ -76,7 +79,7 @@ struct ledger_request *request_queue_try_take(struct request_queue *queue, size_
     return chain;
 }
 
-void request_queue_close(struct request_queue *queue)
+void ledger_request_queue_close(struct ledger_request_queue *queue)
 {
     pthread_mutex_lock(&queue->mutex);
     queue->closed = true;

@@ -12,7 +12,7 @@
 
 #include <pthread.h>
 
-struct request_queue {
+struct ledger_request_queue {
     pthread_mutex_t mutex;
     pthread_cond_t not_empty;
     struct ledger_request *first;
@@ -23,20 +23,23 @@ struct request_queue {
     _Atomic int64_t *gauge; /* shows `count` */
 };
 
-void request_queue_init(struct request_queue *queue, size_t count_max, _Atomic int64_t *gauge);
+void ledger_request_queue_init(struct ledger_request_queue *queue, size_t count_max,
+                               _Atomic int64_t *gauge);
 
 /* The queue must be empty. */
-void request_queue_destroy(struct request_queue *queue);
+void ledger_request_queue_destroy(struct ledger_request_queue *queue);
 
 /* False when the queue is full or closed: the request stays with the caller. */
-bool request_queue_put(struct request_queue *queue, struct ledger_request *request);
+bool ledger_request_queue_put(struct ledger_request_queue *queue, struct ledger_request *request);
 
 /* Waits for requests and moves out a chain of at most `count_max`; NULL when closed and empty. */
-struct ledger_request *request_queue_take(struct request_queue *queue, size_t count_max);
+struct ledger_request *ledger_request_queue_take(struct ledger_request_queue *queue,
+                                                 size_t count_max);
 
 /* The same without waiting; NULL when there is nothing. */
-struct ledger_request *request_queue_try_take(struct request_queue *queue, size_t count_max);
+struct ledger_request *ledger_request_queue_try_take(struct ledger_request_queue *queue,
+                                                     size_t count_max);
 
-void request_queue_close(struct request_queue *queue);
+void ledger_request_queue_close(struct ledger_request_queue *queue);
 
 #endif

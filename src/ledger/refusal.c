@@ -18,9 +18,9 @@ static void answer(struct ledger_client *client, const struct ledger_refusal *re
     struct ledger_metrics *metrics = &ledger_innermost(client->ledger)->metrics;
     for (size_t i = 0; i < count; i++) {
         ledger_count(&metrics->answers[LEDGER_BUSY]);
-        request_answer_status((enum ledger_operation)refusals[i].operation,
-                              (union request_completion){.any = refusals[i].done}, refusals[i].arg,
-                              LEDGER_BUSY);
+        ledger_request_answer_status((enum ledger_operation)refusals[i].operation,
+                                     (union ledger_request_completion){.any = refusals[i].done},
+                                     refusals[i].arg, LEDGER_BUSY);
     }
 }
 

@@ -59,7 +59,7 @@ static void answer(void *arg, struct ledger_request *request)
     }
     assert_int_equal(request->operation, LEDGER_MESSAGES_AFTER);
     assert_int_equal(request->input.sequence, fixture->outcome.sequence - 1);
-    struct ledger_message *message = request_alloc(request, sizeof(*message));
+    struct ledger_message *message = ledger_request_alloc(request, sizeof(*message));
     *message = (struct ledger_message){.body = slice_of(fixture->stored_body)};
     request->outcome.messages.messages = message;
     request->outcome.messages.count = 1;

@@ -124,9 +124,9 @@ enum {
         "Presence changes of contacts delivered to sockets without a subscription")                \
     ROW(FRIENDS_SKIPPED, "presence_friend_skipped", COUNTER,                                       \
         "Presence changes whose contacts could not be found out")                                  \
-    ROW(CIRCLE_HITS, "presence_circle_hits", COUNTER, "Circles of users found in the cache")       \
-    ROW(CIRCLE_MISSES, "presence_circle_misses", COUNTER,                                          \
-        "Circles of users that were read from the ledger")                                         \
+    ROW(GRAPH_HITS, "presence_circle_hits", COUNTER, "Graphs of users found in the cache")         \
+    ROW(GRAPH_MISSES, "presence_circle_misses", COUNTER,                                           \
+        "Graphs of users that were read from the ledger")                                          \
     ROW(RESYNC_USERS, "presence_resync_users", COUNTER,                                            \
         "Users read anew after events may have been missed")                                       \
     ROW(RESYNC_TOLD, "presence_resync_told", COUNTER,                                              \

@@ -55,10 +55,10 @@ static bool send_packet(int to, int fd, struct slice bytes)
     return sendmsg(to, &message, MSG_NOSIGNAL) == (ssize_t)bytes.len;
 }
 
-bool passage_send(struct slice name, int fd, struct slice bytes)
+bool fd_passing_send(struct slice name, int fd, struct slice bytes)
 {
     struct sockaddr_un address;
-    if (name.len > PASSAGE_NAME_BYTES_MAX || bytes.len == 0 || bytes.len > PASSAGE_BYTES_MAX)
+    if (name.len > FD_PASSING_NAME_BYTES_MAX || bytes.len == 0 || bytes.len > FD_PASSING_BYTES_MAX)
         return false;
     socklen_t len = address_of(&address, name);
     int to = make_socket();
@@ -72,7 +72,7 @@ bool passage_send(struct slice name, int fd, struct slice bytes)
 
 /* ---- receiving ---- */
 
-static void see_off(struct passage_guest *guest)
+static void see_off(struct fd_passing_guest *guest)
 {
     if (guest->source.fd >= 0)
         close(guest->source.fd); /* which takes it out of epoll */
@@ -95,11 +95,11 @@ static int descriptor_of(struct msghdr *message, ssize_t bytes_len)
 }
 
 /* False: it has not come yet. */
-static bool receive_packet(struct passage_guest *guest, char *out)
+static bool receive_packet(struct fd_passing_guest *guest, char *out)
 {
-    struct passage *passage = guest->passage;
+    struct fd_passing *passage = guest->passage;
     union rights rights;
-    struct iovec piece = {out, PASSAGE_BYTES_MAX};
+    struct iovec piece = {out, FD_PASSING_BYTES_MAX};
     struct msghdr message = {
         .msg_iov = &piece,
         .msg_iovlen = 1,
@@ -116,9 +116,9 @@ static bool receive_packet(struct passage_guest *guest, char *out)
 }
 
 /* Its packet, if it has come; without memory for it the guest goes with it. */
-static void attend(struct passage_guest *guest)
+static void attend(struct fd_passing_guest *guest)
 {
-    char *bytes = malloc(PASSAGE_BYTES_MAX);
+    char *bytes = malloc(FD_PASSING_BYTES_MAX);
     if (!bytes || receive_packet(guest, bytes))
         see_off(guest);
     free(bytes);
@@ -129,15 +129,15 @@ static void guest_ready(struct loop_source *source, uint32_t events)
 {
     (void)events;
     if (source->fd >= 0)
-        attend(CONTAINER_OF(source, struct passage_guest, source));
+        attend(CONTAINER_OF(source, struct fd_passing_guest, source));
 }
 
 /* A place that is free, or that of who came first. */
-static struct passage_guest *find_place(struct passage *passage)
+static struct fd_passing_guest *find_place(struct fd_passing *passage)
 {
-    struct passage_guest *oldest = &passage->guests[0];
-    for (size_t i = 0; i < PASSAGE_GUESTS_MAX; i++) {
-        struct passage_guest *guest = &passage->guests[i];
+    struct fd_passing_guest *oldest = &passage->guests[0];
+    for (size_t i = 0; i < FD_PASSING_GUESTS_MAX; i++) {
+        struct fd_passing_guest *guest = &passage->guests[i];
         if (guest->source.fd < 0)
             return guest;
         if (guest->number < oldest->number)
@@ -148,9 +148,9 @@ static struct passage_guest *find_place(struct passage *passage)
 }
 
 /* The packet is most likely there already; else the guest is waited for. */
-static void welcome(struct passage *passage, int fd)
+static void welcome(struct fd_passing *passage, int fd)
 {
-    struct passage_guest *guest = find_place(passage);
+    struct fd_passing_guest *guest = find_place(passage);
     guest->source.fd = fd;
     guest->number = passage->guest_count++;
     attend(guest);
@@ -158,13 +158,13 @@ static void welcome(struct passage *passage, int fd)
         see_off(guest);
 }
 
-static void rest(struct passage *passage)
+static void rest(struct fd_passing *passage)
 {
-    loop_set_timer(passage->loop, &passage->rest, passage->loop->clock.now_ms + PASSAGE_REST_MS);
+    loop_set_timer(passage->loop, &passage->rest, passage->loop->clock.now_ms + FD_PASSING_REST_MS);
 }
 
 /* Whether another may wait. Without descriptors it rests instead of spinning. */
-static bool accept_one(struct passage *passage)
+static bool accept_one(struct fd_passing *passage)
 {
     int fd = accept4(passage->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0 && errno != EAGAIN && errno != EINTR) {
@@ -183,32 +183,32 @@ static bool accept_one(struct passage *passage)
 static void ready(struct loop_source *source, uint32_t events)
 {
     (void)events;
-    struct passage *passage = CONTAINER_OF(source, struct passage, source);
-    for (int taken = 0; taken < PASSAGE_ACCEPTS_PER_TURN && source->fd >= 0; taken++)
+    struct fd_passing *passage = CONTAINER_OF(source, struct fd_passing, source);
+    for (int taken = 0; taken < FD_PASSING_ACCEPTS_PER_TURN && source->fd >= 0; taken++)
         if (!accept_one(passage))
             return;
 }
 
 static void rested(struct wheel_timer *timer)
 {
-    struct passage *passage = CONTAINER_OF(timer, struct passage, rest);
+    struct fd_passing *passage = CONTAINER_OF(timer, struct fd_passing, rest);
     if (!loop_add_level(passage->loop, &passage->source))
         rest(passage);
 }
 
-bool passage_open(struct passage *passage, struct loop *loop, struct slice name,
-                  void (*received)(void *arg, int fd, struct slice bytes), void *arg)
+bool fd_passing_open(struct fd_passing *passage, struct loop *loop, struct slice name,
+                     void (*received)(void *arg, int fd, struct slice bytes), void *arg)
 {
     struct sockaddr_un address;
-    *passage = (struct passage){.source = {.fd = -1, .ready = ready},
-                                .rest = {.fire = rested},
-                                .loop = loop,
-                                .received = received,
-                                .arg = arg};
-    for (size_t i = 0; i < PASSAGE_GUESTS_MAX; i++)
-        passage->guests[i] =
-            (struct passage_guest){.source = {.fd = -1, .ready = guest_ready}, .passage = passage};
-    if (name.len > PASSAGE_NAME_BYTES_MAX) {
+    *passage = (struct fd_passing){.source = {.fd = -1, .ready = ready},
+                                   .rest = {.fire = rested},
+                                   .loop = loop,
+                                   .received = received,
+                                   .arg = arg};
+    for (size_t i = 0; i < FD_PASSING_GUESTS_MAX; i++)
+        passage->guests[i] = (struct fd_passing_guest){.source = {.fd = -1, .ready = guest_ready},
+                                                       .passage = passage};
+    if (name.len > FD_PASSING_NAME_BYTES_MAX) {
         errno = ENAMETOOLONG;
         return false;
     }
@@ -216,21 +216,22 @@ bool passage_open(struct passage *passage, struct loop *loop, struct slice name,
     passage->source.fd = make_socket();
     if (passage->source.fd >= 0 &&
         bind(passage->source.fd, (const struct sockaddr *)&address, len) == 0 &&
-        listen(passage->source.fd, PASSAGE_BACKLOG) == 0 && loop_add_level(loop, &passage->source))
+        listen(passage->source.fd, FD_PASSING_BACKLOG) == 0 &&
+        loop_add_level(loop, &passage->source))
         return true;
     int reason = errno;
-    passage_close(passage);
+    fd_passing_close(passage);
     errno = reason;
     return false;
 }
 
-void passage_close(struct passage *passage)
+void fd_passing_close(struct fd_passing *passage)
 {
     if (!passage->loop || passage->source.fd < 0)
         return;
     loop_cancel_timer(passage->loop, &passage->rest);
     close(passage->source.fd);
     passage->source.fd = -1;
-    for (size_t i = 0; i < PASSAGE_GUESTS_MAX; i++)
+    for (size_t i = 0; i < FD_PASSING_GUESTS_MAX; i++)
         see_off(&passage->guests[i]);
 }

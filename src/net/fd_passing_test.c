@@ -17,8 +17,8 @@ enum { RECEIVED_MAX = 256, STRANGER_UID = 65534 };
 
 struct house {
     struct loop loop;
-    struct passage passage;
-    char name[PASSAGE_NAME_BYTES_MAX];
+    struct fd_passing passage;
+    char name[FD_PASSING_NAME_BYTES_MAX];
     int fds[RECEIVED_MAX];
     size_t count;
     char *bytes; /* of the last */
@@ -41,8 +41,8 @@ static int set_up(void **state)
     struct house *house = calloc(1, sizeof(*house));
     *state = house;
     snprintf(house->name, sizeof(house->name), "rollcall-test-%ld", (long)getpid());
-    return loop_init(&house->loop) && passage_open(&house->passage, &house->loop,
-                                                   slice_of(house->name), received, house)
+    return loop_init(&house->loop) && fd_passing_open(&house->passage, &house->loop,
+                                                      slice_of(house->name), received, house)
                ? 0
                : -1;
 }
@@ -50,7 +50,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct house *house = *state;
-    passage_close(&house->passage);
+    fd_passing_close(&house->passage);
     for (size_t i = 0; i < house->count; i++)
         close(house->fds[i]);
     loop_free(&house->loop);
@@ -73,7 +73,7 @@ static void a_socket_arrives_with_its_bytes(void **state)
     int pair[2];
     char text[8] = "";
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    assert_true(passage_send(slice_of(house->name), pair[1], SLICE("GET /")));
+    assert_true(fd_passing_send(slice_of(house->name), pair[1], SLICE("GET /")));
     close(pair[1]);
     turn(house, 1);
     assert_int_equal(house->bytes_len, 5);
@@ -87,34 +87,34 @@ static void a_socket_arrives_with_its_bytes(void **state)
 static void as_many_bytes_as_are_allowed(void **state)
 {
     struct house *house = *state;
-    char *bytes = malloc(PASSAGE_BYTES_MAX + 1);
-    memset(bytes, 'x', PASSAGE_BYTES_MAX + 1);
-    struct slice all = {bytes, PASSAGE_BYTES_MAX};
-    struct slice more = {bytes, PASSAGE_BYTES_MAX + 1};
-    assert_true(passage_send(slice_of(house->name), STDIN_FILENO, all));
+    char *bytes = malloc(FD_PASSING_BYTES_MAX + 1);
+    memset(bytes, 'x', FD_PASSING_BYTES_MAX + 1);
+    struct slice all = {bytes, FD_PASSING_BYTES_MAX};
+    struct slice more = {bytes, FD_PASSING_BYTES_MAX + 1};
+    assert_true(fd_passing_send(slice_of(house->name), STDIN_FILENO, all));
     turn(house, 1);
-    assert_int_equal(house->bytes_len, PASSAGE_BYTES_MAX);
-    assert_false(passage_send(slice_of(house->name), STDIN_FILENO, more));
-    assert_false(passage_send(slice_of(house->name), STDIN_FILENO, SLICE_NONE));
+    assert_int_equal(house->bytes_len, FD_PASSING_BYTES_MAX);
+    assert_false(fd_passing_send(slice_of(house->name), STDIN_FILENO, more));
+    assert_false(fd_passing_send(slice_of(house->name), STDIN_FILENO, SLICE_NONE));
     free(bytes);
 }
 
 static void who_is_not_there_gets_nothing(void **state)
 {
     struct house *house = *state;
-    assert_false(passage_send(SLICE("rollcall-test-nobody"), STDIN_FILENO, SLICE("x")));
-    passage_close(&house->passage);
-    assert_false(passage_send(slice_of(house->name), STDIN_FILENO, SLICE("x")));
-    passage_close(&house->passage); /* harmless */
+    assert_false(fd_passing_send(SLICE("rollcall-test-nobody"), STDIN_FILENO, SLICE("x")));
+    fd_passing_close(&house->passage);
+    assert_false(fd_passing_send(slice_of(house->name), STDIN_FILENO, SLICE("x")));
+    fd_passing_close(&house->passage); /* harmless */
 }
 
 static void a_name_is_one_passages_alone(void **state)
 {
     struct house *house = *state;
-    struct passage other;
-    assert_false(passage_open(&other, &house->loop, slice_of(house->name), received, house));
-    passage_close(&other);
-    assert_true(passage_send(slice_of(house->name), STDIN_FILENO, SLICE("x")));
+    struct fd_passing other;
+    assert_false(fd_passing_open(&other, &house->loop, slice_of(house->name), received, house));
+    fd_passing_close(&other);
+    assert_true(fd_passing_send(slice_of(house->name), STDIN_FILENO, SLICE("x")));
     turn(house, 1);
 }
 
@@ -133,7 +133,7 @@ static int knock(const struct house *house)
 /* Those who knock and say nothing take no place from those who do. */
 static void silent_guests_are_bounded(void **state)
 {
-    enum { KNOCKS = PASSAGE_GUESTS_MAX * 2 };
+    enum { KNOCKS = FD_PASSING_GUESTS_MAX * 2 };
     struct house *house = *state;
     int fds[KNOCKS];
     char byte;
@@ -142,7 +142,7 @@ static void silent_guests_are_bounded(void **state)
     loop_turn(&house->loop, 100);
     assert_int_equal(recv(fds[0], &byte, 1, MSG_DONTWAIT), 0); /* the oldest had to go */
     assert_int_equal(recv(fds[KNOCKS - 1], &byte, 1, MSG_DONTWAIT), -1);
-    assert_true(passage_send(slice_of(house->name), STDIN_FILENO, SLICE("x")));
+    assert_true(fd_passing_send(slice_of(house->name), STDIN_FILENO, SLICE("x")));
     turn(house, 1);
     for (int i = 0; i < KNOCKS; i++)
         close(fds[i]);
@@ -154,8 +154,8 @@ static void who_takes_a_while_is_waited_for(void **state)
     struct house *house = *state;
     char byte;
     int fd = knock(house);
-    for (size_t i = 0; i < 2 * PASSAGE_GUESTS_MAX; i++) {
-        assert_true(passage_send(slice_of(house->name), STDIN_FILENO, SLICE("x")));
+    for (size_t i = 0; i < 2 * FD_PASSING_GUESTS_MAX; i++) {
+        assert_true(fd_passing_send(slice_of(house->name), STDIN_FILENO, SLICE("x")));
         turn(house, i + 1);
     }
     assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
@@ -202,7 +202,7 @@ static void a_socket_that_is_not_taken_is_closed(void **state)
 {
     static const struct {
         size_t copies, bytes_len;
-    } PACKETS[] = {{1, 0}, {2, 0}, {2, 1}, {1, PASSAGE_BYTES_MAX + 1}};
+    } PACKETS[] = {{1, 0}, {2, 0}, {2, 1}, {1, FD_PASSING_BYTES_MAX + 1}};
     struct house *house = *state;
     for (size_t i = 0; i < sizeof(PACKETS) / sizeof(PACKETS[0]); i++) {
         int pair[2];
@@ -225,7 +225,7 @@ static int be_a_stranger(const struct house *house)
 {
     if (setresuid(STRANGER_UID, STRANGER_UID, STRANGER_UID) != 0)
         return 1;
-    return passage_send(slice_of(house->name), STDIN_FILENO, SLICE("x")) ? 2 : 0;
+    return fd_passing_send(slice_of(house->name), STDIN_FILENO, SLICE("x")) ? 2 : 0;
 }
 
 static void strangers_neither_send_nor_get(void **state)
@@ -254,7 +254,7 @@ static void it_rests_when_descriptors_run_out(void **state)
     struct house *house = *state;
     struct rlimit limit;
     getrlimit(RLIMIT_NOFILE, &limit);
-    assert_true(passage_send(slice_of(house->name), STDIN_FILENO, SLICE("x")));
+    assert_true(fd_passing_send(slice_of(house->name), STDIN_FILENO, SLICE("x")));
     int next = dup(STDIN_FILENO);
     close(next);
     struct rlimit none = {(rlim_t)next, limit.rlim_max};

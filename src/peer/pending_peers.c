@@ -2,23 +2,22 @@
 
 #include "base/container.h"
 
-void peer_strangers_init(struct peer_strangers *strangers, size_t count_max)
+void pending_peers_init(struct pending_peers *strangers, size_t count_max)
 {
-    *strangers = (struct peer_strangers){.count_max = count_max};
+    *strangers = (struct pending_peers){.count_max = count_max};
     list_init(&strangers->places);
 }
 
-static void displace_oldest(struct peer_strangers *strangers)
+static void displace_oldest(struct pending_peers *strangers)
 {
-    struct peer_stranger *oldest =
-        CONTAINER_OF(strangers->places.next, struct peer_stranger, place);
+    struct pending_peer *oldest = CONTAINER_OF(strangers->places.next, struct pending_peer, place);
     peer_link_refuse(oldest->link, "others came before it had proved itself");
-    peer_strangers_remove(strangers, oldest);
+    pending_peers_remove(strangers, oldest);
     strangers->displaced++;
 }
 
-void peer_strangers_add(struct peer_strangers *strangers, struct peer_stranger *stranger,
-                        struct peer_link *link)
+void pending_peers_add(struct pending_peers *strangers, struct pending_peer *stranger,
+                       struct peer_link *link)
 {
     if (strangers->count == strangers->count_max)
         displace_oldest(strangers);
@@ -27,7 +26,7 @@ void peer_strangers_add(struct peer_strangers *strangers, struct peer_stranger *
     strangers->count++;
 }
 
-void peer_strangers_remove(struct peer_strangers *strangers, struct peer_stranger *stranger)
+void pending_peers_remove(struct pending_peers *strangers, struct pending_peer *stranger)
 {
     if (!stranger->link)
         return;

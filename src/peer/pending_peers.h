@@ -1,7 +1,7 @@
 /*
  * Those at the door: peer links that were accepted and have not proved yet that they know the secret.
  *
- *   accepted ──► a stranger ──opened: peer_strangers_remove()──► its owner's alone
+ *   accepted ──► a stranger ──opened: pending_peers_remove()──► its owner's alone
  *                    └── PEER_GREETING_LIMIT_MS, or so many came after it: closed
  *
  * There are `count_max` places. Who comes when all are taken gets that of the stranger who has stood there
@@ -20,25 +20,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct peer_strangers {
+struct pending_peers {
     struct list places; /* who came first stands first */
     size_t count;
     size_t count_max;
     uint64_t displaced; /* ever */
 };
 
-struct peer_stranger {
+struct pending_peer {
     struct list place;
     struct peer_link *link; /* borrowed; NULL: no stranger any more */
 };
 
-void peer_strangers_init(struct peer_strangers *strangers, size_t count_max);
+void pending_peers_init(struct pending_peers *strangers, size_t count_max);
 
 /* A link was accepted. Where there is no place, the oldest is closed, as peer_link_refuse() does. */
-void peer_strangers_add(struct peer_strangers *strangers, struct peer_stranger *stranger,
-                        struct peer_link *link);
+void pending_peers_add(struct pending_peers *strangers, struct pending_peer *stranger,
+                       struct peer_link *link);
 
 /* It has opened, or has gone. Harmless for one who is no stranger any more. */
-void peer_strangers_remove(struct peer_strangers *strangers, struct peer_stranger *stranger);
+void pending_peers_remove(struct pending_peers *strangers, struct pending_peer *stranger);
 
 #endif

@@ -17,17 +17,17 @@
 struct question {
     struct question *next; /* that waits for the same load */
     struct presence_plane *plane;
-    void (*done)(void *arg, const struct circle *circle);
+    void (*done)(void *arg, const struct social_graph *graph);
     void *arg;
-    uint64_t alone_ticket; /* of the reading that found nobody around the user */
-    struct circle alone;   /* that reading: settings, and no ids */
+    uint64_t alone_ticket;     /* of the reading that found nobody around the user */
+    struct social_graph alone; /* that reading: settings, and no ids */
     bool is_alone;
     uint8_t attempts;
     uint8_t user_id_len;
     char user_id[];
 };
 
-/* One user's circle being read. */
+/* One user's graph being read. */
 struct load {
     struct table_node node;
     struct presence_plane *plane;
@@ -35,7 +35,7 @@ struct load {
     struct question *newest;
     size_t question_count;
     uint64_t ticket;
-    bool refreshes; /* a circle that is known, but aged */
+    bool refreshes; /* a graph that is known, but aged */
     uint8_t user_id_len;
     char user_id[];
 };
@@ -50,9 +50,9 @@ static bool load_matches(const struct table_node *node, struct slice key)
     return slice_equal(load_user(CONTAINER_OF(node, struct load, node)), key);
 }
 
-bool audience_init(struct audience *audience, struct circle_store *circles, uint64_t hash_seed)
+bool audience_init(struct audience *audience, struct graph_store *graphs, uint64_t hash_seed)
 {
-    *audience = (struct audience){.circles = circles};
+    *audience = (struct audience){.graphs = graphs};
     return table_init(&audience->loads, hash_seed, load_matches);
 }
 
@@ -60,7 +60,7 @@ bool audience_init(struct audience *audience, struct circle_store *circles, uint
 void audience_free(struct audience *audience)
 {
     table_free(&audience->loads);
-    circle_store_free(&audience->circles);
+    graph_store_free(&audience->graphs);
 }
 
 bool audience_idle(const struct audience *audience)
@@ -70,11 +70,11 @@ bool audience_idle(const struct audience *audience)
 
 /* ---- asking ---- */
 
-static void answer(struct question *question, const struct circle *circle)
+static void answer(struct question *question, const struct social_graph *graph)
 {
-    if (!circle)
+    if (!graph)
         metrics_count(question->plane->metrics, METRIC_FRIENDS_SKIPPED);
-    question->done(question->arg, circle);
+    question->done(question->arg, graph);
     free(question);
 }
 
@@ -91,38 +91,38 @@ static struct question *take_oldest(struct load *load)
     return oldest;
 }
 
-/* A circle that was known became one of nobody. */
+/* A graph that was known became one of nobody. */
 static void forget_alone(struct load *load)
 {
     if (load->refreshes)
-        circle_drop(load->plane->audience.circles, load_user(load));
+        graph_drop(load->plane->audience.graphs, load_user(load));
 }
 
-/* A circle with nobody in it is not kept: every user without contacts would pay for it, and reading it
+/* A graph with nobody in it is not kept: every user without contacts would pay for it, and reading it
  * again costs the ledger one look. It answers those who asked, if nothing has changed since. */
-static bool is_alone(const struct circle *circle)
+static bool is_alone(const struct social_graph *graph)
 {
-    return circle->contacts.count + circle->blocked.count + circle->chats.count == 0;
+    return graph->contacts.count + graph->blocked.count + graph->chats.count == 0;
 }
 
-static void loaded(void *arg, const struct circle *circle)
+static void loaded(void *arg, const struct social_graph *graph)
 {
     struct load *load = arg;
     struct audience *audience = &load->plane->audience;
     struct question *question;
-    bool alone = circle && is_alone(circle);
+    bool alone = graph && is_alone(graph);
     if (alone)
         forget_alone(load);
-    else if (circle)
-        circle_put(audience->circles, load_user(load), load->ticket, circle);
+    else if (graph)
+        graph_put(audience->graphs, load_user(load), load->ticket, graph);
     table_remove(&audience->loads, &load->node);
     while ((question = take_oldest(load)) != NULL) {
         question->is_alone = alone;
         question->alone_ticket = load->ticket;
         question->alone =
-            (struct circle){.presence_visibility = alone ? circle->presence_visibility : 0,
-                            .last_seen_visibility = alone ? circle->last_seen_visibility : 0};
-        if (circle && ++question->attempts < AUDIENCE_ATTEMPTS_MAX)
+            (struct social_graph){.presence_visibility = alone ? graph->presence_visibility : 0,
+                                  .last_seen_visibility = alone ? graph->last_seen_visibility : 0};
+        if (graph && ++question->attempts < AUDIENCE_ATTEMPTS_MAX)
             ask_cache(question);
         else
             answer(question, NULL);
@@ -149,7 +149,7 @@ static void wait_for(struct load *load, struct question *question)
     load->question_count++;
 }
 
-/* Begins to read a circle; NULL: there is no room. Those who are to wait must do so before it is sent. */
+/* Begins to read a graph; NULL: there is no room. Those who are to wait must do so before it is sent. */
 static struct load *make_load(struct presence_plane *plane, struct slice user_id, uint64_t ticket)
 {
     struct load *load = NULL;
@@ -160,17 +160,17 @@ static struct load *make_load(struct presence_plane *plane, struct slice user_id
     *load = (struct load){.plane = plane, .ticket = ticket, .user_id_len = (uint8_t)user_id.len};
     memcpy(load->user_id, user_id.data, user_id.len);
     table_insert(&plane->audience.loads, &load->node, load_user(load));
-    metrics_count(plane->metrics, METRIC_CIRCLE_MISSES);
+    metrics_count(plane->metrics, METRIC_GRAPH_MISSES);
     return load;
 }
 
 static void send_load(struct load *load)
 {
-    circle_load(load->plane->ledger, load_user(load), loaded, load);
+    graph_load(load->plane->ledger, load_user(load), loaded, load);
 }
 
 /* The question waits for a load that is under way, or begins one. */
-static void load_circle(struct question *question, uint64_t ticket)
+static void load_graph(struct question *question, uint64_t ticket)
 {
     struct slice user_id = {question->user_id, question->user_id_len};
     struct load *load = find_load(question->plane, user_id);
@@ -197,37 +197,37 @@ static void refresh(struct presence_plane *plane, struct slice user_id, uint64_t
     send_load(load);
 }
 
-static void heard(void *arg, enum state_status status, const struct circle_audience *audience)
+static void heard(void *arg, enum state_status status, const struct graph_audience *audience)
 {
     struct question *question = arg;
     question->plane->audience.asking--;
     if (status != STATE_OK) {
         answer(question, NULL);
     } else if (audience->known) {
-        metrics_count(question->plane->metrics, METRIC_CIRCLE_HITS);
+        metrics_count(question->plane->metrics, METRIC_GRAPH_HITS);
         if (audience->aged)
             refresh(question->plane, (struct slice){question->user_id, question->user_id_len},
                     audience->ticket);
-        answer(question, &audience->circle);
+        answer(question, &audience->graph);
     } else if (question->is_alone && question->alone_ticket == audience->ticket) {
         answer(question, &question->alone);
     } else {
-        load_circle(question, audience->ticket);
+        load_graph(question, audience->ticket);
     }
 }
 
 static void ask_cache(struct question *question)
 {
     question->plane->audience.asking++;
-    circle_audience(question->plane->audience.circles,
-                    (struct slice){question->user_id, question->user_id_len}, heard, question);
+    graph_audience(question->plane->audience.graphs,
+                   (struct slice){question->user_id, question->user_id_len}, heard, question);
 }
 
 void audience_ask(struct presence_plane *plane, struct slice user_id,
-                  void (*done)(void *arg, const struct circle *circle), void *arg)
+                  void (*done)(void *arg, const struct social_graph *graph), void *arg)
 {
     struct question *question =
-        plane->audience.circles ? malloc(sizeof(*question) + user_id.len) : NULL;
+        plane->audience.graphs ? malloc(sizeof(*question) + user_id.len) : NULL;
     if (!question) {
         done(arg, NULL);
         return;
@@ -244,15 +244,15 @@ void audience_ask(struct presence_plane *plane, struct slice user_id,
 
 void audience_drop(struct presence_plane *plane, struct slice user_id)
 {
-    if (plane->audience.circles)
-        circle_drop(plane->audience.circles, user_id);
+    if (plane->audience.graphs)
+        graph_drop(plane->audience.graphs, user_id);
 }
 
 /* ---- telling ---- */
 
-void audience_tell_chats(struct presence_plane *plane, const struct circle_list *chats,
-                         const struct presence_change *change, const struct circle_list *except,
-                         const struct circle_list *except_too)
+void audience_tell_chats(struct presence_plane *plane, const struct graph_list *chats,
+                         const struct presence_change *change, const struct graph_list *except,
+                         const struct graph_list *except_too)
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
     struct buffer payload = BUFFER_INIT;
@@ -283,50 +283,50 @@ struct telling {
 
 /* The rooms in which contacts are told that somebody came or went. Of one who is in very many, contacts
  * hear it as contacts only. */
-static struct circle_list rooms_of(const struct circle *circle, enum presence_news news)
+static struct graph_list rooms_of(const struct social_graph *graph, enum presence_news news)
 {
-    bool told = road_is_for_rooms(news) && circle->chats.count <= AUDIENCE_ROOMS_MAX;
-    return told ? circle->chats : (struct circle_list){0};
+    bool told = change_source_is_for_rooms(news) && graph->chats.count <= AUDIENCE_ROOMS_MAX;
+    return told ? graph->chats : (struct graph_list){0};
 }
 
 /* Where contacts see when somebody was last seen and others do not, the chats' version, which says
  * less, must not reach them first. */
-static void tell_circle(struct telling *telling, const struct circle *circle)
+static void tell_graph(struct telling *telling, const struct social_graph *graph)
 {
-    struct ledger_settings settings = {(enum ledger_visibility)circle->presence_visibility,
-                                       (enum ledger_visibility)circle->last_seen_visibility};
+    struct ledger_settings settings = {(enum ledger_visibility)graph->presence_visibility,
+                                       (enum ledger_visibility)graph->last_seen_visibility};
     struct presence_change change = telling->change;
     struct privacy_decision contact = privacy_of_contact(&settings);
     struct privacy_decision stranger = privacy_of_stranger(&settings);
-    const struct circle_list none = {0};
+    const struct graph_list none = {0};
     int64_t wall_ms = telling->plane->clock->wall_ms;
     if (contact.view == PRIVACY_HIDDEN)
         return;
     change.presence = privacy_apply(&telling->change.presence, contact, wall_ms);
-    push_send(telling->plane, &circle->contacts,
-              &(struct push){.change = change, .chats = rooms_of(circle, change.news)});
+    push_send(telling->plane, &graph->contacts,
+              &(struct push){.change = change, .chats = rooms_of(graph, change.news)});
     if (stranger.view == PRIVACY_HIDDEN)
         return;
     change.presence = privacy_apply(&telling->change.presence, stranger, wall_ms);
-    audience_tell_chats(telling->plane, &circle->chats, &change, &circle->blocked,
-                        stranger.view == contact.view ? &none : &circle->contacts);
+    audience_tell_chats(telling->plane, &graph->chats, &change, &graph->blocked,
+                        stranger.view == contact.view ? &none : &graph->contacts);
 }
 
-static void tell(void *arg, const struct circle *circle)
+static void tell(void *arg, const struct social_graph *graph)
 {
     struct telling *telling = arg;
-    if (circle)
-        tell_circle(telling, circle);
+    if (graph)
+        tell_graph(telling, graph);
     free(telling);
 }
 
 void audience_tell(struct presence_plane *plane, const struct presence_change *change)
 {
     struct slice user_id = change->presence.user_id;
-    if (!plane->audience.circles)
+    if (!plane->audience.graphs)
         return;
-    circle_set_online(plane->audience.circles, user_id, change->presence.status != PRESENCE_OFFLINE,
-                      change->presence.version);
+    graph_set_online(plane->audience.graphs, user_id, change->presence.status != PRESENCE_OFFLINE,
+                     change->presence.version);
     struct telling *telling = malloc(sizeof(*telling) + user_id.len);
     if (!telling)
         return;

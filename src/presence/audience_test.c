@@ -29,7 +29,7 @@ static int close_world(void **unused)
 
 static size_t loads(void)
 {
-    return world.ledger.asked[LEDGER_CIRCLE];
+    return world.ledger.asked[LEDGER_GRAPH];
 }
 
 static void contacts_hear_and_strangers_do_not(void **unused)
@@ -44,7 +44,7 @@ static void contacts_hear_and_strangers_do_not(void **unused)
     client_expect_nothing(&bob);
 }
 
-static void a_circle_is_read_once(void **unused)
+static void a_graph_is_read_once(void **unused)
 {
     (void)unused;
     size_t before = loads();
@@ -56,7 +56,7 @@ static void a_circle_is_read_once(void **unused)
     assert_int_equal(world_metric(&world, METRIC_FRIENDS_SKIPPED), 0);
 }
 
-static void changes_wait_for_the_circle_together_and_in_order(void **unused)
+static void changes_wait_for_the_graph_together_and_in_order(void **unused)
 {
     (void)unused;
     size_t before = loads();
@@ -126,83 +126,83 @@ static void those_who_wait_are_bounded(void **unused)
     client_expect_change(&alice, "bob", "away");
 }
 
-/* ---- circles that age ---- */
+/* ---- graphs that age ---- */
 
-/* The world's circle store, whose answers are all aged. */
+/* The world's graph store, whose answers are all aged. */
 struct aging_store {
-    struct circle_store store;
-    struct circle_store *inner;
-    void (*done)(void *arg, enum state_status status, const struct circle_audience *audience);
+    struct graph_store store;
+    struct graph_store *inner;
+    void (*done)(void *arg, enum state_status status, const struct graph_audience *audience);
     void *arg;
     size_t puts, drops;
 };
 
 static struct aging_store aging;
 
-static void heard_aged(void *arg, enum state_status status, const struct circle_audience *audience)
+static void heard_aged(void *arg, enum state_status status, const struct graph_audience *audience)
 {
     (void)arg;
-    struct circle_audience aged = *audience;
+    struct graph_audience aged = *audience;
     aged.aged = aged.known;
     aging.done(aging.arg, status, &aged);
 }
 
-static void aging_audience(struct circle_store *store, struct slice user_id,
+static void aging_audience(struct graph_store *store, struct slice user_id,
                            void (*done)(void *arg, enum state_status status,
-                                        const struct circle_audience *audience),
+                                        const struct graph_audience *audience),
                            void *arg)
 {
     (void)store;
     aging.done = done;
     aging.arg = arg;
-    circle_audience(aging.inner, user_id, heard_aged, NULL);
+    graph_audience(aging.inner, user_id, heard_aged, NULL);
 }
 
-static void aging_put(struct circle_store *store, struct slice user_id, uint64_t ticket,
-                      const struct circle *circle)
+static void aging_put(struct graph_store *store, struct slice user_id, uint64_t ticket,
+                      const struct social_graph *graph)
 {
     (void)store;
     aging.puts++;
-    circle_put(aging.inner, user_id, ticket, circle);
+    graph_put(aging.inner, user_id, ticket, graph);
 }
 
-static void aging_drop(struct circle_store *store, struct slice user_id)
+static void aging_drop(struct graph_store *store, struct slice user_id)
 {
     (void)store;
     aging.drops++;
-    circle_drop(aging.inner, user_id);
+    graph_drop(aging.inner, user_id);
 }
 
-static void aging_set_online(struct circle_store *store, struct slice user_id, bool online,
+static void aging_set_online(struct graph_store *store, struct slice user_id, bool online,
                              int64_t version)
 {
     (void)store;
-    circle_set_online(aging.inner, user_id, online, version);
+    graph_set_online(aging.inner, user_id, online, version);
 }
 
-static void aging_free(struct circle_store *store)
+static void aging_free(struct graph_store *store)
 {
     (void)store;
-    circle_store_free(&aging.inner);
+    graph_store_free(&aging.inner);
 }
 
-static void let_circles_age(void)
+static void let_graphs_age(void)
 {
-    static const struct circle_store_operations OPERATIONS = {
+    static const struct graph_store_operations OPERATIONS = {
         .audience = aging_audience,
         .put = aging_put,
         .drop = aging_drop,
         .set_online = aging_set_online,
         .free = aging_free,
     };
-    aging = (struct aging_store){.store = {&OPERATIONS}, .inner = world.presence->audience.circles};
-    world.presence->audience.circles = &aging.store;
+    aging = (struct aging_store){.store = {&OPERATIONS}, .inner = world.presence->audience.graphs};
+    world.presence->audience.graphs = &aging.store;
 }
 
-static void an_aged_circle_serves_and_is_read_anew(void **unused)
+static void an_aged_graph_serves_and_is_read_anew(void **unused)
 {
     (void)unused;
-    let_circles_age();
+    let_graphs_age();
     size_t before = loads();
     world.ledger.holding = true;
     client_set_away(&bob, true);
@@ -218,10 +218,10 @@ static void an_aged_circle_serves_and_is_read_anew(void **unused)
     assert_true(audience_idle(&world.presence->audience));
 }
 
-static void an_aged_circle_serves_on_without_the_ledger(void **unused)
+static void an_aged_graph_serves_on_without_the_ledger(void **unused)
 {
     (void)unused;
-    let_circles_age();
+    let_graphs_age();
     world.ledger.failing = LEDGER_UNAVAILABLE;
     for (int i = 0; i < 3; i++) {
         client_set_away(&bob, i % 2 == 0);
@@ -232,10 +232,10 @@ static void an_aged_circle_serves_on_without_the_ledger(void **unused)
 }
 
 /* Whose drop went astray when the last contact left. */
-static void an_aged_circle_of_nobody_is_dropped(void **unused)
+static void an_aged_graph_of_nobody_is_dropped(void **unused)
 {
     (void)unused;
-    let_circles_age();
+    let_graphs_age();
     world.ledger.contact_count = 0;
     client_set_away(&bob, true);
     client_expect(&alice, "presence_changed"); /* the last one */
@@ -250,14 +250,14 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
         TEST(contacts_hear_and_strangers_do_not),
-        TEST(a_circle_is_read_once),
-        TEST(changes_wait_for_the_circle_together_and_in_order),
+        TEST(a_graph_is_read_once),
+        TEST(changes_wait_for_the_graph_together_and_in_order),
         TEST(what_was_read_before_a_change_is_not_kept),
         TEST(without_the_ledger_contacts_hear_nothing_until_it_is_back),
         TEST(those_who_wait_are_bounded),
-        TEST(an_aged_circle_serves_and_is_read_anew),
-        TEST(an_aged_circle_serves_on_without_the_ledger),
-        TEST(an_aged_circle_of_nobody_is_dropped),
+        TEST(an_aged_graph_serves_and_is_read_anew),
+        TEST(an_aged_graph_serves_on_without_the_ledger),
+        TEST(an_aged_graph_of_nobody_is_dropped),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,12 +7,12 @@
  * rooms are shared. What is said is news, not state: a change that is none to a road (going idle) is
  * silent on it.
  *
- *   struct road road;
- *   road_begin(&road, router, &change);
- *   for each endpoint: road_contact(&road, endpoint);
- *   road_end(&road);
+ *   struct change_source road;
+ *   change_source_begin(&road, router, &change);
+ *   for each endpoint: change_source_contact(&road, endpoint);
+ *   change_source_end(&road);
  *
- * Encoded at most once per dialect. The change is borrowed until road_end().
+ * Encoded at most once per dialect. The change is borrowed until change_source_end().
  */
 #ifndef ROLLCALL_PRESENCE_CHANGE_SOURCE_H
 #define ROLLCALL_PRESENCE_CHANGE_SOURCE_H
@@ -20,7 +20,7 @@
 #include "protocol/message.h"
 #include "routing/router.h"
 
-struct road {
+struct change_source {
     struct router *router;
     struct message contact;
     struct message room;
@@ -29,12 +29,13 @@ struct road {
     uint64_t hash; /* of this change, for what an endpoint remembers */
 };
 
-void road_begin(struct road *road, struct router *router, const struct presence_change *change);
-void road_contact(struct road *road, struct endpoint *endpoint);
-void road_room(struct road *road, struct endpoint *endpoint);
-void road_end(struct road *road);
+void change_source_begin(struct change_source *road, struct router *router,
+                         const struct presence_change *change);
+void change_source_contact(struct change_source *road, struct endpoint *endpoint);
+void change_source_room(struct change_source *road, struct endpoint *endpoint);
+void change_source_end(struct change_source *road);
 
 /* Whether rooms hear of such a change. */
-bool road_is_for_rooms(enum presence_news news);
+bool change_source_is_for_rooms(enum presence_news news);
 
 #endif

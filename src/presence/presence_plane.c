@@ -13,14 +13,14 @@ void presence_init(struct presence_plane *plane)
     list_init(&plane->looks);
     list_init(&plane->reviews);
     resync_init(&plane->resync);
-    doubt_init(&plane->doubts);
+    uncertain_users_init(&plane->doubts);
 }
 
 void presence_free(struct presence_plane *plane)
 {
-    review_forget_all(plane);
+    visibility_review_forget_all(plane);
     resync_free(&plane->resync);
-    doubt_free(&plane->doubts);
+    uncertain_users_free(&plane->doubts);
 }
 
 static void publish(struct presence_plane *plane, const struct presence_event *event)
@@ -69,7 +69,7 @@ static void doubt(struct presence_plane *plane, const struct state_transition *t
                   enum presence_news news)
 {
     if (transition && transition->presence.user_id.len)
-        doubt_user(plane, transition->presence.user_id, news);
+        uncertain_users_add(plane, transition->presence.user_id, news);
 }
 
 /* For operations whose caller waits for nothing. */
@@ -206,9 +206,9 @@ static void reaped(void *arg, enum state_status status, const struct state_trans
 
 void presence_reap(struct presence_plane *plane)
 {
-    review_retry(plane);
+    visibility_review_retry(plane);
     resync_run(plane);
-    doubt_run(plane);
+    uncertain_users_run(plane);
     state_reap(plane->store, plane->config->presence.reap_batch_max, reaped, plane);
 }
 
@@ -233,6 +233,6 @@ void presence_received(struct presence_plane *plane, struct slice topic, struct 
         last_known_note(plane->last_known, &event.change.presence);
         subscription_fan_out(plane, topic, &event.change);
     } else {
-        review_start(plane, event.change.presence.user_id);
+        visibility_review_start(plane, event.change.presence.user_id);
     }
 }

@@ -57,7 +57,7 @@ struct presence_plane {
     struct list looks;    /* that will set views (look.h) */
     struct list reviews;  /* under way, or waiting to be tried again (review.h) */
     struct resync resync; /* after events may have been missed; refresh_chat is set by the maker */
-    struct doubts doubts;
+    struct uncertain_users doubts;
 };
 
 /* For the parts that are the plane's own; those above are set by its maker. */

@@ -15,7 +15,7 @@ struct look {
     unsigned reads;
     bool outdated;
     struct presence_plane *plane;
-    struct look_handler handler;
+    struct presence_query_handler handler;
     struct slice viewer;
     size_t count;
     struct slice *users;
@@ -108,7 +108,8 @@ static void ask(struct look *look)
                     look);
 }
 
-static void give_up(const struct look_handler *handler, const struct slice *users, size_t count)
+static void give_up(const struct presence_query_handler *handler, const struct slice *users,
+                    size_t count)
 {
     if (handler->undecided)
         handler->undecided(handler->arg, users, count);
@@ -165,7 +166,7 @@ static void go_on(struct look *look)
 }
 
 /* A subscription needs a view for each user; a query may leave some open. */
-static void recalled(void *arg, const struct recall *recalls)
+static void recalled(void *arg, const struct cached_profile *recalls)
 {
     struct look *look = arg;
     size_t known = 0;
@@ -188,8 +189,8 @@ static void recalled(void *arg, const struct recall *recalls)
 static void read_profiles(void *arg, const struct ledger_profiles_outcome *outcome)
 {
     struct look *look = arg;
-    if (recall_helps(outcome->status)) {
-        recall_profiles(look->plane, look->viewer, look->users, look->count, recalled, look);
+    if (cached_profiles_help(outcome->status)) {
+        cached_profiles_read(look->plane, look->viewer, look->users, look->count, recalled, look);
         return;
     }
     if (outcome->status != LEDGER_OK) {
@@ -203,8 +204,8 @@ static void read_profiles(void *arg, const struct ledger_profiles_outcome *outco
     go_on(look);
 }
 
-void presence_look(struct presence_plane *plane, struct slice viewer, const struct slice *users,
-                   size_t count, const struct look_handler *handler)
+void presence_query(struct presence_plane *plane, struct slice viewer, const struct slice *users,
+                    size_t count, const struct presence_query_handler *handler)
 {
     if (count == 0) {
         handler->done(handler->arg, true, NULL, 0);
@@ -230,7 +231,7 @@ static bool concerns(const struct look *look, struct slice user_id)
     return false;
 }
 
-void look_outdate(struct presence_plane *plane, struct slice user_id)
+void presence_query_outdate(struct presence_plane *plane, struct slice user_id)
 {
     for (struct list *at = plane->looks.next; at != &plane->looks; at = at->next) {
         struct look *look = CONTAINER_OF(at, struct look, of_plane);

@@ -9,7 +9,7 @@
  * come back and does not know of somebody yet, presences come back as they were last known (last_known.h), or
  * as unknown, and stale.
  *
- * When the ledger cannot answer, the cached circles decide as far as they are known (recall.h). Of whom they
+ * When the ledger cannot answer, the cached graphs decide as far as they are known (recall.h). Of whom they
  * are not, nothing can be said: a look that is to set views is then given up, and so is one that knows of
  * nobody; `undecided` (may be NULL) runs instead of `decided`. A mere query shows such a user as unknown and
  * stale.
@@ -20,7 +20,7 @@
 #include "presence/presence_plane.h"
 #include "presence/visibility/privacy.h"
 
-struct look_handler {
+struct presence_query_handler {
     void (*decided)(void *arg, const struct slice *users, const struct privacy_decision *decisions,
                     size_t count);
     void (*undecided)(void *arg, const struct slice *users, size_t count);
@@ -28,10 +28,10 @@ struct look_handler {
     void *arg;
 };
 
-void presence_look(struct presence_plane *plane, struct slice viewer, const struct slice *users,
-                   size_t count, const struct look_handler *handler);
+void presence_query(struct presence_plane *plane, struct slice viewer, const struct slice *users,
+                    size_t count, const struct presence_query_handler *handler);
 
 /* What may be seen of this user has changed: looks under way that will set views must ask again. */
-void look_outdate(struct presence_plane *plane, struct slice user_id);
+void presence_query_outdate(struct presence_plane *plane, struct slice user_id);
 
 #endif

@@ -87,7 +87,7 @@ static void routed(void *arg, enum state_status status, const struct state_route
     free_sending(sending);
 }
 
-void push_send(struct presence_plane *plane, const struct circle_list *users,
+void push_send(struct presence_plane *plane, const struct graph_list *users,
                const struct push *push)
 {
     struct sending *sending = users->count ? malloc(sizeof(*sending)) : NULL;

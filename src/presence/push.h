@@ -30,12 +30,12 @@ struct push {
     bool exposes; /* the receivers' view of this user is `view` from now on; else only a change */
     enum privacy_view view;
     /* Of one that exposes, who without a subscription is told; else, to whom it is news of a room. */
-    bool contacts;            /* the receivers, as they are, or were until now, contacts */
-    struct circle_list chats; /* those who have one of these open */
+    bool contacts;           /* the receivers, as they are, or were until now, contacts */
+    struct graph_list chats; /* those who have one of these open */
 };
 
 /* Sends to all devices of the users. Nobody waits for it and nothing is retried. */
-void push_send(struct presence_plane *plane, const struct circle_list *users,
+void push_send(struct presence_plane *plane, const struct graph_list *users,
                const struct push *push);
 
 /* Whether a delivery is a push. */

@@ -84,7 +84,7 @@ static bool read_chats(struct parcel *parcel)
     json_array(&json);
     while (ids && json_element(&json) && json_string(&json, &ids[count]))
         count++;
-    parcel->push.chats = (struct circle_list){ids, count};
+    parcel->push.chats = (struct graph_list){ids, count};
     return ids != NULL;
 }
 
@@ -118,7 +118,7 @@ bool push_is_news(const struct router *router, struct endpoint *endpoint,
     return note(router, endpoint, change);
 }
 
-static bool has_one_open(const struct endpoint *endpoint, const struct circle_list *chats)
+static bool has_one_open(const struct endpoint *endpoint, const struct graph_list *chats)
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
     for (size_t i = 0; endpoint->subscription_count && i < chats->count; i++)
@@ -152,18 +152,19 @@ static bool expose(struct presence_plane *plane, struct endpoint *endpoint, cons
     return told && note(plane->router, endpoint, &push->change);
 }
 
-static void tell_roads(struct road *road, struct endpoint *endpoint, const struct push *push)
+static void tell_roads(struct change_source *road, struct endpoint *endpoint,
+                       const struct push *push)
 {
-    road_contact(road, endpoint);
-    if (endpoint->hears_roads && !push->exposes && has_one_open(endpoint, &push->chats))
-        road_room(road, endpoint);
+    change_source_contact(road, endpoint);
+    if (endpoint->hears_sources && !push->exposes && has_one_open(endpoint, &push->chats))
+        change_source_room(road, endpoint);
 }
 
 /* Of two changes of sight that were made at two gateways the older may come last. So it is taken away at once,
  * but where it would be given to a subscription the ledger has the last word. */
 static size_t deliver_to(struct presence_plane *plane, struct slice user_id,
                          const struct push *push, struct broadcast *broadcast, uint64_t key,
-                         struct road *road)
+                         struct change_source *road)
 {
     struct route *route = router_find(plane->router, user_id);
     size_t delivered = 0;
@@ -184,7 +185,7 @@ static size_t deliver_to(struct presence_plane *plane, struct slice user_id,
         delivered++;
     }
     if (gives)
-        review_viewer(plane, push->change.presence.user_id, user_id);
+        visibility_review_viewer(plane, push->change.presence.user_id, user_id);
     return delivered;
 }
 
@@ -193,8 +194,8 @@ static void outdate(struct presence_plane *plane, const struct push *push)
 {
     if (!push->exposes)
         return;
-    look_outdate(plane, push->change.presence.user_id);
-    review_again(plane, push->change.presence.user_id);
+    presence_query_outdate(plane, push->change.presence.user_id);
+    visibility_review_again(plane, push->change.presence.user_id);
 }
 
 static void open_parcel(struct presence_plane *plane, const struct parcel *parcel)
@@ -204,18 +205,18 @@ static void open_parcel(struct presence_plane *plane, const struct parcel *parce
     struct broadcast broadcast = {.message = &message};
     uint64_t key =
         router_key(plane->router, MESSAGE_PRESENCE_CHANGED, push->change.presence.user_id);
-    struct road road;
+    struct change_source road;
     struct json json;
     struct slice user;
     size_t delivered = 0;
     outdate(plane, push);
-    road_begin(&road, plane->router, &push->change);
+    change_source_begin(&road, plane->router, &push->change);
     json_init(&json, (char *)parcel->users.data, parcel->users.len);
     json_array(&json);
     while (json_element(&json) && json_string(&json, &user))
         delivered += deliver_to(plane, user, push, &broadcast, key, &road);
     broadcast_end(&broadcast);
-    road_end(&road);
+    change_source_end(&road);
     metrics_add(plane->metrics, METRIC_FRIENDS_TOLD, (int64_t)delivered);
     metrics_latency(plane->metrics, LATENCY_PRESENCE,
                     (plane->clock->wall_ms - push->change.timestamp_ms) * 1000);

@@ -21,12 +21,12 @@ void resync_init(struct resync *resync)
 
 void resync_free(struct resync *resync)
 {
-    buffer_free(&resync->circles);
+    buffer_free(&resync->graphs);
 }
 
 bool resync_idle(const struct resync *resync)
 {
-    return !resync->reading && resync->circles_under_way == 0;
+    return !resync->reading && resync->graphs_under_way == 0;
 }
 
 static struct slice name_of(const struct topic *topic)
@@ -95,7 +95,7 @@ void resync_gap(struct presence_plane *plane, struct slice name)
         table_each(&plane->router->topics, visit, plane);
     if (!name.data || bus_topic_gateway(name).data) {
         plane->resync.disturbed_at_ms = plane->clock->now_ms;
-        resync_circles_begin(plane);
+        resync_graphs_begin(plane);
     }
 }
 
@@ -213,7 +213,7 @@ static void review_users(struct presence_plane *plane, size_t max)
             continue;
         list_remove(&topic->stale);
         list_append(&plane->resync.reviewed, &topic->stale);
-        review_start(plane, user_id);
+        visibility_review_start(plane, user_id);
         max--;
     }
 }
@@ -309,5 +309,5 @@ void resync_run(struct presence_plane *plane)
     if (undisturbed_ms(plane) >= RESYNC_SETTLE_MS)
         refresh_chats(plane);
     heal_users(plane);
-    resync_circles_run(plane);
+    resync_graphs_run(plane);
 }

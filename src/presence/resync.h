@@ -8,7 +8,7 @@
  *                           to which sequence there are messages, so that a client sees what it missed
  *   chat:<chat>:typing      nothing: typing lasts seconds, and the snapshot above says who types
  *   server:<gateway>:deliver  each user connected here gets a presence_snapshot of those contacts that
- *                           changed since the store last was known to be well, RESYNC_CIRCLES_PER_RUN users
+ *                           changed since the store last was known to be well, RESYNC_GRAPHS_PER_RUN users
  *                           a run
  *
  * A store that was gone may have come back without its memory, and then it knows of nobody until the gateways
@@ -45,7 +45,7 @@ enum {
     RESYNC_USERS_MAX = 100,
     RESYNC_READS_PER_RUN = 10,
     RESYNC_CHATS_PER_RUN = 100,
-    RESYNC_CIRCLES_PER_RUN = 50,
+    RESYNC_GRAPHS_PER_RUN = 50,
     RESYNC_DOUBT_MS = 10000, /* so long a broken connection may go unnoticed */
     RESYNC_SETTLE_MS = 1000,
 };
@@ -57,9 +57,9 @@ struct resync {
     size_t readable;      /* of those, how many in this run */
     bool reading;
     /* The users whose contacts are looked at: their ids, each behind its length in a byte. */
-    struct buffer circles;
-    size_t circles_at;
-    unsigned circles_under_way;
+    struct buffer graphs;
+    size_t graphs_at;
+    unsigned graphs_under_way;
     int64_t available_since_ms; /* monotonic; INT64_MAX: the store is not */
     int64_t disturbed_at_ms;    /* monotonic: when the store, or the way to it, last was gone */
     int64_t well_at_ms;         /* wall clock: when all was last known to be well; 0: never */

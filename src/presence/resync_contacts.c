@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* One user's contacts, looked at a batch at a time; one allocation with the bytes of all ids. */
-struct circle_look {
+struct graph_look {
     struct presence_plane *plane;
     size_t next;
     size_t count;
@@ -26,34 +26,34 @@ static void put_in_line(struct table_node *node, void *arg)
 }
 
 /* A second gap on the way begins anew, with the older of the two beginnings. */
-void resync_circles_begin(struct presence_plane *plane)
+void resync_graphs_begin(struct presence_plane *plane)
 {
     struct resync *resync = &plane->resync;
-    bool fresh = resync->circles_at >= resync->circles.len;
+    bool fresh = resync->graphs_at >= resync->graphs.len;
     int64_t well_at_ms = resync->well_at_ms ? resync->well_at_ms : plane->clock->wall_ms;
     if (fresh)
         resync->since_ms = well_at_ms - RESYNC_DOUBT_MS;
-    buffer_free(&resync->circles);
-    resync->circles = (struct buffer)BUFFER_INIT;
-    resync->circles_at = 0;
-    table_each(&plane->router->routes, put_in_line, &resync->circles);
-    if (resync->circles.failed)
-        buffer_free(&resync->circles);
+    buffer_free(&resync->graphs);
+    resync->graphs = (struct buffer)BUFFER_INIT;
+    resync->graphs_at = 0;
+    table_each(&plane->router->routes, put_in_line, &resync->graphs);
+    if (resync->graphs.failed)
+        buffer_free(&resync->graphs);
 }
 
 /* ---- one user ---- */
 
-static void look_on(struct circle_look *look);
+static void look_on(struct graph_look *look);
 
-static void end_look(struct circle_look *look)
+static void end_look(struct graph_look *look)
 {
-    look->plane->resync.circles_under_way--;
+    look->plane->resync.graphs_under_way--;
     free(look);
 }
 
 static void looked(void *arg, bool ok, const struct presence *presences, size_t count)
 {
-    struct circle_look *look = arg;
+    struct graph_look *look = arg;
     struct presence_plane *plane = look->plane;
     struct presence changed[RESYNC_USERS_MAX];
     size_t changed_count = 0;
@@ -74,7 +74,7 @@ static void looked(void *arg, bool ok, const struct presence *presences, size_t 
         end_look(look);
 }
 
-static void look_on(struct circle_look *look)
+static void look_on(struct graph_look *look)
 {
     size_t left = look->count - look->next;
     size_t count = left < RESYNC_USERS_MAX ? left : RESYNC_USERS_MAX;
@@ -85,17 +85,17 @@ static void look_on(struct circle_look *look)
         return;
     }
     look->next += count;
-    presence_look(look->plane, user, batch, count,
-                  &(struct look_handler){.done = looked, .arg = look});
+    presence_query(look->plane, user, batch, count,
+                   &(struct presence_query_handler){.done = looked, .arg = look});
 }
 
-static struct circle_look *take_contacts(const struct circle_look *asked, const struct slice *ids,
-                                         size_t count)
+static struct graph_look *take_contacts(const struct graph_look *asked, const struct slice *ids,
+                                        size_t count)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
         bytes += ids[i].len;
-    struct circle_look *look = malloc(sizeof(*look) + count * sizeof(*ids) + bytes + 1);
+    struct graph_look *look = malloc(sizeof(*look) + count * sizeof(*ids) + bytes + 1);
     if (!look)
         return NULL;
     *look = *asked;
@@ -111,8 +111,8 @@ static struct circle_look *take_contacts(const struct circle_look *asked, const 
 /* Without an answer from the ledger this user's contacts are left as they are known. */
 static void listed(void *arg, const struct ledger_ids_outcome *outcome)
 {
-    struct circle_look *asked = arg;
-    struct circle_look *look =
+    struct graph_look *asked = arg;
+    struct graph_look *look =
         outcome->status == LEDGER_OK ? take_contacts(asked, outcome->ids, outcome->count) : NULL;
     if (look) {
         free(asked);
@@ -126,28 +126,28 @@ static void begin_user(struct presence_plane *plane, struct slice user)
 {
     if (!router_find(plane->router, user))
         return;
-    struct circle_look *asked = calloc(1, sizeof(*asked));
+    struct graph_look *asked = calloc(1, sizeof(*asked));
     if (!asked)
         return;
     asked->plane = plane;
     asked->user_len = user.len;
     memcpy(asked->user, user.data, user.len);
-    plane->resync.circles_under_way++;
+    plane->resync.graphs_under_way++;
     ledger_contacts_list(plane->ledger, user, listed, asked);
 }
 
-void resync_circles_run(struct presence_plane *plane)
+void resync_graphs_run(struct presence_plane *plane)
 {
     struct resync *resync = &plane->resync;
-    unsigned room = RESYNC_CIRCLES_PER_RUN - resync->circles_under_way;
-    while (room-- > 0 && resync->circles_at < resync->circles.len) {
-        const char *at = resync->circles.data + resync->circles_at;
+    unsigned room = RESYNC_GRAPHS_PER_RUN - resync->graphs_under_way;
+    while (room-- > 0 && resync->graphs_at < resync->graphs.len) {
+        const char *at = resync->graphs.data + resync->graphs_at;
         struct slice user = {at + 1, (uint8_t)*at};
-        resync->circles_at += 1 + user.len;
+        resync->graphs_at += 1 + user.len;
         begin_user(plane, user);
     }
-    if (resync->circles.len && resync->circles_at >= resync->circles.len) {
-        buffer_free(&resync->circles);
-        resync->circles_at = 0;
+    if (resync->graphs.len && resync->graphs_at >= resync->graphs.len) {
+        buffer_free(&resync->graphs);
+        resync->graphs_at = 0;
     }
 }

@@ -10,9 +10,9 @@
 #include "presence/presence_plane.h"
 
 /* Puts every user who is here now in line. */
-void resync_circles_begin(struct presence_plane *plane);
+void resync_graphs_begin(struct presence_plane *plane);
 
 /* Takes up some of them. */
-void resync_circles_run(struct presence_plane *plane);
+void resync_graphs_run(struct presence_plane *plane);
 
 #endif

@@ -18,13 +18,13 @@ struct doubted {
 struct doubt_reading {
     struct presence_plane *plane;
     size_t count;
-    struct doubted *items[DOUBT_USERS_PER_READ];
-    struct slice users[DOUBT_USERS_PER_READ];
+    struct doubted *items[UNCERTAIN_USERS_PER_READ];
+    struct slice users[UNCERTAIN_USERS_PER_READ];
 };
 
-void doubt_init(struct doubts *doubts)
+void uncertain_users_init(struct uncertain_users *doubts)
 {
-    *doubts = (struct doubts){0};
+    *doubts = (struct uncertain_users){0};
     list_init(&doubts->users);
 }
 
@@ -33,7 +33,7 @@ static struct doubted *doubted_of(struct list *place)
     return CONTAINER_OF(place, struct doubted, place);
 }
 
-static struct doubted *take_oldest(struct doubts *doubts)
+static struct doubted *take_oldest(struct uncertain_users *doubts)
 {
     struct doubted *oldest = doubted_of(doubts->users.next);
     list_remove(&oldest->place);
@@ -41,13 +41,13 @@ static struct doubted *take_oldest(struct doubts *doubts)
     return oldest;
 }
 
-static void put(struct doubts *doubts, struct doubted *doubted)
+static void put(struct uncertain_users *doubts, struct doubted *doubted)
 {
     list_append(&doubts->users, &doubted->place);
     doubts->count++;
 }
 
-void doubt_free(struct doubts *doubts)
+void uncertain_users_free(struct uncertain_users *doubts)
 {
     for (struct list *at = doubts->users.next, *next; at != &doubts->users; at = next) {
         next = at->next;
@@ -55,9 +55,10 @@ void doubt_free(struct doubts *doubts)
     }
 }
 
-void doubt_user(struct presence_plane *plane, struct slice user_id, enum presence_news news)
+void uncertain_users_add(struct presence_plane *plane, struct slice user_id,
+                         enum presence_news news)
 {
-    bool room = plane->doubts.count < DOUBT_USERS_MAX;
+    bool room = plane->doubts.count < UNCERTAIN_USERS_MAX;
     struct doubted *doubted = room ? malloc(sizeof(*doubted) + user_id.len) : NULL;
     if (!doubted) {
         log_warn("presence_in_doubt", "user=%s", log_quote(user_id));
@@ -99,9 +100,9 @@ static void have_read(void *arg, enum state_status status, const struct presence
     free(reading);
 }
 
-void doubt_run(struct presence_plane *plane)
+void uncertain_users_run(struct presence_plane *plane)
 {
-    struct doubts *doubts = &plane->doubts;
+    struct uncertain_users *doubts = &plane->doubts;
     if (doubts->count == 0 || doubts->reading || !state_available(plane->store) ||
         resync_may_have_forgotten(plane))
         return;
@@ -109,7 +110,7 @@ void doubt_run(struct presence_plane *plane)
     if (!reading)
         return;
     reading->plane = plane;
-    for (reading->count = 0; doubts->count > 0 && reading->count < DOUBT_USERS_PER_READ;) {
+    for (reading->count = 0; doubts->count > 0 && reading->count < UNCERTAIN_USERS_PER_READ;) {
         struct doubted *doubted = take_oldest(doubts);
         reading->items[reading->count] = doubted;
         reading->users[reading->count++] = (struct slice){doubted->user_id, doubted->user_id_len};

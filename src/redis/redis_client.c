@@ -90,7 +90,7 @@ static void set_up(struct redis_client *client, const struct redis_client_option
     list_init(&client->listeners);
     client->cluster.url = &client->url;
     client->cluster.changed = cluster_changed;
-    client->cluster.links = (struct redis_links){
+    client->cluster.links = (struct redis_connections){
         .loop = options->loop,
         .streams = options->streams,
         .random = options->random,
@@ -151,8 +151,8 @@ enum redis_problem redis_client_problem(const struct redis_client *client)
 
 bool redis_reaches(const struct redis_client *client, struct slice key)
 {
-    const struct redis_link *link = redis_cluster_link(&client->cluster, redis_slot(key));
-    return link && redis_link_takes(link);
+    const struct redis_connection *link = redis_cluster_link(&client->cluster, redis_slot(key));
+    return link && redis_connection_takes(link);
 }
 
 bool redis_is_cluster(const struct redis_client *client)
@@ -168,11 +168,12 @@ struct redis_cluster *redis_client_cluster(struct redis_client *client)
 /* ---- commands ---- */
 
 /* What is in the scratch buffer goes to a single server, which sends nothing elsewhere. */
-static void send_directly(struct redis_client *client, struct redis_link *link,
+static void send_directly(struct redis_client *client, struct redis_connection *link,
                           void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
     const struct buffer *scratch = &client->requests.scratch;
-    bool sent = link && !scratch->failed && redis_link_send(link, buffer_slice(scratch), done, arg);
+    bool sent =
+        link && !scratch->failed && redis_connection_send(link, buffer_slice(scratch), done, arg);
     if (!sent && done)
         done(arg, NULL);
 }
@@ -188,7 +189,7 @@ static struct redis_request *make_request(struct redis_client *client,
     return request;
 }
 
-void redis_command(struct redis_client *client, struct slice key, struct redis_words words,
+void redis_command(struct redis_client *client, struct slice key, struct redis_args words,
                    void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
     struct buffer *scratch = &client->requests.scratch;
@@ -207,7 +208,7 @@ void redis_command(struct redis_client *client, struct slice key, struct redis_w
 }
 
 void redis_eval(struct redis_client *client, const struct redis_script *script,
-                struct redis_words keys, struct redis_words arguments,
+                struct redis_args keys, struct redis_args arguments,
                 void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
     struct buffer *scratch = &client->requests.scratch;
@@ -227,7 +228,7 @@ void redis_publish(struct redis_client *client, struct slice channel, struct sli
                    void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
     const struct slice word = client->url.cluster ? SLICE("SPUBLISH") : SLICE("PUBLISH");
-    redis_command(client, channel, REDIS_WORDS(word, channel, message), done, arg);
+    redis_command(client, channel, REDIS_ARGS(word, channel, message), done, arg);
 }
 
 /* ---- servers ---- */
@@ -240,7 +241,7 @@ size_t redis_master_count(const struct redis_client *client)
     return count;
 }
 
-static struct redis_link *link_of_master(const struct redis_client *client, size_t master)
+static struct redis_connection *link_of_master(const struct redis_client *client, size_t master)
 {
     for (size_t i = 0; i < client->cluster.node_count; i++)
         if (client->cluster.nodes[i]->slots > 0 && master-- == 0)
@@ -248,7 +249,7 @@ static struct redis_link *link_of_master(const struct redis_client *client, size
     return NULL;
 }
 
-void redis_command_on(struct redis_client *client, size_t master, struct redis_words words,
+void redis_command_on(struct redis_client *client, size_t master, struct redis_args words,
                       void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
     struct buffer *scratch = &client->requests.scratch;

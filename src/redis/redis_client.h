@@ -81,14 +81,14 @@ bool redis_is_cluster(const struct redis_client *client);
 void redis_listen(struct redis_client *client, struct redis_listener *listener);
 void redis_unlisten(struct redis_listener *listener);
 
-/* A command as its words (redis_words.h), which are copied. `key` decides where it goes; SLICE_NONE: to any
+/* A command as its words (redis_args.h), which are copied. `key` decides where it goes; SLICE_NONE: to any
  * master. `done` may be NULL. */
-void redis_command(struct redis_client *client, struct slice key, struct redis_words words,
+void redis_command(struct redis_client *client, struct slice key, struct redis_args words,
                    void (*done)(void *arg, const struct resp_value *reply), void *arg);
 
 /* Runs a script; the first key decides where. The script must outlive the answer. */
 void redis_eval(struct redis_client *client, const struct redis_script *script,
-                struct redis_words keys, struct redis_words arguments,
+                struct redis_args keys, struct redis_args arguments,
                 void (*done)(void *arg, const struct resp_value *reply), void *arg);
 
 /* Publishes (PUBLISH, on a cluster SPUBLISH); the reply is the number of receivers on that server. */
@@ -98,7 +98,7 @@ void redis_publish(struct redis_client *client, struct slice channel, struct sli
 /* The masters known now, numbered from 0 until something changes: for what concerns servers rather than
  * keys (INFO, SCAN). */
 size_t redis_master_count(const struct redis_client *client);
-void redis_command_on(struct redis_client *client, size_t master, struct redis_words words,
+void redis_command_on(struct redis_client *client, size_t master, struct redis_args words,
                       void (*done)(void *arg, const struct resp_value *reply), void *arg);
 
 /* For pub/sub, which has links of its own. */

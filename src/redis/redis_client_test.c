@@ -82,8 +82,8 @@ static void scripts_take_effect_in_the_order_they_are_sent(void **state)
     assert_true(redis_script_init(&second, slice_of(known)));
     redis_asker_open_single(asker);
     redis_server_ask(&asker->server, sha, "SCRIPT", "LOAD", known, NULL);
-    redis_eval(asker->client, &first, REDIS_WORDS(SLICE("k")), REDIS_NO_WORDS, NULL, NULL);
-    redis_eval(asker->client, &second, REDIS_WORDS(SLICE("k")), REDIS_NO_WORDS, NULL, NULL);
+    redis_eval(asker->client, &first, REDIS_ARGS(SLICE("k")), REDIS_NO_ARGS, NULL, NULL);
+    redis_eval(asker->client, &second, REDIS_ARGS(SLICE("k")), REDIS_NO_ARGS, NULL, NULL);
     redis_asker_ask(asker, "PING");
     assert_string_equal(redis_asker_ask(asker, "GET k"), "ab");
 }

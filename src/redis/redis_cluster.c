@@ -18,7 +18,7 @@ static unsigned slots_served(const struct redis_cluster *cluster)
 {
     unsigned served = 0;
     for (size_t i = 0; i < cluster->node_count; i++)
-        if (redis_link_problem(cluster->nodes[i]->link) == REDIS_FINE)
+        if (redis_connection_problem(cluster->nodes[i]->link) == REDIS_FINE)
             served += cluster->nodes[i]->slots;
     return served;
 }
@@ -30,10 +30,10 @@ static void judge(struct redis_cluster *cluster)
 }
 
 /* Without a table there is nothing to wait for; with one, news are gathered for a moment. */
-static void link_changed(struct redis_link *link, void *arg)
+static void link_changed(struct redis_connection *link, void *arg)
 {
     struct redis_cluster *cluster = ((struct redis_node *)arg)->cluster;
-    bool fine = redis_link_problem(link) == REDIS_FINE;
+    bool fine = redis_connection_problem(link) == REDIS_FINE;
     if (cluster->url->cluster && fine && slots_served(cluster) == 0 && !cluster->refreshing)
         look_again(cluster, 0);
     else
@@ -41,13 +41,13 @@ static void link_changed(struct redis_link *link, void *arg)
     judge(cluster);
 }
 
-static const struct redis_link_owner link_owner = {.changed = link_changed};
+static const struct redis_connection_owner link_owner = {.changed = link_changed};
 
 static struct redis_node *find_node(const struct redis_cluster *cluster,
                                     const struct redis_endpoint *endpoint)
 {
     for (size_t i = 0; i < cluster->node_count; i++)
-        if (redis_endpoint_equal(redis_link_endpoint(cluster->nodes[i]->link), endpoint))
+        if (redis_endpoint_equal(redis_connection_endpoint(cluster->nodes[i]->link), endpoint))
             return cluster->nodes[i];
     return NULL;
 }
@@ -63,7 +63,7 @@ static struct redis_node *need_node(struct redis_cluster *cluster,
     if (!node)
         return NULL;
     node->cluster = cluster;
-    node->link = redis_link_make(&cluster->links, endpoint, &link_owner, node);
+    node->link = redis_connection_make(&cluster->links, endpoint, &link_owner, node);
     if (!node->link) {
         free(node);
         return NULL;
@@ -76,7 +76,7 @@ static void remove_node(struct redis_cluster *cluster, size_t index)
 {
     struct redis_node *node = cluster->nodes[index];
     cluster->nodes[index] = cluster->nodes[--cluster->node_count];
-    redis_link_end(&node->link);
+    redis_connection_end(&node->link);
     free(node);
 }
 
@@ -96,7 +96,7 @@ static void set_owner(struct redis_cluster *cluster, uint16_t slot, struct redis
 static void remove_strangers(struct redis_cluster *cluster)
 {
     for (size_t i = cluster->node_count; i-- > 0;)
-        if (cluster->nodes[i]->slots == 0 && redis_link_pending(cluster->nodes[i]->link) == 0)
+        if (cluster->nodes[i]->slots == 0 && redis_connection_pending(cluster->nodes[i]->link) == 0)
             remove_node(cluster, i);
 }
 
@@ -173,14 +173,14 @@ static void call_for_help(struct redis_cluster *cluster)
         need_node(cluster, &cluster->replicas[i]);
 }
 
-static bool ask_one(struct redis_cluster *cluster, struct redis_link *link)
+static bool ask_one(struct redis_cluster *cluster, struct redis_connection *link)
 {
     static const struct slice info = SLICE("*2\r\n$7\r\nCLUSTER\r\n$4\r\nINFO\r\n");
     static const struct slice slots = SLICE("*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n");
-    cluster->asked_at = *redis_link_endpoint(link);
-    return redis_link_problem(link) == REDIS_FINE &&
-           redis_link_send(link, info, take_state, cluster) &&
-           redis_link_send(link, slots, take_slots, cluster);
+    cluster->asked_at = *redis_connection_endpoint(link);
+    return redis_connection_problem(link) == REDIS_FINE &&
+           redis_connection_send(link, info, take_state, cluster) &&
+           redis_connection_send(link, slots, take_slots, cluster);
 }
 
 static void look_around(struct redis_cluster *cluster)
@@ -240,22 +240,22 @@ void redis_cluster_close(struct redis_cluster *cluster)
     while (cluster->node_count > 0)
         remove_node(cluster, cluster->node_count - 1);
     loop_cancel_timer(cluster->links.loop, &cluster->timer);
-    redis_links_reap(&cluster->links);
+    redis_connections_reap(&cluster->links);
     free(cluster->replicas);
     cluster->replicas = NULL;
 }
 
-struct redis_link *redis_cluster_link(const struct redis_cluster *cluster, uint16_t slot)
+struct redis_connection *redis_cluster_link(const struct redis_cluster *cluster, uint16_t slot)
 {
     return cluster->owner[slot] ? cluster->owner[slot]->link : NULL;
 }
 
-struct redis_link *redis_cluster_any(struct redis_cluster *cluster)
+struct redis_connection *redis_cluster_any(struct redis_cluster *cluster)
 {
-    struct redis_link *any = NULL;
+    struct redis_connection *any = NULL;
     for (size_t i = 0; i < cluster->node_count; i++) {
         const struct redis_node *node = cluster->nodes[i];
-        if (node->slots > 0 && redis_link_problem(node->link) == REDIS_FINE)
+        if (node->slots > 0 && redis_connection_problem(node->link) == REDIS_FINE)
             return node->link;
         if (node->slots > 0)
             any = node->link;
@@ -263,15 +263,15 @@ struct redis_link *redis_cluster_any(struct redis_cluster *cluster)
     return any;
 }
 
-struct redis_link *redis_cluster_link_to(struct redis_cluster *cluster,
-                                         const struct redis_endpoint *endpoint)
+struct redis_connection *redis_cluster_link_to(struct redis_cluster *cluster,
+                                               const struct redis_endpoint *endpoint)
 {
     struct redis_node *node = need_node(cluster, endpoint);
     return node ? node->link : NULL;
 }
 
-struct redis_link *redis_cluster_moved(struct redis_cluster *cluster, uint16_t slot,
-                                       const struct redis_endpoint *endpoint)
+struct redis_connection *redis_cluster_moved(struct redis_cluster *cluster, uint16_t slot,
+                                             const struct redis_endpoint *endpoint)
 {
     struct redis_node *node = need_node(cluster, endpoint);
     if (node)
@@ -303,7 +303,7 @@ enum redis_problem redis_cluster_problem(const struct redis_cluster *cluster)
     if (cluster->off)
         return REDIS_CLUSTER_OFF;
     for (size_t i = 0; i < cluster->node_count && problem == REDIS_FINE; i++)
-        problem = redis_link_problem(cluster->nodes[i]->link);
+        problem = redis_connection_problem(cluster->nodes[i]->link);
     if (problem == REDIS_FINE && (cluster->down || !is_whole(cluster)))
         problem = REDIS_CLUSTER_DOWN;
     return problem;

@@ -31,12 +31,12 @@ enum {
 
 struct redis_node {
     struct redis_cluster *cluster;
-    struct redis_link *link;
+    struct redis_connection *link;
     unsigned slots; /* it serves so many; 0: known for asking only */
 };
 
 struct redis_cluster {
-    struct redis_links links;
+    struct redis_connections links;
     const struct redis_url *url;
     struct redis_node *nodes[2 * REDIS_NODES_MAX];
     size_t node_count;
@@ -61,18 +61,18 @@ bool redis_cluster_open(struct redis_cluster *cluster);
 void redis_cluster_close(struct redis_cluster *cluster);
 
 /* The link to who serves the slot; NULL when nobody is known to. */
-struct redis_link *redis_cluster_link(const struct redis_cluster *cluster, uint16_t slot);
+struct redis_connection *redis_cluster_link(const struct redis_cluster *cluster, uint16_t slot);
 
 /* The link to any master, a fine one if there is one. */
-struct redis_link *redis_cluster_any(struct redis_cluster *cluster);
+struct redis_connection *redis_cluster_any(struct redis_cluster *cluster);
 
 /* The link to this server, which is made when there is none. NULL: too many, or no memory. */
-struct redis_link *redis_cluster_link_to(struct redis_cluster *cluster,
-                                         const struct redis_endpoint *endpoint);
+struct redis_connection *redis_cluster_link_to(struct redis_cluster *cluster,
+                                               const struct redis_endpoint *endpoint);
 
 /* Hears that a slot is served there now: believes it, and fetches the table. */
-struct redis_link *redis_cluster_moved(struct redis_cluster *cluster, uint16_t slot,
-                                       const struct redis_endpoint *endpoint);
+struct redis_connection *redis_cluster_moved(struct redis_cluster *cluster, uint16_t slot,
+                                             const struct redis_endpoint *endpoint);
 
 /* Whether this server serves any slot. */
 bool redis_cluster_serves(const struct redis_cluster *cluster,

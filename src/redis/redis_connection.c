@@ -17,11 +17,11 @@ static const struct slice ping = SLICE("*1\r\n$4\r\nPING\r\n");
 static const struct slice write_probe =
     SLICE("*3\r\n$4\r\nEVAL\r\n$14\r\n#!lua\nreturn 1\r\n$1\r\n0\r\n");
 
-struct redis_link {
-    struct redis_wire wire;
+struct redis_connection {
+    struct redis_socket wire;
     struct list place; /* in links->ending, once ended */
-    struct redis_links *links;
-    const struct redis_link_owner *owner; /* NULL: ended */
+    struct redis_connections *links;
+    const struct redis_connection_owner *owner; /* NULL: ended */
     void *arg;
     enum redis_problem problem;
     struct wheel_timer timer; /* idle: try; connecting: the limit; open: the next look */
@@ -33,19 +33,19 @@ struct redis_link {
     size_t fence_error_len; /* 0: none so far */
 };
 
-static int64_t now_ms(const struct redis_link *link)
+static int64_t now_ms(const struct redis_connection *link)
 {
     return link->links->loop->clock.now_ms;
 }
 
-static void set_timer(struct redis_link *link, int64_t delay_ms)
+static void set_timer(struct redis_connection *link, int64_t delay_ms)
 {
     loop_set_timer(link->links->loop, &link->timer, now_ms(link) + delay_ms);
 }
 
 /* ---- what is known about the server ---- */
 
-static void log_problem(const struct redis_link *link, const char *detail)
+static void log_problem(const struct redis_connection *link, const char *detail)
 {
     const struct redis_endpoint *endpoint = &link->wire.endpoint;
     if (link->problem == REDIS_FINE)
@@ -56,7 +56,8 @@ static void log_problem(const struct redis_link *link, const char *detail)
                  redis_problem_text(link->problem), log_sentence(slice_of(detail)));
 }
 
-static void set_problem(struct redis_link *link, enum redis_problem problem, const char *detail)
+static void set_problem(struct redis_connection *link, enum redis_problem problem,
+                        const char *detail)
 {
     if (link->problem == problem)
         return;
@@ -68,7 +69,7 @@ static void set_problem(struct redis_link *link, enum redis_problem problem, con
 
 /* ---- breaking and ending ---- */
 
-static void answer_all(struct redis_link *link)
+static void answer_all(struct redis_connection *link)
 {
     while (link->calls.count > 0) {
         struct redis_call call = redis_calls_pop(&link->calls);
@@ -77,90 +78,90 @@ static void answer_all(struct redis_link *link)
     }
 }
 
-static void wait_a_while(struct redis_link *link)
+static void wait_a_while(struct redis_connection *link)
 {
     set_timer(link, backoff_ms(link->links->random, link->failures, REDIS_BACKOFF_MIN_MS,
                                REDIS_BACKOFF_MAX_MS));
 }
 
 /* The connection, or the attempt at one, is over. */
-static void lose(struct redis_link *link, enum redis_problem problem, const char *detail)
+static void lose(struct redis_connection *link, enum redis_problem problem, const char *detail)
 {
-    if (link->wire.state == REDIS_WIRE_OPEN && now_ms(link) - link->open_ms >= REDIS_STABLE_MS)
+    if (link->wire.state == REDIS_SOCKET_OPEN && now_ms(link) - link->open_ms >= REDIS_STABLE_MS)
         link->failures = 0;
     link->failures++;
     link->fence_error_len = 0;
     link->scripts.count = 0;
     metrics_count(link->links->metrics, METRIC_REDIS_CONNECTION_ERRORS);
     loop_cancel_timer(link->links->loop, &link->timer);
-    redis_wire_cut(&link->wire);
-    if (link->wire.state == REDIS_WIRE_IDLE)
+    redis_socket_cut(&link->wire);
+    if (link->wire.state == REDIS_SOCKET_IDLE)
         wait_a_while(link);
     set_problem(link, problem, detail);
     answer_all(link);
 }
 
-static void free_link(struct redis_link *link)
+static void free_link(struct redis_connection *link)
 {
     loop_cancel_timer(link->links->loop, &link->timer);
     list_remove(&link->place);
-    redis_wire_free(&link->wire);
+    redis_socket_free(&link->wire);
     redis_calls_free(&link->calls);
     free(link);
 }
 
-void redis_link_end(struct redis_link **link)
+void redis_connection_end(struct redis_connection **link)
 {
-    struct redis_link *ended = *link;
+    struct redis_connection *ended = *link;
     *link = NULL;
     if (!ended)
         return;
     ended->owner = NULL;
     list_append(&ended->links->ending, &ended->place);
-    redis_wire_close(&ended->wire);
-    if (ended->wire.state == REDIS_WIRE_IDLE)
+    redis_socket_close(&ended->wire);
+    if (ended->wire.state == REDIS_SOCKET_IDLE)
         set_timer(ended, 0);
     else
         loop_cancel_timer(ended->links->loop, &ended->timer);
     answer_all(ended);
 }
 
-void redis_links_reap(struct redis_links *links)
+void redis_connections_reap(struct redis_connections *links)
 {
     for (struct list *at = links->ending.next, *next; at != &links->ending; at = next) {
         next = at->next;
-        free_link(CONTAINER_OF(at, struct redis_link, place));
+        free_link(CONTAINER_OF(at, struct redis_connection, place));
     }
 }
 
-static void closed(struct redis_wire *wire)
+static void closed(struct redis_socket *wire)
 {
-    struct redis_link *link = CONTAINER_OF(wire, struct redis_link, wire);
+    struct redis_connection *link = CONTAINER_OF(wire, struct redis_connection, wire);
     if (link->owner)
         wait_a_while(link);
     else
         free_link(link);
 }
 
-static void broken(struct redis_wire *wire, enum redis_problem problem, const char *detail)
+static void broken(struct redis_socket *wire, enum redis_problem problem, const char *detail)
 {
-    lose(CONTAINER_OF(wire, struct redis_link, wire), problem, detail);
+    lose(CONTAINER_OF(wire, struct redis_connection, wire), problem, detail);
 }
 
 /* ---- answers ---- */
 
 static void watched(void *arg, const struct resp_value *reply)
 {
-    struct redis_link *link = arg;
+    struct redis_connection *link = arg;
     if (reply)
         set_problem(link, redis_problem_of(reply), "");
 }
 
 /* Some errors tell more about the server than about the command. */
-static void learn_from(struct redis_link *link, const struct resp_value *error)
+static void learn_from(struct redis_connection *link, const struct resp_value *error)
 {
     enum redis_problem problem = redis_problem_of(error);
-    if (link->wire.state != REDIS_WIRE_OPEN || problem == REDIS_FINE ||
+    if (link->wire.state != REDIS_SOCKET_OPEN || problem == REDIS_FINE ||
         problem == REDIS_CLUSTER_DOWN)
         return;
     if (redis_problem_needs_reconnect(problem))
@@ -170,7 +171,7 @@ static void learn_from(struct redis_link *link, const struct resp_value *error)
 }
 
 /* True: the answer was for the commands before the fence, which still stands. */
-static bool stops_at_fence(struct redis_link *link, const struct resp_value *reply)
+static bool stops_at_fence(struct redis_connection *link, const struct resp_value *reply)
 {
     if (!redis_calls_oldest(&link->calls)->fence || reply->type != RESP_ERROR)
         return false;
@@ -182,7 +183,7 @@ static bool stops_at_fence(struct redis_link *link, const struct resp_value *rep
     return true;
 }
 
-static void answer_fence(struct redis_link *link, const struct redis_call *call,
+static void answer_fence(struct redis_connection *link, const struct redis_call *call,
                          const struct resp_value *reply)
 {
     struct resp_value error = {.type = RESP_ERROR,
@@ -192,7 +193,7 @@ static void answer_fence(struct redis_link *link, const struct redis_call *call,
     call->done(call->arg, failed ? &error : reply);
 }
 
-static void answer_oldest(struct redis_link *link, const struct resp_value *reply)
+static void answer_oldest(struct redis_connection *link, const struct resp_value *reply)
 {
     if (link->calls.count == 0) {
         lose(link, REDIS_NOT_UNDERSTOOD, "an answer to no question");
@@ -210,7 +211,7 @@ static void answer_oldest(struct redis_link *link, const struct resp_value *repl
 }
 
 /* Version 2 has no type of its own for what nobody asked for. */
-static bool is_push(const struct redis_link *link, const struct resp_value *reply)
+static bool is_push(const struct redis_connection *link, const struct resp_value *reply)
 {
     static const char *const words[] = {"message",  "subscribe",  "unsubscribe",
                                         "smessage", "ssubscribe", "sunsubscribe"};
@@ -225,9 +226,9 @@ static bool is_push(const struct redis_link *link, const struct resp_value *repl
     return false;
 }
 
-static void take_reply(struct redis_wire *wire, const struct resp_value *reply)
+static void take_reply(struct redis_socket *wire, const struct resp_value *reply)
 {
-    struct redis_link *link = CONTAINER_OF(wire, struct redis_link, wire);
+    struct redis_connection *link = CONTAINER_OF(wire, struct redis_connection, wire);
     if (!is_push(link, reply))
         answer_oldest(link, reply);
     else if (link->owner->push)
@@ -236,40 +237,41 @@ static void take_reply(struct redis_wire *wire, const struct resp_value *reply)
 
 /* ---- sending ---- */
 
-bool redis_link_takes(const struct redis_link *link)
+bool redis_connection_takes(const struct redis_connection *link)
 {
-    return link->wire.state == REDIS_WIRE_OPEN ||
-           (link->failures == 0 && link->wire.state != REDIS_WIRE_CLOSING);
+    return link->wire.state == REDIS_SOCKET_OPEN ||
+           (link->failures == 0 && link->wire.state != REDIS_SOCKET_CLOSING);
 }
 
-static bool enqueue(struct redis_link *link, struct slice command, struct redis_call call)
+static bool enqueue(struct redis_connection *link, struct slice command, struct redis_call call)
 {
     call.due_ms = now_ms(link) + REDIS_COMMAND_LIMIT_MS;
-    if (!redis_link_takes(link) || !redis_calls_push(&link->calls, &call))
+    if (!redis_connection_takes(link) || !redis_calls_push(&link->calls, &call))
         return false;
-    if (redis_wire_write(&link->wire, command, call.fence ? ping : SLICE_NONE))
+    if (redis_socket_write(&link->wire, command, call.fence ? ping : SLICE_NONE))
         return true;
     redis_calls_unpush(&link->calls);
     return false;
 }
 
-bool redis_link_send(struct redis_link *link, struct slice command,
-                     void (*done)(void *arg, const struct resp_value *reply), void *arg)
+bool redis_connection_send(struct redis_connection *link, struct slice command,
+                           void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
     return enqueue(link, command, (struct redis_call){.done = done, .arg = arg});
 }
 
-bool redis_link_send_fenced(struct redis_link *link, struct slice commands,
-                            void (*done)(void *arg, const struct resp_value *reply), void *arg)
+bool redis_connection_send_fenced(struct redis_connection *link, struct slice commands,
+                                  void (*done)(void *arg, const struct resp_value *reply),
+                                  void *arg)
 {
     return enqueue(link, commands, (struct redis_call){.done = done, .arg = arg, .fence = true});
 }
 
 /* ---- time ---- */
 
-static void opened(struct redis_wire *wire)
+static void opened(struct redis_socket *wire)
 {
-    struct redis_link *link = CONTAINER_OF(wire, struct redis_link, wire);
+    struct redis_connection *link = CONTAINER_OF(wire, struct redis_connection, wire);
     link->open_ms = now_ms(link);
     set_timer(link, REDIS_PING_INTERVAL_MS);
     set_problem(link, REDIS_FINE, "");
@@ -277,25 +279,25 @@ static void opened(struct redis_wire *wire)
 
 /* Asks a silent server whether it lives, and one with a problem whether that is over. Answers when to
  * look again. */
-static int64_t ask(struct redis_link *link)
+static int64_t ask(struct redis_connection *link)
 {
     bool waits = link->calls.count > 0;
     int64_t next_ms = link->wire.heard_ms + REDIS_PING_INTERVAL_MS;
     if (link->problem == REDIS_FINE && !waits && next_ms > now_ms(link))
         return next_ms;
     if (link->problem != REDIS_FINE)
-        redis_link_send(link, write_probe, watched, link);
+        redis_connection_send(link, write_probe, watched, link);
     else if (!waits)
-        redis_link_send(link, ping, watched, link);
+        redis_connection_send(link, ping, watched, link);
     return now_ms(link) + REDIS_PING_INTERVAL_MS;
 }
 
-static void watch(struct redis_link *link)
+static void watch(struct redis_connection *link)
 {
     const struct redis_call *oldest = redis_calls_oldest(&link->calls);
     int64_t due_ms = oldest ? oldest->due_ms : INT64_MAX;
     /* bytes that have come and are not read yet may be the answer */
-    if (due_ms <= now_ms(link) && !redis_wire_has_unread(&link->wire)) {
+    if (due_ms <= now_ms(link) && !redis_socket_has_unread(&link->wire)) {
         lose(link, REDIS_SILENT, "");
         return;
     }
@@ -307,30 +309,32 @@ static void watch(struct redis_link *link)
 
 static void fire(struct wheel_timer *timer)
 {
-    struct redis_link *link = CONTAINER_OF(timer, struct redis_link, timer);
+    struct redis_connection *link = CONTAINER_OF(timer, struct redis_connection, timer);
     if (!link->owner) {
         free_link(link);
-    } else if (link->wire.state == REDIS_WIRE_OPEN) {
+    } else if (link->wire.state == REDIS_SOCKET_OPEN) {
         watch(link);
-    } else if (link->wire.state == REDIS_WIRE_IDLE) {
+    } else if (link->wire.state == REDIS_SOCKET_IDLE) {
         set_timer(link, REDIS_CONNECT_LIMIT_MS);
-        redis_wire_open(&link->wire);
+        redis_socket_open(&link->wire);
     } else {
-        bool named = link->wire.state == REDIS_WIRE_CONNECTING;
+        bool named = link->wire.state == REDIS_SOCKET_CONNECTING;
         lose(link, named ? REDIS_SILENT : REDIS_NAME_UNKNOWN, "the time to connect is over");
     }
 }
 
-static const struct redis_wire_owner wire_owner = {opened, take_reply, broken, closed};
+static const struct redis_socket_owner wire_owner = {opened, take_reply, broken, closed};
 
-struct redis_link *redis_link_make(struct redis_links *links, const struct redis_endpoint *endpoint,
-                                   const struct redis_link_owner *owner, void *arg)
+struct redis_connection *redis_connection_make(struct redis_connections *links,
+                                               const struct redis_endpoint *endpoint,
+                                               const struct redis_connection_owner *owner,
+                                               void *arg)
 {
-    struct redis_link *link = calloc(1, sizeof(*link));
+    struct redis_connection *link = calloc(1, sizeof(*link));
     if (!link)
         return NULL;
-    redis_wire_init(&link->wire, links->streams, links->tls, &links->identity, endpoint,
-                    &wire_owner);
+    redis_socket_init(&link->wire, links->streams, links->tls, &links->identity, endpoint,
+                      &wire_owner);
     link->links = links;
     link->owner = owner;
     link->arg = arg;
@@ -341,22 +345,22 @@ struct redis_link *redis_link_make(struct redis_links *links, const struct redis
     return link;
 }
 
-enum redis_problem redis_link_problem(const struct redis_link *link)
+enum redis_problem redis_connection_problem(const struct redis_connection *link)
 {
     return link->problem;
 }
 
-const struct redis_endpoint *redis_link_endpoint(const struct redis_link *link)
+const struct redis_endpoint *redis_connection_endpoint(const struct redis_connection *link)
 {
     return &link->wire.endpoint;
 }
 
-size_t redis_link_pending(const struct redis_link *link)
+size_t redis_connection_pending(const struct redis_connection *link)
 {
     return link->calls.count;
 }
 
-struct redis_known_scripts *redis_link_scripts(struct redis_link *link)
+struct redis_known_scripts *redis_connection_scripts(struct redis_connection *link)
 {
     return &link->scripts;
 }

@@ -6,7 +6,7 @@
  * were taken: with the server's reply, or with NULL when the link broke, was ended, or the time limit
  * passed. After NULL nobody knows whether the server has executed it.
  *
- * Under it is a wire (redis_wire.h), opened again after a back-off, jittered, whenever it broke. Commands
+ * Under it is a wire (redis_socket.h), opened again after a back-off, jittered, whenever it broke. Commands
  * are taken while it is open, and before the first attempt has failed; later, while the server is out of
  * reach, they are refused at once rather than kept. The server counts as dead when its oldest
  * answer is overdue (REDIS_COMMAND_LIMIT_MS); when there is nothing to answer it is asked
@@ -14,10 +14,10 @@
  *
  * A server that answers but cannot serve (loading, out of memory, …) stays connected: its problem is
  * noted, and it is probed with a script that writes nothing but is refused as writes are, until it
- * serves again. redis_link_problem() is REDIS_FINE only while commands can be expected to succeed.
+ * serves again. redis_connection_problem() is REDIS_FINE only while commands can be expected to succeed.
  *
  * Bounds: REDIS_PENDING_MAX commands, and those of the wire.
- * One thread. No callback is called from within redis_link_make() and redis_link_send(); others may
+ * One thread. No callback is called from within redis_connection_make() and redis_connection_send(); others may
  * be, and may send, and may end the link.
  */
 #ifndef ROLLCALL_REDIS_REDIS_CONNECTION_H
@@ -44,7 +44,7 @@ enum {
 };
 
 /* What all links of a client share; outlives them. */
-struct redis_links {
+struct redis_connections {
     struct loop *loop;
     struct stream_set *streams;
     struct random *random;
@@ -54,44 +54,47 @@ struct redis_links {
     struct list ending; /* links that were ended and whose sockets are not closed yet */
 };
 
-struct redis_link;
+struct redis_connection;
 
-struct redis_link_owner {
-    /* The problem changed: see redis_link_problem(). */
-    void (*changed)(struct redis_link *link, void *arg);
+struct redis_connection_owner {
+    /* The problem changed: see redis_connection_problem(). */
+    void (*changed)(struct redis_connection *link, void *arg);
     /* Something nobody asked for; NULL where it can only be ignored. */
-    void (*push)(struct redis_link *link, void *arg, const struct resp_value *push);
+    void (*push)(struct redis_connection *link, void *arg, const struct resp_value *push);
 };
 
 /* Starts to connect. NULL when memory is short. */
-struct redis_link *redis_link_make(struct redis_links *links, const struct redis_endpoint *endpoint,
-                                   const struct redis_link_owner *owner, void *arg);
+struct redis_connection *redis_connection_make(struct redis_connections *links,
+                                               const struct redis_endpoint *endpoint,
+                                               const struct redis_connection_owner *owner,
+                                               void *arg);
 
 /* Answers what waits with NULL; nothing is called after that. The memory goes when the socket is closed,
  * at the end of a turn. */
-void redis_link_end(struct redis_link **link);
+void redis_connection_end(struct redis_connection **link);
 
 /* Frees the ended ones at once. Only while the loop makes no turn. */
-void redis_links_reap(struct redis_links *links);
+void redis_connections_reap(struct redis_connections *links);
 
 /* Sends a whole encoded command, which is copied. False: it was not taken, nothing will be called. `done`
  * may be NULL. Its reply lasts the call. */
-bool redis_link_send(struct redis_link *link, struct slice command,
-                     void (*done)(void *arg, const struct resp_value *reply), void *arg);
+bool redis_connection_send(struct redis_connection *link, struct slice command,
+                           void (*done)(void *arg, const struct resp_value *reply), void *arg);
 
 /* Sends commands that are answered by pushes or by an error, as SUBSCRIBE is, and a PING after them. `done`
  * gets the first error of them, or the PING's answer, when all are through. */
-bool redis_link_send_fenced(struct redis_link *link, struct slice commands,
-                            void (*done)(void *arg, const struct resp_value *reply), void *arg);
+bool redis_connection_send_fenced(struct redis_connection *link, struct slice commands,
+                                  void (*done)(void *arg, const struct resp_value *reply),
+                                  void *arg);
 
 /* Whether a command would be taken now, bounds aside. */
-bool redis_link_takes(const struct redis_link *link);
+bool redis_connection_takes(const struct redis_connection *link);
 
-enum redis_problem redis_link_problem(const struct redis_link *link);
-const struct redis_endpoint *redis_link_endpoint(const struct redis_link *link);
-size_t redis_link_pending(const struct redis_link *link);
+enum redis_problem redis_connection_problem(const struct redis_connection *link);
+const struct redis_endpoint *redis_connection_endpoint(const struct redis_connection *link);
+size_t redis_connection_pending(const struct redis_connection *link);
 
 /* What the server was sent on the connection that lasts, or is being made. */
-struct redis_known_scripts *redis_link_scripts(struct redis_link *link);
+struct redis_known_scripts *redis_connection_scripts(struct redis_connection *link);
 
 #endif

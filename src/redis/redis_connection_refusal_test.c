@@ -28,7 +28,7 @@ static void logins_are_given_and_their_refusal_is_told_apart(void **state)
     stage->links.identity.password = "secret";
     link_stage_await_problem(stage, REDIS_FINE, LINK_STAGE_SOON_MS);
     assert_string_equal(link_stage_ask(stage, "ACL WHOAMI"), "default");
-    redis_link_end(&stage->link);
+    redis_connection_end(&stage->link);
     stage->links.identity.user = "app";
     stage->links.identity.password = "other";
     stage->links.identity.database = 3;
@@ -39,7 +39,7 @@ static void logins_are_given_and_their_refusal_is_told_apart(void **state)
     assert_string_equal(link_stage_ask(stage, "SET in-three x"), "OK");
     redis_server_expect(&stage->server, "0", "EXISTS", "in-three", NULL);
     stage->links.identity.password = "";
-    redis_link_end(&stage->link);
+    redis_connection_end(&stage->link);
     link_stage_open_at(stage, "127.0.0.1", stage->server.port);
     link_stage_await_problem(stage, REDIS_LOGIN_REFUSED, LINK_STAGE_SOON_MS);
 }
@@ -89,11 +89,11 @@ static void a_replica_is_refused(void **state)
     link_stage_await_problem(stage, REDIS_FINE, LINK_STAGE_SOON_MS);
     redis_server_expect(&stage->server, "OK", "REPLICAOF", "127.0.0.1", "1", NULL);
     stage->links.identity.alone = false; /* by what it answers, then */
-    if (redis_link_takes(stage->link) &&
+    if (redis_connection_takes(stage->link) &&
         link_stage_send(stage, (const struct slice[]){SLICE("SET"), SLICE("a"), SLICE("b")}, 3,
                         link_stage_take))
         link_stage_await_answers(stage);
-    assert_int_not_equal(redis_link_problem(stage->link), REDIS_FINE);
+    assert_int_not_equal(redis_connection_problem(stage->link), REDIS_FINE);
 }
 
 static void a_full_server_is_noticed_and_forgiven(void **state)
@@ -103,10 +103,10 @@ static void a_full_server_is_noticed_and_forgiven(void **state)
     link_stage_await_problem(stage, REDIS_FINE, LINK_STAGE_SOON_MS);
     redis_server_expect(&stage->server, "OK", "CONFIG", "SET", "maxmemory", "1", NULL);
     assert_int_equal(strncmp(link_stage_ask(stage, "SET a b"), "OOM", 3), 0);
-    assert_int_equal(redis_link_problem(stage->link), REDIS_OUT_OF_MEMORY);
+    assert_int_equal(redis_connection_problem(stage->link), REDIS_OUT_OF_MEMORY);
     assert_string_equal(link_stage_ask(stage, "ECHO reads-go-on"), "reads-go-on");
     worker_loop_run(&stage->worker, 1200);
-    assert_int_equal(redis_link_problem(stage->link), REDIS_OUT_OF_MEMORY);
+    assert_int_equal(redis_connection_problem(stage->link), REDIS_OUT_OF_MEMORY);
     redis_server_expect(&stage->server, "OK", "CONFIG", "SET", "maxmemory", "0", NULL);
     link_stage_await_problem(stage, REDIS_FINE, LINK_STAGE_SOON_MS);
     assert_string_equal(link_stage_ask(stage, "SET a b"), "OK");
@@ -132,10 +132,10 @@ static void too_many_clients_are_told_apart(void **state)
     redis_server_start(&stage->server, REDIS_OPTIONS("--maxclients", "1"));
     link_stage_open_at(stage, "127.0.0.1", stage->server.port);
     link_stage_await_problem(stage, REDIS_FINE, LINK_STAGE_SOON_MS);
-    struct redis_link *first = stage->link;
+    struct redis_connection *first = stage->link;
     link_stage_open_at(stage, "127.0.0.1", stage->server.port);
     link_stage_await_problem(stage, REDIS_CROWDED, LINK_STAGE_SOON_MS);
-    redis_link_end(&first);
+    redis_connection_end(&first);
     link_stage_await_problem(stage, REDIS_FINE, LINK_STAGE_SOON_MS);
 }
 
@@ -144,7 +144,7 @@ static void what_is_not_redis_is_told_apart(void **state)
     struct link_stage *stage = *state;
     link_stage_open_at(stage, "127.0.0.1", 1);
     link_stage_await_problem(stage, REDIS_UNREACHABLE, LINK_STAGE_SOON_MS);
-    redis_link_end(&stage->link);
+    redis_connection_end(&stage->link);
     link_stage_open_at(stage, "no.such.host.invalid", 1);
     link_stage_await_problem(stage, REDIS_NAME_UNKNOWN, 2 * LINK_STAGE_SOON_MS);
 }
@@ -188,7 +188,7 @@ static void tls_is_spoken_with_those_we_trust(void **state)
     assert_non_null(stage->links.tls);
     link_stage_open_at(stage, "127.0.0.1", port);
     link_stage_await_problem(stage, REDIS_DISTRUSTED, LINK_STAGE_SOON_MS);
-    redis_link_end(&stage->link);
+    redis_connection_end(&stage->link);
     worker_loop_run(&stage->worker, 50);
     tls_context_drop(&stage->links.tls);
     stage->links.tls = tls_context_load_client(cert, error);
@@ -199,10 +199,10 @@ static void tls_is_spoken_with_those_we_trust(void **state)
         assert_true(link_stage_echo(stage));
     link_stage_await_answers(stage);
     assert_int_equal(stage->without_reply + stage->in_disorder, 0);
-    redis_link_end(&stage->link);
+    redis_connection_end(&stage->link);
     link_stage_open_at(stage, "localhost", port); /* for which the certificate is not */
     link_stage_await_problem(stage, REDIS_DISTRUSTED, LINK_STAGE_SOON_MS);
-    redis_link_end(&stage->link);
+    redis_connection_end(&stage->link);
     link_stage_open_at(stage, "127.0.0.1", stage->server.port); /* no TLS there */
     link_stage_await_problem(stage, REDIS_SILENT, LINK_STAGE_SOON_MS);
     unlink(cert);

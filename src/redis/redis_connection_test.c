@@ -22,13 +22,13 @@ static void commands_wait_for_the_first_connection(void **state)
 {
     struct link_stage *stage = *state;
     link_stage_open(stage, REDIS_DEFAULTS);
-    assert_int_equal(redis_link_problem(stage->link), REDIS_NOT_TRIED);
+    assert_int_equal(redis_connection_problem(stage->link), REDIS_NOT_TRIED);
     for (int i = 0; i < 10; i++)
         assert_true(link_stage_echo(stage));
     assert_int_equal(stage->answered, 0);
     link_stage_await_answers(stage);
     assert_int_equal(stage->without_reply + stage->in_disorder + stage->errors, 0);
-    assert_int_equal(redis_link_problem(stage->link), REDIS_FINE);
+    assert_int_equal(redis_connection_problem(stage->link), REDIS_FINE);
     assert_string_equal(link_stage_ask(stage, "CLIENT GETNAME"), "rollcall");
 }
 
@@ -43,7 +43,7 @@ static void a_hundred_thousand_answers_come_in_order(void **state)
         while (stage->asked < COMMANDS && link_stage_echo(stage))
             ;
         if (stage->asked < COMMANDS && refused++ == 0)
-            assert_int_equal(redis_link_pending(stage->link), REDIS_PENDING_MAX);
+            assert_int_equal(redis_connection_pending(stage->link), REDIS_PENDING_MAX);
         loop_turn(&stage->worker.loop, 1000);
     }
     print_message("%d commands in %lld ms\n", COMMANDS,
@@ -155,7 +155,7 @@ static void a_killed_server_is_found_again(void **state)
     redis_server_kill(&stage->server);
     link_stage_await_answers(stage);
     assert_int_equal(stage->without_reply, 100);
-    assert_int_not_equal(redis_link_problem(stage->link), REDIS_FINE);
+    assert_int_not_equal(redis_connection_problem(stage->link), REDIS_FINE);
     link_stage_await_problem(stage, REDIS_UNREACHABLE, LINK_STAGE_SOON_MS);
     assert_true(stage->worker.metrics.values[METRIC_REDIS_CONNECTION_ERRORS] > 0);
     redis_server_restart(&stage->server);
@@ -169,7 +169,7 @@ static void an_ended_link_answers_what_waits(void **state)
     link_stage_await_problem(stage, REDIS_FINE, LINK_STAGE_SOON_MS);
     for (int i = 0; i < 10; i++)
         assert_true(link_stage_echo(stage));
-    redis_link_end(&stage->link);
+    redis_connection_end(&stage->link);
     assert_null(stage->link);
     assert_int_equal(stage->answered, 10);
     assert_int_equal(stage->without_reply, 10);
@@ -182,7 +182,7 @@ static void end_from_within(void *arg, const struct resp_value *reply)
     struct link_stage *stage = arg;
     (void)reply;
     stage->answered++;
-    redis_link_end(&stage->link);
+    redis_connection_end(&stage->link);
 }
 
 static void a_link_may_be_ended_by_an_answer(void **state)
@@ -202,14 +202,14 @@ static void fenced_commands_are_answered_together(void **state)
 {
     struct link_stage *stage = *state;
     link_stage_open(stage, REDIS_DEFAULTS);
-    assert_true(redis_link_send_fenced(stage->link,
-                                       SLICE("*3\r\n$9\r\nSUBSCRIBE\r\n$1\r\na\r\n$1\r\nb\r\n"),
-                                       link_stage_take, stage));
+    assert_true(redis_connection_send_fenced(
+        stage->link, SLICE("*3\r\n$9\r\nSUBSCRIBE\r\n$1\r\na\r\n$1\r\nb\r\n"), link_stage_take,
+        stage));
     stage->asked++;
     link_stage_await_answers(stage);
     assert_string_equal(stage->last, "PONG");
     assert_int_equal(stage->pushes, 2);
-    assert_true(redis_link_send_fenced(
+    assert_true(redis_connection_send_fenced(
         stage->link, SLICE("*1\r\n$9\r\nSUBSCRIBE\r\n*2\r\n$9\r\nSUBSCRIBE\r\n$1\r\nc\r\n"),
         link_stage_take, stage));
     stage->asked++;

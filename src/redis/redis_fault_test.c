@@ -56,8 +56,8 @@ static void live_through(struct world *world, const char *url)
         return;
     struct redis_pubsub *pubsub = redis_pubsub_make(client, &deaf, NULL);
     struct redis_info *info = redis_info_make(client, &world->loop, &world->metrics);
-    redis_command(client, SLICE("a"), REDIS_WORDS(SLICE("GET"), SLICE("a")), take, &answers);
-    redis_eval(client, &script, REDIS_WORDS(SLICE("a")), REDIS_NO_WORDS, take, &answers);
+    redis_command(client, SLICE("a"), REDIS_ARGS(SLICE("GET"), SLICE("a")), take, &answers);
+    redis_eval(client, &script, REDIS_ARGS(SLICE("a")), REDIS_NO_ARGS, take, &answers);
     redis_publish(client, SLICE("c"), SLICE("m"), take, &answers);
     if (pubsub) {
         redis_pubsub_subscribe(pubsub, SLICE("c"));

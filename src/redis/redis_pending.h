@@ -18,7 +18,7 @@ struct redis_call {
     void (*done)(void *arg, const struct resp_value *reply); /* NULL: nobody wants to know */
     void *arg;
     int64_t due_ms;
-    bool fence; /* errors before its answer are not answers; see redis_link_send_fenced() */
+    bool fence; /* errors before its answer are not answers; see redis_connection_send_fenced() */
 };
 
 struct redis_calls {

@@ -38,12 +38,12 @@ static struct redis_channel *find_channel(const struct redis_pubsub *pubsub, str
 
 /* ---- what lines report ---- */
 
-static struct redis_channel *find(struct redis_line *line, struct slice name)
+static struct redis_channel *find(struct redis_subscriber *line, struct slice name)
 {
     return find_channel(line->arg, name);
 }
 
-static void pass_message(struct redis_line *line, struct slice name, struct slice message)
+static void pass_message(struct redis_subscriber *line, struct slice name, struct slice message)
 {
     struct redis_pubsub *pubsub = line->arg;
     const struct redis_channel *channel = find_channel(pubsub, name);
@@ -51,20 +51,20 @@ static void pass_message(struct redis_line *line, struct slice name, struct slic
         pubsub->owner->message(pubsub->arg, name, message);
 }
 
-static void note_live(struct redis_line *line, struct slice name)
+static void note_live(struct redis_subscriber *line, struct slice name)
 {
     struct redis_pubsub *pubsub = line->arg;
     if (pubsub->owner->subscribed)
         pubsub->owner->subscribed(pubsub->arg, name);
 }
 
-static void note_refused(struct redis_line *line, const struct resp_value *error)
+static void note_refused(struct redis_subscriber *line, const struct resp_value *error)
 {
     struct redis_pubsub *pubsub = line->arg;
     struct redis_endpoint endpoint;
     uint16_t slot;
     if (resp_is_error(error, "MOVED") &&
-        redis_topology_redirect(error->text, redis_link_endpoint(line->link)->host, &slot,
+        redis_topology_redirect(error->text, redis_connection_endpoint(line->link)->host, &slot,
                                 &endpoint))
         redis_cluster_moved(pubsub->cluster, slot, &endpoint);
     else
@@ -79,7 +79,7 @@ static void place_soon(struct redis_pubsub *pubsub, int64_t delay_ms)
         loop_set_timer(loop, &pubsub->timer, loop->clock.now_ms + delay_ms);
 }
 
-static void note_homeless(struct redis_line *line, struct redis_channel *channel)
+static void note_homeless(struct redis_subscriber *line, struct redis_channel *channel)
 {
     struct redis_pubsub *pubsub = line->arg;
     list_append(&pubsub->homeless, &channel->place);
@@ -87,30 +87,30 @@ static void note_homeless(struct redis_line *line, struct redis_channel *channel
     place_soon(pubsub, PLACE_DELAY_MS);
 }
 
-static const struct redis_line_owner line_owner = {.message = pass_message,
-                                                   .live = note_live,
-                                                   .refused = note_refused,
-                                                   .homeless = note_homeless,
-                                                   .find = find};
+static const struct redis_subscriber_owner line_owner = {.message = pass_message,
+                                                         .live = note_live,
+                                                         .refused = note_refused,
+                                                         .homeless = note_homeless,
+                                                         .find = find};
 
 /* ---- finding places ---- */
 
 /* Where a channel belongs; NULL when nobody serves its slot. */
 static const struct redis_endpoint *home_of(const struct redis_pubsub *pubsub, struct slice name)
 {
-    struct redis_link *link = redis_cluster_link(pubsub->cluster, redis_slot(name));
-    return link ? redis_link_endpoint(link) : NULL;
+    struct redis_connection *link = redis_cluster_link(pubsub->cluster, redis_slot(name));
+    return link ? redis_connection_endpoint(link) : NULL;
 }
 
-static struct redis_line *need_line(struct redis_pubsub *pubsub,
-                                    const struct redis_endpoint *endpoint)
+static struct redis_subscriber *need_line(struct redis_pubsub *pubsub,
+                                          const struct redis_endpoint *endpoint)
 {
     for (struct list *at = pubsub->lines.next; at != &pubsub->lines; at = at->next) {
-        struct redis_line *line = CONTAINER_OF(at, struct redis_line, place);
-        if (redis_endpoint_equal(redis_link_endpoint(line->link), endpoint))
+        struct redis_subscriber *line = CONTAINER_OF(at, struct redis_subscriber, place);
+        if (redis_endpoint_equal(redis_connection_endpoint(line->link), endpoint))
             return line;
     }
-    struct redis_line *line = redis_line_make(
+    struct redis_subscriber *line = redis_subscriber_make(
         &pubsub->cluster->links, endpoint, redis_is_cluster(pubsub->client), &line_owner, pubsub);
     if (line)
         list_append(&pubsub->lines, &line->place);
@@ -121,11 +121,11 @@ static bool place(struct redis_pubsub *pubsub, struct redis_channel *channel)
 {
     const struct redis_endpoint *home =
         home_of(pubsub, (struct slice){channel->name, channel->len});
-    struct redis_line *line = home ? need_line(pubsub, home) : NULL;
+    struct redis_subscriber *line = home ? need_line(pubsub, home) : NULL;
     if (!line)
         return false;
     list_remove(&channel->place);
-    redis_line_add(line, channel);
+    redis_subscriber_add(line, channel);
     return true;
 }
 
@@ -155,12 +155,12 @@ static void leave_wrong_line(struct table_node *node, void *arg)
 {
     struct redis_pubsub *pubsub = arg;
     struct redis_channel *channel = CONTAINER_OF(node, struct redis_channel, node);
-    struct redis_line *line = channel->line;
+    struct redis_subscriber *line = channel->line;
     const struct redis_endpoint *home =
         home_of(pubsub, (struct slice){channel->name, channel->len});
-    if (!line || !home || redis_endpoint_equal(redis_link_endpoint(line->link), home))
+    if (!line || !home || redis_endpoint_equal(redis_connection_endpoint(line->link), home))
         return;
-    redis_line_remove(line, channel, true);
+    redis_subscriber_remove(line, channel, true);
     list_append(&pubsub->homeless, &channel->place);
 }
 
@@ -169,15 +169,15 @@ static void leave_wrong_line(struct table_node *node, void *arg)
 static void drop_idle_lines(struct redis_pubsub *pubsub)
 {
     for (struct list *at = pubsub->lines.next, *next; at != &pubsub->lines; at = next) {
-        struct redis_line *line = CONTAINER_OF(at, struct redis_line, place);
+        struct redis_subscriber *line = CONTAINER_OF(at, struct redis_subscriber, place);
         next = at->next;
         if (line->channel_count > 0 ||
-            redis_cluster_serves(pubsub->cluster, redis_link_endpoint(line->link)))
+            redis_cluster_serves(pubsub->cluster, redis_connection_endpoint(line->link)))
             continue;
         if (line->in_flight)
             place_soon(pubsub, PLACE_DELAY_MS);
         else
-            redis_line_free(&line);
+            redis_subscriber_free(&line);
     }
 }
 
@@ -228,7 +228,7 @@ void redis_pubsub_unsubscribe(struct redis_pubsub *pubsub, struct slice name)
     if (!channel)
         return;
     if (channel->line)
-        redis_line_remove(channel->line, channel, true);
+        redis_subscriber_remove(channel->line, channel, true);
     list_remove(&channel->place);
     table_remove(&pubsub->channels, &channel->node);
     free(channel);
@@ -237,7 +237,7 @@ void redis_pubsub_unsubscribe(struct redis_pubsub *pubsub, struct slice name)
 bool redis_pubsub_settled(const struct redis_pubsub *pubsub)
 {
     for (const struct list *at = pubsub->lines.next; at != &pubsub->lines; at = at->next) {
-        const struct redis_line *line = CONTAINER_OF(at, struct redis_line, place);
+        const struct redis_subscriber *line = CONTAINER_OF(at, struct redis_subscriber, place);
         if (!list_empty(&line->wanted) || !list_empty(&line->asked))
             return false;
     }
@@ -270,7 +270,7 @@ static void forget_channel(struct table_node *node, void *arg)
     struct redis_pubsub *pubsub = arg;
     struct redis_channel *channel = CONTAINER_OF(node, struct redis_channel, node);
     if (channel->line)
-        redis_line_remove(channel->line, channel, false);
+        redis_subscriber_remove(channel->line, channel, false);
     list_remove(&channel->place);
     table_remove(&pubsub->channels, node);
     free(channel);
@@ -285,8 +285,9 @@ void redis_pubsub_free(struct redis_pubsub **pubsub)
     redis_unlisten(&freed->listener);
     table_each(&freed->channels, forget_channel, freed);
     while (!list_empty(&freed->lines)) {
-        struct redis_line *line = CONTAINER_OF(freed->lines.next, struct redis_line, place);
-        redis_line_free(&line);
+        struct redis_subscriber *line =
+            CONTAINER_OF(freed->lines.next, struct redis_subscriber, place);
+        redis_subscriber_free(&line);
     }
     loop_cancel_timer(freed->cluster->links.loop, &freed->timer);
     table_free(&freed->channels);

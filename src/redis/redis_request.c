@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static void send_to(struct redis_request *request, struct redis_link *link, bool asking);
+static void send_to(struct redis_request *request, struct redis_connection *link, bool asking);
 
 static int64_t now_ms(const struct redis_requests *requests)
 {
@@ -69,8 +69,9 @@ static void fire(struct wheel_timer *timer)
 static void redirect(struct redis_request *request, const struct resp_value *error, bool asking)
 {
     struct redis_cluster *cluster = request->requests->cluster;
-    struct redis_link *owner = redis_cluster_link(cluster, request->slot);
-    const char *asked_host = owner ? redis_link_endpoint(owner)->host : cluster->url->seeds[0].host;
+    struct redis_connection *owner = redis_cluster_link(cluster, request->slot);
+    const char *asked_host =
+        owner ? redis_connection_endpoint(owner)->host : cluster->url->seeds[0].host;
     struct redis_endpoint endpoint;
     uint16_t slot;
     if (request->redirects++ == REDIS_REDIRECTS_MAX ||
@@ -114,14 +115,15 @@ static void answered(void *arg, const struct resp_value *reply)
 
 /* ---- sending ---- */
 
-static struct slice command_of(const struct redis_request *request, struct redis_link *link)
+static struct slice command_of(const struct redis_request *request, struct redis_connection *link)
 {
     struct buffer *scratch = &request->requests->scratch;
     struct slice bytes = {request->bytes, request->len};
     if (!request->script)
         return bytes;
     buffer_clear(scratch);
-    if (!redis_script_meet(redis_link_scripts(link), request->script) || request->wants_source)
+    if (!redis_script_meet(redis_connection_scripts(link), request->script) ||
+        request->wants_source)
         redis_script_write_source(request->script, request->argument_count, scratch);
     else
         redis_script_write_sha(request->script, request->argument_count, scratch);
@@ -130,14 +132,14 @@ static struct slice command_of(const struct redis_request *request, struct redis
 }
 
 /* ASKING has an answer of its own, which nobody needs. */
-static void send_to(struct redis_request *request, struct redis_link *link, bool asking)
+static void send_to(struct redis_request *request, struct redis_connection *link, bool asking)
 {
     static const struct slice ask_first = SLICE("*1\r\n$6\r\nASKING\r\n");
     struct slice command = link ? command_of(request, link) : SLICE_NONE;
     bool sent = command.len > 0;
     if (sent && asking)
-        sent = redis_link_send(link, ask_first, NULL, NULL);
-    if (!sent || !redis_link_send(link, command, answered, request))
+        sent = redis_connection_send(link, ask_first, NULL, NULL);
+    if (!sent || !redis_connection_send(link, command, answered, request))
         finish(request, NULL);
 }
 

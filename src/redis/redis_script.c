@@ -43,8 +43,8 @@ void redis_script_write_source(const struct redis_script *script, size_t count, 
     resp_write_argument(out, script->source);
 }
 
-void redis_script_write_call(struct buffer *out, struct redis_words keys,
-                             struct redis_words arguments)
+void redis_script_write_call(struct buffer *out, struct redis_args keys,
+                             struct redis_args arguments)
 {
     resp_write_integer(out, (int64_t)keys.count);
     for (size_t i = 0; i < keys.count; i++)

@@ -38,7 +38,7 @@ bool redis_script_meet(struct redis_known_scripts *known, const struct redis_scr
  * keys on, is redis_script_write_call()'s and the same in both forms. */
 void redis_script_write_sha(const struct redis_script *script, size_t count, struct buffer *out);
 void redis_script_write_source(const struct redis_script *script, size_t count, struct buffer *out);
-void redis_script_write_call(struct buffer *out, struct redis_words keys,
-                             struct redis_words arguments);
+void redis_script_write_call(struct buffer *out, struct redis_args keys,
+                             struct redis_args arguments);
 
 #endif

@@ -12,9 +12,9 @@
 
 enum { BUFFER_BYTES_KEPT = 256 * 1024, DETAIL_MAX = 128 };
 
-static bool is_up(const struct redis_wire *wire)
+static bool is_up(const struct redis_socket *wire)
 {
-    return wire->state == REDIS_WIRE_CONNECTING || wire->state == REDIS_WIRE_OPEN;
+    return wire->state == REDIS_SOCKET_CONNECTING || wire->state == REDIS_SOCKET_OPEN;
 }
 
 /* ---- reading ---- */
@@ -28,7 +28,7 @@ static struct slice detail_of(const struct resp_value *reply)
     return tells ? reply->text : SLICE_NONE;
 }
 
-static void shake_hands(struct redis_wire *wire, const struct resp_value *reply)
+static void shake_hands(struct redis_socket *wire, const struct resp_value *reply)
 {
     enum redis_problem problem;
     char detail[DETAIL_MAX] = "";
@@ -37,7 +37,7 @@ static void shake_hands(struct redis_wire *wire, const struct resp_value *reply)
         stream_want_write(&wire->stream);
         return;
     case REDIS_SHAKEN:
-        wire->state = REDIS_WIRE_OPEN;
+        wire->state = REDIS_SOCKET_OPEN;
         if (wire->out.len > 0)
             stream_want_write(&wire->stream);
         wire->owner->opened(wire);
@@ -50,7 +50,7 @@ static void shake_hands(struct redis_wire *wire, const struct resp_value *reply)
 }
 
 /* Handles the whole replies at the front; answers how many bytes they took. */
-static size_t handle_replies(struct redis_wire *wire, struct slice input)
+static size_t handle_replies(struct redis_socket *wire, struct slice input)
 {
     size_t taken = 0;
     while (is_up(wire)) {
@@ -63,7 +63,7 @@ static size_t handle_replies(struct redis_wire *wire, struct slice input)
         if (result != RESP_COMPLETE)
             break;
         taken += len;
-        if (wire->state == REDIS_WIRE_CONNECTING)
+        if (wire->state == REDIS_SOCKET_CONNECTING)
             shake_hands(wire, reply);
         else
             wire->owner->reply(wire, reply);
@@ -73,7 +73,7 @@ static size_t handle_replies(struct redis_wire *wire, struct slice input)
 
 static void received(struct stream *stream, char *data, size_t len)
 {
-    struct redis_wire *wire = CONTAINER_OF(stream, struct redis_wire, stream);
+    struct redis_socket *wire = CONTAINER_OF(stream, struct redis_socket, stream);
     struct slice input = {data, len};
     wire->heard_ms = stream->set->loop->clock.now_ms;
     if (wire->in.len > 0) {
@@ -92,7 +92,7 @@ static void received(struct stream *stream, char *data, size_t len)
 
 /* ---- writing ---- */
 
-bool redis_wire_write(struct redis_wire *wire, struct slice first, struct slice second)
+bool redis_socket_write(struct redis_socket *wire, struct slice first, struct slice second)
 {
     size_t before = wire->out.len;
     buffer_append_slice(&wire->out, first);
@@ -102,15 +102,15 @@ bool redis_wire_write(struct redis_wire *wire, struct slice first, struct slice 
         wire->out.len = before;
         return false;
     }
-    if (wire->state == REDIS_WIRE_OPEN)
+    if (wire->state == REDIS_SOCKET_OPEN)
         stream_want_write(&wire->stream);
     return true;
 }
 
 static size_t gather(struct stream *stream, struct iovec *out, size_t max)
 {
-    struct redis_wire *wire = CONTAINER_OF(stream, struct redis_wire, stream);
-    struct slice pending = wire->state == REDIS_WIRE_CONNECTING
+    struct redis_socket *wire = CONTAINER_OF(stream, struct redis_socket, stream);
+    struct slice pending = wire->state == REDIS_SOCKET_CONNECTING
                                ? buffer_slice(&wire->greeting)
                                : slice_after(buffer_slice(&wire->out), wire->out_sent);
     (void)max;
@@ -120,8 +120,8 @@ static size_t gather(struct stream *stream, struct iovec *out, size_t max)
 
 static bool sent(struct stream *stream, size_t bytes)
 {
-    struct redis_wire *wire = CONTAINER_OF(stream, struct redis_wire, stream);
-    if (wire->state == REDIS_WIRE_CONNECTING) {
+    struct redis_socket *wire = CONTAINER_OF(stream, struct redis_socket, stream);
+    if (wire->state == REDIS_SOCKET_CONNECTING) {
         buffer_consume(&wire->greeting, bytes);
         return wire->greeting.len > 0;
     }
@@ -142,14 +142,14 @@ static bool sent(struct stream *stream, size_t bytes)
 
 static void ended(struct stream *stream)
 {
-    struct redis_wire *wire = CONTAINER_OF(stream, struct redis_wire, stream);
+    struct redis_socket *wire = CONTAINER_OF(stream, struct redis_socket, stream);
     const char *distrust = stream->tls ? tls_distrust(stream->tls) : NULL;
     const char *reason = stream->error ? strerror(stream->error) : "";
     if (!is_up(wire))
         return;
     if (distrust || stream->error == EPROTO)
         wire->owner->broken(wire, REDIS_DISTRUSTED, distrust ? distrust : reason);
-    else if (wire->state == REDIS_WIRE_CONNECTING && stream->error)
+    else if (wire->state == REDIS_SOCKET_CONNECTING && stream->error)
         wire->owner->broken(wire, REDIS_UNREACHABLE, reason);
     else
         wire->owner->broken(wire, REDIS_BROKEN_OFF, reason);
@@ -157,15 +157,15 @@ static void ended(struct stream *stream)
 
 static void closed(struct stream *stream)
 {
-    struct redis_wire *wire = CONTAINER_OF(stream, struct redis_wire, stream);
-    wire->state = REDIS_WIRE_IDLE;
+    struct redis_socket *wire = CONTAINER_OF(stream, struct redis_socket, stream);
+    wire->state = REDIS_SOCKET_IDLE;
     wire->owner->closed(wire);
 }
 
 static const struct stream_owner stream_owner = {received, ended, gather, sent, closed};
 
 /* Takes the descriptor. */
-static bool open_stream(struct redis_wire *wire, int fd)
+static bool open_stream(struct redis_socket *wire, int fd)
 {
     struct tls_session *tls = NULL;
     if (wire->tls) {
@@ -181,14 +181,14 @@ static bool open_stream(struct redis_wire *wire, int fd)
     return false;
 }
 
-static void connect_to(struct redis_wire *wire, const struct resolver_address *address)
+static void connect_to(struct redis_socket *wire, const struct resolver_address *address)
 {
     int fd = resolver_connect(address);
     if (fd < 0 || !open_stream(wire, fd)) {
         wire->owner->broken(wire, REDIS_UNREACHABLE, strerror(errno));
         return;
     }
-    wire->state = REDIS_WIRE_CONNECTING;
+    wire->state = REDIS_SOCKET_CONNECTING;
     redis_handshake_begin(&wire->handshake, wire->identity, &wire->greeting);
     stream_want_write(&wire->stream);
 }
@@ -196,7 +196,7 @@ static void connect_to(struct redis_wire *wire, const struct resolver_address *a
 static void resolved(void *arg, const struct resolver_address *addresses, size_t count,
                      const char *error)
 {
-    struct redis_wire *wire = arg;
+    struct redis_socket *wire = arg;
     wire->lookup = NULL;
     if (count == 0)
         wire->owner->broken(wire, REDIS_NAME_UNKNOWN, error);
@@ -204,11 +204,11 @@ static void resolved(void *arg, const struct resolver_address *addresses, size_t
         connect_to(wire, &addresses[wire->attempts % count]);
 }
 
-void redis_wire_open(struct redis_wire *wire)
+void redis_socket_open(struct redis_socket *wire)
 {
     struct resolver_address address;
-    assert(wire->state == REDIS_WIRE_IDLE);
-    wire->state = REDIS_WIRE_RESOLVING;
+    assert(wire->state == REDIS_SOCKET_IDLE);
+    wire->state = REDIS_SOCKET_RESOLVING;
     wire->attempts++;
     if (resolver_numeric(wire->endpoint.host, wire->endpoint.port, &address)) {
         connect_to(wire, &address);
@@ -220,7 +220,7 @@ void redis_wire_open(struct redis_wire *wire)
         wire->owner->broken(wire, REDIS_NAME_UNKNOWN, "no thread to look it up");
 }
 
-void redis_wire_close(struct redis_wire *wire)
+void redis_socket_close(struct redis_socket *wire)
 {
     resolver_cancel(&wire->lookup);
     resp_parser_restart(&wire->parser);
@@ -229,38 +229,39 @@ void redis_wire_close(struct redis_wire *wire)
     buffer_clear(&wire->out);
     wire->out_sent = 0;
     if (is_up(wire)) {
-        wire->state = REDIS_WIRE_CLOSING;
+        wire->state = REDIS_SOCKET_CLOSING;
         stream_close(&wire->stream);
-    } else if (wire->state == REDIS_WIRE_RESOLVING) {
-        wire->state = REDIS_WIRE_IDLE;
+    } else if (wire->state == REDIS_SOCKET_RESOLVING) {
+        wire->state = REDIS_SOCKET_IDLE;
     }
 }
 
-void redis_wire_cut(struct redis_wire *wire)
+void redis_socket_cut(struct redis_socket *wire)
 {
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
     if (is_up(wire)) /* where it cannot be, it is closed as ever */
         setsockopt(wire->stream.source.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-    redis_wire_close(wire);
+    redis_socket_close(wire);
 }
 
-void redis_wire_init(struct redis_wire *wire, struct stream_set *streams, struct tls_context *tls,
-                     const struct redis_identity *identity, const struct redis_endpoint *endpoint,
-                     const struct redis_wire_owner *owner)
+void redis_socket_init(struct redis_socket *wire, struct stream_set *streams,
+                       struct tls_context *tls, const struct redis_identity *identity,
+                       const struct redis_endpoint *endpoint,
+                       const struct redis_socket_owner *owner)
 {
-    *wire = (struct redis_wire){.owner = owner,
-                                .streams = streams,
-                                .tls = tls,
-                                .identity = identity,
-                                .endpoint = *endpoint,
-                                .in = BUFFER_BOUNDED(REDIS_REPLY_BYTES_MAX),
-                                .out = BUFFER_BOUNDED(REDIS_OUT_BYTES_MAX)};
+    *wire = (struct redis_socket){.owner = owner,
+                                  .streams = streams,
+                                  .tls = tls,
+                                  .identity = identity,
+                                  .endpoint = *endpoint,
+                                  .in = BUFFER_BOUNDED(REDIS_REPLY_BYTES_MAX),
+                                  .out = BUFFER_BOUNDED(REDIS_OUT_BYTES_MAX)};
 }
 
-void redis_wire_free(struct redis_wire *wire)
+void redis_socket_free(struct redis_socket *wire)
 {
-    redis_wire_close(wire);
-    if (wire->state == REDIS_WIRE_CLOSING)
+    redis_socket_close(wire);
+    if (wire->state == REDIS_SOCKET_CLOSING)
         stream_drop(&wire->stream);
     buffer_free(&wire->greeting);
     buffer_free(&wire->in);

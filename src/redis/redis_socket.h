@@ -1,11 +1,11 @@
 /*
  * A wire is one connection to a Redis server, from its name to its end: bytes in and out, the handshake,
  * and whole replies. It does not keep time, does not try again and does not know which question a reply
- * answers; redis_link.h does.
+ * answers; redis_connection.h does.
  *
- *   IDLE ── redis_wire_open() ──► RESOLVING ──address──► CONNECTING ──handshake──► OPEN
+ *   IDLE ── redis_socket_open() ──► RESOLVING ──address──► CONNECTING ──handshake──► OPEN
  *    ▲                                │                      │                      │
- *    └─── redis_wire_close(), _cut() ─┴◄───── CLOSING ◄──────┴──────────────────────┘
+ *    └─── redis_socket_close(), _cut() ─┴◄───── CLOSING ◄──────┴──────────────────────┘
  *
  * When something fails the owner is told (`broken`), once, and then closes it. Everything a turn wrote
  * leaves in one system call. Bytes may be written before the wire is open: they follow the handshake.
@@ -26,32 +26,32 @@ enum {
     REDIS_REPLY_BYTES_MAX = 32 * 1024 * 1024, /* of one reply */
 };
 
-enum redis_wire_state {
-    REDIS_WIRE_IDLE,
-    REDIS_WIRE_RESOLVING,
-    REDIS_WIRE_CONNECTING,
-    REDIS_WIRE_OPEN,
-    REDIS_WIRE_CLOSING,
+enum redis_socket_state {
+    REDIS_SOCKET_IDLE,
+    REDIS_SOCKET_RESOLVING,
+    REDIS_SOCKET_CONNECTING,
+    REDIS_SOCKET_OPEN,
+    REDIS_SOCKET_CLOSING,
 };
 
-struct redis_wire;
+struct redis_socket;
 
 /* Each may write to the wire and may close it. */
-struct redis_wire_owner {
-    void (*opened)(struct redis_wire *wire);
-    void (*reply)(struct redis_wire *wire, const struct resp_value *reply);
-    void (*broken)(struct redis_wire *wire, enum redis_problem problem, const char *detail);
-    void (*closed)(struct redis_wire *wire); /* the memory may go */
+struct redis_socket_owner {
+    void (*opened)(struct redis_socket *wire);
+    void (*reply)(struct redis_socket *wire, const struct resp_value *reply);
+    void (*broken)(struct redis_socket *wire, enum redis_problem problem, const char *detail);
+    void (*closed)(struct redis_socket *wire); /* the memory may go */
 };
 
-struct redis_wire {
+struct redis_socket {
     struct stream stream; /* open while CONNECTING, OPEN and CLOSING */
-    const struct redis_wire_owner *owner;
+    const struct redis_socket_owner *owner;
     struct stream_set *streams;
     struct tls_context *tls; /* NULL: plain */
     const struct redis_identity *identity;
     struct redis_endpoint endpoint;
-    enum redis_wire_state state;
+    enum redis_socket_state state;
     unsigned attempts;
     struct resolver_lookup *lookup;
     struct redis_handshake handshake;
@@ -64,29 +64,30 @@ struct redis_wire {
 };
 
 /* The identity is borrowed for the wire's life; `tls` too. */
-void redis_wire_init(struct redis_wire *wire, struct stream_set *streams, struct tls_context *tls,
-                     const struct redis_identity *identity, const struct redis_endpoint *endpoint,
-                     const struct redis_wire_owner *owner);
+void redis_socket_init(struct redis_socket *wire, struct stream_set *streams,
+                       struct tls_context *tls, const struct redis_identity *identity,
+                       const struct redis_endpoint *endpoint,
+                       const struct redis_socket_owner *owner);
 
 /* Frees its buffers; it must be idle, or the loop makes no turn any more. */
-void redis_wire_free(struct redis_wire *wire);
+void redis_socket_free(struct redis_socket *wire);
 
 /* Starts to connect an idle wire. `broken` may be called from within. A name with several addresses:
  * each attempt takes the next. */
-void redis_wire_open(struct redis_wire *wire);
+void redis_socket_open(struct redis_socket *wire);
 
 /* Forgets what was not sent. Idle at once, or after `closed`, which comes at the end of a turn. */
-void redis_wire_close(struct redis_wire *wire);
+void redis_socket_close(struct redis_socket *wire);
 
 /* The same, and what the server has not received yet it never will. An orderly end would go on sending it: after a
  * disturbance of the network perhaps later than what the next connection brings. */
-void redis_wire_cut(struct redis_wire *wire);
+void redis_socket_cut(struct redis_socket *wire);
 
 /* Appends bytes, all or none. False: REDIS_OUT_BYTES_MAX or memory. */
-bool redis_wire_write(struct redis_wire *wire, struct slice first, struct slice second);
+bool redis_socket_write(struct redis_socket *wire, struct slice first, struct slice second);
 
 /* Bytes have come that are not read yet. */
-static inline bool redis_wire_has_unread(const struct redis_wire *wire)
+static inline bool redis_socket_has_unread(const struct redis_socket *wire)
 {
     return wire->stream.readable;
 }

@@ -18,7 +18,7 @@ static struct redis_channel *first_of(const struct list *list)
     return CONTAINER_OF(list->next, struct redis_channel, place);
 }
 
-static void set_state(struct redis_line *line, struct redis_channel *channel,
+static void set_state(struct redis_subscriber *line, struct redis_channel *channel,
                       enum redis_channel_state state)
 {
     struct list *lists[] = {[REDIS_CHANNEL_WANTED] = &line->wanted,
@@ -29,7 +29,7 @@ static void set_state(struct redis_line *line, struct redis_channel *channel,
     list_append(lists[state], &channel->place);
 }
 
-static void send_soon(struct redis_line *line)
+static void send_soon(struct redis_subscriber *line)
 {
     if (!wheel_is_set(&line->timer))
         loop_set_timer(line->loop, &line->timer, line->loop->clock.now_ms);
@@ -37,7 +37,7 @@ static void send_soon(struct redis_line *line)
 
 /* ---- batches ---- */
 
-static void write_channels(struct redis_line *line, struct buffer *out)
+static void write_channels(struct redis_subscriber *line, struct buffer *out)
 {
     const struct slice one = line->sharded ? SLICE("SSUBSCRIBE") : SLICE("SUBSCRIBE");
     for (int i = 0; i < REDIS_SUBSCRIBE_BATCH && !list_empty(&line->wanted); i++) {
@@ -49,18 +49,18 @@ static void write_channels(struct redis_line *line, struct buffer *out)
 }
 
 /* Those that were refused, or whose connection is gone. */
-static void put_out(struct redis_line *line, struct list *list)
+static void put_out(struct redis_subscriber *line, struct list *list)
 {
     while (!list_empty(list)) {
         struct redis_channel *channel = first_of(list);
-        redis_line_remove(line, channel, false);
+        redis_subscriber_remove(line, channel, false);
         line->owner->homeless(line, channel);
     }
 }
 
 static void batch_done(void *arg, const struct resp_value *reply)
 {
-    struct redis_line *line = arg;
+    struct redis_subscriber *line = arg;
     line->in_flight = false;
     if (reply && reply->type == RESP_ERROR)
         line->owner->refused(line, reply);
@@ -69,10 +69,10 @@ static void batch_done(void *arg, const struct resp_value *reply)
         send_soon(line);
 }
 
-static void send_batch(struct redis_line *line)
+static void send_batch(struct redis_subscriber *line)
 {
     struct buffer *out = &line->scratch;
-    if (line->in_flight || redis_link_problem(line->link) != REDIS_FINE)
+    if (line->in_flight || redis_connection_problem(line->link) != REDIS_FINE)
         return;
     buffer_clear(out);
     if (line->leaving.len > 0)
@@ -82,8 +82,8 @@ static void send_batch(struct redis_line *line)
     buffer_clear(&line->leaving);
     if (out->len == 0 && !out->failed)
         return;
-    line->in_flight =
-        !out->failed && redis_link_send_fenced(line->link, buffer_slice(out), batch_done, line);
+    line->in_flight = !out->failed &&
+                      redis_connection_send_fenced(line->link, buffer_slice(out), batch_done, line);
     if (line->in_flight)
         return;
     put_out(line, &line->asked); /* all of them come back in a while: memory is short now */
@@ -92,12 +92,12 @@ static void send_batch(struct redis_line *line)
 
 static void fire(struct wheel_timer *timer)
 {
-    send_batch(CONTAINER_OF(timer, struct redis_line, timer));
+    send_batch(CONTAINER_OF(timer, struct redis_subscriber, timer));
 }
 
 /* ---- what the server says ---- */
 
-static void take_confirmation(struct redis_line *line, struct slice name)
+static void take_confirmation(struct redis_subscriber *line, struct slice name)
 {
     struct redis_channel *channel = line->owner->find(line, name);
     if (!channel || channel->line != line || channel->state != REDIS_CHANNEL_ASKED)
@@ -106,19 +106,19 @@ static void take_confirmation(struct redis_line *line, struct slice name)
     line->owner->live(line, name);
 }
 
-static void take_eviction(struct redis_line *line, struct slice name)
+static void take_eviction(struct redis_subscriber *line, struct slice name)
 {
     struct redis_channel *channel = line->owner->find(line, name);
     if (!channel || channel->line != line || channel->state == REDIS_CHANNEL_WANTED)
         return;
     log_info("redis_channel_evicted", "channel=%s", log_quote(name));
-    redis_line_remove(line, channel, false);
+    redis_subscriber_remove(line, channel, false);
     line->owner->homeless(line, channel);
 }
 
-static void take_push(struct redis_link *link, void *arg, const struct resp_value *push)
+static void take_push(struct redis_connection *link, void *arg, const struct resp_value *push)
 {
-    struct redis_line *line = arg;
+    struct redis_subscriber *line = arg;
     (void)link;
     if (push->count < 3)
         return;
@@ -132,10 +132,10 @@ static void take_push(struct redis_link *link, void *arg, const struct resp_valu
         take_eviction(line, channel);
 }
 
-static void link_changed(struct redis_link *link, void *arg)
+static void link_changed(struct redis_connection *link, void *arg)
 {
-    struct redis_line *line = arg;
-    if (redis_link_problem(link) == REDIS_FINE) {
+    struct redis_subscriber *line = arg;
+    if (redis_connection_problem(link) == REDIS_FINE) {
         send_soon(line);
         return;
     }
@@ -144,11 +144,11 @@ static void link_changed(struct redis_link *link, void *arg)
     put_out(line, &line->live);
 }
 
-static const struct redis_link_owner link_owner = {link_changed, take_push};
+static const struct redis_connection_owner link_owner = {link_changed, take_push};
 
 /* ---- what the owner does ---- */
 
-void redis_line_add(struct redis_line *line, struct redis_channel *channel)
+void redis_subscriber_add(struct redis_subscriber *line, struct redis_channel *channel)
 {
     channel->line = line;
     channel->state = REDIS_CHANNEL_WANTED;
@@ -158,7 +158,7 @@ void redis_line_add(struct redis_line *line, struct redis_channel *channel)
 }
 
 /* Where there is no room the server goes on sending what nobody here passes on. */
-static void write_leaving(struct redis_line *line, const struct redis_channel *channel)
+static void write_leaving(struct redis_subscriber *line, const struct redis_channel *channel)
 {
     const struct slice word = line->sharded ? SLICE("SUNSUBSCRIBE") : SLICE("UNSUBSCRIBE");
     size_t before = line->leaving.len;
@@ -170,7 +170,8 @@ static void write_leaving(struct redis_line *line, const struct redis_channel *c
     send_soon(line);
 }
 
-void redis_line_remove(struct redis_line *line, struct redis_channel *channel, bool unsubscribe)
+void redis_subscriber_remove(struct redis_subscriber *line, struct redis_channel *channel,
+                             bool unsubscribe)
 {
     if (unsubscribe && channel->state != REDIS_CHANNEL_WANTED)
         write_leaving(line, channel);
@@ -180,23 +181,25 @@ void redis_line_remove(struct redis_line *line, struct redis_channel *channel, b
     line->channel_count--;
 }
 
-struct redis_line *redis_line_make(struct redis_links *links, const struct redis_endpoint *endpoint,
-                                   bool sharded, const struct redis_line_owner *owner, void *arg)
+struct redis_subscriber *redis_subscriber_make(struct redis_connections *links,
+                                               const struct redis_endpoint *endpoint, bool sharded,
+                                               const struct redis_subscriber_owner *owner,
+                                               void *arg)
 {
-    struct redis_line *line = calloc(1, sizeof(*line));
+    struct redis_subscriber *line = calloc(1, sizeof(*line));
     if (!line)
         return NULL;
-    *line = (struct redis_line){.owner = owner,
-                                .arg = arg,
-                                .sharded = sharded,
-                                .leaving = BUFFER_BOUNDED(LEAVING_BYTES_MAX),
-                                .timer = {.fire = fire},
-                                .loop = links->loop};
+    *line = (struct redis_subscriber){.owner = owner,
+                                      .arg = arg,
+                                      .sharded = sharded,
+                                      .leaving = BUFFER_BOUNDED(LEAVING_BYTES_MAX),
+                                      .timer = {.fire = fire},
+                                      .loop = links->loop};
     list_init(&line->place);
     list_init(&line->wanted);
     list_init(&line->asked);
     list_init(&line->live);
-    line->link = redis_link_make(links, endpoint, &link_owner, line);
+    line->link = redis_connection_make(links, endpoint, &link_owner, line);
     if (!line->link) {
         free(line);
         return NULL;
@@ -204,11 +207,11 @@ struct redis_line *redis_line_make(struct redis_links *links, const struct redis
     return line;
 }
 
-void redis_line_free(struct redis_line **line)
+void redis_subscriber_free(struct redis_subscriber **line)
 {
-    struct redis_line *freed = *line;
+    struct redis_subscriber *freed = *line;
     *line = NULL;
-    redis_link_end(&freed->link);
+    redis_connection_end(&freed->link);
     loop_cancel_timer(freed->loop, &freed->timer);
     list_remove(&freed->place);
     buffer_free(&freed->leaving);

@@ -22,30 +22,30 @@ enum redis_channel_state { REDIS_CHANNEL_WANTED, REDIS_CHANNEL_ASKED, REDIS_CHAN
 struct redis_channel {
     struct table_node node;
     struct list place; /* in one list of its line, or in the owner's of those without */
-    struct redis_line *line;
+    struct redis_subscriber *line;
     enum redis_channel_state state;
     size_t len;
     char name[];
 };
 
-struct redis_line;
+struct redis_subscriber;
 
-struct redis_line_owner {
-    void (*message)(struct redis_line *line, struct slice channel, struct slice message);
+struct redis_subscriber_owner {
+    void (*message)(struct redis_subscriber *line, struct slice channel, struct slice message);
     /* The channel of that name is live. */
-    void (*live)(struct redis_line *line, struct slice name);
+    void (*live)(struct redis_subscriber *line, struct slice name);
     /* The server refused some of a batch; each of them becomes homeless. */
-    void (*refused)(struct redis_line *line, const struct resp_value *error);
+    void (*refused)(struct redis_subscriber *line, const struct resp_value *error);
     /* The channel is on no line any more, and must be placed anew, but not from within. */
-    void (*homeless)(struct redis_line *line, struct redis_channel *channel);
-    struct redis_channel *(*find)(struct redis_line *line, struct slice name);
+    void (*homeless)(struct redis_subscriber *line, struct redis_channel *channel);
+    struct redis_channel *(*find)(struct redis_subscriber *line, struct slice name);
 };
 
-struct redis_line {
+struct redis_subscriber {
     struct list place; /* the owner's */
-    const struct redis_line_owner *owner;
+    const struct redis_subscriber_owner *owner;
     void *arg;
-    struct redis_link *link;
+    struct redis_connection *link;
     bool sharded;
     bool in_flight;
     struct list wanted;
@@ -59,16 +59,19 @@ struct redis_line {
 };
 
 /* NULL when memory is short. */
-struct redis_line *redis_line_make(struct redis_links *links, const struct redis_endpoint *endpoint,
-                                   bool sharded, const struct redis_line_owner *owner, void *arg);
+struct redis_subscriber *redis_subscriber_make(struct redis_connections *links,
+                                               const struct redis_endpoint *endpoint, bool sharded,
+                                               const struct redis_subscriber_owner *owner,
+                                               void *arg);
 
 /* There must be no channel on it any more. */
-void redis_line_free(struct redis_line **line);
+void redis_subscriber_free(struct redis_subscriber **line);
 
 /* Takes the channel over, and subscribes to it. */
-void redis_line_add(struct redis_line *line, struct redis_channel *channel);
+void redis_subscriber_add(struct redis_subscriber *line, struct redis_channel *channel);
 
 /* Lets the channel go; `unsubscribe` tells the server so. */
-void redis_line_remove(struct redis_line *line, struct redis_channel *channel, bool unsubscribe);
+void redis_subscriber_remove(struct redis_subscriber *line, struct redis_channel *channel,
+                             bool unsubscribe);
 
 #endif

@@ -49,7 +49,7 @@ struct endpoint {
     struct recent *recent; /* what several roads may bring; NULL until one does */
     uint32_t subscription_count;
     bool
-        hears_roads; /* is told besides what is new of a contact, and in a room (presence/change_source.h) */
+        hears_sources; /* is told besides what is new of a contact, and in a room (presence/change_source.h) */
 };
 
 struct topic {

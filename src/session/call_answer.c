@@ -4,7 +4,7 @@
 #include <string.h>
 
 struct answering {
-    struct request *request;
+    struct pending_reply *request;
     bool accepts;
     void (*done)(void *arg, const struct call_reply *reply);
     size_t from_len;
@@ -34,25 +34,25 @@ static void found(void *arg, const struct call_answer *answer)
     struct answering *answering = arg;
     struct session *session = answering->request->session;
     if (!session) {
-        request_end(&answering->request);
+        pending_reply_end(&answering->request);
     } else if (answer->result == CALL_UNAVAILABLE) {
-        request_error(&answering->request, ERROR_SERVICE_UNAVAILABLE,
-                      "the call cannot be looked up now");
+        pending_reply_error(&answering->request, ERROR_SERVICE_UNAVAILABLE,
+                            "the call cannot be looked up now");
     } else if (!rings_from(answer, (struct slice){answering->from, answering->from_len})) {
-        request_error(&answering->request, ERROR_NOT_FOUND, "no call rings from this user");
+        pending_reply_error(&answering->request, ERROR_NOT_FOUND, "no call rings from this user");
     } else {
         pass_on(answering, answer->call->id);
     }
     free(answering);
 }
 
-void call_answer_from(struct request *request, struct slice from, bool accepts,
+void call_answer_from(struct pending_reply *request, struct slice from, bool accepts,
                       void (*done)(void *arg, const struct call_reply *reply))
 {
     struct session *session = request->session;
     struct answering *answering = malloc(sizeof(*answering));
     if (!answering) {
-        request_error(&request, ERROR_SERVER_BUSY, "out of memory");
+        pending_reply_error(&request, ERROR_SERVER_BUSY, "out of memory");
         return;
     }
     *answering = (struct answering){

@@ -9,7 +9,7 @@
 #include "session/pending_reply.h"
 
 /* Owes the answer to `request`; `done` gets it, as that of call_plane_accept() or call_plane_reject(). */
-void call_answer_from(struct request *request, struct slice from, bool accepts,
+void call_answer_from(struct pending_reply *request, struct slice from, bool accepts,
                       void (*done)(void *arg, const struct call_reply *reply));
 
 #endif

@@ -7,22 +7,22 @@
 
 /* The answer to a command that was done: a ring to a request, `ok` to the others; to a signal, of which
  * there are many, only where the client gave an id. */
-static void answer(struct request *request, const struct call *call)
+static void answer(struct pending_reply *request, const struct call *call)
 {
     struct message message = {.type = MESSAGE_OK};
     if (request->type == MESSAGE_CALL_REQUEST)
         message = call_events_message(MESSAGE_CALL_RINGING, call);
     if (request->type == MESSAGE_CALL_SIGNAL && !request->id.data)
-        request_end(&request);
+        pending_reply_end(&request);
     else
-        request_reply(&request, &message);
+        pending_reply_reply(&request, &message);
 }
 
 static void replied(void *arg, const struct call_reply *reply)
 {
-    struct request *request = arg;
+    struct pending_reply *request = arg;
     if (reply->problem)
-        request_error(&request, reply->code, reply->problem);
+        pending_reply_error(&request, reply->code, reply->problem);
     else
         answer(request, reply->call);
 }
@@ -30,7 +30,7 @@ static void replied(void *arg, const struct call_reply *reply)
 void handle_call_request(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
-    struct request *request = request_open(session, message);
+    struct pending_reply *request = pending_reply_open(session, message);
     if (request)
         call_plane_request(session->context->calls, &device, message->call.to,
                            message->call.call_id, replied, request);
@@ -45,7 +45,7 @@ static bool names_caller(const struct message *message)
 void handle_call_accept(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
-    struct request *request = request_open(session, message);
+    struct pending_reply *request = pending_reply_open(session, message);
     if (request && names_caller(message))
         call_answer_from(request, message->call.from, true, replied);
     else if (request)
@@ -56,7 +56,7 @@ void handle_call_accept(struct session *session, const struct message *message)
 void handle_call_reject(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
-    struct request *request = request_open(session, message);
+    struct pending_reply *request = pending_reply_open(session, message);
     if (request && names_caller(message))
         call_answer_from(request, message->call.from, false, replied);
     else if (request)
@@ -67,7 +67,7 @@ void handle_call_reject(struct session *session, const struct message *message)
 void handle_call_end(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
-    struct request *request = request_open(session, message);
+    struct pending_reply *request = pending_reply_open(session, message);
     if (request)
         call_plane_end(session->context->calls, &device, message->call.call_id, replied, request);
 }
@@ -75,7 +75,7 @@ void handle_call_end(struct session *session, const struct message *message)
 void handle_call_signal(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
-    struct request *request = request_open(session, message);
+    struct pending_reply *request = pending_reply_open(session, message);
     if (request)
         call_plane_signal(session->context->calls, &device, message->call.call_id,
                           message->call.data, replied, request);
@@ -84,7 +84,7 @@ void handle_call_signal(struct session *session, const struct message *message)
 void handle_call_declare_start(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
-    struct request *request = request_open(session, message);
+    struct pending_reply *request = pending_reply_open(session, message);
     if (request)
         call_plane_declare_start(session->context->calls, &device, replied, request);
 }
@@ -92,7 +92,7 @@ void handle_call_declare_start(struct session *session, const struct message *me
 void handle_call_declare_end(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
-    struct request *request = request_open(session, message);
+    struct pending_reply *request = pending_reply_open(session, message);
     if (request)
         call_plane_declare_end(session->context->calls, &device, replied, request);
 }

@@ -14,7 +14,7 @@
 /* Presences in one snapshot; of the other members a client asks with query_presence. */
 enum {
     SNAPSHOT_PRESENCES_MAX = 100,
-    SNAPSHOT_TYPING_MAX = TYPING_ROOM_SHOWN_MAX,
+    SNAPSHOT_TYPING_MAX = TYPING_VIEW_SHOWN_MAX,
     SNAPSHOT_USERS_MAX = SNAPSHOT_PRESENCES_MAX + SNAPSHOT_TYPING_MAX,
 };
 
@@ -30,7 +30,7 @@ static_assert((int)SNAPSHOT_TYPING_MAX <= (int)SNAPSHOT_PRESENCES_MAX, "typists 
  * may see them.
  */
 struct opening {
-    struct request *request;
+    struct pending_reply *request;
     struct slice chat_id;
     int64_t latest_sequence;
     struct slice members[SNAPSHOT_PRESENCES_MAX];
@@ -53,7 +53,7 @@ static struct slice keep(struct opening *opening, struct slice id)
 
 static void refuse(struct opening *opening, enum error_code code, const char *text)
 {
-    request_error(&opening->request, code, text);
+    pending_reply_error(&opening->request, code, text);
     free(opening);
 }
 
@@ -128,7 +128,7 @@ static void looked(void *arg, bool ok, const struct presence *presences, size_t 
                           .typing = opening->users,
                           .typing_count = choose_typing(opening, session_user(session)),
                           .latest_sequence = opening->latest_sequence}};
-    request_reply(&opening->request, &snapshot);
+    pending_reply_reply(&opening->request, &snapshot);
     free(opening);
 }
 
@@ -143,17 +143,17 @@ static void typing_read(void *arg, enum state_status status, const struct typing
         refuse(opening, ERROR_SERVICE_UNAVAILABLE, "");
         return;
     }
-    struct typing_rooms *rooms = &session->context->typing->rooms;
+    struct typing_views *rooms = &session->context->typing->rooms;
     for (size_t i = 0; status == STATE_OK && i < count; i++)
-        if (typing_room_known(rooms, opening->chat_id, users[i].user_id, users[i].left_ms))
+        if (typing_view_known(rooms, opening->chat_id, users[i].user_id, users[i].left_ms))
             opening->users[opening->typing_count++] = keep(opening, users[i].user_id);
     opening->count = opening->typing_count;
     for (size_t i = 0; i < opening->member_count; i++)
         if (find_typing(opening, opening->members[i]) == opening->typing_count)
             opening->users[opening->count++] = opening->members[i];
-    struct look_handler handler = {.decided = decided, .done = looked, .arg = opening};
-    presence_look(session->context->presence, session_user(session), opening->users, opening->count,
-                  &handler);
+    struct presence_query_handler handler = {.decided = decided, .done = looked, .arg = opening};
+    presence_query(session->context->presence, session_user(session), opening->users,
+                   opening->count, &handler);
 }
 
 /* ---- the chat ---- */
@@ -165,7 +165,7 @@ static void not_opened(struct opening *opening, struct session *session, enum le
         chat_close(session->context->chats, &session->endpoint, opening->chat_id);
     else if (session)
         chat_give_up(session->context->chats, &session->endpoint, opening->chat_id);
-    request_ledger_error(&opening->request, status);
+    pending_reply_ledger_error(&opening->request, status);
     free(opening);
 }
 
@@ -214,11 +214,11 @@ void handle_open_chat(struct session *session, const struct message *message)
     if (!begin(session, message))
         return;
     struct opening *opening = calloc(1, sizeof(*opening));
-    struct request *request = request_open(session, message);
+    struct pending_reply *request = pending_reply_open(session, message);
     if (!opening || !request) {
         chat_give_up(session->context->chats, &session->endpoint, message->chat_id);
         if (request)
-            request_error(&request, ERROR_SERVER_BUSY, "out of memory");
+            pending_reply_error(&request, ERROR_SERVER_BUSY, "out of memory");
         free(opening);
         return;
     }

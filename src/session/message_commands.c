@@ -10,13 +10,13 @@ enum { SYNC_RETRY_AFTER_MS = 1000 };
 
 static void sent(void *arg, const struct send_result *result)
 {
-    struct request *request = arg;
+    struct pending_reply *request = arg;
     struct message answer = {.type = result->accepted ? MESSAGE_MESSAGE_ACK : MESSAGE_ERROR};
     if (result->accepted)
         answer.message_ack = result->ack;
     else
         answer.error = result->error;
-    request_reply(&request, &answer);
+    pending_reply_reply(&request, &answer);
 }
 
 static bool within_message_rate(struct session *session, const struct message *message)
@@ -40,7 +40,7 @@ void handle_send_message(struct session *session, const struct message *message)
     }
     if (!within_message_rate(session, message))
         return;
-    struct request *request = request_open(session, message);
+    struct pending_reply *request = pending_reply_open(session, message);
     if (!request)
         return;
     struct send_order order = {
@@ -64,23 +64,23 @@ void handle_ack(struct session *session, const struct message *message)
                         &(struct message){.type = MESSAGE_OK, .id = message->id});
 }
 
-static void refuse_page(struct request *request, enum ledger_status status)
+static void refuse_page(struct pending_reply *request, enum ledger_status status)
 {
     if (status == LEDGER_NOT_FOUND)
-        request_error(&request, ERROR_NOT_FOUND, "there is no such chat");
+        pending_reply_error(&request, ERROR_NOT_FOUND, "there is no such chat");
     else if (status == LEDGER_FORBIDDEN)
-        request_error(&request, ERROR_FORBIDDEN, "only members may read a chat");
+        pending_reply_error(&request, ERROR_FORBIDDEN, "only members may read a chat");
     else if (status == LEDGER_BUSY)
-        request_error(&request, ERROR_SERVER_BUSY, "too many requests wait for the ledger");
+        pending_reply_error(&request, ERROR_SERVER_BUSY, "too many requests wait for the ledger");
     else
-        request_error(&request, ERROR_SERVICE_UNAVAILABLE, "the chat cannot be read now");
+        pending_reply_error(&request, ERROR_SERVICE_UNAVAILABLE, "the chat cannot be read now");
 }
 
 /* A page is asked for, so it can be asked for again: it must not make a slow consumer of a client that
  * reads many chats at once. */
 static void page_read(void *arg, enum ledger_status status, const struct sync_response *page)
 {
-    struct request *request = arg;
+    struct pending_reply *request = arg;
     if (status != LEDGER_OK) {
         refuse_page(request, status);
         return;
@@ -92,12 +92,12 @@ static void page_read(void *arg, enum ledger_status status, const struct sync_re
                                             .text = "read what is on its way first",
                                             .retry_after_ms = SYNC_RETRY_AFTER_MS,
                                             .grace_period_ms = -1}};
-    request_reply(&request, &answer);
+    pending_reply_reply(&request, &answer);
 }
 
 void handle_sync_request(struct session *session, const struct message *message)
 {
-    struct request *request = request_open(session, message);
+    struct pending_reply *request = pending_reply_open(session, message);
     if (!request)
         return;
     struct history_query query = {

@@ -4,13 +4,13 @@
 
 enum { POINTS_MIN = 8 };
 
-struct missed {
+struct missed_messages {
     size_t count;
     size_t cap;
     struct sync_point points[]; /* chat ids are allocated one by one */
 };
 
-static struct sync_point *find(struct missed *missed, struct slice chat)
+static struct sync_point *find(struct missed_messages *missed, struct slice chat)
 {
     for (size_t i = 0; i < missed->count; i++)
         if (slice_equal(missed->points[i].chat_id, chat))
@@ -19,7 +19,7 @@ static struct sync_point *find(struct missed *missed, struct slice chat)
 }
 
 /* Room for one more; false without memory or beyond the bound. */
-static bool reserve(struct missed **missed)
+static bool reserve(struct missed_messages **missed)
 {
     size_t cap = *missed ? (*missed)->cap : 0;
     size_t count = *missed ? (*missed)->count : 0;
@@ -28,7 +28,8 @@ static bool reserve(struct missed **missed)
     if (count == MISSED_CHATS_MAX)
         return false;
     cap = cap ? cap * 2 : POINTS_MIN;
-    struct missed *grown = realloc(*missed, sizeof(*grown) + cap * sizeof(grown->points[0]));
+    struct missed_messages *grown =
+        realloc(*missed, sizeof(*grown) + cap * sizeof(grown->points[0]));
     if (!grown)
         return false;
     grown->count = count;
@@ -37,7 +38,7 @@ static bool reserve(struct missed **missed)
     return true;
 }
 
-void missed_note(struct missed **missed, struct slice chat, int64_t sequence)
+void missed_messages_note(struct missed_messages **missed, struct slice chat, int64_t sequence)
 {
     struct sync_point *known = *missed ? find(*missed, chat) : NULL;
     int64_t after = sequence - 1;
@@ -55,7 +56,8 @@ void missed_note(struct missed **missed, struct slice chat, int64_t sequence)
         (struct sync_point){.chat_id = {id, chat.len}, .sequence = after};
 }
 
-size_t missed_points(const struct missed *missed, const struct sync_point **points)
+size_t missed_messages_points(const struct missed_messages *missed,
+                              const struct sync_point **points)
 {
     if (!missed)
         return 0;
@@ -63,7 +65,7 @@ size_t missed_points(const struct missed *missed, const struct sync_point **poin
     return missed->count;
 }
 
-void missed_free(struct missed **missed)
+void missed_messages_free(struct missed_messages **missed)
 {
     for (size_t i = 0; *missed && i < (*missed)->count; i++)
         free((char *)(*missed)->points[i].chat_id.data);

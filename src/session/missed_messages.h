@@ -12,14 +12,15 @@
 
 enum { MISSED_CHATS_MAX = 1024 };
 
-struct missed;
+struct missed_messages;
 
 /* Notes a missed message, unless an earlier one of its chat was. Without memory nothing is noted. */
-void missed_note(struct missed **missed, struct slice chat, int64_t sequence);
+void missed_messages_note(struct missed_messages **missed, struct slice chat, int64_t sequence);
 
 /* How many chats there are, and the `after_sequence` to sync each with; they last until the next note. */
-size_t missed_points(const struct missed *missed, const struct sync_point **points);
+size_t missed_messages_points(const struct missed_messages *missed,
+                              const struct sync_point **points);
 
-void missed_free(struct missed **missed);
+void missed_messages_free(struct missed_messages **missed);
 
 #endif

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct request *request_open(struct session *session, const struct message *message)
+struct pending_reply *pending_reply_open(struct session *session, const struct message *message)
 {
     uint32_t max = session->context->config->gateway.backpressure.inbound.max_queue_depth;
-    struct request *request = NULL;
+    struct pending_reply *request = NULL;
     if (session->request_count < max)
         request = malloc(sizeof(*request) + message->id.len);
     if (!request) {
@@ -16,7 +16,7 @@ struct request *request_open(struct session *session, const struct message *mess
         return NULL;
     }
     char *id = (char *)(request + 1);
-    *request = (struct request){
+    *request = (struct pending_reply){
         .next = session->requests,
         .session = session,
         .type = message->type,
@@ -29,12 +29,12 @@ struct request *request_open(struct session *session, const struct message *mess
     return request;
 }
 
-void request_end(struct request **request)
+void pending_reply_end(struct pending_reply **request)
 {
-    struct request *ended = *request;
+    struct pending_reply *ended = *request;
     *request = NULL;
     if (ended->session) {
-        struct request **at = &ended->session->requests;
+        struct pending_reply **at = &ended->session->requests;
         while (*at != ended)
             at = &(*at)->next;
         *at = ended->next;
@@ -43,56 +43,56 @@ void request_end(struct request **request)
     free(ended);
 }
 
-void request_reply(struct request **request, struct message *answer)
+void pending_reply_reply(struct pending_reply **request, struct message *answer)
 {
     answer->id = (*request)->id;
     if ((*request)->session)
         connection_send(&(*request)->session->connection, answer);
-    request_end(request);
+    pending_reply_end(request);
 }
 
-void request_error(struct request **request, enum error_code code, const char *text)
+void pending_reply_error(struct pending_reply **request, enum error_code code, const char *text)
 {
     if ((*request)->session)
         session_error((*request)->session, (*request)->id, code, text);
-    request_end(request);
+    pending_reply_end(request);
 }
 
-void request_ledger_error(struct request **request, enum ledger_status status)
+void pending_reply_ledger_error(struct pending_reply **request, enum ledger_status status)
 {
     switch (status) {
     case LEDGER_NOT_FOUND:
-        request_error(request, ERROR_NOT_FOUND, "there is no such thing");
+        pending_reply_error(request, ERROR_NOT_FOUND, "there is no such thing");
         break;
     case LEDGER_FORBIDDEN:
-        request_error(request, ERROR_FORBIDDEN, "you may not do this");
+        pending_reply_error(request, ERROR_FORBIDDEN, "you may not do this");
         break;
     case LEDGER_HALTED:
-        request_error(request, ERROR_CHAT_HALTED,
-                      "the chat takes no messages until it is repaired");
+        pending_reply_error(request, ERROR_CHAT_HALTED,
+                            "the chat takes no messages until it is repaired");
         break;
     case LEDGER_INVALID:
     case LEDGER_CONFLICT:
     case LEDGER_LIMIT:
-        request_error(request, ERROR_INVALID_MESSAGE, ledger_status_name(status));
+        pending_reply_error(request, ERROR_INVALID_MESSAGE, ledger_status_name(status));
         break;
     default:
-        request_error(request, ERROR_SERVICE_UNAVAILABLE, "the ledger does not answer");
+        pending_reply_error(request, ERROR_SERVICE_UNAVAILABLE, "the ledger does not answer");
         break;
     }
 }
 
-void request_take_back(struct session *session, enum message_type type, struct slice about)
+void pending_reply_take_back(struct session *session, enum message_type type, struct slice about)
 {
-    for (struct request *at = session->requests; at; at = at->next)
+    for (struct pending_reply *at = session->requests; at; at = at->next)
         if (at->type == type && slice_equal(at->about, about))
             at->taken_back = true;
 }
 
-void request_orphan_all(struct session *session)
+void pending_reply_orphan_all(struct session *session)
 {
     while (session->requests) {
-        struct request *request = session->requests;
+        struct pending_reply *request = session->requests;
         session->requests = request->next;
         request->session = NULL;
         request->next = NULL;

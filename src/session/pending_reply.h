@@ -10,8 +10,8 @@
 
 #include "session/session.h"
 
-struct request {
-    struct request *next;
+struct pending_reply {
+    struct pending_reply *next;
     struct session *session; /* NULL: orphaned */
     enum message_type type;
     bool taken_back;    /* a later command of the client's made it pointless */
@@ -20,22 +20,22 @@ struct request {
 };
 
 /* Owes an answer to `message`. NULL: the client was told why not. */
-struct request *request_open(struct session *session, const struct message *message);
+struct pending_reply *pending_reply_open(struct session *session, const struct message *message);
 
 /* Gives the answer (its id is filled in) and ends the request. */
-void request_reply(struct request **request, struct message *answer);
-void request_error(struct request **request, enum error_code code, const char *text);
+void pending_reply_reply(struct pending_reply **request, struct message *answer);
+void pending_reply_error(struct pending_reply **request, enum error_code code, const char *text);
 
 /* The error that goes with a ledger status other than OK. */
-void request_ledger_error(struct request **request, enum ledger_status status);
+void pending_reply_ledger_error(struct pending_reply **request, enum ledger_status status);
 
 /* The client takes back what it asked of this type about this: whoever waits sees it when it goes on. */
-void request_take_back(struct session *session, enum message_type type, struct slice about);
+void pending_reply_take_back(struct session *session, enum message_type type, struct slice about);
 
 /* Ends it without a word: a command that is answered by what it does. */
-void request_end(struct request **request);
+void pending_reply_end(struct pending_reply **request);
 
 /* The session goes. */
-void request_orphan_all(struct session *session);
+void pending_reply_orphan_all(struct session *session);
 
 #endif

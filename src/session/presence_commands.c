@@ -9,7 +9,7 @@ enum { HEARTBEAT_SAMPLING = 64 };
 
 void handle_heartbeat(struct session *session, const struct message *message)
 {
-    struct handler_context *context = session->context;
+    struct session_context *context = session->context;
     int64_t wall_ms = context->loop->clock.wall_ms;
     session_set_activity(session, message->heartbeat);
     if (message->id.data) {
@@ -39,22 +39,23 @@ static bool too_many_users(struct session *session, const struct message *messag
 
 static void looked(void *arg, bool ok, const struct presence *presences, size_t count)
 {
-    struct request *request = arg;
+    struct pending_reply *request = arg;
     if (ok && request->session)
         subscription_told(request->session->context->presence, &request->session->endpoint,
                           presences, count);
     if (ok)
-        request_reply(&request, &(struct message){.type = MESSAGE_PRESENCE_SNAPSHOT,
-                                                  .snapshot = {presences, count}});
+        pending_reply_reply(&request, &(struct message){.type = MESSAGE_PRESENCE_SNAPSHOT,
+                                                        .snapshot = {presences, count}});
     else
-        request_error(&request, ERROR_SERVICE_UNAVAILABLE, "privacy settings cannot be read now");
+        pending_reply_error(&request, ERROR_SERVICE_UNAVAILABLE,
+                            "privacy settings cannot be read now");
 }
 
 /* The views are set before the state is read, so that no change falls between the two. */
 static void decided(void *arg, const struct slice *users, const struct privacy_decision *decisions,
                     size_t count)
 {
-    struct request *request = arg;
+    struct pending_reply *request = arg;
     if (request->session)
         subscription_decide(request->session->context->presence, &request->session->endpoint, users,
                             decisions, count);
@@ -62,10 +63,10 @@ static void decided(void *arg, const struct slice *users, const struct privacy_d
 
 /* A client that is told it failed holds nothing of it; unless another of its requests, still under way,
  * may want the same. */
-static void withdraw(struct request *failed, const struct slice *users, size_t count)
+static void withdraw(struct pending_reply *failed, const struct slice *users, size_t count)
 {
     struct session *session = failed->session;
-    for (const struct request *at = session->requests; at; at = at->next)
+    for (const struct pending_reply *at = session->requests; at; at = at->next)
         if (at != failed && at->type == MESSAGE_SUBSCRIBE_PRESENCE)
             return;
     subscription_withdraw(session->context->presence, &session->endpoint, users, count);
@@ -73,20 +74,20 @@ static void withdraw(struct request *failed, const struct slice *users, size_t c
 
 static void undecided(void *arg, const struct slice *users, size_t count)
 {
-    struct request *request = arg;
+    struct pending_reply *request = arg;
     if (request->session)
         withdraw(request, users, count);
 }
 
-static void look(struct session *session, struct request *request, const struct user_list *users,
-                 bool subscribing)
+static void look(struct session *session, struct pending_reply *request,
+                 const struct user_list *users, bool subscribing)
 {
-    struct look_handler handler = {.decided = subscribing ? decided : NULL,
-                                   .undecided = subscribing ? undecided : NULL,
-                                   .done = looked,
-                                   .arg = request};
-    presence_look(session->context->presence, session_user(session), users->ids, users->count,
-                  &handler);
+    struct presence_query_handler handler = {.decided = subscribing ? decided : NULL,
+                                             .undecided = subscribing ? undecided : NULL,
+                                             .done = looked,
+                                             .arg = request};
+    presence_query(session->context->presence, session_user(session), users->ids, users->count,
+                   &handler);
 }
 
 void handle_subscribe_presence(struct session *session, const struct message *message)
@@ -101,7 +102,7 @@ void handle_subscribe_presence(struct session *session, const struct message *me
                       "this connection would hold too many presence subscriptions");
         return;
     }
-    struct request *request = request_open(session, message);
+    struct pending_reply *request = pending_reply_open(session, message);
     if (!request)
         return;
     if (subscription_add(plane, &session->endpoint, users->ids, users->count)) {
@@ -109,7 +110,7 @@ void handle_subscribe_presence(struct session *session, const struct message *me
         return;
     }
     withdraw(request, users->ids, users->count);
-    request_error(&request, ERROR_SERVER_BUSY, "out of memory");
+    pending_reply_error(&request, ERROR_SERVER_BUSY, "out of memory");
 }
 
 void handle_unsubscribe_presence(struct session *session, const struct message *message)
@@ -123,7 +124,7 @@ void handle_query_presence(struct session *session, const struct message *messag
 {
     if (too_many_users(session, message))
         return;
-    struct request *request = request_open(session, message);
+    struct pending_reply *request = pending_reply_open(session, message);
     if (request)
         look(session, request, &message->users, false);
 }

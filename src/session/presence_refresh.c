@@ -24,47 +24,47 @@ static size_t gather_users(const struct session *session, struct slice users[FIE
 /* A look that fails is not repeated: the next change, or a query, tells. */
 static void looked(void *arg, bool ok, const struct presence *presences, size_t count)
 {
-    struct request *request = arg;
+    struct pending_reply *request = arg;
     struct message snapshot = {.type = MESSAGE_PRESENCE_SNAPSHOT, .snapshot = {presences, count}};
     if (ok && request->session)
         subscription_told(request->session->context->presence, &request->session->endpoint,
                           presences, count);
     if (ok)
-        request_reply(&request, &snapshot);
+        pending_reply_reply(&request, &snapshot);
     else
-        request_end(&request);
+        pending_reply_end(&request);
 }
 
-static struct request *open_request(struct session *session)
+static struct pending_reply *open_request(struct session *session)
 {
-    return request_open(session, &(struct message){.type = MESSAGE_QUERY_PRESENCE});
+    return pending_reply_open(session, &(struct message){.type = MESSAGE_QUERY_PRESENCE});
 }
 
-static void look(struct request *request, const struct slice *users, size_t count)
+static void look(struct pending_reply *request, const struct slice *users, size_t count)
 {
     struct session *session = request->session;
-    struct look_handler handler = {.done = looked, .arg = request};
-    presence_look(session->context->presence, session_user(session), users, count, &handler);
+    struct presence_query_handler handler = {.done = looked, .arg = request};
+    presence_query(session->context->presence, session_user(session), users, count, &handler);
 }
 
 static void listed_friends(void *arg, const struct ledger_ids_outcome *outcome)
 {
-    struct request *request = arg;
+    struct pending_reply *request = arg;
     size_t count = outcome->count < REFRESHED_FRIENDS_MAX ? outcome->count : REFRESHED_FRIENDS_MAX;
     if (outcome->status == LEDGER_OK && count > 0 && request->session)
         look(request, outcome->ids, count);
     else
-        request_end(&request);
+        pending_reply_end(&request);
 }
 
 void presence_refresh(struct session *session)
 {
     struct slice users[FIELDS_USERS_MAX];
     size_t count = gather_users(session, users);
-    struct request *subscribed = count > 0 ? open_request(session) : NULL;
+    struct pending_reply *subscribed = count > 0 ? open_request(session) : NULL;
     if (subscribed)
         look(subscribed, users, count);
-    struct request *friends = open_request(session);
+    struct pending_reply *friends = open_request(session);
     if (friends)
         ledger_contacts_list(session->context->ledger, session_user(session), listed_friends,
                              friends);

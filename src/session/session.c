@@ -45,7 +45,7 @@ void session_refuse(struct session *session, const struct message *command, enum
 
 /* ---- which one is it ---- */
 
-struct session *session_find(struct handler_context *context, struct slice user_id,
+struct session *session_find(struct session_context *context, struct slice user_id,
                              const struct ulid *conn_id)
 {
     struct route *route = router_find(context->router, user_id);
@@ -121,7 +121,7 @@ void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uin
         socketio_recovery_note(session, queued ? broadcast->blobs[DIALECT_SOCKETIO] : NULL,
                                event_id);
     if (!queued && message->type == MESSAGE_RELAY && message->relay.sequence)
-        missed_note(&session->missed, message->relay.chat_id, message->relay.sequence);
+        missed_messages_note(&session->missed, message->relay.chat_id, message->relay.sequence);
 }
 
 bool session_owes(const struct connection *connection)
@@ -137,7 +137,8 @@ void session_recovered(struct connection *connection)
 
 size_t session_sync_from(const struct connection *connection, const struct sync_point **points)
 {
-    return missed_points(CONTAINER_OF(connection, struct session, connection)->missed, points);
+    return missed_messages_points(CONTAINER_OF(connection, struct session, connection)->missed,
+                                  points);
 }
 
 struct slice session_user_of(const struct connection *connection)
@@ -191,7 +192,7 @@ static const struct connection_owner OWNER = {
 
 /* ---- a user comes and goes ---- */
 
-void session_init(struct session *session, struct handler_context *context)
+void session_init(struct session *session, struct session_context *context)
 {
     *session = (struct session){.context = context};
 }
@@ -199,7 +200,7 @@ void session_init(struct session *session, struct handler_context *context)
 bool session_attach(struct session *session, const struct identity *identity,
                     const struct ulid *conn_id, struct slice device_id)
 {
-    struct handler_context *context = session->context;
+    struct session_context *context = session->context;
     int64_t now_ms = context->loop->clock.now_ms;
     session->endpoint = (struct endpoint){0};
     if (!router_attach(context->router, &session->endpoint, identity_user(identity)))
@@ -232,7 +233,7 @@ static void greet(struct session *session)
 
 void session_begin(struct session *session, const struct identity *identity)
 {
-    struct handler_context *context = session->context;
+    struct session_context *context = session->context;
     context->session_count++;
     metrics_add(context->metrics, METRIC_CONNECTIONS_ACTIVE, 1);
     metrics_count(context->metrics, METRIC_CONNECTIONS_OPENED);
@@ -247,8 +248,8 @@ void session_begin(struct session *session, const struct identity *identity)
 
 void session_detach(struct session *session)
 {
-    struct handler_context *context = session->context;
-    request_orphan_all(session);
+    struct session_context *context = session->context;
+    pending_reply_orphan_all(session);
     chat_leave(context->chats, &session->endpoint);
     metrics_add(context->metrics, METRIC_SUBSCRIPTIONS,
                 -(int64_t)session->endpoint.subscription_count);
@@ -261,10 +262,10 @@ void session_detach(struct session *session)
     router_detach(context->router, &session->endpoint);
     presence_close(context->presence, (struct slice){user, user_id.len}, &session->conn_id);
     call_plane_detach(context->calls, (struct slice){user, user_id.len}, &session->conn_id);
-    missed_free(&session->missed);
+    missed_messages_free(&session->missed);
 }
 
-struct session *session_open(struct handler_context *context, struct stream *from,
+struct session *session_open(struct session_context *context, struct stream *from,
                              struct slice greeting, const struct identity *identity,
                              const struct ulid *conn_id, struct slice device_id)
 {

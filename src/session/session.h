@@ -20,18 +20,19 @@
 #include "routing/router.h"
 #include "session/session_context.h"
 
-struct missed;
-struct request;
+struct missed_messages;
+struct pending_reply;
 
 struct session {
     struct connection connection;
     struct endpoint endpoint;
-    struct handler_context *context;
+    struct session_context *context;
     struct ulid conn_id;
     struct rate_limit commands;
     struct rate_limit messages;
-    struct missed *missed;    /* chats' messages that found no room; NULL as long as all did */
-    struct request *requests; /* answers that are still owed */
+    struct missed_messages
+        *missed; /* chats' messages that found no room; NULL as long as all did */
+    struct pending_reply *requests; /* answers that are still owed */
     int64_t active_at_ms;
     int64_t lifetime_ends_at_ms;
     int64_t renew_at_ms;
@@ -54,7 +55,7 @@ static inline struct session *session_on_route(struct list *place)
 
 /* Takes over an HTTP connection whose lease is registered and greets the client. `greeting` is the 101
  * answer. NULL when memory is short; the stream is then still the caller's, and so is the lease. */
-struct session *session_open(struct handler_context *context, struct stream *from,
+struct session *session_open(struct session_context *context, struct stream *from,
                              struct slice greeting, const struct identity *identity,
                              const struct ulid *conn_id, struct slice device_id);
 
@@ -63,7 +64,7 @@ struct session *session_open(struct handler_context *context, struct stream *fro
  * it: session_init() once; session_attach() and session_begin() when a user has come; session_detach()
  * when they go or the connection leaves OPEN.
  */
-void session_init(struct session *session, struct handler_context *context);
+void session_init(struct session *session, struct session_context *context);
 
 /* Puts the session on its user's route. There must be room for the device id. False: memory is short. */
 bool session_attach(struct session *session, const struct identity *identity,
@@ -107,10 +108,10 @@ int64_t session_known_since(void *arg, struct slice user_id);
 void session_renew_again(void *arg, struct slice user_id, const struct ulid *conn_id);
 
 /* The store forgot this gateway: every lease is renewed soon, and opened again where it was lost. Paced. */
-void session_renew_all(struct handler_context *context);
+void session_renew_all(struct session_context *context);
 
 /* The session of this connection id on this gateway, if the user is known; NULL: none. */
-struct session *session_find(struct handler_context *context, struct slice user_id,
+struct session *session_find(struct session_context *context, struct slice user_id,
                              const struct ulid *conn_id);
 
 /* delivery.is_connection */

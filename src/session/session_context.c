@@ -6,18 +6,18 @@ enum { RENEWALS_GATHER_MAX_MS = 100 };
 
 static void verify(struct loop_task *task)
 {
-    struct handler_context *context = CONTAINER_OF(task, struct handler_context, verify);
+    struct session_context *context = CONTAINER_OF(task, struct session_context, verify);
     if (verifier_run(context->verifier, &context->loop->clock))
         loop_defer(context->loop, task);
 }
 
 static void flush(struct wheel_timer *timer)
 {
-    presence_flush(CONTAINER_OF(timer, struct handler_context, flush)->presence);
+    presence_flush(CONTAINER_OF(timer, struct session_context, flush)->presence);
 }
 
 /* A hundredth of a window, which a lease can spare. */
-void context_flush_soon(struct handler_context *context)
+void session_context_flush_soon(struct session_context *context)
 {
     int64_t gather_ms = context->config->presence.expiry_window_ms / 100;
     if (!wheel_is_set(&context->flush))
@@ -27,7 +27,7 @@ void context_flush_soon(struct handler_context *context)
                                                           : RENEWALS_GATHER_MAX_MS));
 }
 
-void context_init_tasks(struct handler_context *context)
+void session_context_init_tasks(struct session_context *context)
 {
     context->verify.run = verify;
     context->flush.fire = flush;
@@ -35,10 +35,10 @@ void context_init_tasks(struct handler_context *context)
     list_init(&context->joining);
 }
 
-bool context_verify(struct handler_context *context, struct slice token,
-                    void (*done)(void *arg, enum jwt_result result,
-                                 const struct identity *identity),
-                    void *arg)
+bool session_context_verify(struct session_context *context, struct slice token,
+                            void (*done)(void *arg, enum jwt_result result,
+                                         const struct identity *identity),
+                            void *arg)
 {
     if (!verifier_submit(context->verifier, token, done, arg))
         return false;

@@ -17,7 +17,7 @@
 
 struct recovery_store;
 
-struct handler_context {
+struct session_context {
     const struct config *config;
     struct loop *loop;
     struct random *random;
@@ -46,15 +46,15 @@ struct handler_context {
 };
 
 /* Hands a token to the verifier and makes sure it runs. As verifier_submit(). */
-bool context_verify(struct handler_context *context, struct slice token,
-                    void (*done)(void *arg, enum jwt_result result,
-                                 const struct identity *identity),
-                    void *arg);
+bool session_context_verify(struct session_context *context, struct slice token,
+                            void (*done)(void *arg, enum jwt_result result,
+                                         const struct identity *identity),
+                            void *arg);
 
 /* Sends collected renewals when some more have had time to join them, if that is not due already. */
-void context_flush_soon(struct handler_context *context);
+void session_context_flush_soon(struct session_context *context);
 
 /* Sets up the task, the timer and the list. */
-void context_init_tasks(struct handler_context *context);
+void session_context_init_tasks(struct session_context *context);
 
 #endif

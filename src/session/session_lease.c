@@ -76,7 +76,7 @@ void session_start_lease(struct session *session)
 /* With others, unless it is late: then what is left of the lease may not suffice. */
 static void renew(struct session *session, int64_t now_ms)
 {
-    struct handler_context *context = session->context;
+    struct session_context *context = session->context;
     struct lease lease = lease_of(session);
     bool late = now_ms - session->renew_at_ms > LEASE_LATE_MS;
     session->renew_at_ms = now_ms + renewal_period_ms(context->config);
@@ -84,7 +84,7 @@ static void renew(struct session *session, int64_t now_ms)
     if (late)
         presence_flush(context->presence);
     else
-        context_flush_soon(context);
+        session_context_flush_soon(context);
 }
 
 /* Answers when to come again. A connection that has been silent for the unhealthy time is renewed once more,
@@ -119,7 +119,7 @@ int64_t session_tick(struct connection *connection)
 /* Out of turn, at a time of its own: a store that has just come back is not stormed. */
 static void renew_soon(struct session *session)
 {
-    struct handler_context *context = session->context;
+    struct session_context *context = session->context;
     uint64_t spread_ms = context->session_count * 1000 / LEASES_RETRIED_PER_SECOND;
     session->renew_at_ms = context->loop->clock.now_ms + LEASE_RETRY_MS +
                            (int64_t)random_below(context->random, spread_ms + 1);
@@ -141,7 +141,7 @@ static void renew_route(struct table_node *node, void *arg)
         renew_soon(session_on_route(at));
 }
 
-void session_renew_all(struct handler_context *context)
+void session_renew_all(struct session_context *context)
 {
     table_each(&context->router->routes, renew_route, NULL);
 }
@@ -155,7 +155,7 @@ static void reopened(void *arg, bool registered)
 
 void session_lease_lost(void *arg, struct slice user_id, const struct ulid *conn_id)
 {
-    struct handler_context *context = arg;
+    struct session_context *context = arg;
     struct session *session = session_find(context, user_id, conn_id);
     if (!session)
         return;
@@ -169,7 +169,7 @@ void session_lease_lost(void *arg, struct slice user_id, const struct ulid *conn
 
 int64_t session_known_since(void *arg, struct slice user_id)
 {
-    const struct handler_context *context = arg;
+    const struct session_context *context = arg;
     const struct route *route = router_find(context->router, user_id);
     if (!route)
         return 0;

@@ -29,7 +29,7 @@ static void confirm(struct session *session, struct slice id)
 /* ---- a start under way ---- */
 
 struct start {
-    struct request *request;
+    struct pending_reply *request;
     struct slice chat_id;
     char chat_id_bytes[CHAT_ID_BYTES_MAX];
 };
@@ -43,7 +43,7 @@ static void started(void *arg, enum typing_verdict verdict, int64_t retry_after_
         tell_limited(session, start->request->id, retry_after_ms);
     else if (session)
         confirm(session, start->request->id);
-    request_end(&start->request);
+    pending_reply_end(&start->request);
     free(start);
 }
 
@@ -58,7 +58,7 @@ static void checked(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct start *start = arg;
     if (outcome->status != LEDGER_OK || !start->request->session) {
-        request_ledger_error(&start->request, outcome->status);
+        pending_reply_ledger_error(&start->request, outcome->status);
         free(start);
     } else if (start->request->taken_back) {
         started(start, TYPING_TAKEN, 0);
@@ -79,11 +79,11 @@ void handle_typing_start(struct session *session, const struct message *message)
             confirm(session, message->id);
         return;
     }
-    struct request *request = request_open(session, message);
+    struct pending_reply *request = pending_reply_open(session, message);
     struct start *start = request ? malloc(sizeof(*start)) : NULL;
     if (!start) {
         if (request)
-            request_error(&request, ERROR_SERVER_BUSY, "out of memory");
+            pending_reply_error(&request, ERROR_SERVER_BUSY, "out of memory");
         return;
     }
     memcpy(start->chat_id_bytes, message->chat_id.data, message->chat_id.len);
@@ -101,7 +101,7 @@ void handle_typing_start(struct session *session, const struct message *message)
  * overtaken by it. */
 void handle_typing_stop(struct session *session, const struct message *message)
 {
-    request_take_back(session, MESSAGE_TYPING_START, message->chat_id);
+    pending_reply_take_back(session, MESSAGE_TYPING_START, message->chat_id);
     typing_stop(session->context->typing, &session->endpoint, message->chat_id);
     confirm(session, message->id);
 }

@@ -10,7 +10,7 @@
 
 struct handover_mail {
     struct mail mail;
-    struct rest_context *to;
+    struct api_context *to;
     struct http_parcel parcel;
 };
 
@@ -35,7 +35,7 @@ void handover_board_free(struct handover_board **board)
     *board = NULL;
 }
 
-void handover_board_put(struct handover_board *board, size_t worker, struct rest_context *rest,
+void handover_board_put(struct handover_board *board, size_t worker, struct api_context *rest,
                         struct mailbox *mailbox)
 {
     board->places[worker].rest = rest;
@@ -47,7 +47,7 @@ void handover_board_put(struct handover_board *board, size_t worker, struct rest
 /* Whether a request is for a session that lives elsewhere, and where. */
 static bool is_elsewhere(const struct exchange *exchange, struct engine_place *place)
 {
-    const struct rest_context *context = rest_of(exchange);
+    const struct api_context *context = rest_of(exchange);
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
     return context->board && sid.len && slice_is(exchange->head.target.path, "/socket.io/") &&
            engine_sid_place(sid, place) &&
@@ -64,7 +64,7 @@ static void open_mail(struct mail *mail, void *owner)
     free(taken);
 }
 
-void handover_leave(struct rest_context *rest)
+void handover_leave(struct api_context *rest)
 {
     if (!rest->board)
         return;
@@ -84,7 +84,7 @@ static bool post_to(struct handover_place *place, struct mail *mail)
 
 static bool give_to_worker(struct http_session *session, size_t worker)
 {
-    struct rest_context *here = rest_of(session->exchange);
+    struct api_context *here = rest_of(session->exchange);
     struct handover_board *board = here->board;
     struct handover_mail *mail = worker < board->count ? malloc(sizeof(*mail)) : NULL;
     if (!mail)
@@ -104,24 +104,25 @@ static bool give_to_worker(struct http_session *session, size_t worker)
 
 /* ---- another process ---- */
 
-static struct slice passage_name(char out[PASSAGE_NAME_BYTES_MAX], const struct engine_place *place)
+static struct slice fd_passing_name(char out[FD_PASSING_NAME_BYTES_MAX],
+                                    const struct engine_place *place)
 {
-    int len = snprintf(out, PASSAGE_NAME_BYTES_MAX, "rollcall-%08" PRIx32 "-%u", place->process,
+    int len = snprintf(out, FD_PASSING_NAME_BYTES_MAX, "rollcall-%08" PRIx32 "-%u", place->process,
                        place->worker);
     return (struct slice){out, (size_t)len};
 }
 
 static void moved_in(void *arg, int fd, struct slice bytes)
 {
-    struct rest_context *rest = arg;
+    struct api_context *rest = arg;
     http_session_accept_moved(&rest->door, fd, bytes);
 }
 
-bool handover_open(struct passage *passage, struct rest_context *rest)
+bool handover_open(struct fd_passing *passage, struct api_context *rest)
 {
-    char name[PASSAGE_NAME_BYTES_MAX];
-    return passage_open(passage, rest->handlers->loop, passage_name(name, &rest->place), moved_in,
-                        rest);
+    char name[FD_PASSING_NAME_BYTES_MAX];
+    return fd_passing_open(passage, rest->handlers->loop, fd_passing_name(name, &rest->place),
+                           moved_in, rest);
 }
 
 /* Our own descriptor goes without a word to the peer. It is detached first: closing takes no descriptor out
@@ -137,14 +138,14 @@ static void let_go(struct stream *stream)
 /* The other process reads the head once more, as if it had come there. */
 static bool give_to_process(struct http_session *session, const struct engine_place *place)
 {
-    char name[PASSAGE_NAME_BYTES_MAX];
-    struct buffer bytes = BUFFER_BOUNDED(PASSAGE_BYTES_MAX);
+    char name[FD_PASSING_NAME_BYTES_MAX];
+    struct buffer bytes = BUFFER_BOUNDED(FD_PASSING_BYTES_MAX);
     if (session->stream.tls || session->stream.closing || session->stream.failed)
         return false;
     buffer_append_slice(&bytes, buffer_slice(&session->exchange->head_bytes));
     buffer_append_slice(&bytes, buffer_slice(&session->in));
-    bool given = !bytes.failed && passage_send(passage_name(name, place), session->stream.source.fd,
-                                               buffer_slice(&bytes));
+    bool given = !bytes.failed && fd_passing_send(fd_passing_name(name, place),
+                                                  session->stream.source.fd, buffer_slice(&bytes));
     buffer_free(&bytes);
     if (given)
         let_go(&session->stream);
@@ -154,7 +155,7 @@ static bool give_to_process(struct http_session *session, const struct engine_pl
 bool handover_give(struct http_session *session)
 {
     struct engine_place place;
-    const struct rest_context *context = rest_of(session->exchange);
+    const struct api_context *context = rest_of(session->exchange);
     if (!is_elsewhere(session->exchange, &place))
         return false;
     bool given = place.process == context->place.process ? give_to_worker(session, place.worker)

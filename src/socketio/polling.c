@@ -25,7 +25,7 @@ void polling_set_free(struct polling_set *set)
     table_free(&set->sessions);
 }
 
-struct polling *polling_find(const struct rest_context *rest, struct slice sid)
+struct polling *polling_find(const struct api_context *rest, struct slice sid)
 {
     struct table_node *node = table_find(&rest->polling->sessions, sid);
     struct polling *polling = node ? CONTAINER_OF(node, struct polling, node) : NULL;
@@ -176,8 +176,8 @@ static const struct connection_transport TRANSPORT = {.want_write = want_write, 
 
 void polling_open(struct exchange *exchange, const struct socketio_handshake *handshake)
 {
-    struct rest_context *rest = rest_of(exchange);
-    struct handler_context *handlers = rest->handlers;
+    struct api_context *rest = rest_of(exchange);
+    struct session_context *handlers = rest->handlers;
     struct polling *polling = NULL;
     char sid[ENGINE_SID_LEN];
     struct socketio_handshake named = *handshake;
@@ -256,20 +256,20 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
 
 void polling_request(struct exchange *exchange, struct slice sid)
 {
-    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *handlers = rest_of(exchange)->handlers;
     struct polling *polling = polling_find(rest_of(exchange), sid);
     struct slice token = exchange_token(exchange);
     if (!polling)
         engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
     else if (!token.data || !socketio_is_connected(polling->session))
         serve(exchange, polling);
-    else if (!context_verify(handlers, token, verified, exchange))
+    else if (!session_context_verify(handlers, token, verified, exchange))
         exchange_error(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
 }
 
 size_t polling_body_bytes_max(const struct exchange *exchange)
 {
-    const struct rest_context *rest = rest_of(exchange);
+    const struct api_context *rest = rest_of(exchange);
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
     const struct polling *polling = rest->polling ? polling_find(rest, sid) : NULL;
     return polling ? connection_frames(connection_of(polling))->message_bytes_max

@@ -42,7 +42,7 @@ struct polling_set {
 struct polling {
     struct table_node node;
     struct loop_task task;
-    struct rest_context *rest;
+    struct api_context *rest;
     struct socketio_session *session;
     struct exchange *poll; /* the GET that waits; NULL: none */
     struct exchange *post; /* the POST that is being read, or waits for its token; NULL: none */
@@ -64,7 +64,7 @@ void polling_open(struct exchange *exchange, const struct socketio_handshake *ha
 void polling_request(struct exchange *exchange, struct slice sid);
 
 /* The session of that id on this worker; NULL: none, or it is closing. */
-struct polling *polling_find(const struct rest_context *rest, struct slice sid);
+struct polling *polling_find(const struct api_context *rest, struct slice sid);
 
 /* How long the body of a request to a session may be: of one that is not there, no more than of any; of one that
  * has not joined, no more than connection_frames() takes. */

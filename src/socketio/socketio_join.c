@@ -13,7 +13,7 @@ enum { REFUSAL_RETRY_SECONDS = 2 };
 /* A CONNECT under way. */
 struct joining {
     struct socketio_session *socketio; /* NULL: it has gone */
-    struct handler_context *context;
+    struct session_context *context;
     struct identity identity;
     struct ulid conn_id;
     struct socketio_return return_to; /* what the client asks to recover */
@@ -56,7 +56,7 @@ static struct slice token_of(const struct socketio_waiting *waiting)
 bool socketio_waiting_make(struct socketio_session *socketio, struct slice token,
                            struct slice device)
 {
-    struct handler_context *context = socketio->session.context;
+    struct session_context *context = socketio->session.context;
     if (context->waiting_count >= context->config->socketio.pending_sessions_max &&
         !socketio_displace_waiting(context))
         return false;
@@ -126,13 +126,13 @@ static void end_all(struct list *list)
     }
 }
 
-void socketio_end_waiting(struct handler_context *context)
+void socketio_end_waiting(struct session_context *context)
 {
     end_all(&context->waiting);
     end_all(&context->joining);
 }
 
-bool socketio_displace_waiting(struct handler_context *context)
+bool socketio_displace_waiting(struct session_context *context)
 {
     if (list_empty(&context->waiting))
         return false;
@@ -146,7 +146,7 @@ bool socketio_displace_waiting(struct handler_context *context)
 /* NULL: it waits again, behind the others. */
 static void set_joining(struct socketio_session *socketio, struct joining *joining)
 {
-    struct handler_context *context = socketio->session.context;
+    struct session_context *context = socketio->session.context;
     struct socketio_waiting *waiting = socketio->waiting;
     waiting->joining = joining;
     list_remove(&waiting->of_context);
@@ -199,7 +199,7 @@ static void write_connected(struct socketio_session *socketio)
 static void connect(struct socketio_session *socketio, struct joining *joining)
 {
     struct session *session = &socketio->session;
-    session->endpoint.hears_roads = true;
+    session->endpoint.hears_sources = true;
     socketio_connection(socketio)->silent = false;
     socketio_waiting_free(socketio);
     socketio->device_is_made = joining->device_is_made;
@@ -218,7 +218,7 @@ static void refuse_lease(struct joining *joining)
 static void recovered(void *arg, struct socketio_recovered *taken)
 {
     struct joining *joining = arg;
-    struct handler_context *context = joining->context;
+    struct session_context *context = joining->context;
     struct socketio_session *socketio = joining->socketio;
     joining->recovered = taken;
     if (socketio && !context->draining &&
@@ -245,7 +245,7 @@ static void registered(void *arg, bool taken)
 
 static void take_lease(struct joining *joining)
 {
-    struct handler_context *context = joining->context;
+    struct session_context *context = joining->context;
     struct lease lease = {
         .conn_id = joining->conn_id,
         .user_id = identity_user(&joining->identity),
@@ -260,7 +260,7 @@ static void take_lease(struct joining *joining)
 static void verified(void *arg, enum jwt_result result, const struct identity *identity)
 {
     struct joining *joining = arg;
-    struct handler_context *context = joining->context;
+    struct session_context *context = joining->context;
     if (result != JWT_OK) {
         metrics_count(context->metrics, METRIC_AUTH_FAILURES);
         log_info("token_refused", "reason=%s", jwt_result_label(result));
@@ -312,7 +312,7 @@ static struct joining *make_joining(struct socketio_session *socketio,
 {
     struct slice device = credentials->device;
     const struct socketio_return *return_to = &credentials->return_to;
-    struct handler_context *context = socketio->session.context;
+    struct session_context *context = socketio->session.context;
     struct joining *joining = calloc(1, sizeof(*joining));
     if (!joining)
         return NULL;
@@ -330,7 +330,7 @@ static struct joining *make_joining(struct socketio_session *socketio,
 
 void socketio_join(struct socketio_session *socketio, struct slice auth)
 {
-    struct handler_context *context = socketio->session.context;
+    struct session_context *context = socketio->session.context;
     struct credentials credentials;
     const char *problem;
     int64_t retry_after_ms;
@@ -347,7 +347,7 @@ void socketio_join(struct socketio_session *socketio, struct slice auth)
         return;
     }
     struct joining *joining = make_joining(socketio, &credentials);
-    if (joining && context_verify(context, credentials.token, verified, joining)) {
+    if (joining && session_context_verify(context, credentials.token, verified, joining)) {
         set_joining(socketio, joining);
         joining->return_to = credentials.return_to;
         return;

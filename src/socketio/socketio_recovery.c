@@ -138,7 +138,7 @@ static void taken(void *arg, const struct recovery_record *record)
     asking.done(asking.arg, recovered);
 }
 
-void socketio_recovery_take(struct handler_context *context, struct slice user_id,
+void socketio_recovery_take(struct session_context *context, struct slice user_id,
                             const struct socketio_return *wanted,
                             void (*done)(void *arg, struct socketio_recovered *recovered),
                             void *arg)
@@ -260,7 +260,7 @@ static bool was_cut(const struct socketio_session *socketio)
 /* Who goes while the gateway drains finds it again only where others can. */
 static bool may_return(const struct socketio_session *socketio)
 {
-    const struct handler_context *context = socketio->session.context;
+    const struct session_context *context = socketio->session.context;
     const struct connection *connection = &socketio->session.connection;
     if (!context->draining)
         return was_cut(socketio);
@@ -299,7 +299,7 @@ static size_t list_events(const struct backlog *backlog,
 void socketio_recovery_park(struct socketio_session *socketio)
 {
     struct session *session = &socketio->session;
-    struct handler_context *context = session->context;
+    struct session_context *context = session->context;
     struct recovery_event events[BACKLOG_EVENTS_MAX];
     struct slice topics[RECOVERY_TOPICS_MAX];
     char sid[ULID_TEXT_LEN];

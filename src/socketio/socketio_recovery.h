@@ -51,7 +51,7 @@ void socketio_pid_write(const struct socketio_session *socketio, struct buffer *
 
 /* Looks for it; `done` runs once, also before this returns, and owns what it gets; NULL: nothing to
  * recover. */
-void socketio_recovery_take(struct handler_context *context, struct slice user_id,
+void socketio_recovery_take(struct session_context *context, struct slice user_id,
                             const struct socketio_return *wanted,
                             void (*done)(void *arg, struct socketio_recovered *recovered),
                             void *arg);

@@ -33,7 +33,7 @@ static bool check_origin(struct exchange **exchange)
 
 static void open_websocket(struct exchange *exchange, const struct socketio_handshake *handshake)
 {
-    struct handler_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *handlers = rest_of(exchange)->handlers;
     struct socketio_handshake named = *handshake;
     char accept[WEBSOCKET_ACCEPT_BYTES + 1];
     char greeting[HANDSHAKE_GREETING_BYTES_MAX];

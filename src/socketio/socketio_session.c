@@ -236,7 +236,7 @@ static const struct connection_owner OWNER = {
 /* ---- opening ---- */
 
 /* Without its connection, which is opened next. */
-static struct socketio_session *make(struct handler_context *context,
+static struct socketio_session *make(struct session_context *context,
                                      const struct socketio_handshake *handshake)
 {
     struct socketio_session *socketio = malloc(sizeof(*socketio) + DEVICE_ID_BYTES_MAX);
@@ -260,7 +260,7 @@ static void begin(struct socketio_session *socketio, bool upgrades)
     connection_wake_at(connection, socketio_waiting_tick(socketio));
 }
 
-struct socketio_session *socketio_session_open(struct handler_context *context, struct stream *from,
+struct socketio_session *socketio_session_open(struct session_context *context, struct stream *from,
                                                struct slice greeting,
                                                const struct socketio_handshake *handshake)
 {
@@ -277,7 +277,7 @@ struct socketio_session *socketio_session_open(struct handler_context *context, 
     return socketio;
 }
 
-struct socketio_session *socketio_session_open_on(struct handler_context *context,
+struct socketio_session *socketio_session_open_on(struct session_context *context,
                                                   const struct connection_transport *transport,
                                                   const struct socketio_handshake *handshake)
 {

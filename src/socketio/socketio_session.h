@@ -56,12 +56,12 @@ struct socketio_handshake {
 
 /* Takes over the stream of a WebSocket handshake; `greeting` is the 101 answer. The open packet follows.
  * NULL when memory is short; the stream is then still the caller's. */
-struct socketio_session *socketio_session_open(struct handler_context *context, struct stream *from,
+struct socketio_session *socketio_session_open(struct session_context *context, struct stream *from,
                                                struct slice greeting,
                                                const struct socketio_handshake *handshake);
 
 /* The same, carried by another transport, which may set `polling` afterwards. */
-struct socketio_session *socketio_session_open_on(struct handler_context *context,
+struct socketio_session *socketio_session_open_on(struct session_context *context,
                                                   const struct connection_transport *transport,
                                                   const struct socketio_handshake *handshake);
 
@@ -85,9 +85,9 @@ struct slice socketio_user(const struct socketio_session *socketio);
 bool socketio_fell_silent(const struct socketio_session *socketio);
 
 /* Draining: ends those who are not connected; the others have a route and are told like everybody. */
-void socketio_end_waiting(struct handler_context *context);
+void socketio_end_waiting(struct session_context *context);
 
 /* Cuts off who has waited longest to be connected, for a newcomer's sake. False: nobody waits, or all join. */
-bool socketio_displace_waiting(struct handler_context *context);
+bool socketio_displace_waiting(struct session_context *context);
 
 #endif

@@ -251,7 +251,7 @@ void typing_received(struct typing_plane *plane, struct slice chat_id, struct sl
         return;
     }
     if (event.kind == CHAT_EVENT_TYPING)
-        typing_room_heard(&plane->rooms, chat_id, event.change.presence.user_id, event.typing,
+        typing_view_heard(&plane->rooms, chat_id, event.change.presence.user_id, event.typing,
                           event.change.timestamp_ms);
     chat_event_free(&event);
 }

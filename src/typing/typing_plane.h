@@ -1,6 +1,6 @@
 /*
  * Typing, on the side of those who type: from a device's command to the store and the chat's topic.
- * What others are shown of it is typing_room.h's.
+ * What others are shown of it is typing_view.h's.
  *
  *   typing_start ──store takes it──► published, repeated at each renewal
  *                └─too soon──► dropped; the device is told once, until one is taken again
@@ -31,7 +31,7 @@ struct typing_plane {
     struct bus *bus;
     struct metrics *metrics;
     struct typing_store *store;
-    struct typing_rooms rooms;
+    struct typing_views rooms;
 };
 
 enum typing_verdict {

@@ -438,7 +438,7 @@ static void a_block_ends_what_was_seen_with_the_next_renewal(void **unused)
     client_expect_nothing(&carol);
 }
 
-static void sight_taken_in_the_chat_ends_it_at_once(void **unused)
+static void visibility_taken_in_the_chat_ends_it_at_once(void **unused)
 {
     (void)unused;
     open_chat(&bob, "room");
@@ -509,21 +509,21 @@ static void a_crowd_costs_a_bounded_number_of_pushes(void **unused)
     open_chat(&bob, "room");
     for (int i = 0; i < CROWD; i++)
         say(&crowd[i], "typing_start", "room");
-    assert_int_equal(take_all(&bob), TYPING_ROOM_PUSHES_PER_TICK);
+    assert_int_equal(take_all(&bob), TYPING_VIEW_PUSHES_PER_TICK);
     for (int tick = 1; tick <= 3; tick++) {
-        world_advance(&world, TYPING_ROOM_TICK_MS);
-        assert_int_equal(take_all(&bob), TYPING_ROOM_PUSHES_PER_TICK);
+        world_advance(&world, TYPING_VIEW_TICK_MS);
+        assert_int_equal(take_all(&bob), TYPING_VIEW_PUSHES_PER_TICK);
     }
-    size_t told = 4 * TYPING_ROOM_PUSHES_PER_TICK;
+    size_t told = 4 * TYPING_VIEW_PUSHES_PER_TICK;
     for (int i = 0; i < CROWD; i++) /* those who were not shown yet cost nothing */
         say(&crowd[i], "typing_stop", "room");
     for (int tick = 1; tick <= 20; tick++) {
-        world_advance(&world, TYPING_ROOM_TICK_MS);
+        world_advance(&world, TYPING_VIEW_TICK_MS);
         told += take_all(&bob);
     }
-    assert_int_equal(told, 2 * 4 * TYPING_ROOM_PUSHES_PER_TICK);
+    assert_int_equal(told, 2 * 4 * TYPING_VIEW_PUSHES_PER_TICK);
     assert_int_equal(counted(METRIC_TYPING_COALESCED),
-                     TYPING_ROOM_SHOWN_MAX - 4 * TYPING_ROOM_PUSHES_PER_TICK);
+                     TYPING_VIEW_SHOWN_MAX - 4 * TYPING_VIEW_PUSHES_PER_TICK);
     crowd_leave(crowd);
 }
 
@@ -535,13 +535,13 @@ static void one_who_flickers_is_told_as_it_stands(void **unused)
     say(&alice, "typing_start", "room");
     expect_typing(&bob, "alice", true);
     world_advance(&world, 990);
-    for (int i = 0; i < TYPING_ROOM_PUSHES_PER_TICK; i++) /* spend the budget */
+    for (int i = 0; i < TYPING_VIEW_PUSHES_PER_TICK; i++) /* spend the budget */
         say(&crowd[i], "typing_start", "room");
-    assert_int_equal(take_all(&bob), TYPING_ROOM_PUSHES_PER_TICK);
+    assert_int_equal(take_all(&bob), TYPING_VIEW_PUSHES_PER_TICK);
     say(&alice, "typing_stop", "room");
     world_advance(&world, 10);
     say(&alice, "typing_start", "room");
-    world_advance(&world, TYPING_ROOM_TICK_MS);
+    world_advance(&world, TYPING_VIEW_TICK_MS);
     client_expect_nothing(&bob); /* alice types, as bob was told */
     crowd_leave(crowd);
 }
@@ -572,7 +572,7 @@ int main(void)
         TEST(the_blocked_see_nothing),
         TEST(without_an_answer_nobody_sees),
         TEST(a_block_ends_what_was_seen_with_the_next_renewal),
-        TEST(sight_taken_in_the_chat_ends_it_at_once),
+        TEST(visibility_taken_in_the_chat_ends_it_at_once),
         TEST(who_may_see_again_is_told_with_the_next_renewal),
         TEST(a_crowd_costs_a_bounded_number_of_pushes),
         TEST(one_who_flickers_is_told_as_it_stands),

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct typing_room {
+struct typing_view {
     struct table_node node;
-    struct typing_rooms *rooms;
+    struct typing_views *rooms;
     struct list typers; /* those that are due in the order they became so, the others anywhere */
     struct wheel_timer timer;
     int64_t tick_ends_ms;
@@ -22,10 +22,10 @@ struct typing_room {
 
 struct typer {
     struct list of_room;
-    struct typing_room *room;
-    struct sight *sight; /* NULL until it was read */
-    struct sight_reading *reading;
-    int64_t sight_read_ms;
+    struct typing_view *room;
+    struct visibility *sight; /* NULL until it was read */
+    struct visibility_reading *reading;
+    int64_t visibility_read_ms;
     int64_t ends_at_ms;
     int64_t since_wall_ms; /* of the change that is due */
     bool typing;
@@ -34,7 +34,7 @@ struct typer {
     char user_id[];
 };
 
-static struct slice chat_of(const struct typing_room *room)
+static struct slice chat_of(const struct typing_view *room)
 {
     return (struct slice){room->chat_id, room->chat_id_len};
 }
@@ -53,28 +53,28 @@ static bool is_due(const struct typer *typer)
 
 static bool room_matches(const struct table_node *node, struct slice key)
 {
-    return slice_equal(chat_of(CONTAINER_OF(node, struct typing_room, node)), key);
+    return slice_equal(chat_of(CONTAINER_OF(node, struct typing_view, node)), key);
 }
 
-bool typing_rooms_init(struct typing_rooms *rooms, uint64_t seed)
+bool typing_views_init(struct typing_views *rooms, uint64_t seed)
 {
     return table_init(&rooms->rooms, seed, room_matches);
 }
 
-static struct typing_room *find_room(const struct typing_rooms *rooms, struct slice chat_id)
+static struct typing_view *find_room(const struct typing_views *rooms, struct slice chat_id)
 {
     struct table_node *node = table_find(&rooms->rooms, chat_id);
-    return node ? CONTAINER_OF(node, struct typing_room, node) : NULL;
+    return node ? CONTAINER_OF(node, struct typing_view, node) : NULL;
 }
 
 static void fire(struct wheel_timer *timer);
 
-static struct typing_room *make_room(struct typing_rooms *rooms, struct slice chat_id)
+static struct typing_view *make_room(struct typing_views *rooms, struct slice chat_id)
 {
-    struct typing_room *room = malloc(sizeof(*room) + chat_id.len);
+    struct typing_view *room = malloc(sizeof(*room) + chat_id.len);
     if (!room)
         return NULL;
-    *room = (struct typing_room){
+    *room = (struct typing_view){
         .rooms = rooms, .timer.fire = fire, .chat_id_len = (uint8_t)chat_id.len};
     memcpy(room->chat_id, chat_id.data, chat_id.len);
     list_init(&room->typers);
@@ -82,7 +82,7 @@ static struct typing_room *make_room(struct typing_rooms *rooms, struct slice ch
     return room;
 }
 
-static void free_room_if_empty(struct typing_room *room)
+static void free_room_if_empty(struct typing_view *room)
 {
     if (room->typer_count)
         return;
@@ -91,7 +91,7 @@ static void free_room_if_empty(struct typing_room *room)
     free(room);
 }
 
-static struct typer *find_typer(const struct typing_room *room, struct slice user_id)
+static struct typer *find_typer(const struct typing_view *room, struct slice user_id)
 {
     for (struct list *at = room->typers.next; at != &room->typers; at = at->next) {
         struct typer *typer = CONTAINER_OF(at, struct typer, of_room);
@@ -101,10 +101,10 @@ static struct typer *find_typer(const struct typing_room *room, struct slice use
     return NULL;
 }
 
-static struct typer *make_typer(struct typing_room *room, struct slice user_id)
+static struct typer *make_typer(struct typing_view *room, struct slice user_id)
 {
     struct typer *typer = NULL;
-    if (room->typer_count < TYPING_ROOM_SHOWN_MAX)
+    if (room->typer_count < TYPING_VIEW_SHOWN_MAX)
         typer = malloc(sizeof(*typer) + user_id.len);
     if (!typer)
         return NULL;
@@ -119,15 +119,15 @@ static void free_typer(struct typer *typer)
 {
     list_remove(&typer->of_room);
     typer->room->typer_count--;
-    sight_forget(&typer->reading);
-    sight_free(&typer->sight);
+    visibility_forget(&typer->reading);
+    visibility_free(&typer->sight);
     free(typer);
 }
 
 static void free_room(struct table_node *node, void *arg)
 {
     (void)arg;
-    struct typing_room *room = CONTAINER_OF(node, struct typing_room, node);
+    struct typing_view *room = CONTAINER_OF(node, struct typing_view, node);
     struct list *at = room->typers.next;
     while (at != &room->typers) {
         struct typer *typer = CONTAINER_OF(at, struct typer, of_room);
@@ -137,7 +137,7 @@ static void free_room(struct table_node *node, void *arg)
     free_room_if_empty(room);
 }
 
-void typing_rooms_free(struct typing_rooms *rooms)
+void typing_views_free(struct typing_views *rooms)
 {
     table_each(&rooms->rooms, free_room, NULL);
     table_free(&rooms->rooms);
@@ -147,10 +147,10 @@ void typing_rooms_free(struct typing_rooms *rooms)
 
 /* Tells everybody who has the chat open, may see the user by `sight`, and may not by `but_not` (which
  * may be NULL: nobody is left out). */
-static void tell(const struct typer *typer, bool typing, const struct sight *sight,
-                 const struct sight *but_not)
+static void tell(const struct typer *typer, bool typing, const struct visibility *sight,
+                 const struct visibility *but_not)
 {
-    const struct typing_room *room = typer->room;
+    const struct typing_view *room = typer->room;
     struct router *router = room->rooms->router;
     struct topic *topic = chat_topic_of(router, chat_of(room), CHAT_TOPIC_TYPING);
     if (!topic)
@@ -165,8 +165,8 @@ static void tell(const struct typer *typer, bool typing, const struct sight *sig
         struct endpoint *endpoint = topic->subscriptions[i]->endpoint;
         struct slice viewer = route_user(endpoint->route);
         if (topic->subscriptions[i]->view != CHAT_VIEW_OPEN ||
-            slice_equal(viewer, user_of(typer)) || !sight_allows(sight, viewer) ||
-            (but_not && sight_allows(but_not, viewer)))
+            slice_equal(viewer, user_of(typer)) || !visibility_allows(sight, viewer) ||
+            (but_not && visibility_allows(but_not, viewer)))
             continue;
         router->deliver(endpoint, &broadcast, key | 1);
         delivered++;
@@ -175,20 +175,20 @@ static void tell(const struct typer *typer, bool typing, const struct sight *sig
     metrics_add(room->rooms->metrics, METRIC_TYPING_DELIVERIES, (int64_t)delivered);
 }
 
-static bool within_budget(struct typing_room *room)
+static bool within_budget(struct typing_view *room)
 {
     int64_t now_ms = room->rooms->clock->now_ms;
     if (now_ms >= room->tick_ends_ms) {
-        room->tick_ends_ms = now_ms + TYPING_ROOM_TICK_MS;
+        room->tick_ends_ms = now_ms + TYPING_VIEW_TICK_MS;
         room->pushes = 0;
     }
-    return room->pushes < TYPING_ROOM_PUSHES_PER_TICK;
+    return room->pushes < TYPING_VIEW_PUSHES_PER_TICK;
 }
 
 /* Tells a change that is due; one who stopped is then forgotten. */
 static void push(struct typer *typer)
 {
-    struct typing_rooms *rooms = typer->room->rooms;
+    struct typing_views *rooms = typer->room->rooms;
     typer->room->pushes++;
     typer->shown = typer->typing;
     tell(typer, typer->shown, typer->sight, NULL);
@@ -200,7 +200,7 @@ static void push(struct typer *typer)
 }
 
 /* The next moment at which the room has something to do. */
-static void schedule(struct typing_room *room)
+static void schedule(struct typing_view *room)
 {
     int64_t at_ms = INT64_MAX;
     for (struct list *at = room->typers.next; at != &room->typers; at = at->next) {
@@ -223,7 +223,7 @@ static bool is_lost(const struct typer *typer)
 }
 
 /* Pushes what is due as far as the budget goes, then waits for what comes next. May free the room. */
-static void work(struct typing_room *room)
+static void work(struct typing_view *room)
 {
     struct list *at = room->typers.next;
     while (at != &room->typers) {
@@ -259,7 +259,7 @@ static void set_typing(struct typer *typer, bool typing, int64_t since_wall_ms)
 
 static void fire(struct wheel_timer *timer)
 {
-    struct typing_room *room = CONTAINER_OF(timer, struct typing_room, timer);
+    struct typing_view *room = CONTAINER_OF(timer, struct typing_view, timer);
     const struct clock *clock = room->rooms->clock;
     struct list *at = room->typers.next;
     for (uint8_t left = room->typer_count; left; left--) {
@@ -273,41 +273,41 @@ static void fire(struct wheel_timer *timer)
 
 /* What was shown stays shown to those who may see it under both sights; the others hear the difference.
  * Without a sight nobody may see. */
-static void seen(void *arg, struct sight *sight)
+static void seen(void *arg, struct visibility *sight)
 {
     struct typer *typer = arg;
-    struct sight *previous = typer->sight;
+    struct visibility *previous = typer->sight;
     typer->sight = sight;
-    typer->sight_read_ms = typer->room->rooms->clock->now_ms;
-    if (previous && typer->shown && !(sight && sight_equal(previous, sight))) {
+    typer->visibility_read_ms = typer->room->rooms->clock->now_ms;
+    if (previous && typer->shown && !(sight && visibility_equal(previous, sight))) {
         tell(typer, false, previous, sight);
         if (sight)
             tell(typer, true, sight, previous);
         typer->shown = sight != NULL;
     }
-    sight_free(&previous);
+    visibility_free(&previous);
     work(typer->room);
 }
 
 /* May run to its end at once, and with it the room's work. */
 static void read_sight(struct typer *typer)
 {
-    sight_forget(&typer->reading);
-    sight_read(typer->room->rooms->presence, user_of(typer), &typer->reading, seen, typer);
+    visibility_forget(&typer->reading);
+    visibility_read(typer->room->rooms->presence, user_of(typer), &typer->reading, seen, typer);
 }
 
 static void read_sight_if_old(struct typer *typer)
 {
     int64_t now_ms = typer->room->rooms->clock->now_ms;
-    bool old = !typer->sight || now_ms - typer->sight_read_ms >= TYPING_ROOM_SIGHT_MS;
+    bool old = !typer->sight || now_ms - typer->visibility_read_ms >= TYPING_VIEW_SIGHT_MS;
     if (old && !typer->reading)
         read_sight(typer);
 }
 
 /* The one who types, entered if there is room; NULL: not followed here. */
-static struct typer *follow(struct typing_rooms *rooms, struct slice chat_id, struct slice user_id)
+static struct typer *follow(struct typing_views *rooms, struct slice chat_id, struct slice user_id)
 {
-    struct typing_room *room = find_room(rooms, chat_id);
+    struct typing_view *room = find_room(rooms, chat_id);
     if (!room && !chat_topic_of(rooms->router, chat_id, CHAT_TOPIC_TYPING))
         return NULL;
     if (!room)
@@ -322,10 +322,10 @@ static struct typer *follow(struct typing_rooms *rooms, struct slice chat_id, st
     return typer;
 }
 
-void typing_room_heard(struct typing_rooms *rooms, struct slice chat_id, struct slice user_id,
+void typing_view_heard(struct typing_views *rooms, struct slice chat_id, struct slice user_id,
                        bool typing, int64_t since_wall_ms)
 {
-    struct typing_room *room = find_room(rooms, chat_id);
+    struct typing_view *room = find_room(rooms, chat_id);
     struct typer *typer = typing ? follow(rooms, chat_id, user_id)
                           : room ? find_typer(room, user_id)
                                  : NULL;
@@ -339,7 +339,7 @@ void typing_room_heard(struct typing_rooms *rooms, struct slice chat_id, struct 
     work(room);
 }
 
-bool typing_room_known(struct typing_rooms *rooms, struct slice chat_id, struct slice user_id,
+bool typing_view_known(struct typing_views *rooms, struct slice chat_id, struct slice user_id,
                        int64_t left_ms)
 {
     struct typer *typer = follow(rooms, chat_id, user_id);
@@ -355,16 +355,16 @@ bool typing_room_known(struct typing_rooms *rooms, struct slice chat_id, struct 
     return true;
 }
 
-void typing_room_abandon(struct typing_rooms *rooms, struct slice chat_id)
+void typing_view_abandon(struct typing_views *rooms, struct slice chat_id)
 {
-    struct typing_room *room = find_room(rooms, chat_id);
+    struct typing_view *room = find_room(rooms, chat_id);
     if (room)
         free_room(&room->node, NULL);
 }
 
-void typing_room_review(struct typing_rooms *rooms, struct slice chat_id, struct slice user_id)
+void typing_view_review(struct typing_views *rooms, struct slice chat_id, struct slice user_id)
 {
-    struct typing_room *room = find_room(rooms, chat_id);
+    struct typing_view *room = find_room(rooms, chat_id);
     struct typer *typer = room ? find_typer(room, user_id) : NULL;
     if (typer)
         read_sight(typer);

@@ -4,14 +4,14 @@
  *   event, or what the store remembers ──► HEARD ──sight read──► due ──within the budget──► SHOWN
  *   stop, or no renewal for the time to live ──► due ──within the budget──► told, forgotten
  *
- * Coalescing: a room pushes at once while its budget lasts, TYPING_ROOM_PUSHES_PER_TICK in every
- * TYPING_ROOM_TICK_MS; what is over waits for the next tick as the newest state of each who types, and
- * one who stopped before anybody was told costs nothing. At most TYPING_ROOM_SHOWN_MAX are followed at
+ * Coalescing: a room pushes at once while its budget lasts, TYPING_VIEW_PUSHES_PER_TICK in every
+ * TYPING_VIEW_TICK_MS; what is over waits for the next tick as the newest state of each who types, and
+ * one who stopped before anybody was told costs nothing. At most TYPING_VIEW_SHOWN_MAX are followed at
  * a time; who types beyond that is not shown until another stops. So a room costs each of its viewers a
  * bounded number of pushes a second, however many type in it.
  *
  * Privacy: only those who may see the user (sight.h) see them typing. A sight is read anew with every
- * renewal, and at once when typing_room_review() says so: who lost sight is told that the typing ended,
+ * renewal, and at once when typing_view_review() says so: who lost sight is told that the typing ended,
  * and no more; so is everybody when it cannot be read. A stop goes to whom the start went.
  *
  * What nobody renews ends here by itself, so a gateway that dies leaves nobody typing for ever.
@@ -30,13 +30,13 @@
 struct presence_plane;
 
 enum {
-    TYPING_ROOM_TICK_MS = 100,
-    TYPING_ROOM_PUSHES_PER_TICK = 4,
-    TYPING_ROOM_SHOWN_MAX = 50,
-    TYPING_ROOM_SIGHT_MS = 500, /* less than the time between two renewals */
+    TYPING_VIEW_TICK_MS = 100,
+    TYPING_VIEW_PUSHES_PER_TICK = 4,
+    TYPING_VIEW_SHOWN_MAX = 50,
+    TYPING_VIEW_SIGHT_MS = 500, /* less than the time between two renewals */
 };
 
-struct typing_rooms {
+struct typing_views {
     const struct clock *clock;
     struct wheel *wheel;
     struct router *router;
@@ -47,23 +47,23 @@ struct typing_rooms {
 };
 
 /* False when memory is short. The other fields are the maker's to set. */
-bool typing_rooms_init(struct typing_rooms *rooms, uint64_t seed);
-void typing_rooms_free(struct typing_rooms *rooms);
+bool typing_views_init(struct typing_views *rooms, uint64_t seed);
+void typing_views_free(struct typing_views *rooms);
 
 /* A user types in a chat, or no longer. `since_wall_ms` is when they said so. */
-void typing_room_heard(struct typing_rooms *rooms, struct slice chat_id, struct slice user_id,
+void typing_view_heard(struct typing_views *rooms, struct slice chat_id, struct slice user_id,
                        bool typing, int64_t since_wall_ms);
 
 /* Somebody opens the chat and learned from the store that this user types for `left_ms` more: the one
  * who opens is told in another way, so this only sees to it that the end is told. False: it cannot, there
  * are too many. */
-bool typing_room_known(struct typing_rooms *rooms, struct slice chat_id, struct slice user_id,
+bool typing_view_known(struct typing_views *rooms, struct slice chat_id, struct slice user_id,
                        int64_t left_ms);
 
 /* Nobody here has the chat open any more: what happens there from now on is not heard of. */
-void typing_room_abandon(struct typing_rooms *rooms, struct slice chat_id);
+void typing_view_abandon(struct typing_views *rooms, struct slice chat_id);
 
 /* What may be seen of this user may have changed. */
-void typing_room_review(struct typing_rooms *rooms, struct slice chat_id, struct slice user_id);
+void typing_view_review(struct typing_views *rooms, struct slice chat_id, struct slice user_id);
 
 #endif

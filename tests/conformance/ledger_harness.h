@@ -61,7 +61,7 @@ const char *harness_withdraw(struct harness *harness, const char *user, const ch
 const char *harness_requests(struct harness *harness, const char *user,
                              enum ledger_direction direction, const char *after, uint32_t limit);
 const char *harness_contacts(struct harness *harness, const char *user);
-const char *harness_circle(struct harness *harness, const char *user, uint32_t chats_max);
+const char *harness_graph(struct harness *harness, const char *user, uint32_t chats_max);
 const char *harness_remove(struct harness *harness, const char *user, const char *peer);
 const char *harness_block(struct harness *harness, const char *user, const char *peer);
 const char *harness_unblock(struct harness *harness, const char *user, const char *peer);

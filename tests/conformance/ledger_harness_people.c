@@ -29,7 +29,7 @@ static void add_list(void *arg, const char *name, struct ledger_id_list list)
         harness_add(arg, "%s%.*s", i ? "," : "", SLICE_FORMAT(list.ids[i]));
 }
 
-static void write_circle(void *arg, const struct ledger_circle_outcome *outcome)
+static void write_graph(void *arg, const struct ledger_graph_outcome *outcome)
 {
     if (!harness_begin(arg, outcome->status))
         return;
@@ -171,9 +171,9 @@ const char *harness_contacts(struct harness *harness, const char *user)
     return harness_line(harness);
 }
 
-const char *harness_circle(struct harness *harness, const char *user, uint32_t chats_max)
+const char *harness_graph(struct harness *harness, const char *user, uint32_t chats_max)
 {
-    ledger_circle(&harness->client, slice_of(user), chats_max, write_circle, harness);
+    ledger_graph(&harness->client, slice_of(user), chats_max, write_graph, harness);
     return harness_line(harness);
 }
 

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-void ledger_suite_circle_is_all_that_is_around_a_user(void **state)
+void ledger_suite_graph_is_all_that_is_around_a_user(void **state)
 {
     struct harness *h = *state;
-    expect(harness_circle(h, "alice", 10), "ok contacts contacts contacts: blocked: chats:");
+    expect(harness_graph(h, "alice", 10), "ok contacts contacts contacts: blocked: chats:");
     harness_ask(h, "r1", "alice", "carol");
     harness_accept(h, "carol", "r1");
     harness_ask(h, "r2", "bob", "alice");
@@ -21,12 +21,12 @@ void ledger_suite_circle_is_all_that_is_around_a_user(void **state)
     harness_set(h, "alice", "everyone", "nobody");
     harness_chat_create(h, "c2", "alice", "bob");
     harness_chat_create(h, "c1", "carol", "alice");
-    expect(harness_circle(h, "alice", 10),
+    expect(harness_graph(h, "alice", 10),
            "ok everyone nobody contacts:bob,carol blocked:mallory chats:c1,c2");
-    expect(harness_circle(h, "alice", 1),
+    expect(harness_graph(h, "alice", 1),
            "ok everyone nobody contacts:bob,carol blocked:mallory chats:c1");
-    expect(harness_circle(h, "mallory", 10), "ok contacts contacts contacts: blocked: chats:");
-    expect(harness_circle(h, "", 10), "invalid");
+    expect(harness_graph(h, "mallory", 10), "ok contacts contacts contacts: blocked: chats:");
+    expect(harness_graph(h, "", 10), "invalid");
 }
 
 void ledger_suite_chat_is_made_once(void **state)

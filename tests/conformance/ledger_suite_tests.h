@@ -5,7 +5,7 @@
 #define LEDGER_SUITE_TESTS(X)                                                                      \
     X(settings_have_defaults_and_change_apart)                                                     \
     X(profiles_show_settings_and_relations)                                                        \
-    X(circle_is_all_that_is_around_a_user)                                                         \
+    X(graph_is_all_that_is_around_a_user)                                                          \
     X(last_seen_never_goes_back)                                                                   \
     X(malformed_ids_are_refused)                                                                   \
     X(request_is_accepted_once)                                                                    \

@@ -33,7 +33,7 @@ static void take_request(struct slice frame)
     struct slice body;
     if (!ledger_wire_decode_request_head(frame, &head, &body))
         return;
-    struct ledger_request *request = request_make(&client, head.operation, NULL);
+    struct ledger_request *request = ledger_request_make(&client, head.operation, NULL);
     request->wall_ms = head.wall_ms;
     if (ledger_wire_decode_input(request, body)) {
         check_bounds(&request->input);
@@ -42,7 +42,7 @@ static void take_request(struct slice frame)
         ledger_wire_encode_request(&again, head.id, request);
         check_bytes(&again, frame);
     }
-    request_free(request);
+    ledger_request_free(request);
 }
 
 static void take_answer(enum ledger_operation operation, struct slice frame)
@@ -52,14 +52,14 @@ static void take_answer(enum ledger_operation operation, struct slice frame)
     struct slice body;
     if (!ledger_wire_decode_answer_head(frame, &head, &body))
         return;
-    struct ledger_request *request = request_make(&client, operation, NULL);
+    struct ledger_request *request = ledger_request_make(&client, operation, NULL);
     request->input.id_count = 1; /* what was asked for */
     request->input.limit = LEDGER_PAGE_MAX;
     if (ledger_wire_decode_outcome(request, head.status, body)) {
         ledger_wire_encode_answer(&again, head.id, request);
         check_bytes(&again, frame);
     }
-    request_free(request);
+    ledger_request_free(request);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -56,7 +56,7 @@ static bool has_blocked(const struct fake_ledger *fake, struct slice user, struc
 static void answer_profiles(struct fake_ledger *fake, struct ledger_request *request)
 {
     size_t count = request->input.id_count;
-    struct ledger_profile *profiles = request_alloc(request, count * sizeof(*profiles));
+    struct ledger_profile *profiles = ledger_request_alloc(request, count * sizeof(*profiles));
     for (size_t i = 0; profiles && i < count; i++) {
         struct slice id = request->input.ids[i];
         const struct fake_user *user = find_user(fake, id);
@@ -106,12 +106,12 @@ static int compare_ids(const void *left, const void *right)
 static struct ledger_id_list pairs_of(struct ledger_request *request, const char *const (*pairs)[2],
                                       size_t pair_count, bool both)
 {
-    struct slice *ids = request_alloc(request, (2 * pair_count + 1) * sizeof(*ids));
+    struct slice *ids = ledger_request_alloc(request, (2 * pair_count + 1) * sizeof(*ids));
     size_t count = 0;
     for (size_t i = 0; ids && i < pair_count; i++)
         for (int side = 0; side <= both; side++)
             if (slice_is(request->input.user, pairs[i][side]))
-                ids[count++] = request_copy(request, slice_of(pairs[i][!side]));
+                ids[count++] = ledger_request_copy(request, slice_of(pairs[i][!side]));
     if (ids)
         qsort(ids, count, sizeof(*ids), compare_ids);
     return (struct ledger_id_list){ids, count};
@@ -129,11 +129,11 @@ static void answer_pairs(struct ledger_request *request, const char *const (*pai
 static struct slice *list_members(const struct fake_ledger *fake, struct ledger_request *request,
                                   struct slice chat, size_t *count)
 {
-    struct slice *ids = request_alloc(request, (fake->member_count + 1) * sizeof(*ids));
+    struct slice *ids = ledger_request_alloc(request, (fake->member_count + 1) * sizeof(*ids));
     *count = 0;
     for (size_t i = 0; ids && i < fake->member_count; i++)
         if (slice_is(chat, fake->members[i].chat))
-            ids[(*count)++] = request_copy(request, slice_of(fake->members[i].user));
+            ids[(*count)++] = ledger_request_copy(request, slice_of(fake->members[i].user));
     if (ids)
         qsort(ids, *count, sizeof(*ids), compare_ids);
     return ids;
@@ -165,24 +165,25 @@ static void answer_chat(const struct fake_ledger *fake, struct ledger_request *r
 
 static void answer_chats(const struct fake_ledger *fake, struct ledger_request *request)
 {
-    struct ledger_chat *chats = request_alloc(request, (fake->member_count + 1) * sizeof(*chats));
+    struct ledger_chat *chats =
+        ledger_request_alloc(request, (fake->member_count + 1) * sizeof(*chats));
     size_t count = 0;
     for (size_t i = 0; chats && i < fake->member_count; i++)
         if (slice_is(request->input.user, fake->members[i].user))
-            chats[count++] =
-                (struct ledger_chat){.id = request_copy(request, slice_of(fake->members[i].chat))};
+            chats[count++] = (struct ledger_chat){
+                .id = ledger_request_copy(request, slice_of(fake->members[i].chat))};
     request->outcome.chats = (struct ledger_chats_outcome){LEDGER_OK, chats, count, false};
 }
 
-static void answer_circle(struct fake_ledger *fake, struct ledger_request *request)
+static void answer_graph(struct fake_ledger *fake, struct ledger_request *request)
 {
-    struct slice *chats = request_alloc(request, (fake->member_count + 1) * sizeof(*chats));
+    struct slice *chats = ledger_request_alloc(request, (fake->member_count + 1) * sizeof(*chats));
     size_t count = 0;
     for (size_t i = 0; chats && i < fake->member_count; i++)
         if (slice_is(request->input.user, fake->members[i].user))
-            chats[count++] = request_copy(request, slice_of(fake->members[i].chat));
+            chats[count++] = ledger_request_copy(request, slice_of(fake->members[i].chat));
     const struct fake_user *user = find_user(fake, request->input.user);
-    request->outcome.circle = (struct ledger_circle_outcome){
+    request->outcome.graph = (struct ledger_graph_outcome){
         .settings = user ? user->settings : fake->initial,
         .contacts = pairs_of(request, fake->contacts, fake->contact_count, true),
         .blocked = pairs_of(request, fake->blocks, fake->block_count, false),
@@ -200,8 +201,8 @@ static void make_answer(struct fake_ledger *fake, struct ledger_request *request
     case LEDGER_SETTINGS_PUT:
         answer_settings(fake, request);
         break;
-    case LEDGER_CIRCLE:
-        answer_circle(fake, request);
+    case LEDGER_GRAPH:
+        answer_graph(fake, request);
         break;
     case LEDGER_LAST_SEEN_PUT:
         store_last_seen(fake, request);
@@ -222,11 +223,11 @@ static void make_answer(struct fake_ledger *fake, struct ledger_request *request
         request->outcome.change.status = access_of(fake, request->input.chat, request->input.user);
         break;
     default:
-        request_fail(request, LEDGER_UNAVAILABLE);
+        ledger_request_fail(request, LEDGER_UNAVAILABLE);
         break;
     }
     if (request->exhausted)
-        request_fail(request, LEDGER_UNAVAILABLE);
+        ledger_request_fail(request, LEDGER_UNAVAILABLE);
 }
 
 /* ---- the backend ---- */
@@ -246,13 +247,13 @@ static void submit(struct ledger *ledger, struct ledger_request *request)
     request->next = NULL;
     fake->asked[request->operation]++;
     if (fake->failing != LEDGER_OK)
-        request_fail(request, fake->failing);
+        ledger_request_fail(request, fake->failing);
     else
         make_answer(fake, request);
     if (fake->holding)
         hold(fake, request);
     else
-        request_finish(request);
+        ledger_request_finish(request);
 }
 
 static void close_fake(struct ledger *ledger)
@@ -311,7 +312,7 @@ static void release(struct fake_ledger *fake, struct ledger_request **at)
     *at = request->next;
     request->next = NULL;
     fake->held_count--;
-    request_finish(request);
+    ledger_request_finish(request);
 }
 
 void fake_ledger_release(struct fake_ledger *fake)

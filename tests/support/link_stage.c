@@ -9,25 +9,25 @@
 
 #include <cmocka.h>
 
-static void changed(struct redis_link *link, void *arg)
+static void changed(struct redis_connection *link, void *arg)
 {
     (void)link;
     (void)arg;
 }
 
-static void push(struct redis_link *link, void *arg, const struct resp_value *value)
+static void push(struct redis_connection *link, void *arg, const struct resp_value *value)
 {
     (void)link;
     (void)value;
     ((struct link_stage *)arg)->pushes++;
 }
 
-static const struct redis_link_owner owner = {changed, push};
+static const struct redis_connection_owner owner = {changed, push};
 
 static bool has_problem(void *arg)
 {
     struct link_stage *stage = arg;
-    return redis_link_problem(stage->link) == stage->wanted;
+    return redis_connection_problem(stage->link) == stage->wanted;
 }
 
 static bool all_answered(void *arg)
@@ -41,7 +41,7 @@ void link_stage_await_problem(struct link_stage *stage, enum redis_problem probl
 {
     stage->wanted = problem;
     worker_loop_until(&stage->worker, has_problem, stage, limit_ms);
-    assert_string_equal(redis_problem_name(redis_link_problem(stage->link)),
+    assert_string_equal(redis_problem_name(redis_connection_problem(stage->link)),
                         redis_problem_name(problem));
 }
 
@@ -78,7 +78,7 @@ bool link_stage_send(struct link_stage *stage, const struct slice *words, size_t
 {
     struct buffer command = BUFFER_INIT;
     resp_write_command(&command, words, count);
-    bool taken = redis_link_send(stage->link, buffer_slice(&command), done, stage);
+    bool taken = redis_connection_send(stage->link, buffer_slice(&command), done, stage);
     buffer_free(&command);
     stage->asked += taken;
     return taken;
@@ -107,7 +107,7 @@ void link_stage_open_at(struct link_stage *stage, const char *host, uint16_t por
 {
     struct redis_endpoint endpoint;
     redis_endpoint_set(&endpoint, slice_of(host), port);
-    stage->link = redis_link_make(&stage->links, &endpoint, &owner, stage);
+    stage->link = redis_connection_make(&stage->links, &endpoint, &owner, stage);
     assert_non_null(stage->link);
 }
 
@@ -123,7 +123,7 @@ int link_stage_set_up(void **state)
     assert_non_null(stage);
     *state = stage;
     worker_loop_open(&stage->worker);
-    stage->links = (struct redis_links){
+    stage->links = (struct redis_connections){
         .loop = &stage->worker.loop,
         .streams = &stage->worker.streams,
         .random = &stage->worker.random,
@@ -136,8 +136,8 @@ int link_stage_set_up(void **state)
 int link_stage_tear_down(void **state)
 {
     struct link_stage *stage = *state;
-    redis_link_end(&stage->link);
-    redis_links_reap(&stage->links);
+    redis_connection_end(&stage->link);
+    redis_connections_reap(&stage->links);
     tls_context_drop(&stage->links.tls);
     redis_server_stop(&stage->server);
     worker_loop_close(&stage->worker);

@@ -111,7 +111,7 @@ void redis_asker_start(struct redis_asker *asker, const char *line)
     }
     asker->asked++;
     redis_command(asker->client, count > 1 ? words[1] : SLICE_NONE,
-                  (struct redis_words){words, count}, take, asker);
+                  (struct redis_args){words, count}, take, asker);
 }
 
 const char *redis_asker_ask(struct redis_asker *asker, const char *line)
@@ -125,7 +125,7 @@ const char *redis_asker_eval(struct redis_asker *asker, const struct redis_scrip
                              const char *key, const char *argument)
 {
     asker->asked++;
-    redis_eval(asker->client, script, REDIS_WORDS(slice_of(key)), REDIS_WORDS(slice_of(argument)),
+    redis_eval(asker->client, script, REDIS_ARGS(slice_of(key)), REDIS_ARGS(slice_of(argument)),
                take, asker);
     redis_asker_await_answers(asker);
     return asker->last;

@@ -94,8 +94,8 @@ void redis_fleet_settle(struct redis_fleet *fleet, int rounds)
         for (size_t i = 0; i < REDIS_FLEET_CLIENTS; i++)
             for (size_t master = 0; master < redis_master_count(fleet->clients[i]); master++) {
                 fleet->awaited++;
-                redis_command_on(fleet->clients[i], master, REDIS_WORDS(SLICE("PING")),
-                                 count_answer, fleet);
+                redis_command_on(fleet->clients[i], master, REDIS_ARGS(SLICE("PING")), count_answer,
+                                 fleet);
             }
         assert_true(worker_loop_until(&fleet->worker, nothing_awaited, fleet, PATIENCE_MS));
     }
@@ -130,7 +130,7 @@ static void take(void *arg, const struct resp_value *reply)
     inquiry->fleet->awaited--;
 }
 
-const char *redis_fleet_ask(struct redis_fleet *fleet, struct slice key, struct redis_words words)
+const char *redis_fleet_ask(struct redis_fleet *fleet, struct slice key, struct redis_args words)
 {
     static char text[REDIS_SERVER_REPLY_MAX];
     text[0] = '\0';

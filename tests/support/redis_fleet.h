@@ -46,7 +46,7 @@ size_t redis_fleet_next_client(struct redis_fleet *fleet);
 void redis_fleet_settle(struct redis_fleet *fleet, int rounds);
 
 /* Sends a command to the master that has the key; the reply as redis_server_ask() gives it. */
-const char *redis_fleet_ask(struct redis_fleet *fleet, struct slice key, struct redis_words words);
+const char *redis_fleet_ask(struct redis_fleet *fleet, struct slice key, struct redis_args words);
 
 /* The name of the one key that fits the pattern, on whatever master; it must be there. */
 struct slice redis_fleet_find(const struct redis_fleet *fleet, const char *pattern,

@@ -9,10 +9,10 @@ static void append(struct ledger_request **chain, struct ledger_request *request
 
 static void answer(struct script_ledger *script, struct ledger_request *request)
 {
-    request_fail(request, script->status);
+    ledger_request_fail(request, script->status);
     if (script->answer && script->status == LEDGER_OK)
         script->answer(script->arg, request);
-    request_finish(request);
+    ledger_request_finish(request);
 }
 
 static void submit(struct ledger *ledger, struct ledger_request *request)

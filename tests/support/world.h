@@ -35,8 +35,8 @@ struct world {
     /* the gateway's, borrowed */
     struct loop *loop;
     struct metrics *metrics;
-    struct handler_context *handlers;
-    struct rest_context *rest;
+    struct session_context *handlers;
+    struct api_context *rest;
     struct presence_plane *presence;
 };
 

@@ -9,7 +9,7 @@
 
 static void post(void *arg, struct ledger_request *done)
 {
-    struct ledger_errand *errand = arg;
+    struct blocking_ledger *errand = arg;
     pthread_mutex_lock(&errand->mutex);
     struct ledger_request **end = &errand->done;
     while (*end)
@@ -25,7 +25,7 @@ static bool fail(const char *command, const char *what, const char *why)
     return false;
 }
 
-bool ledger_errand_open(struct ledger_errand *errand, const char *command, const char *url)
+bool blocking_ledger_open(struct blocking_ledger *errand, const char *command, const char *url)
 {
     struct sqlite_ledger_error error;
     struct slice prefix = SLICE("sqlite:");
@@ -35,7 +35,7 @@ bool ledger_errand_open(struct ledger_errand *errand, const char *command, const
     if (access(path, F_OK) != 0)
         return fail(command, path, "there is no such file");
     log_init(LOG_LEVEL_WARN, false);
-    *errand = (struct ledger_errand){.ledger = sqlite_ledger_open(path, NULL, &error)};
+    *errand = (struct blocking_ledger){.ledger = sqlite_ledger_open(path, NULL, &error)};
     if (!errand->ledger)
         return fail(command, "cannot open the ledger", error.text);
     clock_advance(&errand->clock);
@@ -45,7 +45,7 @@ bool ledger_errand_open(struct ledger_errand *errand, const char *command, const
     return true;
 }
 
-void ledger_errand_wait(struct ledger_errand *errand)
+void blocking_ledger_wait(struct blocking_ledger *errand)
 {
     while (errand->client.outstanding) {
         pthread_mutex_lock(&errand->mutex);
@@ -58,7 +58,7 @@ void ledger_errand_wait(struct ledger_errand *errand)
     }
 }
 
-void ledger_errand_close(struct ledger_errand *errand)
+void blocking_ledger_close(struct blocking_ledger *errand)
 {
     ledger_close(&errand->ledger);
     pthread_cond_destroy(&errand->arrived);

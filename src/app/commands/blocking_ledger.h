@@ -1,7 +1,7 @@
 /*
  * A ledger for a command: opened, asked one thing at a time, waited for, closed.
  *
- * The completion of a call is the command's own; ledger_errand_wait() returns after it has run, on the
+ * The completion of a call is the command's own; blocking_ledger_wait() returns after it has run, on the
  * calling thread. Only for programs that have nothing else to do.
  */
 #ifndef ROLLCALL_APP_COMMANDS_BLOCKING_LEDGER_H
@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-struct ledger_errand {
+struct blocking_ledger {
     struct ledger *ledger;
     struct ledger_client client;
     struct clock clock;
@@ -22,11 +22,11 @@ struct ledger_errand {
 
 /* Opens what `url` names (sqlite:PATH, which must exist). False after saying why on stderr, as
  * `command`. */
-bool ledger_errand_open(struct ledger_errand *errand, const char *command, const char *url);
+bool blocking_ledger_open(struct blocking_ledger *errand, const char *command, const char *url);
 
 /* Waits until the call that was made is answered. */
-void ledger_errand_wait(struct ledger_errand *errand);
+void blocking_ledger_wait(struct blocking_ledger *errand);
 
-void ledger_errand_close(struct ledger_errand *errand);
+void blocking_ledger_close(struct blocking_ledger *errand);
 
 #endif

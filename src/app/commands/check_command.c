@@ -125,13 +125,13 @@ static int report(const struct check *check, size_t limit)
 
 static int run(const struct arguments *arguments)
 {
-    struct redis_errand errand;
-    char why[REDIS_ERRAND_WHY_MAX];
+    struct blocking_redis errand;
+    char why[BLOCKING_REDIS_WHY_MAX];
     struct check *check = calloc(1, sizeof(*check));
     if (!check)
         return cannot("memory is short");
     log_init(LOG_LEVEL_ERROR, false); /* what the client meets is told by us */
-    if (!redis_errand_open(&errand, arguments->url, arguments->ca_file, why)) {
+    if (!blocking_redis_open(&errand, arguments->url, arguments->ca_file, why)) {
         free(check);
         return cannot(why);
     }
@@ -140,7 +140,7 @@ static int run(const struct arguments *arguments)
     check->keys_a_second = arguments->rate;
     check->patience_ms = arguments->patience_ms;
     int status = check_run(check) ? report(check, arguments->limit) : cannot(check->context.why);
-    redis_errand_close(&errand);
+    blocking_redis_close(&errand);
     violations_free(&check->context.violations);
     free(check);
     return status;

@@ -28,7 +28,7 @@ static const char HELP[] =
 
 /* What one run works with. */
 struct letters {
-    struct ledger_errand errand;
+    struct blocking_ledger errand;
     int status;
     size_t replayed;
 };
@@ -104,11 +104,11 @@ static int replay(struct letters *letters, const char *id)
     uint64_t sequence;
     if (strcmp(id, "all") == 0) {
         ledger_dead_letters_list(&letters->errand.client, 0, replay_each, letters);
-        ledger_errand_wait(&letters->errand);
+        blocking_ledger_wait(&letters->errand);
     } else if (parse_id(id, &chat, &sequence)) {
         letters->status = EXIT_OK;
         ledger_dead_letter_replay(&letters->errand.client, chat, sequence, replayed, letters);
-        ledger_errand_wait(&letters->errand);
+        blocking_ledger_wait(&letters->errand);
     } else {
         fprintf(stderr, "rollcall dead-letters: %s: expected CHAT:SEQUENCE, as list shows it\n",
                 id);
@@ -123,15 +123,15 @@ static int replay(struct letters *letters, const char *id)
 static int run(const char *url, const char *id)
 {
     struct letters letters = {.status = EXIT_FAILED};
-    if (!ledger_errand_open(&letters.errand, "dead-letters", url))
+    if (!blocking_ledger_open(&letters.errand, "dead-letters", url))
         return EXIT_FAILED;
     if (id) {
         letters.status = replay(&letters, id);
     } else {
         ledger_dead_letters_list(&letters.errand.client, 0, print_letters, &letters);
-        ledger_errand_wait(&letters.errand);
+        blocking_ledger_wait(&letters.errand);
     }
-    ledger_errand_close(&letters.errand);
+    blocking_ledger_close(&letters.errand);
     return letters.status;
 }
 

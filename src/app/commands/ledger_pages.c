@@ -16,7 +16,7 @@ enum { BACKLOG = 64, UNSENT_BYTES_MAX = 128 * 1024 };
 
 struct ledger_pages {
     struct ledger_pages_options options;
-    struct http_door door;
+    struct http_listener door;
     struct metrics metrics; /* the door's own */
     struct listener listener;
     int64_t start_wall_ms;
@@ -68,9 +68,9 @@ static const struct http_route ROUTES[] = {
 
 /* ---- the door's owner ---- */
 
-static bool make_room(struct http_door *door)
+static bool make_room(struct http_listener *door)
 {
-    return door->session_count < LEDGER_PAGES_CONNECTIONS_MAX || http_door_displace(door);
+    return door->session_count < LEDGER_PAGES_CONNECTIONS_MAX || http_listener_displace(door);
 }
 
 /* There is nothing to be sent here. */
@@ -94,14 +94,14 @@ static void answer(struct exchange *exchange)
     buffer_free(&allowed);
 }
 
-static const struct http_door_owner door_owner = {
+static const struct http_listener_owner door_owner = {
     .make_room = make_room, .body_bytes_max = body_bytes_max, .answer = answer};
 
 /* ---- life ---- */
 
 static void accepted(void *arg, int fd)
 {
-    http_door_accept(arg, fd);
+    http_listener_accept(arg, fd);
 }
 
 struct ledger_pages *ledger_pages_open(const struct ledger_pages_options *options,
@@ -116,12 +116,12 @@ struct ledger_pages *ledger_pages_open(const struct ledger_pages_options *option
     }
     pages->options = *options;
     pages->start_wall_ms = options->loop->clock.wall_ms;
-    pages->door = (struct http_door){.owner = &door_owner,
-                                     .loop = options->loop,
-                                     .streams = options->streams,
-                                     .metrics = &pages->metrics,
-                                     .config = options->config};
-    http_door_init(&pages->door);
+    pages->door = (struct http_listener){.owner = &door_owner,
+                                         .loop = options->loop,
+                                         .streams = options->streams,
+                                         .metrics = &pages->metrics,
+                                         .config = options->config};
+    http_listener_init(&pages->door);
     if (!listener_open(&pages->listener, options->loop, &listening, accepted, &pages->door,
                        error)) {
         free(pages);
@@ -137,13 +137,13 @@ uint16_t ledger_pages_port(const struct ledger_pages *pages)
 
 void ledger_pages_drain(struct ledger_pages *pages)
 {
-    http_door_drain(&pages->door);
+    http_listener_drain(&pages->door);
 }
 
 void ledger_pages_end(struct ledger_pages *pages)
 {
     listener_close(&pages->listener);
-    http_door_close_all(&pages->door);
+    http_listener_close_all(&pages->door);
 }
 
 bool ledger_pages_is_ended(const struct ledger_pages *pages)

@@ -63,12 +63,12 @@ static void done(void *arg, const struct ledger_repair_outcome *outcome)
 
 static int run(const char *url, struct repair *repair)
 {
-    struct ledger_errand errand;
-    if (!ledger_errand_open(&errand, "repair", url))
+    struct blocking_ledger errand;
+    if (!blocking_ledger_open(&errand, "repair", url))
         return EXIT_FAILED;
     ledger_chat_repair(&errand.client, slice_of(repair->chat), !repair->dry_run, done, repair);
-    ledger_errand_wait(&errand);
-    ledger_errand_close(&errand);
+    blocking_ledger_wait(&errand);
+    blocking_ledger_close(&errand);
     return repair->status;
 }
 

@@ -138,7 +138,7 @@ struct peer_hub *peer_hub_make(const struct peer_hub_options *options)
     hub->options = *options;
     hub->listener.source.fd = -1;
     peer_roster_init(&hub->roster, PEER_HUB_LINKS_MAX, options->metrics);
-    peer_strangers_init(&hub->strangers, PEER_HUB_STRANGERS_MAX);
+    pending_peers_init(&hub->strangers, PEER_HUB_STRANGERS_MAX);
     return hub;
 }
 

@@ -14,7 +14,7 @@
  *
  * On the wire, a frame is a topic's length in two bytes, big-endian, the topic, and the payload. Who is
  * authenticated and sends anything else is ignored, frame by frame. Strangers get PEER_HUB_STRANGERS_MAX
- * places among them, which the oldest of them lose to newcomers (peer_strangers.h), and PEER_GREETING_LIMIT_MS
+ * places among them, which the oldest of them lose to newcomers (pending_peers.h), and PEER_GREETING_LIMIT_MS
  * to prove themselves.
  *
  * Everything is bounded: links, strangers, what waits in a link's queue (PEER_HUB_QUEUE_BYTES_MAX). What

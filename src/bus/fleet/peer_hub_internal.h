@@ -12,7 +12,7 @@ struct peer_hub {
     struct peer_hub_options options;
     struct listener listener;
     struct peer_roster roster;
-    struct peer_strangers strangers;
+    struct pending_peers strangers;
 };
 
 static inline struct peer_hub *peer_hub_of(const struct peer_member *member)

@@ -152,7 +152,7 @@ void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, 
 static void accepted_open(struct peer_link *link, void *arg, struct slice name)
 {
     struct peer_member *member = arg;
-    peer_strangers_remove(&peer_hub_of(member)->strangers, &member->stranger);
+    pending_peers_remove(&peer_hub_of(member)->strangers, &member->stranger);
     member->is_myself = is_myself(member, name);
     if (member->is_myself)
         peer_link_close(link); /* one's own dialler, which sees it too */
@@ -177,7 +177,7 @@ static void accepted_closed(struct peer_link *link, void *arg, const char *why)
                  log_sentence(slice_of(why)));
         peer_roster_closed(member);
     } else if (!member->is_myself) {
-        peer_strangers_remove(&peer_hub_of(member)->strangers, &member->stranger);
+        pending_peers_remove(&peer_hub_of(member)->strangers, &member->stranger);
         log_warn("peer_link_refused", "why=%s", log_sentence(slice_of(why)));
     }
     peer_roster_remove(member);
@@ -201,7 +201,7 @@ static void accept_stranger(void *arg, int fd)
         close(fd);
         return;
     }
-    peer_strangers_add(&hub->strangers, &member->stranger, member->link);
+    pending_peers_add(&hub->strangers, &member->stranger, member->link);
 }
 
 bool peer_hub_listen(struct peer_hub *hub, const char *address, char error[LISTENER_ERROR_TEXT_MAX])

@@ -30,14 +30,14 @@ struct peer_roster {
 struct peer_member {
     struct list place;
     struct peer_roster *roster;
-    void *arg;                     /* the hub */
-    struct peer_dialer *dialer;    /* of a dialled one */
-    struct peer_link *link;        /* of an accepted one */
-    struct peer_stranger stranger; /* likewise, until it has proved itself */
-    bool learned;                  /* from the registry */
-    bool named;                    /* it still is, while the registry is gone through */
-    bool is_myself;                /* stays, so that the address is not dialled again */
-    bool forgotten;                /* goes as soon as its dialler has ended */
+    void *arg;                    /* the hub */
+    struct peer_dialer *dialer;   /* of a dialled one */
+    struct peer_link *link;       /* of an accepted one */
+    struct pending_peer stranger; /* likewise, until it has proved itself */
+    bool learned;                 /* from the registry */
+    bool named;                   /* it still is, while the registry is gone through */
+    bool is_myself;               /* stays, so that the address is not dialled again */
+    bool forgotten;               /* goes as soon as its dialler has ended */
     bool open;
     bool chosen;
     bool lost;       /* chosen, and none of its gateways is registered */

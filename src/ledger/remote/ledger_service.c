@@ -16,11 +16,11 @@ enum { BACKLOG = 1024, UNSENT_BYTES_MAX = 1 << 20, SWEEP_MS = 250, FRAME_BYTES_K
 struct ledger_service {
     struct peer_link_options options;
     struct ledger_client client;
-    struct request_inbox inbox;
+    struct ledger_request_inbox inbox;
     struct listener listener;
     struct list links;
     size_t link_count; /* that have proved themselves, until their last answer */
-    struct peer_strangers strangers;
+    struct pending_peers strangers;
     struct wheel_timer sweep;
     struct ledger_service_counts counts; /* what only grows; the rest is filled in when asked for */
     struct buffer frame;                 /* where answers are encoded, one at a time */
@@ -32,7 +32,7 @@ struct service_link {
     struct list place;
     struct ledger_service *service;
     struct peer_link *link; /* NULL: closed */
-    struct peer_stranger stranger;
+    struct pending_peer stranger;
     bool is_counted; /* among the service's links */
     size_t unanswered;
     char name[PEER_NAME_BYTES_MAX + 1];
@@ -81,7 +81,7 @@ static void opened(struct peer_link *link, void *arg, struct slice name)
     struct service_link *from = arg;
     struct ledger_service *service = from->service;
     snprintf(from->name, sizeof(from->name), "%.*s", SLICE_FORMAT(name));
-    peer_strangers_remove(&service->strangers, &from->stranger);
+    pending_peers_remove(&service->strangers, &from->stranger);
     if (service->link_count == LEDGER_SERVICE_LINKS_MAX) {
         peer_link_refuse(link, "there are too many links");
         return;
@@ -98,7 +98,7 @@ static void closed(struct peer_link *link, void *arg, const char *why)
     struct service_link *from = arg;
     (void)link;
     from->link = NULL;
-    peer_strangers_remove(&from->service->strangers, &from->stranger);
+    pending_peers_remove(&from->service->strangers, &from->stranger);
     from->service->counts.links_refused += !from->is_counted;
     if (from->is_counted)
         log_warn("ledger_link_closed", "peer=%s reason=%s unanswered=%zu",
@@ -125,7 +125,7 @@ static void send_answer(struct service_link *from, uint64_t id, struct ledger_re
     struct slice piece = buffer_slice(frame);
     if (frame->failed || !peer_link_send(from->link, &piece, 1)) {
         log_warn("ledger_answer_lost", "peer=%s operation=%s bytes=%zu",
-                 log_quote(slice_of(from->name)), request_name(request), piece.len);
+                 log_quote(slice_of(from->name)), ledger_request_name(request), piece.len);
         peer_link_close(from->link);
     }
     if (frame->cap > FRAME_BYTES_KEPT)
@@ -141,14 +141,14 @@ static void answer(struct ledger_request *request)
 {
     struct service_call *call = request->arg;
     struct service_link *from = call->from;
-    request_detach(request);
+    ledger_request_detach(request);
     count_answer(from->service, request);
     from->unanswered--;
     if (from->link) {
         send_answer(from, call->id, request);
         steer(from);
     }
-    request_free(request);
+    ledger_request_free(request);
     release(from);
 }
 
@@ -175,26 +175,26 @@ static void refuse_frame(struct service_link *from)
 /* Nothing reached the ledger. */
 static void answer_busy(struct service_link *from, uint64_t id, struct ledger_request *request)
 {
-    request_fail(request, LEDGER_BUSY);
+    ledger_request_fail(request, LEDGER_BUSY);
     count_answer(from->service, request);
     send_answer(from, id, request);
     if (!request->stands_in)
-        request_free(request);
+        ledger_request_free(request);
 }
 
 static void take_request(struct service_link *from, const struct ledger_wire_head *head,
                          struct slice body)
 {
     struct ledger_service *service = from->service;
-    struct ledger_request *request = request_make(&service->client, head->operation, NULL);
-    struct service_call *call = request_alloc(request, sizeof(*call));
+    struct ledger_request *request = ledger_request_make(&service->client, head->operation, NULL);
+    struct service_call *call = ledger_request_alloc(request, sizeof(*call));
     bool understood = call && ledger_wire_decode_input(request, body);
     if (request->exhausted) {
         answer_busy(from, head->id, request);
         return;
     }
     if (!understood) {
-        request_free(request);
+        ledger_request_free(request);
         refuse_frame(from);
         return;
     }
@@ -202,7 +202,7 @@ static void take_request(struct service_link *from, const struct ledger_wire_hea
     request->arg = call;
     request->wall_ms = head->wall_ms;
     from->unanswered++;
-    request_submit(request);
+    ledger_request_submit(request);
 }
 
 static void received(struct peer_link *link, void *arg, struct slice frame)
@@ -234,7 +234,7 @@ static void accepted(void *arg, int fd)
         return;
     }
     list_append(&service->links, &from->place);
-    peer_strangers_add(&service->strangers, &from->stranger, from->link);
+    pending_peers_add(&service->strangers, &from->stranger, from->link);
 }
 
 /* ---- time ---- */
@@ -269,7 +269,7 @@ static bool start(struct ledger_service *service, const char *address,
         .address = address, .backlog = BACKLOG, .unsent_bytes_max = UNSENT_BYTES_MAX};
     if (!listener_open(&service->listener, loop, &listening, accepted, service, error))
         return false;
-    if (!request_inbox_init(&service->inbox, loop, taken, service)) {
+    if (!ledger_request_inbox_init(&service->inbox, loop, taken, service)) {
         snprintf(error, LISTENER_ERROR_TEXT_MAX, "no event descriptor is to be had");
         listener_close(&service->listener);
         return false;
@@ -288,8 +288,8 @@ struct ledger_service *ledger_service_open(const struct peer_link_options *optio
     }
     service->options = *options;
     list_init(&service->links);
-    peer_strangers_init(&service->strangers, LEDGER_SERVICE_STRANGERS_MAX);
-    ledger_client_init(&service->client, ledger, &options->loop->clock, request_inbox_post,
+    pending_peers_init(&service->strangers, LEDGER_SERVICE_STRANGERS_MAX);
+    ledger_client_init(&service->client, ledger, &options->loop->clock, ledger_request_inbox_post,
                        &service->inbox);
     if (!start(service, address, error)) {
         free(service);
@@ -346,7 +346,7 @@ void ledger_service_free(struct ledger_service **service)
         return;
     freed->draining = true;
     listener_close(&freed->listener);
-    request_inbox_free(&freed->inbox);
+    ledger_request_inbox_free(&freed->inbox);
     loop_cancel_timer(freed->options.loop, &freed->sweep);
     for (struct list *at = freed->links.next; at != &freed->links;) {
         struct service_link *from = CONTAINER_OF(at, struct service_link, place);

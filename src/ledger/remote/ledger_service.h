@@ -6,7 +6,7 @@
  *       └──── answers, in any order ◀── inbox ◀──┘
  *
  * Bounds: LEDGER_SERVICE_LINKS_MAX links, and LEDGER_SERVICE_STRANGERS_MAX that have not proved themselves,
- * of whom the oldest give way to newcomers (peer_strangers.h). A link with LEDGER_SERVICE_LINK_REQUESTS_MAX
+ * of whom the oldest give way to newcomers (pending_peers.h). A link with LEDGER_SERVICE_LINK_REQUESTS_MAX
  * requests unanswered, or LEDGER_SERVICE_LINK_BYTES_MAX of answers it has not read, is not read until both have
  * halved; one that goes on not reading is cut by peer_link.h. The ledger bounds its own queues (BUSY). What
  * nobody waits for any more (LEDGER_TIME_LIMIT_MS) and has not begun is skipped.

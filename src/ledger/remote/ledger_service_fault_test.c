@@ -64,13 +64,13 @@ static void encode(struct buffer *frame)
     static const struct slice members[1] = {SLICE("m")};
     struct clock clock = {0};
     struct ledger_client client = {.clock = &clock};
-    struct ledger_request *request = request_make(&client, LEDGER_CHAT_CREATE, NULL);
+    struct ledger_request *request = ledger_request_make(&client, LEDGER_CHAT_CREATE, NULL);
     request->input.chat = SLICE("c");
     request->input.user = SLICE("u");
     request->input.ids = members;
     request->input.id_count = 1;
     ledger_wire_encode_request(frame, 1, request);
-    request_free(request);
+    ledger_request_free(request);
 }
 
 /* An answer with something in it. */

@@ -110,7 +110,7 @@ static void ask(struct fixture *fixture, uint64_t id)
 {
     struct ledger_client client = {.clock = &fixture->worker.loop.clock};
     struct buffer frame = BUFFER_INIT;
-    struct ledger_request *request = request_make(&client, LEDGER_CURSOR_PUT, NULL);
+    struct ledger_request *request = ledger_request_make(&client, LEDGER_CURSOR_PUT, NULL);
     request->wall_ms = WALL_MS;
     request->input.chat = SLICE("c");
     request->input.user = SLICE("u");
@@ -118,7 +118,7 @@ static void ask(struct fixture *fixture, uint64_t id)
     ledger_wire_encode_request(&frame, id, request);
     struct slice piece = buffer_slice(&frame);
     assert_true(peer_link_send(fixture->asker.link, &piece, 1));
-    request_free(request);
+    ledger_request_free(request);
     buffer_free(&frame);
 }
 
@@ -197,10 +197,10 @@ static void test_a_request_that_lacks_something_ends_the_link(void **state)
     struct fixture *fixture = *state;
     struct ledger_client client = {.clock = &fixture->worker.loop.clock};
     struct buffer frame = BUFFER_INIT;
-    struct ledger_request *request = request_make(&client, LEDGER_CALL_APPEND, NULL);
+    struct ledger_request *request = ledger_request_make(&client, LEDGER_CALL_APPEND, NULL);
     ledger_wire_encode_request(&frame, 1, request);
     expect_cut(fixture, buffer_slice(&frame));
-    request_free(request);
+    ledger_request_free(request);
     buffer_free(&frame);
 }
 

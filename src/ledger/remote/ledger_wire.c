@@ -24,7 +24,7 @@ enum {
 static const unsigned needs[LEDGER_OPERATION_COUNT] = {
     [LEDGER_SETTINGS_GET] = USER,
     [LEDGER_SETTINGS_PUT] = USER,
-    [LEDGER_CIRCLE] = USER | PAGE,
+    [LEDGER_GRAPH] = USER | PAGE,
     [LEDGER_CONTACT_REQUEST_CREATE] = ID | USER | PEER,
     [LEDGER_CONTACT_REQUEST_ACCEPT] = USER | ID,
     [LEDGER_CONTACT_REQUEST_DECLINE] = USER | ID,
@@ -193,7 +193,7 @@ bool ledger_wire_decode_answer_head(struct slice frame, struct ledger_wire_head 
 bool ledger_wire_decode_input(struct ledger_request *request, struct slice body)
 {
     unsigned needed = needs[request->operation];
-    struct wire wire = wire_reading(request_copy(request, body), request);
+    struct wire wire = wire_reading(ledger_request_copy(request, body), request);
     request->input = (struct request_input){0};
     pass_input(&wire, &request->input);
     return wire_end(&wire) && !request->exhausted && (parts_of(&request->input) & needed) == needed;
@@ -223,10 +223,10 @@ static bool fits_question(const struct ledger_request *request)
 bool ledger_wire_decode_outcome(struct ledger_request *request, enum ledger_status status,
                                 struct slice body)
 {
-    request_fail(request, status);
+    ledger_request_fail(request, status);
     if (status != LEDGER_OK)
         return body.len == 0;
-    struct wire wire = wire_reading(request_copy(request, body), request);
+    struct wire wire = wire_reading(ledger_request_copy(request, body), request);
     ledger_wire_pass_outcome(&wire, request->operation, &request->outcome);
     return wire_end(&wire) && !request->exhausted && fits_question(request);
 }

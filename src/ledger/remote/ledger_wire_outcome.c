@@ -41,7 +41,7 @@ static void pass_profiles(struct wire *wire, struct ledger_profiles_outcome *out
     outcome->profiles = items;
 }
 
-static void pass_circle(struct wire *wire, struct ledger_circle_outcome *outcome)
+static void pass_graph(struct wire *wire, struct ledger_graph_outcome *outcome)
 {
     ledger_wire_visibilities(wire, &outcome->settings);
     wire_ids(wire, &outcome->contacts.ids, &outcome->contacts.count, LIST_MAX);

@@ -17,7 +17,7 @@ static struct ledger_client client = {.clock = &clock_now};
 
 static struct ledger_request *make(enum ledger_operation operation)
 {
-    return request_make(&client, operation, NULL);
+    return ledger_request_make(&client, operation, NULL);
 }
 
 static void assert_slice(struct slice got, struct slice expected)
@@ -104,7 +104,7 @@ static struct ledger_request *decode_request(struct slice frame, struct ledger_w
     struct ledger_request *request = make(head->operation);
     if (ledger_wire_decode_input(request, body))
         return request;
-    request_free(request);
+    ledger_request_free(request);
     return NULL;
 }
 
@@ -117,7 +117,7 @@ static void show_requests(void (*look)(const struct ledger_request *sent, struct
         fill_input(&sent->input);
         ledger_wire_encode_request(&frame, ID, sent);
         look(sent, &frame);
-        request_free(sent);
+        ledger_request_free(sent);
         buffer_free(&frame);
     }
 }
@@ -131,7 +131,7 @@ static void assert_arrives(const struct ledger_request *sent, struct buffer *fra
     assert_int_equal(head.operation, sent->operation);
     assert_true(head.wall_ms == WALL_MS);
     assert_input(&got->input, &sent->input);
-    request_free(got);
+    ledger_request_free(got);
 }
 
 static void test_every_field_of_a_request_arrives(void **unused)
@@ -146,7 +146,7 @@ static void expect_refused(struct ledger_request *request)
     struct ledger_wire_head head;
     ledger_wire_encode_request(&frame, ID, request);
     assert_null(decode_request(buffer_slice(&frame), &head));
-    request_free(request);
+    ledger_request_free(request);
     buffer_free(&frame);
 }
 
@@ -230,8 +230,8 @@ static void fill_outcome(enum ledger_operation operation, union request_outcome 
     case LEDGER_PROFILES:
         outcome->profiles = (struct ledger_profiles_outcome){LEDGER_OK, profiles, 1};
         break;
-    case LEDGER_CIRCLE:
-        outcome->circle = (struct ledger_circle_outcome){
+    case LEDGER_GRAPH:
+        outcome->graph = (struct ledger_graph_outcome){
             .contacts = {TWO_IDS, 2}, .blocked = {TWO_IDS, 1}, .chats = {TWO_IDS + 1, 1}};
         break;
     case LEDGER_CONTACT_REQUEST_CREATE:
@@ -278,7 +278,7 @@ static void fill_outcome(enum ledger_operation operation, union request_outcome 
 }
 
 static const enum ledger_operation KINDS[] = {
-    LEDGER_SETTINGS_PUT, LEDGER_PROFILES,          LEDGER_CIRCLE,
+    LEDGER_SETTINGS_PUT, LEDGER_PROFILES,          LEDGER_GRAPH,
     LEDGER_BLOCK_PUT,    LEDGER_BLOCKS_LIST,       LEDGER_CONTACT_REQUEST_CREATE,
     LEDGER_CHAT_CREATE,  LEDGER_CHATS_LIST,        LEDGER_CONTACT_REQUESTS_LIST,
     LEDGER_CALLS_LIST,   LEDGER_MESSAGE_APPEND,    LEDGER_MESSAGES_AFTER,
@@ -292,7 +292,7 @@ static void encode_answer(enum ledger_operation operation, struct buffer *frame)
     struct ledger_request *answered = make(operation);
     fill_outcome(operation, &answered->outcome);
     ledger_wire_encode_answer(frame, ID, answered);
-    request_free(answered);
+    ledger_request_free(answered);
 }
 
 /* The request the answer was decoded into; NULL when it is refused. It asked for so much. */
@@ -309,7 +309,7 @@ static struct ledger_request *decode_answer_to(enum ledger_operation operation, 
     request->input.limit = limit;
     if (ledger_wire_decode_outcome(request, head.status, body))
         return request;
-    request_free(request);
+    ledger_request_free(request);
     return NULL;
 }
 
@@ -341,13 +341,13 @@ static void assert_no_answer(enum ledger_operation operation, size_t id_count, u
 /* A chat that tells how many its members are, and not who. */
 static void assert_members_are_due(enum ledger_operation operation)
 {
-    request_free(carry(operation));
+    ledger_request_free(carry(operation));
     struct ledger_request *answered = make(operation);
     struct buffer frame = BUFFER_INIT;
     answered->outcome.chat = (struct ledger_chat_outcome){LEDGER_OK, false, CHATS[1]};
     ledger_wire_encode_answer(&frame, ID, answered);
     assert_null(decode_answer(operation, buffer_slice(&frame)));
-    request_free(answered);
+    ledger_request_free(answered);
     buffer_free(&frame);
 }
 
@@ -374,7 +374,7 @@ static void test_a_chat_arrives_with_and_without_its_members(void **unused)
     assert_int_equal(chats->chats[0].latest_sequence, 4);
     assert_null(chats->chats[1].members);
     assert_int_equal(chats->chats[1].member_count, 9);
-    request_free(got);
+    ledger_request_free(got);
 }
 
 static void test_messages_arrive(void **unused)
@@ -388,13 +388,13 @@ static void test_messages_arrive(void **unused)
     assert_int_equal(page->messages[0].sequence, 8);
     assert_int_equal(page->messages[0].sent_at_ms, 9);
     assert_int_equal(page->latest_sequence, 99);
-    request_free(got);
+    ledger_request_free(got);
     got = carry(LEDGER_MESSAGE_APPEND);
     assert_true(got->outcome.append.duplicate && got->outcome.append.published);
     assert_false(got->outcome.append.body_differs);
     assert_int_equal(got->outcome.append.sequence, 5);
     assert_int_equal(got->outcome.append.members_version, 7);
-    request_free(got);
+    ledger_request_free(got);
 }
 
 static void test_people_arrive(void **unused)
@@ -406,16 +406,16 @@ static void test_people_arrive(void **unused)
     assert_true(profile->are_contacts && !profile->blocked_by_viewer && profile->blocked_by_target);
     assert_int_equal(profile->settings.last_seen, LEDGER_VISIBLE_NOBODY);
     assert_true(profile->last_seen_ms == 7 && profile->presence_version == 8);
-    request_free(got);
-    got = carry(LEDGER_CIRCLE);
-    assert_int_equal(got->outcome.circle.contacts.count, 2);
-    assert_slice(got->outcome.circle.chats.ids[0], TWO_IDS[1]);
-    request_free(got);
+    ledger_request_free(got);
+    got = carry(LEDGER_GRAPH);
+    assert_int_equal(got->outcome.graph.contacts.count, 2);
+    assert_slice(got->outcome.graph.chats.ids[0], TWO_IDS[1]);
+    ledger_request_free(got);
     got = carry(LEDGER_CONTACT_REQUEST_CREATE);
     assert_int_equal(got->outcome.contact.result, LEDGER_CONTACT_PENDING);
     assert_slice(got->outcome.contact.request.to, SLICE("b"));
     assert_true(got->outcome.contact.tell_other_side);
-    request_free(got);
+    ledger_request_free(got);
 }
 
 static void test_what_arrived_is_written_the_same(void **unused)
@@ -428,7 +428,7 @@ static void test_what_arrived_is_written_the_same(void **unused)
         assert_non_null(got);
         ledger_wire_encode_answer(&second, ID, got);
         assert_true(slice_equal(buffer_slice(&first), buffer_slice(&second)));
-        request_free(got);
+        ledger_request_free(got);
         buffer_free(&first);
         buffer_free(&second);
     }
@@ -447,8 +447,8 @@ static void test_a_failure_is_a_status_and_nothing_else(void **unused)
         struct ledger_request *got = decode_answer(LEDGER_CHATS_LIST, buffer_slice(&frame));
         assert_int_equal(got->outcome.any.status, status);
         assert_null(got->outcome.chats.chats);
-        request_free(answered);
-        request_free(got);
+        ledger_request_free(answered);
+        ledger_request_free(got);
         buffer_free(&frame);
     }
 }
@@ -477,7 +477,7 @@ static void flip_each_bit(const struct ledger_request *sent, struct buffer *fram
         frame->data[bit / 8] ^= (char)(1 << bit % 8);
         struct ledger_request *got = decode_request(buffer_slice(frame), &head);
         if (got)
-            request_free(got);
+            ledger_request_free(got);
         frame->data[bit / 8] ^= (char)(1 << bit % 8);
     }
 }

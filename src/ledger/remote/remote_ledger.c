@@ -25,7 +25,7 @@ struct remote_ledger {
     struct stream_set streams;
     struct random random;
     struct tls_context *tls;
-    struct request_inbox inbox;
+    struct ledger_request_inbox inbox;
     struct peer_dialer *dialer;
     struct remote_slots slots;
     struct buffer frame;             /* where requests are encoded, one at a time */
@@ -59,13 +59,13 @@ static void submit(struct ledger *ledger, struct ledger_request *request)
     request->submitted_us = now_us();
     request->next = NULL;
     if (!down && atomic_fetch_add(&self->held, 1) < LEDGER_QUEUE_MAX) {
-        request_inbox_post(&self->inbox, request);
+        ledger_request_inbox_post(&self->inbox, request);
         return;
     }
     if (!down)
         atomic_fetch_sub(&self->held, 1);
-    request_fail(request, down ? LEDGER_UNAVAILABLE : LEDGER_BUSY);
-    request_finish(request);
+    ledger_request_fail(request, down ? LEDGER_UNAVAILABLE : LEDGER_BUSY);
+    ledger_request_finish(request);
 }
 
 /* ---- giving back ---- */
@@ -75,22 +75,22 @@ static void give_back(struct loop_task *task)
     struct remote_ledger *self = CONTAINER_OF(task, struct remote_ledger, give_back);
     struct ledger_request *chain = self->finished;
     self->finished = NULL;
-    request_finish(chain);
+    ledger_request_finish(chain);
 }
 
 static void count_waiting(struct remote_ledger *self, const struct ledger_request *request,
                           int more)
 {
     struct ledger_metrics *metrics = &self->base.metrics;
-    atomic_fetch_add_explicit(request_writes(request) ? &metrics->writes_waiting
-                                                      : &metrics->reads_waiting,
+    atomic_fetch_add_explicit(ledger_request_writes(request) ? &metrics->writes_waiting
+                                                             : &metrics->reads_waiting,
                               more, memory_order_relaxed);
 }
 
 static void count_answer(struct remote_ledger *self, const struct ledger_request *request)
 {
     struct ledger_metrics *metrics = &self->base.metrics;
-    bool writes = request_writes(request);
+    bool writes = ledger_request_writes(request);
     ledger_histogram_add(writes ? &metrics->write_us : &metrics->read_us,
                          now_us() - request->submitted_us);
     if (request->operation != LEDGER_MESSAGE_APPEND)
@@ -121,7 +121,7 @@ static struct ledger_request *take_out(struct remote_ledger *self, uint32_t inde
 static void fail_slot(struct remote_ledger *self, uint32_t index, enum ledger_status status)
 {
     struct ledger_request *request = take_out(self, index);
-    request_fail(request, status);
+    ledger_request_fail(request, status);
     finish(self, request);
 }
 
@@ -175,7 +175,7 @@ static void take_request(struct remote_ledger *self, struct ledger_request *requ
 {
     int reach = atomic_load(&self->reach);
     if (reach == DOWN || is_abandoned(request)) {
-        request_fail(request, LEDGER_UNAVAILABLE);
+        ledger_request_fail(request, LEDGER_UNAVAILABLE);
         finish(self, request);
         return;
     }
@@ -225,8 +225,8 @@ static void received(struct peer_dialer *dialer, void *arg, struct slice frame)
         return; /* its time was up */
     struct ledger_request *request = take_out(self, index);
     if (!ledger_wire_decode_outcome(request, head.status, body)) {
-        log_error("ledger_answer_refused", "operation=%s", request_name(request));
-        request_fail(request, LEDGER_UNAVAILABLE);
+        log_error("ledger_answer_refused", "operation=%s", ledger_request_name(request));
+        ledger_request_fail(request, LEDGER_UNAVAILABLE);
     }
     finish(self, request);
 }
@@ -288,7 +288,7 @@ static void free_parts(struct remote_ledger *self)
     set_reach(self, DOWN);
     peer_dialer_drop(&self->dialer);
     if (self->inbox.taken)
-        request_inbox_free(&self->inbox);
+        ledger_request_inbox_free(&self->inbox);
     fail_all(self);
     give_back(&self->give_back);
     if (self->streams.loop)
@@ -304,7 +304,7 @@ static void close_ledger(struct ledger *ledger)
 {
     struct remote_ledger *self = (struct remote_ledger *)ledger;
     atomic_store(&self->closing, true);
-    request_inbox_wake(&self->inbox);
+    ledger_request_inbox_wake(&self->inbox);
     pthread_join(self->thread, NULL);
     free_parts(self);
 }
@@ -314,7 +314,7 @@ static const struct ledger_backend remote_backend = {.submit = submit, .close = 
 static bool start(struct remote_ledger *self, const struct remote_ledger_options *options)
 {
     if (!loop_init(&self->loop) || !stream_set_init(&self->streams, &self->loop) ||
-        !request_inbox_init(&self->inbox, &self->loop, taken, self))
+        !ledger_request_inbox_init(&self->inbox, &self->loop, taken, self))
         return false;
     struct peer_link_options linking = {.loop = &self->loop,
                                         .streams = &self->streams,

@@ -262,7 +262,7 @@ static void fickle_opened(struct peer_link *link, void *arg, struct slice name)
 static void answer_one(struct fickle *fickle, uint64_t id)
 {
     struct ledger_client client = {.clock = &fickle->worker.loop.clock};
-    struct ledger_request *request = request_make(&client, LEDGER_OUTBOX_REMOVE, NULL);
+    struct ledger_request *request = ledger_request_make(&client, LEDGER_OUTBOX_REMOVE, NULL);
     struct buffer frame = BUFFER_INIT;
     request->outcome.change.changed = true;
     ledger_wire_encode_answer(&frame, id, request);
@@ -271,7 +271,7 @@ static void answer_one(struct fickle *fickle, uint64_t id)
     peer_link_send(fickle->link, &piece, 1); /* an answer too many does no harm */
     fickle->answers++;
     buffer_free(&frame);
-    request_free(request);
+    ledger_request_free(request);
 }
 
 static void fickle_received(struct peer_link *link, void *arg, struct slice frame)

@@ -124,7 +124,7 @@ bool wire_list(struct wire *wire, const void **items, size_t *count, size_t item
         wire_fail(wire);
     if (wire->failed || number == 0)
         return false;
-    void *memory = request_alloc(wire->request, number * item_bytes);
+    void *memory = ledger_request_alloc(wire->request, number * item_bytes);
     if (!memory) {
         wire_fail(wire);
         return false;

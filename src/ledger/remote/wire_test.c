@@ -95,7 +95,7 @@ static void test_a_text_is_within_what_there_is(void **unused)
 static void test_a_list_takes_no_memory_for_items_that_cannot_be_there(void **unused)
 {
     (void)unused;
-    struct ledger_request *request = request_make(&client, LEDGER_PROFILES, NULL);
+    struct ledger_request *request = ledger_request_make(&client, LEDGER_PROFILES, NULL);
     struct wire reader = wire_reading(SLICE("\x90\x4e\x01x"), request); /* 10,000 of them */
     const struct slice *ids = NULL;
     size_t count = 0;
@@ -103,7 +103,7 @@ static void test_a_list_takes_no_memory_for_items_that_cannot_be_there(void **un
     assert_false(wire_end(&reader));
     assert_int_equal(count, 0);
     assert_null(request->chunks);
-    request_free(request);
+    ledger_request_free(request);
 }
 
 int main(void)

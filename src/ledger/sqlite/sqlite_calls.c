@@ -46,18 +46,18 @@ enum ledger_status sqlite_calls_list(struct database *database, struct ledger_re
     static const char SELECT_CALLS[] =
         "SELECT call_id, caller, callee, reason, started_at_ms, answered_at_ms, ended_at_ms "
         "FROM calls WHERE user_id = ? ORDER BY ended_at_ms DESC, call_id DESC LIMIT ?";
-    struct request_array calls = {0};
+    struct ledger_request_array calls = {0};
     struct query query =
         query_of(database, SELECT_CALLS, request->input.user, SLICE_NONE, SLICE_NONE);
     query_bind_int(&query, request->input.limit);
     while (query_next(&query)) {
-        struct ledger_call *call = request_array_push(request, &calls, sizeof(*call));
+        struct ledger_call *call = ledger_request_array_push(request, &calls, sizeof(*call));
         if (!call)
             continue;
-        call->id = request_copy(request, query_text(&query, 0));
-        call->caller = request_copy(request, query_text(&query, 1));
-        call->callee = request_copy(request, query_text(&query, 2));
-        call->reason = request_copy(request, query_text(&query, 3));
+        call->id = ledger_request_copy(request, query_text(&query, 0));
+        call->caller = ledger_request_copy(request, query_text(&query, 1));
+        call->callee = ledger_request_copy(request, query_text(&query, 2));
+        call->reason = ledger_request_copy(request, query_text(&query, 3));
         call->started_at_ms = query_int(&query, 4);
         call->answered_at_ms = query_int(&query, 5);
         call->ended_at_ms = query_int(&query, 6);

@@ -34,7 +34,7 @@ enum ledger_status sqlite_chats_read(struct database *database, struct ledger_re
     struct query query = query_of(database, SELECT_CHAT, id, SLICE_NONE, SLICE_NONE);
     bool found = query_next(&query);
     if (found) {
-        chat->creator = request_copy(request, query_text(&query, 0));
+        chat->creator = ledger_request_copy(request, query_text(&query, 0));
         chat->created_at_ms = query_int(&query, 1);
         chat->member_count = (size_t)query_int(&query, 2);
         chat->latest_sequence = (uint64_t)query_int(&query, 3);
@@ -81,7 +81,7 @@ enum ledger_status sqlite_chats_list(struct database *database, struct ledger_re
     size_t found, members_listed = 0, count = 0;
     const struct slice *ids = read_page(database, request, &found);
     size_t wanted = found < input->limit ? found : input->limit;
-    struct ledger_chat *chats = request_alloc(request, wanted * sizeof(*chats));
+    struct ledger_chat *chats = ledger_request_alloc(request, wanted * sizeof(*chats));
     while (chats && count < wanted && members_listed < LEDGER_CHATS_PAGE_MEMBERS_MAX) {
         struct ledger_chat *chat = &chats[count];
         if (sqlite_chats_read(database, request, ids[count], input->user, input->with_members,

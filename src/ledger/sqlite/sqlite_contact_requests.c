@@ -16,9 +16,9 @@ struct pending {
 static void read_row(struct ledger_request *request, const struct query *query,
                      struct ledger_contact_request *row)
 {
-    row->id = request_copy(request, query_text(query, 0));
-    row->from = request_copy(request, query_text(query, 1));
-    row->to = request_copy(request, query_text(query, 2));
+    row->id = ledger_request_copy(request, query_text(query, 0));
+    row->from = ledger_request_copy(request, query_text(query, 1));
+    row->to = ledger_request_copy(request, query_text(query, 2));
     row->created_at_ms = query_int(query, 3);
 }
 
@@ -164,7 +164,7 @@ static enum ledger_status accepted_before(struct database *database, struct ledg
     if (found)
         request->outcome.contact = (struct ledger_contact_outcome){
             .result = LEDGER_CONTACT_ALREADY,
-            .request = {.from = request_copy(request, query_text(&query, 0)),
+            .request = {.from = ledger_request_copy(request, query_text(&query, 0)),
                         .to = request->input.user}};
     query_end(&query);
     return found ? LEDGER_OK : LEDGER_NOT_FOUND;
@@ -227,7 +227,7 @@ enum ledger_status sqlite_contact_requests_list(struct database *database,
                                           "ORDER BY request_id LIMIT ?";
     const struct request_input *input = &request->input;
     struct ledger_contact_requests_outcome *outcome = &request->outcome.contact_requests;
-    struct request_array rows = {0};
+    struct ledger_request_array rows = {0};
     struct query query = query_open(database, input->incoming ? SELECT_INCOMING : SELECT_OUTGOING);
     query_bind(&query, input->user);
     query_bind(&query, input->after.data ? input->after : SLICE(""));
@@ -236,7 +236,8 @@ enum ledger_status sqlite_contact_requests_list(struct database *database,
         outcome->has_more = rows.count == input->limit;
         if (outcome->has_more)
             break;
-        struct ledger_contact_request *row = request_array_push(request, &rows, sizeof(*row));
+        struct ledger_contact_request *row =
+            ledger_request_array_push(request, &rows, sizeof(*row));
         if (row)
             read_row(request, &query, row);
     }

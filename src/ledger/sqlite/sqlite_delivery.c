@@ -104,15 +104,16 @@ enum ledger_status sqlite_delivery_dead_letters_list(struct database *database,
 {
     static const char SELECT_DEAD_LETTERS[] = "SELECT chat_id, reason, sequence, created_at_ms "
                                               "FROM dead_letters ORDER BY position LIMIT ?";
-    struct request_array letters = {0};
+    struct ledger_request_array letters = {0};
     struct query query = query_open(database, SELECT_DEAD_LETTERS);
     query_bind_int(&query, request->input.limit);
     while (query_next(&query)) {
-        struct ledger_dead_letter *letter = request_array_push(request, &letters, sizeof(*letter));
+        struct ledger_dead_letter *letter =
+            ledger_request_array_push(request, &letters, sizeof(*letter));
         if (!letter)
             continue;
-        letter->chat = request_copy(request, query_text(&query, 0));
-        letter->reason = request_copy(request, query_text(&query, 1));
+        letter->chat = ledger_request_copy(request, query_text(&query, 0));
+        letter->reason = ledger_request_copy(request, query_text(&query, 1));
         letter->sequence = (uint64_t)query_int(&query, 2);
         letter->created_at_ms = query_int(&query, 3);
     }

@@ -12,8 +12,8 @@
 struct sqlite_ledger {
     struct ledger base;
     int lock;
-    struct request_queue writes;
-    struct request_queue reads;
+    struct ledger_request_queue writes;
+    struct ledger_request_queue reads;
     struct sqlite_worker writer;
     struct sqlite_worker readers[SQLITE_LEDGER_READERS];
     char path[];
@@ -23,17 +23,18 @@ static void submit(struct ledger *ledger, struct ledger_request *request)
 {
     struct sqlite_ledger *self = (struct sqlite_ledger *)ledger;
     request->submitted_us = sqlite_worker_now_us();
-    struct request_queue *queue = request_writes(request) ? &self->writes : &self->reads;
-    if (request_queue_put(queue, request))
+    struct ledger_request_queue *queue =
+        ledger_request_writes(request) ? &self->writes : &self->reads;
+    if (ledger_request_queue_put(queue, request))
         return;
-    request_fail(request, LEDGER_BUSY);
-    request_finish(request);
+    ledger_request_fail(request, LEDGER_BUSY);
+    ledger_request_finish(request);
 }
 
 static void stop_workers(struct sqlite_ledger *self)
 {
-    request_queue_close(&self->writes);
-    request_queue_close(&self->reads);
+    ledger_request_queue_close(&self->writes);
+    ledger_request_queue_close(&self->reads);
     /* Readers first, so that the connection that checkpoints is the last to close. */
     for (size_t i = 0; i < SQLITE_LEDGER_READERS; i++)
         sqlite_worker_stop(&self->readers[i]);
@@ -44,8 +45,8 @@ static void free_ledger(struct ledger *ledger)
 {
     struct sqlite_ledger *self = (struct sqlite_ledger *)ledger;
     stop_workers(self);
-    request_queue_destroy(&self->writes);
-    request_queue_destroy(&self->reads);
+    ledger_request_queue_destroy(&self->writes);
+    ledger_request_queue_destroy(&self->reads);
     sqlite_lock_release(&self->lock);
     free(self);
 }
@@ -62,8 +63,8 @@ static struct sqlite_ledger *allocate(const char *path, const struct sqlite_ledg
     self->base.backend = &sqlite_backend;
     self->lock = -1;
     size_t queue_max = options->queue_max ? options->queue_max : LEDGER_QUEUE_MAX;
-    request_queue_init(&self->writes, queue_max, &self->base.metrics.writes_waiting);
-    request_queue_init(&self->reads, queue_max, &self->base.metrics.reads_waiting);
+    ledger_request_queue_init(&self->writes, queue_max, &self->base.metrics.writes_waiting);
+    ledger_request_queue_init(&self->reads, queue_max, &self->base.metrics.reads_waiting);
     return self;
 }
 

@@ -103,7 +103,7 @@ static int compare_ids(const void *left, const void *right)
 static const struct slice *distinct_members(struct ledger_request *request, size_t *count)
 {
     const struct request_input *input = &request->input;
-    struct slice *ids = request_alloc(request, (input->id_count + 1) * sizeof(*ids));
+    struct slice *ids = ledger_request_alloc(request, (input->id_count + 1) * sizeof(*ids));
     *count = 0;
     if (!ids)
         return NULL;

@@ -17,7 +17,7 @@ static bool find_first_send(struct database *database, struct ledger_request *re
     bool found = query_next(&query);
     if (found) {
         outcome->duplicate = true;
-        outcome->message_id = request_copy(request, query_text(&query, 0));
+        outcome->message_id = ledger_request_copy(request, query_text(&query, 0));
         outcome->sequence = (uint64_t)query_int(&query, 1);
         outcome->sent_at_ms = query_int(&query, 2);
         outcome->body_differs = !slice_equal(query_text(&query, 3), input->text);
@@ -163,17 +163,17 @@ enum ledger_status sqlite_messages_repair(struct database *database, struct ledg
 /* ---- reading ---- */
 
 static void push_message(struct ledger_request *request, const struct query *query,
-                         struct request_array *messages)
+                         struct ledger_request_array *messages)
 {
-    struct ledger_message *message = request_array_push(request, messages, sizeof(*message));
+    struct ledger_message *message = ledger_request_array_push(request, messages, sizeof(*message));
     if (!message)
         return;
-    message->chat = request_copy(request, query_text(query, 0));
+    message->chat = ledger_request_copy(request, query_text(query, 0));
     message->sequence = (uint64_t)query_int(query, 1);
-    message->id = request_copy(request, query_text(query, 2));
-    message->sender = request_copy(request, query_text(query, 3));
-    message->client_message_id = request_copy(request, query_text(query, 4));
-    message->body = request_copy(request, query_text(query, 5));
+    message->id = ledger_request_copy(request, query_text(query, 2));
+    message->sender = ledger_request_copy(request, query_text(query, 3));
+    message->client_message_id = ledger_request_copy(request, query_text(query, 4));
+    message->body = ledger_request_copy(request, query_text(query, 5));
     message->sent_at_ms = query_int(query, 6);
 }
 
@@ -181,7 +181,7 @@ static void push_message(struct ledger_request *request, const struct query *que
 void sqlite_messages_read_page(struct ledger_request *request, struct query query)
 {
     struct ledger_messages_outcome *outcome = &request->outcome.messages;
-    struct request_array messages = {0};
+    struct ledger_request_array messages = {0};
     query_bind_int(&query, (int64_t)request->input.limit + 1);
     while (query_next(&query)) {
         outcome->has_more = messages.count == request->input.limit;

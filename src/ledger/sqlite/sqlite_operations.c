@@ -7,7 +7,7 @@ static enum ledger_status (*const rooms[LEDGER_OPERATION_COUNT])(struct database
     [LEDGER_SETTINGS_GET] = sqlite_users_settings_get,
     [LEDGER_SETTINGS_PUT] = sqlite_users_settings_put,
     [LEDGER_PROFILES] = sqlite_users_profiles,
-    [LEDGER_CIRCLE] = sqlite_users_circle,
+    [LEDGER_GRAPH] = sqlite_users_graph,
     [LEDGER_LAST_SEEN_PUT] = sqlite_users_last_seen_put,
     [LEDGER_CONTACT_REQUEST_CREATE] = sqlite_contact_requests_create,
     [LEDGER_CONTACT_REQUEST_ACCEPT] = sqlite_contact_requests_accept,
@@ -43,23 +43,23 @@ bool sqlite_rooms_execute(struct database *database, struct ledger_request *requ
 {
     enum ledger_status status = rooms[request->operation](database, request);
     if (database_failed(database))
-        log_error("ledger_failed", "operation=%s error=%s", request_name(request),
+        log_error("ledger_failed", "operation=%s error=%s", ledger_request_name(request),
                   log_sentence(slice_of(database->failure_text)));
     if (database_failed(database) || request->exhausted)
         status = LEDGER_UNAVAILABLE;
     if (status != LEDGER_OK)
-        request_fail(request, status);
+        ledger_request_fail(request, status);
     return status == LEDGER_OK;
 }
 
 const struct slice *sqlite_rooms_read_ids(struct ledger_request *request, struct query query,
                                           size_t *count)
 {
-    struct request_array ids = {0};
+    struct ledger_request_array ids = {0};
     while (query_next(&query)) {
-        struct slice *id = request_array_push(request, &ids, sizeof(*id));
+        struct slice *id = ledger_request_array_push(request, &ids, sizeof(*id));
         if (id)
-            *id = request_copy(request, query_text(&query, 0));
+            *id = ledger_request_copy(request, query_text(&query, 0));
     }
     *count = ids.count;
     return ids.items;

@@ -25,7 +25,7 @@ const struct slice *sqlite_rooms_read_ids(struct ledger_request *request, struct
 enum ledger_status sqlite_users_settings_get(struct database *, struct ledger_request *);
 enum ledger_status sqlite_users_settings_put(struct database *, struct ledger_request *);
 enum ledger_status sqlite_users_profiles(struct database *, struct ledger_request *);
-enum ledger_status sqlite_users_circle(struct database *, struct ledger_request *);
+enum ledger_status sqlite_users_graph(struct database *, struct ledger_request *);
 enum ledger_status sqlite_users_last_seen_put(struct database *, struct ledger_request *);
 
 /* sqlite_contacts.c */

@@ -9,7 +9,7 @@ static void read_in_snapshot(struct sqlite_worker *worker, struct ledger_request
     static const char COMMIT[] = "COMMIT";
     struct database *database = &worker->database;
     if (!sqlite_worker_ready(worker)) {
-        request_fail(request, LEDGER_UNAVAILABLE);
+        ledger_request_fail(request, LEDGER_UNAVAILABLE);
         return;
     }
     database_run(database, BEGIN);
@@ -27,14 +27,14 @@ void *sqlite_reader_main(void *arg)
 {
     struct sqlite_worker *worker = arg;
     struct ledger_request *request;
-    while ((request = request_queue_take(worker->queue, 1))) {
+    while ((request = ledger_request_queue_take(worker->queue, 1))) {
         if (atomic_load_explicit(&request->abandoned, memory_order_relaxed))
-            request_fail(request, LEDGER_TIMEOUT);
+            ledger_request_fail(request, LEDGER_TIMEOUT);
         else
             read_in_snapshot(worker, request);
         ledger_histogram_add(&worker->setup.metrics->read_us,
                              sqlite_worker_now_us() - request->submitted_us);
-        request_finish(request);
+        ledger_request_finish(request);
     }
     return NULL;
 }

@@ -24,7 +24,7 @@ enum ledger_status sqlite_users_settings_get(struct database *database,
     return LEDGER_OK;
 }
 
-enum ledger_status sqlite_users_circle(struct database *database, struct ledger_request *request)
+enum ledger_status sqlite_users_graph(struct database *database, struct ledger_request *request)
 {
     static const char SELECT_CONTACTS[] =
         "SELECT contact_id FROM contacts WHERE user_id = ? ORDER BY contact_id";
@@ -33,7 +33,7 @@ enum ledger_status sqlite_users_circle(struct database *database, struct ledger_
     static const char SELECT_CHATS[] =
         "SELECT chat_id FROM chat_members WHERE user_id = ? ORDER BY chat_id LIMIT ?";
     struct slice user = request->input.user;
-    struct ledger_circle_outcome *outcome = &request->outcome.circle;
+    struct ledger_graph_outcome *outcome = &request->outcome.graph;
     outcome->settings = read_settings(database, user);
     outcome->contacts.ids = sqlite_rooms_read_ids(
         request, query_of(database, SELECT_CONTACTS, user, SLICE_NONE, SLICE_NONE),
@@ -87,7 +87,8 @@ static void read_user(struct database *database, struct ledger_profile *profile)
 enum ledger_status sqlite_users_profiles(struct database *database, struct ledger_request *request)
 {
     const struct request_input *input = &request->input;
-    struct ledger_profile *profiles = request_alloc(request, input->id_count * sizeof(*profiles));
+    struct ledger_profile *profiles =
+        ledger_request_alloc(request, input->id_count * sizeof(*profiles));
     if (!profiles)
         return LEDGER_UNAVAILABLE;
     for (size_t i = 0; i < input->id_count; i++) {

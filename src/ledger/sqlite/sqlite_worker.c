@@ -87,7 +87,7 @@ static bool start(struct sqlite_worker *worker, void *(*main)(void *), char *err
 
 bool sqlite_worker_start_writer(struct sqlite_worker *worker,
                                 const struct sqlite_worker_setup *setup,
-                                struct request_queue *queue, char *error, size_t error_bytes)
+                                struct ledger_request_queue *queue, char *error, size_t error_bytes)
 {
     *worker = (struct sqlite_worker){.setup = *setup, .mode = DATABASE_WRITER, .queue = queue};
     return start(worker, sqlite_writer_main, error, error_bytes);
@@ -95,7 +95,7 @@ bool sqlite_worker_start_writer(struct sqlite_worker *worker,
 
 bool sqlite_worker_start_reader(struct sqlite_worker *worker,
                                 const struct sqlite_worker_setup *setup,
-                                struct request_queue *queue, char *error, size_t error_bytes)
+                                struct ledger_request_queue *queue, char *error, size_t error_bytes)
 {
     *worker = (struct sqlite_worker){.setup = *setup, .mode = DATABASE_READER, .queue = queue};
     return start(worker, sqlite_reader_main, error, error_bytes);

@@ -25,7 +25,7 @@ struct sqlite_worker {
     struct sqlite_worker_setup setup;
     struct database database;
     enum database_mode mode;
-    struct request_queue *queue;
+    struct ledger_request_queue *queue;
     uint64_t reopen_after_us; /* while the database is closed */
     pthread_t thread;
     bool running;
@@ -35,12 +35,14 @@ struct sqlite_worker {
  */
 bool sqlite_worker_start_writer(struct sqlite_worker *worker,
                                 const struct sqlite_worker_setup *setup,
-                                struct request_queue *queue, char *error, size_t error_bytes);
+                                struct ledger_request_queue *queue, char *error,
+                                size_t error_bytes);
 
 /* Opens the connection and starts the thread; after the writer. */
 bool sqlite_worker_start_reader(struct sqlite_worker *worker,
                                 const struct sqlite_worker_setup *setup,
-                                struct request_queue *queue, char *error, size_t error_bytes);
+                                struct ledger_request_queue *queue, char *error,
+                                size_t error_bytes);
 
 /* Waits for the thread to finish its (closed) queue and closes the connection. Harmless for a
  * worker that never started. */

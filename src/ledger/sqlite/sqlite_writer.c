@@ -31,7 +31,7 @@ static void group_add(struct group *group, struct ledger_request *request)
 static void group_fail(struct group *group)
 {
     for (struct ledger_request *request = group->first; request; request = request->next)
-        request_fail(request, LEDGER_UNAVAILABLE);
+        ledger_request_fail(request, LEDGER_UNAVAILABLE);
 }
 
 /* ---- one request ---- */
@@ -56,11 +56,11 @@ static void execute(struct sqlite_worker *worker, struct group *group,
 {
     struct database *database = &worker->database;
     if (atomic_load_explicit(&request->abandoned, memory_order_relaxed)) {
-        request_fail(request, LEDGER_TIMEOUT);
+        ledger_request_fail(request, LEDGER_TIMEOUT);
         return;
     }
     if (group->lost) {
-        request_fail(request, LEDGER_UNAVAILABLE);
+        ledger_request_fail(request, LEDGER_UNAVAILABLE);
         return;
     }
     bool savepoint = may_refuse_after_writing(request);
@@ -98,7 +98,8 @@ static void execute_group(struct sqlite_worker *worker, struct group *group,
     while (chain) {
         execute_chain(worker, group, chain);
         bool open = group->count < SQLITE_LEDGER_GROUP_MAX && sqlite_worker_now_us() < end_us;
-        chain = open ? request_queue_try_take(worker->queue, SQLITE_LEDGER_GROUP_MAX - group->count)
+        chain = open ? ledger_request_queue_try_take(worker->queue,
+                                                     SQLITE_LEDGER_GROUP_MAX - group->count)
                      : NULL;
     }
 }
@@ -161,7 +162,7 @@ static void write_group(struct sqlite_worker *worker, struct ledger_request *cha
         sqlite_worker_failed(worker);
     }
     count_answers(worker->setup.metrics, &group);
-    request_finish(group.first);
+    ledger_request_finish(group.first);
 }
 
 /* ---- the thread ---- */
@@ -187,7 +188,7 @@ void *sqlite_writer_main(void *arg)
 {
     struct sqlite_worker *worker = arg;
     struct ledger_request *chain;
-    while ((chain = request_queue_take(worker->queue, SQLITE_LEDGER_GROUP_MAX))) {
+    while ((chain = ledger_request_queue_take(worker->queue, SQLITE_LEDGER_GROUP_MAX))) {
         write_group(worker, chain);
         checkpoint_if_due(worker);
     }

@@ -4,12 +4,12 @@
 
 struct recalling {
     struct presence_plane *plane;
-    void (*done)(void *arg, const struct recall *recalls);
+    void (*done)(void *arg, const struct cached_profile *recalls);
     void *arg;
     struct slice viewer;
     size_t count;
     size_t waiting; /* answers owed, and one for the asking itself */
-    struct recall recalls[];
+    struct cached_profile recalls[];
 };
 
 /* What one target's answer goes to. */
@@ -18,7 +18,7 @@ struct recalled {
     size_t index;
 };
 
-bool recall_helps(enum ledger_status status)
+bool cached_profiles_help(enum ledger_status status)
 {
     return status == LEDGER_BUSY || status == LEDGER_TIMEOUT || status == LEDGER_UNAVAILABLE;
 }
@@ -31,18 +31,18 @@ static void answered(struct recalling *recalling)
     free(recalling);
 }
 
-/* Counted with the plane's other questions to the circle store, so that it is not left while one is open. */
+/* Counted with the plane's other questions to the graph store, so that it is not left while one is open. */
 static void ask(struct recalling *recalling, struct slice user_id,
                 void (*done)(void *arg, enum state_status status,
-                             const struct circle_audience *audience),
+                             const struct graph_audience *audience),
                 void *arg)
 {
     recalling->waiting++;
     recalling->plane->audience.asking++;
-    circle_audience(recalling->plane->audience.circles, user_id, done, arg);
+    graph_audience(recalling->plane->audience.graphs, user_id, done, arg);
 }
 
-static bool names(const struct circle_list *list, struct slice user_id)
+static bool names(const struct graph_list *list, struct slice user_id)
 {
     for (size_t i = 0; i < list->count; i++)
         if (slice_equal(list->ids[i], user_id))
@@ -50,40 +50,38 @@ static bool names(const struct circle_list *list, struct slice user_id)
     return false;
 }
 
-static void heard_target(void *arg, enum state_status status,
-                         const struct circle_audience *audience)
+static void heard_target(void *arg, enum state_status status, const struct graph_audience *audience)
 {
     struct recalled recalled = *(struct recalled *)arg;
-    struct recall *recall = &recalled.recalling->recalls[recalled.index];
+    struct cached_profile *recall = &recalled.recalling->recalls[recalled.index];
     free(arg);
     recalled.recalling->plane->audience.asking--;
     if (status == STATE_OK && audience->known) {
-        const struct circle *circle = &audience->circle;
+        const struct social_graph *graph = &audience->graph;
         recall->known = true;
         recall->profile.settings =
-            (struct ledger_settings){(enum ledger_visibility)circle->presence_visibility,
-                                     (enum ledger_visibility)circle->last_seen_visibility};
-        recall->profile.are_contacts = names(&circle->contacts, recalled.recalling->viewer);
-        recall->profile.blocked_by_target = names(&circle->blocked, recalled.recalling->viewer);
+            (struct ledger_settings){(enum ledger_visibility)graph->presence_visibility,
+                                     (enum ledger_visibility)graph->last_seen_visibility};
+        recall->profile.are_contacts = names(&graph->contacts, recalled.recalling->viewer);
+        recall->profile.blocked_by_target = names(&graph->blocked, recalled.recalling->viewer);
     }
     answered(recalled.recalling);
 }
 
-static void heard_viewer(void *arg, enum state_status status,
-                         const struct circle_audience *audience)
+static void heard_viewer(void *arg, enum state_status status, const struct graph_audience *audience)
 {
     struct recalling *recalling = arg;
     recalling->plane->audience.asking--;
     for (size_t i = 0; i < recalling->count && status == STATE_OK && audience->known; i++)
         recalling->recalls[i].profile.blocked_by_viewer =
-            names(&audience->circle.blocked, recalling->recalls[i].profile.user);
+            names(&audience->graph.blocked, recalling->recalls[i].profile.user);
     answered(recalling);
 }
 
 /* Everybody sees themselves, whatever is cached. */
 static void ask_target(struct recalling *recalling, size_t index)
 {
-    struct recall *recall = &recalling->recalls[index];
+    struct cached_profile *recall = &recalling->recalls[index];
     if (slice_equal(recall->profile.user, recalling->viewer)) {
         recall->known = true;
         return;
@@ -95,11 +93,12 @@ static void ask_target(struct recalling *recalling, size_t index)
     ask(recalling, recall->profile.user, heard_target, recalled);
 }
 
-void recall_profiles(struct presence_plane *plane, struct slice viewer, const struct slice *users,
-                     size_t count, void (*done)(void *arg, const struct recall *recalls), void *arg)
+void cached_profiles_read(struct presence_plane *plane, struct slice viewer,
+                          const struct slice *users, size_t count,
+                          void (*done)(void *arg, const struct cached_profile *recalls), void *arg)
 {
     struct recalling *recalling = NULL;
-    if (plane->audience.circles && count <= RECALL_USERS_MAX)
+    if (plane->audience.graphs && count <= CACHED_PROFILES_MAX)
         recalling = malloc(sizeof(*recalling) + count * sizeof(recalling->recalls[0]));
     if (!recalling) {
         done(arg, NULL);
@@ -109,7 +108,7 @@ void recall_profiles(struct presence_plane *plane, struct slice viewer, const st
         .plane = plane, .done = done, .arg = arg, .viewer = viewer, .count = count, .waiting = 1};
     for (size_t i = 0; i < count; i++)
         recalling->recalls[i] =
-            (struct recall){.profile = {.user = users[i], .blocked_by_viewer = true}};
+            (struct cached_profile){.profile = {.user = users[i], .blocked_by_viewer = true}};
     ask(recalling, viewer, heard_viewer, recalling);
     for (size_t i = 0; i < count; i++)
         ask_target(recalling, i);

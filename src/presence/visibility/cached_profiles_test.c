@@ -1,4 +1,4 @@
-/* What is seen of others while the ledger is away: as much as circles are known, and never more than it
+/* What is seen of others while the ledger is away: as much as graphs are known, and never more than it
  * would have shown. */
 #include "presence/visibility/cached_profiles.h"
 
@@ -14,7 +14,7 @@
 static struct world world;
 static struct client alice, bob, carol;
 
-/* Alice and bob are contacts; carol knows dave only. All circles are cached: nobody is alone. */
+/* Alice and bob are contacts; carol knows dave only. All graphs are cached: nobody is alone. */
 static int open_world(void **unused)
 {
     (void)unused;
@@ -31,7 +31,7 @@ static int close_world(void **unused)
     return 0;
 }
 
-/* Reads a user's circle anew, as the next change does. */
+/* Reads a user's graph anew, as the next change does. */
 static void cache(const char *user)
 {
     struct presence_change change = {
@@ -90,8 +90,8 @@ static void every_silence_of_the_ledger_counts(void **unused)
         query(&alice, "\"bob\"");
         expect_seen(&alice, "\"status\":\"online\"");
     }
-    assert_false(recall_helps(LEDGER_OK));
-    assert_false(recall_helps(LEDGER_INVALID));
+    assert_false(cached_profiles_help(LEDGER_OK));
+    assert_false(cached_profiles_help(LEDGER_INVALID));
 }
 
 static void subscriptions_are_taken(void **unused)
@@ -105,7 +105,7 @@ static void subscriptions_are_taken(void **unused)
     client_send(&bob, "{\"type\":\"heartbeat\",\"active\":false}");
     client_expect(&carol, "presence_changed");
     assert_true(client_has(&carol, "\"status\":\"away\""));
-    client_expect(&alice, "presence_changed"); /* a contact, from the cached circle */
+    client_expect(&alice, "presence_changed"); /* a contact, from the cached graph */
     assert_true(client_has(&alice, "\"status\":\"away\""));
 }
 
@@ -124,7 +124,7 @@ static void of_whom_nothing_is_cached_nothing_is_said(void **unused)
     assert_int_equal(world_metric(&world, METRIC_SUBSCRIPTIONS), 0);
 }
 
-/* Without the viewer's own circle it is not known whom they have blocked. */
+/* Without the viewer's own graph it is not known whom they have blocked. */
 static void a_viewer_nobody_remembers_is_a_stranger(void **unused)
 {
     (void)unused;

@@ -7,7 +7,7 @@
 
 /* Those whom the visibility makes a difference for: of one who shows contacts, the contacts; of one
  * who shows everybody, the blocked (blocking ends a contact, so the two sets never meet). */
-struct sight {
+struct visibility {
     struct ledger_settings settings;
     uint8_t user_id_len;
     char user_id[USER_ID_BYTES_MAX];
@@ -16,9 +16,9 @@ struct sight {
     struct slice ids[]; /* sorted; then the bytes themselves */
 };
 
-struct sight_reading {
-    struct sight_reading **place; /* NULL: nobody waits any more */
-    void (*done)(void *arg, struct sight *sight);
+struct visibility_reading {
+    struct visibility_reading **place; /* NULL: nobody waits any more */
+    void (*done)(void *arg, struct visibility *sight);
     void *arg;
     uint8_t user_id_len;
     char user_id[USER_ID_BYTES_MAX];
@@ -32,27 +32,28 @@ static int compare_ids(const void *left, const void *right)
     return order ? order : (a->len > b->len) - (a->len < b->len);
 }
 
-static struct circle_list deciding(const struct circle *circle)
+static struct graph_list deciding(const struct social_graph *graph)
 {
-    if (circle->presence_visibility == LEDGER_VISIBLE_EVERYONE)
-        return circle->blocked;
-    if (circle->presence_visibility == LEDGER_VISIBLE_CONTACTS_ONLY)
-        return circle->contacts;
-    return (struct circle_list){0};
+    if (graph->presence_visibility == LEDGER_VISIBLE_EVERYONE)
+        return graph->blocked;
+    if (graph->presence_visibility == LEDGER_VISIBLE_CONTACTS_ONLY)
+        return graph->contacts;
+    return (struct graph_list){0};
 }
 
-static struct sight *make_sight(const struct sight_reading *reading, const struct circle *circle)
+static struct visibility *make_sight(const struct visibility_reading *reading,
+                                     const struct social_graph *graph)
 {
-    struct circle_list list = deciding(circle);
+    struct graph_list list = deciding(graph);
     size_t bytes = 0;
     for (size_t i = 0; i < list.count; i++)
         bytes += list.ids[i].len;
-    struct sight *sight = malloc(sizeof(*sight) + list.count * sizeof(struct slice) + bytes);
+    struct visibility *sight = malloc(sizeof(*sight) + list.count * sizeof(struct slice) + bytes);
     if (!sight)
         return NULL;
     sight->settings = (struct ledger_settings){
-        (enum ledger_visibility)circle->presence_visibility,
-        (enum ledger_visibility)circle->last_seen_visibility,
+        (enum ledger_visibility)graph->presence_visibility,
+        (enum ledger_visibility)graph->last_seen_visibility,
     };
     sight->user_id_len = reading->user_id_len;
     memcpy(sight->user_id, reading->user_id, reading->user_id_len);
@@ -67,39 +68,40 @@ static struct sight *make_sight(const struct sight_reading *reading, const struc
     return sight;
 }
 
-static void answered(void *arg, const struct circle *circle)
+static void answered(void *arg, const struct social_graph *graph)
 {
-    struct sight_reading *reading = arg;
+    struct visibility_reading *reading = arg;
     if (reading->place) {
         *reading->place = NULL;
-        reading->done(reading->arg, circle ? make_sight(reading, circle) : NULL);
+        reading->done(reading->arg, graph ? make_sight(reading, graph) : NULL);
     }
     free(reading);
 }
 
-void sight_read(struct presence_plane *plane, struct slice user_id, struct sight_reading **reading,
-                void (*done)(void *arg, struct sight *sight), void *arg)
+void visibility_read(struct presence_plane *plane, struct slice user_id,
+                     struct visibility_reading **reading,
+                     void (*done)(void *arg, struct visibility *sight), void *arg)
 {
-    struct sight_reading *made = malloc(sizeof(*made));
+    struct visibility_reading *made = malloc(sizeof(*made));
     if (!made) {
         done(arg, NULL);
         return;
     }
-    *made = (struct sight_reading){
+    *made = (struct visibility_reading){
         .place = reading, .done = done, .arg = arg, .user_id_len = (uint8_t)user_id.len};
     memcpy(made->user_id, user_id.data, user_id.len);
     *reading = made;
     audience_ask(plane, (struct slice){made->user_id, made->user_id_len}, answered, made);
 }
 
-void sight_forget(struct sight_reading **reading)
+void visibility_forget(struct visibility_reading **reading)
 {
     if (*reading)
         (*reading)->place = NULL;
     *reading = NULL;
 }
 
-bool sight_allows(const struct sight *sight, struct slice viewer)
+bool visibility_allows(const struct visibility *sight, struct slice viewer)
 {
     bool named = bsearch(&viewer, sight->ids, sight->count, sizeof(viewer), compare_ids) != NULL;
     bool shows_everybody = sight->settings.presence == LEDGER_VISIBLE_EVERYONE;
@@ -112,7 +114,7 @@ bool sight_allows(const struct sight *sight, struct slice viewer)
     return privacy_decide(viewer, &profile).view != PRIVACY_HIDDEN;
 }
 
-bool sight_equal(const struct sight *a, const struct sight *b)
+bool visibility_equal(const struct visibility *a, const struct visibility *b)
 {
     if (a->settings.presence != b->settings.presence || a->count != b->count ||
         a->bytes != b->bytes)
@@ -123,7 +125,7 @@ bool sight_equal(const struct sight *a, const struct sight *b)
     return true;
 }
 
-void sight_free(struct sight **sight)
+void visibility_free(struct visibility **sight)
 {
     free(*sight);
     *sight = NULL;

@@ -1,5 +1,5 @@
 /*
- * Sight: who may see one user. What the privacy engine needs to know of the user, taken from their circle
+ * Sight: who may see one user. What the privacy engine needs to know of the user, taken from their graph
  * (audience.h) once and then asked for any number of viewers, so that an event of one who types in a room
  * costs one reading and not one per viewer.
  *
@@ -14,23 +14,24 @@
 
 #include <stdbool.h>
 
-struct sight;
-struct sight_reading;
+struct visibility;
+struct visibility_reading;
 
 /* Reads who may see the user. `done` runs once, also before this returns, and takes the sight; NULL: it
  * cannot be known now. *reading lasts until then, is set before and cleared by it. */
-void sight_read(struct presence_plane *plane, struct slice user_id, struct sight_reading **reading,
-                void (*done)(void *arg, struct sight *sight), void *arg);
+void visibility_read(struct presence_plane *plane, struct slice user_id,
+                     struct visibility_reading **reading,
+                     void (*done)(void *arg, struct visibility *sight), void *arg);
 
 /* `done` will not run. */
-void sight_forget(struct sight_reading **reading);
+void visibility_forget(struct visibility_reading **reading);
 
 /* Whether this viewer may see the user at all. */
-bool sight_allows(const struct sight *sight, struct slice viewer);
+bool visibility_allows(const struct visibility *sight, struct slice viewer);
 
 /* Whether the two allow the same. May say false where they do. */
-bool sight_equal(const struct sight *a, const struct sight *b);
+bool visibility_equal(const struct visibility *a, const struct visibility *b);
 
-void sight_free(struct sight **sight);
+void visibility_free(struct visibility **sight);
 
 #endif

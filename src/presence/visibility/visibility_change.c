@@ -14,7 +14,7 @@
 /* Two passes: each of the two is the target once, the other one the viewer. */
 struct relation {
     struct presence_plane *plane;
-    enum exposure_cause cause;
+    enum visibility_cause cause;
     bool were_contacts;
     int pass;
     struct slice ids[2];
@@ -54,23 +54,23 @@ static void send(struct relation *relation)
 {
     struct slice viewer = viewer_of(relation);
     relation->push.change.timestamp_ms = relation->plane->clock->wall_ms;
-    push_send(relation->plane, &(struct circle_list){&viewer, 1}, &relation->push);
+    push_send(relation->plane, &(struct graph_list){&viewer, 1}, &relation->push);
 }
 
 /* A block is felt, or no longer, by who has a chat of the target open. */
-static void send_with_chats(void *arg, const struct circle *circle)
+static void send_with_chats(void *arg, const struct social_graph *graph)
 {
     struct relation *relation = arg;
-    if (circle)
-        relation->push.chats = circle->chats;
+    if (graph)
+        relation->push.chats = graph->chats;
     send(relation);
-    relation->push.chats = (struct circle_list){0};
+    relation->push.chats = (struct graph_list){0};
     next_pass(relation);
 }
 
 static void send_pass(struct relation *relation, bool shown_to_strangers)
 {
-    bool block = relation->cause == EXPOSURE_BLOCKED || relation->cause == EXPOSURE_UNBLOCKED;
+    bool block = relation->cause == VISIBILITY_BLOCKED || relation->cause == VISIBILITY_UNBLOCKED;
     if (block && relation->pass == 0 && shown_to_strangers) {
         audience_ask(relation->plane, target_of(relation), send_with_chats, relation);
         return;
@@ -108,7 +108,7 @@ static void looked(void *arg, bool ok, const struct presence *presences, size_t 
     relation->push.change.presence.user_id = target_of(relation);
     if (relation->push.contacts && presences[0].status >= PRESENCE_AWAY)
         relation->push.change.news = PRESENCE_NEWS_ONLINE; /* to one who saw nothing until now */
-    send_pass(relation, relation->cause != EXPOSURE_CONTACT_MADE);
+    send_pass(relation, relation->cause != VISIBILITY_CONTACT_MADE);
 }
 
 static void decided(void *arg, const struct ledger_profiles_outcome *outcome)
@@ -123,10 +123,10 @@ static void decided(void *arg, const struct ledger_profiles_outcome *outcome)
     struct slice target = target_of(relation);
     relation->push = (struct push){.exposes = true, .view = decision.view};
     if (decision.view != PRIVACY_HIDDEN) {
-        relation->push.contacts = relation->cause == EXPOSURE_CONTACT_MADE;
-        presence_look(
-            relation->plane, viewer_of(relation), &target, 1,
-            &(struct look_handler){.decided = decided_anew, .done = looked, .arg = relation});
+        relation->push.contacts = relation->cause == VISIBILITY_CONTACT_MADE;
+        presence_query(relation->plane, viewer_of(relation), &target, 1,
+                       &(struct presence_query_handler){
+                           .decided = decided_anew, .done = looked, .arg = relation});
         return;
     }
     relation->push.contacts =
@@ -141,9 +141,9 @@ static void decide(struct relation *relation)
     ledger_profiles(relation->plane->ledger, viewer_of(relation), &target, 1, decided, relation);
 }
 
-void exposure_of_relation(struct presence_plane *plane, enum exposure_cause cause,
-                          struct slice user_id, struct slice peer_id, bool were_contacts,
-                          void (*done)(void *arg), void *arg)
+void visibility_change_of_relation(struct presence_plane *plane, enum visibility_cause cause,
+                                   struct slice user_id, struct slice peer_id, bool were_contacts,
+                                   void (*done)(void *arg), void *arg)
 {
     audience_drop(plane, user_id);
     audience_drop(plane, peer_id);
@@ -197,23 +197,23 @@ static struct presence_change change_for(const struct resetting *resetting,
 }
 
 /* Contacts online may keep their sight where others lose it, and are told apart from them. */
-static void tell(void *arg, const struct circle *circle)
+static void tell(void *arg, const struct social_graph *graph)
 {
     struct resetting *resetting = arg;
     struct privacy_decision contact = privacy_of_contact(&resetting->after);
     struct privacy_decision stranger = privacy_of_stranger(&resetting->after);
-    if (circle && differ(privacy_of_contact(&resetting->before), contact))
-        push_send(resetting->plane, &circle->contacts,
+    if (graph && differ(privacy_of_contact(&resetting->before), contact))
+        push_send(resetting->plane, &graph->contacts,
                   &(struct push){.change = change_for(resetting, contact),
                                  .exposes = true,
                                  .view = contact.view,
                                  .contacts = true});
-    if (circle && differ(privacy_of_stranger(&resetting->before), stranger) &&
+    if (graph && differ(privacy_of_stranger(&resetting->before), stranger) &&
         (stranger.view != PRIVACY_HIDDEN ||
          privacy_of_stranger(&resetting->before).view != PRIVACY_HIDDEN)) {
         struct presence_change change = change_for(resetting, stranger);
-        audience_tell_chats(resetting->plane, &circle->chats, &change, &circle->blocked,
-                            &circle->contacts);
+        audience_tell_chats(resetting->plane, &graph->chats, &change, &graph->blocked,
+                            &graph->contacts);
     }
     end_resetting(resetting);
 }
@@ -230,9 +230,10 @@ static void looked_at_self(void *arg, bool ok, const struct presence *presences,
     audience_ask(resetting->plane, resetting->user_id, tell, resetting);
 }
 
-void exposure_of_settings(struct presence_plane *plane, struct slice user_id,
-                          const struct ledger_settings *before, const struct ledger_settings *after,
-                          void (*done)(void *arg), void *arg)
+void visibility_change_of_settings(struct presence_plane *plane, struct slice user_id,
+                                   const struct ledger_settings *before,
+                                   const struct ledger_settings *after, void (*done)(void *arg),
+                                   void *arg)
 {
     audience_drop(plane, user_id);
     presence_publish_privacy(plane, user_id);
@@ -245,6 +246,6 @@ void exposure_of_settings(struct presence_plane *plane, struct slice user_id,
         .plane = plane, .before = *before, .after = *after, .done = done, .arg = arg};
     memcpy(resetting->bytes, user_id.data, user_id.len);
     resetting->user_id = (struct slice){resetting->bytes, user_id.len};
-    presence_look(plane, resetting->user_id, &resetting->user_id, 1,
-                  &(struct look_handler){.done = looked_at_self, .arg = resetting});
+    presence_query(plane, resetting->user_id, &resetting->user_id, 1,
+                   &(struct presence_query_handler){.done = looked_at_self, .arg = resetting});
 }

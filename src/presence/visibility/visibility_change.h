@@ -22,25 +22,26 @@
 
 struct presence_plane;
 
-enum exposure_cause {
-    EXPOSURE_CONTACT_MADE,
-    EXPOSURE_CONTACT_ENDED,
-    EXPOSURE_BLOCKED, /* by the first of the two */
-    EXPOSURE_UNBLOCKED,
+enum visibility_cause {
+    VISIBILITY_CONTACT_MADE,
+    VISIBILITY_CONTACT_ENDED,
+    VISIBILITY_BLOCKED, /* by the first of the two */
+    VISIBILITY_UNBLOCKED,
     /* Any of these, which the ledger had already. Who made it may not have been answered and asks again,
      * and then nobody has heard of it: caches and the views of subscriptions are put right, and whoever
      * has no subscription is told nothing, as they may have been told before. */
-    EXPOSURE_REPEATED
+    VISIBILITY_REPEATED
 };
 
 /* `done` runs once, when all that must be told is on its way, or cannot be told because a store does not
  * answer. Subscribers then see nothing until it does (review.h); who looks will see it. */
-void exposure_of_relation(struct presence_plane *plane, enum exposure_cause cause,
-                          struct slice user_id, struct slice peer_id, bool were_contacts,
-                          void (*done)(void *arg), void *arg);
+void visibility_change_of_relation(struct presence_plane *plane, enum visibility_cause cause,
+                                   struct slice user_id, struct slice peer_id, bool were_contacts,
+                                   void (*done)(void *arg), void *arg);
 
-void exposure_of_settings(struct presence_plane *plane, struct slice user_id,
-                          const struct ledger_settings *before, const struct ledger_settings *after,
-                          void (*done)(void *arg), void *arg);
+void visibility_change_of_settings(struct presence_plane *plane, struct slice user_id,
+                                   const struct ledger_settings *before,
+                                   const struct ledger_settings *after, void (*done)(void *arg),
+                                   void *arg);
 
 #endif

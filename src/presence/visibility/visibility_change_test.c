@@ -45,24 +45,24 @@ static void settle_until(const bool *done)
     assert_true(*done);
 }
 
-static void expose(enum exposure_cause cause)
+static void expose(enum visibility_cause cause)
 {
     bool done = false;
-    exposure_of_relation(world.presence, cause, SLICE("bob"), SLICE("carol"), false, note_done,
-                         &done);
+    visibility_change_of_relation(world.presence, cause, SLICE("bob"), SLICE("carol"), false,
+                                  note_done, &done);
     settle_until(&done);
 }
 
 static void block(void)
 {
     fake_ledger_block(&world.ledger, "bob", "carol");
-    expose(EXPOSURE_BLOCKED);
+    expose(VISIBILITY_BLOCKED);
 }
 
 static void unblock(void)
 {
     world.ledger.block_count = 0;
-    expose(EXPOSURE_UNBLOCKED);
+    expose(VISIBILITY_UNBLOCKED);
 }
 
 static void look_away(void)
@@ -78,7 +78,7 @@ static void show(const char *user, enum ledger_visibility before, enum ledger_vi
     bool done = false;
     struct ledger_settings old = {before, before}, new = {after, after};
     fake_ledger_show(&world.ledger, user, after, after);
-    exposure_of_settings(world.presence, slice_of(user), &old, &new, note_done, &done);
+    visibility_change_of_settings(world.presence, slice_of(user), &old, &new, note_done, &done);
     settle_until(&done);
 }
 
@@ -105,8 +105,8 @@ static void done_runs_also_when_the_ledger_cannot_say(void **unused)
     (void)unused;
     bool done = false;
     world.ledger.failing = LEDGER_UNAVAILABLE;
-    exposure_of_relation(world.presence, EXPOSURE_CONTACT_ENDED, SLICE("alice"), SLICE("bob"), true,
-                         note_done, &done);
+    visibility_change_of_relation(world.presence, VISIBILITY_CONTACT_ENDED, SLICE("alice"),
+                                  SLICE("bob"), true, note_done, &done);
     settle_until(&done);
     world.ledger.failing = LEDGER_OK;
     client_expect_nothing(&alice);
@@ -150,8 +150,8 @@ static void what_was_decided_before_a_block_does_not_undo_it(void **unused)
     (void)unused;
     bool done = false;
     world.ledger.holding = true;
-    exposure_of_relation(world.presence, EXPOSURE_REPEATED, SLICE("bob"), SLICE("carol"), false,
-                         note_done, &done);
+    visibility_change_of_relation(world.presence, VISIBILITY_REPEATED, SLICE("bob"), SLICE("carol"),
+                                  false, note_done, &done);
     world_settle(&world);
     world.ledger.holding = false;
     block();
@@ -274,7 +274,7 @@ static void a_repetition_swallows_no_change(void **unused)
 }
 
 /* Two changes that were made at two gateways: what one gave the other has taken. */
-static void sight_that_is_given_late_is_not_taken(void **unused)
+static void visibility_that_is_given_late_is_not_taken(void **unused)
 {
     (void)unused;
     block();
@@ -297,7 +297,7 @@ int main(void)
         TEST(who_sees_again_knows_what_they_are_told),
         TEST(a_block_finds_who_is_not_registered_yet),
         TEST(a_repetition_swallows_no_change),
-        TEST(sight_that_is_given_late_is_not_taken),
+        TEST(visibility_that_is_given_late_is_not_taken),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -237,11 +237,11 @@ static void hide_from_all(struct presence_plane *plane, struct slice user_id, st
             hide(plane, topic->subscriptions[i], user_id, PRESENCE_REASON_PRIVACY);
 }
 
-void review_start(struct presence_plane *plane, struct slice user_id)
+void visibility_review_start(struct presence_plane *plane, struct slice user_id)
 {
     struct topic *topic = topic_of(plane, user_id);
     outdate(plane, user_id);
-    look_outdate(plane, user_id);
+    presence_query_outdate(plane, user_id);
     for (size_t first = 0; topic && first < topic->count; first += REVIEW_VIEWERS_MAX) {
         struct review *review = make_review_of(plane, user_id, topic, first);
         if (!review) {
@@ -252,7 +252,8 @@ void review_start(struct presence_plane *plane, struct slice user_id)
     }
 }
 
-void review_viewer(struct presence_plane *plane, struct slice user_id, struct slice viewer)
+void visibility_review_viewer(struct presence_plane *plane, struct slice user_id,
+                              struct slice viewer)
 {
     struct review *review = make_review(plane, user_id, 1);
     if (!review)
@@ -261,16 +262,16 @@ void review_viewer(struct presence_plane *plane, struct slice user_id, struct sl
     ask(review);
 }
 
-void review_again(struct presence_plane *plane, struct slice user_id)
+void visibility_review_again(struct presence_plane *plane, struct slice user_id)
 {
     struct list *at = plane->reviews.next;
     while (at != &plane->reviews && !slice_equal(review_of(at)->user_id, user_id))
         at = at->next;
     if (at != &plane->reviews)
-        review_start(plane, user_id);
+        visibility_review_start(plane, user_id);
 }
 
-void review_retry(struct presence_plane *plane)
+void visibility_review_retry(struct presence_plane *plane)
 {
     struct list *at = plane->reviews.next;
     while (at != &plane->reviews) {
@@ -281,7 +282,7 @@ void review_retry(struct presence_plane *plane)
     }
 }
 
-void review_forget_all(struct presence_plane *plane)
+void visibility_review_forget_all(struct presence_plane *plane)
 {
     struct list *at = plane->reviews.next;
     while (at != &plane->reviews) {

@@ -6,15 +6,15 @@
 
 #include <stddef.h>
 
-struct redis_words {
+struct redis_args {
     const struct slice *items;
     size_t count;
 };
 
-/* REDIS_WORDS(SLICE("GET"), key): lives as long as the block it stands in. */
-#define REDIS_WORDS(...)                                                                           \
-    ((struct redis_words){(const struct slice[]){__VA_ARGS__},                                     \
-                          sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice)})
-#define REDIS_NO_WORDS ((struct redis_words){NULL, 0})
+/* REDIS_ARGS(SLICE("GET"), key): lives as long as the block it stands in. */
+#define REDIS_ARGS(...)                                                                            \
+    ((struct redis_args){(const struct slice[]){__VA_ARGS__},                                      \
+                         sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice)})
+#define REDIS_NO_ARGS ((struct redis_args){NULL, 0})
 
 #endif

@@ -104,7 +104,7 @@ static void ask_all(struct redis_info *info)
     round->answers_left = masters;
     info->round = round;
     for (size_t i = 0; i < masters; i++)
-        redis_command_on(info->client, i, REDIS_WORDS(SLICE("INFO")), take_info, round);
+        redis_command_on(info->client, i, REDIS_ARGS(SLICE("INFO")), take_info, round);
 }
 
 static void fire(struct wheel_timer *timer)

@@ -1,4 +1,4 @@
-/* The record of one call in memory; what moves it through its states is memory_book.h. */
+/* The record of one call in memory; what moves it through its states is memory_call_table.h. */
 #ifndef ROLLCALL_STORE_MEMORY_MEMORY_CALL_H
 #define ROLLCALL_STORE_MEMORY_MEMORY_CALL_H
 

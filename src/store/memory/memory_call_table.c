@@ -15,9 +15,10 @@ static bool user_matches(const struct table_node *node, struct slice key)
     return slice_equal(memory_party_user(CONTAINER_OF(node, struct memory_party, node)), key);
 }
 
-bool memory_book_init(struct memory_book *book, const struct memory_calls_options *options)
+bool memory_call_table_init(struct memory_call_table *book,
+                            const struct memory_calls_options *options)
 {
-    *book = (struct memory_book){.options = *options};
+    *book = (struct memory_call_table){.options = *options};
     list_init(&book->ringing);
     list_init(&book->held);
     list_init(&book->loose);
@@ -32,27 +33,27 @@ static void free_call(struct table_node *node, void *arg)
     free(CONTAINER_OF(node, struct memory_call, node));
 }
 
-void memory_book_free(struct memory_book *book)
+void memory_call_table_free(struct memory_call_table *book)
 {
     table_each(&book->calls, free_call, NULL);
     table_free(&book->calls);
     table_free(&book->users);
 }
 
-static struct memory_call *find_call(const struct memory_book *book, struct slice id)
+static struct memory_call *find_call(const struct memory_call_table *book, struct slice id)
 {
     struct table_node *node = table_find(&book->calls, id);
     return node ? CONTAINER_OF(node, struct memory_call, node) : NULL;
 }
 
-static struct memory_party *find_party(const struct memory_book *book, struct slice user_id)
+static struct memory_party *find_party(const struct memory_call_table *book, struct slice user_id)
 {
     struct table_node *node = table_find(&book->users, user_id);
     return node ? CONTAINER_OF(node, struct memory_party, node) : NULL;
 }
 
 /* The party this user is of the call `id`, or of the one it is in; NULL: not found. */
-static struct memory_party *find_own(const struct memory_book *book, struct slice id,
+static struct memory_party *find_own(const struct memory_call_table *book, struct slice id,
                                      struct slice user_id)
 {
     if (!id.data)
@@ -65,7 +66,7 @@ static struct memory_party *find_own(const struct memory_book *book, struct slic
 
 /* ---- parties ---- */
 
-static void set_attached(struct memory_book *book, struct memory_party *party, bool attached,
+static void set_attached(struct memory_call_table *book, struct memory_party *party, bool attached,
                          const struct clock *now)
 {
     party->attached = attached;
@@ -75,7 +76,7 @@ static void set_attached(struct memory_book *book, struct memory_party *party, b
     list_append(attached ? &book->held : &book->loose, &party->waiting);
 }
 
-static void bind_device(struct memory_book *book, struct memory_party *party,
+static void bind_device(struct memory_call_table *book, struct memory_party *party,
                         const struct call_device *device, const struct clock *now)
 {
     assert(device->device_id.len > 0 && device->device_id.len <= DEVICE_ID_BYTES_MAX);
@@ -85,13 +86,13 @@ static void bind_device(struct memory_book *book, struct memory_party *party,
     set_attached(book, party, true, now);
 }
 
-static void enter_party(struct memory_book *book, struct memory_party *party)
+static void enter_party(struct memory_call_table *book, struct memory_party *party)
 {
     if (party->user_len)
         table_insert(&book->users, &party->node, memory_party_user(party));
 }
 
-static void leave_party(struct memory_book *book, struct memory_party *party)
+static void leave_party(struct memory_call_table *book, struct memory_party *party)
 {
     list_remove(&party->waiting);
     if (party->user_len)
@@ -101,7 +102,7 @@ static void leave_party(struct memory_book *book, struct memory_party *party)
 /* ---- calls ---- */
 
 /* What holds of a call between two operations. */
-static void assert_call(const struct memory_book *book, const struct memory_call *call)
+static void assert_call(const struct memory_call_table *book, const struct memory_call *call)
 {
     bool is_live = call->state != CALL_ENDED;
     assert(is_live == (call->reason == CALL_REASON_NONE));
@@ -115,8 +116,8 @@ static void assert_call(const struct memory_book *book, const struct memory_call
 }
 
 /* The one door of each change of state. */
-static void set_state(struct memory_book *book, struct memory_call *call, enum call_state state,
-                      enum call_reason reason, const struct clock *now)
+static void set_state(struct memory_call_table *book, struct memory_call *call,
+                      enum call_state state, enum call_reason reason, const struct clock *now)
 {
     assert(call->state != CALL_ENDED && (call->state != CALL_ACCEPTED || state == CALL_ENDED));
     call->state = state;
@@ -136,7 +137,7 @@ static void set_state(struct memory_book *book, struct memory_call *call, enum c
 }
 
 /* A ringing call whose caller is bound; NULL when memory is short. */
-static struct memory_call *make_call(struct memory_book *book, struct slice id,
+static struct memory_call *make_call(struct memory_call_table *book, struct slice id,
                                      const struct call_device *caller, struct slice callee,
                                      const struct clock *now)
 {
@@ -154,7 +155,7 @@ static struct memory_call *make_call(struct memory_book *book, struct slice id,
     return call;
 }
 
-static void accept(struct memory_book *book, struct memory_call *call,
+static void accept(struct memory_call_table *book, struct memory_call *call,
                    const struct call_device *callee, const struct clock *now)
 {
     bind_device(book, &call->callee, callee, now);
@@ -171,9 +172,9 @@ static bool is_repeated(const struct memory_call *call, const struct call_device
            memory_party_is_device(&call->caller, caller->device_id);
 }
 
-enum call_result memory_book_request(struct memory_book *book, struct slice id,
-                                     const struct call_device *caller, struct slice callee,
-                                     const struct clock *now, struct memory_call **call)
+enum call_result memory_call_table_request(struct memory_call_table *book, struct slice id,
+                                           const struct call_device *caller, struct slice callee,
+                                           const struct clock *now, struct memory_call **call)
 {
     assert(!slice_equal(caller->user_id, callee));
     struct memory_call *known = find_call(book, id);
@@ -200,9 +201,9 @@ enum call_result memory_book_request(struct memory_book *book, struct slice id,
     return *call ? CALL_DONE : CALL_UNAVAILABLE;
 }
 
-enum call_result memory_book_declare(struct memory_book *book, struct slice id,
-                                     const struct call_device *caller, const struct clock *now,
-                                     struct memory_call **call)
+enum call_result memory_call_table_declare(struct memory_call_table *book, struct slice id,
+                                           const struct call_device *caller,
+                                           const struct clock *now, struct memory_call **call)
 {
     struct memory_party *own = find_party(book, caller->user_id);
     *call = own ? own->call : NULL;
@@ -217,9 +218,9 @@ enum call_result memory_book_declare(struct memory_book *book, struct slice id,
     return CALL_DONE;
 }
 
-enum call_result memory_book_answer(struct memory_book *book, struct slice id,
-                                    const struct call_device *callee, const struct clock *now,
-                                    struct memory_call **call)
+enum call_result memory_call_table_answer(struct memory_call_table *book, struct slice id,
+                                          const struct call_device *callee, const struct clock *now,
+                                          struct memory_call **call)
 {
     struct memory_party *own = find_own(book, id, callee->user_id);
     *call = own ? own->call : NULL;
@@ -236,8 +237,9 @@ enum call_result memory_book_answer(struct memory_book *book, struct slice id,
     return CALL_DONE;
 }
 
-enum call_result memory_book_reject(struct memory_book *book, struct slice id, struct slice user_id,
-                                    const struct clock *now, struct memory_call **call)
+enum call_result memory_call_table_reject(struct memory_call_table *book, struct slice id,
+                                          struct slice user_id, const struct clock *now,
+                                          struct memory_call **call)
 {
     struct memory_party *own = find_own(book, id, user_id);
     *call = own ? own->call : NULL;
@@ -251,8 +253,9 @@ enum call_result memory_book_reject(struct memory_book *book, struct slice id, s
     return CALL_DONE;
 }
 
-enum call_result memory_book_end(struct memory_book *book, struct slice id, struct slice user_id,
-                                 const struct clock *now, struct memory_call **call)
+enum call_result memory_call_table_end(struct memory_call_table *book, struct slice id,
+                                       struct slice user_id, const struct clock *now,
+                                       struct memory_call **call)
 {
     struct memory_party *own = find_own(book, id, user_id);
     *call = own ? own->call : NULL;
@@ -268,8 +271,8 @@ enum call_result memory_book_end(struct memory_book *book, struct slice id, stru
     return CALL_DONE;
 }
 
-enum call_result memory_book_get(struct memory_book *book, struct slice id, struct slice user_id,
-                                 struct memory_call **call)
+enum call_result memory_call_table_get(struct memory_call_table *book, struct slice id,
+                                       struct slice user_id, struct memory_call **call)
 {
     struct memory_party *own = find_own(book, id, user_id);
     *call = own ? own->call : NULL;
@@ -278,8 +281,9 @@ enum call_result memory_book_get(struct memory_book *book, struct slice id, stru
 
 /* ---- devices come, stay and go ---- */
 
-enum call_result memory_book_attach(struct memory_book *book, const struct call_device *device,
-                                    const struct clock *now, struct memory_call **call)
+enum call_result memory_call_table_attach(struct memory_call_table *book,
+                                          const struct call_device *device, const struct clock *now,
+                                          struct memory_call **call)
 {
     struct memory_party *own = find_party(book, device->user_id);
     *call = own ? own->call : NULL;
@@ -293,9 +297,9 @@ enum call_result memory_book_attach(struct memory_book *book, const struct call_
                                                                            : CALL_ELSEWHERE;
 }
 
-enum call_result memory_book_detach(struct memory_book *book, struct slice user_id,
-                                    const struct ulid *conn_id, const struct clock *now,
-                                    struct memory_call **call)
+enum call_result memory_call_table_detach(struct memory_call_table *book, struct slice user_id,
+                                          const struct ulid *conn_id, const struct clock *now,
+                                          struct memory_call **call)
 {
     struct memory_party *own = find_party(book, user_id);
     *call = NULL;
@@ -307,8 +311,8 @@ enum call_result memory_book_detach(struct memory_book *book, struct slice user_
 }
 
 /* A loose party is taken over: another connection of the same device had held it. */
-bool memory_book_renew(struct memory_book *book, const struct call_device *device,
-                       const struct clock *now)
+bool memory_call_table_renew(struct memory_call_table *book, const struct call_device *device,
+                             const struct clock *now)
 {
     struct memory_party *own = find_party(book, device->user_id);
     if (!own || !memory_party_is_device(own, device->device_id))
@@ -334,7 +338,8 @@ static struct memory_call *due_call(const struct list *list, const struct clock 
     return !list_empty(list) && first->due_at_ms <= now->now_ms ? first : NULL;
 }
 
-struct memory_call *memory_book_reap_one(struct memory_book *book, const struct clock *now)
+struct memory_call *memory_call_table_reap_one(struct memory_call_table *book,
+                                               const struct clock *now)
 {
     struct memory_call *unanswered = due_call(&book->ringing, now);
     if (unanswered) {
@@ -350,7 +355,7 @@ struct memory_call *memory_book_reap_one(struct memory_book *book, const struct 
     return lost->call;
 }
 
-void memory_book_forget(struct memory_book *book, const struct clock *now)
+void memory_call_table_forget(struct memory_call_table *book, const struct clock *now)
 {
     while (book->ended_count > MEMORY_CALLS_ENDED_MAX || due_call(&book->ended, now)) {
         struct memory_call *oldest = CONTAINER_OF(book->ended.next, struct memory_call, waiting);

@@ -18,7 +18,7 @@
 #include "store/memory/memory_call.h"
 #include "store/memory/memory_calls.h"
 
-struct memory_book {
+struct memory_call_table {
     struct table calls;
     struct table users;
     struct list ringing;
@@ -30,39 +30,44 @@ struct memory_book {
 };
 
 /* False when memory is short. */
-bool memory_book_init(struct memory_book *book, const struct memory_calls_options *options);
-void memory_book_free(struct memory_book *book);
+bool memory_call_table_init(struct memory_call_table *book,
+                            const struct memory_calls_options *options);
+void memory_call_table_free(struct memory_call_table *book);
 
 /* The transitions of the port. *call is what the answer shows, NULL for none; it is the book's. */
-enum call_result memory_book_request(struct memory_book *book, struct slice id,
-                                     const struct call_device *caller, struct slice callee,
-                                     const struct clock *now, struct memory_call **call);
-enum call_result memory_book_declare(struct memory_book *book, struct slice id,
-                                     const struct call_device *caller, const struct clock *now,
-                                     struct memory_call **call);
-enum call_result memory_book_answer(struct memory_book *book, struct slice id,
-                                    const struct call_device *callee, const struct clock *now,
-                                    struct memory_call **call);
-enum call_result memory_book_reject(struct memory_book *book, struct slice id, struct slice user_id,
-                                    const struct clock *now, struct memory_call **call);
-enum call_result memory_book_end(struct memory_book *book, struct slice id, struct slice user_id,
-                                 const struct clock *now, struct memory_call **call);
-enum call_result memory_book_get(struct memory_book *book, struct slice id, struct slice user_id,
-                                 struct memory_call **call);
-enum call_result memory_book_attach(struct memory_book *book, const struct call_device *device,
-                                    const struct clock *now, struct memory_call **call);
-enum call_result memory_book_detach(struct memory_book *book, struct slice user_id,
-                                    const struct ulid *conn_id, const struct clock *now,
-                                    struct memory_call **call);
+enum call_result memory_call_table_request(struct memory_call_table *book, struct slice id,
+                                           const struct call_device *caller, struct slice callee,
+                                           const struct clock *now, struct memory_call **call);
+enum call_result memory_call_table_declare(struct memory_call_table *book, struct slice id,
+                                           const struct call_device *caller,
+                                           const struct clock *now, struct memory_call **call);
+enum call_result memory_call_table_answer(struct memory_call_table *book, struct slice id,
+                                          const struct call_device *callee, const struct clock *now,
+                                          struct memory_call **call);
+enum call_result memory_call_table_reject(struct memory_call_table *book, struct slice id,
+                                          struct slice user_id, const struct clock *now,
+                                          struct memory_call **call);
+enum call_result memory_call_table_end(struct memory_call_table *book, struct slice id,
+                                       struct slice user_id, const struct clock *now,
+                                       struct memory_call **call);
+enum call_result memory_call_table_get(struct memory_call_table *book, struct slice id,
+                                       struct slice user_id, struct memory_call **call);
+enum call_result memory_call_table_attach(struct memory_call_table *book,
+                                          const struct call_device *device, const struct clock *now,
+                                          struct memory_call **call);
+enum call_result memory_call_table_detach(struct memory_call_table *book, struct slice user_id,
+                                          const struct ulid *conn_id, const struct clock *now,
+                                          struct memory_call **call);
 
 /* False: this device is in no call. */
-bool memory_book_renew(struct memory_book *book, const struct call_device *device,
-                       const struct clock *now);
+bool memory_call_table_renew(struct memory_call_table *book, const struct call_device *device,
+                             const struct clock *now);
 
 /* Ends the next call that is due; NULL: none is. */
-struct memory_call *memory_book_reap_one(struct memory_book *book, const struct clock *now);
+struct memory_call *memory_call_table_reap_one(struct memory_call_table *book,
+                                               const struct clock *now);
 
 /* Forgets what ended long enough ago, or too many of it. */
-void memory_book_forget(struct memory_book *book, const struct clock *now);
+void memory_call_table_forget(struct memory_call_table *book, const struct clock *now);
 
 #endif

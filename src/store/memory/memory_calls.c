@@ -9,7 +9,7 @@
 
 struct memory_calls {
     pthread_mutex_t lock;
-    struct memory_book book;
+    struct memory_call_table book;
 };
 
 struct memory_port {
@@ -24,7 +24,7 @@ struct memory_calls *memory_calls_make(const struct memory_calls_options *option
     if (!calls)
         return NULL;
     pthread_mutex_init(&calls->lock, NULL);
-    if (!memory_book_init(&calls->book, options))
+    if (!memory_call_table_init(&calls->book, options))
         memory_calls_free(&calls);
     return calls;
 }
@@ -35,7 +35,7 @@ void memory_calls_free(struct memory_calls **calls)
     *calls = NULL;
     if (!freed)
         return;
-    memory_book_free(&freed->book);
+    memory_call_table_free(&freed->book);
     pthread_mutex_destroy(&freed->lock);
     free(freed);
 }
@@ -45,7 +45,7 @@ static struct memory_port *port_of(struct call_store *store)
     return CONTAINER_OF(store, struct memory_port, store);
 }
 
-static struct memory_book *lock(struct memory_port *port)
+static struct memory_call_table *lock(struct memory_port *port)
 {
     pthread_mutex_lock(&port->calls->lock);
     return &port->calls->book;
@@ -78,7 +78,7 @@ static void memory_request(struct call_store *store, struct slice id,
     struct memory_port *port = port_of(store);
     struct memory_call *call;
     enum call_result result =
-        memory_book_request(lock(port), id, caller, callee, port->clock, &call);
+        memory_call_table_request(lock(port), id, caller, callee, port->clock, &call);
     answer(port, result, call, done, arg);
 }
 
@@ -88,7 +88,7 @@ static void memory_declare(struct call_store *store, struct slice id,
 {
     struct memory_port *port = port_of(store);
     struct memory_call *call;
-    enum call_result result = memory_book_declare(lock(port), id, caller, port->clock, &call);
+    enum call_result result = memory_call_table_declare(lock(port), id, caller, port->clock, &call);
     answer(port, result, call, done, arg);
 }
 
@@ -98,7 +98,7 @@ static void memory_answer(struct call_store *store, struct slice id,
 {
     struct memory_port *port = port_of(store);
     struct memory_call *call;
-    enum call_result result = memory_book_answer(lock(port), id, callee, port->clock, &call);
+    enum call_result result = memory_call_table_answer(lock(port), id, callee, port->clock, &call);
     answer(port, result, call, done, arg);
 }
 
@@ -107,7 +107,7 @@ static void memory_reject(struct call_store *store, struct slice id, struct slic
 {
     struct memory_port *port = port_of(store);
     struct memory_call *call;
-    enum call_result result = memory_book_reject(lock(port), id, user_id, port->clock, &call);
+    enum call_result result = memory_call_table_reject(lock(port), id, user_id, port->clock, &call);
     answer(port, result, call, done, arg);
 }
 
@@ -116,7 +116,7 @@ static void memory_end(struct call_store *store, struct slice id, struct slice u
 {
     struct memory_port *port = port_of(store);
     struct memory_call *call;
-    enum call_result result = memory_book_end(lock(port), id, user_id, port->clock, &call);
+    enum call_result result = memory_call_table_end(lock(port), id, user_id, port->clock, &call);
     answer(port, result, call, done, arg);
 }
 
@@ -125,7 +125,7 @@ static void memory_get(struct call_store *store, struct slice id, struct slice u
 {
     struct memory_port *port = port_of(store);
     struct memory_call *call;
-    enum call_result result = memory_book_get(lock(port), id, user_id, &call);
+    enum call_result result = memory_call_table_get(lock(port), id, user_id, &call);
     answer(port, result, call, done, arg);
 }
 
@@ -134,7 +134,7 @@ static void memory_attach(struct call_store *store, const struct call_device *de
 {
     struct memory_port *port = port_of(store);
     struct memory_call *call;
-    enum call_result result = memory_book_attach(lock(port), device, port->clock, &call);
+    enum call_result result = memory_call_table_attach(lock(port), device, port->clock, &call);
     answer(port, result, call, done, arg);
 }
 
@@ -144,7 +144,8 @@ static void memory_detach(struct call_store *store, struct slice user_id,
 {
     struct memory_port *port = port_of(store);
     struct memory_call *call;
-    enum call_result result = memory_book_detach(lock(port), user_id, conn_id, port->clock, &call);
+    enum call_result result =
+        memory_call_table_detach(lock(port), user_id, conn_id, port->clock, &call);
     answer(port, result, call, done, arg);
 }
 
@@ -155,9 +156,9 @@ static void memory_renew(struct call_store *store, const struct call_device *dev
     struct ulid gone[CALL_RENEWALS_MAX];
     size_t gone_count = 0;
     assert(count <= CALL_RENEWALS_MAX);
-    struct memory_book *book = lock(port);
+    struct memory_call_table *book = lock(port);
     for (size_t i = 0; i < count; i++)
-        if (!memory_book_renew(book, &devices[i], port->clock))
+        if (!memory_call_table_renew(book, &devices[i], port->clock))
             gone[gone_count++] = devices[i].conn_id;
     unlock(port);
     for (size_t i = 0; i < gone_count; i++)
@@ -174,10 +175,10 @@ static void memory_reap(struct call_store *store, size_t max,
     size_t count = 0;
     if (max > CALL_REAP_MAX)
         max = CALL_REAP_MAX;
-    struct memory_book *book = lock(port);
-    while (count < max && (call = memory_book_reap_one(book, port->clock)))
+    struct memory_call_table *book = lock(port);
+    while (count < max && (call = memory_call_table_reap_one(book, port->clock)))
         copies[count++] = *call;
-    memory_book_forget(book, port->clock);
+    memory_call_table_forget(book, port->clock);
     unlock(port);
     for (size_t i = 0; i < count; i++)
         views[i] = memory_call_view(&copies[i]);

@@ -9,38 +9,38 @@
 
 /* ---- the cache ---- */
 
-struct memory_circles *memory_circles_make(const struct memory_circles_options *options)
+struct memory_graphs *memory_graphs_make(const struct memory_graphs_options *options)
 {
-    struct memory_circles *circles = calloc(1, sizeof(*circles));
-    if (!circles)
+    struct memory_graphs *graphs = calloc(1, sizeof(*graphs));
+    if (!graphs)
         return NULL;
-    if (!memory_nodes_init(&circles->nodes, options->contacts_total_max, options->hash_seed)) {
-        free(circles);
+    if (!memory_nodes_init(&graphs->nodes, options->contacts_total_max, options->hash_seed)) {
+        free(graphs);
         return NULL;
     }
-    pthread_mutex_init(&circles->lock, NULL);
-    list_init(&circles->here);
-    list_init(&circles->gone);
-    list_init(&circles->dead);
-    circles->cost_max = options->contacts_total_max;
-    circles->hash_seed = options->hash_seed;
-    return circles;
+    pthread_mutex_init(&graphs->lock, NULL);
+    list_init(&graphs->here);
+    list_init(&graphs->gone);
+    list_init(&graphs->dead);
+    graphs->cost_max = options->contacts_total_max;
+    graphs->hash_seed = options->hash_seed;
+    return graphs;
 }
 
 static void free_list(struct list *list)
 {
     struct list *at = list->next;
     while (at != list) {
-        struct memory_circle *circle = CONTAINER_OF(at, struct memory_circle, by_use);
+        struct memory_graph *graph = CONTAINER_OF(at, struct memory_graph, by_use);
         at = at->next;
-        free(circle);
+        free(graph);
     }
 }
 
-void memory_circles_free(struct memory_circles **circles)
+void memory_graphs_free(struct memory_graphs **graphs)
 {
-    struct memory_circles *freed = *circles;
-    *circles = NULL;
+    struct memory_graphs *freed = *graphs;
+    *graphs = NULL;
     if (!freed)
         return;
     free_list(&freed->here);
@@ -51,44 +51,44 @@ void memory_circles_free(struct memory_circles **circles)
     free(freed);
 }
 
-uint64_t *memory_circles_drops(struct memory_circles *circles, struct slice user_id)
+uint64_t *memory_graphs_drops(struct memory_graphs *graphs, struct slice user_id)
 {
-    return &circles->drops[XXH3_64bits_withSeed(user_id.data, user_id.len, circles->hash_seed) %
-                           MEMORY_CIRCLE_DROP_SLOTS];
+    return &graphs->drops[XXH3_64bits_withSeed(user_id.data, user_id.len, graphs->hash_seed) %
+                          MEMORY_GRAPH_DROP_SLOTS];
 }
 
-void memory_circles_lock(struct memory_circles *circles)
+void memory_graphs_lock(struct memory_graphs *graphs)
 {
-    pthread_mutex_lock(&circles->lock);
+    pthread_mutex_lock(&graphs->lock);
 }
 
-struct memory_circles_counts memory_circles_count(struct memory_circles *circles)
+struct memory_graphs_counts memory_graphs_count(struct memory_graphs *graphs)
 {
-    memory_circles_lock(circles);
-    struct memory_circles_counts counts = {circles->circle_count, circles->nodes.by_id.size,
-                                           circles->cost};
-    pthread_mutex_unlock(&circles->lock);
+    memory_graphs_lock(graphs);
+    struct memory_graphs_counts counts = {graphs->graph_count, graphs->nodes.by_id.size,
+                                          graphs->cost};
+    pthread_mutex_unlock(&graphs->lock);
     return counts;
 }
 
-/* ---- a circle ---- */
+/* ---- a graph ---- */
 
-static struct circle_list list_at(const struct memory_circle *circle, uint32_t at, uint32_t count)
+static struct graph_list list_at(const struct memory_graph *graph, uint32_t at, uint32_t count)
 {
-    return (struct circle_list){(const struct slice *)((const char *)circle + at), count};
+    return (struct graph_list){(const struct slice *)((const char *)graph + at), count};
 }
 
-struct circle memory_circle_view(const struct memory_circle *circle)
+struct social_graph memory_graph_view(const struct memory_graph *graph)
 {
-    return (struct circle){
-        .presence_visibility = circle->presence_visibility,
-        .last_seen_visibility = circle->last_seen_visibility,
-        .blocked = list_at(circle, circle->blocked_at, circle->blocked_count),
-        .chats = list_at(circle, circle->chats_at, circle->chat_count),
+    return (struct social_graph){
+        .presence_visibility = graph->presence_visibility,
+        .last_seen_visibility = graph->last_seen_visibility,
+        .blocked = list_at(graph, graph->blocked_at, graph->blocked_count),
+        .chats = list_at(graph, graph->chats_at, graph->chat_count),
     };
 }
 
-static size_t bytes_of(const struct circle_list *list)
+static size_t bytes_of(const struct graph_list *list)
 {
     size_t bytes = list->count * sizeof(struct slice);
     for (size_t i = 0; i < list->count; i++)
@@ -97,7 +97,7 @@ static size_t bytes_of(const struct circle_list *list)
 }
 
 /* Copies a list to `at`: all slices first, then their bytes. */
-static void copy_list(char *at, const struct circle_list *list)
+static void copy_list(char *at, const struct graph_list *list)
 {
     struct slice *ids = (struct slice *)at;
     at += list->count * sizeof(*ids);
@@ -113,142 +113,139 @@ static size_t aligned(size_t bytes)
     return (bytes + sizeof(void *) - 1) & ~(sizeof(void *) - 1);
 }
 
-size_t memory_circle_contacts(const struct circle *circle)
+size_t memory_graph_contacts(const struct social_graph *graph)
 {
-    return circle->contacts.count < CIRCLE_CONTACTS_MAX ? circle->contacts.count
-                                                        : CIRCLE_CONTACTS_MAX;
+    return graph->contacts.count < GRAPH_CONTACTS_MAX ? graph->contacts.count : GRAPH_CONTACTS_MAX;
 }
 
-struct memory_circle *memory_circle_make(const struct circle *circle)
+struct memory_graph *memory_graph_make(const struct social_graph *graph)
 {
-    size_t contacts = memory_circle_contacts(circle);
-    size_t blocked_at = aligned(sizeof(struct memory_circle) + contacts * sizeof(uint32_t));
-    size_t chats_at = blocked_at + aligned(bytes_of(&circle->blocked));
-    size_t bytes = chats_at + bytes_of(&circle->chats);
-    struct memory_circle *made = bytes <= UINT32_MAX ? malloc(bytes) : NULL;
+    size_t contacts = memory_graph_contacts(graph);
+    size_t blocked_at = aligned(sizeof(struct memory_graph) + contacts * sizeof(uint32_t));
+    size_t chats_at = blocked_at + aligned(bytes_of(&graph->blocked));
+    size_t bytes = chats_at + bytes_of(&graph->chats);
+    struct memory_graph *made = bytes <= UINT32_MAX ? malloc(bytes) : NULL;
     if (!made)
         return NULL;
-    *made = (struct memory_circle){
+    *made = (struct memory_graph){
         .blocked_at = (uint32_t)blocked_at,
-        .blocked_count = (uint32_t)circle->blocked.count,
+        .blocked_count = (uint32_t)graph->blocked.count,
         .chats_at = (uint32_t)chats_at,
-        .chat_count = (uint32_t)circle->chats.count,
-        .cost = (uint32_t)(MEMORY_CIRCLE_OWNER_COST + contacts + circle->blocked.count +
-                           circle->chats.count),
-        .presence_visibility = circle->presence_visibility,
-        .last_seen_visibility = circle->last_seen_visibility,
+        .chat_count = (uint32_t)graph->chats.count,
+        .cost = (uint32_t)(MEMORY_GRAPH_OWNER_COST + contacts + graph->blocked.count +
+                           graph->chats.count),
+        .presence_visibility = graph->presence_visibility,
+        .last_seen_visibility = graph->last_seen_visibility,
     };
-    copy_list((char *)made + blocked_at, &circle->blocked);
-    copy_list((char *)made + chats_at, &circle->chats);
+    copy_list((char *)made + blocked_at, &graph->blocked);
+    copy_list((char *)made + chats_at, &graph->chats);
     list_init(&made->by_use);
     return made;
 }
 
 /* ---- its life ---- */
 
-void memory_circle_place(struct memory_circles *circles, struct memory_circle *circle,
-                         int64_t now_ms)
+void memory_graph_place(struct memory_graphs *graphs, struct memory_graph *graph, int64_t now_ms)
 {
-    bool here = memory_nodes_online(&circles->nodes, circle->owner->number);
-    circle->gone_at_ms = now_ms;
-    list_remove(&circle->by_use);
-    list_append(here ? &circles->here : &circles->gone, &circle->by_use);
+    bool here = memory_nodes_online(&graphs->nodes, graph->owner->number);
+    graph->gone_at_ms = now_ms;
+    list_remove(&graph->by_use);
+    list_append(here ? &graphs->here : &graphs->gone, &graph->by_use);
 }
 
-void memory_circle_link(struct memory_circles *circles, struct memory_circle *circle,
-                        int64_t now_ms)
+void memory_graph_link(struct memory_graphs *graphs, struct memory_graph *graph, int64_t now_ms)
 {
-    if (circle->owner->circle)
-        memory_circle_unlink(circles, circle->owner->circle);
-    circle->owner->circle = circle;
-    circle->linked = true;
-    circles->circle_count++;
-    memory_circle_place(circles, circle, now_ms);
+    if (graph->owner->graph)
+        memory_graph_unlink(graphs, graph->owner->graph);
+    graph->owner->graph = graph;
+    graph->linked = true;
+    graphs->graph_count++;
+    memory_graph_place(graphs, graph, now_ms);
 }
 
-void memory_circle_unlink(struct memory_circles *circles, struct memory_circle *circle)
+void memory_graph_unlink(struct memory_graphs *graphs, struct memory_graph *graph)
 {
-    assert(circle->linked);
-    circle->linked = false;
-    circle->owner->circle = NULL;
-    circles->circle_count--;
-    list_remove(&circle->by_use);
-    if (circle->pins == 0)
-        list_append(&circles->dead, &circle->by_use);
+    assert(graph->linked);
+    graph->linked = false;
+    graph->owner->graph = NULL;
+    graphs->graph_count--;
+    list_remove(&graph->by_use);
+    if (graph->pins == 0)
+        list_append(&graphs->dead, &graph->by_use);
 }
 
-void memory_circle_unpin(struct memory_circles *circles, struct memory_circle *circle)
+void memory_graph_unpin(struct memory_graphs *graphs, struct memory_graph *graph)
 {
-    if (--circle->pins == 0 && !circle->linked)
-        list_append(&circles->dead, &circle->by_use);
+    if (--graph->pins == 0 && !graph->linked)
+        list_append(&graphs->dead, &graph->by_use);
 }
 
-void memory_circle_release(struct memory_circles *circles, struct memory_circle *circle)
+void memory_graph_release(struct memory_graphs *graphs, struct memory_graph *graph)
 {
-    while (circle->contact_count) {
-        memory_circles_lock(circles);
-        for (size_t i = 0; i < MEMORY_CIRCLE_BATCH && circle->contact_count; i++)
-            memory_nodes_drop(&circles->nodes,
-                              circles->nodes.by_number[circle->contacts[--circle->contact_count]]);
-        pthread_mutex_unlock(&circles->lock);
+    while (graph->contact_count) {
+        memory_graphs_lock(graphs);
+        for (size_t i = 0; i < MEMORY_GRAPH_BATCH && graph->contact_count; i++)
+            memory_nodes_drop(&graphs->nodes,
+                              graphs->nodes.by_number[graph->contacts[--graph->contact_count]]);
+        pthread_mutex_unlock(&graphs->lock);
     }
-    memory_circles_lock(circles);
-    if (circle->owner)
-        memory_nodes_drop(&circles->nodes, circle->owner);
-    circles->cost -= circle->cost;
-    pthread_mutex_unlock(&circles->lock);
-    free(circle);
+    memory_graphs_lock(graphs);
+    if (graph->owner)
+        memory_nodes_drop(&graphs->nodes, graph->owner);
+    graphs->cost -= graph->cost;
+    pthread_mutex_unlock(&graphs->lock);
+    free(graph);
 }
 
-void memory_circles_unlock(struct memory_circles *circles)
+void memory_graphs_unlock(struct memory_graphs *graphs)
 {
     struct list dead;
     list_init(&dead);
-    while (!list_empty(&circles->dead)) {
-        struct list *first = circles->dead.next;
+    while (!list_empty(&graphs->dead)) {
+        struct list *first = graphs->dead.next;
         list_remove(first);
         list_append(&dead, first);
     }
-    pthread_mutex_unlock(&circles->lock);
+    pthread_mutex_unlock(&graphs->lock);
     struct list *at = dead.next;
     while (at != &dead) {
-        struct memory_circle *circle = CONTAINER_OF(at, struct memory_circle, by_use);
+        struct memory_graph *graph = CONTAINER_OF(at, struct memory_graph, by_use);
         at = at->next;
-        memory_circle_release(circles, circle);
+        memory_graph_release(graphs, graph);
     }
 }
 
-static struct memory_circle *first_of(const struct list *list)
+static struct memory_graph *first_of(const struct list *list)
 {
-    return list_empty(list) ? NULL : CONTAINER_OF(list->next, struct memory_circle, by_use);
+    return list_empty(list) ? NULL : CONTAINER_OF(list->next, struct memory_graph, by_use);
 }
 
-bool memory_circle_is_over(const struct memory_circle *circle, int64_t now_ms)
+bool memory_graph_is_over(const struct memory_graph *graph, int64_t now_ms)
 {
-    return circle->gone_at_ms + CIRCLE_OFFLINE_TTL_MS <= now_ms;
+    return graph->gone_at_ms + GRAPH_OFFLINE_TTL_MS <= now_ms;
 }
 
-static void expire(struct memory_circles *circles, int64_t now_ms)
+static void expire(struct memory_graphs *graphs, int64_t now_ms)
 {
-    struct memory_circle *circle;
-    while ((circle = first_of(&circles->gone)) && memory_circle_is_over(circle, now_ms))
-        memory_circle_unlink(circles, circle);
+    struct memory_graph *graph;
+    while ((graph = first_of(&graphs->gone)) && memory_graph_is_over(graph, now_ms))
+        memory_graph_unlink(graphs, graph);
 }
 
-bool memory_circles_reserve(struct memory_circles *circles, size_t cost, int64_t now_ms)
+bool memory_graphs_reserve(struct memory_graphs *graphs, size_t cost, int64_t now_ms)
 {
     for (;;) {
-        memory_circles_lock(circles);
-        expire(circles, now_ms);
-        bool fits = circles->cost + cost <= circles->cost_max;
-        struct memory_circle *victim = first_of(&circles->gone);
+        memory_graphs_lock(graphs);
+        expire(graphs, now_ms);
+        bool fits = graphs->cost + cost <= graphs->cost_max;
+        struct memory_graph *victim = first_of(&graphs->gone);
         if (!victim)
-            victim = first_of(&circles->here);
+            victim = first_of(&graphs->here);
         if (fits)
-            circles->cost += cost;
+            graphs->cost += cost;
         else if (victim)
-            memory_circle_unlink(circles, victim);
-        memory_circles_unlock(circles);
+            memory_graph_unlink(graphs, victim);
+        memory_graphs_unlock(graphs);
         if (fits || !victim)
             return fits;
     }

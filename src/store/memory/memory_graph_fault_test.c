@@ -1,4 +1,4 @@
-/* Without memory a circle is not kept, or an audience not known; nothing is lost or left behind. */
+/* Without memory a graph is not kept, or an audience not known; nothing is lost or left behind. */
 #include "store/memory/memory_graph.h"
 #include "store/memory/memory_state.h"
 #include "support/alloc_fault.h"
@@ -16,19 +16,19 @@ struct answer {
     size_t contacts;
 };
 
-static void keep(void *arg, enum state_status status, const struct circle_audience *audience)
+static void keep(void *arg, enum state_status status, const struct graph_audience *audience)
 {
     struct answer *answer = arg;
     *answer = (struct answer){.status = status};
     if (status == STATE_OK)
         *answer = (struct answer){status, audience->known, audience->ticket,
-                                  audience->known ? audience->circle.contacts.count : 0};
+                                  audience->known ? audience->graph.contacts.count : 0};
 }
 
-static struct answer ask(struct circle_store *store)
+static struct answer ask(struct graph_store *store)
 {
     struct answer answer;
-    circle_audience(store, SLICE("user"), keep, &answer);
+    graph_audience(store, SLICE("user"), keep, &answer);
     return answer;
 }
 
@@ -39,25 +39,25 @@ static void whatever_fails_the_next_try_works(void **unused)
     struct memory_state *memory_state = memory_state_make(
         &(struct memory_state_options){.lease_window_ms = 1000, .offline_records_max = 100});
     struct state_store *state = memory_state_store(memory_state, &clock);
-    struct memory_circles *circles = memory_circles_make(
-        &(struct memory_circles_options){.contacts_total_max = 2 * CIRCLE_CONTACTS_MAX});
-    struct circle_store *store = memory_circles_store(circles, state, &clock);
+    struct memory_graphs *graphs = memory_graphs_make(
+        &(struct memory_graphs_options){.contacts_total_max = 2 * GRAPH_CONTACTS_MAX});
+    struct graph_store *store = memory_graphs_store(graphs, state, &clock);
     struct slice contacts[] = {SLICE("a"), SLICE("b"), SLICE("c")};
-    struct circle circle = {.contacts = {contacts, 3}, .blocked = {contacts, 1}};
+    struct social_graph graph = {.contacts = {contacts, 3}, .blocked = {contacts, 1}};
     assert_non_null(store);
     for (size_t n = 1, failed = 1; failed > 0; n++) {
         uint64_t ticket = ask(store).ticket;
         alloc_fault_after(n);
-        circle_put(store, SLICE("user"), ticket, &circle);
+        graph_put(store, SLICE("user"), ticket, &graph);
         struct answer answer = ask(store);
         failed = alloc_fault_off();
         assert_true(failed || (answer.status == STATE_OK && answer.known));
-        circle_drop(store, SLICE("user"));
-        assert_int_equal(memory_circles_count(circles).nodes, 0);
-        assert_int_equal(memory_circles_count(circles).cost, 0);
+        graph_drop(store, SLICE("user"));
+        assert_int_equal(memory_graphs_count(graphs).nodes, 0);
+        assert_int_equal(memory_graphs_count(graphs).cost, 0);
     }
-    circle_store_free(&store);
-    memory_circles_free(&circles);
+    graph_store_free(&store);
+    memory_graphs_free(&graphs);
     state_store_free(&state);
     memory_state_free(&memory_state);
 }
@@ -68,11 +68,11 @@ static void a_store_that_cannot_be_made_is_none(void **unused)
     size_t n = 1;
     for (size_t failed = 1; failed > 0; n++) {
         alloc_fault_after(n);
-        struct memory_circles *circles = memory_circles_make(
-            &(struct memory_circles_options){.contacts_total_max = 2 * CIRCLE_CONTACTS_MAX});
+        struct memory_graphs *graphs = memory_graphs_make(
+            &(struct memory_graphs_options){.contacts_total_max = 2 * GRAPH_CONTACTS_MAX});
         failed = alloc_fault_off();
-        assert_int_equal(circles == NULL, failed > 0);
-        memory_circles_free(&circles);
+        assert_int_equal(graphs == NULL, failed > 0);
+        memory_graphs_free(&graphs);
     }
     assert_true(n > 4);
 }

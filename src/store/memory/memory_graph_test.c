@@ -1,5 +1,5 @@
 /* The memory backend against the suite that every backend must pass, and what is its own. */
-#include "conformance/circle_store_suite.h"
+#include "conformance/graph_store_suite.h"
 #include "store/memory/memory_graph.h"
 #include "store/memory/memory_state.h"
 #include "support/virtual_clock.h"
@@ -18,8 +18,8 @@ struct memory_backend {
     struct clock clock; /* first: see virtual_clock.h */
     struct memory_state *memory_state;
     struct state_store *state;
-    struct memory_circles *circles;
-    struct circle_store *ports[CIRCLE_STORE_SUITE_PORTS];
+    struct memory_graphs *graphs;
+    struct graph_store *ports[GRAPH_STORE_SUITE_PORTS];
 };
 
 static void start(void *context)
@@ -32,18 +32,18 @@ static void start(void *context)
         .hash_seed = 42,
         .started_at_ms = backend->clock.wall_ms,
     });
-    backend->circles = memory_circles_make(&(struct memory_circles_options){
-        .contacts_total_max = CONTACTS_TOTAL_MAX, .hash_seed = 42});
+    backend->graphs = memory_graphs_make(
+        &(struct memory_graphs_options){.contacts_total_max = CONTACTS_TOTAL_MAX, .hash_seed = 42});
     assert_non_null(backend->memory_state);
-    assert_non_null(backend->circles);
+    assert_non_null(backend->graphs);
     backend->state = memory_state_store(backend->memory_state, &backend->clock);
-    for (size_t i = 0; i < CIRCLE_STORE_SUITE_PORTS; i++) {
-        backend->ports[i] = memory_circles_store(backend->circles, backend->state, &backend->clock);
+    for (size_t i = 0; i < GRAPH_STORE_SUITE_PORTS; i++) {
+        backend->ports[i] = memory_graphs_store(backend->graphs, backend->state, &backend->clock);
         assert_non_null(backend->ports[i]);
     }
 }
 
-static struct circle_store *port(void *context, size_t index)
+static struct graph_store *port(void *context, size_t index)
 {
     return ((struct memory_backend *)context)->ports[index];
 }
@@ -56,9 +56,9 @@ static struct state_store *state_port(void *context)
 static void stop(void *context)
 {
     struct memory_backend *backend = context;
-    for (size_t i = 0; i < CIRCLE_STORE_SUITE_PORTS; i++)
-        circle_store_free(&backend->ports[i]);
-    memory_circles_free(&backend->circles);
+    for (size_t i = 0; i < GRAPH_STORE_SUITE_PORTS; i++)
+        graph_store_free(&backend->ports[i]);
+    memory_graphs_free(&backend->graphs);
     state_store_free(&backend->state);
     memory_state_free(&backend->memory_state);
 }
@@ -87,17 +87,17 @@ struct answer {
     size_t contacts;
 };
 
-static void keep(void *arg, enum state_status status, const struct circle_audience *audience)
+static void keep(void *arg, enum state_status status, const struct graph_audience *audience)
 {
     assert_int_equal(status, STATE_OK);
     *(struct answer *)arg = (struct answer){audience->known, audience->ticket,
-                                            audience->known ? audience->circle.contacts.count : 0};
+                                            audience->known ? audience->graph.contacts.count : 0};
 }
 
-static struct answer ask(struct circle_store *store, struct slice user)
+static struct answer ask(struct graph_store *store, struct slice user)
 {
     struct answer answer;
-    circle_audience(store, user, keep, &answer);
+    graph_audience(store, user, keep, &answer);
     return answer;
 }
 
@@ -106,14 +106,15 @@ static struct slice name(char text[24], const char *prefix, unsigned number)
     return (struct slice){text, (size_t)snprintf(text, 24, "%s-%u", prefix, number)};
 }
 
-/* A circle of `count` contacts of its own. */
-static void put_large(struct circle_store *store, struct slice user, unsigned first, size_t count)
+/* A graph of `count` contacts of its own. */
+static void put_large(struct graph_store *store, struct slice user, unsigned first, size_t count)
 {
     char(*texts)[24] = malloc(count * sizeof(*texts));
     struct slice *ids = malloc(count * sizeof(*ids));
     for (unsigned i = 0; i < count; i++)
         ids[i] = name(texts[i], "contact", first + i);
-    circle_put(store, user, ask(store, user).ticket, &(struct circle){.contacts = {ids, count}});
+    graph_put(store, user, ask(store, user).ticket,
+              &(struct social_graph){.contacts = {ids, count}});
     free(texts);
     free(ids);
 }
@@ -121,10 +122,10 @@ static void put_large(struct circle_store *store, struct slice user, unsigned fi
 static void those_who_left_make_room_first(void **state)
 {
     struct memory_backend *backend = *state;
-    struct circle_store *store = backend->ports[0];
+    struct graph_store *store = backend->ports[0];
     const size_t count = 6000; /* three of them fit */
     put_large(store, SLICE("here"), 0, count);
-    circle_set_online(store, SLICE("here"), true, INT64_MAX);
+    graph_set_online(store, SLICE("here"), true, INT64_MAX);
     put_large(store, SLICE("left-first"), 10000, count);
     backend->clock.now_ms++;
     put_large(store, SLICE("left-later"), 20000, count);
@@ -133,19 +134,19 @@ static void those_who_left_make_room_first(void **state)
     assert_false(ask(store, SLICE("left-first")).known);
     assert_true(ask(store, SLICE("left-later")).known);
     assert_true(ask(store, SLICE("new")).known);
-    struct memory_circles_counts counts = memory_circles_count(backend->circles);
-    assert_int_equal(counts.circles, 3);
+    struct memory_graphs_counts counts = memory_graphs_count(backend->graphs);
+    assert_int_equal(counts.graphs, 3);
     assert_in_range(counts.cost, 3 * count, CONTACTS_TOTAL_MAX);
 }
 
 static void the_least_used_of_those_here_goes_next(void **state)
 {
     struct memory_backend *backend = *state;
-    struct circle_store *store = backend->ports[0];
+    struct graph_store *store = backend->ports[0];
     char text[24];
     for (unsigned i = 0; i < 3; i++) {
         put_large(store, name(text, "here", i), 10000 * i, 6000);
-        circle_set_online(store, name(text, "here", i), true, INT64_MAX);
+        graph_set_online(store, name(text, "here", i), true, INT64_MAX);
     }
     ask(store, SLICE("here-0"));
     put_large(store, SLICE("new"), 30000, 6000);
@@ -157,44 +158,44 @@ static void the_least_used_of_those_here_goes_next(void **state)
 static void more_contacts_than_allowed_are_cut(void **state)
 {
     struct memory_backend *backend = *state;
-    struct circle_store *store = backend->ports[0];
-    put_large(store, SLICE("popular"), 0, CIRCLE_CONTACTS_MAX + 100);
+    struct graph_store *store = backend->ports[0];
+    put_large(store, SLICE("popular"), 0, GRAPH_CONTACTS_MAX + 100);
     assert_true(ask(store, SLICE("popular")).known);
-    assert_int_equal(memory_circles_count(backend->circles).nodes, CIRCLE_CONTACTS_MAX + 1);
+    assert_int_equal(memory_graphs_count(backend->graphs).nodes, GRAPH_CONTACTS_MAX + 1);
 }
 
-static void nothing_is_left_of_dropped_circles(void **state)
+static void nothing_is_left_of_dropped_graphs(void **state)
 {
     struct memory_backend *backend = *state;
     char text[24];
     for (unsigned i = 0; i < 5; i++)
         put_large(backend->ports[0], name(text, "user", i), 100 * i, 1000);
-    assert_int_equal(memory_circles_count(backend->circles).nodes, 1400 + 5);
+    assert_int_equal(memory_graphs_count(backend->graphs).nodes, 1400 + 5);
     for (unsigned i = 0; i < 5; i++)
-        circle_drop(backend->ports[1], name(text, "user", i));
-    struct memory_circles_counts counts = memory_circles_count(backend->circles);
-    assert_int_equal(counts.circles, 0);
+        graph_drop(backend->ports[1], name(text, "user", i));
+    struct memory_graphs_counts counts = memory_graphs_count(backend->graphs);
+    assert_int_equal(counts.graphs, 0);
     assert_int_equal(counts.nodes, 0);
     assert_int_equal(counts.cost, 0);
 }
 
-/* A completion that drops the circle it is being told about: it stays until the completion ends. */
+/* A completion that drops the graph it is being told about: it stays until the completion ends. */
 static void drop_and_read(void *arg, enum state_status status,
-                          const struct circle_audience *audience)
+                          const struct graph_audience *audience)
 {
     assert_int_equal(status, STATE_OK);
-    circle_drop(arg, SLICE("user"));
-    assert_int_equal(audience->circle.contacts.count, 1);
-    assert_true(slice_is(audience->circle.contacts.ids[0], "contact-7"));
+    graph_drop(arg, SLICE("user"));
+    assert_int_equal(audience->graph.contacts.count, 1);
+    assert_true(slice_is(audience->graph.contacts.ids[0], "contact-7"));
 }
 
-static void a_circle_outlives_its_drop_while_it_is_read(void **state)
+static void a_graph_outlives_its_drop_while_it_is_read(void **state)
 {
     struct memory_backend *backend = *state;
     put_large(backend->ports[0], SLICE("user"), 0, 10);
-    circle_set_online(backend->ports[0], SLICE("contact-7"), true, INT64_MAX);
-    circle_audience(backend->ports[0], SLICE("user"), drop_and_read, backend->ports[1]);
-    assert_int_equal(memory_circles_count(backend->circles).nodes, 0);
+    graph_set_online(backend->ports[0], SLICE("contact-7"), true, INT64_MAX);
+    graph_audience(backend->ports[0], SLICE("user"), drop_and_read, backend->ports[1]);
+    assert_int_equal(memory_graphs_count(backend->graphs).nodes, 0);
 }
 
 /* ---- threads ---- */
@@ -208,19 +209,18 @@ static void ignore_transition(void *arg, enum state_status status,
                               const struct state_transition *transition)
 {
     (void)status;
-    circle_set_online(arg, transition->presence.user_id,
-                      transition->presence.status != PRESENCE_OFFLINE,
-                      transition->presence.version);
+    graph_set_online(arg, transition->presence.user_id,
+                     transition->presence.status != PRESENCE_OFFLINE, transition->presence.version);
 }
 
-/* Comes, goes, puts and drops circles that the others do the same with. */
+/* Comes, goes, puts and drops graphs that the others do the same with. */
 static void *race(void *arg)
 {
     struct racer *racer = arg;
     struct memory_backend *backend = racer->backend;
     struct clock clock = virtual_clock_begin();
     struct state_store *state = memory_state_store(backend->memory_state, &clock);
-    struct circle_store *store = memory_circles_store(backend->circles, state, &clock);
+    struct graph_store *store = memory_graphs_store(backend->graphs, state, &clock);
     char text[24], peer[24];
     for (unsigned i = 0; i < THREAD_STEPS; i++) {
         struct slice user = name(text, "racer", i % 5);
@@ -231,12 +231,12 @@ static void *race(void *arg)
         state_open(state, &lease, ignore_transition, store);
         struct answer answer = ask(store, user);
         if (!answer.known)
-            circle_put(store, user, answer.ticket, &(struct circle){.contacts = {&other, 1}});
+            graph_put(store, user, answer.ticket, &(struct social_graph){.contacts = {&other, 1}});
         state_close(state, other, &lease.conn_id, ignore_transition, store);
         if (i % 7 == racer->number)
-            circle_drop(store, user);
+            graph_drop(store, user);
     }
-    circle_store_free(&store);
+    graph_store_free(&store);
     state_store_free(&state);
     return NULL;
 }
@@ -256,15 +256,15 @@ static void threads_agree_in_the_end(void **state)
         pthread_join(threads[i], NULL);
     for (unsigned i = 0; i < 5; i++) {
         assert_int_equal(ask(backend->ports[0], name(text, "racer", i)).contacts, 0);
-        circle_drop(backend->ports[0], name(text, "racer", i));
+        graph_drop(backend->ports[0], name(text, "racer", i));
     }
-    assert_int_equal(memory_circles_count(backend->circles).nodes, 0);
+    assert_int_equal(memory_graphs_count(backend->graphs).nodes, 0);
 }
 
 int main(void)
 {
     struct memory_backend backend;
-    const struct circle_store_suite_backend suite = {
+    const struct graph_store_suite_backend suite = {
         .name = "memory",
         .context = &backend,
         .start = start,
@@ -278,11 +278,11 @@ int main(void)
         TEST(those_who_left_make_room_first),
         TEST(the_least_used_of_those_here_goes_next),
         TEST(more_contacts_than_allowed_are_cut),
-        TEST(nothing_is_left_of_dropped_circles),
-        TEST(a_circle_outlives_its_drop_while_it_is_read),
+        TEST(nothing_is_left_of_dropped_graphs),
+        TEST(a_graph_outlives_its_drop_while_it_is_read),
         TEST(threads_agree_in_the_end),
     };
 #undef TEST
-    int failed = circle_store_suite_run(&suite);
-    return failed + cmocka_run_group_tests_name("memory_circle", tests, NULL, NULL);
+    int failed = graph_store_suite_run(&suite);
+    return failed + cmocka_run_group_tests_name("memory_graph", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * Users as dense numbers: the part of the memory circle store that knows who is online. No locks here:
- * memory_circle.c holds its lock around every call, except where a node's id is read, which never
+ * Users as dense numbers: the part of the memory graph store that knows who is online. No locks here:
+ * memory_graph.c holds its lock around every call, except where a node's id is read, which never
  * changes while somebody holds a reference.
  *
  * The arrays are sized for the bound at the start; pages nobody touched cost nothing, and no growth ever
@@ -15,12 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct memory_circle;
+struct memory_graph;
 
 struct memory_node {
     struct table_node node;
-    struct memory_circle *circle; /* the one it owns, or NULL */
-    int64_t version;              /* of the presence its bit shows; INT64_MIN: none known */
+    struct memory_graph *graph; /* the one it owns, or NULL */
+    int64_t version;            /* of the presence its bit shows; INT64_MIN: none known */
     uint32_t number;
     uint32_t refs;
     uint8_t id_len;

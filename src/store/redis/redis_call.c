@@ -24,8 +24,8 @@ static void run(struct call_errand *errand, struct slice id, struct slice claim)
     struct slice conn = {errand->conn, ULID_TEXT_LEN};
     bool by_device = errand->device.data != NULL;
     call_run(errand->port, errand->operation, id,
-             by_device ? REDIS_WORDS(claim, errand->user, errand->device, conn)
-                       : REDIS_WORDS(claim, errand->user, conn),
+             by_device ? REDIS_ARGS(claim, errand->user, errand->device, conn)
+                       : REDIS_ARGS(claim, errand->user, conn),
              answered, errand);
 }
 
@@ -54,8 +54,8 @@ static void start(struct call_store *store, const struct call_errand *plan)
     if (errand->id.data)
         run(errand, errand->id, SLICE(""));
     else
-        call_run_claim(errand->port, errand->user, REDIS_WORDS(SLICE("read"), SLICE("")),
-                       read_claim, errand);
+        call_run_claim(errand->port, errand->user, REDIS_ARGS(SLICE("read"), SLICE("")), read_claim,
+                       errand);
 }
 
 /* ---- the port ---- */

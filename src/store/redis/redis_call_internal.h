@@ -83,17 +83,16 @@ void call_port_let_go(struct call_port *port);
 enum { CALL_WORDS_OWN_MAX = 6 };
 
 /* Runs an operation on the record of a call. */
-void call_run(struct call_port *port, const char *operation, struct slice id,
-              struct redis_words own, void (*done)(void *arg, const struct resp_value *reply),
-              void *arg);
+void call_run(struct call_port *port, const char *operation, struct slice id, struct redis_args own,
+              void (*done)(void *arg, const struct resp_value *reply), void *arg);
 
 /* Runs an operation on the index of a shard, with what stands before its calls' ids as first word. */
 void call_run_shard(struct call_port *port, const char *operation, size_t shard,
-                    struct redis_words own, void (*done)(void *arg, const struct resp_value *reply),
+                    struct redis_args own, void (*done)(void *arg, const struct resp_value *reply),
                     void *arg);
 
 /* Runs an operation on a user's claim. */
-void call_run_claim(struct call_port *port, struct slice user, struct redis_words words,
+void call_run_claim(struct call_port *port, struct slice user, struct redis_args words,
                     void (*done)(void *arg, const struct resp_value *reply), void *arg);
 
 /* A call ended and this gateway knows: neither claims nor the reaper need to think of it any more. */

@@ -115,8 +115,8 @@ static struct slice name_index(const struct call_port *port, size_t shard, char 
     return (struct slice){out, (size_t)len};
 }
 
-static void run_calls(struct call_port *port, const char *operation, struct redis_words keys,
-                      struct slice first, struct redis_words own,
+static void run_calls(struct call_port *port, const char *operation, struct redis_args keys,
+                      struct slice first, struct redis_args own,
                       void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
     enum { WORDS_BEFORE = 6 };
@@ -134,12 +134,11 @@ static void run_calls(struct call_port *port, const char *operation, struct redi
     for (size_t i = 0; i < own.count; i++)
         words[WORDS_BEFORE + i] = own.items[i];
     redis_eval(options->client, &port->calls, keys,
-               (struct redis_words){words, WORDS_BEFORE + own.count}, done, arg);
+               (struct redis_args){words, WORDS_BEFORE + own.count}, done, arg);
 }
 
-void call_run(struct call_port *port, const char *operation, struct slice id,
-              struct redis_words own, void (*done)(void *arg, const struct resp_value *reply),
-              void *arg)
+void call_run(struct call_port *port, const char *operation, struct slice id, struct redis_args own,
+              void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
     size_t shard = redis_slot(id) % call_shard_count(port);
     char prefix[16], index[24], key[REDIS_KEY_BYTES_MAX];
@@ -147,25 +146,25 @@ void call_run(struct call_port *port, const char *operation, struct slice id,
     memcpy(key, start.data, start.len);
     memcpy(key + start.len, id.data, id.len);
     run_calls(port, operation,
-              REDIS_WORDS(name_index(port, shard, index), (struct slice){key, start.len + id.len}),
+              REDIS_ARGS(name_index(port, shard, index), (struct slice){key, start.len + id.len}),
               id, own, done, arg);
 }
 
 void call_run_shard(struct call_port *port, const char *operation, size_t shard,
-                    struct redis_words own, void (*done)(void *arg, const struct resp_value *reply),
+                    struct redis_args own, void (*done)(void *arg, const struct resp_value *reply),
                     void *arg)
 {
     char prefix[16], index[24];
-    run_calls(port, operation, REDIS_WORDS(name_index(port, shard, index)),
+    run_calls(port, operation, REDIS_ARGS(name_index(port, shard, index)),
               name_prefix(port, shard, prefix), own, done, arg);
 }
 
-void call_run_claim(struct call_port *port, struct slice user, struct redis_words words,
+void call_run_claim(struct call_port *port, struct slice user, struct redis_args words,
                     void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
     char key[REDIS_KEY_BYTES_MAX];
     redis_eval(port->options.client, &port->claims,
-               REDIS_WORDS(redis_key_user(&port->keys, key, "user:", user, ":call")), words, done,
+               REDIS_ARGS(redis_key_user(&port->keys, key, "user:", user, ":call")), words, done,
                arg);
 }
 
@@ -180,7 +179,7 @@ static void release(struct call_port *port, struct slice user, const struct call
     if (!user.data)
         return;
     call_port_hold(port);
-    call_run_claim(port, user, REDIS_WORDS(SLICE("release"), call_claim_text(claim)), let_go, port);
+    call_run_claim(port, user, REDIS_ARGS(SLICE("release"), call_claim_text(claim)), let_go, port);
 }
 
 /* ---- replies: where things stand in them ---- */
@@ -307,7 +306,7 @@ void call_settle(struct call_port *port, const struct resp_value *shown)
     memcpy(claim.bytes + ULID_TEXT_LEN, call.id.data, call.id.len);
     claim.len = ULID_TEXT_LEN + call.id.len;
     call_port_hold(port);
-    call_run(port, "told", call.id, REDIS_NO_WORDS, let_go, port);
+    call_run(port, "told", call.id, REDIS_NO_ARGS, let_go, port);
     release(port, call.caller.user_id, &claim);
     release(port, call.callee.user_id, &claim);
 }

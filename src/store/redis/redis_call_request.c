@@ -28,13 +28,11 @@ static void undo(struct call_errand *errand)
     if (!errand->prepared || port->is_freed)
         return;
     call_port_hold(port);
-    call_run(port, "abandon", errand->id, REDIS_WORDS(call_claim_key(&errand->claim)), let_go,
-             port);
+    call_run(port, "abandon", errand->id, REDIS_ARGS(call_claim_key(&errand->claim)), let_go, port);
     for (size_t i = 0; i < errand->side_count; i++) {
         call_port_hold(port);
         call_run_claim(port, user_of(errand, i),
-                       REDIS_WORDS(SLICE("release"), call_claim_text(&errand->claim)), let_go,
-                       port);
+                       REDIS_ARGS(SLICE("release"), call_claim_text(&errand->claim)), let_go, port);
     }
 }
 
@@ -79,8 +77,8 @@ static void meet_own(struct call_errand *errand, const struct call *call)
     } else {
         undo(errand);
         call_run(errand->port, "answer", call_claim_id(&errand->found),
-                 REDIS_WORDS(call_claim_key(&errand->found), errand->user, errand->device,
-                             (struct slice){errand->conn, ULID_TEXT_LEN}),
+                 REDIS_ARGS(call_claim_key(&errand->found), errand->user, errand->device,
+                            (struct slice){errand->conn, ULID_TEXT_LEN}),
                  crossed, errand);
     }
 }
@@ -151,7 +149,7 @@ void call_request_end_paused(struct call_port *port)
 static void look(struct call_errand *errand)
 {
     call_run(errand->port, "look", call_claim_id(&errand->found),
-             REDIS_WORDS(call_claim_key(&errand->found)), looked, errand);
+             REDIS_ARGS(call_claim_key(&errand->found)), looked, errand);
 }
 
 /* ---- 3: commit ---- */
@@ -185,16 +183,16 @@ static void taken(void *arg, const struct resp_value *reply)
 static void take_claims(struct call_errand *errand)
 {
     if (errand->next_side == errand->side_count) {
-        call_run(errand->port, "commit", errand->id, REDIS_WORDS(call_claim_key(&errand->claim)),
+        call_run(errand->port, "commit", errand->id, REDIS_ARGS(call_claim_key(&errand->claim)),
                  committed, errand);
         return;
     }
     size_t side = errand->order[errand->next_side];
     struct redis_store_number ttl;
     call_run_claim(errand->port, user_of(errand, side),
-                   REDIS_WORDS(SLICE("take"), call_claim_text(&errand->claim),
-                               call_claim_text(&errand->dead[side]),
-                               redis_store_number(&ttl, call_claim_ttl_ms(errand->port))),
+                   REDIS_ARGS(SLICE("take"), call_claim_text(&errand->claim),
+                              call_claim_text(&errand->dead[side]),
+                              redis_store_number(&ttl, call_claim_ttl_ms(errand->port))),
                    taken, errand);
 }
 
@@ -214,9 +212,9 @@ static void prepared(void *arg, const struct resp_value *reply)
 static void prepare(struct call_errand *errand)
 {
     call_run(errand->port, "prepare", errand->id,
-             REDIS_WORDS(call_claim_key(&errand->claim), errand->user, errand->device,
-                         (struct slice){errand->conn, ULID_TEXT_LEN},
-                         errand->callee.data ? errand->callee : SLICE("")),
+             REDIS_ARGS(call_claim_key(&errand->claim), errand->user, errand->device,
+                        (struct slice){errand->conn, ULID_TEXT_LEN},
+                        errand->callee.data ? errand->callee : SLICE("")),
              prepared, errand);
 }
 
@@ -249,6 +247,6 @@ void call_request_start(struct call_errand *errand)
     bool callee_first = errand->callee.data && is_less(errand->callee, errand->user);
     errand->order[0] = callee_first ? CALLEE : CALLER;
     errand->order[1] = callee_first ? CALLER : CALLEE;
-    call_run_claim(errand->port, errand->user, REDIS_WORDS(SLICE("read"), SLICE("")), read_own,
+    call_run_claim(errand->port, errand->user, REDIS_ARGS(SLICE("read"), SLICE("")), read_own,
                    errand);
 }

@@ -187,7 +187,7 @@ static void claims_of_nothing_hold_nobody(void **state)
     struct slice key = slice_of(claim_key(fleet, "bob", text));
     struct answers answers = {0};
     redis_fleet_ask(fleet, key,
-                    REDIS_WORDS(SLICE("SET"), key, SLICE("01ARZ3NDEKTSV4RRFFQ69G5FAVgone")));
+                    REDIS_ARGS(SLICE("SET"), key, SLICE("01ARZ3NDEKTSV4RRFFQ69G5FAVgone")));
     request(store, "c", "alice", "bob", &answers);
     await(fleet, &answers, 1);
     assert_int_equal(answers.last, CALL_DONE);
@@ -225,9 +225,9 @@ static void an_end_that_nobody_told_is_found(void **state)
     await(fleet, &answers, 1);
     struct slice record = redis_fleet_find(fleet, "call:*", name);
     redis_fleet_ask(fleet, record,
-                    REDIS_WORDS(SLICE("HSET"), record, SLICE("state"), SLICE("ended"),
-                                SLICE("reason"), SLICE("hangup"), SLICE("ended_at"),
-                                SLICE("2023-11-14T22:13:20.000Z")));
+                    REDIS_ARGS(SLICE("HSET"), record, SLICE("state"), SLICE("ended"),
+                               SLICE("reason"), SLICE("hangup"), SLICE("ended_at"),
+                               SLICE("2023-11-14T22:13:20.000Z")));
     redis_fleet_pass(fleet, RING_MS);
     call_store_reap(store, CALL_REAP_MAX, take_ended, &answers);
     await(fleet, &answers, 2);
@@ -249,10 +249,10 @@ static void foreign_values_do_no_harm(void **state)
         struct slice key = slice_of(claim_key(fleet, "bob", text));
         struct answers answers = {0};
         snprintf(id, sizeof(id), "c%zu", i);
-        redis_fleet_ask(fleet, key, REDIS_WORDS(SLICE("DEL"), key));
-        redis_fleet_ask(fleet, key, REDIS_WORDS(slice_of(TYPES[i][0]), key, slice_of(TYPES[i][1])));
+        redis_fleet_ask(fleet, key, REDIS_ARGS(SLICE("DEL"), key));
+        redis_fleet_ask(fleet, key, REDIS_ARGS(slice_of(TYPES[i][0]), key, slice_of(TYPES[i][1])));
         assert_int_equal(get(fleet, store, "bob"), CALL_NOT_FOUND);
-        redis_fleet_ask(fleet, key, REDIS_WORDS(slice_of(TYPES[i][0]), key, slice_of(TYPES[i][1])));
+        redis_fleet_ask(fleet, key, REDIS_ARGS(slice_of(TYPES[i][0]), key, slice_of(TYPES[i][1])));
         request(store, id, "alice", "bob", &answers);
         await(fleet, &answers, 1);
         assert_int_equal(answers.last, CALL_DONE);
@@ -274,21 +274,21 @@ static void a_record_that_is_no_call_counts_as_none(void **state)
     struct slice record = redis_fleet_find(fleet, "call:*", names[0]);
     struct slice index = redis_fleet_find(fleet, "calls:due*", names[1]);
     redis_fleet_empty(fleet);
-    redis_fleet_ask(fleet, record, REDIS_WORDS(SLICE("RPUSH"), record, SLICE("x")));
-    redis_fleet_ask(fleet, index, REDIS_WORDS(SLICE("ZADD"), index, SLICE("1"), SLICE("c")));
+    redis_fleet_ask(fleet, record, REDIS_ARGS(SLICE("RPUSH"), record, SLICE("x")));
+    redis_fleet_ask(fleet, index, REDIS_ARGS(SLICE("ZADD"), index, SLICE("1"), SLICE("c")));
     call_store_end(store, SLICE("c"), SLICE("alice"), take, &answers);
     await(fleet, &answers, 2);
     assert_int_equal(answers.last, CALL_NOT_FOUND);
     call_store_reap(store, CALL_REAP_MAX, take_ended, &answers);
     await(fleet, &answers, 3);
     assert_int_equal(answers.ended, 0);
-    assert_string_equal(redis_fleet_ask(fleet, index, REDIS_WORDS(SLICE("ZCARD"), index)), "0");
+    assert_string_equal(redis_fleet_ask(fleet, index, REDIS_ARGS(SLICE("ZCARD"), index)), "0");
     request(store, "c", "alice", "bob", &answers);
     await(fleet, &answers, 4);
     assert_int_equal(answers.last, CALL_DONE);
     redis_fleet_ask(fleet, record,
-                    REDIS_WORDS(SLICE("HSET"), record, SLICE("callee_due_at"), SLICE("soon"),
-                                SLICE("caller_conn"), SLICE("none"), SLICE("due_at"), SLICE("")));
+                    REDIS_ARGS(SLICE("HSET"), record, SLICE("callee_due_at"), SLICE("soon"),
+                               SLICE("caller_conn"), SLICE("none"), SLICE("due_at"), SLICE("")));
     call_store_end(store, SLICE("c"), SLICE("alice"), take, &answers);
     await(fleet, &answers, 5);
     assert_int_equal(answers.last, CALL_DONE);
@@ -302,12 +302,12 @@ static void age_time(struct redis_fleet *fleet, struct slice record, const char 
     int64_t ms;
     char number[24];
     const char *told =
-        redis_fleet_ask(fleet, record, REDIS_WORDS(SLICE("HGET"), record, slice_of(field)));
+        redis_fleet_ask(fleet, record, REDIS_ARGS(SLICE("HGET"), record, slice_of(field)));
     assert_true(time_text_parse(slice_of(told), &ms));
     snprintf(text, TIME_TEXT_LEN + 1, "%s", told);
     snprintf(number, sizeof(number), "%" PRId64, ms);
     redis_fleet_ask(fleet, record,
-                    REDIS_WORDS(SLICE("HSET"), record, slice_of(field), slice_of(number)));
+                    REDIS_ARGS(SLICE("HSET"), record, slice_of(field), slice_of(number)));
 }
 
 static void a_call_of_an_earlier_gateway_goes_on(void **state)
@@ -328,7 +328,7 @@ static void a_call_of_an_earlier_gateway_goes_on(void **state)
     assert_int_equal(answers.last, CALL_DONE);
     for (size_t i = 0; i < 3; i++)
         assert_string_equal(
-            redis_fleet_ask(fleet, record, REDIS_WORDS(SLICE("HGET"), record, slice_of(FIELDS[i]))),
+            redis_fleet_ask(fleet, record, REDIS_ARGS(SLICE("HGET"), record, slice_of(FIELDS[i]))),
             texts[i]);
     call_store_reap(store, CALL_REAP_MAX, take_ended, &answers);
     await(fleet, &answers, 3);

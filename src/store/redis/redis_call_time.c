@@ -20,8 +20,8 @@ static void read_claim(void *arg, const struct resp_value *reply)
     struct call_errand *errand = arg;
     if (call_errand_take_claim(errand, reply))
         call_run(errand->port, "renew", call_claim_id(&errand->claim),
-                 REDIS_WORDS(call_claim_key(&errand->claim), errand->user, errand->device,
-                             (struct slice){errand->conn, ULID_TEXT_LEN}),
+                 REDIS_ARGS(call_claim_key(&errand->claim), errand->user, errand->device,
+                            (struct slice){errand->conn, ULID_TEXT_LEN}),
                  renewed, errand);
 }
 
@@ -40,7 +40,7 @@ void call_renew_start(struct call_port *port, const struct call_device *devices,
         if (errand)
             call_run_claim(
                 port, errand->user,
-                REDIS_WORDS(SLICE("read"), redis_store_number(&ttl, call_claim_ttl_ms(port))),
+                REDIS_ARGS(SLICE("read"), redis_store_number(&ttl, call_claim_ttl_ms(port))),
                 read_claim, errand);
     }
 }
@@ -106,7 +106,7 @@ static void reap_next(struct reaping *reaping)
         !port->is_freed) {
         call_run_shard(
             port, "reap", reaping->shard,
-            REDIS_WORDS(redis_store_number(&max, (int64_t)(reaping->max - reaping->count))), reaped,
+            REDIS_ARGS(redis_store_number(&max, (int64_t)(reaping->max - reaping->count))), reaped,
             reaping);
         return;
     }

@@ -29,9 +29,9 @@ struct part {
 
 /* One allocation: the ids of the three lists follow, then their bytes. */
 struct reading {
-    void (*done)(void *arg, enum state_status status, const struct circle_audience *audience);
+    void (*done)(void *arg, enum state_status status, const struct graph_audience *audience);
     void *arg;
-    struct circle_audience audience;
+    struct graph_audience audience;
     size_t waiting; /* shards that have not answered, and one for the asking itself */
     struct part parts[REDIS_STATE_SHARDS];
     struct slice ids[];
@@ -42,7 +42,7 @@ static const char *const VISIBILITIES[] = {"contacts_only", "everyone", "nobody"
 
 enum { VISIBILITY_COUNT = sizeof(VISIBILITIES) / sizeof(VISIBILITIES[0]) };
 
-const char *redis_circle_visibility_name(uint8_t visibility)
+const char *redis_graph_visibility_name(uint8_t visibility)
 {
     return visibility < VISIBILITY_COUNT ? VISIBILITIES[visibility] : NULL;
 }
@@ -77,7 +77,7 @@ static size_t bytes_of(const struct resp_value *list)
 }
 
 /* Copies a list's bytes to *at and its slices to ids. */
-static struct circle_list copy_list(const struct resp_value *list, struct slice *ids, char **at)
+static struct graph_list copy_list(const struct resp_value *list, struct slice *ids, char **at)
 {
     for (size_t i = 0; i < list->count; i++) {
         struct slice text = list->items[i].text;
@@ -85,7 +85,7 @@ static struct circle_list copy_list(const struct resp_value *list, struct slice 
         ids[i] = (struct slice){*at, text.len};
         *at += text.len;
     }
-    return (struct circle_list){ids, list->count};
+    return (struct graph_list){ids, list->count};
 }
 
 static struct reading *make_reading(const struct resp_value *items)
@@ -97,17 +97,17 @@ static struct reading *make_reading(const struct resp_value *items)
         return NULL;
     *reading = (struct reading){.waiting = 1};
     char *at = (char *)&reading->ids[contacts + blocked + items[AT_CHATS].count];
-    reading->audience = (struct circle_audience){
+    reading->audience = (struct graph_audience){
         .known = true,
         .aged = redis_store_integer(&items[AT_AGED]) != 0,
-        .circle.contacts = copy_list(&items[AT_CONTACTS], reading->ids, &at),
-        .circle.blocked = copy_list(&items[AT_BLOCKED], reading->ids + contacts, &at),
-        .circle.chats = copy_list(&items[AT_CHATS], reading->ids + contacts + blocked, &at),
+        .graph.contacts = copy_list(&items[AT_CONTACTS], reading->ids, &at),
+        .graph.blocked = copy_list(&items[AT_BLOCKED], reading->ids + contacts, &at),
+        .graph.chats = copy_list(&items[AT_CHATS], reading->ids + contacts + blocked, &at),
     };
     return reading;
 }
 
-static bool makes_sense(const struct resp_value *reply, struct circle *settings)
+static bool makes_sense(const struct resp_value *reply, struct social_graph *settings)
 {
     return redis_store_is_array(reply, HIT_ITEMS) &&
            is_list(&reply->items[AT_CONTACTS], USER_ID_BYTES_MAX) &&
@@ -128,7 +128,7 @@ static void finish(struct reading *reading)
 /* Contacts who are not online have lost their id by now. */
 static void drop_absent(struct reading *reading)
 {
-    struct circle_list *contacts = &reading->audience.circle.contacts;
+    struct graph_list *contacts = &reading->audience.graph.contacts;
     size_t count = contacts->count;
     contacts->count = 0;
     for (size_t i = 0; i < count; i++)
@@ -157,7 +157,7 @@ static void picked(void *arg, const struct resp_value *reply)
 /* Puts the contacts shard by shard. False: there is no memory for it. */
 static bool sort_by_shard(struct reading *reading)
 {
-    struct circle_list *contacts = &reading->audience.circle.contacts;
+    struct graph_list *contacts = &reading->audience.graph.contacts;
     size_t starts[REDIS_STATE_SHARDS] = {0}, at = 0;
     struct slice *unsorted = malloc((contacts->count + 1) * sizeof(*unsorted));
     if (!unsorted)
@@ -184,10 +184,10 @@ static void ask_shard(struct redis_client *client, struct part *part, unsigned s
     if (!words)
         return; /* as if it could not be reached */
     words[0] = SLICE("SMISMEMBER");
-    words[1] = redis_state_shard_key(key, REDIS_CIRCLE_ONLINE, shard);
+    words[1] = redis_state_shard_key(key, REDIS_GRAPH_ONLINE, shard);
     memcpy(words + WORDS_BEFORE, part->reading->ids + part->first, part->count * sizeof(*words));
     part->reading->waiting++;
-    redis_command(client, words[1], (struct redis_words){words, WORDS_BEFORE + part->count}, picked,
+    redis_command(client, words[1], (struct redis_args){words, WORDS_BEFORE + part->count}, picked,
                   part);
     free(words);
 }
@@ -201,16 +201,16 @@ static void pick(struct reading *reading, struct redis_client *client)
     answered(reading);
 }
 
-void redis_circle_reading_start(const struct resp_value *reply, struct redis_client *client,
-                                void (*done)(void *arg, enum state_status status,
-                                             const struct circle_audience *audience),
-                                void *arg)
+void redis_graph_reading_start(const struct resp_value *reply, struct redis_client *client,
+                               void (*done)(void *arg, enum state_status status,
+                                            const struct graph_audience *audience),
+                               void *arg)
 {
-    struct circle settings = {0};
+    struct social_graph settings = {0};
     bool is_answer = redis_store_is_array(reply, MISS_ITEMS);
     uint64_t ticket = is_answer ? (uint64_t)redis_store_integer(&reply->items[AT_TICKET]) : 0;
     if (is_answer && redis_store_integer(&reply->items[AT_KNOWN]) == 0) {
-        done(arg, STATE_OK, &(struct circle_audience){.ticket = ticket});
+        done(arg, STATE_OK, &(struct graph_audience){.ticket = ticket});
         return;
     }
     struct reading *reading = makes_sense(reply, &settings) ? make_reading(reply->items) : NULL;
@@ -221,8 +221,8 @@ void redis_circle_reading_start(const struct resp_value *reply, struct redis_cli
     reading->done = done;
     reading->arg = arg;
     reading->audience.ticket = ticket;
-    reading->audience.circle.presence_visibility = settings.presence_visibility;
-    reading->audience.circle.last_seen_visibility = settings.last_seen_visibility;
+    reading->audience.graph.presence_visibility = settings.presence_visibility;
+    reading->audience.graph.last_seen_visibility = settings.last_seen_visibility;
     if (redis_is_cluster(client))
         pick(reading, client);
     else

@@ -1,6 +1,6 @@
 /* The Redis backend, on one server and on a cluster, against the suite that every backend must pass; and what
  * is its own. */
-#include "conformance/circle_store_suite.h"
+#include "conformance/graph_store_suite.h"
 #include "store/redis/redis_graph.h"
 #include "store/redis/state/redis_state.h"
 #include "support/redis_fleet.h"
@@ -17,7 +17,7 @@ enum { JOURNEYS_MAX = 2, WINDOW_MS = 60000, DAY_MS = 24 * 60 * 60 * 1000 };
 struct redis_backend {
     struct redis_fleet fleet;
     struct state_store *state;
-    struct circle_store *ports[CIRCLE_STORE_SUITE_PORTS];
+    struct graph_store *ports[GRAPH_STORE_SUITE_PORTS];
 };
 
 static struct redis_backend the_backend;
@@ -34,16 +34,16 @@ static void start(void *context)
                                                        .gateway_id = SLICE("g"),
                                                        .lease_window_ms = WINDOW_MS});
     assert_non_null(backend->state);
-    for (size_t i = 0; i < CIRCLE_STORE_SUITE_PORTS; i++) {
-        backend->ports[i] = redis_circle_make(
-            &(struct redis_circle_options){.client = backend->fleet.clients[i],
-                                           .random = &backend->fleet.worker.random,
-                                           .loop = &backend->fleet.worker.loop});
+    for (size_t i = 0; i < GRAPH_STORE_SUITE_PORTS; i++) {
+        backend->ports[i] =
+            redis_graph_make(&(struct redis_graph_options){.client = backend->fleet.clients[i],
+                                                           .random = &backend->fleet.worker.random,
+                                                           .loop = &backend->fleet.worker.loop});
         assert_non_null(backend->ports[i]);
     }
 }
 
-static struct circle_store *port(void *context, size_t index)
+static struct graph_store *port(void *context, size_t index)
 {
     redis_fleet_settle(&((struct redis_backend *)context)->fleet, 1);
     return ((struct redis_backend *)context)->ports[index];
@@ -57,8 +57,8 @@ static struct state_store *state_port(void *context)
 static void stop(void *context)
 {
     struct redis_backend *backend = context;
-    for (size_t i = 0; i < CIRCLE_STORE_SUITE_PORTS; i++)
-        circle_store_free(&backend->ports[i]);
+    for (size_t i = 0; i < GRAPH_STORE_SUITE_PORTS; i++)
+        graph_store_free(&backend->ports[i]);
     redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
     state_store_free(&backend->state);
 }
@@ -80,7 +80,7 @@ struct answer {
     size_t contacts;
 };
 
-static void keep(void *arg, enum state_status status, const struct circle_audience *audience)
+static void keep(void *arg, enum state_status status, const struct graph_audience *audience)
 {
     struct answer *answer = arg;
     answer->count++;
@@ -90,14 +90,14 @@ static void keep(void *arg, enum state_status status, const struct circle_audien
     answer->known = audience->known;
     answer->aged = audience->aged;
     answer->ticket = audience->ticket;
-    answer->presence_visibility = audience->circle.presence_visibility;
-    answer->contacts = audience->circle.contacts.count;
+    answer->presence_visibility = audience->graph.presence_visibility;
+    answer->contacts = audience->graph.contacts.count;
 }
 
 static struct answer ask(struct redis_backend *backend, struct slice user)
 {
     struct answer answer = {0};
-    circle_audience(backend->ports[0], user, keep, &answer);
+    graph_audience(backend->ports[0], user, keep, &answer);
     redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
     assert_int_equal(answer.count, 1);
     return answer;
@@ -108,11 +108,11 @@ static void put_unseen(struct redis_backend *backend, struct slice user, uint8_t
     static const struct slice CONTACTS[] = {{"bob", 3}, {"carol", 5}};
     static const struct slice BLOCKED[] = {{"mallory", 7}};
     static const struct slice CHATS[] = {{"c1", 2}};
-    circle_put(backend->ports[0], user, ask(backend, user).ticket,
-               &(struct circle){.presence_visibility = visibility,
-                                .contacts = {CONTACTS, 2},
-                                .blocked = {BLOCKED, 1},
-                                .chats = {CHATS, 1}});
+    graph_put(backend->ports[0], user, ask(backend, user).ticket,
+              &(struct social_graph){.presence_visibility = visibility,
+                                     .contacts = {CONTACTS, 2},
+                                     .blocked = {BLOCKED, 1},
+                                     .chats = {CHATS, 1}});
     redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
 }
 
@@ -140,7 +140,7 @@ static const char *inside(struct redis_backend *backend, const char *command, co
                           const char *clustered)
 {
     struct slice key = slice_of(backend->fleet.cluster ? clustered : single);
-    return redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(slice_of(command), key));
+    return redis_fleet_ask(&backend->fleet, key, REDIS_ARGS(slice_of(command), key));
 }
 
 static void keys_are_as_the_design_has_them(void **state)
@@ -162,8 +162,8 @@ static void keys_are_as_the_design_has_them(void **state)
     assert_in_range(left, DAY_MS - 10000, DAY_MS);
 }
 
-/* Without its visibility a circle is still known, and is to be read anew. */
-static void a_circle_ages_with_its_visibility(void **state)
+/* Without its visibility a graph is still known, and is to be read anew. */
+static void a_graph_ages_with_its_visibility(void **state)
 {
     struct redis_backend *backend = *state;
     put(backend, SLICE("alice"), 2);
@@ -172,8 +172,8 @@ static void a_circle_ages_with_its_visibility(void **state)
     struct answer answer = ask(backend, SLICE("alice"));
     assert_true(answer.known && answer.aged);
     assert_int_equal(answer.presence_visibility, 2);
-    circle_put(backend->ports[1], SLICE("alice"), answer.ticket,
-               &(struct circle){.presence_visibility = 1});
+    graph_put(backend->ports[1], SLICE("alice"), answer.ticket,
+              &(struct social_graph){.presence_visibility = 1});
     redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
     answer = ask(backend, SLICE("alice"));
     assert_true(answer.known && !answer.aged);
@@ -189,13 +189,13 @@ static struct slice key_of(const struct redis_backend *backend, const char *end,
 
 static void a_part_that_is_gone_makes_a_miss(void **state)
 {
-    static const char *const PARTS[] = {":circle", ":friends", ":blocked", ":chats"};
+    static const char *const PARTS[] = {":graph", ":friends", ":blocked", ":chats"};
     struct redis_backend *backend = *state;
     for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]); i++) {
         char text[64];
         struct slice key = key_of(backend, PARTS[i], text);
         put(backend, SLICE("alice"), 0);
-        redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(SLICE("DEL"), key));
+        redis_fleet_ask(&backend->fleet, key, REDIS_ARGS(SLICE("DEL"), key));
         assert_false(ask(backend, SLICE("alice")).known);
     }
 }
@@ -205,11 +205,11 @@ static void a_setting_that_is_none_makes_a_miss(void **state)
     static const char *const FIELDS[] = {"presence_visibility", "last_seen_visibility"};
     struct redis_backend *backend = *state;
     char text[64];
-    struct slice key = key_of(backend, ":circle", text);
+    struct slice key = key_of(backend, ":graph", text);
     for (size_t i = 0; i < sizeof(FIELDS) / sizeof(FIELDS[0]); i++) {
         put(backend, SLICE("alice"), 0);
         redis_fleet_ask(&backend->fleet, key,
-                        REDIS_WORDS(SLICE("HSET"), key, slice_of(FIELDS[i]), SLICE("friends")));
+                        REDIS_ARGS(SLICE("HSET"), key, slice_of(FIELDS[i]), SLICE("friends")));
         struct answer answer = ask(backend, SLICE("alice"));
         assert_int_equal(answer.status, STATE_OK);
         assert_false(answer.known);
@@ -220,13 +220,13 @@ static long left_ms(struct redis_backend *backend, const char *end)
 {
     char text[64];
     struct slice key = key_of(backend, end, text);
-    return strtol(redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(SLICE("PTTL"), key)), NULL, 10);
+    return strtol(redis_fleet_ask(&backend->fleet, key, REDIS_ARGS(SLICE("PTTL"), key)), NULL, 10);
 }
 
-/* Nobody need ask for a circle to be gone after a day, and one that is asked for stays. */
+/* Nobody need ask for a graph to be gone after a day, and one that is asked for stays. */
 static void every_part_has_its_time(void **state)
 {
-    static const char *const PARTS[] = {":circle", ":friends", ":blocked", ":chats"};
+    static const char *const PARTS[] = {":graph", ":friends", ":blocked", ":chats"};
     enum { COUNT = sizeof(PARTS) / sizeof(PARTS[0]) };
     struct redis_backend *backend = *state;
     put_unseen(backend, SLICE("alice"), 0);
@@ -234,7 +234,7 @@ static void every_part_has_its_time(void **state)
         char text[64];
         struct slice key = key_of(backend, PARTS[i], text);
         assert_in_range(left_ms(backend, PARTS[i]), DAY_MS - 60000, DAY_MS);
-        redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(SLICE("PEXPIRE"), key, SLICE("1000000")));
+        redis_fleet_ask(&backend->fleet, key, REDIS_ARGS(SLICE("PEXPIRE"), key, SLICE("1000000")));
     }
     assert_true(ask(backend, SLICE("alice")).known);
     for (size_t i = 0; i < COUNT; i++)
@@ -243,26 +243,26 @@ static void every_part_has_its_time(void **state)
 
 static void foreign_values_are_a_miss(void **state)
 {
-    static const char *const NAMES[] = {":circle", ":friends", ":blocked", ":chats",
-                                        ":circle:ticket"};
+    static const char *const NAMES[] = {":graph", ":friends", ":blocked", ":chats",
+                                        ":graph:ticket"};
     struct redis_backend *backend = *state;
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
         char text[64];
         struct slice key = key_of(backend, NAMES[i], text);
         put(backend, SLICE("alice"), 0);
-        redis_fleet_ask(&backend->fleet, key, REDIS_WORDS(SLICE("DEL"), key));
+        redis_fleet_ask(&backend->fleet, key, REDIS_ARGS(SLICE("DEL"), key));
         redis_fleet_ask(&backend->fleet, key,
-                        REDIS_WORDS(SLICE("ZADD"), key, SLICE("1"), SLICE("foreign")));
+                        REDIS_ARGS(SLICE("ZADD"), key, SLICE("1"), SLICE("foreign")));
         struct answer answer = ask(backend, SLICE("alice"));
         assert_int_equal(answer.status, STATE_OK);
         assert_true(!answer.known || i == 4); /* a hit needs no ticket */
-        circle_drop(backend->ports[0], SLICE("alice"));
+        graph_drop(backend->ports[0], SLICE("alice"));
         redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
     }
 }
 
-/* Nobody has such an id, so a circle that names one is not ours. */
-static void an_id_that_is_too_long_makes_no_circle(void **state)
+/* Nobody has such an id, so a graph that names one is not ours. */
+static void an_id_that_is_too_long_makes_no_graph(void **state)
 {
     struct redis_backend *backend = *state;
     struct slice key = slice_of(backend->fleet.cluster ? "user:{alice}:chats" : "user:alice:chats");
@@ -270,10 +270,10 @@ static void an_id_that_is_too_long_makes_no_circle(void **state)
     memset(long_id, 'c', sizeof(long_id));
     put(backend, SLICE("alice"), 0);
     redis_fleet_ask(&backend->fleet, key,
-                    REDIS_WORDS(SLICE("LSET"), key, SLICE("0"), {long_id, sizeof(long_id)}));
+                    REDIS_ARGS(SLICE("LSET"), key, SLICE("0"), {long_id, sizeof(long_id)}));
     assert_int_equal(ask(backend, SLICE("alice")).status, STATE_UNAVAILABLE);
     redis_fleet_ask(&backend->fleet, key,
-                    REDIS_WORDS(SLICE("LSET"), key, SLICE("0"), {long_id, CHAT_ID_BYTES_MAX}));
+                    REDIS_ARGS(SLICE("LSET"), key, SLICE("0"), {long_id, CHAT_ID_BYTES_MAX}));
     assert_true(ask(backend, SLICE("alice")).known);
 }
 
@@ -290,7 +290,7 @@ static void odd_ids_touch_nothing_else(void **state)
         put(backend, slice_of(IDS[i]), 1);
     }
     for (size_t i = 0; i < sizeof(IDS) / sizeof(IDS[0]); i++) {
-        circle_drop(backend->ports[1], slice_of(IDS[i]));
+        graph_drop(backend->ports[1], slice_of(IDS[i]));
         redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
         assert_false(ask(backend, slice_of(IDS[i])).known);
         for (size_t j = i + 1; j < sizeof(IDS) / sizeof(IDS[0]); j++)
@@ -326,8 +326,8 @@ static void a_drop_is_not_lost_with_redis(void **state)
     struct answer answer = {0};
     put(backend, SLICE("alice"), 0);
     want_replicas(fleet, "9");
-    circle_drop(backend->ports[0], SLICE("alice"));
-    circle_audience(backend->ports[1], SLICE("bob"), keep, &answer);
+    graph_drop(backend->ports[0], SLICE("alice"));
+    graph_audience(backend->ports[1], SLICE("bob"), keep, &answer);
     worker_loop_run(&fleet->worker, 500);
     assert_int_equal(answer.count, 1);
     assert_int_equal(answer.status, STATE_UNAVAILABLE);
@@ -341,9 +341,9 @@ static void answers_outlive_the_store(void **state)
     struct redis_backend *backend = *state;
     struct answer answer = {0};
     put(backend, SLICE("alice"), 0);
-    circle_audience(backend->ports[0], SLICE("alice"), keep, &answer);
-    circle_drop(backend->ports[0], SLICE("alice"));
-    circle_store_free(&backend->ports[0]);
+    graph_audience(backend->ports[0], SLICE("alice"), keep, &answer);
+    graph_drop(backend->ports[0], SLICE("alice"));
+    graph_store_free(&backend->ports[0]);
     redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
     assert_int_equal(answer.count, 1);
     assert_int_equal(answer.status, STATE_UNAVAILABLE);
@@ -351,8 +351,8 @@ static void answers_outlive_the_store(void **state)
 
 static int run(bool cluster)
 {
-    const struct circle_store_suite_backend backend = {
-        .name = cluster ? "redis_circle on a cluster" : "redis_circle",
+    const struct graph_store_suite_backend backend = {
+        .name = cluster ? "redis_graph on a cluster" : "redis_graph",
         .context = &the_backend,
         .start = start,
         .port = port,
@@ -362,16 +362,16 @@ static int run(bool cluster)
     };
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(keys_are_as_the_design_has_them),     TEST(a_circle_ages_with_its_visibility),
+        TEST(keys_are_as_the_design_has_them),     TEST(a_graph_ages_with_its_visibility),
         TEST(a_setting_that_is_none_makes_a_miss), TEST(every_part_has_its_time),
         TEST(a_part_that_is_gone_makes_a_miss),    TEST(foreign_values_are_a_miss),
         TEST(odd_ids_touch_nothing_else),          TEST(answers_outlive_the_store),
-        TEST(a_drop_is_not_lost_with_redis),       TEST(an_id_that_is_too_long_makes_no_circle),
+        TEST(a_drop_is_not_lost_with_redis),       TEST(an_id_that_is_too_long_makes_no_graph),
     };
 #undef TEST
     redis_fleet_open(&the_backend.fleet, cluster);
-    int failed = circle_store_suite_run(&backend) +
-                 cmocka_run_group_tests_name("redis_circle_own", tests, NULL, NULL);
+    int failed = graph_store_suite_run(&backend) +
+                 cmocka_run_group_tests_name("redis_graph_own", tests, NULL, NULL);
     redis_fleet_close(&the_backend.fleet);
     return failed;
 }

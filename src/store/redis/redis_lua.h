@@ -1,4 +1,4 @@
-/* The scripts in store/lua/ that keep typing, circles, calls and parked sessions, those with times behind
+/* The scripts in store/lua/ that keep typing, graphs, calls and parked sessions, those with times behind
  * time.lua; as terminated texts. */
 #ifndef ROLLCALL_STORE_REDIS_REDIS_LUA_H
 #define ROLLCALL_STORE_REDIS_REDIS_LUA_H

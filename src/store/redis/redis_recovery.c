@@ -32,14 +32,13 @@ void redis_recovery_end(struct redis_recovery *recovery)
 }
 
 void redis_recovery_run(struct redis_recovery *recovery, struct slice user_id,
-                        struct redis_words words,
+                        struct redis_args words,
                         void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
     char key[REDIS_KEY_BYTES_MAX];
     struct slice sessions = redis_key_user(&recovery->keys, key, "recoveries:", user_id, "");
     recovery->errands++;
-    redis_eval(recovery->options.client, &recovery->script, REDIS_WORDS(sessions), words, done,
-               arg);
+    redis_eval(recovery->options.client, &recovery->script, REDIS_ARGS(sessions), words, done, arg);
 }
 
 /* ---- what is in Redis ---- */
@@ -137,7 +136,7 @@ static void park(struct recovery_store *store, const struct recovery_record *rec
     redis_recovery_note_lately(recovery, record->user_id);
     if (!parking.events.failed)
         redis_recovery_run(recovery, record->user_id,
-                           (struct redis_words){parking.words, parking.count}, parked, recovery);
+                           (struct redis_args){parking.words, parking.count}, parked, recovery);
     buffer_free(&parking.events);
 }
 
@@ -176,9 +175,9 @@ static void append(struct recovery_store *store, const struct slice *user_ids, s
         redis_recovery_hold(recovery, user_ids[i], event);
         if (!text.failed)
             redis_recovery_run(recovery, user_ids[i],
-                               REDIS_WORDS(SLICE("append"),
-                                           redis_store_time(&time, recovery->options.script_clock),
-                                           buffer_slice(&text)),
+                               REDIS_ARGS(SLICE("append"),
+                                          redis_store_time(&time, recovery->options.script_clock),
+                                          buffer_slice(&text)),
                                appended, recovery);
     }
     buffer_free(&text);

@@ -45,7 +45,7 @@ int64_t redis_recovery_now_ms(const struct redis_recovery *recovery);
 /* Runs an operation of the script on a user's sessions. `done` calls redis_recovery_end(), after which the store
  * may be gone. */
 void redis_recovery_run(struct redis_recovery *recovery, struct slice user_id,
-                        struct redis_words words,
+                        struct redis_args words,
                         void (*done)(void *arg, const struct resp_value *reply), void *arg);
 void redis_recovery_end(struct redis_recovery *recovery);
 

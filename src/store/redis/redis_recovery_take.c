@@ -204,13 +204,13 @@ void redis_recovery_take(struct recovery_store *store, struct slice user_id, str
     taking->done = done;
     taking->arg = arg;
     redis_recovery_run(recovery, user_id,
-                       REDIS_WORDS(SLICE("take"),
-                                   redis_store_time(&time, recovery->options.script_clock), pid,
-                                   redis_recovery_write_hex(&text, offset),
-                                   recovery->disturbed_at_ms < 0
-                                       ? SLICE("")
-                                       : redis_store_number(&calm, redis_recovery_now_ms(recovery) -
-                                                                       recovery->disturbed_at_ms)),
+                       REDIS_ARGS(SLICE("take"),
+                                  redis_store_time(&time, recovery->options.script_clock), pid,
+                                  redis_recovery_write_hex(&text, offset),
+                                  recovery->disturbed_at_ms < 0
+                                      ? SLICE("")
+                                      : redis_store_number(&calm, redis_recovery_now_ms(recovery) -
+                                                                      recovery->disturbed_at_ms)),
                        taken, taking);
 }
 

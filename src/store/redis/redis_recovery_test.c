@@ -110,7 +110,7 @@ static void take(struct fixture *fixture)
 static long ask_number(struct redis_fleet *fleet, const char *command, const char *name)
 {
     struct slice key = slice_of(name);
-    return strtol(redis_fleet_ask(fleet, key, REDIS_WORDS(slice_of(command), key)), NULL, 10);
+    return strtol(redis_fleet_ask(fleet, key, REDIS_ARGS(slice_of(command), key)), NULL, 10);
 }
 
 static void all_keys_end_with_the_window(void **state)
@@ -223,13 +223,13 @@ static void foreign_values_do_no_harm(void **state)
     struct fixture *fixture = *state;
     struct slice key =
         fixture->fleet->cluster ? SLICE("recoveries:{ann}") : SLICE("recoveries:ann");
-    redis_fleet_ask(fixture->fleet, key, REDIS_WORDS(SLICE("SET"), key, SLICE("not a set")));
+    redis_fleet_ask(fixture->fleet, key, REDIS_ARGS(SLICE("SET"), key, SLICE("not a set")));
     park(fixture);
     take(fixture);
     settle(fixture->fleet);
     assert_int_equal(fixture->answers.found, 1);
     redis_fleet_ask(fixture->fleet, key,
-                    REDIS_WORDS(SLICE("ZADD"), key, SLICE("9e15"), SLICE("secret")));
+                    REDIS_ARGS(SLICE("ZADD"), key, SLICE("9e15"), SLICE("secret")));
     append(fixture, 11, "eleven");
     take(fixture);
     settle(fixture->fleet);

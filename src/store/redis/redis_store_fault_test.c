@@ -1,4 +1,4 @@
-/* Typing, circles, calls and parked sessions on Redis without memory, on a single server and on a cluster: whichever allocation
+/* Typing, graphs, calls and parked sessions on Redis without memory, on a single server and on a cluster: whichever allocation
  * fails, every call is answered, once, and nothing leaks. */
 #include "store/redis/redis_call.h"
 #include "store/redis/redis_graph.h"
@@ -18,7 +18,7 @@ struct stores {
     struct redis_fleet fleet;
     struct clock clock;
     struct typing_store *typing;
-    struct circle_store *circles;
+    struct graph_store *graphs;
     struct call_store *calls;
     struct recovery_store *recovery;
     unsigned answers;
@@ -40,14 +40,14 @@ static void stopped(void *arg, enum state_status status, bool stopped)
     ((struct stores *)arg)->answers++;
 }
 
-static void heard(void *arg, enum state_status status, const struct circle_audience *audience)
+static void heard(void *arg, enum state_status status, const struct graph_audience *audience)
 {
     struct stores *stores = arg;
     static const struct slice CONTACTS[] = {{"bob", 3}, {"carol", 5}, {"dave", 4}};
     stores->answers++;
     if (status == STATE_OK && !audience->known)
-        circle_put(stores->circles, SLICE("alice"), audience->ticket,
-                   &(struct circle){.contacts = {CONTACTS, 3}});
+        graph_put(stores->graphs, SLICE("alice"), audience->ticket,
+                  &(struct social_graph){.contacts = {CONTACTS, 3}});
 }
 
 static void answered(void *arg, const struct call_answer *answer)
@@ -111,9 +111,9 @@ static void live(struct stores *stores)
     struct ulid conn_id = {{1}};
     typing_store_start(stores->typing, SLICE("c"), SLICE("alice"), &conn_id, started, stores);
     typing_store_stop(stores->typing, SLICE("c"), SLICE("alice"), NULL, stopped, stores);
-    circle_audience(stores->circles, SLICE("alice"), heard, stores);
-    circle_audience(stores->circles, SLICE("alice"), heard, stores);
-    circle_drop(stores->circles, SLICE("bob"));
+    graph_audience(stores->graphs, SLICE("alice"), heard, stores);
+    graph_audience(stores->graphs, SLICE("alice"), heard, stores);
+    graph_drop(stores->graphs, SLICE("bob"));
     call_store_request(stores->calls, SLICE("call"), &alice, SLICE("bob"), answered, stores);
     call_store_get(stores->calls, SLICE_NONE, SLICE("alice"), answered, stores);
     call_store_renew(stores->calls, &alice, 1, lost, stores);
@@ -128,7 +128,7 @@ static void open_stores(struct stores *stores)
     struct random *random = &stores->fleet.worker.random;
     stores->typing = redis_typing_make(
         &(struct redis_typing_options){.client = client, .ttl_ms = 5000, .rate_per_second = 1});
-    stores->circles = redis_circle_make(&(struct redis_circle_options){
+    stores->graphs = redis_graph_make(&(struct redis_graph_options){
         .client = client, .random = random, .loop = &stores->fleet.worker.loop});
     stores->calls = redis_call_make(&(struct redis_call_options){.client = client,
                                                                  .loop = &stores->fleet.worker.loop,
@@ -144,7 +144,7 @@ static void close_stores(struct stores *stores)
 {
     recovery_store_free(&stores->recovery);
     typing_store_free(&stores->typing);
-    circle_store_free(&stores->circles);
+    graph_store_free(&stores->graphs);
     call_store_free(&stores->calls);
 }
 

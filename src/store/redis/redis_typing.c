@@ -52,8 +52,8 @@ static struct errand end_errand(void *arg)
 }
 
 /* Runs an operation of the script, with up to four words of its own. */
-static void run(struct redis_typing *typing, const char *operation, struct redis_words keys,
-                struct redis_words own, void (*done)(void *arg, const struct resp_value *reply),
+static void run(struct redis_typing *typing, const char *operation, struct redis_args keys,
+                struct redis_args own, void (*done)(void *arg, const struct resp_value *reply),
                 struct errand *errand)
 {
     enum { WORDS_BEFORE = 2, OWN_MAX = 4 };
@@ -63,7 +63,7 @@ static void run(struct redis_typing *typing, const char *operation, struct redis
     for (size_t i = 0; i < own.count; i++)
         words[WORDS_BEFORE + i] = own.items[i];
     redis_eval(typing->options.client, &typing->script, keys,
-               (struct redis_words){words, WORDS_BEFORE + own.count}, done, errand);
+               (struct redis_args){words, WORDS_BEFORE + own.count}, done, errand);
 }
 
 static struct slice chat_key(char out[REDIS_KEY_BYTES_MAX], struct slice chat_id)
@@ -80,10 +80,10 @@ static void update(struct redis_typing *typing, const char *operation, struct sl
     struct redis_store_number ttl, interval;
     struct slice keys[] = {chat_key(chat, chat_id), SLICE_NONE};
     keys[1] = redis_key_beside(pace, "typing_pace:", keys[0], user_id);
-    run(typing, operation, (struct redis_words){keys, keys[1].len ? 2 : 1},
-        REDIS_WORDS(user_id, conn_id ? redis_store_ulid(conn, conn_id) : SLICE(""),
-                    redis_store_number(&ttl, typing->options.ttl_ms),
-                    redis_store_number(&interval, 1000 / (int64_t)typing->options.rate_per_second)),
+    run(typing, operation, (struct redis_args){keys, keys[1].len ? 2 : 1},
+        REDIS_ARGS(user_id, conn_id ? redis_store_ulid(conn, conn_id) : SLICE(""),
+                   redis_store_number(&ttl, typing->options.ttl_ms),
+                   redis_store_number(&interval, 1000 / (int64_t)typing->options.rate_per_second)),
         done, errand);
 }
 
@@ -188,9 +188,9 @@ static void read_chat(struct typing_store *store, struct slice chat_id, size_t m
         return;
     }
     errand->done.read = done;
-    run(typing, "read", REDIS_WORDS(chat_key(chat, chat_id)),
-        REDIS_WORDS(redis_store_number(&bound, max < TYPING_READ_MAX ? (int64_t)max
-                                                                     : (int64_t)TYPING_READ_MAX)),
+    run(typing, "read", REDIS_ARGS(chat_key(chat, chat_id)),
+        REDIS_ARGS(redis_store_number(&bound, max < TYPING_READ_MAX ? (int64_t)max
+                                                                    : (int64_t)TYPING_READ_MAX)),
         have_read, errand);
 }
 

@@ -93,8 +93,8 @@ static void the_key_lives_as_long_as_its_notices(void **state)
     type_in(fleet, store, "chat", "alice", &answers);
     assert_int_equal(answers.outcome.result, TYPING_LIMITED);
     assert_in_range(answers.outcome.retry_after_ms, 1, 1000 / RATE);
-    assert_string_equal(redis_fleet_ask(fleet, key, REDIS_WORDS(SLICE("TYPE"), key)), "hash");
-    long left = strtol(redis_fleet_ask(fleet, key, REDIS_WORDS(SLICE("PTTL"), key)), NULL, 10);
+    assert_string_equal(redis_fleet_ask(fleet, key, REDIS_ARGS(SLICE("TYPE"), key)), "hash");
+    long left = strtol(redis_fleet_ask(fleet, key, REDIS_ARGS(SLICE("PTTL"), key)), NULL, 10);
     assert_in_range(left, 1, TTL_MS);
     typing_store_free(&store);
 }
@@ -127,17 +127,17 @@ static void a_field_is_somebody_who_types(void **state)
     type_in(fleet, store, "chat", "alice", &answers);
     type_in(fleet, store, "chat", "bob", &answers);
     assert_true(stops_in(fleet, store, "chat", "bob"));
-    assert_string_equal(redis_fleet_ask(fleet, key, REDIS_WORDS(SLICE("HKEYS"), key)), "alice ");
+    assert_string_equal(redis_fleet_ask(fleet, key, REDIS_ARGS(SLICE("HKEYS"), key)), "alice ");
     type_in(fleet, store, "chat", "bob", &answers);
     assert_int_equal(answers.outcome.result, TYPING_LIMITED);
     redis_fleet_pass(fleet, TTL_MS);
     type_in(fleet, store, "chat", "bob", &answers); /* alice has been silent for too long */
     assert_int_equal(answers.outcome.result, TYPING_STARTED);
-    assert_string_equal(redis_fleet_ask(fleet, key, REDIS_WORDS(SLICE("HKEYS"), key)), "bob ");
+    assert_string_equal(redis_fleet_ask(fleet, key, REDIS_ARGS(SLICE("HKEYS"), key)), "bob ");
     assert_true(stops_in(fleet, store, "chat", "bob"));
-    assert_string_equal(redis_fleet_ask(fleet, key, REDIS_WORDS(SLICE("EXISTS"), key)), "0");
+    assert_string_equal(redis_fleet_ask(fleet, key, REDIS_ARGS(SLICE("EXISTS"), key)), "0");
     struct slice pace = SLICE("typing_pace:{typing:r:chat}:bob");
-    long left = strtol(redis_fleet_ask(fleet, pace, REDIS_WORDS(SLICE("PTTL"), pace)), NULL, 10);
+    long left = strtol(redis_fleet_ask(fleet, pace, REDIS_ARGS(SLICE("PTTL"), pace)), NULL, 10);
     assert_in_range(left, 1, TTL_MS);
     typing_store_free(&store);
 }
@@ -167,13 +167,13 @@ static void foreign_values_do_no_harm(void **state)
     struct typing_store *store = make(fleet, 0, &fleet->clock);
     struct answers answers = {0};
     struct slice key = SLICE("typing:r:chat"), pace = SLICE("typing_pace:{typing:r:chat}:alice");
-    redis_fleet_ask(fleet, key, REDIS_WORDS(SLICE("SET"), key, SLICE("not a hash")));
-    redis_fleet_ask(fleet, pace, REDIS_WORDS(SLICE("RPUSH"), pace, SLICE("not a time")));
+    redis_fleet_ask(fleet, key, REDIS_ARGS(SLICE("SET"), key, SLICE("not a hash")));
+    redis_fleet_ask(fleet, pace, REDIS_ARGS(SLICE("RPUSH"), pace, SLICE("not a time")));
     type_in(fleet, store, "chat", "alice", &answers);
     assert_int_equal(answers.outcome.result, TYPING_STARTED);
     redis_fleet_ask(fleet, key,
-                    REDIS_WORDS(SLICE("HSET"), key, SLICE("bob"), SLICE("soon x\r\n y 12 -1 \xff"),
-                                SLICE("eve"), SLICE("")));
+                    REDIS_ARGS(SLICE("HSET"), key, SLICE("bob"), SLICE("soon x\r\n y 12 -1 \xff"),
+                               SLICE("eve"), SLICE("")));
     typing_store_read(store, SLICE("chat"), 10, take_users, &answers);
     redis_fleet_settle(fleet, 1);
     assert_int_equal(answers.users, 1);
@@ -204,7 +204,7 @@ static void a_busy_chat_is_swept(void **state)
     redis_fleet_settle(fleet, 1);
     assert_int_equal(answers.count, USERS);
     struct slice key = SLICE("typing:r:chat");
-    long fields = strtol(redis_fleet_ask(fleet, key, REDIS_WORDS(SLICE("HLEN"), key)), NULL, 10);
+    long fields = strtol(redis_fleet_ask(fleet, key, REDIS_ARGS(SLICE("HLEN"), key)), NULL, 10);
     assert_in_range(fields, AT_ONCE - 1, 2 * AT_ONCE);
     typing_store_free(&store);
 }

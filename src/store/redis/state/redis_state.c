@@ -48,7 +48,7 @@ static void nobody_waited(void *arg, const struct resp_value *reply)
 }
 
 void redis_state_eval(struct redis_state *state, enum redis_state_script script,
-                      struct redis_words keys, struct redis_words arguments,
+                      struct redis_args keys, struct redis_args arguments,
                       void (*done)(void *arg, const struct resp_value *reply), void *arg)
 {
     if (!done)
@@ -68,8 +68,8 @@ void redis_state_run(struct redis_state *state, enum redis_state_script script,
     if (count)
         memcpy(words + ARGUMENTS_FIRST, arguments, count * sizeof(*arguments));
     struct slice first = redis_key_user(&state->keys, key, "user_connections:", key_user, "");
-    redis_state_eval(state, script, REDIS_WORDS(first),
-                     (struct redis_words){words, ARGUMENTS_FIRST + count}, done, arg);
+    redis_state_eval(state, script, REDIS_ARGS(first),
+                     (struct redis_args){words, ARGUMENTS_FIRST + count}, done, arg);
 }
 
 struct slice redis_state_name(const struct redis_state *state, char out[REDIS_KEY_BYTES_MAX],

@@ -29,9 +29,8 @@ static void expect_harmless_leave(struct state_pair *pair, struct state_store *s
 {
     struct slice held = SLICE("server_connections:gw-1"), record = SLICE("gateway:gw-1");
     leave(pair, store);
-    assert_string_equal(redis_fleet_ask(&pair->fleet, held, REDIS_WORDS(SLICE("SCARD"), held)),
-                        "1");
-    assert_string_equal(redis_fleet_ask(&pair->fleet, record, REDIS_WORDS(SLICE("EXISTS"), record)),
+    assert_string_equal(redis_fleet_ask(&pair->fleet, held, REDIS_ARGS(SLICE("SCARD"), held)), "1");
+    assert_string_equal(redis_fleet_ask(&pair->fleet, record, REDIS_ARGS(SLICE("EXISTS"), record)),
                         "1");
 }
 
@@ -42,10 +41,10 @@ static void expect_fenced(struct state_pair *pair, struct state_store *store)
     unsigned before = pair->fenced;
     state_put_gateway(store, &STATE_PAIR_INFO);
     state_pair_pass(pair, 150);
-    redis_fleet_ask(&pair->fleet, key, REDIS_WORDS(SLICE("DEL"), key));
+    redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("DEL"), key));
     state_put_gateway(store, &STATE_PAIR_INFO);
     state_pair_pass(pair, 150);
-    assert_string_equal(redis_fleet_ask(&pair->fleet, key, REDIS_WORDS(SLICE("EXISTS"), key)), "0");
+    assert_string_equal(redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("EXISTS"), key)), "0");
     assert_false(state_available(store));
     assert_int_equal(state_pair_open_again(pair, store, SLICE("alice"), 9), -1);
     assert_int_equal(pair->fenced, before);

@@ -142,10 +142,10 @@ void redis_state_find(struct state_store *store, const struct ulid *conn_id,
     struct slice conn = {asked->conn, sizeof(asked->conn)}, key;
     if (asked->state->keys.cluster) {
         key = redis_key_plain(text, "connection_user:", conn);
-        redis_command(client, key, REDIS_WORDS(SLICE("GET"), key), take_owner, asked);
+        redis_command(client, key, REDIS_ARGS(SLICE("GET"), key), take_owner, asked);
     } else {
         key = redis_key_plain(text, "connection:", conn);
-        redis_command(client, key, REDIS_WORDS(SLICE("HGET"), key, SLICE("user_id")), take_owner,
+        redis_command(client, key, REDIS_ARGS(SLICE("HGET"), key, SLICE("user_id")), take_owner,
                       asked);
     }
 }
@@ -205,7 +205,7 @@ void redis_state_history(struct state_store *store, struct slice user_id,
     asked->done_history = done;
     struct slice key = redis_key_user(&asked->state->keys, text, "presence_history:", user_id, "");
     redis_command(asked->state->options.client, key,
-                  REDIS_WORDS(SLICE("LRANGE"), key, SLICE("0"),
-                              redis_state_number(last, STATE_HISTORY_MAX - 1)),
+                  REDIS_ARGS(SLICE("LRANGE"), key, SLICE("0"),
+                             redis_state_number(last, STATE_HISTORY_MAX - 1)),
                   take_history, asked);
 }

@@ -78,8 +78,8 @@ static void ask_record(struct fleet *fleet, struct fleet_gateway *gateway, struc
     struct slice key = redis_key_plain(text, "gateway:", id);
     fleet->waiting++;
     redis_command(fleet->state->options.client, key,
-                  REDIS_WORDS(SLICE("HMGET"), key, SLICE("connections"), SLICE("started_at"),
-                              SLICE("draining"), SLICE("peer_address")),
+                  REDIS_ARGS(SLICE("HMGET"), key, SLICE("connections"), SLICE("started_at"),
+                             SLICE("draining"), SLICE("peer_address")),
                   take_record, gateway);
 }
 
@@ -110,7 +110,7 @@ void redis_state_gateways(struct state_store *store,
     }
     *fleet = (struct fleet){.state = redis_state_of(store), .done = done, .arg = arg};
     redis_state_begin(fleet->state);
-    redis_state_eval(fleet->state, REDIS_STATE_GATEWAYS, REDIS_WORDS(SLICE("presence:gateways")),
-                     REDIS_WORDS(SLICE("list"), redis_state_number(max, REDIS_STATE_GATEWAYS_MAX)),
+    redis_state_eval(fleet->state, REDIS_STATE_GATEWAYS, REDIS_ARGS(SLICE("presence:gateways")),
+                     REDIS_ARGS(SLICE("list"), redis_state_number(max, REDIS_STATE_GATEWAYS_MAX)),
                      take_list, fleet);
 }

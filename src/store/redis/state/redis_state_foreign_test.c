@@ -90,7 +90,7 @@ static void a_server_with_an_impossible_name_is_no_route(void **state)
     size_t count = 0;
     struct slice alice = SLICE("alice");
     redis_fleet_ask(&fleet, SLICE("user_servers:alice"),
-                    REDIS_WORDS(SLICE("SADD"), SLICE("user_servers:alice"), too_long()));
+                    REDIS_ARGS(SLICE("SADD"), SLICE("user_servers:alice"), too_long()));
     state_routes(store, &alice, 1, take_routes, &count);
     redis_fleet_settle(&fleet, JOURNEYS_MAX);
     assert_int_equal(count, 1);
@@ -125,10 +125,10 @@ static void a_lease_on_such_a_server_or_device_is_none(void **state)
     assert_int_equal(count_leases(), 1);
     for (size_t i = 0; i < sizeof(FIELDS) / sizeof(FIELDS[0]); i++) {
         redis_fleet_ask(&fleet, key,
-                        REDIS_WORDS(SLICE("HSET"), key, slice_of(FIELDS[i]), too_long()));
+                        REDIS_ARGS(SLICE("HSET"), key, slice_of(FIELDS[i]), too_long()));
         assert_int_equal(count_leases(), 0);
         redis_fleet_ask(&fleet, key,
-                        REDIS_WORDS(SLICE("HSET"), key, slice_of(FIELDS[i]), SLICE("gw-1")));
+                        REDIS_ARGS(SLICE("HSET"), key, slice_of(FIELDS[i]), SLICE("gw-1")));
         assert_int_equal(count_leases(), 1);
     }
 }
@@ -146,7 +146,7 @@ static void take_reaped(void *arg, enum state_status status,
 
 static const char *index_count(struct slice index)
 {
-    return redis_fleet_ask(&fleet, index, REDIS_WORDS(SLICE("ZCARD"), index));
+    return redis_fleet_ask(&fleet, index, REDIS_ARGS(SLICE("ZCARD"), index));
 }
 
 static int64_t mended_count(void)
@@ -166,7 +166,7 @@ static void an_entry_longer_than_any_is_taken_out(void **state)
     member[ULID_TEXT_LEN] = ':';
     redis_fleet_ask(
         &fleet, index,
-        REDIS_WORDS(SLICE("ZADD"), index, SLICE("1"), (struct slice){member, sizeof(member)}));
+        REDIS_ARGS(SLICE("ZADD"), index, SLICE("1"), (struct slice){member, sizeof(member)}));
     assert_string_equal(index_count(index), "2");
     for (int turn = 0; turn < TURNS_MAX && strcmp(index_count(index), "1") != 0; turn++) {
         worker_loop_run(&fleet.worker, TURN_MS);

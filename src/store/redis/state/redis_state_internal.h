@@ -97,7 +97,7 @@ void redis_state_run(struct redis_state *state, enum redis_state_script script,
 
 /* Runs any script. */
 void redis_state_eval(struct redis_state *state, enum redis_state_script script,
-                      struct redis_words keys, struct redis_words arguments,
+                      struct redis_args keys, struct redis_args arguments,
                       void (*done)(void *arg, const struct resp_value *reply), void *arg);
 
 /* A user as scripts know it: on a cluster in braces, and encoded. */

@@ -157,8 +157,8 @@ static void foreign_values_are_mended(void **state)
         char text[REDIS_KEY_BYTES_MAX];
         struct slice key = redis_key_user(&(struct redis_keys){pair->fleet.cluster}, text, names[i],
                                           SLICE("alice"), "");
-        redis_fleet_ask(&pair->fleet, key, REDIS_WORDS(SLICE("DEL"), key));
-        redis_fleet_ask(&pair->fleet, key, REDIS_WORDS(SLICE("PFADD"), key, SLICE("x")));
+        redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("DEL"), key));
+        redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("PFADD"), key, SLICE("x")));
         if (i == 3) /* a HyperLogLog is a string: where one belongs it is garbage, not foreign */
             assert_int_equal(status_of(pair, SLICE("alice")), PRESENCE_ONLINE);
         state_pair_open_again(pair, pair->first, SLICE("alice"), 1);
@@ -293,8 +293,8 @@ static struct slice enter_only(struct state_pair *pair, char index[REDIS_SERVER_
     char record[REDIS_SERVER_REPLY_MAX];
     assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
     struct slice lease = redis_fleet_find(&pair->fleet, "connection:{alice}:*", record);
-    redis_fleet_ask(&pair->fleet, lease, REDIS_WORDS(SLICE("DEL"), lease));
-    redis_fleet_ask(&pair->fleet, keys, REDIS_WORDS(SLICE("DEL"), keys));
+    redis_fleet_ask(&pair->fleet, lease, REDIS_ARGS(SLICE("DEL"), lease));
+    redis_fleet_ask(&pair->fleet, keys, REDIS_ARGS(SLICE("DEL"), keys));
     return redis_fleet_find(&pair->fleet, "presence:v_heartbeat*", index);
 }
 
@@ -305,11 +305,11 @@ static void a_lease_that_was_closed_before_it_opened_is_reaped(void **state)
     struct slice index = enter_only(pair, text);
     assert_int_equal(state_pair_close(pair, pair->first, SLICE("alice"), 1), 0);
     state_pair_pass(pair, 100); /* what follows the answer */
-    assert_string_equal(redis_fleet_ask(&pair->fleet, index, REDIS_WORDS(SLICE("ZCARD"), index)),
+    assert_string_equal(redis_fleet_ask(&pair->fleet, index, REDIS_ARGS(SLICE("ZCARD"), index)),
                         "1");
     state_pair_pass(pair, STATE_PAIR_WINDOW_MS);
     assert_int_equal(reap(pair, pair->second), 1);
-    assert_string_equal(redis_fleet_ask(&pair->fleet, index, REDIS_WORDS(SLICE("ZCARD"), index)),
+    assert_string_equal(redis_fleet_ask(&pair->fleet, index, REDIS_ARGS(SLICE("ZCARD"), index)),
                         "0");
 }
 

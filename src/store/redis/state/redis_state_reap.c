@@ -103,9 +103,9 @@ static void reap_some(struct reaping *reaping)
     struct redis_state *state = reaping->state;
     struct slice limit = redis_state_number(
         number, left < REAP_PER_SCRIPT ? (int64_t)left : (int64_t)REAP_PER_SCRIPT);
-    redis_state_eval(state, REDIS_STATE_REAP, REDIS_WORDS(SLICE("presence:v_heartbeat")),
-                     REDIS_WORDS(state->first_arguments[0], state->first_arguments[1],
-                                 state->first_arguments[2], limit),
+    redis_state_eval(state, REDIS_STATE_REAP, REDIS_ARGS(SLICE("presence:v_heartbeat")),
+                     REDIS_ARGS(state->first_arguments[0], state->first_arguments[1],
+                                state->first_arguments[2], limit),
                      reaped_some, reaping);
 }
 
@@ -148,9 +148,9 @@ static void release_shard(struct reaping *reaping, unsigned shard)
             count += put_entry(words + count, &reaping->entries[i], numbers[i]);
     reaping->waiting++;
     redis_state_eval(state, REDIS_STATE_INDEX,
-                     REDIS_WORDS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
-                                 redis_state_shard_key(reaper, "presence:reaper", shard)),
-                     (struct redis_words){words, count}, shard_released, reaping);
+                     REDIS_ARGS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
+                                redis_state_shard_key(reaper, "presence:reaper", shard)),
+                     (struct redis_args){words, count}, shard_released, reaping);
 }
 
 static void release_shards(struct reaping *reaping)
@@ -267,12 +267,12 @@ static void ask_shards(struct reaping *reaping)
     for (unsigned shard = 0; shard < REDIS_STATE_SHARDS; shard++) {
         state->reapings[shard] = reaping;
         redis_state_eval(state, REDIS_STATE_DUE,
-                         REDIS_WORDS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
-                                     redis_state_shard_key(reaper, "presence:reaper", shard)),
-                         REDIS_WORDS(slice_of(state->instance),
-                                     redis_state_number(alone, REAP_ALONE_MS),
-                                     redis_state_number(max, (int64_t)reaping->max),
-                                     redis_state_number(len, REDIS_STATE_MEMBER_MAX)),
+                         REDIS_ARGS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
+                                    redis_state_shard_key(reaper, "presence:reaper", shard)),
+                         REDIS_ARGS(slice_of(state->instance),
+                                    redis_state_number(alone, REAP_ALONE_MS),
+                                    redis_state_number(max, (int64_t)reaping->max),
+                                    redis_state_number(len, REDIS_STATE_MEMBER_MAX)),
                          take_due, &state->reapings[shard]);
     }
 }

@@ -50,9 +50,9 @@ static void index_shard(struct renewal_batch *batch, unsigned shard)
     char members[LEASES_PER_SCRIPT][REDIS_STATE_MEMBER_MAX], conn[ULID_TEXT_LEN];
     struct slice words[1 + WORDS_PER_MEMBER * LEASES_PER_SCRIPT] = {SLICE("")};
     struct redis_state *state = batch->state;
-    const struct redis_words keys =
-        REDIS_WORDS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
-                    redis_state_shard_key(reaper, "presence:reaper", shard));
+    const struct redis_args keys =
+        REDIS_ARGS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
+                   redis_state_shard_key(reaper, "presence:reaper", shard));
     size_t count = 0;
     for (size_t i = 0; i < batch->count; i++) {
         const struct lease_renewal *renewal = &batch->renewals[i];
@@ -66,12 +66,12 @@ static void index_shard(struct renewal_batch *batch, unsigned shard)
         if (count < LEASES_PER_SCRIPT)
             continue;
         redis_state_eval(state, REDIS_STATE_INDEX, keys,
-                         (struct redis_words){words, 1 + WORDS_PER_MEMBER * count}, NULL, NULL);
+                         (struct redis_args){words, 1 + WORDS_PER_MEMBER * count}, NULL, NULL);
         count = 0;
     }
     if (count)
         redis_state_eval(state, REDIS_STATE_INDEX, keys,
-                         (struct redis_words){words, 1 + WORDS_PER_MEMBER * count}, NULL, NULL);
+                         (struct redis_args){words, 1 + WORDS_PER_MEMBER * count}, NULL, NULL);
 }
 
 static void send_held(struct redis_state *state, const struct slice *conns, size_t count)
@@ -81,8 +81,8 @@ static void send_held(struct redis_state *state, const struct slice *conns, size
     memcpy(words + 1, conns, count * sizeof(*conns));
     redis_state_eval(
         state, REDIS_STATE_HELD,
-        REDIS_WORDS(redis_key_plain(key, "server_connections:", redis_state_gateway_id(state))),
-        (struct redis_words){words, 1 + count}, NULL, NULL);
+        REDIS_ARGS(redis_key_plain(key, "server_connections:", redis_state_gateway_id(state))),
+        (struct redis_args){words, 1 + count}, NULL, NULL);
 }
 
 /* An owner's key lasts much longer than a lease, so it is told again only now and then. */

@@ -34,10 +34,10 @@ void redis_state_index(struct redis_state *state, struct slice conn, struct slic
     char member[REDIS_STATE_MEMBER_MAX], number[REDIS_STATE_NUMBER_MAX];
     unsigned shard = redis_state_shard(user);
     redis_state_eval(state, REDIS_STATE_INDEX,
-                     REDIS_WORDS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
-                                 redis_state_shard_key(reaper, "presence:reaper", shard)),
-                     REDIS_WORDS(SLICE(""), redis_state_member(member, conn, user),
-                                 ms < 0 ? SLICE("") : redis_state_number(number, ms), SLICE("")),
+                     REDIS_ARGS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
+                                redis_state_shard_key(reaper, "presence:reaper", shard)),
+                     REDIS_ARGS(SLICE(""), redis_state_member(member, conn, user),
+                                ms < 0 ? SLICE("") : redis_state_number(number, ms), SLICE("")),
                      done, arg);
 }
 
@@ -48,12 +48,12 @@ void redis_state_crowd(struct redis_state *state, const struct presence *presenc
     char version[REDIS_STATE_NUMBER_MAX];
     unsigned shard = redis_state_shard(presence->user_id);
     redis_state_eval(state, REDIS_STATE_CROWD,
-                     REDIS_WORDS(redis_state_shard_key(online, "presence:online", shard),
-                                 redis_state_shard_key(in_call, "presence:incall", shard),
-                                 redis_state_shard_key(changed, "presence:changed", shard)),
-                     REDIS_WORDS(presence->user_id, redis_state_number(version, presence->version),
-                                 presence->status == PRESENCE_OFFLINE ? SLICE("0") : SLICE("1"),
-                                 presence->in_call ? SLICE("1") : SLICE("0")),
+                     REDIS_ARGS(redis_state_shard_key(online, "presence:online", shard),
+                                redis_state_shard_key(in_call, "presence:incall", shard),
+                                redis_state_shard_key(changed, "presence:changed", shard)),
+                     REDIS_ARGS(presence->user_id, redis_state_number(version, presence->version),
+                                presence->status == PRESENCE_OFFLINE ? SLICE("0") : SLICE("1"),
+                                presence->in_call ? SLICE("1") : SLICE("0")),
                      done, arg);
 }
 
@@ -62,8 +62,8 @@ void redis_state_tell_owner(struct redis_state *state, struct slice conn, struct
     char key[REDIS_KEY_BYTES_MAX], ttl[REDIS_STATE_NUMBER_MAX];
     struct slice owner = redis_key_plain(key, "connection_user:", conn);
     redis_command(state->options.client, owner,
-                  REDIS_WORDS(SLICE("SET"), owner, user, SLICE("PX"),
-                              redis_state_number(ttl, REDIS_STATE_OWNER_MS)),
+                  REDIS_ARGS(SLICE("SET"), owner, user, SLICE("PX"),
+                             redis_state_number(ttl, REDIS_STATE_OWNER_MS)),
                   NULL, NULL);
 }
 
@@ -72,8 +72,8 @@ void redis_state_hold(struct redis_state *state, struct slice gateway, struct sl
 {
     char key[REDIS_KEY_BYTES_MAX];
     redis_state_eval(state, REDIS_STATE_HELD,
-                     REDIS_WORDS(redis_key_plain(key, "server_connections:", gateway)),
-                     REDIS_WORDS(state->first_arguments[0], conn), NULL, NULL);
+                     REDIS_ARGS(redis_key_plain(key, "server_connections:", gateway)),
+                     REDIS_ARGS(state->first_arguments[0], conn), NULL, NULL);
     redis_state_tell_owner(state, conn, user);
 }
 
@@ -82,8 +82,7 @@ void redis_state_let_go(struct redis_state *state, struct slice gateway, struct 
     char held[REDIS_KEY_BYTES_MAX], owner[REDIS_KEY_BYTES_MAX];
     struct slice key = redis_key_plain(held, "server_connections:", gateway);
     if (gateway.len)
-        redis_command(state->options.client, key, REDIS_WORDS(SLICE("SREM"), key, conn), NULL,
-                      NULL);
+        redis_command(state->options.client, key, REDIS_ARGS(SLICE("SREM"), key, conn), NULL, NULL);
     key = redis_key_plain(owner, "connection_user:", conn);
-    redis_command(state->options.client, key, REDIS_WORDS(SLICE("DEL"), key), NULL, NULL);
+    redis_command(state->options.client, key, REDIS_ARGS(SLICE("DEL"), key), NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "conformance/circle_store_suite.h"
+#include "conformance/graph_store_suite.h"
 
 #include "base/random.h"
 
@@ -22,7 +22,7 @@ static const struct slice ALICE = {"alice", 5};
 /* ---- a world: users by number, and what the last audience said ---- */
 
 struct world {
-    const struct circle_store_suite_backend *backend;
+    const struct graph_store_suite_backend *backend;
     bool answered;
     bool known;
     uint64_t ticket;
@@ -44,13 +44,13 @@ struct ids {
     struct slice slices[IDS_MAX];
 };
 
-static struct circle_list numbered(struct ids *ids, const char *prefix, size_t first, size_t count)
+static struct graph_list numbered(struct ids *ids, const char *prefix, size_t first, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         int len = snprintf(ids->texts[i], ID_ROOM, "%s-%05zu", prefix, first + i);
         ids->slices[i] = (struct slice){ids->texts[i], (size_t)len};
     }
-    return (struct circle_list){ids->slices, count};
+    return (struct graph_list){ids->slices, count};
 }
 
 static void wait_for(struct world *world)
@@ -60,7 +60,7 @@ static void wait_for(struct world *world)
     assert_true(world->answered);
 }
 
-static void copy(const struct circle_list *list, char texts[][ID_ROOM], size_t *count)
+static void copy(const struct graph_list *list, char texts[][ID_ROOM], size_t *count)
 {
     *count = list->count;
     for (size_t i = 0; i < list->count; i++)
@@ -72,7 +72,7 @@ static int compare_texts(const void *left, const void *right)
     return strcmp(left, right);
 }
 
-static void heard(void *arg, enum state_status status, const struct circle_audience *audience)
+static void heard(void *arg, enum state_status status, const struct graph_audience *audience)
 {
     struct world *world = arg;
     assert_int_equal(status, STATE_OK);
@@ -82,15 +82,15 @@ static void heard(void *arg, enum state_status status, const struct circle_audie
     world->ticket = audience->ticket;
     if (!audience->known)
         return;
-    world->presence_visibility = audience->circle.presence_visibility;
-    world->last_seen_visibility = audience->circle.last_seen_visibility;
-    copy(&audience->circle.contacts, world->contacts, &world->contact_count);
+    world->presence_visibility = audience->graph.presence_visibility;
+    world->last_seen_visibility = audience->graph.last_seen_visibility;
+    copy(&audience->graph.contacts, world->contacts, &world->contact_count);
     qsort(world->contacts, world->contact_count, ID_ROOM, compare_texts);
-    copy(&audience->circle.blocked, world->blocked, &world->blocked_count);
-    copy(&audience->circle.chats, world->chats, &world->chat_count);
+    copy(&audience->graph.blocked, world->blocked, &world->blocked_count);
+    copy(&audience->graph.chats, world->chats, &world->chat_count);
 }
 
-static struct circle_store *port(const struct world *world, size_t index)
+static struct graph_store *port(const struct world *world, size_t index)
 {
     return world->backend->port(world->backend->context, index);
 }
@@ -98,16 +98,16 @@ static struct circle_store *port(const struct world *world, size_t index)
 static bool ask(struct world *world, size_t index, struct slice user)
 {
     world->answered = false;
-    circle_audience(port(world, index), user, heard, world);
+    graph_audience(port(world, index), user, heard, world);
     wait_for(world);
     return world->known;
 }
 
 /* A miss first, for its ticket. */
-static void put(struct world *world, struct slice user, const struct circle *circle)
+static void put(struct world *world, struct slice user, const struct social_graph *graph)
 {
     assert_false(ask(world, 0, user));
-    circle_put(port(world, 0), user, world->ticket, circle);
+    graph_put(port(world, 0), user, world->ticket, graph);
 }
 
 static void moved(void *arg, enum state_status status, const struct state_transition *transition)
@@ -122,7 +122,7 @@ static void moved(void *arg, enum state_status status, const struct state_transi
 static void wait_for_move(struct world *world, struct slice user)
 {
     wait_for(world);
-    circle_set_online(port(world, 1), user, world->online, world->version);
+    graph_set_online(port(world, 1), user, world->online, world->version);
 }
 
 static struct ulid connection_of(struct slice user)
@@ -171,17 +171,17 @@ static void an_unknown_user_is_a_miss(void **state)
     assert_false(ask(world, 1, ALICE));
 }
 
-static void a_circle_comes_back_as_it_was_put(void **state)
+static void a_graph_comes_back_as_it_was_put(void **state)
 {
     struct world *world = *state;
     struct slice blocked[] = {SLICE("eve"), SLICE("mallory")};
     struct slice chats[] = {SLICE("c1"), SLICE("c2"), SLICE("c3")};
     put(world, ALICE,
-        &(struct circle){.presence_visibility = 2,
-                         .last_seen_visibility = 1,
-                         .blocked = {blocked, 2},
-                         .chats = {chats, 3}});
-    for (size_t i = 0; i < CIRCLE_STORE_SUITE_PORTS; i++) {
+        &(struct social_graph){.presence_visibility = 2,
+                               .last_seen_visibility = 1,
+                               .blocked = {blocked, 2},
+                               .chats = {chats, 3}});
+    for (size_t i = 0; i < GRAPH_STORE_SUITE_PORTS; i++) {
         assert_true(ask(world, i, ALICE));
         assert_int_equal(world->presence_visibility, 2);
         assert_int_equal(world->last_seen_visibility, 1);
@@ -197,8 +197,8 @@ static void only_contacts_online_are_named(void **state)
 {
     struct world *world = *state;
     struct slice contacts[] = {SLICE("bob"), SLICE("carol"), SLICE("dave")};
-    come(world, SLICE("carol")); /* before the circle is known */
-    put(world, ALICE, &(struct circle){.contacts = {contacts, 3}});
+    come(world, SLICE("carol")); /* before the graph is known */
+    put(world, ALICE, &(struct social_graph){.contacts = {contacts, 3}});
     expect_contacts(world, 0, ALICE, 1, "carol");
     come(world, SLICE("bob")); /* and after */
     expect_contacts(world, 1, ALICE, 2, "bob", "carol");
@@ -219,11 +219,11 @@ static void a_drop_is_a_miss_and_voids_tickets(void **state)
     come(world, SLICE("carol"));
     assert_false(ask(world, 0, ALICE));
     uint64_t ticket = world->ticket;
-    circle_drop(port(world, 1), ALICE);
-    circle_put(port(world, 0), ALICE, ticket, &(struct circle){.contacts = {old, 1}});
-    put(world, ALICE, &(struct circle){.contacts = {new, 1}});
+    graph_drop(port(world, 1), ALICE);
+    graph_put(port(world, 0), ALICE, ticket, &(struct social_graph){.contacts = {old, 1}});
+    put(world, ALICE, &(struct social_graph){.contacts = {new, 1}});
     expect_contacts(world, 1, ALICE, 1, "carol");
-    circle_drop(port(world, 0), ALICE);
+    graph_drop(port(world, 0), ALICE);
     assert_false(ask(world, 1, ALICE));
 }
 
@@ -232,9 +232,9 @@ static void a_drop_leaves_others_alone(void **state)
     struct world *world = *state;
     struct slice contacts[] = {SLICE("carol"), ALICE};
     come(world, SLICE("carol"));
-    put(world, ALICE, &(struct circle){.contacts = {contacts, 1}});
-    put(world, SLICE("bob"), &(struct circle){.contacts = {contacts, 2}});
-    circle_drop(port(world, 0), ALICE);
+    put(world, ALICE, &(struct social_graph){.contacts = {contacts, 1}});
+    put(world, SLICE("bob"), &(struct social_graph){.contacts = {contacts, 2}});
+    graph_drop(port(world, 0), ALICE);
     expect_contacts(world, 0, SLICE("bob"), 1, "carol");
     come(world, ALICE);
     expect_contacts(world, 0, SLICE("bob"), 2, "alice", "carol");
@@ -244,29 +244,29 @@ static void an_older_change_undoes_nothing(void **state)
 {
     struct world *world = *state;
     struct slice contacts[] = {SLICE("bob")};
-    put(world, ALICE, &(struct circle){.contacts = {contacts, 1}});
+    put(world, ALICE, &(struct social_graph){.contacts = {contacts, 1}});
     come(world, contacts[0]);
     int64_t came = world->version;
     leave(world, contacts[0]);
-    circle_set_online(port(world, 0), contacts[0], true, came);
+    graph_set_online(port(world, 0), contacts[0], true, came);
     expect_contacts(world, 0, ALICE, 0);
     come(world, contacts[0]);
-    circle_set_online(port(world, 1), contacts[0], false, came + 1);
+    graph_set_online(port(world, 1), contacts[0], false, came + 1);
     expect_contacts(world, 0, ALICE, 1, "bob");
 }
 
-static void circles_last_a_day_after_their_users_left(void **state)
+static void graphs_last_a_day_after_their_users_left(void **state)
 {
     struct world *world = *state;
     if (!world->backend->pass)
         skip();
     void *context = world->backend->context;
     come(world, ALICE);
-    put(world, ALICE, &(struct circle){.presence_visibility = 1});
-    world->backend->pass(context, 3LL * CIRCLE_OFFLINE_TTL_MS);
+    put(world, ALICE, &(struct social_graph){.presence_visibility = 1});
+    world->backend->pass(context, 3LL * GRAPH_OFFLINE_TTL_MS);
     assert_true(ask(world, 0, ALICE));
     leave(world, ALICE);
-    world->backend->pass(context, CIRCLE_OFFLINE_TTL_MS - 1);
+    world->backend->pass(context, GRAPH_OFFLINE_TTL_MS - 1);
     assert_true(ask(world, 0, ALICE));
     world->backend->pass(context, 1);
     assert_false(ask(world, 0, ALICE));
@@ -280,7 +280,7 @@ static void ids_are_bytes(void **state)
     memcpy(bytes, "a{b}:\xc3\xa4 ", 8);
     struct slice contacts[] = {{bytes, sizeof(bytes)}, {bytes, sizeof(bytes) - 1}};
     come(world, contacts[1]);
-    put(world, contacts[0], &(struct circle){.contacts = {&contacts[1], 1}});
+    put(world, contacts[0], &(struct social_graph){.contacts = {&contacts[1], 1}});
     assert_true(ask(world, 1, contacts[0]));
     assert_int_equal(world->contact_count, 1);
     assert_false(ask(world, 1, contacts[1]));
@@ -291,10 +291,10 @@ static void five_thousand_contacts(void **state)
     struct world *world = *state;
     struct ids *ids = malloc(sizeof(*ids));
     assert_non_null(ids);
-    struct circle_list contacts = numbered(ids, "friend", 0, IDS_MAX);
+    struct graph_list contacts = numbered(ids, "friend", 0, IDS_MAX);
     for (size_t i = 0; i < contacts.count; i += 50)
         come(world, contacts.ids[i]);
-    put(world, ALICE, &(struct circle){.contacts = contacts});
+    put(world, ALICE, &(struct social_graph){.contacts = contacts});
     assert_true(ask(world, 0, ALICE));
     assert_int_equal(world->contact_count, IDS_MAX / 50);
     for (size_t i = 0; i < world->contact_count; i++)
@@ -324,7 +324,7 @@ static void model_put(struct world *world, struct model *model, const struct ids
         if (model->contacts[user][i])
             contacts[count++] = ids->slices[i];
     }
-    put(world, ids->slices[user], &(struct circle){.contacts = {contacts, count}});
+    put(world, ids->slices[user], &(struct social_graph){.contacts = {contacts, count}});
     model->known[user] = true;
 }
 
@@ -359,7 +359,7 @@ static void operations_follow_a_model(void **state)
                 model_put(world, &model, ids, user, &random);
             break;
         case 1:
-            circle_drop(port(world, random_below(&random, 2)), ids->slices[user]);
+            graph_drop(port(world, random_below(&random, 2)), ids->slices[user]);
             model.known[user] = false;
             break;
         case 2:
@@ -377,7 +377,7 @@ static void operations_follow_a_model(void **state)
 
 static int set_up(void **state)
 {
-    const struct circle_store_suite_backend *backend = *state;
+    const struct graph_store_suite_backend *backend = *state;
     struct world *world = calloc(1, sizeof(*world));
     assert_non_null(world);
     world->backend = backend;
@@ -394,7 +394,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-int circle_store_suite_run(const struct circle_store_suite_backend *backend)
+int graph_store_suite_run(const struct graph_store_suite_backend *backend)
 {
     void *initial = (void *)(uintptr_t)backend;
 #define TEST(name)                                                                                 \
@@ -403,17 +403,17 @@ int circle_store_suite_run(const struct circle_store_suite_backend *backend)
     }
     const struct CMUnitTest tests[] = {
         TEST(an_unknown_user_is_a_miss),
-        TEST(a_circle_comes_back_as_it_was_put),
+        TEST(a_graph_comes_back_as_it_was_put),
         TEST(only_contacts_online_are_named),
         TEST(a_drop_is_a_miss_and_voids_tickets),
         TEST(a_drop_leaves_others_alone),
         TEST(an_older_change_undoes_nothing),
-        TEST(circles_last_a_day_after_their_users_left),
+        TEST(graphs_last_a_day_after_their_users_left),
         TEST(ids_are_bytes),
         TEST(five_thousand_contacts),
         TEST(operations_follow_a_model),
     };
 #undef TEST
-    print_message("circle store suite on %s\n", backend->name);
-    return cmocka_run_group_tests_name("circle_store_suite", tests, NULL, NULL);
+    print_message("graph store suite on %s\n", backend->name);
+    return cmocka_run_group_tests_name("graph_store_suite", tests, NULL, NULL);
 }
