@@ -61,8 +61,8 @@ static void name_keys(const struct redis_graphs *graphs, struct slice user_id,
                       struct graph_keys *keys)
 {
     static const char *const NAMES[USER_KEYS][2] = {
-        {"user:", ":graph"}, {"user:", ":friends"},        {"user:", ":blocked"},
-        {"user:", ":chats"}, {"presence_visibility:", ""}, {"user:", ":graph:ticket"},
+        {"user:", ":circle"}, {"user:", ":friends"},        {"user:", ":blocked"},
+        {"user:", ":chats"},  {"presence_visibility:", ""}, {"user:", ":circle:ticket"},
     };
     for (keys->count = 0; keys->count < USER_KEYS; keys->count++)
         keys->items[keys->count] =

@@ -2,10 +2,10 @@
  * The graph store on Redis: one cache for a fleet.
  *
  *   user:<user>:friends          SET     the contacts; 24 h from the last use
- *   user:<user>:graph           HASH    both settings, and how many of each list there are
+ *   user:<user>:circle           HASH    both settings, and how many of each list there are
  *   user:<user>:blocked, :chats  LIST    these, and the hash, live as long as the contacts
  *   presence_visibility:<user>   STRING  everyone | contacts_only | nobody; 300 s
- *   user:<user>:graph:ticket    STRING  what a put must show; 60 s
+ *   user:<user>:circle:ticket    STRING  what a put must show; 60 s
  *
  * All are one user's, so of one slot on a cluster, and every operation is one script (store/redis/lua/graph.lua).
  * A drop removes them all, tickets included, whichever gateway gave those: what was read before it is

@@ -189,7 +189,7 @@ static struct slice key_of(const struct redis_backend *backend, const char *end,
 
 static void a_part_that_is_gone_makes_a_miss(void **state)
 {
-    static const char *const PARTS[] = {":graph", ":friends", ":blocked", ":chats"};
+    static const char *const PARTS[] = {":circle", ":friends", ":blocked", ":chats"};
     struct redis_backend *backend = *state;
     for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]); i++) {
         char text[64];
@@ -205,7 +205,7 @@ static void a_setting_that_is_none_makes_a_miss(void **state)
     static const char *const FIELDS[] = {"presence_visibility", "last_seen_visibility"};
     struct redis_backend *backend = *state;
     char text[64];
-    struct slice key = key_of(backend, ":graph", text);
+    struct slice key = key_of(backend, ":circle", text);
     for (size_t i = 0; i < sizeof(FIELDS) / sizeof(FIELDS[0]); i++) {
         put(backend, SLICE("alice"), 0);
         redis_fleet_ask(&backend->fleet, key,
@@ -226,7 +226,7 @@ static long left_ms(struct redis_backend *backend, const char *end)
 /* Nobody need ask for a graph to be gone after a day, and one that is asked for stays. */
 static void every_part_has_its_time(void **state)
 {
-    static const char *const PARTS[] = {":graph", ":friends", ":blocked", ":chats"};
+    static const char *const PARTS[] = {":circle", ":friends", ":blocked", ":chats"};
     enum { COUNT = sizeof(PARTS) / sizeof(PARTS[0]) };
     struct redis_backend *backend = *state;
     put_unseen(backend, SLICE("alice"), 0);
@@ -243,8 +243,8 @@ static void every_part_has_its_time(void **state)
 
 static void foreign_values_are_a_miss(void **state)
 {
-    static const char *const NAMES[] = {":graph", ":friends", ":blocked", ":chats",
-                                        ":graph:ticket"};
+    static const char *const NAMES[] = {":circle", ":friends", ":blocked", ":chats",
+                                        ":circle:ticket"};
     struct redis_backend *backend = *state;
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
         char text[64];
