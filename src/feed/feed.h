@@ -56,9 +56,15 @@ enum feed_result {
 
 struct feed;
 
+/* Receives whether the event will reach a consumer, exactly once. */
+typedef void (*feed_publish_done)(void *arg, bool published);
+
+/* Takes an item; the consumer ends it with feed_settle(). */
+typedef void (*feed_consumer)(void *arg, struct feed_item *item);
+
 struct feed_operations {
-    void (*publish)(struct feed *feed, const struct feed_event *event,
-                    void (*done)(void *arg, bool published), void *arg);
+    void (*publish)(struct feed *feed, const struct feed_event *event, feed_publish_done done,
+                    void *arg);
     void (*settle)(struct feed *feed, struct feed_item *item, enum feed_result result,
                    const char *reason);
     /* Whether events are being taken. */
@@ -70,12 +76,12 @@ struct feed_operations {
 
 struct feed {
     const struct feed_operations *operations;
-    void (*consume)(void *arg, struct feed_item *item);
+    feed_consumer consume;
     void *consume_arg;
 };
 
 static inline void feed_publish(struct feed *feed, const struct feed_event *event,
-                                void (*done)(void *arg, bool published), void *arg)
+                                feed_publish_done done, void *arg)
 {
     feed->operations->publish(feed, event, done, arg);
 }

@@ -11,7 +11,7 @@ enum { RETRY_AFTER_MIN_MS = 1000 };
 
 struct breaker_ledger {
     struct ledger base;
-    int64_t (*now_ms)(void);
+    breaker_ledger_clock now_ms;
     pthread_mutex_t mutex; /* guards the breaker */
     struct breaker breaker;
 };
@@ -103,7 +103,7 @@ static const struct ledger_backend breaker_backend = {
     .submit = submit, .close = close_ledger, .observe = observe, .retry_after_ms = retry_after_ms};
 
 struct ledger *breaker_ledger_make(struct ledger *inner, const struct breaker_limits *limits,
-                                   int64_t (*now_ms)(void))
+                                   breaker_ledger_clock now_ms)
 {
     struct breaker_ledger *self = calloc(1, sizeof(*self));
     if (!self || !breaker_init(&self->breaker, limits)) {

@@ -16,10 +16,13 @@
 #include "ledger/breaker.h"
 #include "ledger/ledger.h"
 
+/* A monotonic clock that any thread may read. */
+typedef int64_t (*breaker_ledger_clock)(void);
+
 /* Takes `inner`, which is closed with it, and a monotonic clock that may be read from any thread. NULL
  * when memory is short; `inner` is then still the caller's. */
 struct ledger *breaker_ledger_make(struct ledger *inner, const struct breaker_limits *limits,
-                                   int64_t (*now_ms)(void));
+                                   breaker_ledger_clock now_ms);
 
 /* The state of what breaker_ledger_make() made. Any thread. */
 enum breaker_state breaker_ledger_state(struct ledger *ledger);

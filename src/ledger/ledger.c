@@ -39,8 +39,7 @@ void ledger_close(struct ledger **ledger)
 /* ---- clients ---- */
 
 void ledger_client_init(struct ledger_client *client, struct ledger *ledger,
-                        const struct clock *clock,
-                        void (*post)(void *arg, struct ledger_request *done), void *post_arg)
+                        const struct clock *clock, ledger_post_hook post, void *post_arg)
 {
     *client = (struct ledger_client){.ledger = ledger,
                                      .clock = clock,

@@ -86,13 +86,15 @@ struct ledger_refusal {
     void *arg;
 };
 
+/* Takes a chain of finished requests and brings it to the client's worker, which passes it to
+ * ledger_complete(). Any thread may call it; it must not block. */
+typedef void (*ledger_post_hook)(void *arg, struct ledger_request *chain);
+
 /* One worker's access. The fields below the line are the port's own. */
 struct ledger_client {
     struct ledger *ledger;
     const struct clock *clock; /* the worker's; borrowed for the client's life */
-    /* Takes a chain of finished requests and brings it to the worker. Any thread; must not block.
-     */
-    void (*post)(void *arg, struct ledger_request *done);
+    ledger_post_hook post;
     void *post_arg;
     int64_t time_limit_ms;
     /* ---- */
@@ -105,8 +107,7 @@ struct ledger_client {
 /* A client with the default time limit. It may end when `outstanding` is 0, which it is after
  * ledger_close() and the completion of all that was posted by then. */
 void ledger_client_init(struct ledger_client *client, struct ledger *ledger,
-                        const struct clock *clock,
-                        void (*post)(void *arg, struct ledger_request *done), void *post_arg);
+                        const struct clock *clock, ledger_post_hook post, void *post_arg);
 
 /* When ledger_client_expire() has something to do (monotonic): the oldest unanswered request runs out
  * of time, or at once for what was refused; INT64_MAX when nothing is owed. */
@@ -136,11 +137,15 @@ struct ledger_change_outcome {
     bool changed; /* false: it was so already */
 };
 
+typedef void (*ledger_change_done)(void *arg, const struct ledger_change_outcome *outcome);
+
 struct ledger_ids_outcome {
     enum ledger_status status;
     const struct slice *ids; /* sorted by bytes */
     size_t count;
 };
+
+typedef void (*ledger_ids_done)(void *arg, const struct ledger_ids_outcome *outcome);
 
 /* ---- users --------------------------------------------------------------------------------------
  */
@@ -162,16 +167,16 @@ struct ledger_settings_outcome {
     struct ledger_settings previous; /* as they stood before it */
 };
 
+typedef void (*ledger_settings_done)(void *arg, const struct ledger_settings_outcome *outcome);
+
 /* A user who never set anything has the defaults; there are no unknown users here. */
-void ledger_settings_get(struct ledger_client *client, struct slice user,
-                         void (*done)(void *arg, const struct ledger_settings_outcome *outcome),
+void ledger_settings_get(struct ledger_client *client, struct slice user, ledger_settings_done done,
                          void *arg);
 
 /* Sets what is not NULL, leaves the rest as it is. */
 void ledger_settings_put(struct ledger_client *client, struct slice user,
                          const enum ledger_visibility *presence,
-                         const enum ledger_visibility *last_seen,
-                         void (*done)(void *arg, const struct ledger_settings_outcome *outcome),
+                         const enum ledger_visibility *last_seen, ledger_settings_done done,
                          void *arg);
 
 /* What the privacy engine must know of one target. Relations are mirror images: asked with the
@@ -192,12 +197,12 @@ struct ledger_profiles_outcome {
     size_t count;
 };
 
+typedef void (*ledger_profiles_done)(void *arg, const struct ledger_profiles_outcome *outcome);
+
 /* Settings of each target and its relation to `viewer`, from one snapshot. `viewer` may be
  * SLICE_NONE: no relation then. More than LEDGER_PROFILES_MAX targets: LIMIT. */
 void ledger_profiles(struct ledger_client *client, struct slice viewer, const struct slice *targets,
-                     size_t count,
-                     void (*done)(void *arg, const struct ledger_profiles_outcome *outcome),
-                     void *arg);
+                     size_t count, ledger_profiles_done done, void *arg);
 
 struct ledger_id_list {
     const struct slice *ids; /* sorted by bytes */
@@ -212,9 +217,11 @@ struct ledger_graph_outcome {
     struct ledger_id_list chats;   /* the first `chats_max` */
 };
 
+typedef void (*ledger_graph_done)(void *arg, const struct ledger_graph_outcome *outcome);
+
 /* All that decides who hears of a user, from one snapshot and in one journey. */
 void ledger_graph(struct ledger_client *client, struct slice user, uint32_t chats_max,
-                  void (*done)(void *arg, const struct ledger_graph_outcome *outcome), void *arg);
+                  ledger_graph_done done, void *arg);
 
 struct ledger_last_seen {
     struct slice user;
@@ -226,9 +233,7 @@ struct ledger_last_seen {
  * LEDGER_LAST_SEEN_BATCH_MAX entries, else LIMIT. Workers go through last_seen.h, which coalesces.
  */
 void ledger_last_seen_put(struct ledger_client *client, const struct ledger_last_seen *entries,
-                          size_t count,
-                          void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                          void *arg);
+                          size_t count, ledger_change_done done, void *arg);
 
 /* ---- contacts -----------------------------------------------------------------------------------
  */
@@ -259,29 +264,26 @@ struct ledger_contact_outcome {
     bool tell_other_side;
 };
 
+typedef void (*ledger_contact_done)(void *arg, const struct ledger_contact_outcome *outcome);
+
 /* `from` asks `to`, under `id` if the request is new. A request that crosses one in the other
  * direction accepts it. Asking someone whom one has blocked: FORBIDDEN. Asking someone who has
  * blocked the asker: a request that is stored and looks pending to the asker, but is never shown to
  * the other; asking again after the block was lifted brings it to light. */
-void ledger_contact_request_create(
-    struct ledger_client *client, struct slice id, struct slice from, struct slice to,
-    void (*done)(void *arg, const struct ledger_contact_outcome *outcome), void *arg);
+void ledger_contact_request_create(struct ledger_client *client, struct slice id, struct slice from,
+                                   struct slice to, ledger_contact_done done, void *arg);
 
 /* The one who was asked accepts. Accepting again is ALREADY while the contact lasts. */
 void ledger_contact_request_accept(struct ledger_client *client, struct slice user, struct slice id,
-                                   void (*done)(void *arg,
-                                                const struct ledger_contact_outcome *outcome),
-                                   void *arg);
+                                   ledger_contact_done done, void *arg);
 
 /* The one who was asked declines. */
-void ledger_contact_request_decline(
-    struct ledger_client *client, struct slice user, struct slice id,
-    void (*done)(void *arg, const struct ledger_contact_outcome *outcome), void *arg);
+void ledger_contact_request_decline(struct ledger_client *client, struct slice user,
+                                    struct slice id, ledger_contact_done done, void *arg);
 
 /* The one who asked takes it back. */
-void ledger_contact_request_withdraw(
-    struct ledger_client *client, struct slice user, struct slice id,
-    void (*done)(void *arg, const struct ledger_contact_outcome *outcome), void *arg);
+void ledger_contact_request_withdraw(struct ledger_client *client, struct slice user,
+                                     struct slice id, ledger_contact_done done, void *arg);
 
 enum ledger_direction { LEDGER_INCOMING, LEDGER_OUTGOING };
 
@@ -292,21 +294,21 @@ struct ledger_contact_requests_outcome {
     bool has_more; /* go on after the last id */
 };
 
+typedef void (*ledger_contact_requests_done)(void *arg,
+                                             const struct ledger_contact_requests_outcome *outcome);
+
 /* Pending requests with an id greater than `after` (SLICE_NONE: from the start). */
-void ledger_contact_requests_list(
-    struct ledger_client *client, struct slice user, enum ledger_direction direction,
-    struct slice after, uint32_t limit,
-    void (*done)(void *arg, const struct ledger_contact_requests_outcome *outcome), void *arg);
+void ledger_contact_requests_list(struct ledger_client *client, struct slice user,
+                                  enum ledger_direction direction, struct slice after,
+                                  uint32_t limit, ledger_contact_requests_done done, void *arg);
 
 /* All of a user's contacts; LEDGER_CONTACTS_MAX bounds them. */
-void ledger_contacts_list(struct ledger_client *client, struct slice user,
-                          void (*done)(void *arg, const struct ledger_ids_outcome *outcome),
+void ledger_contacts_list(struct ledger_client *client, struct slice user, ledger_ids_done done,
                           void *arg);
 
 /* Ends a contact for both. Not contacts: OK, nothing changed. */
 void ledger_contact_remove(struct ledger_client *client, struct slice user, struct slice peer,
-                           void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                           void *arg);
+                           ledger_change_done done, void *arg);
 
 struct ledger_block_outcome {
     enum ledger_status status;
@@ -314,18 +316,17 @@ struct ledger_block_outcome {
     bool contact_removed; /* the other side sees a removal, as any other */
 };
 
+typedef void (*ledger_block_done)(void *arg, const struct ledger_block_outcome *outcome);
+
 /* `user` blocks `peer`: ends the contact for both, withdraws the own request to `peer`, and hides
  * the peer's request to the user, which goes on looking pending to the peer. */
 void ledger_block_put(struct ledger_client *client, struct slice user, struct slice peer,
-                      void (*done)(void *arg, const struct ledger_block_outcome *outcome),
-                      void *arg);
+                      ledger_block_done done, void *arg);
 
 void ledger_block_delete(struct ledger_client *client, struct slice user, struct slice peer,
-                         void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                         void *arg);
+                         ledger_change_done done, void *arg);
 
-void ledger_blocks_list(struct ledger_client *client, struct slice user,
-                        void (*done)(void *arg, const struct ledger_ids_outcome *outcome),
+void ledger_blocks_list(struct ledger_client *client, struct slice user, ledger_ids_done done,
                         void *arg);
 
 /* ---- chats --------------------------------------------------------------------------------------
@@ -349,18 +350,19 @@ struct ledger_chat_outcome {
     struct ledger_chat chat;
 };
 
+typedef void (*ledger_chat_done)(void *arg, const struct ledger_chat_outcome *outcome);
+
 /* Makes a chat of `creator` and `members` (repetitions and the creator among them count once). An
  * id in use is CONFLICT, unless the creator is a member and the members are the same: then that
  * chat is returned. FORBIDDEN when the creator and one of the members have blocked one another;
  * LIMIT over LEDGER_CHAT_MEMBERS_MAX. */
 void ledger_chat_create(struct ledger_client *client, struct slice chat, struct slice creator,
-                        const struct slice *members, size_t count,
-                        void (*done)(void *arg, const struct ledger_chat_outcome *outcome),
+                        const struct slice *members, size_t count, ledger_chat_done done,
                         void *arg);
 
 /* The chat as a member sees it. With `viewer` SLICE_NONE no membership is asked for (fan-out). */
 void ledger_chat_get(struct ledger_client *client, struct slice chat, struct slice viewer,
-                     void (*done)(void *arg, const struct ledger_chat_outcome *outcome), void *arg);
+                     ledger_chat_done done, void *arg);
 
 struct ledger_chats_outcome {
     enum ledger_status status;
@@ -369,29 +371,24 @@ struct ledger_chats_outcome {
     bool has_more; /* go on after the last id */
 };
 
+typedef void (*ledger_chats_done)(void *arg, const struct ledger_chats_outcome *outcome);
+
 /* A page of the user's chats with an id greater than `after`, with or without their members. */
 void ledger_chats_list(struct ledger_client *client, struct slice user, struct slice after,
-                       uint32_t limit, bool with_members,
-                       void (*done)(void *arg, const struct ledger_chats_outcome *outcome),
-                       void *arg);
+                       uint32_t limit, bool with_members, ledger_chats_done done, void *arg);
 
 /* OK: a member. FORBIDDEN: not one. NOT_FOUND: no such chat. */
 void ledger_chat_member_check(struct ledger_client *client, struct slice chat, struct slice user,
-                              void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                              void *arg);
+                              ledger_change_done done, void *arg);
 
 /* `actor`, a member, adds `user`. A block between the two: FORBIDDEN. */
 void ledger_chat_member_add(struct ledger_client *client, struct slice chat, struct slice actor,
-                            struct slice user,
-                            void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                            void *arg);
+                            struct slice user, ledger_change_done done, void *arg);
 
 /* `actor`, a member, removes `user`, which may be the actor. A chat without members keeps its id.
  */
 void ledger_chat_member_remove(struct ledger_client *client, struct slice chat, struct slice actor,
-                               struct slice user,
-                               void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                               void *arg);
+                               struct slice user, ledger_change_done done, void *arg);
 
 /* ---- calls --------------------------------------------------------------------------------------
  */
@@ -409,8 +406,7 @@ struct ledger_call {
 
 /* Enters an ended call into the history of both. The same id again changes nothing. */
 void ledger_call_append(struct ledger_client *client, const struct ledger_call *call,
-                        void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                        void *arg);
+                        ledger_change_done done, void *arg);
 
 struct ledger_calls_outcome {
     enum ledger_status status;
@@ -418,9 +414,10 @@ struct ledger_calls_outcome {
     size_t count;
 };
 
+typedef void (*ledger_calls_done)(void *arg, const struct ledger_calls_outcome *outcome);
+
 /* The user's last calls, at most `limit`. */
 void ledger_calls_list(struct ledger_client *client, struct slice user, uint32_t limit,
-                       void (*done)(void *arg, const struct ledger_calls_outcome *outcome),
-                       void *arg);
+                       ledger_calls_done done, void *arg);
 
 #endif

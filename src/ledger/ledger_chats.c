@@ -2,9 +2,7 @@
 #include "ledger/ledger_request.h"
 
 void ledger_chat_create(struct ledger_client *client, struct slice chat, struct slice creator,
-                        const struct slice *members, size_t count,
-                        void (*done)(void *arg, const struct ledger_chat_outcome *outcome),
-                        void *arg)
+                        const struct slice *members, size_t count, ledger_chat_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CHAT_CREATE, arg);
     request->done.chat = done;
@@ -16,7 +14,7 @@ void ledger_chat_create(struct ledger_client *client, struct slice chat, struct 
 }
 
 void ledger_chat_get(struct ledger_client *client, struct slice chat, struct slice viewer,
-                     void (*done)(void *arg, const struct ledger_chat_outcome *outcome), void *arg)
+                     ledger_chat_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CHAT_GET, arg);
     request->done.chat = done;
@@ -26,9 +24,7 @@ void ledger_chat_get(struct ledger_client *client, struct slice chat, struct sli
 }
 
 void ledger_chats_list(struct ledger_client *client, struct slice user, struct slice after,
-                       uint32_t limit, bool with_members,
-                       void (*done)(void *arg, const struct ledger_chats_outcome *outcome),
-                       void *arg)
+                       uint32_t limit, bool with_members, ledger_chats_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CHATS_LIST, arg);
     request->done.chats = done;
@@ -40,8 +36,7 @@ void ledger_chats_list(struct ledger_client *client, struct slice user, struct s
 }
 
 void ledger_chat_member_check(struct ledger_client *client, struct slice chat, struct slice user,
-                              void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                              void *arg)
+                              ledger_change_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CHAT_MEMBER_CHECK, arg);
     request->done.change = done;
@@ -52,8 +47,7 @@ void ledger_chat_member_check(struct ledger_client *client, struct slice chat, s
 
 static void change_member(struct ledger_client *client, enum ledger_operation operation,
                           struct slice chat, struct slice actor, struct slice user,
-                          void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                          void *arg)
+                          ledger_change_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->done.change = done;
@@ -64,17 +58,13 @@ static void change_member(struct ledger_client *client, enum ledger_operation op
 }
 
 void ledger_chat_member_add(struct ledger_client *client, struct slice chat, struct slice actor,
-                            struct slice user,
-                            void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                            void *arg)
+                            struct slice user, ledger_change_done done, void *arg)
 {
     change_member(client, LEDGER_CHAT_MEMBER_ADD, chat, actor, user, done, arg);
 }
 
 void ledger_chat_member_remove(struct ledger_client *client, struct slice chat, struct slice actor,
-                               struct slice user,
-                               void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                               void *arg)
+                               struct slice user, ledger_change_done done, void *arg)
 {
     change_member(client, LEDGER_CHAT_MEMBER_REMOVE, chat, actor, user, done, arg);
 }
@@ -96,8 +86,7 @@ static const struct ledger_call *copy_call(struct ledger_request *request,
 }
 
 void ledger_call_append(struct ledger_client *client, const struct ledger_call *call,
-                        void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                        void *arg)
+                        ledger_change_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CALL_APPEND, arg);
     request->done.change = done;
@@ -106,8 +95,7 @@ void ledger_call_append(struct ledger_client *client, const struct ledger_call *
 }
 
 void ledger_calls_list(struct ledger_client *client, struct slice user, uint32_t limit,
-                       void (*done)(void *arg, const struct ledger_calls_outcome *outcome),
-                       void *arg)
+                       ledger_calls_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CALLS_LIST, arg);
     request->done.calls = done;

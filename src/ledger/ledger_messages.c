@@ -19,9 +19,7 @@ static uint64_t clamp_sequence(uint64_t sequence)
 
 void ledger_message_append(struct ledger_client *client, struct slice chat, struct slice sender,
                            struct slice client_message_id, struct slice message_id,
-                           struct slice body,
-                           void (*done)(void *arg, const struct ledger_append_outcome *outcome),
-                           void *arg)
+                           struct slice body, ledger_append_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_MESSAGE_APPEND, arg);
     request->done.append = done;
@@ -35,8 +33,7 @@ void ledger_message_append(struct ledger_client *client, struct slice chat, stru
 
 static void read_messages(struct ledger_client *client, enum ledger_operation operation,
                           struct slice chat, struct slice viewer, uint64_t sequence, uint32_t limit,
-                          void (*done)(void *arg, const struct ledger_messages_outcome *outcome),
-                          void *arg)
+                          ledger_messages_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->done.messages = done;
@@ -48,25 +45,19 @@ static void read_messages(struct ledger_client *client, enum ledger_operation op
 }
 
 void ledger_messages_after(struct ledger_client *client, struct slice chat, struct slice viewer,
-                           uint64_t sequence, uint32_t limit,
-                           void (*done)(void *arg, const struct ledger_messages_outcome *outcome),
-                           void *arg)
+                           uint64_t sequence, uint32_t limit, ledger_messages_done done, void *arg)
 {
     read_messages(client, LEDGER_MESSAGES_AFTER, chat, viewer, sequence, limit, done, arg);
 }
 
 void ledger_messages_before(struct ledger_client *client, struct slice chat, struct slice viewer,
-                            uint64_t sequence, uint32_t limit,
-                            void (*done)(void *arg, const struct ledger_messages_outcome *outcome),
-                            void *arg)
+                            uint64_t sequence, uint32_t limit, ledger_messages_done done, void *arg)
 {
     read_messages(client, LEDGER_MESSAGES_BEFORE, chat, viewer, sequence, limit, done, arg);
 }
 
 void ledger_cursor_put(struct ledger_client *client, struct slice chat, struct slice user,
-                       struct slice device, uint64_t sequence,
-                       void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                       void *arg)
+                       struct slice device, uint64_t sequence, ledger_change_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CURSOR_PUT, arg);
     request->done.change = done;
@@ -77,8 +68,7 @@ void ledger_cursor_put(struct ledger_client *client, struct slice chat, struct s
     ledger_request_submit(request);
 }
 
-void ledger_outbox_list(struct ledger_client *client, uint32_t limit,
-                        void (*done)(void *arg, const struct ledger_messages_outcome *outcome),
+void ledger_outbox_list(struct ledger_client *client, uint32_t limit, ledger_messages_done done,
                         void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_OUTBOX_LIST, arg);
@@ -114,9 +104,7 @@ static const struct ledger_position *copy_positions(struct ledger_request *reque
 }
 
 void ledger_outbox_remove(struct ledger_client *client, const struct ledger_position *positions,
-                          size_t count,
-                          void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                          void *arg)
+                          size_t count, ledger_change_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_OUTBOX_REMOVE, arg);
     request->done.change = done;
@@ -126,9 +114,7 @@ void ledger_outbox_remove(struct ledger_client *client, const struct ledger_posi
 }
 
 void ledger_dead_letter_put(struct ledger_client *client, struct slice chat, uint64_t sequence,
-                            struct slice reason,
-                            void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                            void *arg)
+                            struct slice reason, ledger_change_done done, void *arg)
 {
     struct ledger_request *request =
         make_for_message(client, LEDGER_DEAD_LETTER_PUT, chat, sequence, arg);
@@ -138,9 +124,7 @@ void ledger_dead_letter_put(struct ledger_client *client, struct slice chat, uin
 }
 
 void ledger_dead_letters_list(struct ledger_client *client, uint32_t limit,
-                              void (*done)(void *arg,
-                                           const struct ledger_dead_letters_outcome *outcome),
-                              void *arg)
+                              ledger_dead_letters_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_DEAD_LETTERS_LIST, arg);
     request->done.dead_letters = done;
@@ -149,8 +133,7 @@ void ledger_dead_letters_list(struct ledger_client *client, uint32_t limit,
 }
 
 void ledger_dead_letter_replay(struct ledger_client *client, struct slice chat, uint64_t sequence,
-                               void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                               void *arg)
+                               ledger_change_done done, void *arg)
 {
     struct ledger_request *request =
         make_for_message(client, LEDGER_DEAD_LETTER_REPLAY, chat, sequence, arg);
@@ -159,8 +142,7 @@ void ledger_dead_letter_replay(struct ledger_client *client, struct slice chat, 
 }
 
 void ledger_chat_repair(struct ledger_client *client, struct slice chat, bool apply,
-                        void (*done)(void *arg, const struct ledger_repair_outcome *outcome),
-                        void *arg)
+                        ledger_repair_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CHAT_REPAIR, arg);
     request->done.repair = done;

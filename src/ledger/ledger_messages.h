@@ -48,12 +48,12 @@ struct ledger_append_outcome {
     bool published;           /* of a duplicate: it has left the outbox */
 };
 
+typedef void (*ledger_append_done)(void *arg, const struct ledger_append_outcome *outcome);
+
 /* Stores a message of a member. `message_id` is used if it is new. */
 void ledger_message_append(struct ledger_client *client, struct slice chat, struct slice sender,
                            struct slice client_message_id, struct slice message_id,
-                           struct slice body,
-                           void (*done)(void *arg, const struct ledger_append_outcome *outcome),
-                           void *arg);
+                           struct slice body, ledger_append_done done, void *arg);
 
 struct ledger_messages_outcome {
     enum ledger_status status;
@@ -63,29 +63,25 @@ struct ledger_messages_outcome {
     uint64_t latest_sequence; /* of the chat, from the same snapshot */
 };
 
+typedef void (*ledger_messages_done)(void *arg, const struct ledger_messages_outcome *outcome);
+
 /* At most `limit` messages with a sequence greater than `sequence`; past the end is an empty page.
  * With `viewer` SLICE_NONE no membership is asked for. */
 void ledger_messages_after(struct ledger_client *client, struct slice chat, struct slice viewer,
-                           uint64_t sequence, uint32_t limit,
-                           void (*done)(void *arg, const struct ledger_messages_outcome *outcome),
-                           void *arg);
+                           uint64_t sequence, uint32_t limit, ledger_messages_done done, void *arg);
 
 /* The `limit` messages next below `sequence`; UINT64_MAX for the latest. */
 void ledger_messages_before(struct ledger_client *client, struct slice chat, struct slice viewer,
-                            uint64_t sequence, uint32_t limit,
-                            void (*done)(void *arg, const struct ledger_messages_outcome *outcome),
+                            uint64_t sequence, uint32_t limit, ledger_messages_done done,
                             void *arg);
 
 /* Moves a device's cursor forward, never back and never past the latest message. */
 void ledger_cursor_put(struct ledger_client *client, struct slice chat, struct slice user,
-                       struct slice device, uint64_t sequence,
-                       void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                       void *arg);
+                       struct slice device, uint64_t sequence, ledger_change_done done, void *arg);
 
 /* The oldest messages of the outbox, whole (in the order they were stored). `latest_sequence` is 0.
  */
-void ledger_outbox_list(struct ledger_client *client, uint32_t limit,
-                        void (*done)(void *arg, const struct ledger_messages_outcome *outcome),
+void ledger_outbox_list(struct ledger_client *client, uint32_t limit, ledger_messages_done done,
                         void *arg);
 
 /* Names a message. */
@@ -96,9 +92,7 @@ struct ledger_position {
 
 /* These messages were published (or given up). At most LEDGER_OUTBOX_BATCH_MAX, else LIMIT. */
 void ledger_outbox_remove(struct ledger_client *client, const struct ledger_position *positions,
-                          size_t count,
-                          void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                          void *arg);
+                          size_t count, ledger_change_done done, void *arg);
 
 struct ledger_dead_letter {
     struct slice chat;
@@ -113,21 +107,19 @@ struct ledger_dead_letters_outcome {
     size_t count;
 };
 
+typedef void (*ledger_dead_letters_done)(void *arg,
+                                         const struct ledger_dead_letters_outcome *outcome);
+
 /* Moves a message from the outbox to the dead letters. */
 void ledger_dead_letter_put(struct ledger_client *client, struct slice chat, uint64_t sequence,
-                            struct slice reason,
-                            void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                            void *arg);
+                            struct slice reason, ledger_change_done done, void *arg);
 
 void ledger_dead_letters_list(struct ledger_client *client, uint32_t limit,
-                              void (*done)(void *arg,
-                                           const struct ledger_dead_letters_outcome *outcome),
-                              void *arg);
+                              ledger_dead_letters_done done, void *arg);
 
 /* Moves a dead letter back to the outbox. NOT_FOUND when it is none. */
 void ledger_dead_letter_replay(struct ledger_client *client, struct slice chat, uint64_t sequence,
-                               void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                               void *arg);
+                               ledger_change_done done, void *arg);
 
 struct ledger_repair_outcome {
     enum ledger_status status;
@@ -137,9 +129,10 @@ struct ledger_repair_outcome {
     uint64_t highest_sequence; /* of the stored messages: what the counter is (would be) set to */
 };
 
+typedef void (*ledger_repair_done)(void *arg, const struct ledger_repair_outcome *outcome);
+
 /* Shows what is wrong with a chat's counter and, with `apply`, sets it to the highest message. */
 void ledger_chat_repair(struct ledger_client *client, struct slice chat, bool apply,
-                        void (*done)(void *arg, const struct ledger_repair_outcome *outcome),
-                        void *arg);
+                        ledger_repair_done done, void *arg);
 
 #endif

@@ -3,8 +3,7 @@
 
 /* ---- users ---- */
 
-void ledger_settings_get(struct ledger_client *client, struct slice user,
-                         void (*done)(void *arg, const struct ledger_settings_outcome *outcome),
+void ledger_settings_get(struct ledger_client *client, struct slice user, ledger_settings_done done,
                          void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_SETTINGS_GET, arg);
@@ -15,8 +14,7 @@ void ledger_settings_get(struct ledger_client *client, struct slice user,
 
 void ledger_settings_put(struct ledger_client *client, struct slice user,
                          const enum ledger_visibility *presence,
-                         const enum ledger_visibility *last_seen,
-                         void (*done)(void *arg, const struct ledger_settings_outcome *outcome),
+                         const enum ledger_visibility *last_seen, ledger_settings_done done,
                          void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_SETTINGS_PUT, arg);
@@ -32,9 +30,7 @@ void ledger_settings_put(struct ledger_client *client, struct slice user,
 }
 
 void ledger_profiles(struct ledger_client *client, struct slice viewer, const struct slice *targets,
-                     size_t count,
-                     void (*done)(void *arg, const struct ledger_profiles_outcome *outcome),
-                     void *arg)
+                     size_t count, ledger_profiles_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_PROFILES, arg);
     request->done.profiles = done;
@@ -61,9 +57,7 @@ static const struct ledger_last_seen *copy_last_seen(struct ledger_request *requ
 }
 
 void ledger_last_seen_put(struct ledger_client *client, const struct ledger_last_seen *entries,
-                          size_t count,
-                          void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                          void *arg)
+                          size_t count, ledger_change_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_LAST_SEEN_PUT, arg);
     request->done.change = done;
@@ -74,9 +68,8 @@ void ledger_last_seen_put(struct ledger_client *client, const struct ledger_last
 
 /* ---- contacts ---- */
 
-void ledger_contact_request_create(
-    struct ledger_client *client, struct slice id, struct slice from, struct slice to,
-    void (*done)(void *arg, const struct ledger_contact_outcome *outcome), void *arg)
+void ledger_contact_request_create(struct ledger_client *client, struct slice id, struct slice from,
+                                   struct slice to, ledger_contact_done done, void *arg)
 {
     struct ledger_request *request =
         ledger_request_make(client, LEDGER_CONTACT_REQUEST_CREATE, arg);
@@ -90,8 +83,7 @@ void ledger_contact_request_create(
 }
 
 static void settle(struct ledger_client *client, enum ledger_operation operation, struct slice user,
-                   struct slice id,
-                   void (*done)(void *arg, const struct ledger_contact_outcome *outcome), void *arg)
+                   struct slice id, ledger_contact_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->done.contact = done;
@@ -101,31 +93,26 @@ static void settle(struct ledger_client *client, enum ledger_operation operation
 }
 
 void ledger_contact_request_accept(struct ledger_client *client, struct slice user, struct slice id,
-                                   void (*done)(void *arg,
-                                                const struct ledger_contact_outcome *outcome),
-                                   void *arg)
+                                   ledger_contact_done done, void *arg)
 {
     settle(client, LEDGER_CONTACT_REQUEST_ACCEPT, user, id, done, arg);
 }
 
-void ledger_contact_request_decline(
-    struct ledger_client *client, struct slice user, struct slice id,
-    void (*done)(void *arg, const struct ledger_contact_outcome *outcome), void *arg)
+void ledger_contact_request_decline(struct ledger_client *client, struct slice user,
+                                    struct slice id, ledger_contact_done done, void *arg)
 {
     settle(client, LEDGER_CONTACT_REQUEST_DECLINE, user, id, done, arg);
 }
 
-void ledger_contact_request_withdraw(
-    struct ledger_client *client, struct slice user, struct slice id,
-    void (*done)(void *arg, const struct ledger_contact_outcome *outcome), void *arg)
+void ledger_contact_request_withdraw(struct ledger_client *client, struct slice user,
+                                     struct slice id, ledger_contact_done done, void *arg)
 {
     settle(client, LEDGER_CONTACT_REQUEST_WITHDRAW, user, id, done, arg);
 }
 
-void ledger_contact_requests_list(
-    struct ledger_client *client, struct slice user, enum ledger_direction direction,
-    struct slice after, uint32_t limit,
-    void (*done)(void *arg, const struct ledger_contact_requests_outcome *outcome), void *arg)
+void ledger_contact_requests_list(struct ledger_client *client, struct slice user,
+                                  enum ledger_direction direction, struct slice after,
+                                  uint32_t limit, ledger_contact_requests_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CONTACT_REQUESTS_LIST, arg);
     request->done.contact_requests = done;
@@ -137,8 +124,7 @@ void ledger_contact_requests_list(
 }
 
 static void list_ids(struct ledger_client *client, enum ledger_operation operation,
-                     struct slice user,
-                     void (*done)(void *arg, const struct ledger_ids_outcome *outcome), void *arg)
+                     struct slice user, ledger_ids_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->done.ids = done;
@@ -147,7 +133,7 @@ static void list_ids(struct ledger_client *client, enum ledger_operation operati
 }
 
 void ledger_graph(struct ledger_client *client, struct slice user, uint32_t chats_max,
-                  void (*done)(void *arg, const struct ledger_graph_outcome *outcome), void *arg)
+                  ledger_graph_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_GRAPH, arg);
     request->done.graph = done;
@@ -156,15 +142,13 @@ void ledger_graph(struct ledger_client *client, struct slice user, uint32_t chat
     ledger_request_submit(request);
 }
 
-void ledger_contacts_list(struct ledger_client *client, struct slice user,
-                          void (*done)(void *arg, const struct ledger_ids_outcome *outcome),
+void ledger_contacts_list(struct ledger_client *client, struct slice user, ledger_ids_done done,
                           void *arg)
 {
     list_ids(client, LEDGER_CONTACTS_LIST, user, done, arg);
 }
 
-void ledger_blocks_list(struct ledger_client *client, struct slice user,
-                        void (*done)(void *arg, const struct ledger_ids_outcome *outcome),
+void ledger_blocks_list(struct ledger_client *client, struct slice user, ledger_ids_done done,
                         void *arg)
 {
     list_ids(client, LEDGER_BLOCKS_LIST, user, done, arg);
@@ -183,8 +167,7 @@ static struct ledger_request *make_pair(struct ledger_client *client,
 }
 
 void ledger_contact_remove(struct ledger_client *client, struct slice user, struct slice peer,
-                           void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                           void *arg)
+                           ledger_change_done done, void *arg)
 {
     struct ledger_request *request = make_pair(client, LEDGER_CONTACT_REMOVE, user, peer, arg);
     request->done.change = done;
@@ -192,8 +175,7 @@ void ledger_contact_remove(struct ledger_client *client, struct slice user, stru
 }
 
 void ledger_block_put(struct ledger_client *client, struct slice user, struct slice peer,
-                      void (*done)(void *arg, const struct ledger_block_outcome *outcome),
-                      void *arg)
+                      ledger_block_done done, void *arg)
 {
     struct ledger_request *request = make_pair(client, LEDGER_BLOCK_PUT, user, peer, arg);
     request->done.block = done;
@@ -201,8 +183,7 @@ void ledger_block_put(struct ledger_client *client, struct slice user, struct sl
 }
 
 void ledger_block_delete(struct ledger_client *client, struct slice user, struct slice peer,
-                         void (*done)(void *arg, const struct ledger_change_outcome *outcome),
-                         void *arg)
+                         ledger_change_done done, void *arg)
 {
     struct ledger_request *request = make_pair(client, LEDGER_BLOCK_DELETE, user, peer, arg);
     request->done.change = done;

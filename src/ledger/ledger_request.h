@@ -146,21 +146,21 @@ union request_outcome {
 
 union ledger_request_completion {
     void (*any)(void); /* as a refusal keeps it */
-    void (*change)(void *arg, const struct ledger_change_outcome *outcome);
-    void (*ids)(void *arg, const struct ledger_ids_outcome *outcome);
-    void (*settings)(void *arg, const struct ledger_settings_outcome *outcome);
-    void (*profiles)(void *arg, const struct ledger_profiles_outcome *outcome);
-    void (*graph)(void *arg, const struct ledger_graph_outcome *outcome);
-    void (*contact)(void *arg, const struct ledger_contact_outcome *outcome);
-    void (*contact_requests)(void *arg, const struct ledger_contact_requests_outcome *outcome);
-    void (*block)(void *arg, const struct ledger_block_outcome *outcome);
-    void (*chat)(void *arg, const struct ledger_chat_outcome *outcome);
-    void (*chats)(void *arg, const struct ledger_chats_outcome *outcome);
-    void (*calls)(void *arg, const struct ledger_calls_outcome *outcome);
-    void (*append)(void *arg, const struct ledger_append_outcome *outcome);
-    void (*messages)(void *arg, const struct ledger_messages_outcome *outcome);
-    void (*dead_letters)(void *arg, const struct ledger_dead_letters_outcome *outcome);
-    void (*repair)(void *arg, const struct ledger_repair_outcome *outcome);
+    ledger_change_done change;
+    ledger_ids_done ids;
+    ledger_settings_done settings;
+    ledger_profiles_done profiles;
+    ledger_graph_done graph;
+    ledger_contact_done contact;
+    ledger_contact_requests_done contact_requests;
+    ledger_block_done block;
+    ledger_chat_done chat;
+    ledger_chats_done chats;
+    ledger_calls_done calls;
+    ledger_append_done append;
+    ledger_messages_done messages;
+    ledger_dead_letters_done dead_letters;
+    ledger_repair_done repair;
 };
 
 struct request_chunk;

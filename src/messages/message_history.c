@@ -5,7 +5,7 @@
 struct reading {
     struct message_plane *plane;
     bool backwards;
-    void (*done)(void *arg, enum ledger_status status, const struct sync_response *page);
+    message_history_done done;
     void *arg;
     size_t chat_len;
     char chat[];
@@ -76,9 +76,7 @@ static uint32_t page_limit(int64_t limit)
 }
 
 void history_read(struct message_plane *plane, const struct history_query *query,
-                  void (*done)(void *arg, enum ledger_status status,
-                               const struct sync_response *page),
-                  void *arg)
+                  message_history_done done, void *arg)
 {
     struct reading *reading = malloc(sizeof(*reading) + query->chat.len);
     if (!reading || plane->stopped) {

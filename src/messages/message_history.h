@@ -22,11 +22,13 @@ struct history_query {
     bool backwards;
 };
 
+/* `page` lasts for the call; it is NULL unless `status` is LEDGER_OK. */
+typedef void (*message_history_done)(void *arg, enum ledger_status status,
+                                     const struct sync_response *page);
+
 /* `done` runs once, also before this returns, with LEDGER_OK and a page that lasts for the call, or with
  * why not. */
 void history_read(struct message_plane *plane, const struct history_query *query,
-                  void (*done)(void *arg, enum ledger_status status,
-                               const struct sync_response *page),
-                  void *arg);
+                  message_history_done done, void *arg);
 
 #endif

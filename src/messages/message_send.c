@@ -10,7 +10,7 @@ enum { RETRY_AFTER_DEFAULT_MS = 1000 };
 /* A send under way. */
 struct send {
     struct message_plane *plane;
-    void (*done)(void *arg, const struct send_result *result);
+    message_send_done done;
     void *arg;
     struct message_ack ack;
     struct feed_event event;
@@ -202,7 +202,7 @@ bool send_body_fits(const struct message_plane *plane, struct slice body)
 }
 
 void send_message(struct message_plane *plane, const struct send_order *order,
-                  void (*done)(void *arg, const struct send_result *result), void *arg)
+                  message_send_done done, void *arg)
 {
     struct send_result refused;
     if (!send_body_fits(plane, order->body)) {

@@ -34,11 +34,13 @@ struct send_result {
     struct message_error error; /* otherwise; names the client_message_id */
 };
 
+typedef void (*message_send_done)(void *arg, const struct send_result *result);
+
 /* Whether a body is not too large: what is asked first, before rates are counted. */
 bool send_body_fits(const struct message_plane *plane, struct slice body);
 
 /* Runs `done` once, also before it returns. A body that does not fit is refused. */
 void send_message(struct message_plane *plane, const struct send_order *order,
-                  void (*done)(void *arg, const struct send_result *result), void *arg);
+                  message_send_done done, void *arg);
 
 #endif

@@ -34,8 +34,8 @@ struct fixture {
     char ended_typing[32];
 };
 
-static void publish(struct feed *feed, const struct feed_event *event,
-                    void (*done)(void *arg, bool published), void *arg)
+static void publish(struct feed *feed, const struct feed_event *event, feed_publish_done done,
+                    void *arg)
 {
     struct fake_feed *fake = (struct fake_feed *)feed;
     if (!fake->refusing) {

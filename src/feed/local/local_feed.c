@@ -156,8 +156,8 @@ static void settle(struct feed *feed, struct feed_item *item, enum feed_result r
 
 /* ---- publishing ---- */
 
-static void publish(struct feed *feed, const struct feed_event *event,
-                    void (*done)(void *arg, bool published), void *arg)
+static void publish(struct feed *feed, const struct feed_event *event, feed_publish_done done,
+                    void *arg)
 {
     struct local_feed *self = local_of(feed);
     struct local_item *made = NULL;
@@ -296,8 +296,8 @@ static const struct feed_operations OPERATIONS = {
     .free = free_feed,
 };
 
-struct feed *local_feed_make(const struct local_feed_options *options,
-                             void (*consume)(void *arg, struct feed_item *item), void *arg)
+struct feed *local_feed_make(const struct local_feed_options *options, feed_consumer consume,
+                             void *arg)
 {
     struct local_feed *self = calloc(1, sizeof(*self));
     if (!self)

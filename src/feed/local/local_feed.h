@@ -43,8 +43,8 @@ struct local_feed_options {
 };
 
 /* NULL when memory is short. `options` is copied, what it points to is borrowed. */
-struct feed *local_feed_make(const struct local_feed_options *options,
-                             void (*consume)(void *arg, struct feed_item *item), void *arg);
+struct feed *local_feed_make(const struct local_feed_options *options, feed_consumer consume,
+                             void *arg);
 
 /* Now and then: replays what is due. */
 void local_feed_tick(struct feed *feed);
