@@ -49,7 +49,7 @@ void gateway_drain(struct gateway *gateway)
 {
     if (atomic_exchange(&gateway->drain_ordered, true))
         return;
-    gateway->drain_order.open = open_drain;
+    gateway->drain_order.on_open = open_drain;
     mailbox_post(&gateway->mailbox, &gateway->drain_order);
 }
 
@@ -57,7 +57,7 @@ bool gateway_use(struct gateway *gateway, struct key_set *keys, struct tls_conte
 {
     struct order *order = malloc(sizeof(*order));
     if (order) {
-        *order = (struct order){.mail.open = open_use, .keys = keys, .tls = tls};
+        *order = (struct order){.mail.on_open = open_use, .keys = keys, .tls = tls};
         if (mailbox_post(&gateway->mailbox, &order->mail))
             return true;
         free(order);

@@ -216,7 +216,8 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
     encoder_init(&gateway->encoder);
     compose_identity(gateway);
     compose_verifier(gateway);
-    if (!loop_init(&gateway->loop) || !mailbox_init(&gateway->mailbox, &gateway->loop, gateway) ||
+    if (!loop_init(&gateway->loop) ||
+        !mailbox_init(&gateway->mailbox, &gateway->loop, MAILBOX_MAIL_MAX, gateway) ||
         !compose_streams(gateway) || !compose_ports(gateway) ||
         !router_init(&gateway->router, parts->hash_seed, gateway->bus, &gateway->encoder,
                      session_deliver) ||

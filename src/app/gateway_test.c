@@ -205,7 +205,7 @@ static void open_full(void)
     world_open(&world, WORLD_DEFAULTS);
     world_settle(&world);
     for (size_t i = 0; i < MAILBOX_MAIL_MAX; i++) {
-        mails[i].open = ignore;
+        mails[i].on_open = ignore;
         assert_true(mailbox_post(&world.gateway->mailbox, &mails[i]));
     }
 }

@@ -21,6 +21,7 @@
 
 #include "ledger/ledger_messages.h"
 #include "ledger/ledger_metrics.h"
+#include "net/mailbox.h"
 
 #include <stdatomic.h>
 
@@ -167,6 +168,7 @@ struct request_chunk;
 
 struct ledger_request {
     struct ledger_request *next; /* in the owner's queue; then the posted chain */
+    struct mail mail;            /* in an inbox, for the chain it is the first of */
     struct list unanswered;      /* in the client's list until it was answered */
     struct ledger_client *client;
     enum ledger_operation operation;

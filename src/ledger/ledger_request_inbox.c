@@ -2,68 +2,43 @@
 
 #include "base/container.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-static void take_all(struct ledger_request_inbox *inbox)
+static void on_ledger_requests_posted(struct mail *mail, void *owner)
 {
-    pthread_mutex_lock(&inbox->lock);
-    struct ledger_request *chain = inbox->first;
-    inbox->first = NULL;
-    inbox->end = &inbox->first;
-    pthread_mutex_unlock(&inbox->lock);
-    inbox->taken(inbox->arg, chain);
+    struct ledger_request_inbox *inbox = owner;
+    inbox->taken(inbox->arg, CONTAINER_OF(mail, struct ledger_request, mail));
 }
 
-static void ready(struct loop_source *source, uint32_t events)
+static void on_ledger_inbox_woken(struct mail *mail, void *owner)
 {
-    uint64_t count;
-    (void)events;
-    if (read(source->fd, &count, sizeof(count)) > 0)
-        take_all(CONTAINER_OF(source, struct ledger_request_inbox, source));
+    struct ledger_request_inbox *inbox = owner;
+    (void)mail;
+    inbox->taken(inbox->arg, NULL);
 }
 
 bool ledger_request_inbox_init(struct ledger_request_inbox *inbox, struct loop *loop,
                                void (*taken)(void *arg, struct ledger_request *chain), void *arg)
 {
-    int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (fd < 0)
+    if (!mailbox_init(&inbox->mailbox, loop, MAILBOX_UNBOUNDED, inbox))
         return false;
-    *inbox = (struct ledger_request_inbox){
-        .source = {.fd = fd, .ready = ready}, .loop = loop, .taken = taken, .arg = arg};
-    inbox->end = &inbox->first;
-    if (!loop_add_level(loop, &inbox->source)) {
-        close(fd);
-        return false;
-    }
-    pthread_mutex_init(&inbox->lock, NULL);
+    inbox->wake_mail.on_open = on_ledger_inbox_woken;
+    inbox->taken = taken;
+    inbox->arg = arg;
     return true;
 }
 
 void ledger_request_inbox_free(struct ledger_request_inbox *inbox)
 {
-    take_all(inbox);
-    loop_remove(inbox->loop, &inbox->source);
-    close(inbox->source.fd);
-    pthread_mutex_destroy(&inbox->lock);
-}
-
-void ledger_request_inbox_wake(struct ledger_request_inbox *inbox)
-{
-    uint64_t one = 1;
-    if (write(inbox->source.fd, &one, sizeof(one)) < 0)
-        return; /* a counter that is full wakes the loop all the same */
+    mailbox_free(&inbox->mailbox);
 }
 
 void ledger_request_inbox_post(void *arg, struct ledger_request *chain)
 {
     struct ledger_request_inbox *inbox = arg;
-    pthread_mutex_lock(&inbox->lock);
-    bool was_empty = inbox->first == NULL;
-    *inbox->end = chain;
-    while (*inbox->end)
-        inbox->end = &(*inbox->end)->next;
-    pthread_mutex_unlock(&inbox->lock);
-    if (was_empty)
-        ledger_request_inbox_wake(inbox);
+    chain->mail.on_open = on_ledger_requests_posted;
+    mailbox_post(&inbox->mailbox, &chain->mail);
+}
+
+void ledger_request_inbox_wake(struct ledger_request_inbox *inbox)
+{
+    mailbox_post(&inbox->mailbox, &inbox->wake_mail);
 }

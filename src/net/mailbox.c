@@ -6,8 +6,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Takes everything posted. What was taken before has been opened, or the bound would be none. */
-static void splice_posted(struct mailbox *mailbox)
+/* Takes out everything posted. The last batch has been opened; otherwise `mail_max` would bound nothing. */
+static void mailbox_take_batch(struct mailbox *mailbox)
 {
     pthread_mutex_lock(&mailbox->lock);
     mailbox->opened = mailbox->posted;
@@ -18,45 +18,46 @@ static void splice_posted(struct mailbox *mailbox)
     pthread_mutex_unlock(&mailbox->lock);
 }
 
-static void open_some(struct mailbox *mailbox)
+static void mailbox_open_some(struct mailbox *mailbox)
 {
     for (unsigned opened = 0; mailbox->opened && opened < MAILBOX_OPENED_PER_TURN; opened++) {
         struct mail *mail = mailbox->opened;
         mailbox->opened = mail->next;
-        mail->open(mail, mailbox->owner);
+        mail->on_open(mail, mailbox->owner);
     }
     if (mailbox->opened)
         loop_defer(mailbox->loop, &mailbox->more);
 }
 
-static void wake(struct loop_source *source, uint32_t events)
+static void on_mailbox_woken(struct loop_source *source, uint32_t events)
 {
     (void)events;
     struct mailbox *mailbox = CONTAINER_OF(source, struct mailbox, source);
     uint64_t count;
-    if (mailbox->opened) /* the descriptor stays ready, so this comes again */
+    if (mailbox->opened) /* the eventfd stays readable, so the loop calls again */
         return;
     if (read(source->fd, &count, sizeof(count)) < 0)
         return;
-    splice_posted(mailbox);
-    open_some(mailbox);
+    mailbox_take_batch(mailbox);
+    mailbox_open_some(mailbox);
 }
 
-static void go_on(struct loop_task *task)
+static void run_mailbox_more(struct loop_task *task)
 {
-    open_some(CONTAINER_OF(task, struct mailbox, more));
+    mailbox_open_some(CONTAINER_OF(task, struct mailbox, more));
 }
 
-bool mailbox_init(struct mailbox *mailbox, struct loop *loop, void *owner)
+bool mailbox_init(struct mailbox *mailbox, struct loop *loop, unsigned mail_max, void *owner)
 {
     int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (fd < 0)
         return false;
     *mailbox = (struct mailbox){
-        .source = {.fd = fd, .ready = wake},
-        .more = {.run = go_on},
+        .source = {.fd = fd, .ready = on_mailbox_woken},
+        .more = {.run = run_mailbox_more},
         .loop = loop,
         .owner = owner,
+        .mail_max = mail_max,
     };
     mailbox->posted_end = &mailbox->posted;
     pthread_mutex_init(&mailbox->lock, NULL);
@@ -69,10 +70,10 @@ bool mailbox_init(struct mailbox *mailbox, struct loop *loop, void *owner)
 void mailbox_free(struct mailbox *mailbox)
 {
     while (mailbox->opened)
-        open_some(mailbox);
-    splice_posted(mailbox);
+        mailbox_open_some(mailbox);
+    mailbox_take_batch(mailbox);
     while (mailbox->opened)
-        open_some(mailbox);
+        mailbox_open_some(mailbox);
     loop_remove(mailbox->loop, &mailbox->source);
     close(mailbox->source.fd);
     pthread_mutex_destroy(&mailbox->lock);
@@ -82,9 +83,9 @@ bool mailbox_post(struct mailbox *mailbox, struct mail *mail)
 {
     mail->next = NULL;
     pthread_mutex_lock(&mailbox->lock);
-    bool room = mailbox->count < MAILBOX_MAIL_MAX;
-    bool wake_up = room && !mailbox->awake;
-    if (room) {
+    bool accepted = mailbox->count < mailbox->mail_max;
+    bool wake_up = accepted && !mailbox->awake;
+    if (accepted) {
         *mailbox->posted_end = mail;
         mailbox->posted_end = &mail->next;
         mailbox->count++;
@@ -96,7 +97,7 @@ bool mailbox_post(struct mailbox *mailbox, struct mail *mail)
         ssize_t written = write(mailbox->source.fd, &one, sizeof(one));
         (void)written; /* a counter that is full already wakes the loop */
     }
-    return room;
+    return accepted;
 }
 
 bool mailbox_is_empty(struct mailbox *mailbox)

@@ -36,7 +36,7 @@ static void open_letter(struct mail *mail, void *owner)
 static bool post(struct office *office, unsigned sender, unsigned number)
 {
     struct letter *letter = malloc(sizeof(*letter));
-    *letter = (struct letter){.mail.open = open_letter, .sender = sender, .number = number};
+    *letter = (struct letter){.mail.on_open = open_letter, .sender = sender, .number = number};
     if (mailbox_post(&office->mailbox, &letter->mail))
         return true;
     free(letter);
@@ -47,8 +47,10 @@ static int set_up(void **state)
 {
     struct office *office = calloc(1, sizeof(*office));
     *state = office;
-    return loop_init(&office->loop) && mailbox_init(&office->mailbox, &office->loop, office) ? 0
-                                                                                             : -1;
+    return loop_init(&office->loop) &&
+                   mailbox_init(&office->mailbox, &office->loop, MAILBOX_MAIL_MAX, office)
+               ? 0
+               : -1;
 }
 
 static int tear_down(void **state)
@@ -120,6 +122,18 @@ static void a_flood_is_bounded(void **state)
     }
 }
 
+static void an_unbounded_box_never_refuses(void **state)
+{
+    struct office *office = *state;
+    mailbox_free(&office->mailbox);
+    assert_true(mailbox_init(&office->mailbox, &office->loop, MAILBOX_UNBOUNDED, office));
+    for (unsigned i = 0; i < 2 * MAILBOX_MAIL_MAX; i++)
+        assert_true(post(office, 0, i));
+    for (int turn = 0; office->opened < 2 * MAILBOX_MAIL_MAX && turn < 100; turn++)
+        loop_turn(&office->loop, -1);
+    assert_int_equal(office->opened, 2 * MAILBOX_MAIL_MAX);
+}
+
 static void what_is_left_is_opened_at_the_end(void **state)
 {
     struct office *office = *state;
@@ -130,7 +144,8 @@ static void what_is_left_is_opened_at_the_end(void **state)
         assert_true(post(office, 0, MAILBOX_OPENED_PER_TURN * 3 + i));
     mailbox_free(&office->mailbox);
     assert_int_equal(office->opened, MAILBOX_OPENED_PER_TURN * 3 + 10);
-    assert_true(mailbox_init(&office->mailbox, &office->loop, office)); /* for tear_down */
+    assert_true(mailbox_init(&office->mailbox, &office->loop, MAILBOX_MAIL_MAX,
+                             office)); /* for tear_down */
 }
 
 /* ---- threads ---- */
@@ -176,6 +191,7 @@ int main(void)
         with_office(a_turn_opens_so_many),
         with_office(a_full_box_says_no),
         with_office(a_flood_is_bounded),
+        with_office(an_unbounded_box_never_refuses),
         with_office(what_is_left_is_opened_at_the_end),
         with_office(many_threads_post),
     };

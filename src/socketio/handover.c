@@ -90,7 +90,7 @@ static bool give_to_worker(struct http_session *session, size_t worker)
     if (!mail)
         return false;
     struct handover_place *place = &board->places[worker];
-    *mail = (struct handover_mail){.mail.open = open_mail, .to = place->rest};
+    *mail = (struct handover_mail){.mail.on_open = open_mail, .to = place->rest};
     if (!http_session_pack(session, &mail->parcel)) {
         free(mail);
         return false;

@@ -24,7 +24,7 @@ void peer_office_open(struct peer_office *office, const char *name, const char *
     char error[LISTENER_ERROR_TEXT_MAX];
     memset(office, 0, sizeof(*office));
     worker_loop_open(&office->worker);
-    assert_true(mailbox_init(&office->mailbox, &office->worker.loop, office));
+    assert_true(mailbox_init(&office->mailbox, &office->worker.loop, MAILBOX_MAIL_MAX, office));
     office->hub = peer_hub_make(&(struct peer_hub_options){.loop = &office->worker.loop,
                                                            .streams = &office->worker.streams,
                                                            .random = &office->worker.random,

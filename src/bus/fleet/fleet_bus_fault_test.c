@@ -41,7 +41,7 @@ static void open_worker(struct fixture *fixture, uint16_t port)
 {
     *fixture = (struct fixture){0};
     worker_loop_open(&fixture->worker);
-    assert_true(mailbox_init(&fixture->mailbox, &fixture->worker.loop, fixture));
+    assert_true(mailbox_init(&fixture->mailbox, &fixture->worker.loop, MAILBOX_MAIL_MAX, fixture));
     fixture->exchange = mailbox_exchange_make(1, 5);
     assert_non_null(fixture->exchange);
     fixture->client = worker_loop_redis(&fixture->worker, "redis://127.0.0.1", port);

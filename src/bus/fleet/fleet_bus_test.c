@@ -53,7 +53,7 @@ static void open_member(struct fixture *fixture, size_t index, const struct bus_
     size_t process = process_of(index);
     memset(member, 0, sizeof(*member));
     worker_loop_open(&member->worker);
-    assert_true(mailbox_init(&member->mailbox, &member->worker.loop, member));
+    assert_true(mailbox_init(&member->mailbox, &member->worker.loop, MAILBOX_MAIL_MAX, member));
     member->client = worker_loop_redis(&member->worker, fixture->place, fixture->servers[0].port);
     member->bus =
         fleet_bus_make(&(struct fleet_bus_options){.client = member->client,

@@ -97,7 +97,7 @@ static bool post(struct peer_hub *hub, struct slice topic, struct slice payload)
     struct hub_mail *letter = malloc(sizeof(*letter) + topic.len + payload.len);
     if (!letter)
         return false;
-    letter->mail.open = open_mail;
+    letter->mail.on_open = open_mail;
     letter->hub = hub;
     letter->topic_len = topic.len;
     letter->payload_len = payload.len;

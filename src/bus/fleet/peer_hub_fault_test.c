@@ -30,7 +30,7 @@ static void open_office(struct office *office)
 {
     *office = (struct office){0};
     worker_loop_open(&office->worker);
-    assert_true(mailbox_init(&office->mailbox, &office->worker.loop, office));
+    assert_true(mailbox_init(&office->mailbox, &office->worker.loop, MAILBOX_MAIL_MAX, office));
 }
 
 static bool open_hub(struct office *office, struct slice name)

@@ -102,7 +102,7 @@ static void post(struct mailbox_bus *from, struct mailbox_bus *to, struct slice 
 {
     struct bus_mail *letter = malloc(sizeof(*letter) + topic.len + payload.len);
     if (letter) {
-        letter->mail.open = open_mail;
+        letter->mail.on_open = open_mail;
         letter->to = to;
         letter->topic_len = (uint32_t)topic.len;
         letter->payload_len = (uint32_t)payload.len;

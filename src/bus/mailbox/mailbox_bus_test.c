@@ -43,7 +43,7 @@ static int set_up(void **state)
     for (size_t i = 0; i < WORKERS; i++) {
         struct worker *worker = &fixture->workers[i];
         assert_true(loop_init(&worker->loop));
-        assert_true(mailbox_init(&worker->mailbox, &worker->loop, worker));
+        assert_true(mailbox_init(&worker->mailbox, &worker->loop, MAILBOX_MAIL_MAX, worker));
         worker->bus = mailbox_bus_make(fixture->exchange, i, &worker->mailbox, &worker->metrics,
                                        received, worker);
         assert_non_null(worker->bus);
