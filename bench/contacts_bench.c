@@ -58,7 +58,7 @@ static void bring_online(struct fixture *fixture, size_t count, unsigned percent
     }
 }
 
-static void put(void *arg, enum state_status status, const struct graph_audience *audience)
+static void put(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     struct fixture *fixture = arg;
     if (status != STATE_OK || audience->known)
@@ -76,7 +76,7 @@ static void make(struct fixture *fixture, size_t count, unsigned percent)
     fixture->state = memory_state_store(fixture->memory_state, &fixture->clock);
     fixture->store = memory_graphs_store(fixture->graphs, fixture->state, &fixture->clock);
     bring_online(fixture, count, percent);
-    graph_audience(fixture->store, SLICE("user"), put, fixture);
+    graph_lookup(fixture->store, SLICE("user"), put, fixture);
     graph_put(fixture->store, SLICE("user"), fixture->bytes,
               &(struct social_graph){.contacts = {fixture->contacts, count}});
 }
@@ -110,7 +110,7 @@ static void write_pushes(void *arg, enum state_status status, const struct state
     }
 }
 
-static void find_routes(void *arg, enum state_status status, const struct graph_audience *audience)
+static void find_routes(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     struct fixture *fixture = arg;
     if (status != STATE_OK || !audience->known)
@@ -119,22 +119,19 @@ static void find_routes(void *arg, enum state_status status, const struct graph_
                  write_pushes, fixture);
 }
 
-static void only_audience(void *arg, enum state_status status,
-                          const struct graph_audience *audience)
+static void only_audience(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     if (status != STATE_OK || !audience->known)
         abort();
     ((struct fixture *)arg)->told += audience->graph.contacts.count;
 }
 
-static double measure(struct fixture *fixture, long rounds,
-                      void (*done)(void *arg, enum state_status status,
-                                   const struct graph_audience *audience))
+static double measure(struct fixture *fixture, long rounds, graph_lookup_done done)
 {
     fixture->told = 0;
     double start = seconds();
     for (long i = 0; i < rounds; i++)
-        graph_audience(fixture->store, SLICE("user"), done, fixture);
+        graph_lookup(fixture->store, SLICE("user"), done, fixture);
     return (seconds() - start) / (double)rounds;
 }
 

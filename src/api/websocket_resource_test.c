@@ -267,14 +267,12 @@ static struct {
     struct state_store *real;
     const struct state_store_operations *operations;
     struct lease lease;
-    void (*done)(void *arg, enum state_status status, const struct state_transition *transition);
+    state_transition_done done;
     void *arg;
 } held;
 
 static void hold_open(struct state_store *store, const struct lease *lease,
-                      void (*done)(void *arg, enum state_status status,
-                                   const struct state_transition *transition),
-                      void *arg)
+                      state_transition_done done, void *arg)
 {
     (void)store;
     held.lease = *lease;

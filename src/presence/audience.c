@@ -197,7 +197,7 @@ static void refresh(struct presence_plane *plane, struct slice user_id, uint64_t
     send_load(load);
 }
 
-static void heard(void *arg, enum state_status status, const struct graph_audience *audience)
+static void heard(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     struct question *question = arg;
     question->plane->audience.asking--;
@@ -219,8 +219,8 @@ static void heard(void *arg, enum state_status status, const struct graph_audien
 static void ask_cache(struct question *question)
 {
     question->plane->audience.asking++;
-    graph_audience(question->plane->audience.graphs,
-                   (struct slice){question->user_id, question->user_id_len}, heard, question);
+    graph_lookup(question->plane->audience.graphs,
+                 (struct slice){question->user_id, question->user_id_len}, heard, question);
 }
 
 void audience_ask(struct presence_plane *plane, struct slice user_id,

@@ -132,30 +132,28 @@ static void those_who_wait_are_bounded(void **unused)
 struct aging_store {
     struct graph_store store;
     struct graph_store *inner;
-    void (*done)(void *arg, enum state_status status, const struct graph_audience *audience);
+    graph_lookup_done done;
     void *arg;
     size_t puts, drops;
 };
 
 static struct aging_store aging;
 
-static void heard_aged(void *arg, enum state_status status, const struct graph_audience *audience)
+static void heard_aged(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     (void)arg;
-    struct graph_audience aged = *audience;
+    struct graph_lookup aged = *audience;
     aged.aged = aged.known;
     aging.done(aging.arg, status, &aged);
 }
 
-static void aging_audience(struct graph_store *store, struct slice user_id,
-                           void (*done)(void *arg, enum state_status status,
-                                        const struct graph_audience *audience),
+static void aging_audience(struct graph_store *store, struct slice user_id, graph_lookup_done done,
                            void *arg)
 {
     (void)store;
     aging.done = done;
     aging.arg = arg;
-    graph_audience(aging.inner, user_id, heard_aged, NULL);
+    graph_lookup(aging.inner, user_id, heard_aged, NULL);
 }
 
 static void aging_put(struct graph_store *store, struct slice user_id, uint64_t ticket,
@@ -189,7 +187,7 @@ static void aging_free(struct graph_store *store)
 static void let_graphs_age(void)
 {
     static const struct graph_store_operations OPERATIONS = {
-        .audience = aging_audience,
+        .lookup = aging_audience,
         .put = aging_put,
         .drop = aging_drop,
         .set_online = aging_set_online,

@@ -159,9 +159,7 @@ static void what_is_no_event_on_the_bus_is_ignored(void **unused)
 static struct state_store *real_store;
 
 static void read_nothing(struct state_store *store, const struct slice *user_ids, size_t count,
-                         void (*done)(void *arg, enum state_status status,
-                                      const struct presence *presences, size_t count),
-                         void *arg)
+                         state_presences_done done, void *arg)
 {
     (void)store;
     (void)user_ids;
@@ -188,19 +186,14 @@ static void ignore_transition(void *arg, enum state_status status,
 }
 
 static void open_unheard(struct state_store *store, const struct lease *lease,
-                         void (*done)(void *arg, enum state_status status,
-                                      const struct state_transition *transition),
-                         void *arg)
+                         state_transition_done done, void *arg)
 {
     real_operations->open(store, lease, ignore_transition, NULL);
     done(arg, STATE_UNAVAILABLE, &(struct state_transition){.presence.user_id = lease->user_id});
 }
 
 static void close_unheard(struct state_store *store, struct slice user_id,
-                          const struct ulid *conn_id,
-                          void (*done)(void *arg, enum state_status status,
-                                       const struct state_transition *transition),
-                          void *arg)
+                          const struct ulid *conn_id, state_transition_done done, void *arg)
 {
     real_operations->close(store, user_id, conn_id, ignore_transition, NULL);
     done(arg, STATE_UNAVAILABLE, &(struct state_transition){.presence.user_id = user_id});

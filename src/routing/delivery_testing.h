@@ -36,7 +36,7 @@ struct office {
     bool store_is_down;
     struct slice parked; /* a user who has a session parked; empty: none */
     bool store_is_late;  /* answers when office_answer() says so */
-    void (*late_done)(void *arg, enum state_status status, const struct state_routes *routes);
+    state_routes_done late_done;
     void *late_arg;
     size_t published_count;
     char topics[OFFICE_PUBLISHED_MAX][ROUTER_TOPIC_BYTES_MAX];
@@ -65,9 +65,8 @@ static inline void office_publish(struct bus *bus, struct slice topic, struct sl
 static const struct bus_operations OFFICE_BUS = {.publish = office_publish};
 
 /* alice has devices on gw-1 and gw-2, bob on gw-1. */
-static inline void office_routes(
-    struct state_store *store, const struct slice *user_ids, size_t count,
-    void (*done)(void *arg, enum state_status status, const struct state_routes *routes), void *arg)
+static inline void office_routes(struct state_store *store, const struct slice *user_ids,
+                                 size_t count, state_routes_done done, void *arg)
 {
     struct office *office = CONTAINER_OF(store, struct office, store);
     if (office->store_is_late) {

@@ -80,9 +80,7 @@ static void answer(void *arg, struct ledger_request *request)
 }
 
 static void routes(struct state_store *store, const struct slice *users, size_t count,
-                   void (*done)(void *arg, enum state_status status,
-                                const struct state_routes *routes),
-                   void *arg)
+                   state_routes_done done, void *arg)
 {
     struct fixture *fixture = CONTAINER_OF(store, struct fixture, store);
     struct state_route route = {.gateway_id = SLICE("gw"), .users = users, .count = count};

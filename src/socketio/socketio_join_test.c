@@ -27,14 +27,12 @@ static struct state_store_operations failing;
 /* An open that the store takes its time for. */
 static struct {
     struct lease lease;
-    void (*done)(void *arg, enum state_status status, const struct state_transition *transition);
+    state_transition_done done;
     void *arg;
 } held;
 
 static void open_fails(struct state_store *store, const struct lease *lease,
-                       void (*done)(void *arg, enum state_status status,
-                                    const struct state_transition *transition),
-                       void *arg)
+                       state_transition_done done, void *arg)
 {
     (void)store;
     (void)lease;
@@ -42,9 +40,7 @@ static void open_fails(struct state_store *store, const struct lease *lease,
 }
 
 static void open_waits(struct state_store *store, const struct lease *lease,
-                       void (*done)(void *arg, enum state_status status,
-                                    const struct state_transition *transition),
-                       void *arg)
+                       state_transition_done done, void *arg)
 {
     (void)store;
     held.lease = *lease;

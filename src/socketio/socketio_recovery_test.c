@@ -59,8 +59,7 @@ static bool expects(struct recovery_store *store, struct slice user_id)
 }
 
 static void take(struct recovery_store *store, struct slice user_id, struct slice pid,
-                 uint64_t offset, void (*done)(void *arg, const struct recovery_record *record),
-                 void *arg)
+                 uint64_t offset, recovery_take_done done, void *arg)
 {
     (void)store;
     fake.taken++;

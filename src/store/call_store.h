@@ -102,28 +102,32 @@ struct call_answer {
 
 struct call_store;
 
+typedef void (*call_answer_done)(void *arg, const struct call_answer *answer);
+typedef void (*call_reap_done)(void *arg, const struct call *ended, size_t count);
+
+/* Runs for a device that is not in a call, or whose user is in it with another device. */
+typedef void (*call_device_lost)(void *arg, const struct ulid *conn_id);
+
 struct call_store_operations {
     void (*request)(struct call_store *store, struct slice id, const struct call_device *caller,
-                    struct slice callee, void (*done)(void *arg, const struct call_answer *answer),
-                    void *arg);
+                    struct slice callee, call_answer_done done, void *arg);
     void (*declare)(struct call_store *store, struct slice id, const struct call_device *caller,
-                    void (*done)(void *arg, const struct call_answer *answer), void *arg);
+                    call_answer_done done, void *arg);
     void (*answer)(struct call_store *store, struct slice id, const struct call_device *callee,
-                   void (*done)(void *arg, const struct call_answer *answer), void *arg);
+                   call_answer_done done, void *arg);
     void (*reject)(struct call_store *store, struct slice id, struct slice user_id,
-                   void (*done)(void *arg, const struct call_answer *answer), void *arg);
+                   call_answer_done done, void *arg);
     void (*end)(struct call_store *store, struct slice id, struct slice user_id,
-                void (*done)(void *arg, const struct call_answer *answer), void *arg);
+                call_answer_done done, void *arg);
     void (*get)(struct call_store *store, struct slice id, struct slice user_id,
-                void (*done)(void *arg, const struct call_answer *answer), void *arg);
+                call_answer_done done, void *arg);
     void (*attach)(struct call_store *store, const struct call_device *device,
-                   void (*done)(void *arg, const struct call_answer *answer), void *arg);
+                   call_answer_done done, void *arg);
     void (*detach)(struct call_store *store, struct slice user_id, const struct ulid *conn_id,
-                   void (*done)(void *arg, const struct call_answer *answer), void *arg);
+                   call_answer_done done, void *arg);
     void (*renew)(struct call_store *store, const struct call_device *devices, size_t count,
-                  void (*lost)(void *arg, const struct ulid *conn_id), void *arg);
-    void (*reap)(struct call_store *store, size_t max,
-                 void (*done)(void *arg, const struct call *ended, size_t count), void *arg);
+                  call_device_lost on_lost, void *arg);
+    void (*reap)(struct call_store *store, size_t max, call_reap_done done, void *arg);
     void (*free)(struct call_store *store);
 };
 
@@ -135,16 +139,14 @@ struct call_store {
  * CALLEE_BUSY, ID_TAKEN. The two are never the same user. */
 static inline void call_store_request(struct call_store *store, struct slice id,
                                       const struct call_device *caller, struct slice callee,
-                                      void (*done)(void *arg, const struct call_answer *answer),
-                                      void *arg)
+                                      call_answer_done done, void *arg)
 {
     store->operations->request(store, id, caller, callee, done, arg);
 }
 
 /* A user is in a call of which we know no more: DONE, CALLER_BUSY, ID_TAKEN. */
 static inline void call_store_declare(struct call_store *store, struct slice id,
-                                      const struct call_device *caller,
-                                      void (*done)(void *arg, const struct call_answer *answer),
+                                      const struct call_device *caller, call_answer_done done,
                                       void *arg)
 {
     store->operations->declare(store, id, caller, done, arg);
@@ -153,8 +155,7 @@ static inline void call_store_declare(struct call_store *store, struct slice id,
 /* The first device of the callee to do so takes the call: DONE, REPEATED, NOT_FOUND, WRONG_STATE,
  * WRONG_PARTY. */
 static inline void call_store_answer(struct call_store *store, struct slice id,
-                                     const struct call_device *callee,
-                                     void (*done)(void *arg, const struct call_answer *answer),
+                                     const struct call_device *callee, call_answer_done done,
                                      void *arg)
 {
     store->operations->answer(store, id, callee, done, arg);
@@ -162,9 +163,7 @@ static inline void call_store_answer(struct call_store *store, struct slice id,
 
 /* The callee does not want it: DONE, NOT_FOUND, WRONG_STATE, WRONG_PARTY. */
 static inline void call_store_reject(struct call_store *store, struct slice id,
-                                     struct slice user_id,
-                                     void (*done)(void *arg, const struct call_answer *answer),
-                                     void *arg)
+                                     struct slice user_id, call_answer_done done, void *arg)
 {
     store->operations->reject(store, id, user_id, done, arg);
 }
@@ -172,16 +171,14 @@ static inline void call_store_reject(struct call_store *store, struct slice id,
 /* Either side, from any of its devices, ends it; state and side make the reason: DONE, NOT_FOUND,
  * WRONG_STATE. */
 static inline void call_store_end(struct call_store *store, struct slice id, struct slice user_id,
-                                  void (*done)(void *arg, const struct call_answer *answer),
-                                  void *arg)
+                                  call_answer_done done, void *arg)
 {
     store->operations->end(store, id, user_id, done, arg);
 }
 
 /* The call as a party of it may know it: DONE, NOT_FOUND. */
 static inline void call_store_get(struct call_store *store, struct slice id, struct slice user_id,
-                                  void (*done)(void *arg, const struct call_answer *answer),
-                                  void *arg)
+                                  call_answer_done done, void *arg)
 {
     store->operations->get(store, id, user_id, done, arg);
 }
@@ -189,17 +186,14 @@ static inline void call_store_get(struct call_store *store, struct slice id, str
 /* A device has a new connection: DONE (it is in a call, which is now held by this connection), RINGS,
  * ELSEWHERE, NOT_FOUND (its user is in no call). */
 static inline void call_store_attach(struct call_store *store, const struct call_device *device,
-                                     void (*done)(void *arg, const struct call_answer *answer),
-                                     void *arg)
+                                     call_answer_done done, void *arg)
 {
     store->operations->attach(store, device, done, arg);
 }
 
 /* A connection is gone: DONE (it held a party; the grace runs), NOT_FOUND (it held none). */
 static inline void call_store_detach(struct call_store *store, struct slice user_id,
-                                     const struct ulid *conn_id,
-                                     void (*done)(void *arg, const struct call_answer *answer),
-                                     void *arg)
+                                     const struct ulid *conn_id, call_answer_done done, void *arg)
 {
     store->operations->detach(store, user_id, conn_id, done, arg);
 }
@@ -207,15 +201,13 @@ static inline void call_store_detach(struct call_store *store, struct slice user
 /* At most CALL_RENEWALS_MAX devices are still connected. `lost` runs for each that is in no call, or
  * whose user is in it with another device; not at all when the store is out of reach. */
 static inline void call_store_renew(struct call_store *store, const struct call_device *devices,
-                                    size_t count,
-                                    void (*lost)(void *arg, const struct ulid *conn_id), void *arg)
+                                    size_t count, call_device_lost on_lost, void *arg)
 {
-    store->operations->renew(store, devices, count, lost, arg);
+    store->operations->renew(store, devices, count, on_lost, arg);
 }
 
 /* Ends what is due, at most `max` calls (and CALL_REAP_MAX); answers with those it ended. */
-static inline void call_store_reap(struct call_store *store, size_t max,
-                                   void (*done)(void *arg, const struct call *ended, size_t count),
+static inline void call_store_reap(struct call_store *store, size_t max, call_reap_done done,
                                    void *arg)
 {
     store->operations->reap(store, max, done, arg);

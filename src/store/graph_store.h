@@ -4,7 +4,7 @@
  *
  * A graph is what the ledger knows of one user: settings, contacts, the users they have blocked, their
  * chats. The store keeps graphs as long as their users are here and for a day after, and it knows who
- * is online; so graph_audience() answers with the contacts that are online, and what a change costs
+ * is online; so graph_lookup() answers with the contacts that are online, and what a change costs
  * grows with those, not with the contacts. A graph that is not there is a miss: the caller loads it
  * from the ledger and puts it.
  *
@@ -49,7 +49,7 @@ struct social_graph {
     struct graph_list chats;
 };
 
-struct graph_audience {
+struct graph_lookup {
     bool known; /* false: a miss, and only `ticket` means something */
     bool
         aged; /* known, but for so long that a drop may have gone astray: read it anew and put it */
@@ -60,11 +60,12 @@ struct graph_audience {
 
 struct graph_store;
 
+typedef void (*graph_lookup_done)(void *arg, enum state_status status,
+                                  const struct graph_lookup *lookup);
+
 struct graph_store_operations {
-    void (*audience)(struct graph_store *store, struct slice user_id,
-                     void (*done)(void *arg, enum state_status status,
-                                  const struct graph_audience *audience),
-                     void *arg);
+    void (*lookup)(struct graph_store *store, struct slice user_id, graph_lookup_done done,
+                   void *arg);
     void (*put)(struct graph_store *store, struct slice user_id, uint64_t ticket,
                 const struct social_graph *graph);
     void (*drop)(struct graph_store *store, struct slice user_id);
@@ -78,12 +79,10 @@ struct graph_store {
 };
 
 /* The user's graph with the contacts that are online. */
-static inline void graph_audience(struct graph_store *store, struct slice user_id,
-                                  void (*done)(void *arg, enum state_status status,
-                                               const struct graph_audience *audience),
-                                  void *arg)
+static inline void graph_lookup(struct graph_store *store, struct slice user_id,
+                                graph_lookup_done done, void *arg)
 {
-    store->operations->audience(store, user_id, done, arg);
+    store->operations->lookup(store, user_id, done, arg);
 }
 
 /* Keeps a graph that was read from the ledger after the answer which gave the ticket. With a void ticket,

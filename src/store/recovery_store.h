@@ -65,6 +65,8 @@ struct recovery_record {
 
 struct recovery_store;
 
+typedef void (*recovery_take_done)(void *arg, const struct recovery_record *record);
+
 struct recovery_store_operations {
     void (*park)(struct recovery_store *store, const struct recovery_record *record);
     bool (*is_empty)(struct recovery_store *store);
@@ -72,8 +74,7 @@ struct recovery_store_operations {
     void (*append)(struct recovery_store *store, const struct slice *user_ids, size_t count,
                    const struct recovery_event *event);
     void (*take)(struct recovery_store *store, struct slice user_id, struct slice pid,
-                 uint64_t offset, void (*done)(void *arg, const struct recovery_record *record),
-                 void *arg);
+                 uint64_t offset, recovery_take_done done, void *arg);
     void (*disturb)(struct recovery_store *store);
     void (*free)(struct recovery_store *store);
 };
@@ -113,8 +114,7 @@ static inline void recovery_append(struct recovery_store *store, const struct sl
 /* Gives a session back, with its events beyond `offset`, and forgets it; NULL when there is none to
  * recover. */
 static inline void recovery_take(struct recovery_store *store, struct slice user_id,
-                                 struct slice pid, uint64_t offset,
-                                 void (*done)(void *arg, const struct recovery_record *record),
+                                 struct slice pid, uint64_t offset, recovery_take_done done,
                                  void *arg)
 {
     store->operations->take(store, user_id, pid, offset, done, arg);

@@ -103,56 +103,48 @@ struct state_history {
 
 struct state_store;
 
+typedef void (*state_transition_done)(void *arg, enum state_status status,
+                                      const struct state_transition *transition);
+typedef void (*state_transitions_done)(void *arg, enum state_status status,
+                                       const struct state_transition *transitions, size_t count);
+typedef void (*state_renewals_done)(void *arg, enum state_status status,
+                                    const struct lease_renewal *renewals, size_t count);
+typedef void (*state_presences_done)(void *arg, enum state_status status,
+                                     const struct presence *presences, size_t count);
+typedef void (*state_routes_done)(void *arg, enum state_status status,
+                                  const struct state_routes *routes);
+typedef void (*state_leases_done)(void *arg, enum state_status status, const struct lease *leases,
+                                  size_t count);
+typedef void (*state_lease_done)(void *arg, enum state_status status, const struct lease *lease);
+typedef void (*state_history_done)(void *arg, enum state_status status,
+                                   const struct state_history *history, size_t count);
+typedef void (*state_gateways_done)(void *arg, enum state_status status,
+                                    const struct gateway_info *gateways, size_t count);
+
 struct state_store_operations {
-    void (*open)(struct state_store *store, const struct lease *lease,
-                 void (*done)(void *arg, enum state_status status,
-                              const struct state_transition *transition),
+    void (*open)(struct state_store *store, const struct lease *lease, state_transition_done done,
                  void *arg);
     void (*renew)(struct state_store *store, struct lease_renewal *renewals, size_t count,
-                  void (*done)(void *arg, enum state_status status,
-                               const struct lease_renewal *renewals, size_t count),
-                  void *arg);
+                  state_renewals_done done, void *arg);
     void (*set_idle)(struct state_store *store, struct slice user_id, const struct ulid *conn_id,
-                     bool idle,
-                     void (*done)(void *arg, enum state_status status,
-                                  const struct state_transition *transition),
-                     void *arg);
+                     bool idle, state_transition_done done, void *arg);
     void (*close)(struct state_store *store, struct slice user_id, const struct ulid *conn_id,
-                  void (*done)(void *arg, enum state_status status,
-                               const struct state_transition *transition),
-                  void *arg);
+                  state_transition_done done, void *arg);
     void (*read)(struct state_store *store, const struct slice *user_ids, size_t count,
-                 void (*done)(void *arg, enum state_status status, const struct presence *presences,
-                              size_t count),
-                 void *arg);
+                 state_presences_done done, void *arg);
     void (*set_call)(struct state_store *store, struct slice user_id, bool in_call,
-                     void (*done)(void *arg, enum state_status status,
-                                  const struct state_transition *transition),
-                     void *arg);
+                     state_transition_done done, void *arg);
     void (*routes)(struct state_store *store, const struct slice *user_ids, size_t count,
-                   void (*done)(void *arg, enum state_status status,
-                                const struct state_routes *routes),
+                   state_routes_done done, void *arg);
+    void (*leases)(struct state_store *store, struct slice user_id, state_leases_done done,
                    void *arg);
-    void (*leases)(struct state_store *store, struct slice user_id,
-                   void (*done)(void *arg, enum state_status status, const struct lease *leases,
-                                size_t count),
-                   void *arg);
-    void (*find)(struct state_store *store, const struct ulid *conn_id,
-                 void (*done)(void *arg, enum state_status status, const struct lease *lease),
+    void (*find)(struct state_store *store, const struct ulid *conn_id, state_lease_done done,
                  void *arg);
-    void (*history)(struct state_store *store, struct slice user_id,
-                    void (*done)(void *arg, enum state_status status,
-                                 const struct state_history *history, size_t count),
+    void (*history)(struct state_store *store, struct slice user_id, state_history_done done,
                     void *arg);
-    void (*reap)(struct state_store *store, size_t max,
-                 void (*done)(void *arg, enum state_status status,
-                              const struct state_transition *transitions, size_t count),
-                 void *arg);
+    void (*reap)(struct state_store *store, size_t max, state_transitions_done done, void *arg);
     void (*put_gateway)(struct state_store *store, const struct gateway_info *info);
-    void (*gateways)(struct state_store *store,
-                     void (*done)(void *arg, enum state_status status,
-                                  const struct gateway_info *gateways, size_t count),
-                     void *arg);
+    void (*gateways)(struct state_store *store, state_gateways_done done, void *arg);
     bool (*available)(struct state_store *store);
     void (*free)(struct state_store *store);
 };
@@ -165,9 +157,7 @@ struct state_store {
  * idle), but not one whose user the gateway knows to be connected, unless the user was turned offline
  * meanwhile. One that is open already is refreshed, and as idle as this says. */
 static inline void state_open(struct state_store *store, const struct lease *lease,
-                              void (*done)(void *arg, enum state_status status,
-                                           const struct state_transition *transition),
-                              void *arg)
+                              state_transition_done done, void *arg)
 {
     store->operations->open(store, lease, done, arg);
 }
@@ -175,19 +165,14 @@ static inline void state_open(struct state_store *store, const struct lease *lea
 /* Extends each lease by the window from now. Never makes a transition. When the store is out of reach for all of
  * them the status says so; where it is for some, those have failed. */
 static inline void state_renew(struct state_store *store, struct lease_renewal *renewals,
-                               size_t count,
-                               void (*done)(void *arg, enum state_status status,
-                                            const struct lease_renewal *renewals, size_t count),
-                               void *arg)
+                               size_t count, state_renewals_done done, void *arg)
 {
     store->operations->renew(store, renewals, count, done, arg);
 }
 
 /* The connection's user is idle there, or active again. For an unknown lease nothing changes. */
 static inline void state_set_idle(struct state_store *store, struct slice user_id,
-                                  const struct ulid *conn_id, bool idle,
-                                  void (*done)(void *arg, enum state_status status,
-                                               const struct state_transition *transition),
+                                  const struct ulid *conn_id, bool idle, state_transition_done done,
                                   void *arg)
 {
     store->operations->set_idle(store, user_id, conn_id, idle, done, arg);
@@ -196,19 +181,14 @@ static inline void state_set_idle(struct state_store *store, struct slice user_i
 /* Ends a lease. Unknown leases, and other users', are no error: nothing changed. The last seen of one who
  * goes offline so is now. */
 static inline void state_close(struct state_store *store, struct slice user_id,
-                               const struct ulid *conn_id,
-                               void (*done)(void *arg, enum state_status status,
-                                            const struct state_transition *transition),
-                               void *arg)
+                               const struct ulid *conn_id, state_transition_done done, void *arg)
 {
     store->operations->close(store, user_id, conn_id, done, arg);
 }
 
 /* Presence of each user, in the order asked; a user without a record is offline, never seen. */
 static inline void state_read(struct state_store *store, const struct slice *user_ids, size_t count,
-                              void (*done)(void *arg, enum state_status status,
-                                           const struct presence *presences, size_t count),
-                              void *arg)
+                              state_presences_done done, void *arg)
 {
     store->operations->read(store, user_ids, count, done, arg);
 }
@@ -216,9 +196,7 @@ static inline void state_read(struct state_store *store, const struct slice *use
 /* The user is in a call, or no longer. An offline user is in none: a last lease that ends takes the
  * call with it. */
 static inline void state_set_call(struct state_store *store, struct slice user_id, bool in_call,
-                                  void (*done)(void *arg, enum state_status status,
-                                               const struct state_transition *transition),
-                                  void *arg)
+                                  state_transition_done done, void *arg)
 {
     store->operations->set_call(store, user_id, in_call, done, arg);
 }
@@ -226,9 +204,8 @@ static inline void state_set_call(struct state_store *store, struct slice user_i
 /* Where these users are connected, grouped by gateway: what fan-out asks. Offline users are in none. Where
  * sessions are parked in the same place it is told in the same answer; another backend tells of none. NULL
  * unless the status is STATE_OK. */
-static inline void state_routes(
-    struct state_store *store, const struct slice *user_ids, size_t count,
-    void (*done)(void *arg, enum state_status status, const struct state_routes *routes), void *arg)
+static inline void state_routes(struct state_store *store, const struct slice *user_ids,
+                                size_t count, state_routes_done done, void *arg)
 {
     store->operations->routes(store, user_ids, count, done, arg);
 }
@@ -237,37 +214,28 @@ static inline void state_routes(
 enum { STATE_LEASES_MAX = 256, STATE_HISTORY_MAX = 32 };
 
 static inline void state_leases(struct state_store *store, struct slice user_id,
-                                void (*done)(void *arg, enum state_status status,
-                                             const struct lease *leases, size_t count),
-                                void *arg)
+                                state_leases_done done, void *arg)
 {
     store->operations->leases(store, user_id, done, arg);
 }
 
 /* The lease of a connection, whoever's and wherever it is; NULL when there is none. */
 static inline void state_find(struct state_store *store, const struct ulid *conn_id,
-                              void (*done)(void *arg, enum state_status status,
-                                           const struct lease *lease),
-                              void *arg)
+                              state_lease_done done, void *arg)
 {
     store->operations->find(store, conn_id, done, arg);
 }
 
 /* A user's last transitions that are still remembered, oldest first. */
 static inline void state_history(struct state_store *store, struct slice user_id,
-                                 void (*done)(void *arg, enum state_status status,
-                                              const struct state_history *history, size_t count),
-                                 void *arg)
+                                 state_history_done done, void *arg)
 {
     store->operations->history(store, user_id, done, arg);
 }
 
 /* Removes at most `max` expired leases and graces that are over; answers with one transition for each,
  * changed or not. The last seen of one who goes offline so is their last sign of life. */
-static inline void state_reap(struct state_store *store, size_t max,
-                              void (*done)(void *arg, enum state_status status,
-                                           const struct state_transition *transitions,
-                                           size_t count),
+static inline void state_reap(struct state_store *store, size_t max, state_transitions_done done,
                               void *arg)
 {
     store->operations->reap(store, max, done, arg);
@@ -279,10 +247,7 @@ static inline void state_put_gateway(struct state_store *store, const struct gat
     store->operations->put_gateway(store, info);
 }
 
-static inline void state_gateways(struct state_store *store,
-                                  void (*done)(void *arg, enum state_status status,
-                                               const struct gateway_info *gateways, size_t count),
-                                  void *arg)
+static inline void state_gateways(struct state_store *store, state_gateways_done done, void *arg)
 {
     store->operations->gateways(store, done, arg);
 }

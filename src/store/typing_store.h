@@ -50,19 +50,19 @@ struct typing_user {
 
 struct typing_store;
 
+typedef void (*typing_start_done)(void *arg, enum state_status status,
+                                  const struct typing_outcome *outcome);
+typedef void (*typing_stop_done)(void *arg, enum state_status status, bool stopped);
+typedef void (*typing_users_done)(void *arg, enum state_status status,
+                                  const struct typing_user *users, size_t count);
+
 struct typing_store_operations {
     void (*start)(struct typing_store *store, struct slice chat_id, struct slice user_id,
-                  const struct ulid *conn_id,
-                  void (*done)(void *arg, enum state_status status,
-                               const struct typing_outcome *outcome),
-                  void *arg);
+                  const struct ulid *conn_id, typing_start_done done, void *arg);
     void (*stop)(struct typing_store *store, struct slice chat_id, struct slice user_id,
-                 const struct ulid *conn_id,
-                 void (*done)(void *arg, enum state_status status, bool stopped), void *arg);
+                 const struct ulid *conn_id, typing_stop_done done, void *arg);
     void (*read)(struct typing_store *store, struct slice chat_id, size_t max,
-                 void (*done)(void *arg, enum state_status status, const struct typing_user *users,
-                              size_t count),
-                 void *arg);
+                 typing_users_done done, void *arg);
     void (*free)(struct typing_store *store);
 };
 
@@ -73,9 +73,7 @@ struct typing_store {
 /* A device types. */
 static inline void typing_store_start(struct typing_store *store, struct slice chat_id,
                                       struct slice user_id, const struct ulid *conn_id,
-                                      void (*done)(void *arg, enum state_status status,
-                                                   const struct typing_outcome *outcome),
-                                      void *arg)
+                                      typing_start_done done, void *arg)
 {
     store->operations->start(store, chat_id, user_id, conn_id, done, arg);
 }
@@ -83,18 +81,14 @@ static inline void typing_store_start(struct typing_store *store, struct slice c
 /* A device (NULL: all of the user's) no longer types. `stopped`: the user typed until now. */
 static inline void typing_store_stop(struct typing_store *store, struct slice chat_id,
                                      struct slice user_id, const struct ulid *conn_id,
-                                     void (*done)(void *arg, enum state_status status,
-                                                  bool stopped),
-                                     void *arg)
+                                     typing_stop_done done, void *arg)
 {
     store->operations->stop(store, chat_id, user_id, conn_id, done, arg);
 }
 
 /* Who types in a chat, at most `max` (TYPING_READ_MAX at most), in no order. */
 static inline void typing_store_read(struct typing_store *store, struct slice chat_id, size_t max,
-                                     void (*done)(void *arg, enum state_status status,
-                                                  const struct typing_user *users, size_t count),
-                                     void *arg)
+                                     typing_users_done done, void *arg)
 {
     store->operations->read(store, chat_id, max, done, arg);
 }

@@ -150,7 +150,7 @@ static void a_stop_overtakes_a_start_that_is_still_checked(void **unused)
 static struct {
     const struct typing_store_operations *sound;
     struct typing_store_operations slow;
-    void (*done)(void *arg, enum state_status status, const struct typing_outcome *outcome);
+    typing_start_done done;
     void *arg;
 } slow_start;
 
@@ -162,10 +162,7 @@ static void note_answer(void *arg, enum state_status status, const struct typing
 }
 
 static void start_slowly(struct typing_store *store, struct slice chat_id, struct slice user_id,
-                         const struct ulid *conn_id,
-                         void (*done)(void *arg, enum state_status status,
-                                      const struct typing_outcome *outcome),
-                         void *arg)
+                         const struct ulid *conn_id, typing_start_done done, void *arg)
 {
     slow_start.done = done;
     slow_start.arg = arg;

@@ -72,7 +72,7 @@ static int compare_texts(const void *left, const void *right)
     return strcmp(left, right);
 }
 
-static void heard(void *arg, enum state_status status, const struct graph_audience *audience)
+static void heard(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     struct world *world = arg;
     assert_int_equal(status, STATE_OK);
@@ -98,7 +98,7 @@ static struct graph_store *port(const struct world *world, size_t index)
 static bool ask(struct world *world, size_t index, struct slice user)
 {
     world->answered = false;
-    graph_audience(port(world, index), user, heard, world);
+    graph_lookup(port(world, index), user, heard, world);
     wait_for(world);
     return world->known;
 }

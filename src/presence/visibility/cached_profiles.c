@@ -32,14 +32,12 @@ static void answered(struct recalling *recalling)
 }
 
 /* Counted with the plane's other questions to the graph store, so that it is not left while one is open. */
-static void ask(struct recalling *recalling, struct slice user_id,
-                void (*done)(void *arg, enum state_status status,
-                             const struct graph_audience *audience),
+static void ask(struct recalling *recalling, struct slice user_id, graph_lookup_done done,
                 void *arg)
 {
     recalling->waiting++;
     recalling->plane->audience.asking++;
-    graph_audience(recalling->plane->audience.graphs, user_id, done, arg);
+    graph_lookup(recalling->plane->audience.graphs, user_id, done, arg);
 }
 
 static bool names(const struct graph_list *list, struct slice user_id)
@@ -50,7 +48,7 @@ static bool names(const struct graph_list *list, struct slice user_id)
     return false;
 }
 
-static void heard_target(void *arg, enum state_status status, const struct graph_audience *audience)
+static void heard_target(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     struct recalled recalled = *(struct recalled *)arg;
     struct cached_profile *recall = &recalled.recalling->recalls[recalled.index];
@@ -68,7 +66,7 @@ static void heard_target(void *arg, enum state_status status, const struct graph
     answered(recalled.recalling);
 }
 
-static void heard_viewer(void *arg, enum state_status status, const struct graph_audience *audience)
+static void heard_viewer(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     struct recalling *recalling = arg;
     recalling->plane->audience.asking--;

@@ -167,15 +167,12 @@ static void what_was_decided_before_a_block_does_not_undo_it(void **unused)
 static struct {
     const struct state_store_operations *sound;
     struct state_store_operations holding;
-    void (*done)(void *arg, enum state_status status, const struct presence *presences,
-                 size_t count);
+    state_presences_done done;
     void *arg;
 } reading;
 
 static void hold_read(struct state_store *store, const struct slice *user_ids, size_t count,
-                      void (*done)(void *arg, enum state_status status,
-                                   const struct presence *presences, size_t count),
-                      void *arg)
+                      state_presences_done done, void *arg)
 {
     (void)user_ids, (void)count;
     store->operations = reading.sound; /* only the first */
@@ -223,9 +220,7 @@ static void who_sees_again_knows_what_they_are_told(void **unused)
 /* ---- a store that has come back without its memory ---- */
 
 static void know_nobody(struct state_store *store, const struct slice *users, size_t count,
-                        void (*done)(void *arg, enum state_status status,
-                                     const struct state_routes *routes),
-                        void *arg)
+                        state_routes_done done, void *arg)
 {
     (void)store, (void)users, (void)count;
     done(arg, STATE_OK, &(struct state_routes){0});

@@ -183,15 +183,12 @@ static void a_review_nobody_waits_for_any_more_ends(void **unused)
 
 /* The store's answer to one read, which waits until the test gives it. */
 static struct {
-    void (*done)(void *arg, enum state_status status, const struct presence *presences,
-                 size_t count);
+    state_presences_done done;
     void *arg;
 } held_read;
 
 static void hold_read(struct state_store *store, const struct slice *user_ids, size_t count,
-                      void (*done)(void *arg, enum state_status status,
-                                   const struct presence *presences, size_t count),
-                      void *arg)
+                      state_presences_done done, void *arg)
 {
     (void)store, (void)user_ids, (void)count;
     assert_null(held_read.done);

@@ -58,8 +58,7 @@ static void unlock(struct memory_port *port)
 
 /* Ends an operation: what it found is copied, the lock given back, the completion run. */
 static void answer(struct memory_port *port, enum call_result result,
-                   const struct memory_call *found,
-                   void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                   const struct memory_call *found, call_answer_done done, void *arg)
 {
     struct memory_call copy;
     struct call view;
@@ -73,7 +72,7 @@ static void answer(struct memory_port *port, enum call_result result,
 
 static void memory_request(struct call_store *store, struct slice id,
                            const struct call_device *caller, struct slice callee,
-                           void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                           call_answer_done done, void *arg)
 {
     struct memory_port *port = port_of(store);
     struct memory_call *call;
@@ -83,8 +82,7 @@ static void memory_request(struct call_store *store, struct slice id,
 }
 
 static void memory_declare(struct call_store *store, struct slice id,
-                           const struct call_device *caller,
-                           void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                           const struct call_device *caller, call_answer_done done, void *arg)
 {
     struct memory_port *port = port_of(store);
     struct memory_call *call;
@@ -93,8 +91,7 @@ static void memory_declare(struct call_store *store, struct slice id,
 }
 
 static void memory_answer(struct call_store *store, struct slice id,
-                          const struct call_device *callee,
-                          void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                          const struct call_device *callee, call_answer_done done, void *arg)
 {
     struct memory_port *port = port_of(store);
     struct memory_call *call;
@@ -103,7 +100,7 @@ static void memory_answer(struct call_store *store, struct slice id,
 }
 
 static void memory_reject(struct call_store *store, struct slice id, struct slice user_id,
-                          void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                          call_answer_done done, void *arg)
 {
     struct memory_port *port = port_of(store);
     struct memory_call *call;
@@ -112,7 +109,7 @@ static void memory_reject(struct call_store *store, struct slice id, struct slic
 }
 
 static void memory_end(struct call_store *store, struct slice id, struct slice user_id,
-                       void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                       call_answer_done done, void *arg)
 {
     struct memory_port *port = port_of(store);
     struct memory_call *call;
@@ -121,7 +118,7 @@ static void memory_end(struct call_store *store, struct slice id, struct slice u
 }
 
 static void memory_get(struct call_store *store, struct slice id, struct slice user_id,
-                       void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                       call_answer_done done, void *arg)
 {
     struct memory_port *port = port_of(store);
     struct memory_call *call;
@@ -130,7 +127,7 @@ static void memory_get(struct call_store *store, struct slice id, struct slice u
 }
 
 static void memory_attach(struct call_store *store, const struct call_device *device,
-                          void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                          call_answer_done done, void *arg)
 {
     struct memory_port *port = port_of(store);
     struct memory_call *call;
@@ -139,8 +136,7 @@ static void memory_attach(struct call_store *store, const struct call_device *de
 }
 
 static void memory_detach(struct call_store *store, struct slice user_id,
-                          const struct ulid *conn_id,
-                          void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                          const struct ulid *conn_id, call_answer_done done, void *arg)
 {
     struct memory_port *port = port_of(store);
     struct memory_call *call;
@@ -150,7 +146,7 @@ static void memory_detach(struct call_store *store, struct slice user_id,
 }
 
 static void memory_renew(struct call_store *store, const struct call_device *devices, size_t count,
-                         void (*lost)(void *arg, const struct ulid *conn_id), void *arg)
+                         call_device_lost lost, void *arg)
 {
     struct memory_port *port = port_of(store);
     struct ulid gone[CALL_RENEWALS_MAX];
@@ -165,8 +161,7 @@ static void memory_renew(struct call_store *store, const struct call_device *dev
         lost(arg, &gone[i]);
 }
 
-static void memory_reap(struct call_store *store, size_t max,
-                        void (*done)(void *arg, const struct call *ended, size_t count), void *arg)
+static void memory_reap(struct call_store *store, size_t max, call_reap_done done, void *arg)
 {
     struct memory_port *port = port_of(store);
     struct memory_call copies[CALL_REAP_MAX];

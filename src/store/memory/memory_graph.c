@@ -156,11 +156,9 @@ static size_t find_online(struct memory_graphs *graphs, const struct memory_grap
 }
 
 static void answer(struct memory_graphs *graphs, const struct memory_graph *graph,
-                   void (*done)(void *arg, enum state_status status,
-                                const struct graph_audience *audience),
-                   void *arg)
+                   graph_lookup_done done, void *arg)
 {
-    struct graph_audience audience = {.known = true, .graph = memory_graph_view(graph)};
+    struct graph_lookup audience = {.known = true, .graph = memory_graph_view(graph)};
     size_t max = graph->contact_count;
     struct slice *ids = malloc((max + 1) * (sizeof(*ids) + sizeof(struct memory_node *)));
     if (!ids) {
@@ -174,15 +172,13 @@ static void answer(struct memory_graphs *graphs, const struct memory_graph *grap
 }
 
 static void memory_graph_audience(struct graph_store *port, struct slice user_id,
-                                  void (*done)(void *arg, enum state_status status,
-                                               const struct graph_audience *audience),
-                                  void *arg)
+                                  graph_lookup_done done, void *arg)
 {
     struct memory_graph_store *store = store_of(port);
     uint64_t ticket;
     struct memory_graph *graph = pin(store, user_id, &ticket);
     if (!graph) {
-        done(arg, STATE_OK, &(struct graph_audience){.ticket = ticket});
+        done(arg, STATE_OK, &(struct graph_lookup){.ticket = ticket});
         return;
     }
     answer(store->graphs, graph, done, arg);
@@ -222,7 +218,7 @@ static void memory_graph_free(struct graph_store *port)
 }
 
 static const struct graph_store_operations OPERATIONS = {
-    .audience = memory_graph_audience,
+    .lookup = memory_graph_audience,
     .put = memory_graph_put,
     .drop = memory_graph_drop,
     .set_online = memory_graph_set_online,

@@ -16,7 +16,7 @@ struct answer {
     size_t contacts;
 };
 
-static void keep(void *arg, enum state_status status, const struct graph_audience *audience)
+static void keep(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     struct answer *answer = arg;
     *answer = (struct answer){.status = status};
@@ -28,7 +28,7 @@ static void keep(void *arg, enum state_status status, const struct graph_audienc
 static struct answer ask(struct graph_store *store)
 {
     struct answer answer;
-    graph_audience(store, SLICE("user"), keep, &answer);
+    graph_lookup(store, SLICE("user"), keep, &answer);
     return answer;
 }
 

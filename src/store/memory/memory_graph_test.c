@@ -87,7 +87,7 @@ struct answer {
     size_t contacts;
 };
 
-static void keep(void *arg, enum state_status status, const struct graph_audience *audience)
+static void keep(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     assert_int_equal(status, STATE_OK);
     *(struct answer *)arg = (struct answer){audience->known, audience->ticket,
@@ -97,7 +97,7 @@ static void keep(void *arg, enum state_status status, const struct graph_audienc
 static struct answer ask(struct graph_store *store, struct slice user)
 {
     struct answer answer;
-    graph_audience(store, user, keep, &answer);
+    graph_lookup(store, user, keep, &answer);
     return answer;
 }
 
@@ -180,8 +180,7 @@ static void nothing_is_left_of_dropped_graphs(void **state)
 }
 
 /* A completion that drops the graph it is being told about: it stays until the completion ends. */
-static void drop_and_read(void *arg, enum state_status status,
-                          const struct graph_audience *audience)
+static void drop_and_read(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     assert_int_equal(status, STATE_OK);
     graph_drop(arg, SLICE("user"));
@@ -194,7 +193,7 @@ static void a_graph_outlives_its_drop_while_it_is_read(void **state)
     struct memory_backend *backend = *state;
     put_large(backend->ports[0], SLICE("user"), 0, 10);
     graph_set_online(backend->ports[0], SLICE("contact-7"), true, INT64_MAX);
-    graph_audience(backend->ports[0], SLICE("user"), drop_and_read, backend->ports[1]);
+    graph_lookup(backend->ports[0], SLICE("user"), drop_and_read, backend->ports[1]);
     assert_int_equal(memory_graphs_count(backend->graphs).nodes, 0);
 }
 

@@ -191,8 +191,7 @@ static struct memory_parked *take_parked(struct memory_recovery_port *port, stru
 }
 
 static void take(struct recovery_store *store, struct slice user_id, struct slice pid,
-                 uint64_t offset, void (*done)(void *arg, const struct recovery_record *record),
-                 void *arg)
+                 uint64_t offset, recovery_take_done done, void *arg)
 {
     struct recovery_event events[RECOVERY_EVENTS_MAX];
     struct memory_parked *parked = take_parked(port_of(store), user_id, pid);

@@ -57,9 +57,7 @@ static struct state_transition no_transition(const struct memory_shard *shard, s
 /* ---- leases ---- */
 
 static void memory_open(struct state_store *port, const struct lease *lease,
-                        void (*done)(void *arg, enum state_status status,
-                                     const struct state_transition *transition),
-                        void *arg)
+                        state_transition_done done, void *arg)
 {
     struct memory_store *store = memory_store_of(port);
     uint16_t gateway = memory_state_gateway_number(store->state, lease->gateway_id);
@@ -81,9 +79,7 @@ static void memory_open(struct state_store *port, const struct lease *lease,
 }
 
 static void memory_renew(struct state_store *port, struct lease_renewal *renewals, size_t count,
-                         void (*done)(void *arg, enum state_status status,
-                                      const struct lease_renewal *renewals, size_t count),
-                         void *arg)
+                         state_renewals_done done, void *arg)
 {
     struct memory_store *store = memory_store_of(port);
     for (size_t i = 0; i < count; i++) {
@@ -99,9 +95,7 @@ static void memory_renew(struct state_store *port, struct lease_renewal *renewal
 }
 
 static void memory_set_idle(struct state_store *port, struct slice user_id,
-                            const struct ulid *conn_id, bool idle,
-                            void (*done)(void *arg, enum state_status status,
-                                         const struct state_transition *transition),
+                            const struct ulid *conn_id, bool idle, state_transition_done done,
                             void *arg)
 {
     struct memory_store *store = memory_store_of(port);
@@ -118,9 +112,7 @@ static void memory_set_idle(struct state_store *port, struct slice user_id,
 }
 
 static void memory_close(struct state_store *port, struct slice user_id, const struct ulid *conn_id,
-                         void (*done)(void *arg, enum state_status status,
-                                      const struct state_transition *transition),
-                         void *arg)
+                         state_transition_done done, void *arg)
 {
     struct memory_store *store = memory_store_of(port);
     char id[USER_ID_BYTES_MAX];
@@ -138,9 +130,7 @@ static void memory_close(struct state_store *port, struct slice user_id, const s
 }
 
 static void memory_set_call(struct state_store *port, struct slice user_id, bool in_call,
-                            void (*done)(void *arg, enum state_status status,
-                                         const struct state_transition *transition),
-                            void *arg)
+                            state_transition_done done, void *arg)
 {
     struct memory_store *store = memory_store_of(port);
     char id[USER_ID_BYTES_MAX];
@@ -171,9 +161,7 @@ static size_t reap_shard(struct memory_store *store, size_t index, size_t found,
     return found;
 }
 
-static void memory_reap(struct state_store *port, size_t max,
-                        void (*done)(void *arg, enum state_status status,
-                                     const struct state_transition *transitions, size_t count),
+static void memory_reap(struct state_store *port, size_t max, state_transitions_done done,
                         void *arg)
 {
     struct memory_store *store = memory_store_of(port);

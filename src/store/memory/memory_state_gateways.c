@@ -41,10 +41,7 @@ void memory_state_put_gateway(struct state_store *port, const struct gateway_inf
     pthread_mutex_unlock(&store->state->gateways_lock);
 }
 
-void memory_state_gateways(struct state_store *port,
-                           void (*done)(void *arg, enum state_status status,
-                                        const struct gateway_info *gateways, size_t count),
-                           void *arg)
+void memory_state_gateways(struct state_store *port, state_gateways_done done, void *arg)
 {
     struct memory_store *store = memory_store_of(port);
     struct memory_state *state = store->state;

@@ -76,31 +76,19 @@ static inline void memory_state_unlock(struct memory_shard *shard)
 /* The number of a gateway, entering it when it is new; MEMORY_GATEWAYS_MAX when there is no room. */
 uint16_t memory_state_gateway_number(struct memory_state *state, struct slice id);
 void memory_state_put_gateway(struct state_store *port, const struct gateway_info *info);
-void memory_state_gateways(struct state_store *port,
-                           void (*done)(void *arg, enum state_status status,
-                                        const struct gateway_info *gateways, size_t count),
-                           void *arg);
+void memory_state_gateways(struct state_store *port, state_gateways_done done, void *arg);
 
 /* ---- reading ---- */
 
 void memory_state_read(struct state_store *port, const struct slice *user_ids, size_t count,
-                       void (*done)(void *arg, enum state_status status,
-                                    const struct presence *presences, size_t count),
-                       void *arg);
+                       state_presences_done done, void *arg);
 void memory_state_routes(struct state_store *port, const struct slice *user_ids, size_t count,
-                         void (*done)(void *arg, enum state_status status,
-                                      const struct state_routes *routes),
+                         state_routes_done done, void *arg);
+void memory_state_leases(struct state_store *port, struct slice user_id, state_leases_done done,
                          void *arg);
-void memory_state_leases(struct state_store *port, struct slice user_id,
-                         void (*done)(void *arg, enum state_status status,
-                                      const struct lease *leases, size_t count),
-                         void *arg);
-void memory_state_find(struct state_store *port, const struct ulid *conn_id,
-                       void (*done)(void *arg, enum state_status status, const struct lease *lease),
+void memory_state_find(struct state_store *port, const struct ulid *conn_id, state_lease_done done,
                        void *arg);
-void memory_state_history(struct state_store *port, struct slice user_id,
-                          void (*done)(void *arg, enum state_status status,
-                                       const struct state_history *history, size_t count),
+void memory_state_history(struct state_store *port, struct slice user_id, state_history_done done,
                           void *arg);
 
 #endif

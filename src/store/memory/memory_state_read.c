@@ -3,9 +3,7 @@
 #include <stdlib.h>
 
 void memory_state_read(struct state_store *port, const struct slice *user_ids, size_t count,
-                       void (*done)(void *arg, enum state_status status,
-                                    const struct presence *presences, size_t count),
-                       void *arg)
+                       state_presences_done done, void *arg)
 {
     struct memory_store *store = memory_store_of(port);
     struct presence *presences = calloc(count ? count : 1, sizeof(*presences));
@@ -59,9 +57,7 @@ static size_t users_on(size_t gateway, const struct slice *user_ids,
 }
 
 void memory_state_routes(struct state_store *port, const struct slice *user_ids, size_t count,
-                         void (*done)(void *arg, enum state_status status,
-                                      const struct state_routes *routes),
-                         void *arg)
+                         state_routes_done done, void *arg)
 {
     struct memory_state *state = memory_store_of(port)->state;
     struct state_route routes[MEMORY_GATEWAYS_MAX];
@@ -115,9 +111,7 @@ static struct lease lease_of(const struct memory_state *state, const struct memo
     };
 }
 
-void memory_state_leases(struct state_store *port, struct slice user_id,
-                         void (*done)(void *arg, enum state_status status,
-                                      const struct lease *leases, size_t count),
+void memory_state_leases(struct state_store *port, struct slice user_id, state_leases_done done,
                          void *arg)
 {
     struct memory_store *store = memory_store_of(port);
@@ -135,8 +129,7 @@ void memory_state_leases(struct state_store *port, struct slice user_id,
 }
 
 /* Leases are sharded by user, whom the caller does not know: every shard is asked. Rare. */
-void memory_state_find(struct state_store *port, const struct ulid *conn_id,
-                       void (*done)(void *arg, enum state_status status, const struct lease *lease),
+void memory_state_find(struct state_store *port, const struct ulid *conn_id, state_lease_done done,
                        void *arg)
 {
     struct memory_store *store = memory_store_of(port);
@@ -157,9 +150,7 @@ void memory_state_find(struct state_store *port, const struct ulid *conn_id,
     done(arg, STATE_OK, found ? &lease : NULL);
 }
 
-void memory_state_history(struct state_store *port, struct slice user_id,
-                          void (*done)(void *arg, enum state_status status,
-                                       const struct state_history *history, size_t count),
+void memory_state_history(struct state_store *port, struct slice user_id, state_history_done done,
                           void *arg)
 {
     struct memory_store *store = memory_store_of(port);

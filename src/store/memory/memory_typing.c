@@ -265,10 +265,7 @@ static struct typing_outcome update(struct memory_typing *typing, struct shard *
 }
 
 static void memory_start(struct typing_store *store, struct slice chat_id, struct slice user_id,
-                         const struct ulid *conn_id,
-                         void (*done)(void *arg, enum state_status status,
-                                      const struct typing_outcome *outcome),
-                         void *arg)
+                         const struct ulid *conn_id, typing_start_done done, void *arg)
 {
     struct memory_port *port = port_of(store);
     int64_t now_ms = port->clock->now_ms;
@@ -285,8 +282,7 @@ static void memory_start(struct typing_store *store, struct slice chat_id, struc
 }
 
 static void memory_stop(struct typing_store *store, struct slice chat_id, struct slice user_id,
-                        const struct ulid *conn_id,
-                        void (*done)(void *arg, enum state_status status, bool stopped), void *arg)
+                        const struct ulid *conn_id, typing_stop_done done, void *arg)
 {
     struct memory_port *port = port_of(store);
     struct shard *shard = lock_chat(port->typing, chat_id);
@@ -323,9 +319,7 @@ static size_t read_typists(const struct chat *chat, int64_t now_ms, size_t max,
 }
 
 static void memory_read(struct typing_store *store, struct slice chat_id, size_t max,
-                        void (*done)(void *arg, enum state_status status,
-                                     const struct typing_user *users, size_t count),
-                        void *arg)
+                        typing_users_done done, void *arg)
 {
     struct memory_port *port = port_of(store);
     struct typing_user users[TYPING_READ_MAX];

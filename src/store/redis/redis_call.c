@@ -61,8 +61,7 @@ static void start(struct call_store *store, const struct call_errand *plan)
 /* ---- the port ---- */
 
 static void request(struct call_store *store, struct slice id, const struct call_device *caller,
-                    struct slice callee, void (*done)(void *arg, const struct call_answer *answer),
-                    void *arg)
+                    struct slice callee, call_answer_done done, void *arg)
 {
     struct call_errand *errand = begin(store, &(struct call_errand){.done = done,
                                                                     .arg = arg,
@@ -76,13 +75,13 @@ static void request(struct call_store *store, struct slice id, const struct call
 }
 
 static void declare(struct call_store *store, struct slice id, const struct call_device *caller,
-                    void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                    call_answer_done done, void *arg)
 {
     request(store, id, caller, SLICE_NONE, done, arg);
 }
 
 static void answer_call(struct call_store *store, struct slice id, const struct call_device *callee,
-                        void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                        call_answer_done done, void *arg)
 {
     start(store, &(struct call_errand){.done = done,
                                        .arg = arg,
@@ -94,28 +93,28 @@ static void answer_call(struct call_store *store, struct slice id, const struct 
 }
 
 static void reject(struct call_store *store, struct slice id, struct slice user_id,
-                   void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                   call_answer_done done, void *arg)
 {
     start(store, &(struct call_errand){
                      .done = done, .arg = arg, .operation = "reject", .id = id, .user = user_id});
 }
 
 static void end_call(struct call_store *store, struct slice id, struct slice user_id,
-                     void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                     call_answer_done done, void *arg)
 {
     start(store, &(struct call_errand){
                      .done = done, .arg = arg, .operation = "end", .id = id, .user = user_id});
 }
 
 static void get(struct call_store *store, struct slice id, struct slice user_id,
-                void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                call_answer_done done, void *arg)
 {
     start(store, &(struct call_errand){
                      .done = done, .arg = arg, .operation = "get", .id = id, .user = user_id});
 }
 
 static void attach(struct call_store *store, const struct call_device *device,
-                   void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                   call_answer_done done, void *arg)
 {
     start(store, &(struct call_errand){.done = done,
                                        .arg = arg,
@@ -126,7 +125,7 @@ static void attach(struct call_store *store, const struct call_device *device,
 }
 
 static void detach(struct call_store *store, struct slice user_id, const struct ulid *conn_id,
-                   void (*done)(void *arg, const struct call_answer *answer), void *arg)
+                   call_answer_done done, void *arg)
 {
     start(
         store,
@@ -135,13 +134,12 @@ static void detach(struct call_store *store, struct slice user_id, const struct 
 }
 
 static void renew(struct call_store *store, const struct call_device *devices, size_t count,
-                  void (*lost)(void *arg, const struct ulid *conn_id), void *arg)
+                  call_device_lost lost, void *arg)
 {
     call_renew_start(port_of(store), devices, count, lost, arg);
 }
 
-static void reap(struct call_store *store, size_t max,
-                 void (*done)(void *arg, const struct call *ended, size_t count), void *arg)
+static void reap(struct call_store *store, size_t max, call_reap_done done, void *arg)
 {
     call_reap_start(port_of(store), max, done, arg);
 }

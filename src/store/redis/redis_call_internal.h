@@ -40,8 +40,8 @@ enum { CALL_SIDES = 2 }; /* caller, callee */
 /* Slices point behind the struct. */
 struct call_errand {
     struct call_port *port;
-    void (*done)(void *arg, const struct call_answer *answer);
-    void (*lost)(void *arg, const struct ulid *conn_id); /* of a renewal, instead */
+    call_answer_done done;
+    call_device_lost lost; /* of a renewal, instead */
     void *arg;
     const char *operation; /* of the script */
     struct slice id;       /* SLICE_NONE: the one the user is in */
@@ -126,8 +126,7 @@ void call_request_start(struct call_errand *errand);
 /* The port is being freed: those that wait for nothing but time end now. */
 void call_request_end_paused(struct call_port *port);
 void call_renew_start(struct call_port *port, const struct call_device *devices, size_t count,
-                      void (*lost)(void *arg, const struct ulid *conn_id), void *arg);
-void call_reap_start(struct call_port *port, size_t max,
-                     void (*done)(void *arg, const struct call *ended, size_t count), void *arg);
+                      call_device_lost lost, void *arg);
+void call_reap_start(struct call_port *port, size_t max, call_reap_done done, void *arg);
 
 #endif

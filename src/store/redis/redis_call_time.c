@@ -26,7 +26,7 @@ static void read_claim(void *arg, const struct resp_value *reply)
 }
 
 void call_renew_start(struct call_port *port, const struct call_device *devices, size_t count,
-                      void (*lost)(void *arg, const struct ulid *conn_id), void *arg)
+                      call_device_lost lost, void *arg)
 {
     assert(count <= CALL_RENEWALS_MAX);
     struct redis_store_number ttl;
@@ -52,7 +52,7 @@ enum { CALL_TEXT_BYTES_MAX = CALL_ID_BYTES_MAX + 2 * (USER_ID_BYTES_MAX + DEVICE
 /* One pass over all shards, one after the other, so that together they end no more than was asked. */
 struct reaping {
     struct call_port *port;
-    void (*done)(void *arg, const struct call *ended, size_t count);
+    call_reap_done done;
     void *arg;
     size_t shard;
     size_t max;
@@ -116,8 +116,7 @@ static void reap_next(struct reaping *reaping)
     call_port_let_go(port);
 }
 
-void call_reap_start(struct call_port *port, size_t max,
-                     void (*done)(void *arg, const struct call *ended, size_t count), void *arg)
+void call_reap_start(struct call_port *port, size_t max, call_reap_done done, void *arg)
 {
     struct reaping *reaping = port->reaps ? NULL : malloc(sizeof(*reaping));
     if (!reaping) {

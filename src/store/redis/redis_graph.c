@@ -26,7 +26,7 @@ struct redis_graphs {
 /* An audience asked for. */
 struct errand {
     struct redis_graphs *graphs;
-    void (*done)(void *arg, enum state_status status, const struct graph_audience *audience);
+    graph_lookup_done done;
     void *arg;
 };
 
@@ -154,7 +154,7 @@ static void drop_graph(struct graph_store *store, struct slice user_id)
 
 /* ---- audience ---- */
 
-static void heard(void *arg, enum state_status status, const struct graph_audience *audience)
+static void heard(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     struct errand errand = *(struct errand *)arg;
     free(arg);
@@ -169,9 +169,7 @@ static void answered(void *arg, const struct resp_value *reply)
                               errand->graphs->options.client, heard, errand);
 }
 
-static void ask_audience(struct graph_store *store, struct slice user_id,
-                         void (*done)(void *arg, enum state_status status,
-                                      const struct graph_audience *audience),
+static void ask_audience(struct graph_store *store, struct slice user_id, graph_lookup_done done,
                          void *arg)
 {
     struct redis_graphs *graphs = graphs_of(store);
@@ -268,7 +266,7 @@ static void free_graphs(struct graph_store *store)
 }
 
 static const struct graph_store_operations OPERATIONS = {
-    .audience = ask_audience,
+    .lookup = ask_audience,
     .put = put_graph,
     .drop = drop_graph,
     .set_online = set_online,

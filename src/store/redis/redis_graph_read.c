@@ -29,9 +29,9 @@ struct part {
 
 /* One allocation: the ids of the three lists follow, then their bytes. */
 struct reading {
-    void (*done)(void *arg, enum state_status status, const struct graph_audience *audience);
+    graph_lookup_done done;
     void *arg;
-    struct graph_audience audience;
+    struct graph_lookup audience;
     size_t waiting; /* shards that have not answered, and one for the asking itself */
     struct part parts[REDIS_STATE_SHARDS];
     struct slice ids[];
@@ -97,7 +97,7 @@ static struct reading *make_reading(const struct resp_value *items)
         return NULL;
     *reading = (struct reading){.waiting = 1};
     char *at = (char *)&reading->ids[contacts + blocked + items[AT_CHATS].count];
-    reading->audience = (struct graph_audience){
+    reading->audience = (struct graph_lookup){
         .known = true,
         .aged = redis_store_integer(&items[AT_AGED]) != 0,
         .graph.contacts = copy_list(&items[AT_CONTACTS], reading->ids, &at),
@@ -202,15 +202,13 @@ static void pick(struct reading *reading, struct redis_client *client)
 }
 
 void redis_graph_reading_start(const struct resp_value *reply, struct redis_client *client,
-                               void (*done)(void *arg, enum state_status status,
-                                            const struct graph_audience *audience),
-                               void *arg)
+                               graph_lookup_done done, void *arg)
 {
     struct social_graph settings = {0};
     bool is_answer = redis_store_is_array(reply, MISS_ITEMS);
     uint64_t ticket = is_answer ? (uint64_t)redis_store_integer(&reply->items[AT_TICKET]) : 0;
     if (is_answer && redis_store_integer(&reply->items[AT_KNOWN]) == 0) {
-        done(arg, STATE_OK, &(struct graph_audience){.ticket = ticket});
+        done(arg, STATE_OK, &(struct graph_lookup){.ticket = ticket});
         return;
     }
     struct reading *reading = makes_sense(reply, &settings) ? make_reading(reply->items) : NULL;

@@ -17,8 +17,6 @@ const char *redis_graph_visibility_name(uint8_t visibility);
  * are all there are, and those who are online are picked with the client's help. An answer that makes no
  * sense is STATE_UNAVAILABLE. */
 void redis_graph_reading_start(const struct resp_value *reply, struct redis_client *client,
-                               void (*done)(void *arg, enum state_status status,
-                                            const struct graph_audience *audience),
-                               void *arg);
+                               graph_lookup_done done, void *arg);
 
 #endif

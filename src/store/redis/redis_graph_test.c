@@ -80,7 +80,7 @@ struct answer {
     size_t contacts;
 };
 
-static void keep(void *arg, enum state_status status, const struct graph_audience *audience)
+static void keep(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     struct answer *answer = arg;
     answer->count++;
@@ -97,7 +97,7 @@ static void keep(void *arg, enum state_status status, const struct graph_audienc
 static struct answer ask(struct redis_backend *backend, struct slice user)
 {
     struct answer answer = {0};
-    graph_audience(backend->ports[0], user, keep, &answer);
+    graph_lookup(backend->ports[0], user, keep, &answer);
     redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
     assert_int_equal(answer.count, 1);
     return answer;
@@ -327,7 +327,7 @@ static void a_drop_is_not_lost_with_redis(void **state)
     put(backend, SLICE("alice"), 0);
     want_replicas(fleet, "9");
     graph_drop(backend->ports[0], SLICE("alice"));
-    graph_audience(backend->ports[1], SLICE("bob"), keep, &answer);
+    graph_lookup(backend->ports[1], SLICE("bob"), keep, &answer);
     worker_loop_run(&fleet->worker, 500);
     assert_int_equal(answer.count, 1);
     assert_int_equal(answer.status, STATE_UNAVAILABLE);
@@ -341,7 +341,7 @@ static void answers_outlive_the_store(void **state)
     struct redis_backend *backend = *state;
     struct answer answer = {0};
     put(backend, SLICE("alice"), 0);
-    graph_audience(backend->ports[0], SLICE("alice"), keep, &answer);
+    graph_lookup(backend->ports[0], SLICE("alice"), keep, &answer);
     graph_drop(backend->ports[0], SLICE("alice"));
     graph_store_free(&backend->ports[0]);
     redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);

@@ -57,8 +57,7 @@ struct slice redis_recovery_write_hex(struct redis_recovery_hex *hex, uint64_t n
 /* ---- redis_recovery_taking.c ---- */
 
 void redis_recovery_take(struct recovery_store *store, struct slice user_id, struct slice pid,
-                         uint64_t offset,
-                         void (*done)(void *arg, const struct recovery_record *record), void *arg);
+                         uint64_t offset, recovery_take_done done, void *arg);
 
 /* An event arrived for a user: it joins what is being taken. */
 void redis_recovery_hold(struct redis_recovery *recovery, struct slice user_id,

@@ -15,7 +15,7 @@ struct held_event {
 struct taking {
     struct list of_recovery;
     struct redis_recovery *recovery;
-    void (*done)(void *arg, const struct recovery_record *record); /* NULL: it was answered */
+    recovery_take_done done; /* NULL: it was answered */
     void *arg;
     struct list held; /* what arrived here meanwhile */
     size_t held_count;
@@ -81,7 +81,7 @@ static void free_taking(struct taking *taking)
 /* Answers once, and is out of everybody's sight from then on. */
 static void answer(struct taking *taking, const struct recovery_record *record)
 {
-    void (*done)(void *arg, const struct recovery_record *record) = taking->done;
+    recovery_take_done done = taking->done;
     taking->done = NULL;
     if (!done)
         return;
@@ -190,8 +190,7 @@ static struct taking *make_taking(struct redis_recovery *recovery, struct slice 
 }
 
 void redis_recovery_take(struct recovery_store *store, struct slice user_id, struct slice pid,
-                         uint64_t offset,
-                         void (*done)(void *arg, const struct recovery_record *record), void *arg)
+                         uint64_t offset, recovery_take_done done, void *arg)
 {
     struct redis_recovery *recovery = redis_recovery_of(store);
     struct taking *taking = make_taking(recovery, user_id, pid);

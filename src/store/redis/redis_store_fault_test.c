@@ -40,7 +40,7 @@ static void stopped(void *arg, enum state_status status, bool stopped)
     ((struct stores *)arg)->answers++;
 }
 
-static void heard(void *arg, enum state_status status, const struct graph_audience *audience)
+static void heard(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     struct stores *stores = arg;
     static const struct slice CONTACTS[] = {{"bob", 3}, {"carol", 5}, {"dave", 4}};
@@ -111,8 +111,8 @@ static void live(struct stores *stores)
     struct ulid conn_id = {{1}};
     typing_store_start(stores->typing, SLICE("c"), SLICE("alice"), &conn_id, started, stores);
     typing_store_stop(stores->typing, SLICE("c"), SLICE("alice"), NULL, stopped, stores);
-    graph_audience(stores->graphs, SLICE("alice"), heard, stores);
-    graph_audience(stores->graphs, SLICE("alice"), heard, stores);
+    graph_lookup(stores->graphs, SLICE("alice"), heard, stores);
+    graph_lookup(stores->graphs, SLICE("alice"), heard, stores);
     graph_drop(stores->graphs, SLICE("bob"));
     call_store_request(stores->calls, SLICE("call"), &alice, SLICE("bob"), answered, stores);
     call_store_get(stores->calls, SLICE_NONE, SLICE("alice"), answered, stores);

@@ -19,10 +19,9 @@ struct redis_typing {
 struct errand {
     struct redis_typing *typing;
     union {
-        void (*started)(void *arg, enum state_status status, const struct typing_outcome *outcome);
-        void (*stopped)(void *arg, enum state_status status, bool stopped);
-        void (*read)(void *arg, enum state_status status, const struct typing_user *users,
-                     size_t count);
+        typing_start_done started;
+        typing_stop_done stopped;
+        typing_users_done read;
     } done;
     void *arg;
 };
@@ -113,10 +112,7 @@ static void started(void *arg, const struct resp_value *reply)
 }
 
 static void start(struct typing_store *store, struct slice chat_id, struct slice user_id,
-                  const struct ulid *conn_id,
-                  void (*done)(void *arg, enum state_status status,
-                               const struct typing_outcome *outcome),
-                  void *arg)
+                  const struct ulid *conn_id, typing_start_done done, void *arg)
 {
     struct redis_typing *typing = typing_of(store);
     struct errand *errand = make_errand(typing, arg);
@@ -138,8 +134,7 @@ static void stopped(void *arg, const struct resp_value *reply)
 }
 
 static void stop(struct typing_store *store, struct slice chat_id, struct slice user_id,
-                 const struct ulid *conn_id,
-                 void (*done)(void *arg, enum state_status status, bool stopped), void *arg)
+                 const struct ulid *conn_id, typing_stop_done done, void *arg)
 {
     struct redis_typing *typing = typing_of(store);
     struct errand *errand = make_errand(typing, arg);
@@ -175,9 +170,7 @@ static void have_read(void *arg, const struct resp_value *reply)
 }
 
 static void read_chat(struct typing_store *store, struct slice chat_id, size_t max,
-                      void (*done)(void *arg, enum state_status status,
-                                   const struct typing_user *users, size_t count),
-                      void *arg)
+                      typing_users_done done, void *arg)
 {
     struct redis_typing *typing = typing_of(store);
     struct errand *errand = make_errand(typing, arg);

@@ -6,11 +6,9 @@
 
 struct explanation {
     struct redis_state *state;
-    void (*done_leases)(void *arg, enum state_status status, const struct lease *leases,
-                        size_t count);
-    void (*done_lease)(void *arg, enum state_status status, const struct lease *lease);
-    void (*done_history)(void *arg, enum state_status status, const struct state_history *history,
-                         size_t count);
+    state_leases_done done_leases;
+    state_lease_done done_lease;
+    state_history_done done_history;
     void *arg;
     size_t user_len;
     char user[USER_ID_BYTES_MAX];
@@ -94,9 +92,7 @@ static void ask_leases(struct explanation *asked, struct slice conn)
                     asked);
 }
 
-void redis_state_leases(struct state_store *store, struct slice user_id,
-                        void (*done)(void *arg, enum state_status status,
-                                     const struct lease *leases, size_t count),
+void redis_state_leases(struct state_store *store, struct slice user_id, state_leases_done done,
                         void *arg)
 {
     struct explanation *asked = make(store, user_id, arg);
@@ -126,8 +122,7 @@ static void take_owner(void *arg, const struct resp_value *reply)
     ask_leases(asked, (struct slice){asked->conn, sizeof(asked->conn)});
 }
 
-void redis_state_find(struct state_store *store, const struct ulid *conn_id,
-                      void (*done)(void *arg, enum state_status status, const struct lease *lease),
+void redis_state_find(struct state_store *store, const struct ulid *conn_id, state_lease_done done,
                       void *arg)
 {
     struct explanation *asked = make(store, SLICE_NONE, arg);
@@ -191,9 +186,7 @@ static void take_history(void *arg, const struct resp_value *reply)
     end(asked);
 }
 
-void redis_state_history(struct state_store *store, struct slice user_id,
-                         void (*done)(void *arg, enum state_status status,
-                                      const struct state_history *history, size_t count),
+void redis_state_history(struct state_store *store, struct slice user_id, state_history_done done,
                          void *arg)
 {
     struct explanation *asked = make(store, user_id, arg);

@@ -16,8 +16,7 @@ struct fleet_gateway {
 
 struct fleet {
     struct redis_state *state;
-    void (*done)(void *arg, enum state_status status, const struct gateway_info *gateways,
-                 size_t count);
+    state_gateways_done done;
     void *arg;
     size_t waiting; /* records, and one more while they are being asked for */
     bool failed;
@@ -97,10 +96,7 @@ static void take_list(void *arg, const struct resp_value *reply)
     one_done(fleet);
 }
 
-void redis_state_gateways(struct state_store *store,
-                          void (*done)(void *arg, enum state_status status,
-                                       const struct gateway_info *gateways, size_t count),
-                          void *arg)
+void redis_state_gateways(struct state_store *store, state_gateways_done done, void *arg)
 {
     struct fleet *fleet = malloc(sizeof(*fleet));
     char max[REDIS_STATE_NUMBER_MAX];

@@ -130,60 +130,39 @@ void redis_state_mended(struct redis_state *state, int64_t count);
 bool redis_state_turn_matches(const struct table_node *node, struct slice key);
 
 void redis_state_open(struct state_store *store, const struct lease *lease,
-                      void (*done)(void *arg, enum state_status status,
-                                   const struct state_transition *transition),
-                      void *arg);
+                      state_transition_done done, void *arg);
 void redis_state_set_idle(struct state_store *store, struct slice user_id,
-                          const struct ulid *conn_id, bool idle,
-                          void (*done)(void *arg, enum state_status status,
-                                       const struct state_transition *transition),
+                          const struct ulid *conn_id, bool idle, state_transition_done done,
                           void *arg);
 void redis_state_close(struct state_store *store, struct slice user_id, const struct ulid *conn_id,
-                       void (*done)(void *arg, enum state_status status,
-                                    const struct state_transition *transition),
-                       void *arg);
+                       state_transition_done done, void *arg);
 void redis_state_set_call(struct state_store *store, struct slice user_id, bool in_call,
-                          void (*done)(void *arg, enum state_status status,
-                                       const struct state_transition *transition),
-                          void *arg);
+                          state_transition_done done, void *arg);
 
 /* ---- redis_state_renew.c ---- */
 
 void redis_state_renew(struct state_store *store, struct lease_renewal *renewals, size_t count,
-                       void (*done)(void *arg, enum state_status status,
-                                    const struct lease_renewal *renewals, size_t count),
-                       void *arg);
+                       state_renewals_done done, void *arg);
 
 /* ---- redis_state_look.c ---- */
 
 void redis_state_read(struct state_store *store, const struct slice *user_ids, size_t count,
-                      void (*done)(void *arg, enum state_status status,
-                                   const struct presence *presences, size_t count),
-                      void *arg);
+                      state_presences_done done, void *arg);
 void redis_state_routes(struct state_store *store, const struct slice *user_ids, size_t count,
-                        void (*done)(void *arg, enum state_status status,
-                                     const struct state_routes *routes),
-                        void *arg);
+                        state_routes_done done, void *arg);
 
 /* ---- redis_state_explain.c ---- */
 
-void redis_state_leases(struct state_store *store, struct slice user_id,
-                        void (*done)(void *arg, enum state_status status,
-                                     const struct lease *leases, size_t count),
+void redis_state_leases(struct state_store *store, struct slice user_id, state_leases_done done,
                         void *arg);
-void redis_state_find(struct state_store *store, const struct ulid *conn_id,
-                      void (*done)(void *arg, enum state_status status, const struct lease *lease),
+void redis_state_find(struct state_store *store, const struct ulid *conn_id, state_lease_done done,
                       void *arg);
-void redis_state_history(struct state_store *store, struct slice user_id,
-                         void (*done)(void *arg, enum state_status status,
-                                      const struct state_history *history, size_t count),
+void redis_state_history(struct state_store *store, struct slice user_id, state_history_done done,
                          void *arg);
 
 /* ---- redis_state_reap.c ---- */
 
-void redis_state_reap(struct state_store *store, size_t max,
-                      void (*done)(void *arg, enum state_status status,
-                                   const struct state_transition *transitions, size_t count),
+void redis_state_reap(struct state_store *store, size_t max, state_transitions_done done,
                       void *arg);
 
 /* Nothing is reaped for a window from now. */
@@ -200,10 +179,7 @@ void redis_state_gateways_return(struct redis_state *state);
 
 /* ---- redis_state_fleet.c ---- */
 
-void redis_state_gateways(struct state_store *store,
-                          void (*done)(void *arg, enum state_status status,
-                                       const struct gateway_info *gateways, size_t count),
-                          void *arg);
+void redis_state_gateways(struct state_store *store, state_gateways_done done, void *arg);
 
 /* ---- redis_state_shards.c ---- */
 

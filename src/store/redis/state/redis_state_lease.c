@@ -12,7 +12,7 @@ struct lease_call {
     struct lease_call *behind; /* the next about the same lease */
     struct lease_call *last;   /* of those behind, when it is its turn */
     struct redis_state *state;
-    void (*done)(void *arg, enum state_status status, const struct state_transition *transition);
+    state_transition_done done;
     void *arg;
     enum lease_step step;
     bool set; /* idle, or in a call */
@@ -225,10 +225,7 @@ static struct slice keep(char *out, struct slice text)
 
 /* NULL when it was answered already. */
 static struct lease_call *start(struct state_store *store, enum lease_step step,
-                                struct slice user_id,
-                                void (*done)(void *arg, enum state_status status,
-                                             const struct state_transition *transition),
-                                void *arg)
+                                struct slice user_id, state_transition_done done, void *arg)
 {
     static const struct state_transition nothing;
     struct redis_state *state = redis_state_of(store);
@@ -246,9 +243,7 @@ static struct lease_call *start(struct state_store *store, enum lease_step step,
 }
 
 void redis_state_open(struct state_store *store, const struct lease *lease,
-                      void (*done)(void *arg, enum state_status status,
-                                   const struct state_transition *transition),
-                      void *arg)
+                      state_transition_done done, void *arg)
 {
     struct lease_call *call = start(store, STEP_OPEN, lease->user_id, done, arg);
     if (!call)
@@ -262,9 +257,7 @@ void redis_state_open(struct state_store *store, const struct lease *lease,
 }
 
 void redis_state_set_idle(struct state_store *store, struct slice user_id,
-                          const struct ulid *conn_id, bool idle,
-                          void (*done)(void *arg, enum state_status status,
-                                       const struct state_transition *transition),
+                          const struct ulid *conn_id, bool idle, state_transition_done done,
                           void *arg)
 {
     struct lease_call *call = start(store, STEP_IDLE, user_id, done, arg);
@@ -276,9 +269,7 @@ void redis_state_set_idle(struct state_store *store, struct slice user_id,
 }
 
 void redis_state_close(struct state_store *store, struct slice user_id, const struct ulid *conn_id,
-                       void (*done)(void *arg, enum state_status status,
-                                    const struct state_transition *transition),
-                       void *arg)
+                       state_transition_done done, void *arg)
 {
     struct lease_call *call = start(store, STEP_CLOSE, user_id, done, arg);
     if (!call)
@@ -288,9 +279,7 @@ void redis_state_close(struct state_store *store, struct slice user_id, const st
 }
 
 void redis_state_set_call(struct state_store *store, struct slice user_id, bool in_call,
-                          void (*done)(void *arg, enum state_status status,
-                                       const struct state_transition *transition),
-                          void *arg)
+                          state_transition_done done, void *arg)
 {
     struct lease_call *call = start(store, STEP_CALL, user_id, done, arg);
     if (!call)

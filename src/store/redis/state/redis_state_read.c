@@ -20,9 +20,8 @@ struct look {
     enum redis_state_script script;
     bool (*take)(struct look *look, size_t user, const struct resp_value *item);
     void (*finish)(struct look *look, enum state_status status);
-    void (*done_presences)(void *arg, enum state_status status, const struct presence *presences,
-                           size_t count);
-    void (*done_routes)(void *arg, enum state_status status, const struct state_routes *routes);
+    state_presences_done done_presences;
+    state_routes_done done_routes;
     void *arg;
     struct slice *users;
     struct look_part *parts;
@@ -129,9 +128,7 @@ static void finish_presences(struct look *look, enum state_status status)
 }
 
 void redis_state_read(struct state_store *store, const struct slice *user_ids, size_t count,
-                      void (*done)(void *arg, enum state_status status,
-                                   const struct presence *presences, size_t count),
-                      void *arg)
+                      state_presences_done done, void *arg)
 {
     struct look *look = make_look(redis_state_of(store), user_ids, count);
     struct presence *presences = calloc(count ? count : 1, sizeof(*presences));
@@ -234,9 +231,7 @@ end:
 }
 
 void redis_state_routes(struct state_store *store, const struct slice *user_ids, size_t count,
-                        void (*done)(void *arg, enum state_status status,
-                                     const struct state_routes *routes),
-                        void *arg)
+                        state_routes_done done, void *arg)
 {
     struct look *look = make_look(redis_state_of(store), user_ids, count);
     if (!look) {

@@ -29,8 +29,7 @@ struct reap_entry {
 
 struct reaping {
     struct redis_state *state;
-    void (*done)(void *arg, enum state_status status, const struct state_transition *transitions,
-                 size_t count);
+    state_transitions_done done;
     void *arg;
     size_t max;
     size_t waiting; /* answers, and one more while questions are being sent */
@@ -288,10 +287,7 @@ static bool may_reap(struct redis_state *state)
            state->options.loop->clock.now_ms >= state->reap_after_ms;
 }
 
-void redis_state_reap(struct state_store *store, size_t max,
-                      void (*done)(void *arg, enum state_status status,
-                                   const struct state_transition *transitions, size_t count),
-                      void *arg)
+void redis_state_reap(struct state_store *store, size_t max, state_transitions_done done, void *arg)
 {
     struct redis_state *state = redis_state_of(store);
     struct reaping *reaping = max > 0 && may_reap(state) ? malloc(sizeof(*reaping)) : NULL;

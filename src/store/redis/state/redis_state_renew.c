@@ -23,8 +23,7 @@ struct renewal_part {
 /* One call. What it was given lasts only as long as the call, so it is copied. */
 struct renewal_batch {
     struct redis_state *state;
-    void (*done)(void *arg, enum state_status status, const struct lease_renewal *renewals,
-                 size_t count);
+    state_renewals_done done;
     void *arg;
     struct lease_renewal *renewals;
     struct lease_renewal **by_user;
@@ -253,9 +252,7 @@ static struct renewal_batch *make_batch(const struct lease_renewal *renewals, si
 }
 
 void redis_state_renew(struct state_store *store, struct lease_renewal *renewals, size_t count,
-                       void (*done)(void *arg, enum state_status status,
-                                    const struct lease_renewal *renewals, size_t count),
-                       void *arg)
+                       state_renewals_done done, void *arg)
 {
     struct redis_state *state = redis_state_of(store);
     struct renewal_words *out = malloc(sizeof(*out));
