@@ -49,7 +49,7 @@ static bool compose_feed(struct gateway_messages *messages)
         .delivery = parts->delivery,
         .metrics = parts->metrics,
     };
-    messages->feed = local_feed_make(&options, fanout_consume, &messages->fanout);
+    messages->feed = local_feed_make(&options, fanout_on_item, &messages->fanout);
     messages->fanout.feed = messages->feed;
     return messages->feed && fanout_init(&messages->fanout, parts->hash_seed);
 }

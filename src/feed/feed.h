@@ -1,17 +1,19 @@
 /*
- * The feed carries MessagePersisted events from the durability plane to the fan-out plane: the port
- * behind which the ledger's own outbox, or Kafka, does the work.
+ * The feed carries MessagePersisted events from the message plane to fan-out. It is a port: the ledger's
+ * own outbox (feed/local), or Kafka, does the work behind it.
  *
- * Promises
- *   - feed_publish() answers exactly once, also before it returns. `true` means that the event will
- *     reach a consumer at least once, crashes included. `false` means that this is not known; the
- *     sender asks again, and duplicates are the consumer's to bear.
- *   - Each event is given to `consume` as an item, which is the feed's and lasts until feed_settle().
- *     What was not settled when the process ended comes again.
- *   - An event that was settled as POISON is kept as a dead letter; FEED_DONE and FEED_SKIPPED end it.
+ * What every backend promises
+ *   - feed_publish() runs its completion exactly once, possibly before it returns. `true` means that the
+ *     event will reach a consumer at least once, even if a process crashes. `false` means that nobody
+ *     knows; the sender publishes again, and consumers tolerate duplicates.
+ *   - The consumer (`on_item`) receives each event as an item, possibly before feed_publish() returns.
+ *     The feed owns the item; the item lasts until feed_settle(). An item that was not settled when its
+ *     process ended is delivered again later.
+ *   - An item settled as FEED_POISON is kept as a dead letter. FEED_DONE and FEED_SKIPPED end the event.
+ *   - No order is promised: `sequence` orders the messages of a chat.
  *
- * Bounded: no more than the backend's bound of events are under way; further ones are refused.
- * One port per worker, one thread.
+ * Bounds: a backend holds a bounded number of events and refuses further ones.
+ * Threading: one feed per worker, used on the worker's thread only.
  */
 #ifndef ROLLCALL_FEED_FEED_H
 #define ROLLCALL_FEED_FEED_H
@@ -25,6 +27,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct feed;
+
 /* MessagePersisted */
 struct feed_event {
     struct slice chat;
@@ -32,34 +36,41 @@ struct feed_event {
     struct slice sender;
     struct slice body;
     uint64_t sequence;
-    uint64_t members_version; /* of the chat at that time; 0: not known */
+    uint64_t members_version; /* of the chat when the message was stored; 0: unknown */
     int64_t sent_at_ms;
     bool has_except;
-    struct ulid except; /* the connection that sent it, which was answered instead */
+    struct ulid except; /* the sender's connection, which receives an acknowledgement instead */
 };
 
-/* An event on its way. Between consume and feed_settle() `link`, `timer`, `attempts` and `owner` are
- * the consumer's. */
+/* How far the consumer is with an item. fanout.h draws the transitions. */
+enum feed_item_stage {
+    FEED_ITEM_ARRIVED,  /* waits for the chat's members; no read of them began since it arrived */
+    FEED_ITEM_READING,  /* waits for the chat's members; the latest read began after it arrived */
+    FEED_ITEM_SENDING,  /* handed to delivery, which has not answered yet */
+    FEED_ITEM_RETRYING, /* waits for its timer */
+};
+
+/* An event under way. The feed sets `event` and `feed`. The other fields belong to the consumer from
+ * `on_item` until feed_settle(). */
 struct feed_item {
     struct feed_event event;
+    struct feed *feed; /* borrowed */
     struct list link;
     struct wheel_timer timer;
     uint32_t attempts;
-    void *owner;
+    enum feed_item_stage stage;
 };
 
 enum feed_result {
     FEED_DONE,
-    FEED_SKIPPED, /* tried often enough; syncing heals */
-    FEED_POISON,  /* no try can ever succeed */
+    FEED_SKIPPED, /* the attempts are used up; clients get the message when they sync */
+    FEED_POISON,  /* no attempt can ever succeed */
 };
 
-struct feed;
-
-/* Receives whether the event will reach a consumer, exactly once. */
+/* Receives whether the event will reach a consumer. */
 typedef void (*feed_publish_done)(void *arg, bool published);
 
-/* Takes an item; the consumer ends it with feed_settle(). */
+/* Receives an item, which it ends with feed_settle(). */
 typedef void (*feed_consumer)(void *arg, struct feed_item *item);
 
 struct feed_operations {
@@ -67,43 +78,45 @@ struct feed_operations {
                     void *arg);
     void (*settle)(struct feed *feed, struct feed_item *item, enum feed_result result,
                    const char *reason);
-    /* Whether events are being taken. */
     bool (*available)(const struct feed *feed);
-    /* Events published and not settled. */
     size_t (*lag)(const struct feed *feed);
     void (*free)(struct feed *feed);
 };
 
 struct feed {
     const struct feed_operations *operations;
-    feed_consumer consume;
-    void *consume_arg;
+    feed_consumer on_item;
+    void *on_item_arg;
 };
 
+/* Publishes an event. The event is borrowed for the call. */
 static inline void feed_publish(struct feed *feed, const struct feed_event *event,
                                 feed_publish_done done, void *arg)
 {
     feed->operations->publish(feed, event, done, arg);
 }
 
-/* Ends an item; `reason` (of POISON) is copied. */
+/* Ends an item and gives it back to the feed. `reason` is copied; only FEED_POISON needs one. */
 static inline void feed_settle(struct feed *feed, struct feed_item *item, enum feed_result result,
                                const char *reason)
 {
     feed->operations->settle(feed, item, result, reason);
 }
 
+/* Returns whether the feed accepts events. */
 static inline bool feed_available(const struct feed *feed)
 {
     return feed->operations->available(feed);
 }
 
+/* Returns how many events were published and not settled. */
 static inline size_t feed_lag(const struct feed *feed)
 {
     return feed->operations->lag(feed);
 }
 
-/* The ledger is closed by now; what is under way is forgotten here and comes again after a start. */
+/* Frees the feed after the ledger was closed. Events under way are forgotten here and come again after
+ * the next start. */
 static inline void feed_free(struct feed **feed)
 {
     struct feed *freed = *feed;

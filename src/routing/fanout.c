@@ -2,33 +2,34 @@
 
 #include "base/container.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-/* A chat as fan-out knows it. */
+/* A cached chat. */
 struct fanout_chat {
     struct table_node node;
     struct list recent;
     struct fanout *fanout;
-    struct list waiting; /* items that need the members */
-    bool looking;        /* the members are being read */
-    uint64_t version;    /* of the members; 0: not known */
+    struct list waiting; /* items in FEED_ITEM_ARRIVED and FEED_ITEM_READING, in order */
+    bool reading;        /* a read of the members is in flight */
+    uint64_t version;    /* of the members; 0: unknown */
     struct slice *members;
     size_t member_count;
     uint8_t id_len;
     char id[];
 };
 
-static struct slice chat_id(const struct fanout_chat *chat)
+static struct slice fanout_chat_id(const struct fanout_chat *chat)
 {
     return (struct slice){chat->id, chat->id_len};
 }
 
-static bool chat_matches(const struct table_node *node, struct slice key)
+static bool fanout_chat_matches(const struct table_node *node, struct slice key)
 {
-    return slice_equal(chat_id(CONTAINER_OF(node, struct fanout_chat, node)), key);
+    return slice_equal(fanout_chat_id(CONTAINER_OF(node, struct fanout_chat, node)), key);
 }
 
-static struct feed_item *first_item(const struct list *list)
+static struct feed_item *first_fanout_item(const struct list *list)
 {
     return CONTAINER_OF(list->next, struct feed_item, link);
 }
@@ -38,12 +39,32 @@ bool fanout_init(struct fanout *fanout, uint64_t seed)
     list_init(&fanout->recent);
     list_init(&fanout->retrying);
     fanout->member_count = 0;
-    return table_init(&fanout->chats, seed, chat_matches);
+    return table_init(&fanout->chats, seed, fanout_chat_matches);
 }
 
-/* ---- chats that are remembered ---- */
+/* Only these transitions are legal (fanout.h). */
+static void set_item_stage(struct feed_item *item, enum feed_item_stage stage)
+{
+    enum feed_item_stage before = item->stage;
+    switch (stage) {
+    case FEED_ITEM_ARRIVED:
+        assert(before == FEED_ITEM_ARRIVED || before == FEED_ITEM_RETRYING);
+        break;
+    case FEED_ITEM_READING:
+    case FEED_ITEM_SENDING:
+        assert(before == FEED_ITEM_ARRIVED || before == FEED_ITEM_READING);
+        break;
+    case FEED_ITEM_RETRYING:
+        assert(before != FEED_ITEM_RETRYING);
+        break;
+    }
+    (void)before;
+    item->stage = stage;
+}
 
-static void forget_members(struct fanout_chat *chat)
+/* ---- the cache of chats ---- */
+
+static void forget_chat_members(struct fanout_chat *chat)
 {
     chat->fanout->member_count -= chat->member_count;
     free(chat->members);
@@ -52,33 +73,27 @@ static void forget_members(struct fanout_chat *chat)
     chat->version = 0;
 }
 
-static void free_chat(struct fanout_chat *chat)
+static void free_fanout_chat(struct fanout_chat *chat)
 {
-    forget_members(chat);
+    forget_chat_members(chat);
     list_remove(&chat->recent);
     table_remove(&chat->fanout->chats, &chat->node);
     free(chat);
 }
 
-static bool is_busy(const struct fanout_chat *chat)
-{
-    return chat->looking || !list_empty(&chat->waiting);
-}
-
-/* Busy ones stay, whatever the bound says: the feed bounds them. */
-static void forget_surplus(struct fanout *fanout)
+static void evict_surplus_chats(struct fanout *fanout)
 {
     struct list *at = fanout->recent.next;
     while (at != &fanout->recent &&
            (fanout->chats.size > FANOUT_CHATS_MAX || fanout->member_count > FANOUT_MEMBERS_MAX)) {
         struct fanout_chat *chat = CONTAINER_OF(at, struct fanout_chat, recent);
         at = at->next;
-        if (!is_busy(chat))
-            free_chat(chat);
+        if (!chat->reading && list_empty(&chat->waiting))
+            free_fanout_chat(chat);
     }
 }
 
-static struct fanout_chat *have_chat(struct fanout *fanout, struct slice id)
+static struct fanout_chat *find_or_make_chat(struct fanout *fanout, struct slice id)
 {
     struct table_node *node = table_find(&fanout->chats, id);
     if (node) {
@@ -99,8 +114,8 @@ static struct fanout_chat *have_chat(struct fanout *fanout, struct slice id)
     return made;
 }
 
-/* One allocation: the slices, then the bytes they point to. */
-static bool keep_members(struct fanout_chat *chat, const struct ledger_chat *read)
+/* Copies the members into one allocation: the slices, then the bytes they point to. */
+static bool cache_chat_members(struct fanout_chat *chat, const struct ledger_chat *read)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < read->member_count; i++)
@@ -114,7 +129,7 @@ static bool keep_members(struct fanout_chat *chat, const struct ledger_chat *rea
         memcpy(at, read->members[i].data, read->members[i].len);
         at += read->members[i].len;
     }
-    forget_members(chat);
+    forget_chat_members(chat);
     chat->members = members;
     chat->member_count = read->member_count;
     chat->version = read->members_version;
@@ -122,14 +137,14 @@ static bool keep_members(struct fanout_chat *chat, const struct ledger_chat *rea
     return true;
 }
 
-/* ---- trying again ---- */
+/* ---- retrying ---- */
 
-/* Called by the wheel, so never after the loop's last turn. */
-static void retry(struct wheel_timer *timer)
+/* The wheel calls this, so it never runs after the loop's last turn. */
+static void on_fanout_retry_due(struct wheel_timer *timer)
 {
     struct feed_item *item = CONTAINER_OF(timer, struct feed_item, timer);
     list_remove(&item->link);
-    fanout_consume(item->owner, item);
+    fanout_on_item(item->feed->on_item_arg, item);
 }
 
 /* Doubled for each attempt after the first, which a hundred of them must not overflow. */
@@ -141,31 +156,31 @@ static int64_t backoff_ms(const struct config_retry *limits, uint32_t attempts)
     return wait_ms < limits->max_backoff_ms ? wait_ms : limits->max_backoff_ms;
 }
 
-static void try_again_or_skip(struct fanout *fanout, struct feed_item *item, size_t recipients)
+static void retry_or_skip_item(struct fanout *fanout, struct feed_item *item)
 {
     const struct config_retry *limits = fanout->retry;
     list_remove(&item->link);
     if (++item->attempts >= limits->max_attempts) {
-        metrics_add(fanout->metrics, METRIC_FANOUT_SKIPPED, recipients ? (int64_t)recipients : 1);
+        metrics_count(fanout->metrics, METRIC_FANOUT_SKIPPED);
         feed_settle(fanout->feed, item, FEED_SKIPPED, NULL);
         return;
     }
     metrics_count(fanout->metrics, METRIC_FANOUT_RETRY_COUNT);
+    set_item_stage(item, FEED_ITEM_RETRYING);
     list_append(&fanout->retrying, &item->link);
-    item->owner = fanout;
-    item->timer.fire = retry;
+    item->timer.fire = on_fanout_retry_due;
     wheel_set(fanout->wheel, &item->timer,
               fanout->clock->now_ms + backoff_ms(limits, item->attempts));
 }
 
 /* ---- delivering ---- */
 
-static void delivered(void *arg, bool sent)
+static void on_fanout_delivered(void *arg, bool sent)
 {
     struct feed_item *item = arg;
-    struct fanout *fanout = item->owner;
+    struct fanout *fanout = item->feed->on_item_arg;
     if (!sent) {
-        try_again_or_skip(fanout, item, 0);
+        retry_or_skip_item(fanout, item);
         return;
     }
     metrics_latency(fanout->metrics, LATENCY_DELIVERY,
@@ -173,7 +188,7 @@ static void delivered(void *arg, bool sent)
     feed_settle(fanout->feed, item, FEED_DONE, NULL);
 }
 
-static void deliver(struct fanout_chat *chat, struct feed_item *item)
+static void deliver_item(struct fanout_chat *chat, struct feed_item *item)
 {
     struct fanout *fanout = chat->fanout;
     const struct feed_event *event = &item->event;
@@ -187,116 +202,110 @@ static void deliver(struct fanout_chat *chat, struct feed_item *item)
                                   .sent_at_ms = event->sent_at_ms,
                               }};
     list_remove(&item->link);
-    item->owner = fanout;
+    set_item_stage(item, FEED_ITEM_SENDING);
     delivery_send_then(fanout->delivery, chat->members, chat->member_count, &message,
-                       event->has_except ? &event->except : NULL, delivered, item);
+                       event->has_except ? &event->except : NULL, on_fanout_delivered, item);
 }
 
-/* An event of which no version is known may be newer than the members that are: those will do that were asked
- * for after it came. */
-static bool are_members_good_for(const struct fanout_chat *chat, const struct feed_item *item)
+/* An event without a version may be newer than the cached members, so it needs members that were read
+ * after it arrived. */
+static bool are_members_new_enough(const struct fanout_chat *chat, const struct feed_item *item)
 {
     if (item->event.members_version == 0)
-        return chat->version && item->owner == chat;
+        return chat->version && item->stage == FEED_ITEM_READING;
     return chat->version >= item->event.members_version;
 }
 
-static void look(struct fanout_chat *chat);
+static void read_chat_members(struct fanout_chat *chat);
 
-static void pump(struct fanout_chat *chat)
+static void deliver_or_read_members(struct fanout_chat *chat)
 {
-    while (!chat->looking && !list_empty(&chat->waiting)) {
-        struct feed_item *item = first_item(&chat->waiting);
-        if (are_members_good_for(chat, item))
-            deliver(chat, item);
+    while (!chat->reading && !list_empty(&chat->waiting)) {
+        struct feed_item *item = first_fanout_item(&chat->waiting);
+        if (are_members_new_enough(chat, item))
+            deliver_item(chat, item);
         else
-            look(chat);
+            read_chat_members(chat);
     }
 }
 
-/* What came while the members were being read may need newer ones, which pump() reads. What was there
- * before and still needs newer ones asked a store that lags behind itself. */
-static void deliver_waiting(struct fanout_chat *chat)
+/* An item that arrived during the read may need newer members, which are then read. An item that arrived
+ * before it and still needs newer ones has met a store that lags behind, so it is retried. */
+static void deliver_waiting_items(struct fanout_chat *chat)
 {
     while (!list_empty(&chat->waiting)) {
-        struct feed_item *item = first_item(&chat->waiting);
-        if (are_members_good_for(chat, item))
-            deliver(chat, item);
-        else if (item->owner == chat)
-            try_again_or_skip(chat->fanout, item, 0);
+        struct feed_item *item = first_fanout_item(&chat->waiting);
+        if (are_members_new_enough(chat, item))
+            deliver_item(chat, item);
+        else if (item->stage == FEED_ITEM_READING)
+            retry_or_skip_item(chat->fanout, item);
         else
             break;
     }
-    pump(chat);
+    deliver_or_read_members(chat);
 }
 
-static void bury_waiting(struct fanout_chat *chat, const char *reason)
-{
-    while (!list_empty(&chat->waiting))
-        feed_settle(chat->fanout->feed, first_item(&chat->waiting), FEED_POISON, reason);
-}
-
-static void retry_waiting(struct fanout_chat *chat)
-{
-    while (!list_empty(&chat->waiting))
-        try_again_or_skip(chat->fanout, first_item(&chat->waiting), 0);
-}
-
-static void looked(void *arg, const struct ledger_chat_outcome *outcome)
+static void on_chat_members_read(void *arg, const struct ledger_chat_outcome *outcome)
 {
     struct fanout_chat *chat = arg;
-    chat->looking = false;
-    if (chat->fanout->stopped)
+    struct fanout *fanout = chat->fanout;
+    chat->reading = false;
+    if (fanout->stopped)
         return;
-    if (outcome->status == LEDGER_OK && keep_members(chat, &outcome->chat))
-        deliver_waiting(chat);
-    else if (outcome->status == LEDGER_NOT_FOUND || outcome->status == LEDGER_INVALID)
-        bury_waiting(chat, "there is no such chat");
-    else
-        retry_waiting(chat);
-    forget_surplus(chat->fanout);
+    if (outcome->status == LEDGER_OK && cache_chat_members(chat, &outcome->chat)) {
+        deliver_waiting_items(chat);
+    } else if (outcome->status == LEDGER_NOT_FOUND || outcome->status == LEDGER_INVALID) {
+        while (!list_empty(&chat->waiting))
+            feed_settle(fanout->feed, first_fanout_item(&chat->waiting), FEED_POISON,
+                        "there is no such chat");
+    } else {
+        while (!list_empty(&chat->waiting))
+            retry_or_skip_item(fanout, first_fanout_item(&chat->waiting));
+    }
+    evict_surplus_chats(fanout);
 }
 
-static void look(struct fanout_chat *chat)
+static void read_chat_members(struct fanout_chat *chat)
 {
-    chat->looking = true;
+    chat->reading = true;
     for (struct list *at = chat->waiting.next; at != &chat->waiting; at = at->next)
-        CONTAINER_OF(at, struct feed_item, link)->owner = chat; /* it was here before the look */
-    ledger_chat_get(chat->fanout->ledger, chat_id(chat), SLICE_NONE, looked, chat);
+        set_item_stage(CONTAINER_OF(at, struct feed_item, link), FEED_ITEM_READING);
+    ledger_chat_get(chat->fanout->ledger, fanout_chat_id(chat), SLICE_NONE, on_chat_members_read,
+                    chat);
 }
 
-void fanout_consume(void *arg, struct feed_item *item)
+void fanout_on_item(void *arg, struct feed_item *item)
 {
     struct fanout *fanout = arg;
-    struct fanout_chat *chat = have_chat(fanout, item->event.chat);
+    set_item_stage(item, FEED_ITEM_ARRIVED);
+    struct fanout_chat *chat = find_or_make_chat(fanout, item->event.chat);
     if (!chat) {
-        try_again_or_skip(fanout, item, 0);
+        retry_or_skip_item(fanout, item);
         return;
     }
-    item->owner = NULL;
     list_append(&chat->waiting, &item->link);
-    pump(chat);
-    forget_surplus(fanout);
+    deliver_or_read_members(chat);
+    evict_surplus_chats(fanout);
 }
 
-/* ---- the end ---- */
+/* ---- freeing ---- */
 
-static void give_back_and_free(struct table_node *node, void *arg)
+static void settle_and_free_chat(struct table_node *node, void *arg)
 {
     struct fanout *fanout = arg;
     struct fanout_chat *chat = CONTAINER_OF(node, struct fanout_chat, node);
     while (!list_empty(&chat->waiting))
-        feed_settle(fanout->feed, first_item(&chat->waiting), FEED_SKIPPED, NULL);
-    free_chat(chat);
+        feed_settle(fanout->feed, first_fanout_item(&chat->waiting), FEED_SKIPPED, NULL);
+    free_fanout_chat(chat);
 }
 
 void fanout_free(struct fanout *fanout)
 {
     while (!list_empty(&fanout->retrying)) {
-        struct feed_item *item = first_item(&fanout->retrying);
+        struct feed_item *item = first_fanout_item(&fanout->retrying);
         wheel_cancel(fanout->wheel, &item->timer);
         feed_settle(fanout->feed, item, FEED_SKIPPED, NULL);
     }
-    table_each(&fanout->chats, give_back_and_free, fanout);
+    table_each(&fanout->chats, settle_and_free_chat, fanout);
     table_free(&fanout->chats);
 }

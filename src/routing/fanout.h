@@ -1,20 +1,28 @@
 /*
- * Fan-out: what the durability plane has persisted goes to every device of every member.
+ * Fan-out sends every persisted message to every device of every member of its chat.
  *
- *   feed item → the chat's members → state store: which gateways → one publish per gateway → settled
+ *   feed item → read the chat's members → state store: which gateways → one publish per gateway → settle
  *
- * Members are kept per chat and are good for as long as the event's members_version does not pass
- * theirs, so that who was removed gets nothing and who was added misses nothing; for an event without a version
- * (replayed, or sent again) they are read anew. Items of one chat wait in order while its members are read; a
- * chat that is slow to read holds up no other.
+ * The members of a chat are cached. They serve an event as long as the event's members_version is not
+ * above theirs, so that a removed member receives nothing and an added member misses nothing. An event
+ * without a version (replayed, or sent again) needs members that were read after it arrived. The items of
+ * one chat wait in order while its members are read; a chat that is slow to read delays no other chat.
  *
- * Best effort: members that cannot be read are tried again after
- * initial_backoff, doubling up to max_backoff, max_attempts times in all; then the item is skipped and
- * syncing heals. An event that no try can deliver is poison and goes to the dead letters. There is no
- * queue of failed deliveries: how many items there are is the feed's bound.
+ *   ARRIVED ── a read of the members begins ──► READING
+ *   ARRIVED, READING ── the members are new enough ──► SENDING ── sent ──► settled as FEED_DONE
+ *   READING ── the members cannot be read, or are still too old ──► RETRYING
+ *   SENDING ── not sent ──► RETRYING ── the timer fires ──► ARRIVED
  *
- * Memory: at most FANOUT_CHATS_MAX chats and FANOUT_MEMBERS_MAX members are remembered, the least
- * recently used go first. One thread.
+ * An item for which there is no memory goes from ARRIVED to RETRYING at once. An item whose attempts are
+ * used up is settled instead of entering RETRYING.
+ *
+ * Delivery is best effort. An item that fails waits for initial_backoff, which doubles up to max_backoff,
+ * and is tried max_attempts times in all; then it is skipped, and clients get the message when they sync.
+ * An event that no attempt can deliver is poison and becomes a dead letter. There is no queue of failed
+ * deliveries of its own: the feed bounds the number of items.
+ *
+ * Memory: the cache holds at most FANOUT_CHATS_MAX chats and FANOUT_MEMBERS_MAX members; the least recently
+ * used chats go first. Chats with waiting items stay, whatever the bounds say. One thread.
  */
 #ifndef ROLLCALL_ROUTING_FANOUT_H
 #define ROLLCALL_ROUTING_FANOUT_H
@@ -37,22 +45,22 @@ struct fanout {
     struct ledger_client *ledger;
     struct delivery *delivery;
     struct metrics *metrics;
-    struct feed *feed; /* set when it is made, which needs the fan-out first */
+    struct feed *feed; /* set once the feed is made, which needs the fan-out first */
     /* ---- */
     struct table chats;
     struct list recent;   /* chats, the most recently used last */
-    struct list retrying; /* items that wait for their next try */
+    struct list retrying; /* items in FEED_ITEM_RETRYING */
     size_t member_count;
     bool stopped; /* nothing is delivered any more; set before the ledger is closed */
 };
 
-/* The fields above the line are the caller's to set before. False when memory is short. */
+/* The caller sets the fields above the line first. Returns false when out of memory. */
 bool fanout_init(struct fanout *fanout, uint64_t seed);
 
 /* Gives unfinished items back to the feed. The ledger is closed by now. */
 void fanout_free(struct fanout *fanout);
 
-/* feed->consume; the argument is the fan-out. */
-void fanout_consume(void *arg, struct feed_item *item);
+/* The feed's consumer; `arg` is the fan-out. */
+void fanout_on_item(void *arg, struct feed_item *item);
 
 #endif

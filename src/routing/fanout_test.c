@@ -119,7 +119,7 @@ static void compose(struct fixture *fixture)
                                       .ledger = &fixture->script.client,
                                       .delivery = &fixture->delivery,
                                       .metrics = &fixture->metrics};
-    fixture->feed = local_feed_make(&options, fanout_consume, &fixture->fanout);
+    fixture->feed = local_feed_make(&options, fanout_on_item, &fixture->fanout);
     fixture->fanout.feed = fixture->feed;
     assert_true(fanout_init(&fixture->fanout, 1));
 }

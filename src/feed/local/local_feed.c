@@ -23,7 +23,6 @@ struct local_feed {
 
 struct local_item {
     struct feed_item item;
-    struct local_feed *feed;
     bool replayed;
     char bytes[];
 };
@@ -53,7 +52,7 @@ static struct local_item *make_item(struct local_feed *self, const struct feed_e
     if (!made)
         return NULL;
     char *at = made->bytes;
-    made->feed = self;
+    made->item.feed = &self->feed;
     made->item.event = *event;
     made->item.event.chat = put(&at, event->chat);
     made->item.event.message_id = put(&at, event->message_id);
@@ -67,7 +66,7 @@ static struct local_item *make_item(struct local_feed *self, const struct feed_e
 /* Of an item that is in no list any more, or in one that ends with it. */
 static void end_item(struct local_item *ended, bool left_outbox)
 {
-    struct local_feed *self = ended->feed;
+    struct local_feed *self = local_of(ended->item.feed);
     self->count--;
     if (ended->replayed) {
         self->page_failed |= !left_outbox;
@@ -128,7 +127,7 @@ static void remove_settled(struct local_feed *self)
 static void buried(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct local_item *item = arg;
-    struct local_feed *self = item->feed;
+    struct local_feed *self = local_of(item->item.feed);
     if (outcome->status == LEDGER_OK)
         metrics_set(self->options.metrics, METRIC_FANOUT_DLQ_DEPTH, ++self->dead_letters);
     end_item(item, outcome->status == LEDGER_OK);
@@ -164,7 +163,7 @@ static void publish(struct feed *feed, const struct feed_event *event, feed_publ
     if (!self->stopped && self->count < LOCAL_FEED_EVENTS_MAX)
         made = make_item(self, event);
     if (made)
-        feed->consume(feed->consume_arg, &made->item);
+        feed->on_item(feed->on_item_arg, &made->item);
     done(arg, made != NULL);
 }
 
@@ -198,7 +197,7 @@ static void replay_message(struct local_feed *self, const struct ledger_message 
     }
     made->replayed = true;
     self->replayed++;
-    self->feed.consume(self->feed.consume_arg, &made->item);
+    self->feed.on_item(self->feed.on_item_arg, &made->item);
 }
 
 /* Sent so lately that it may be on its way. What seems to be sent long from now was so by a clock that has been
@@ -296,13 +295,13 @@ static const struct feed_operations OPERATIONS = {
     .free = free_feed,
 };
 
-struct feed *local_feed_make(const struct local_feed_options *options, feed_consumer consume,
+struct feed *local_feed_make(const struct local_feed_options *options, feed_consumer on_item,
                              void *arg)
 {
     struct local_feed *self = calloc(1, sizeof(*self));
     if (!self)
         return NULL;
-    self->feed = (struct feed){.operations = &OPERATIONS, .consume = consume, .consume_arg = arg};
+    self->feed = (struct feed){.operations = &OPERATIONS, .on_item = on_item, .on_item_arg = arg};
     self->options = *options;
     list_init(&self->removing);
     list_init(&self->removable);

@@ -43,7 +43,7 @@ struct local_feed_options {
 };
 
 /* NULL when memory is short. `options` is copied, what it points to is borrowed. */
-struct feed *local_feed_make(const struct local_feed_options *options, feed_consumer consume,
+struct feed *local_feed_make(const struct local_feed_options *options, feed_consumer on_item,
                              void *arg);
 
 /* Now and then: replays what is due. */
