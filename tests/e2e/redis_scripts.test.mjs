@@ -36,8 +36,8 @@ async function command(...args) {
   return JSON.parse(stdout);
 }
 
-const USERS = ['time', 'prelude'];
-const PRELUDES = { expire: [...USERS, 'expiry'], reap: [...USERS, 'expiry'] };
+const USERS = ['time', 'user_prelude'];
+const PRELUDES = { expire: [...USERS, 'expire_prelude'], reap: [...USERS, 'expire_prelude'] };
 
 async function textOf(...files) {
   const texts = await Promise.all(files.map((file) => readFile(join(SCRIPTS, `${file}.lua`), 'utf8')));
@@ -167,12 +167,12 @@ test('a grace holds offline back, and a return within it changes nothing', async
 });
 
 test('in a call while online; offline takes the call along', async () => {
-  assert.equal((await move('call', 'A', [1])).changed, false);
+  assert.equal((await move('in_call', 'A', [1])).changed, false);
   await open('A', 'c1', 'gw-1');
-  assert.ok((await move('call', 'A', [1])).inCall);
+  assert.ok((await move('in_call', 'A', [1])).inCall);
   assert.deepEqual(await command('SMEMBERS', 'presence:incall'), ['A']);
   assert.deepEqual(await command('SMEMBERS', 'presence:online'), ['A'], 'who is in a call is online too');
-  assert.equal((await move('call', 'A', [1])).changed, false);
+  assert.equal((await move('in_call', 'A', [1])).changed, false);
   assert.equal((await move('close', 'A', ['c1', 'gw-1'])).inCall, false);
   assert.deepEqual(await command('SMEMBERS', 'presence:incall'), []);
 });

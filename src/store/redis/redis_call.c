@@ -179,7 +179,7 @@ struct call_store *redis_call_make(const struct redis_call_options *options)
     };
     list_init(&port->paused);
     if (!redis_script_init(&port->calls, slice_of(REDIS_LUA_CALLS)) ||
-        !redis_script_init(&port->claims, slice_of(REDIS_LUA_CLAIM))) {
+        !redis_script_init(&port->claims, slice_of(REDIS_LUA_CALL_CLAIM))) {
         free(port);
         return NULL;
     }

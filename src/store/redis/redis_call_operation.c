@@ -306,7 +306,7 @@ void call_settle(struct call_port *port, const struct resp_value *shown)
     memcpy(claim.bytes + ULID_TEXT_LEN, call.id.data, call.id.len);
     claim.len = ULID_TEXT_LEN + call.id.len;
     call_port_hold(port);
-    call_run(port, "told", call.id, REDIS_NO_ARGS, let_go, port);
+    call_run(port, "acknowledge", call.id, REDIS_NO_ARGS, let_go, port);
     release(port, call.caller.user_id, &claim);
     release(port, call.callee.user_id, &claim);
 }

@@ -148,7 +148,7 @@ void call_request_end_paused(struct call_port *port)
 
 static void look(struct call_errand *errand)
 {
-    call_run(errand->port, "look", call_claim_id(&errand->found),
+    call_run(errand->port, "check", call_claim_id(&errand->found),
              REDIS_ARGS(call_claim_key(&errand->found)), looked, errand);
 }
 

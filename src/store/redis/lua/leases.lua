@@ -1,6 +1,6 @@
--- A user's live leases. ARGV[4..6]: the user, conn_id ('': all), how many at most. Of each: conn_id, device, server,
--- connected_at, when it was refreshed last in ms, and whether it is idle.
-choose(ARGV[4])
+-- Lists a user's live leases. ARGV[4..6]: the user, conn_id ('' for all), how many at most. Returns for each lease:
+-- conn_id, device, server, connected_at, the time of its last refresh in ms, and whether it is idle.
+select_user(ARGV[4])
 local found, wanted, max = {}, ARGV[5], tonumber(ARGV[6])
 local ids = redis.pcall('SMEMBERS', user_connections)
 for _, id in ipairs(ids.err and {} or ids) do

@@ -1,7 +1,7 @@
--- What others see of users (ARGV from 4 on): of each status, in_call, last_seen and version.
-local seen = {}
+-- Reads the presence of users (ARGV from 4 on). Returns for each: status, in_call, last_seen and version.
+local presences = {}
 for at = 4, #ARGV do
-  choose(ARGV[at])
-  seen[#seen + 1] = {view()}
+  select_user(ARGV[at])
+  presences[#presences + 1] = {read_presence()}
 end
-return seen
+return presences

@@ -1,5 +1,5 @@
--- For a single server. Ends what has run out, at most ARGV[4] of them. Answers with how many are still
--- overdue, what was mended, and the transitions.
+-- Ends overdue leases and graces, at most ARGV[4] of them, on a single server. Returns how many are still overdue,
+-- how many values were mended, and the transitions.
 mend(INDEX, 'zset')
 local result = {0, 0}
 local rows = redis.call('ZRANGEBYSCORE', INDEX, '-inf', now, 'WITHSCORES', 'LIMIT', 0, tonumber(ARGV[4]))
@@ -7,12 +7,12 @@ for i = 1, #rows, 2 do
   local conn, name = string.match(rows[i], '^([^:]*):(.+)$')
   redis.call('ZREM', INDEX, rows[i])
   if name then
-    choose(name)
+    select_user(name)
     mend_user()
     if conn ~= '' then mend(connection_key(conn), 'hash') end
-    local transition, left = expire(conn, due_of(rows[i + 1]))
-    if left then redis.call('ZADD', INDEX, now + left, rows[i]) end
-    result[#result + 1] = transition
+    local made, left_ms = expire(conn, parse_due(rows[i + 1]))
+    if left_ms then redis.call('ZADD', INDEX, now + left_ms, rows[i]) end
+    result[#result + 1] = made
   else
     mended = mended + 1
   end

@@ -1,30 +1,30 @@
--- Extends leases. ARGV[4]: the gateway whose they are, '' where its set is kept beside; then of each user:
--- the user, how many leases, and their conn_ids.
+-- Extends leases. ARGV[4]: the gateway that has them, or '' where its set of connections is kept elsewhere; then
+-- for each user: the user, how many leases, and their conn_ids.
 --
--- Answers with a letter for each lease, '1' or '0'. 0: the store no longer knows it, or lost a part of what it
--- knew of the user; opening it again mends that.
-local index, held, kept, heartbeat = {}, {}, {}, time_text(now)
+-- Returns one character per lease, '1' or '0'. '0': Redis no longer has the lease, or lost a part of the user's
+-- keys; opening the lease again restores them.
+local index, conns, renewed, heartbeat = {}, {}, {}, time_text(now)
 local at = 5
 while at <= #ARGV do
-  choose(ARGV[at])
-  local first, count = #kept + 1, tonumber(ARGV[at + 1])
+  select_user(ARGV[at])
+  local first, count = #renewed + 1, tonumber(ARGV[at + 1])
   at = at + 2
-  local whole = redis.call('PEXPIRE', user_connections, window) == 1
+  local complete = redis.call('PEXPIRE', user_connections, window) == 1
   for i = first, first + count - 1 do
     local conn = ARGV[at]
     at = at + 1
-    local alive = whole and redis.pcall('SISMEMBER', user_connections, conn) == 1
+    local alive = complete and redis.pcall('SISMEMBER', user_connections, conn) == 1
       and redis.call('PEXPIRE', connection_key(conn), window) == 1
       and type(redis.pcall('HSET', connection_key(conn), 'last_heartbeat', heartbeat)) == 'number'
-    kept[i] = alive and '1' or '0'
+    renewed[i] = alive and '1' or '0'
     if alive then
       index[#index + 1], index[#index + 2] = now + window, conn .. ':' .. user
-      held[#held + 1] = conn
+      conns[#conns + 1] = conn
     end
   end
-  whole = whole and redis.call('PEXPIRE', user_servers, window) == 1
+  complete = complete and redis.call('PEXPIRE', user_servers, window) == 1
     and redis.call('PEXPIRE', user_presence, window + RECORD_EXTRA) == 1
-  for i = first, whole and 0 or #kept do kept[i] = '0' end
+  for i = first, complete and 0 or #renewed do renewed[i] = '0' end
 end
 if not cluster and #index > 0 then
   mend(INDEX, 'zset')
@@ -32,8 +32,8 @@ if not cluster and #index > 0 then
   if ARGV[4] ~= '' then
     local key = 'server_connections:' .. ARGV[4]
     mend(key, 'set')
-    redis.call('SADD', key, unpack(held))
+    redis.call('SADD', key, unpack(conns))
     redis.call('PEXPIRE', key, window)
   end
 end
-return table.concat(kept)
+return table.concat(renewed)

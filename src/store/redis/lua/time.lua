@@ -1,5 +1,5 @@
--- Times in Redis are texts: RFC 3339 in UTC with milliseconds, which sort as the times do. Stands before the
--- scripts that keep some. Days are counted as in Howard Hinnant's paper: years begin with March, in eras of 400.
+-- Precedes the scripts that store times. A time in Redis is a text: RFC 3339 in UTC with milliseconds, so that texts
+-- sort as times do. Days are counted as in Howard Hinnant's paper: years begin with March, in eras of 400 years.
 local TIME_MAX = 253402300799999 -- the last millisecond of the year 9999
 local DAY_MS = 86400000
 local ERA_DAYS = 146097
@@ -21,8 +21,8 @@ local function time_text(ms)
     math.floor(rest / 3600000), math.floor(rest / 60000) % 60, math.floor(rest / 1000) % 60, rest % 1000)
 end
 
--- The text if it is such a time, else nil.
-local function time_of(text)
+-- Returns the text if it has the form of a time, otherwise nil.
+local function parse_time_text(text)
   return text and string.match(text, '^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d%.%d%d%dZ$')
 end
 
@@ -40,14 +40,14 @@ local function parse_time(text)
   return days * DAY_MS + hour * 3600000 + minute * 60000 + second * 1000 + milli
 end
 
--- The time in ms, 0 for what is none. A bare number is one too: earlier gateways wrote their times so, and what
--- they wrote outlives them in a fleet that is upgraded.
+-- Returns the time in ms, 0 when the text is not a time. A bare number counts as ms: earlier gateways wrote times so,
+-- and what they wrote is still there after a fleet was upgraded.
 local function time_ms(text)
   local ms = text and (parse_time(text) or tonumber(text)) or 0
   return ms >= 0 and ms <= TIME_MAX and ms or 0
 end
 
--- In ms: the time that was passed, or with '' this server's.
+-- Returns the time passed in ms, or this server's time for ''.
 local function time_now(passed)
   local clock = passed == '' and redis.call('TIME')
   return clock and clock[1] * 1000 + math.floor(clock[2] / 1000) or tonumber(passed)

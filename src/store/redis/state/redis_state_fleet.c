@@ -106,7 +106,7 @@ void redis_state_gateways(struct state_store *store, state_gateways_done done, v
     }
     *fleet = (struct fleet){.state = redis_state_of(store), .done = done, .arg = arg};
     redis_state_begin(fleet->state);
-    redis_state_eval(fleet->state, REDIS_STATE_GATEWAYS, REDIS_ARGS(SLICE("presence:gateways")),
+    redis_state_eval(fleet->state, REDIS_STATE_GATEWAY_LIST, REDIS_ARGS(SLICE("presence:gateways")),
                      REDIS_ARGS(SLICE("list"), redis_state_number(max, REDIS_STATE_GATEWAYS_MAX)),
                      take_list, fleet);
 }

@@ -43,13 +43,14 @@ static void run_gateway(struct redis_state *state, const char *verb,
     const struct gateway_info *info = &state->record.info;
     char key[REDIS_KEY_BYTES_MAX], count[REDIS_STATE_NUMBER_MAX], started[TIME_TEXT_LEN];
     time_text_write(started, info->started_at_ms);
-    redis_state_eval(
-        state, REDIS_STATE_GATEWAY, REDIS_ARGS(redis_key_plain(key, "gateway:", info->gateway_id)),
-        REDIS_ARGS(slice_of(verb), slice_of(state->instance), state->first_arguments[0],
-                   redis_state_number(count, (int64_t)info->connections),
-                   (struct slice){started, sizeof(started)},
-                   info->draining ? SLICE("1") : SLICE("0"), info->peer_address),
-        done, arg);
+    redis_state_eval(state, REDIS_STATE_GATEWAY_RECORD,
+                     REDIS_ARGS(redis_key_plain(key, "gateway:", info->gateway_id)),
+                     REDIS_ARGS(slice_of(verb), slice_of(state->instance),
+                                state->first_arguments[0],
+                                redis_state_number(count, (int64_t)info->connections),
+                                (struct slice){started, sizeof(started)},
+                                info->draining ? SLICE("1") : SLICE("0"), info->peer_address),
+                     done, arg);
 }
 
 static void fence(struct redis_state *state)
@@ -143,7 +144,7 @@ static void put_now(struct redis_state *state)
     redis_state_begin(state);
     run_gateway(state, "put", put_answered, put);
     redis_state_eval(
-        state, REDIS_STATE_GATEWAYS, REDIS_ARGS(LIST),
+        state, REDIS_STATE_GATEWAY_LIST, REDIS_ARGS(LIST),
         REDIS_ARGS(SLICE("put"), state->record.info.gateway_id, state->first_arguments[0]), NULL,
         NULL);
 }
@@ -310,7 +311,7 @@ void redis_state_release(struct state_store *store, void (*done)(void *arg), voi
     struct slice id = redis_state_gateway_id(state);
     struct slice held = redis_key_plain(text, "server_connections:", id);
     redis_command(state->options.client, held, REDIS_ARGS(SLICE("DEL"), held), released, releasing);
-    redis_state_eval(state, REDIS_STATE_GATEWAYS, REDIS_ARGS(LIST), REDIS_ARGS(SLICE("drop"), id),
-                     released, releasing);
+    redis_state_eval(state, REDIS_STATE_GATEWAY_LIST, REDIS_ARGS(LIST),
+                     REDIS_ARGS(SLICE("drop"), id), released, releasing);
     run_gateway(state, "release", released, releasing);
 }

@@ -174,7 +174,7 @@ static void run_other(struct lease_call *call)
                                       closes ? redis_state_gateway_id(call->state) : flag};
     const struct slice of_call[] = {user, flag};
     if (call->step == STEP_CALL)
-        redis_state_run(call->state, REDIS_STATE_CALL, call->lease.user_id, of_call, 2, answered,
+        redis_state_run(call->state, REDIS_STATE_IN_CALL, call->lease.user_id, of_call, 2, answered,
                         call);
     else
         redis_state_run(call->state, closes ? REDIS_STATE_CLOSE : REDIS_STATE_IDLE,

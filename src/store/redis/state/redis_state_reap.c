@@ -146,7 +146,7 @@ static void release_shard(struct reaping *reaping, unsigned shard)
         if (reaping->entries[i].shard == shard && reaping->entries[i].settled)
             count += put_entry(words + count, &reaping->entries[i], numbers[i]);
     reaping->waiting++;
-    redis_state_eval(state, REDIS_STATE_INDEX,
+    redis_state_eval(state, REDIS_STATE_LEASE_INDEX,
                      REDIS_ARGS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
                                 redis_state_shard_key(reaper, "presence:reaper", shard)),
                      (struct redis_args){words, count}, shard_released, reaping);
@@ -265,7 +265,7 @@ static void ask_shards(struct reaping *reaping)
     reaping->waiting = REDIS_STATE_SHARDS;
     for (unsigned shard = 0; shard < REDIS_STATE_SHARDS; shard++) {
         state->reapings[shard] = reaping;
-        redis_state_eval(state, REDIS_STATE_DUE,
+        redis_state_eval(state, REDIS_STATE_OVERDUE,
                          REDIS_ARGS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
                                     redis_state_shard_key(reaper, "presence:reaper", shard)),
                          REDIS_ARGS(slice_of(state->instance),

@@ -64,12 +64,12 @@ static void index_shard(struct renewal_batch *batch, unsigned shard)
         at[2] = SLICE("");
         if (count < LEASES_PER_SCRIPT)
             continue;
-        redis_state_eval(state, REDIS_STATE_INDEX, keys,
+        redis_state_eval(state, REDIS_STATE_LEASE_INDEX, keys,
                          (struct redis_args){words, 1 + WORDS_PER_MEMBER * count}, NULL, NULL);
         count = 0;
     }
     if (count)
-        redis_state_eval(state, REDIS_STATE_INDEX, keys,
+        redis_state_eval(state, REDIS_STATE_LEASE_INDEX, keys,
                          (struct redis_args){words, 1 + WORDS_PER_MEMBER * count}, NULL, NULL);
 }
 
@@ -79,7 +79,7 @@ static void send_held(struct redis_state *state, const struct slice *conns, size
     struct slice words[1 + LEASES_PER_SCRIPT] = {state->first_arguments[0]};
     memcpy(words + 1, conns, count * sizeof(*conns));
     redis_state_eval(
-        state, REDIS_STATE_HELD,
+        state, REDIS_STATE_GATEWAY_CONNECTIONS,
         REDIS_ARGS(redis_key_plain(key, "server_connections:", redis_state_gateway_id(state))),
         (struct redis_args){words, 1 + count}, NULL, NULL);
 }

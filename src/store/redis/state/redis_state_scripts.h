@@ -1,13 +1,14 @@
-/* The scripts of the state store (lua/), each behind the preludes it needs. Terminated texts. */
+/* The Lua scripts of the state store (store/redis/lua/) as zero-terminated texts, each with the preludes it needs. */
 #ifndef ROLLCALL_STORE_REDIS_STATE_REDIS_STATE_SCRIPTS_H
 #define ROLLCALL_STORE_REDIS_STATE_REDIS_STATE_SCRIPTS_H
 
-/* Of users, behind time.lua and prelude.lua; those of the second list behind expiry.lua too. The third stand
- * alone. */
+/* The first list includes time.lua and user_prelude.lua, the second expire_prelude.lua too, the third no prelude. */
 #define REDIS_STATE_USER_SCRIPTS(X)                                                                \
-    X(OPEN) X(CLOSE) X(IDLE) X(CALL) X(READ) X(ROUTES) X(RENEW) X(LEASES)
+    X(OPEN) X(CLOSE) X(IDLE) X(IN_CALL) X(READ) X(ROUTES) X(RENEW) X(LEASES)
 #define REDIS_STATE_EXPIRY_SCRIPTS(X) X(EXPIRE) X(REAP)
-#define REDIS_STATE_OTHER_SCRIPTS(X) X(INDEX) X(DUE) X(CROWD) X(HELD) X(GATEWAY) X(GATEWAYS)
+#define REDIS_STATE_OTHER_SCRIPTS(X)                                                               \
+    X(LEASE_INDEX)                                                                                 \
+    X(OVERDUE) X(ONLINE_SETS) X(GATEWAY_CONNECTIONS) X(GATEWAY_RECORD) X(GATEWAY_LIST)
 
 #define REDIS_STATE_SCRIPTS(X)                                                                     \
     REDIS_STATE_USER_SCRIPTS(X) REDIS_STATE_EXPIRY_SCRIPTS(X) REDIS_STATE_OTHER_SCRIPTS(X)

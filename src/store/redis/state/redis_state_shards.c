@@ -33,7 +33,7 @@ void redis_state_index(struct redis_state *state, struct slice conn, struct slic
     char index[REDIS_KEY_BYTES_MAX], reaper[REDIS_KEY_BYTES_MAX];
     char member[REDIS_STATE_MEMBER_MAX], number[REDIS_STATE_NUMBER_MAX];
     unsigned shard = redis_state_shard(user);
-    redis_state_eval(state, REDIS_STATE_INDEX,
+    redis_state_eval(state, REDIS_STATE_LEASE_INDEX,
                      REDIS_ARGS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
                                 redis_state_shard_key(reaper, "presence:reaper", shard)),
                      REDIS_ARGS(SLICE(""), redis_state_member(member, conn, user),
@@ -47,7 +47,7 @@ void redis_state_crowd(struct redis_state *state, const struct presence *presenc
     char online[REDIS_KEY_BYTES_MAX], in_call[REDIS_KEY_BYTES_MAX], changed[REDIS_KEY_BYTES_MAX];
     char version[REDIS_STATE_NUMBER_MAX];
     unsigned shard = redis_state_shard(presence->user_id);
-    redis_state_eval(state, REDIS_STATE_CROWD,
+    redis_state_eval(state, REDIS_STATE_ONLINE_SETS,
                      REDIS_ARGS(redis_state_shard_key(online, "presence:online", shard),
                                 redis_state_shard_key(in_call, "presence:incall", shard),
                                 redis_state_shard_key(changed, "presence:changed", shard)),
@@ -71,7 +71,7 @@ void redis_state_hold(struct redis_state *state, struct slice gateway, struct sl
                       struct slice user)
 {
     char key[REDIS_KEY_BYTES_MAX];
-    redis_state_eval(state, REDIS_STATE_HELD,
+    redis_state_eval(state, REDIS_STATE_GATEWAY_CONNECTIONS,
                      REDIS_ARGS(redis_key_plain(key, "server_connections:", gateway)),
                      REDIS_ARGS(state->first_arguments[0], conn), NULL, NULL);
     redis_state_tell_owner(state, conn, user);

@@ -1,8 +1,8 @@
 -- A gateway's record. KEYS[1]: the record. ARGV: 'put' or 'release', the instance, window in ms, connections,
 -- started_at, draining, peer_address.
 --
--- Whoever finds the record of another instance does not touch it: {'taken', instance, started_at, ms left}.
--- Else {'kept'}, or {'made'} when there was none.
+-- The record of another instance is left as it is: returns {'taken', instance, started_at, ms left}. Otherwise
+-- returns {'kept'}, or {'made'} when there was no record.
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind ~= 'hash' and kind ~= 'none' then redis.call('UNLINK', KEYS[1]) end
 local record = redis.call('HMGET', KEYS[1], 'instance', 'started_at')

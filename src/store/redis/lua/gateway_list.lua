@@ -1,5 +1,5 @@
--- The list of gateways, by when each counts as gone. KEYS[1]: the list. ARGV: 'put', 'drop' or 'list'; the gateway
--- and for how many ms, or how many at most.
+-- The list of gateways, each scored with the time at which it counts as dead. KEYS[1]: the list. ARGV: 'put', the
+-- gateway and its ms to live; or 'drop' and the gateway; or 'list' and how many at most.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local kind = redis.call('TYPE', KEYS[1]).ok

@@ -1,7 +1,9 @@
--- What has run out in a shard of the index, for one gateway at a time. KEYS: the shard, who reaps it. ARGV: who
--- asks, for how long in ms it may reap alone, how many at most, how long a member may be. One that is longer is
--- nobody's and goes at once. Answers with how many are overdue, how many went so, then of each member, score,
--- and for how many ms it has been due.
+-- Locks one shard of the lease index for a reaper and lists its overdue entries, on a cluster. KEYS: the shard,
+-- its lock. ARGV: the reaper, how long it may hold the lock in ms, how many entries at most, and the longest
+-- member allowed. A longer member cannot be ours and is removed at once.
+--
+-- Returns how many entries are overdue, how many were removed, and then for each entry its member, its score and
+-- for how many ms it has been overdue. Returns no entries while another reaper holds the lock.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then return {0, 0} end
@@ -19,5 +21,5 @@ for i = 1, #rows, 2 do
     result[#result + 1] = string.format('%.0f', now - due)
   end
 end
-if #result == 2 then redis.call('DEL', KEYS[2]) end -- nothing is left to reap
+if #result == 2 then redis.call('DEL', KEYS[2]) end -- nothing to reap: unlock at once
 return result

@@ -1,17 +1,16 @@
--- Stands, with time.lua before it, before every script of the state store that is about users. One call is one
--- atomic step.
+-- Precedes, after time.lua, every script of the state store that works on users. One script is one atomic step.
 --
--- ARGV: lease window in ms, offline grace in ms, '1' on a cluster; then the script's own. A user stands in
--- them as in keys: on a cluster in braces. KEYS[1] is a key of the (first) user, or the index.
+-- ARGV: lease window in ms, offline grace in ms, '1' on a cluster; then the script's own arguments. Users are written
+-- as in keys: in braces on a cluster. KEYS[1] is a key of the (first) user, or the lease index.
 --
--- On a single server a step also keeps the index of leases and the sets of those who are online or in a
--- call. On a cluster those are in other slots, and the gateway keeps them beside.
+-- On a single server a step also updates the lease index and the sets of users who are online or in a call. On a
+-- cluster those are in other slots, and the gateway updates them with separate scripts.
 --
--- A value of the wrong type under one of our names is removed, and counted in `mended`.
+-- A value of the wrong type under one of our keys is removed and counted in `mended`.
 local window, grace, cluster = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1'
-local RECORD_EXTRA = 5000 -- the presence record outlives the leases by so much, for the reaper to see
+local RECORD_EXTRA = 5000 -- the presence record outlives the leases by this many ms, so that the reaper still sees it
 local HISTORY_MAX, HISTORY_TTL = 32, 3600000
-local VERSION_MAX = 9e15 -- beyond, numbers are no longer exact
+local VERSION_MAX = 9e15 -- larger numbers are not exact in Lua
 local INDEX, ONLINE, IN_CALL = 'presence:v_heartbeat', 'presence:online', 'presence:incall'
 local STATUS = {online = 'online', away = 'away', offline = 'offline'}
 local mended = 0
@@ -19,7 +18,7 @@ local mended = 0
 local now = time_now('')
 
 local user, user_connections, user_servers, user_presence, last_seen, history
-local function choose(name)
+local function select_user(name)
   user = name
   user_connections, user_servers = 'user_connections:' .. name, 'user_servers:' .. name
   user_presence, last_seen = 'user_presence:' .. name, 'last_seen:' .. name
@@ -51,46 +50,46 @@ local function mend_user()
   end
 end
 
-local function later(one, other)
-  if not time_of(one) then return other end
+local function later_time(one, other)
+  if not parse_time_text(one) then return other end
   return one > other and one or other
 end
 
-local function number(text)
+local function parse_version(text)
   local value = tonumber(text or '0') or 0
   return value >= 0 and value <= VERSION_MAX and value or 0
 end
 
--- What others see of the user: status, in_call, last_seen, version (0: no record tells).
-local function view()
+-- Returns what others see of the user: status, in_call, last_seen, version (0 without a record).
+local function read_presence()
   local record = redis.pcall('HMGET', user_presence, 'status', 'in_call', 'last_seen', 'version')
   local status = not record.err and STATUS[record[1]]
   if status and status ~= 'offline' then
-    return status, record[2] == '1' and '1' or '0', '', number(record[4])
+    return status, record[2] == '1' and '1' or '0', '', parse_version(record[4])
   end
-  local seen = status and time_of(record[3])
+  local seen = status and parse_time_text(record[3])
   if not seen then
     local kept = redis.pcall('GET', last_seen)
-    seen = type(kept) == 'string' and time_of(kept) or ''
+    seen = type(kept) == 'string' and parse_time_text(kept) or ''
   end
-  return 'offline', '0', seen, status and number(record[4]) or 0
+  return 'offline', '0', seen, status and parse_version(record[4]) or 0
 end
 
--- An answer: changed (2: of one who was here before, if only away), status, in_call, last_seen, version, time, for
--- how long the user lingers, what was mended, the user, the server that no longer holds a lease, and whether that
--- has ended now.
-local function answer(changed, status, in_call, seen, version, lingers, was_here)
-  return {changed and (was_here and 2 or 1) or 0, status, in_call, seen, version, now, lingers or 0, mended, user, '', 0}
+-- The reply of a transition script: changed (2 when the user was not offline before), status, in_call, last_seen,
+-- version, time, ms of grace that are left, how many values were mended, the user, the server that no longer has
+-- the lease, and whether the lease ended just now.
+local function transition(changed, status, in_call, seen, version, grace_left, was_here)
+  return {changed and (was_here and 2 or 1) or 0, status, in_call, seen, version, now, grace_left or 0, mended, user, '', 0}
 end
 
-local function unchanged()
-  return answer(false, view())
+local function no_transition()
+  return transition(false, read_presence())
 end
 
--- Looks at every connection of the user; those whose record has gone leave the set with it. Sets
--- user_servers to what the living say. Returns how many live and how many of them are idle, and the last
--- sign of life of those who left, where the index tells it.
-local function survey()
+-- Counts the user's leases. Removes connections whose record has expired, and sets user_servers to the servers of
+-- the live ones. Returns how many are live, how many of those are idle, and the last sign of life of the removed
+-- ones, where the index knows it.
+local function count_leases()
   local live, idle, servers, gone, seen = 0, 0, {}, {}, nil
   for _, id in ipairs(redis.call('SMEMBERS', user_connections)) do
     local record = redis.pcall('HMGET', connection_key(id), 'server_id', 'idle')
@@ -117,14 +116,14 @@ local function survey()
   return live, idle, seen
 end
 
-local function remember(status, version, cause)
+local function add_history(status, version, cause)
   redis.call('LPUSH', history, string.format('%s %.0f %s %s', time_text(now), version, status, cause))
   redis.call('LTRIM', history, 0, HISTORY_MAX - 1)
   redis.call('PEXPIRE', history, HISTORY_TTL)
 end
 
--- The one door through which what is shown becomes offline.
-local function leave(version, seen, cause)
+-- The only function that turns a user offline.
+local function go_offline(version, seen, cause)
   version = math.max(version + 1, now)
   redis.call('HSET', user_presence, 'status', 'offline', 'version', string.format('%.0f', version), 'device_count', 0,
     'updated_at', time_text(now), 'last_seen', seen)
@@ -135,12 +134,12 @@ local function leave(version, seen, cause)
     redis.call('SREM', ONLINE, user)
     redis.call('SREM', IN_CALL, user)
   end
-  remember('offline', version, cause)
-  return answer(true, 'offline', '0', seen, version)
+  add_history('offline', version, cause)
+  return transition(true, 'offline', '0', seen, version)
 end
 
--- The last lease has ended, and the grace begins, unless it runs already.
-local function linger(before, in_call, version, seen, until_ms)
+-- The last lease has ended: the grace begins, unless it runs already.
+local function start_grace(before, in_call, version, seen, until_ms)
   if until_ms == 0 then
     until_ms = now + grace
     if not cluster then redis.call('ZADD', INDEX, until_ms, ':' .. user) end
@@ -148,22 +147,22 @@ local function linger(before, in_call, version, seen, until_ms)
   redis.call('HSET', user_presence, 'status', before, 'version', string.format('%.0f', version), 'device_count', 0,
     'left_at', seen, 'linger_until', time_text(until_ms))
   redis.call('PEXPIRE', user_presence, until_ms - now + window + RECORD_EXTRA)
-  return answer(false, before, in_call, '', version, math.max(until_ms - now, 1))
+  return transition(false, before, in_call, '', version, math.max(until_ms - now, 1))
 end
 
--- Brings the presence record in line with the leases. `seen` is when a lease that ended gave its last sign of
--- life, nil when none ended. `assumed` is what is taken to be shown when no record says it.
-local function settle(live, idle, seen, cause, assumed)
+-- Updates the presence record from the leases. `seen` is the last sign of life of a lease that ended, nil when none
+-- ended. `assumed` is the status that others see when there is no record.
+local function update_presence(live, idle, seen, cause, assumed)
   local record = redis.call('HMGET', user_presence, 'status', 'version', 'in_call', 'left_at', 'linger_until')
   local known = STATUS[record[1]]
-  local before, version = known or assumed or 'offline', number(record[2])
+  local before, version = known or assumed or 'offline', parse_version(record[2])
   local in_call = record[3] == '1' and '1' or '0'
-  if seen then seen = later(record[4], seen) end
+  if seen then seen = later_time(record[4], seen) end
   if live == 0 then
-    if before == 'offline' then return unchanged() end
+    if before == 'offline' then return no_transition() end
     seen = seen or time_text(now)
-    if grace > 0 then return linger(before, in_call, version, seen, time_ms(record[5])) end
-    return leave(version, seen, cause)
+    if grace > 0 then return start_grace(before, in_call, version, seen, time_ms(record[5])) end
+    return go_offline(version, seen, cause)
   end
   local status = idle == live and 'away' or 'online'
   local changed = status ~= before
@@ -174,6 +173,6 @@ local function settle(live, idle, seen, cause, assumed)
   redis.call('HSET', user_presence, 'device_count', live, unpack(seen and {'left_at', seen} or {}))
   redis.call('HDEL', user_presence, 'last_seen', 'linger_until')
   redis.call('PEXPIRE', user_presence, window + RECORD_EXTRA)
-  if changed then remember(status, version, cause) end
-  return answer(changed, status, in_call, '', version, nil, before ~= 'offline')
+  if changed then add_history(status, version, cause) end
+  return transition(changed, status, in_call, '', version, nil, before ~= 'offline')
 end
