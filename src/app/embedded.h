@@ -1,5 +1,5 @@
 /*
- * What the gateways of a process share that is on its own: the stores in memory.
+ * The stores in memory that the gateways of a single process share.
  */
 #ifndef ROLLCALL_APP_EMBEDDED_H
 #define ROLLCALL_APP_EMBEDDED_H
@@ -22,11 +22,11 @@ struct embedded {
     struct memory_recovery *recovery;
 };
 
-/* NULL when memory is short. */
+/* Returns NULL when out of memory. */
 struct embedded *embedded_make(const struct config *config, uint64_t hash_seed,
                                int64_t started_at_ms);
 
-/* After the last gateway is gone. */
+/* Call it after the last gateway is freed. */
 void embedded_free(struct embedded **embedded);
 
 #endif

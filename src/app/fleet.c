@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static bool load_redis(struct fleet *fleet, const struct config *config,
-                       char error[FLEET_ERROR_TEXT_MAX])
+static bool load_fleet_redis(struct fleet *fleet, const struct config *config,
+                             char error[FLEET_ERROR_TEXT_MAX])
 {
     char why[REDIS_URL_ERROR_MAX];
     char tls_error[TLS_ERROR_TEXT_MAX];
@@ -25,8 +25,8 @@ static bool load_redis(struct fleet *fleet, const struct config *config,
     return !fleet->redis.tls || fleet->redis_tls;
 }
 
-static bool load_peer_tls(struct fleet *fleet, const struct config_peer *peer,
-                          char error[FLEET_ERROR_TEXT_MAX])
+static bool load_fleet_peer_tls(struct fleet *fleet, const struct config_peer *peer,
+                                char error[FLEET_ERROR_TEXT_MAX])
 {
     char why[TLS_ERROR_TEXT_MAX];
     bool accepts = peer->tls.certificate_file[0] != '\0';
@@ -50,7 +50,8 @@ struct fleet *fleet_make(const struct config *config, char error[FLEET_ERROR_TEX
     }
     fleet->process = slice_of(config->gateway.node_id);
     fleet->peer_secret = slice_of(config->peer.secret);
-    if (!load_redis(fleet, config, error) || !load_peer_tls(fleet, &config->peer, error))
+    if (!load_fleet_redis(fleet, config, error) ||
+        !load_fleet_peer_tls(fleet, &config->peer, error))
         fleet_free(&fleet);
     return fleet;
 }
@@ -68,7 +69,7 @@ void fleet_free(struct fleet **fleet)
     free(freed);
 }
 
-/* Nobody can dial "all addresses": the machine's name stands for them. */
+/* A peer cannot connect to a wildcard address, so the host name stands for it. */
 void fleet_note_port(struct fleet *fleet, const struct config *config, uint16_t port)
 {
     struct address address;

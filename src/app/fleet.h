@@ -1,8 +1,8 @@
 /*
- * What makes a process one of a fleet: where Redis is, and how it finds and knows its peers.
+ * What a process needs to be part of a fleet: where Redis is, and how to find and authenticate its peers.
  *
- * Made once, before the gateways, and shared by them. The hub of the peer links lives on the first gateway's
- * loop, which makes it and says so here before any loop turns; NULL means that peer links are off.
+ * Made once, before the gateways, and shared by them. The peer hub runs on the first gateway's loop, which
+ * makes it and stores it here before any loop turns; NULL means that peer links are off.
  */
 #ifndef ROLLCALL_APP_FLEET_H
 #define ROLLCALL_APP_FLEET_H
@@ -17,23 +17,24 @@
 enum { FLEET_ERROR_TEXT_MAX = 512, FLEET_ADDRESS_MAX = 272 };
 
 struct fleet {
-    struct redis_url redis;          /* holds the login */
+    struct redis_url redis;          /* contains the password */
     struct tls_context *redis_tls;   /* NULL: plain */
-    struct slice process;            /* its name among its peers: gateway.node_id */
+    struct slice process;            /* its name as a peer: gateway.node_id */
     struct slice peer_secret;        /* empty: no peer links */
     struct tls_context *peer_accept; /* both NULL: plain */
     struct tls_context *peer_dial;
-    char peer_address[FLEET_ADDRESS_MAX]; /* where others link to this process; empty: nowhere */
+    char peer_address
+        [FLEET_ADDRESS_MAX]; /* where peers connect to this process; empty: they cannot */
     struct peer_hub *hub;
 };
 
-/* NULL with a sentence in `error`, which holds no secret. */
+/* On failure returns NULL and explains in `error`, which holds no secret. */
 struct fleet *fleet_make(const struct config *config, char error[FLEET_ERROR_TEXT_MAX]);
 
-/* After the last gateway is gone. */
+/* Call it after the last gateway is freed. */
 void fleet_free(struct fleet **fleet);
 
-/* The hub listens on this port: notes where others find it. */
+/* The hub listens on this port: stores the address under which peers reach it. */
 void fleet_note_port(struct fleet *fleet, const struct config *config, uint16_t port);
 
 #endif

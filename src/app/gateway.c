@@ -15,26 +15,26 @@
 
 enum {
     HOUSEKEEPING_MS = 1000,
-    REPORT_MS = 20, /* at most one report of a changed count in that time */
+    REPORT_MS = 20, /* report a changed connection count at most this often */
 };
 
 /* ---- orders from other threads ---- */
 
-struct order {
+struct reload_order {
     struct mail mail;
     struct key_set *keys;
     struct tls_context *tls;
 };
 
-static void open_drain(struct mail *mail, void *owner)
+static void on_drain_ordered(struct mail *mail, void *owner)
 {
-    (void)mail; /* the gateway's own */
+    (void)mail; /* part of the gateway */
     gateway_start_drain(owner);
 }
 
-static void open_use(struct mail *mail, void *owner)
+static void on_reload_ordered(struct mail *mail, void *owner)
 {
-    struct order *order = CONTAINER_OF(mail, struct order, mail);
+    struct reload_order *order = CONTAINER_OF(mail, struct reload_order, mail);
     struct gateway *gateway = owner;
     verifier_use(&gateway->verifier, order->keys);
     if (order->tls) {
@@ -44,20 +44,20 @@ static void open_use(struct mail *mail, void *owner)
     free(order);
 }
 
-/* Where the mailbox is full the housekeeping sees it. */
+/* If the mailbox is full, the housekeeping sees the flag within a second. */
 void gateway_drain(struct gateway *gateway)
 {
     if (atomic_exchange(&gateway->drain_ordered, true))
         return;
-    gateway->drain_order.on_open = open_drain;
+    gateway->drain_order.on_open = on_drain_ordered;
     mailbox_post(&gateway->mailbox, &gateway->drain_order);
 }
 
 bool gateway_use(struct gateway *gateway, struct key_set *keys, struct tls_context *tls)
 {
-    struct order *order = malloc(sizeof(*order));
+    struct reload_order *order = malloc(sizeof(*order));
     if (order) {
-        *order = (struct order){.mail.on_open = open_use, .keys = keys, .tls = tls};
+        *order = (struct reload_order){.mail.on_open = on_reload_ordered, .keys = keys, .tls = tls};
         if (mailbox_post(&gateway->mailbox, &order->mail))
             return true;
         free(order);
@@ -90,15 +90,15 @@ void gateway_report(struct gateway *gateway)
         state_put_gateway(gateway->store, &info);
 }
 
-/* When a count that has changed is due to be told (monotonic); INT64_MAX: it is the one told, or it is told with
- * the housekeeping, which is soon enough for a fleet. */
+/* When a changed connection count is due to be reported (monotonic). INT64_MAX: it has not changed, or this is
+ * a fleet, where the report of the housekeeping is soon enough. */
 static int64_t report_due_ms(const struct gateway *gateway)
 {
-    bool told = gateway->handlers.session_count == gateway->connections_reported;
-    return told || gateway->parts.fleet ? INT64_MAX : gateway->reported_at_ms + REPORT_MS;
+    bool reported = gateway->handlers.session_count == gateway->connections_reported;
+    return reported || gateway->parts.fleet ? INT64_MAX : gateway->reported_at_ms + REPORT_MS;
 }
 
-static int turn_wait_ms(const struct gateway *gateway)
+static int gateway_turn_wait_ms(const struct gateway *gateway)
 {
     int64_t report_ms = report_due_ms(gateway);
     int64_t last_seen_ms = last_seen_due_ms(&gateway->last_seen);
@@ -106,19 +106,19 @@ static int turn_wait_ms(const struct gateway *gateway)
     int64_t left_ms = due_ms - gateway->loop.clock.now_ms;
     if (due_ms == INT64_MAX)
         return -1;
-    return left_ms < 0 ? 0 : (int)left_ms; /* both are within seconds */
+    return left_ms < 0 ? 0 : (int)left_ms; /* both are due within seconds */
 }
 
-/* One turn, then what must not wait for the housekeeping. */
-static void turn(struct gateway *gateway)
+/* One turn of the loop, then the work that cannot wait for the housekeeping. */
+static void gateway_turn(struct gateway *gateway)
 {
-    loop_turn(&gateway->loop, turn_wait_ms(gateway));
+    loop_turn(&gateway->loop, gateway_turn_wait_ms(gateway));
     if (gateway->loop.clock.now_ms >= report_due_ms(gateway))
         gateway_report(gateway);
     last_seen_tick(&gateway->last_seen);
 }
 
-static int64_t stale_mille(const struct connection_context *connections)
+static int64_t unhealthy_per_mille(const struct connection_context *connections)
 {
     if (connections->count == 0)
         return 0;
@@ -132,7 +132,7 @@ void gateway_sample(void *arg)
     metrics_set(&gateway->metrics, METRIC_ROUTING_KEYS_COUNT,
                 (int64_t)(gateway->handlers.connections.count + gateway->router.routes.size));
     metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_RATIO,
-                stale_mille(&gateway->handlers.connections));
+                unhealthy_per_mille(&gateway->handlers.connections));
     bool redis = gateway->redis && redis_available(gateway->redis);
     metrics_set(&gateway->metrics, METRIC_STATE_AVAILABLE, state_available(gateway->store));
     metrics_set(&gateway->metrics, METRIC_REDIS_AVAILABLE, redis);
@@ -167,7 +167,7 @@ void gateway_reap(struct wheel_timer *timer)
 
 /* ---- events from the bus ---- */
 
-void gateway_received(void *arg, struct slice topic, struct slice payload)
+void gateway_on_event(void *arg, struct slice topic, struct slice payload)
 {
     struct gateway *gateway = arg;
     struct slice chat_id;
@@ -184,7 +184,7 @@ void gateway_received(void *arg, struct slice topic, struct slice payload)
         delivery_disturbed(&gateway->delivery);
 }
 
-void gateway_gap(void *arg, struct slice topic)
+void gateway_on_gap(void *arg, struct slice topic)
 {
     struct gateway *gateway = arg;
     resync_gap(&gateway->presence, topic);
@@ -199,13 +199,13 @@ void gateway_close_session(void *arg, struct slice user_id, const struct ulid *c
 
 /* ---- life ---- */
 
-static void accepted(void *arg, int fd)
+static void on_client_accepted(void *arg, int fd)
 {
     http_listener_accept(arg, fd);
 }
 
-/* Polling clients need it where several processes share the port; a server can do without. */
-static void open_passage(struct gateway *gateway)
+/* Only polling clients of several processes on one port need it, so a failure does not stop the server. */
+static void open_fd_passing(struct gateway *gateway)
 {
     if (gateway->parts.board && !handover_open(&gateway->passage, &gateway->rest))
         log_warn("fd_passing_not_open", "gateway=%s error=%s", gateway->id,
@@ -221,8 +221,8 @@ bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_E
         .backlog = (int)config->listen_backlog,
         .unsent_bytes_max = config->socket_unsent_bytes_max,
     };
-    open_passage(gateway);
-    return listener_open(&gateway->listener, &gateway->loop, &options, accepted,
+    open_fd_passing(gateway);
+    return listener_open(&gateway->listener, &gateway->loop, &options, on_client_accepted,
                          &gateway->rest.door, error) &&
            gateway_backends_listen(gateway, error);
 }
@@ -247,6 +247,6 @@ void gateway_run(struct gateway *gateway)
 {
     gateway_start(gateway);
     while (!gateway_is_drained(gateway))
-        turn(gateway);
+        gateway_turn(gateway);
     gateway_messages_stop(&gateway->messages);
 }

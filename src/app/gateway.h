@@ -1,11 +1,10 @@
 /*
- * A gateway is one worker: a loop on a thread of its own and everything that works on it. This is the
- * composition root: the one place that puts backends behind ports and parts together.
+ * A gateway is one worker: an event loop on its own thread and everything that works on it.
  *
- *   made ──gateway_run()──► SERVING ──drain order──► DRAINING ──all gone, or time is up──► run returns
+ *   made ──gateway_run()──► SERVING ──gateway_drain()──► DRAINING ──all gone, or timeout──► run returns
  *
- * All gateways of a process are made before the first runs, and have all stopped before the first is
- * freed. Orders (drain, reload) may be given from any thread.
+ * The server makes all gateways of a process before the first one runs, and frees the first one only after
+ * all have stopped. Any thread may order a drain or a reload.
  */
 #ifndef ROLLCALL_APP_GATEWAY_H
 #define ROLLCALL_APP_GATEWAY_H
@@ -27,48 +26,48 @@ enum { GATEWAY_ERROR_TEXT_MAX = 512 };
 
 struct handover_board;
 
-/* What the gateways of a process share. Borrowed until the last is freed. */
+/* What the gateways of a process share. Each gateway borrows it until it is freed. */
 struct gateway_parts {
     const struct config *config;
-    struct embedded *embedded; /* one of the two is NULL */
+    struct embedded *embedded; /* exactly one of these two is NULL */
     struct fleet *fleet;
     struct mailbox_exchange *exchange;
     struct ledger *ledger;
     struct exposition *exposition;
-    struct handover_board *board;        /* NULL: a worker alone */
+    struct handover_board *board;        /* NULL: this process has one worker */
     const struct jwt_signer *dev_signer; /* NULL without --dev */
     size_t workers;
-    size_t connections_max; /* of each gateway */
+    size_t connections_max; /* per gateway */
     int64_t started_at_ms;  /* wall clock */
     uint64_t hash_seed;
-    void (*drain)(void *arg); /* an administrator wants the process drained; any thread */
+    void (*drain)(void *arg); /* an administrator asks to drain the process; from any thread */
     void *drain_arg;
-    /* Of a fleet: this gateway's id is its own (NULL), or why it is not; any thread. */
-    void (*claimed)(void *arg, const char *refusal);
-    void *claimed_arg;
+    /* In a fleet: this gateway has claimed its id (NULL), or was refused for this reason; any thread. */
+    void (*on_claimed)(void *arg, const char *refusal);
+    void *on_claimed_arg;
 };
 
 struct gateway;
 
-/* NULL when memory or descriptors are short. */
+/* Returns NULL when out of memory or descriptors. */
 struct gateway *gateway_make(const struct gateway_parts *parts, size_t index);
 
-/* Listens; `port` 0 leaves the configured one. False with a sentence in `error`. */
+/* Listens on `port`, or on the configured port when it is 0. On failure returns false and explains in `error`. */
 bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_ERROR_TEXT_MAX]);
 uint16_t gateway_port(const struct gateway *gateway);
 
-/* Takes references to keys and, where there is TLS, a context: before it runs, or later to replace
- * them (SIGHUP). From any thread. False when the order could not be given; the references are taken all the
- * same. */
+/* Takes references to the keys and, with TLS, to a context: before the gateway runs, or later to replace them
+ * (SIGHUP). Any thread may call it. Returns false when the order could not be queued; the references are
+ * taken in every case. */
 bool gateway_use(struct gateway *gateway, struct key_set *keys, struct tls_context *tls);
 
-/* Serves until drained. */
+/* Serves until the gateway is drained. */
 void gateway_run(struct gateway *gateway);
 
-/* Starts the drain, within a second at the latest. From any thread; cannot fail. */
+/* Starts the drain within a second. Any thread may call it; it cannot fail. */
 void gateway_drain(struct gateway *gateway);
 
-/* After all have stopped and the ledger was closed. */
+/* Call it after all gateways have stopped and the ledger is closed. */
 void gateway_free(struct gateway **gateway);
 
 #endif

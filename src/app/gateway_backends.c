@@ -12,26 +12,26 @@
 
 #include <stdio.h>
 
-/* How often the first gateway of a process learns who is there. */
+/* How often the first gateway of a process reads the list of gateways. */
 enum { GATEWAYS_LEARN_MS = 1000, REFUSAL_TEXT_MAX = 384 };
 
-/* ---- on its own ---- */
+/* ---- a single process ---- */
 
-static struct graph_store *make_embedded(struct gateway *gateway)
+static struct graph_store *make_embedded_backends(struct gateway *gateway)
 {
     struct embedded *embedded = gateway->parts.embedded;
     const struct clock *clock = &gateway->loop.clock;
     gateway->store = memory_state_store(embedded->state, clock);
     gateway->bus = mailbox_bus_make(gateway->parts.exchange, gateway->index, &gateway->mailbox,
-                                    &gateway->metrics, gateway_received, gateway);
+                                    &gateway->metrics, gateway_on_event, gateway);
     gateway->typing.store = memory_typing_store(embedded->typing, clock);
     gateway->calls.store = memory_calls_store(embedded->calls, clock);
     return gateway->store ? memory_graphs_store(embedded->graphs, gateway->store, clock) : NULL;
 }
 
-/* ---- in a fleet ---- */
+/* ---- a fleet ---- */
 
-static void tell_refusal(struct gateway *gateway, struct slice since)
+static void report_claim_refusal(struct gateway *gateway, struct slice since)
 {
     char text[REFUSAL_TEXT_MAX];
     snprintf(text, sizeof(text),
@@ -39,24 +39,24 @@ static void tell_refusal(struct gateway *gateway, struct slice since)
              gateway->id, since.len ? ", since " : "", SLICE_FORMAT(since));
     log_error("gateway_id_taken", "gateway=%s reason=%s", gateway->id,
               log_sentence(slice_of(text)));
-    if (gateway->parts.claimed)
-        gateway->parts.claimed(gateway->parts.claimed_arg, text);
+    if (gateway->parts.on_claimed)
+        gateway->parts.on_claimed(gateway->parts.on_claimed_arg, text);
 }
 
-static void fenced(void *arg)
+static void on_gateway_fenced(void *arg)
 {
-    tell_refusal(arg, SLICE_NONE);
+    report_claim_refusal(arg, SLICE_NONE);
 }
 
-static void forgotten(void *arg)
+static void on_gateway_forgotten(void *arg)
 {
     struct gateway *gateway = arg;
     log_warn("gateway_forgotten", "gateway=%s reason=%s", gateway->id,
-             log_sentence(SLICE("Redis lost what it knew; every lease is registered again")));
+             log_sentence(SLICE("Redis lost its data; every lease is registered again")));
     session_renew_all(&gateway->handlers);
 }
 
-static struct redis_client *make_client(struct gateway *gateway)
+static struct redis_client *make_redis_client(struct gateway *gateway)
 {
     const struct fleet *fleet = gateway->parts.fleet;
     return redis_client_make(&(struct redis_client_options){
@@ -70,8 +70,8 @@ static struct redis_client *make_client(struct gateway *gateway)
     });
 }
 
-/* Only what can be recovered needs offsets. */
-static bool make_recovery(struct gateway *gateway)
+/* Only sessions that can be recovered need offsets. */
+static bool make_recovery_store(struct gateway *gateway)
 {
     int64_t window_ms = gateway->parts.config->socketio.recovery_ms;
     const struct clock *clock = &gateway->loop.clock;
@@ -86,7 +86,7 @@ static bool make_recovery(struct gateway *gateway)
     return gateway->handlers.recovery != NULL;
 }
 
-static struct graph_store *make_stores(struct gateway *gateway)
+static struct graph_store *make_redis_stores(struct gateway *gateway)
 {
     const struct config *config = gateway->parts.config;
     gateway->store = redis_state_make(&(struct redis_state_options){
@@ -97,8 +97,8 @@ static struct graph_store *make_stores(struct gateway *gateway)
         .gateway_id = slice_of(gateway->id),
         .lease_window_ms = config->presence.expiry_window_ms,
         .offline_grace_ms = config->presence.offline_grace_ms,
-        .fenced = fenced,
-        .forgotten = forgotten,
+        .fenced = on_gateway_fenced,
+        .forgotten = on_gateway_forgotten,
         .arg = gateway,
     });
     gateway->typing.store = redis_typing_make(&(struct redis_typing_options){
@@ -121,8 +121,8 @@ static struct graph_store *make_stores(struct gateway *gateway)
     });
 }
 
-/* The first gateway of a process has the hub of all. */
-static bool make_hub(struct gateway *gateway)
+/* The first gateway of a process owns the hub of all. */
+static bool make_peer_hub(struct gateway *gateway)
 {
     struct fleet *fleet = gateway->parts.fleet;
     const struct config_list *peers = &gateway->parts.config->peer.peers;
@@ -147,9 +147,9 @@ static bool make_hub(struct gateway *gateway)
     return made;
 }
 
-static struct graph_store *make_fleet(struct gateway *gateway)
+static struct graph_store *make_fleet_backends(struct gateway *gateway)
 {
-    gateway->redis = make_client(gateway);
+    gateway->redis = make_redis_client(gateway);
     if (!gateway->redis)
         return NULL;
     gateway->bus = fleet_bus_make(&(struct fleet_bus_options){
@@ -160,23 +160,23 @@ static struct graph_store *make_fleet(struct gateway *gateway)
         .mailbox = &gateway->mailbox,
         .metrics = &gateway->metrics,
         .process = gateway->parts.fleet->process,
-        .received = gateway_received,
-        .gap = gateway_gap,
+        .received = gateway_on_event,
+        .gap = gateway_on_gap,
         .arg = gateway,
     });
-    if (!gateway->bus || !make_hub(gateway))
+    if (!gateway->bus || !make_peer_hub(gateway))
         return NULL;
     fleet_bus_use_hub(gateway->bus, gateway->parts.fleet->hub);
     if (gateway->index == 0)
         gateway->redis_info = redis_info_make(gateway->redis, &gateway->loop, &gateway->metrics);
-    return make_stores(gateway);
+    return make_redis_stores(gateway);
 }
 
 bool gateway_backends_make(struct gateway *gateway)
 {
     struct graph_store *graphs =
-        gateway->parts.fleet ? make_fleet(gateway) : make_embedded(gateway);
-    return graphs && make_recovery(gateway) &&
+        gateway->parts.fleet ? make_fleet_backends(gateway) : make_embedded_backends(gateway);
+    return graphs && make_recovery_store(gateway) &&
            audience_init(&gateway->presence.audience, graphs, gateway->parts.hash_seed) &&
            gateway->store && gateway->bus && gateway->typing.store && gateway->calls.store;
 }
@@ -193,9 +193,9 @@ bool gateway_backends_listen(struct gateway *gateway, char error[LISTENER_ERROR_
     return true;
 }
 
-/* ---- who else is there ---- */
+/* ---- other gateways ---- */
 
-static void tell_hub(struct peer_hub *hub, const struct gateway_info *gateways, size_t count)
+static void tell_peer_hub(struct peer_hub *hub, const struct gateway_info *gateways, size_t count)
 {
     struct peer_hub_entry entries[REDIS_STATE_GATEWAYS_MAX];
     if (count > REDIS_STATE_GATEWAYS_MAX)
@@ -205,8 +205,8 @@ static void tell_hub(struct peer_hub *hub, const struct gateway_info *gateways, 
     peer_hub_learn(hub, entries, count);
 }
 
-static void learned(void *arg, enum state_status status, const struct gateway_info *gateways,
-                    size_t count)
+static void on_gateways_read(void *arg, enum state_status status,
+                             const struct gateway_info *gateways, size_t count)
 {
     struct gateway *gateway = arg;
     const struct fleet *fleet = gateway->parts.fleet;
@@ -214,50 +214,50 @@ static void learned(void *arg, enum state_status status, const struct gateway_in
         return;
     metrics_set(&gateway->metrics, METRIC_INSTANCES_HEALTHY, (int64_t)count);
     if (fleet && fleet->hub)
-        tell_hub(fleet->hub, gateways, count);
+        tell_peer_hub(fleet->hub, gateways, count);
 }
 
-/* Soon and often: who is not linked when Redis goes cannot be told anything then. */
-static void learn_gateways(struct gateway *gateway)
+/* Read the list often: a peer without a link cannot be reached while Redis is out of reach. */
+static void read_gateways(struct gateway *gateway)
 {
     int64_t now_ms = gateway->loop.clock.now_ms;
     if (gateway->index > 0 || now_ms < gateway->gateways_learned_at_ms + GATEWAYS_LEARN_MS)
         return;
     gateway->gateways_learned_at_ms = now_ms;
-    state_gateways(gateway->store, learned, gateway);
+    state_gateways(gateway->store, on_gateways_read, gateway);
 }
 
 /* ---- start ---- */
 
-static void accept_claim(struct gateway *gateway)
+static void start_reporting(struct gateway *gateway)
 {
     gateway->claim = GATEWAY_CLAIMED;
     gateway_report(gateway);
-    learn_gateways(gateway);
-    if (gateway->parts.claimed)
-        gateway->parts.claimed(gateway->parts.claimed_arg, NULL);
+    read_gateways(gateway);
+    if (gateway->parts.on_claimed)
+        gateway->parts.on_claimed(gateway->parts.on_claimed_arg, NULL);
 }
 
-static void claimed(void *arg, enum redis_claim claim, struct slice since)
+static void on_gateway_claimed(void *arg, enum redis_claim claim, struct slice since)
 {
     if (claim == REDIS_CLAIM_TAKEN)
-        tell_refusal(arg, since);
-    else if (claim != REDIS_CLAIM_GIVEN_UP) /* which is told while the gateway is freed */
-        accept_claim(arg);
+        report_claim_refusal(arg, since);
+    else if (claim != REDIS_CLAIM_GIVEN_UP) /* the gateway is being freed */
+        start_reporting(arg);
 }
 
 void gateway_backends_start(struct gateway *gateway)
 {
     struct gateway_info info = gateway_describe(gateway);
     if (gateway->parts.fleet)
-        redis_state_claim(gateway->store, &info, claimed, gateway);
+        redis_state_claim(gateway->store, &info, on_gateway_claimed, gateway);
     else
-        accept_claim(gateway);
+        start_reporting(gateway);
 }
 
 /* ---- every second ---- */
 
-static void tick_embedded(struct gateway *gateway)
+static void sample_embedded(struct gateway *gateway)
 {
     if (gateway->index > 0)
         return;
@@ -268,8 +268,8 @@ static void tick_embedded(struct gateway *gateway)
     metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_ENTRIES, (int64_t)counts.leases_overdue);
 }
 
-/* Of users' devices elsewhere a gateway knows nothing: each counts its own. */
-static void tick_fleet(struct gateway *gateway)
+/* A gateway does not know devices on other gateways, so each counts its own. */
+static void sample_fleet(struct gateway *gateway)
 {
     metrics_set(&gateway->metrics, METRIC_ROUTING_MULTI_DEVICE_USERS,
                 (int64_t)gateway->router.users_multi_device);
@@ -277,16 +277,16 @@ static void tick_fleet(struct gateway *gateway)
 
 void gateway_backends_tick(struct gateway *gateway)
 {
-    learn_gateways(gateway);
+    read_gateways(gateway);
     if (gateway->parts.fleet)
-        tick_fleet(gateway);
+        sample_fleet(gateway);
     else
-        tick_embedded(gateway);
+        sample_embedded(gateway);
 }
 
 /* ---- the end ---- */
 
-static void released(void *arg)
+static void on_gateway_released(void *arg)
 {
     struct gateway *gateway = arg;
     gateway->claim = GATEWAY_LEFT;
@@ -298,7 +298,7 @@ bool gateway_backends_left(struct gateway *gateway)
         return true;
     if (gateway->claim == GATEWAY_CLAIMED && redis_state_under_way(gateway->store) == 0) {
         gateway->claim = GATEWAY_LEAVING;
-        redis_state_release(gateway->store, released, gateway);
+        redis_state_release(gateway->store, on_gateway_released, gateway);
     }
     return gateway->claim == GATEWAY_LEFT;
 }

@@ -1,9 +1,9 @@
 /*
- * What stands behind a gateway's ports: memory and mailboxes, or Redis, peer links and mailboxes. A part of
- * the composition root (gateway_compose.c), and the only file that names these backends.
+ * The backends of a gateway's ports: memory and mailboxes, or Redis, peer links and mailboxes. A part of the
+ * composition root (gateway_compose.c), and the only file that names these backends.
  *
- * On its own a gateway has nothing to do for them. In a fleet it claims its id at the start, tells its peers'
- * addresses to the hub now and then, and takes its keys away when it leaves.
+ * A single process needs no further work. In a fleet a gateway claims its id at the start, tells the peer hub
+ * the addresses of its peers every second, and removes its keys when it leaves.
  */
 #ifndef ROLLCALL_APP_GATEWAY_BACKENDS_H
 #define ROLLCALL_APP_GATEWAY_BACKENDS_H
@@ -14,22 +14,22 @@
 
 struct gateway;
 
-/* Fills in the ports. False when memory is short. */
+/* Fills in the ports. Returns false when out of memory. */
 bool gateway_backends_make(struct gateway *gateway);
 
-/* Opens the peer links' listener, where this gateway has it. False with a sentence in `error`. */
+/* Opens the listener for peer links, if this gateway has it. On failure returns false and explains in `error`. */
 bool gateway_backends_listen(struct gateway *gateway, char error[LISTENER_ERROR_TEXT_MAX]);
 
-/* On the gateway's thread, first: claims the id. */
+/* Claims the gateway id. The first call on the gateway's thread. */
 void gateway_backends_start(struct gateway *gateway);
 
-/* Once a second. */
+/* Call it once a second. */
 void gateway_backends_tick(struct gateway *gateway);
 
-/* Everybody has left: whether the backends know it. Called until it is so. */
+/* All connections are gone: returns true once the backends know it. Call it until then. */
 bool gateway_backends_left(struct gateway *gateway);
 
-/* Answers what is still under way, so the planes must stand; after it no port may be called. */
+/* Completes pending operations, so the planes must still exist; after it no port may be used. */
 void gateway_backends_free(struct gateway *gateway);
 
 #endif

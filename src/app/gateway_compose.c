@@ -1,4 +1,4 @@
-/* The composition root of one worker: the one place that puts its parts together. */
+/* The composition root of one worker: the one place that connects its parts. */
 #include "app/gateway_internal.h"
 #include "base/container.h"
 #include "log/log.h"
@@ -33,7 +33,7 @@ static void compose_identity(struct gateway *gateway)
     gateway->handlers.gateway_id = slice_of(gateway->id);
 }
 
-static void ledger_answered(void *arg, struct ledger_request *done)
+static void on_ledger_answered(void *arg, struct ledger_request *done)
 {
     (void)arg;
     ledger_complete(done);
@@ -41,7 +41,8 @@ static void ledger_answered(void *arg, struct ledger_request *done)
 
 static bool compose_ports(struct gateway *gateway)
 {
-    if (!ledger_request_inbox_init(&gateway->ledger_inbox, &gateway->loop, ledger_answered, NULL))
+    if (!ledger_request_inbox_init(&gateway->ledger_inbox, &gateway->loop, on_ledger_answered,
+                                   NULL))
         return false;
     ledger_client_init(&gateway->ledger, gateway->parts.ledger, &gateway->loop.clock,
                        ledger_request_inbox_post, &gateway->ledger_inbox);
@@ -224,10 +225,10 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
         !last_seen_init(&gateway->last_seen, &gateway->ledger, parts->hash_seed) ||
         !compose_planes(gateway) || !compose_chats(gateway) || !compose_messages(gateway) ||
         !compose_calls(gateway) || !polling_set_init(&gateway->polling, parts->hash_seed))
-        return NULL; /* the process gives up: nothing is worth unwinding */
+        return NULL; /* the process gives up, so nothing is undone */
     gateway->housekeeping.fire = gateway_housekeep;
     gateway->reaping.fire = gateway_reap;
-    gateway->drain_deadline.fire = gateway_drain_time_is_up;
+    gateway->drain_deadline.fire = gateway_on_drain_timeout;
     exposition_add(parts->exposition, &gateway->metrics);
     return gateway;
 }
@@ -240,7 +241,7 @@ void gateway_free(struct gateway **gateway)
         return;
     verifier_free(&freed->verifier);
     fd_passing_close(&freed->passage);
-    http_listener_shut(&freed->rest.door); /* to those the mailbox may still hold */
+    http_listener_shut(&freed->rest.door); /* for connections that the mailbox may still hold */
     mailbox_free(&freed->mailbox);
     ledger_request_inbox_free(&freed->ledger_inbox);
     gateway_backends_free(freed);

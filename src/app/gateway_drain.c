@@ -1,4 +1,4 @@
-/* Leaving in good order: everybody is told at once, and goes at a time of their own. */
+/* Leaving in order: every client is told at once and closed at its own time. */
 #include "app/gateway_internal.h"
 #include "base/container.h"
 #include "log/log.h"
@@ -7,9 +7,9 @@
 #include "socketio/socketio_session.h"
 
 enum {
-    DRAIN_RECONNECT_MIN_MS = 1000, /* reconnects of a drain are spread over at least this */
+    DRAIN_RECONNECT_MIN_MS = 1000, /* spread the reconnects over at least this time */
     DRAIN_RECONNECT_PER_CONNECTION_MS = 2,
-    DRAIN_CLOSE_TIMEOUT_MS = 1000, /* how long a peer may take to answer our close frame then */
+    DRAIN_CLOSE_TIMEOUT_MS = 1000, /* how long a peer may take to answer the close frame */
 };
 
 struct drain_walk {
@@ -18,7 +18,7 @@ struct drain_walk {
     size_t total;
 };
 
-/* The n-th of N is closed at n/N of four fifths of the drain time; one alone goes at once. */
+/* The n-th of N sessions is closed at n/N of four fifths of the drain time; a single one at once. */
 static void drain_route(struct table_node *node, void *arg)
 {
     struct drain_walk *walk = arg;
@@ -35,7 +35,7 @@ static void drain_route(struct table_node *node, void *arg)
     }
 }
 
-void gateway_drain_time_is_up(struct wheel_timer *timer)
+void gateway_on_drain_timeout(struct wheel_timer *timer)
 {
     struct gateway *gateway = CONTAINER_OF(timer, struct gateway, drain_deadline);
     fd_passing_close(&gateway->passage);
@@ -63,21 +63,21 @@ void gateway_start_drain(struct gateway *gateway)
                        gateway->parts.config->gateway.shutdown.drain_timeout_ms);
 }
 
-/* With the last session gone, nobody has to bring requests for one any more. False: some were brought before. */
-static bool leave_handover(struct gateway *gateway)
+/* After the last session is gone, no request for one has to be moved here. Returns false while some that were
+ * moved before are still in the mailbox. */
+static bool close_handover(struct gateway *gateway)
 {
     fd_passing_close(&gateway->passage);
     handover_leave(&gateway->rest);
     return mailbox_is_empty(&gateway->mailbox);
 }
 
-/* Idle HTTP connections stay until the last session has gone, so that a load balancer that keeps one is
- * told of the drain by /readyz; they hold nobody up. What the last to leave left behind is written at
- * once: nobody is held up by that either. */
+/* Idle HTTP connections stay until the last session is gone, so that a load balancer can see the drain in
+ * /readyz. The last-seen times of the last sessions are written at once, not with the next batch. */
 bool gateway_is_drained(struct gateway *gateway)
 {
     if (!gateway->handlers.draining || gateway->handlers.connections.count ||
-        !leave_handover(gateway))
+        !close_handover(gateway))
         return false;
     http_listener_close_idle(&gateway->rest.door);
     if (gateway->rest.door.session_count)

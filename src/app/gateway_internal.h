@@ -1,7 +1,6 @@
 /*
- * What a gateway is made of, for the files that make it: gateway.c (running), gateway_compose.c (putting
- * it together), gateway_backends.c (what its ports lead to), gateway_drain.c (leaving), and tests that look
- * inside.
+ * The parts of a gateway, for the files that implement it: gateway.c (running), gateway_compose.c
+ * (composition), gateway_backends.c (backends of its ports), gateway_drain.c (leaving), and for tests.
  */
 #ifndef ROLLCALL_APP_GATEWAY_INTERNAL_H
 #define ROLLCALL_APP_GATEWAY_INTERNAL_H
@@ -18,7 +17,7 @@
 #include "session/session.h"
 #include "socketio/polling.h"
 
-/* Whether the state store may be told of the gateway: only while its id is its own. */
+/* The gateway reports to the state store only while it is CLAIMED, that is, while its id is its own. */
 enum gateway_claim { GATEWAY_UNCLAIMED, GATEWAY_CLAIMED, GATEWAY_LEAVING, GATEWAY_LEFT };
 
 struct gateway {
@@ -31,14 +30,14 @@ struct gateway {
     struct mailbox mailbox;
     struct stream_set streams;
     struct listener listener;
-    struct fd_passing passage; /* from other processes on this port */
+    struct fd_passing passage; /* connections from other processes on this port */
     struct encoder encoder;
     struct router router;
     struct bus *bus;
     struct state_store *store;
-    struct redis_client *redis; /* these two of a fleet's; NULL on its own */
+    struct redis_client *redis; /* these two in a fleet only, else NULL */
     struct redis_info *redis_info;
-    struct ledger_request_inbox ledger_inbox; /* what the ledger has answered */
+    struct ledger_request_inbox ledger_inbox; /* finished ledger requests */
     struct ledger_client ledger;
     struct last_seen last_seen;
     struct verifier verifier;
@@ -53,37 +52,37 @@ struct gateway {
     struct delivery delivery;
     struct wheel_timer housekeeping;
     struct wheel_timer reaping;
-    struct mail drain_order;   /* its own, so that it needs no memory */
+    struct mail drain_order;   /* part of the gateway, so that a drain needs no memory */
     atomic_bool drain_ordered; /* from any thread */
     struct wheel_timer drain_deadline;
-    size_t connections_reported; /* what the store was told last, and when */
+    size_t connections_reported; /* the count in the last report to the store */
     int64_t reported_at_ms;
     int64_t gateways_learned_at_ms;
     enum gateway_claim claim;
 };
 
-/* Registers on the bus and starts the timers; gateway_run() does it first. */
+/* Subscribes on the bus and starts the timers; gateway_run() calls it first. */
 void gateway_start(struct gateway *gateway);
 
-/* The gateway as others are told of it, and telling them. */
+/* The gateway as the store shows it to others, and the report of it to the store. */
 struct gateway_info gateway_describe(const struct gateway *gateway);
 void gateway_report(struct gateway *gateway);
 
-/* What composition wires in. */
-void gateway_gap(void *arg, struct slice topic);
-void gateway_received(void *arg, struct slice topic, struct slice payload);
+/* Callbacks that gateway_compose.c and gateway_backends.c register. */
+void gateway_on_gap(void *arg, struct slice topic);
+void gateway_on_event(void *arg, struct slice topic, struct slice payload);
 void gateway_close_session(void *arg, struct slice user_id, const struct ulid *conn_id);
 void gateway_housekeep(struct wheel_timer *timer);
 void gateway_reap(struct wheel_timer *timer);
-void gateway_drain_time_is_up(struct wheel_timer *timer);
+void gateway_on_drain_timeout(struct wheel_timer *timer);
 
-/* Likewise: sets the metrics that show how things stand rather than what has happened. */
+/* The same: sets the gauges. */
 void gateway_sample(void *arg);
 
-/* On the gateway's own thread: tells everybody, spreads the closings, stops accepting. */
+/* On the gateway's own thread: stops accepting, announces the end to all clients and spreads the closings. */
 void gateway_start_drain(struct gateway *gateway);
 
-/* Everybody has gone and what they left is written, or the time for that is up. */
+/* Returns true when all connections are gone and their data is written, or the drain timeout has passed. */
 bool gateway_is_drained(struct gateway *gateway);
 
 #endif

@@ -5,16 +5,16 @@
 #include "ledger/breaker_ledger.h"
 #include "ledger/ledger_metrics.h"
 
-/* Requests are looked at so many times within their time limit, so a limit is kept to within a
- * twentieth of it. */
+/* Check pending requests this often within their time limit, so that a request expires at most a twentieth
+ * too late. */
 enum { EXPIRY_CHECKS_PER_LIMIT = 20, EXPIRY_CHECK_MIN_MS = 5, EXPIRY_CHECK_MAX_MS = 250 };
 
-static void end_typing(void *arg, struct slice chat, struct slice user)
+static void on_message_sent(void *arg, struct slice chat, struct slice user)
 {
     typing_ended(arg, chat, user);
 }
 
-static void compose_plane(struct gateway_messages *messages)
+static void compose_message_plane(struct gateway_messages *messages)
 {
     const struct gateway_messages_parts *parts = &messages->parts;
     messages->plane = (struct message_plane){
@@ -24,7 +24,7 @@ static void compose_plane(struct gateway_messages *messages)
         .ledger = parts->client,
         .feed = messages->feed,
         .metrics = parts->metrics,
-        .sent = end_typing,
+        .sent = on_message_sent,
         .sent_arg = parts->typing,
     };
 }
@@ -54,7 +54,7 @@ static bool compose_feed(struct gateway_messages *messages)
     return messages->feed && fanout_init(&messages->fanout, parts->hash_seed);
 }
 
-static void expire(struct wheel_timer *timer)
+static void expire_ledger_requests(struct wheel_timer *timer)
 {
     struct gateway_messages *messages = CONTAINER_OF(timer, struct gateway_messages, expiry);
     struct loop *loop = messages->parts.loop;
@@ -71,17 +71,17 @@ bool gateway_messages_make(struct gateway_messages *messages,
                            const struct gateway_messages_parts *parts)
 {
     messages->parts = *parts;
-    messages->expiry.fire = expire;
+    messages->expiry.fire = expire_ledger_requests;
     parts->client->time_limit_ms = parts->config->gateway.timeouts.durability_rpc_ms;
     if (!compose_feed(messages))
         return false;
-    compose_plane(messages);
+    compose_message_plane(messages);
     return message_plane_init(&messages->plane, parts->hash_seed);
 }
 
 void gateway_messages_start(struct gateway_messages *messages)
 {
-    expire(&messages->expiry);
+    expire_ledger_requests(&messages->expiry);
 }
 
 void gateway_messages_tick(struct gateway_messages *messages)

@@ -16,14 +16,14 @@ bool ledger_choice_is_remote(const struct config *config)
     return slice_starts_with(slice_of(config->ledger.url), REMOTE);
 }
 
-static struct ledger *fail(char error[LEDGER_CHOICE_ERROR_TEXT_MAX], const char *what,
-                           const char *why)
+static struct ledger *explain_choice_failure(char error[LEDGER_CHOICE_ERROR_TEXT_MAX],
+                                             const char *what, const char *why)
 {
     snprintf(error, LEDGER_CHOICE_ERROR_TEXT_MAX, "%s: %s", what, why);
     return NULL;
 }
 
-static struct ledger *open_sqlite(const char *path, char error[LEDGER_CHOICE_ERROR_TEXT_MAX])
+static struct ledger *open_sqlite_ledger(const char *path, char error[LEDGER_CHOICE_ERROR_TEXT_MAX])
 {
     struct sqlite_ledger_error reason;
     struct ledger *ledger = sqlite_ledger_open(path, NULL, &reason);
@@ -32,8 +32,8 @@ static struct ledger *open_sqlite(const char *path, char error[LEDGER_CHOICE_ERR
     return ledger;
 }
 
-static struct ledger *open_remote(const struct config *config,
-                                  char error[LEDGER_CHOICE_ERROR_TEXT_MAX])
+static struct ledger *open_remote_ledger(const struct config *config,
+                                         char error[LEDGER_CHOICE_ERROR_TEXT_MAX])
 {
     struct address address;
     char tls_error[TLS_ERROR_TEXT_MAX];
@@ -45,17 +45,19 @@ static struct ledger *open_remote(const struct config *config,
         .name = slice_of(config->gateway.node_id),
     };
     if (!address_parse(slice_of(options.address), &address) || address.port == 0)
-        return fail(error, config->ledger.url, "expected remote://HOST:PORT");
+        return explain_choice_failure(error, config->ledger.url, "expected remote://HOST:PORT");
     if (options.secret.len == 0)
-        return fail(error, config->ledger.url,
-                    "a remote ledger needs peer.secret, the one `rollcall ledger` has");
+        return explain_choice_failure(
+            error, config->ledger.url,
+            "a remote ledger needs peer.secret, the one `rollcall ledger` has");
     if (secure)
         options.tls = tls_context_load_client(ca_file[0] ? ca_file : NULL, tls_error);
     if (secure && !options.tls)
-        return fail(error, "peer.tls", tls_error);
+        return explain_choice_failure(error, "peer.tls", tls_error);
     struct ledger *ledger = remote_ledger_open(&options);
     tls_context_drop(&options.tls);
-    return ledger ? ledger : fail(error, config->ledger.url, "no memory or thread for it");
+    return ledger ? ledger
+                  : explain_choice_failure(error, config->ledger.url, "out of memory or threads");
 }
 
 struct ledger *ledger_choice_open(const struct config *config,
@@ -64,11 +66,12 @@ struct ledger *ledger_choice_open(const struct config *config,
     struct slice url = slice_of(config->ledger.url);
     char path[PATH_MAX];
     if (ledger_choice_is_remote(config))
-        return open_remote(config, error);
+        return open_remote_ledger(config, error);
     if (slice_starts_with(url, SQLITE))
-        return open_sqlite(config->ledger.url + SQLITE.len, error);
+        return open_sqlite_ledger(config->ledger.url + SQLITE.len, error);
     if (url.len > 0)
-        return fail(error, config->ledger.url, "this build has sqlite: and remote:// only");
+        return explain_choice_failure(error, config->ledger.url,
+                                      "this build has sqlite: and remote:// only");
     snprintf(path, sizeof(path), "%s/ledger.db", config->data_dir);
-    return open_sqlite(path, error);
+    return open_sqlite_ledger(path, error);
 }

@@ -1,4 +1,4 @@
-/* Arguments: which command, and nothing else. */
+/* Chooses the command; each command parses its own arguments. */
 #include "app/commands/check_command.h"
 #include "app/commands/dead_letters_command.h"
 #include "app/commands/ledger_command.h"
@@ -11,19 +11,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static int serve(int argc, char **argv)
+static int serve_command(int argc, char **argv)
 {
     return serve_options_run(argc, argv, server_run);
 }
 
-static int help(int argc, char **argv)
+static int help_command(int argc, char **argv)
 {
     (void)argc, (void)argv;
     serve_options_write_usage(stdout);
     return 0;
 }
 
-static int version(int argc, char **argv)
+static int version_command(int argc, char **argv)
 {
     (void)argc, (void)argv;
     puts("rollcall " ROLLCALL_VERSION);
@@ -34,15 +34,23 @@ static const struct command {
     const char *name;
     int (*run)(int argc, char **argv);
 } COMMANDS[] = {
-    {"check", check_command}, {"repair", repair_command}, {"dead-letters", dead_letters_command},
-    {"serve", serve},         {"ledger", ledger_command}, {"token", token_command},
-    {"help", help},           {"--help", help},           {"-h", help},
-    {"version", version},     {"--version", version},     {"-V", version},
+    {"check", check_command},
+    {"repair", repair_command},
+    {"dead-letters", dead_letters_command},
+    {"serve", serve_command},
+    {"ledger", ledger_command},
+    {"token", token_command},
+    {"help", help_command},
+    {"--help", help_command},
+    {"-h", help_command},
+    {"version", version_command},
+    {"--version", version_command},
+    {"-V", version_command},
 };
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* OpenSSL also writes to those who have gone */
+    signal(SIGPIPE, SIG_IGN); /* OpenSSL may write to a closed socket */
     if (argc < 2) {
         serve_options_write_usage(stderr);
         return SERVE_EXIT_STATUS_USAGE;

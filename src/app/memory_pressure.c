@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Pages that are resident, from the kernel's own figures; 0 when they cannot be read. */
+/* Returns the resident size as the kernel reports it; 0 when it cannot be read. */
 static size_t resident_bytes(void)
 {
     char line[128] = "";
@@ -26,10 +26,10 @@ static size_t resident_bytes(void)
 struct shedding {
     struct session_context *handlers;
     size_t left;
-    bool only_queued; /* the first pass takes those who hold memory in their queues */
+    bool only_queued; /* the first pass takes only connections with queued bytes */
 };
 
-static void shed_route(struct table_node *node, void *arg)
+static void shed_route_connections(struct table_node *node, void *arg)
 {
     struct shedding *shedding = arg;
     struct route *route = CONTAINER_OF(node, struct route, node);
@@ -43,20 +43,20 @@ static void shed_route(struct table_node *node, void *arg)
         shedding->left--;
         connection_end(&session->connection, CLOSING_MEMORY_PRESSURE,
                        (int64_t)random_below(shedding->handlers->random, MEMORY_RECONNECT_MS));
-        if (last) /* the route may have gone with its last endpoint */
+        if (last) /* the route may be gone with its last endpoint */
             return;
     }
 }
 
-static void shed(struct session_context *handlers)
+static void shed_connections(struct session_context *handlers)
 {
     size_t count = handlers->session_count / MEMORY_SHED_SHARE + 1;
     struct shedding shedding = {.handlers = handlers,
                                 .left = count < MEMORY_SHED_MAX ? count : MEMORY_SHED_MAX,
                                 .only_queued = true};
-    table_each(&handlers->router->routes, shed_route, &shedding);
+    table_each(&handlers->router->routes, shed_route_connections, &shedding);
     shedding.only_queued = false;
-    table_each(&handlers->router->routes, shed_route, &shedding);
+    table_each(&handlers->router->routes, shed_route_connections, &shedding);
     malloc_trim(0);
 }
 
@@ -69,7 +69,7 @@ void memory_pressure_check(struct api_context *context)
     if (resident > limit) {
         log_warn("memory_pressure", "resident_bytes=%zu limit_bytes=%zu", resident, limit);
         context->shedding = true;
-        shed(context->handlers);
+        shed_connections(context->handlers);
     } else if (resident < limit / 10 * 9) {
         context->shedding = false;
     }

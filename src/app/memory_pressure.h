@@ -1,7 +1,7 @@
 /*
- * Memory pressure: above the limit nobody new is taken and some connections are sent
- * away, told to come back; those that hold queued messages first. Below nine tenths of it all is well
- * again. Called once a second by every worker.
+ * Memory pressure: above the limit a worker refuses new connections and closes some, which are told when to
+ * reconnect; those with queued messages go first. The pressure is over below nine tenths of the limit. Every
+ * worker calls this once a second.
  */
 #ifndef ROLLCALL_APP_MEMORY_PRESSURE_H
 #define ROLLCALL_APP_MEMORY_PRESSURE_H
@@ -9,9 +9,9 @@
 #include "api/api_context.h"
 
 enum {
-    MEMORY_SHED_SHARE = 20,    /* one in so many connections a second */
-    MEMORY_SHED_MAX = 256,     /* but not more than these */
-    MEMORY_RECONNECT_MS = 5000 /* reconnects are spread over so long */
+    MEMORY_SHED_SHARE = 20,    /* close one in this many connections per second, */
+    MEMORY_SHED_MAX = 256,     /* but at most this many */
+    MEMORY_RECONNECT_MS = 5000 /* spread reconnects over this time */
 };
 
 void memory_pressure_check(struct api_context *context);

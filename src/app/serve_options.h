@@ -1,9 +1,8 @@
 /*
  * The command line of the two commands that run a server, `rollcall serve` and `rollcall ledger`.
  *
- * Every flag stands for a setting, so this only turns arguments into what config_load() reads. It
- * prints what there is to print (help, the effective configuration, errors, warnings), and goes on
- * only where there is a server to run.
+ * Every flag stands for a setting, so this file only turns arguments into what config_load() reads. It also
+ * prints help, the effective configuration, errors and warnings.
  */
 #ifndef ROLLCALL_APP_SERVE_OPTIONS_H
 #define ROLLCALL_APP_SERVE_OPTIONS_H
@@ -11,14 +10,14 @@
 #include "config/config.h"
 
 enum serve_action {
-    SERVE_RUN,        /* *out is loaded and fit to run; the caller frees it with config_free() */
-    SERVE_EXIT_OK,    /* what was asked for was printed; *out is zeroed */
-    SERVE_EXIT_ERROR, /* what is wrong was printed; *out is zeroed; exit with 2 */
+    SERVE_RUN,        /* *out is loaded and valid; the caller frees it with config_free() */
+    SERVE_EXIT_OK,    /* the requested text is printed; *out is zeroed */
+    SERVE_EXIT_ERROR, /* the error is printed; *out is zeroed; exit with 2 */
 };
 
 enum { SERVE_EXIT_STATUS_USAGE = 2 };
 
-/* Where to print, and the parts of the process that the configuration depends on. Borrowed. */
+/* Where to print, and what the configuration takes from the process. Borrowed. */
 struct serve_surroundings {
     FILE *out;
     FILE *err;
@@ -30,9 +29,9 @@ struct serve_surroundings {
 enum serve_action serve_options_parse(const struct serve_surroundings *surroundings, int argc,
                                       char **argv, struct config *out);
 
-/* The command itself: parses in the surroundings of the process and, unless that was all there is to do, runs
- * with what is configured. Returns the exit status. The default node id is made of host name and process id, so
- * that two gateways never share one by accident. */
+/* The whole command: parses the arguments and, if there is a server to run, calls `run` with the configuration.
+ * Returns the exit status. The default node id consists of host name and process id, so that two gateways
+ * never share one by accident. */
 int serve_options_run(int argc, char **argv, int (*run)(const struct config *config));
 
 /* What `rollcall --help` prints: every command in a few lines. */

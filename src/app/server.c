@@ -18,26 +18,27 @@ struct server {
     pthread_t threads[SERVER_PARTS_WORKERS_MAX];
     pthread_t joiner;
     bool draining;
-    bool said_where;
-    atomic_size_t claimed; /* gateways whose ids are theirs */
+    bool announced;
+    atomic_size_t claimed_count; /* gateways that have on_gateway_started their id */
     atomic_bool refused;
     atomic_bool stopped;
 };
 
-/* ---- what gateways call ---- */
+/* ---- callbacks of gateways ---- */
 
-/* The drain of an administrator takes the same way as a signal. */
+/* A drain that an administrator orders takes the path of a signal. */
 static void drain_by_signal(void *arg)
 {
     (void)arg;
     kill(getpid(), SIGTERM);
 }
 
-/* A gateway that may not be who it is called takes the process with it, in good order. */
-static void claimed(void *arg, const char *refusal)
+/* A gateway whose id is taken ends the process in order. */
+static void on_gateway_started(void *arg, const char *refusal)
 {
     struct server *server = arg;
-    if (!refusal && atomic_fetch_add(&server->claimed, 1) + 1 == server->parts.gateway.workers)
+    if (!refusal &&
+        atomic_fetch_add(&server->claimed_count, 1) + 1 == server->parts.gateway.workers)
         kill(getpid(), SIGUSR1);
     if (refusal && !atomic_exchange(&server->refused, true)) {
         server_parts_fail("start", refusal);
@@ -47,7 +48,7 @@ static void claimed(void *arg, const char *refusal)
 
 /* ---- gateways ---- */
 
-static bool use_everywhere(struct server *server)
+static bool give_keys_to_gateways(struct server *server)
 {
     bool given = true;
     for (size_t i = 0; i < server->parts.gateway.workers; i++)
@@ -68,12 +69,12 @@ static bool make_gateways(struct server *server)
     for (size_t i = 0; i < server->parts.gateway.workers; i++) {
         if (!gateway_listen(server->gateways[i], port, error))
             return server_parts_fail("listen", error);
-        port = gateway_port(server->gateways[0]); /* the first may have chosen any */
+        port = gateway_port(server->gateways[0]); /* with port 0 the first one chooses */
     }
-    return use_everywhere(server);
+    return give_keys_to_gateways(server);
 }
 
-static void *run_gateway(void *arg)
+static void *gateway_thread(void *arg)
 {
     gateway_run(arg);
     return NULL;
@@ -82,16 +83,16 @@ static void *run_gateway(void *arg)
 static bool start_threads(struct server *server)
 {
     for (size_t i = 0; i < server->parts.gateway.workers; i++)
-        if (pthread_create(&server->threads[i], NULL, run_gateway, server->gateways[i]) != 0)
-            return server_parts_fail("start", "cannot make a thread");
+        if (pthread_create(&server->threads[i], NULL, gateway_thread, server->gateways[i]) != 0)
+            return server_parts_fail("start", "cannot create a thread");
     return true;
 }
 
-static void say_where(struct server *server)
+static void announce_address(struct server *server)
 {
     struct address address;
     const struct config *config = server->config;
-    server->said_where = true;
+    server->announced = true;
     log_info("serving", "node=%s workers=%zu port=%u", log_quote(slice_of(config->gateway.node_id)),
              server->parts.gateway.workers, gateway_port(server->gateways[0]));
     address_parse(slice_of(config->gateway.listen), &address);
@@ -103,29 +104,29 @@ static void say_where(struct server *server)
 
 /* ---- signals ---- */
 
-static void block_signals(sigset_t *signals)
+static void block_server_signals(sigset_t *signals)
 {
     sigemptyset(signals);
     sigaddset(signals, SIGTERM);
     sigaddset(signals, SIGINT);
     sigaddset(signals, SIGHUP);
-    sigaddset(signals, SIGUSR1); /* from ourselves: all gateways are there, or have stopped */
+    sigaddset(signals, SIGUSR1); /* from this process: all gateways run, or have stopped */
     pthread_sigmask(SIG_BLOCK, signals, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its write */
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the file size limit returns an error instead */
 }
 
-static void reload(struct server *server)
+static void reload_server(struct server *server)
 {
     bool whole = server_parts_reload(&server->parts);
-    if (!use_everywhere(server))
+    if (!give_keys_to_gateways(server))
         log_error(
             "not_reloaded_everywhere", "hint=%s",
-            log_sentence(SLICE("a worker is overloaded, or memory is short: send SIGHUP again")));
+            log_sentence(SLICE("a worker is overloaded or out of memory: send SIGHUP again")));
     else if (whole)
         log_info("reloaded", "keys=%zu", key_set_count(server->parts.keys));
 }
 
-/* Runs beside the main thread, which waits for a second signal meanwhile. */
+/* A thread of its own, because the main thread waits for a second signal meanwhile. */
 static void *join_gateways(void *arg)
 {
     struct server *server = arg;
@@ -145,12 +146,12 @@ static void drain_all(struct server *server)
     server->draining = true;
 }
 
-/* All gateways are there, for the first time; or they have stopped, which the loop sees. */
-static void note_progress(struct server *server)
+/* Either all gateways run for the first time, or they have stopped, which serve_signals() checks. */
+static void on_gateways_changed(struct server *server)
 {
-    bool all_there = atomic_load(&server->claimed) == server->parts.gateway.workers;
-    if (all_there && !server->said_where && !atomic_load(&server->refused))
-        say_where(server);
+    bool all_run = atomic_load(&server->claimed_count) == server->parts.gateway.workers;
+    if (all_run && !server->announced && !atomic_load(&server->refused))
+        announce_address(server);
 }
 
 /* Returns when all gateways have stopped. */
@@ -160,9 +161,9 @@ static void serve_signals(struct server *server, const sigset_t *signals)
         int number = 0;
         sigwait(signals, &number);
         if (number == SIGHUP)
-            reload(server);
+            reload_server(server);
         else if (number == SIGUSR1)
-            note_progress(server);
+            on_gateways_changed(server);
         else if (!server->draining)
             drain_all(server);
         else
@@ -171,18 +172,18 @@ static void serve_signals(struct server *server, const sigset_t *signals)
     pthread_join(server->joiner, NULL);
 }
 
-static bool make_parts(struct server *server)
+static bool make_server_parts(struct server *server)
 {
     if (!server_parts_make(&server->parts, server->config))
         return false;
     server->parts.gateway.drain = drain_by_signal;
-    server->parts.gateway.claimed = claimed;
-    server->parts.gateway.claimed_arg = server;
+    server->parts.gateway.on_claimed = on_gateway_started;
+    server->parts.gateway.on_claimed_arg = server;
     return true;
 }
 
-/* The ledger first: it answers what gateways wait for. */
-static void free_all(struct server *server)
+/* Close the ledger first: it completes what gateways wait for. */
+static void free_server(struct server *server)
 {
     ledger_close(&server->parts.gateway.ledger);
     for (size_t i = 0; i < server->parts.gateway.workers; i++)
@@ -196,11 +197,11 @@ int server_run(const struct config *config)
     sigset_t signals;
     server.config = config;
     log_init(config->log.level, getenv("JOURNAL_STREAM") != NULL);
-    block_signals(&signals);
-    if (!make_parts(&server) || !make_gateways(&server) || !start_threads(&server))
+    block_server_signals(&signals);
+    if (!make_server_parts(&server) || !make_gateways(&server) || !start_threads(&server))
         return 1;
     serve_signals(&server, &signals);
-    free_all(&server);
+    free_server(&server);
     log_info("stopped", "node=%s", log_quote(slice_of(config->gateway.node_id)));
     return atomic_load(&server.refused);
 }

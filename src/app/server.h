@@ -1,15 +1,15 @@
 /*
- * The process around the gateways: what they share, the threads they run on, and the signals.
+ * The process around the gateways: what they share, their threads, and signals.
  *
- *   SIGTERM, SIGINT   drain, then exit 0; a second one exits at once
- *   SIGHUP            read keys and certificates again; what is wrong is logged and nothing changes
+ *   SIGTERM, SIGINT   drains, then exits with 0; a second one exits at once
+ *   SIGHUP            reads keys and certificates again; on an error it logs and keeps the old ones
  */
 #ifndef ROLLCALL_APP_SERVER_H
 #define ROLLCALL_APP_SERVER_H
 
 #include "config/config.h"
 
-/* Serves until drained. Returns the exit status. */
+/* Serves until all gateways are drained. Returns the exit status. */
 int server_run(const struct config *config);
 
 #endif

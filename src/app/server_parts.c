@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Descriptors that are no clients: epoll, event and log descriptors, the ledger's files. */
+/* Descriptors for other uses than clients: epoll, eventfd, log, the files of the ledger. */
 enum { DESCRIPTORS_RESERVED = 128 };
 
 bool server_parts_fail(const char *what, const char *why)
@@ -22,9 +22,9 @@ bool server_parts_fail(const char *what, const char *why)
     return false;
 }
 
-/* ---- what the system has ---- */
+/* ---- system ---- */
 
-/* As many descriptors as the system lets us have, and a line that says what that allows. */
+/* Raises the limit as far as the system allows and logs how many connections that permits. */
 static size_t raise_descriptor_limit(const struct config *config)
 {
     struct rlimit limit = {0};
@@ -45,15 +45,15 @@ static size_t raise_descriptor_limit(const struct config *config)
     return connections;
 }
 
-static bool make_directory(const char *path)
+static bool make_data_directory(const char *path)
 {
     return mkdir(path, 0700) == 0 || errno == EEXIST ||
-           server_parts_fail(path, "cannot make the data directory");
+           server_parts_fail(path, "cannot create the data directory");
 }
 
 /* ---- keys and certificates ---- */
 
-static bool load_keys(struct server_parts *parts)
+static bool load_server_keys(struct server_parts *parts)
 {
     const struct config *config = parts->config;
     struct auth_error error;
@@ -72,7 +72,7 @@ static bool load_keys(struct server_parts *parts)
     return parts->keys || server_parts_fail("keys", error.text);
 }
 
-static bool load_tls(struct server_parts *parts)
+static bool load_server_tls(struct server_parts *parts)
 {
     char error[TLS_ERROR_TEXT_MAX];
     if (!parts->config->gateway.tls.certificate_file[0])
@@ -82,7 +82,7 @@ static bool load_tls(struct server_parts *parts)
     return parts->tls || server_parts_fail("TLS", error);
 }
 
-static bool reload_keys(struct server_parts *parts)
+static bool reload_server_keys(struct server_parts *parts)
 {
     struct auth_error error;
     struct key_set *keys = key_set_load(parts->keys_file, &error);
@@ -95,7 +95,7 @@ static bool reload_keys(struct server_parts *parts)
     return true;
 }
 
-static bool reload_tls(struct server_parts *parts)
+static bool reload_server_tls(struct server_parts *parts)
 {
     char error[TLS_ERROR_TEXT_MAX];
     const struct config_gateway *config = &parts->config->gateway;
@@ -114,19 +114,19 @@ static bool reload_tls(struct server_parts *parts)
 
 bool server_parts_reload(struct server_parts *parts)
 {
-    bool keys = reload_keys(parts);
-    return reload_tls(parts) && keys;
+    bool keys = reload_server_keys(parts);
+    return reload_server_tls(parts) && keys;
 }
 
 /* ---- ledger and state ---- */
 
-static int64_t monotonic_ms(void)
+static int64_t breaker_clock_ms(void)
 {
     return clock_microseconds() / 1000;
 }
 
-/* The breaker stands before the ledger of all gateways: what one of them finds out, all know. */
-static bool guard_ledger(struct server_parts *parts, struct ledger *ledger)
+/* All gateways share one breaker, so that what one of them finds out protects all. */
+static bool put_breaker_before_ledger(struct server_parts *parts, struct ledger *ledger)
 {
     const struct config_circuit_breaker *config = &parts->config->gateway.circuit_breaker;
     struct breaker_limits limits = {
@@ -135,19 +135,19 @@ static bool guard_ledger(struct server_parts *parts, struct ledger *ledger)
         .failure_window_ms = config->failure_window_ms,
         .open_duration_ms = config->open_duration_ms,
     };
-    parts->gateway.ledger = breaker_ledger_make(ledger, &limits, monotonic_ms);
+    parts->gateway.ledger = breaker_ledger_make(ledger, &limits, breaker_clock_ms);
     return parts->gateway.ledger || server_parts_fail("start", "out of memory");
 }
 
-static bool open_ledger(struct server_parts *parts)
+static bool open_server_ledger(struct server_parts *parts)
 {
     char error[LEDGER_CHOICE_ERROR_TEXT_MAX];
     struct ledger *ledger = ledger_choice_open(parts->config, error);
-    return ledger ? guard_ledger(parts, ledger) : server_parts_fail("ledger", error);
+    return ledger ? put_breaker_before_ledger(parts, ledger) : server_parts_fail("ledger", error);
 }
 
-/* A process on its own keeps all state itself; one of a fleet finds it in Redis. */
-static bool make_state(struct server_parts *parts)
+/* A single process keeps its state in memory; a process of a fleet keeps it in Redis. */
+static bool make_shared_state(struct server_parts *parts)
 {
     const struct config *config = parts->config;
     char error[FLEET_ERROR_TEXT_MAX] = "out of memory";
@@ -164,20 +164,21 @@ static bool make_state(struct server_parts *parts)
            server_parts_fail("start", error);
 }
 
-/* What the configuration may name and this build does not have is refused, never ignored. */
+/* A backend that the configuration names and this build lacks is an error, never ignored. */
 static bool check_backends(const struct config *config)
 {
     if (!slice_is(slice_of(config->feed.url), "local"))
         return server_parts_fail(config->feed.url, "this build has the feed \"local\" only");
     bool has_links = config->peer.listen[0] || config->peer.peers.count;
     if (has_links && slice_is(slice_of(config->state.url), "memory"))
-        log_warn("peer_links_off", "reason=%s",
-                 log_sentence(SLICE("a state store in memory is one process's own: peer.listen and "
-                                    "peer.peers have no effect")));
+        log_warn(
+            "peer_links_off", "reason=%s",
+            log_sentence(SLICE("a state store in memory belongs to one process: peer.listen and "
+                               "peer.peers have no effect")));
     return true;
 }
 
-/* ---- all of it ---- */
+/* ---- making and freeing ---- */
 
 static size_t count_workers(const struct config *config)
 {
@@ -203,8 +204,9 @@ bool server_parts_make(struct server_parts *parts, const struct config *config)
         .hash_seed = random_u64(&random),
         .board = handover_board_make(workers, (uint32_t)random_u64(&random)),
     };
-    if (!check_backends(config) || !make_directory(config->data_dir) || !load_keys(parts) ||
-        !load_tls(parts) || !make_state(parts) || !open_ledger(parts))
+    if (!check_backends(config) || !make_data_directory(config->data_dir) ||
+        !load_server_keys(parts) || !load_server_tls(parts) || !make_shared_state(parts) ||
+        !open_server_ledger(parts))
         return false;
     exposition_init(parts->gateway.exposition, clock.now_ms, clock.wall_ms);
     parts->gateway.dev_signer = parts->signer;

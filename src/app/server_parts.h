@@ -1,12 +1,11 @@
 /*
- * What the gateways of a process share, made before the first of them and freed after the last: how much each
- * may take, the state in memory or the place in a fleet, the ledger and the breaker before it, keys and
- * certificates.
+ * What the gateways of a process share, made before the first gateway and freed after the last: limits, the
+ * stores in memory or the membership in a fleet, the ledger with its breaker, keys and certificates.
  *
- * What cannot be had is said to the operator in one line, and the process does not start. Keys and certificates
- * may be read again while it runs; what is wrong then is logged, and those that were read before stay.
+ * If a part cannot be made, one line tells the operator why and the process does not start. Keys and
+ * certificates can be reloaded later; on an error the process logs it and keeps the old ones.
  *
- * Of the main thread; gateways hold references of their own to keys and certificates.
+ * Main thread only; gateways hold their own references to keys and certificates.
  */
 #ifndef ROLLCALL_APP_SERVER_PARTS_H
 #define ROLLCALL_APP_SERVER_PARTS_H
@@ -20,23 +19,23 @@ enum { SERVER_PARTS_WORKERS_MAX = METRICS_WORKERS_MAX };
 
 struct server_parts {
     const struct config *config;
-    struct gateway_parts gateway; /* as each gets them; what it calls is the caller's to set */
+    struct gateway_parts gateway; /* for each gateway; the caller sets the callbacks */
     struct key_set *keys;
     struct tls_context *tls; /* NULL: plain */
     struct jwt_signer *signer;
     char keys_file[PATH_MAX];
 };
 
-/* False: what is wrong was said. There is nothing to undo then, as the process ends. */
+/* Returns false after it has said what is wrong. The process ends then, so nothing is undone. */
 bool server_parts_make(struct server_parts *parts, const struct config *config);
 
-/* Reads keys and certificates again. False: some are as they were. */
+/* Reads keys and certificates again. Returns false if some could not be replaced. */
 bool server_parts_reload(struct server_parts *parts);
 
-/* After the ledger was closed and the last gateway freed. */
+/* Call it after the ledger is closed and the last gateway is freed. */
 void server_parts_free(struct server_parts *parts);
 
-/* Says on standard error that something did not work; false, so that a caller can return it. */
+/* Prints an error to standard error. Returns false, so that a caller can return the result. */
 bool server_parts_fail(const char *what, const char *why);
 
 #endif
