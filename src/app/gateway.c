@@ -176,8 +176,6 @@ void gateway_on_event(void *arg, struct slice topic, struct slice payload)
         presence_received(&gateway->presence, topic, payload);
     else if (chat_topic != CHAT_TOPIC_NONE)
         chat_received(&gateway->chats, chat_topic, chat_id, payload);
-    else if (push_is(payload))
-        push_received(&gateway->presence, payload);
     else
         delivery_received(&gateway->delivery, payload);
     if (slice_equal(topic, BUS_TOPIC_ALL))

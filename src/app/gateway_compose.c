@@ -183,6 +183,8 @@ static void compose_delivery(struct gateway *gateway)
         .is_device = session_is_device,
         .close = gateway_close_session,
         .arg = &gateway->handlers,
+        .on_presence = push_received,
+        .presence_arg = &gateway->presence,
     };
 }
 

@@ -1,22 +1,23 @@
 /*
- * Pushes: changes of a user's presence to people who hold no subscription, because they are contacts, or
- * because what they may see has just become different.
+ * Pushes: changes of a user's presence for users who hold no subscription, because they are contacts, or
+ * because their visibility has just changed.
  *
  *   push_send() → state store: which gateways → one publish per gateway, carrying all receivers there,
- *   on `server:<gateway>:deliver` → push_received() → each receiver's own sockets
+ *   on `server:<gateway>:deliver` → delivery_received() → push_received() → each receiver's own sockets
  *
- * On the wire it is told from other deliveries by its first member:
+ * A push is a delivery of the kind "presence" (routing/delivery_payload.h):
  *
- *   {"presence":{…as presence_event.h…}, "chats":["c"], "users":["a","b"]}      a contact's change
- *   {"presence":{…}, "view":0, "contacts":true, "chats":["c"], "users":["a"]}   sight lost or gained
+ *   {"kind":"presence", "presence":{…as presence_event.h…}, "chats":["c"], "users":["a","b"]}   a contact's change
+ *   {"kind":"presence", "presence":{…}, "chats":["c"], "view":0, "contacts":true, "users":["a"]}   a visibility change
  *
- * While routes cannot be looked up, or the store may have forgotten them, sight lost or gained is told to all
- * gateways (BUS_TOPIC_ALL), and always to those that it has lost (BUS_TOPIC_LOST).
+ * A visibility change goes to all gateways (BUS_TOPIC_ALL) while routes cannot be looked up, or while the
+ * store may have forgotten them, and always to the gateways that the store has lost (BUS_TOPIC_LOST).
  *
- * The sender has applied privacy: a push says no more than all its receivers may see. It takes sight from a
- * subscription at once; where it would give it, the ledger is asked (review.h). One change reaches
- * an endpoint once, however many roads lead there: a subscription that shows the user comes first, and
- * between pushes and chats the endpoint remembers (routing/recent.h).
+ * The sender has applied privacy: a push shows no more than all its receivers may see. It takes visibility
+ * from a subscription at once; before it gives a subscription more, the ledger is asked
+ * (visibility/visibility_review.h). One change reaches an endpoint once, however many change sources lead
+ * there: a subscription that shows the user comes first, and between pushes and chats the endpoint remembers
+ * what it was told (routing/recent.h).
  */
 #ifndef ROLLCALL_PRESENCE_PUSH_H
 #define ROLLCALL_PRESENCE_PUSH_H
@@ -24,26 +25,27 @@
 #include "presence/presence_plane.h"
 #include "presence/visibility/privacy.h"
 #include "store/graph_store.h"
+#include "text/json.h"
 
 struct push {
     struct presence_change change;
     bool exposes; /* the receivers' view of this user is `view` from now on; else only a change */
     enum privacy_view view;
-    /* Of one that exposes, who without a subscription is told; else, to whom it is news of a room. */
-    bool contacts;           /* the receivers, as they are, or were until now, contacts */
-    struct graph_list chats; /* those who have one of these open */
+    /* Of a push that exposes: which receivers without a subscription are told. Of another: to whom it is
+     * news from a shared chat. */
+    bool contacts;           /* the receivers, because they are, or were until now, contacts */
+    struct graph_list chats; /* receivers who have one of these chats open */
 };
 
 /* Sends to all devices of the users. Nobody waits for it and nothing is retried. */
 void push_send(struct presence_plane *plane, const struct graph_list *users,
                const struct push *push);
 
-/* Whether a delivery is a push. */
-bool push_is(struct slice payload);
-void push_received(struct presence_plane *plane, struct slice payload);
+/* Receives a push; `arg` is the presence plane. Returns false when the push is invalid (a delivery_presence_hook). */
+bool push_received(void *arg, struct json *members);
 
-/* Whether a change that came as a contact's or through a chat is news to this endpoint; from now on it
- * is none. Not for the one whose presence it is. */
+/* Whether a change that came from a contact or through a chat is news to this endpoint; from now on it is
+ * none. Not for an endpoint of the user whose presence it is. */
 bool push_is_news(const struct router *router, struct endpoint *endpoint,
                   const struct presence_change *change);
 

@@ -1,7 +1,6 @@
 /* The receiving half of push.h. */
 #include "base/container.h"
 #include "chats/chat_event.h"
-#include "log/log.h"
 #include "presence/change_source.h"
 #include "presence/presence_event.h"
 #include "presence/presence_query.h"
@@ -11,19 +10,16 @@
 #include "text/json.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
-#define FIRST_MEMBER SLICE("{\"presence\":")
-
 /* The lists stay raw JSON until they are walked, each once. */
-struct parcel {
+struct received_push {
     struct push push;
     struct slice users;
     struct slice chats;
 };
 
-static bool parse_presence(struct json *json, struct presence_change *change)
+static bool parse_pushed_presence(struct json *json, struct presence_change *change)
 {
     struct slice key, type;
     change->presence.last_seen_ms = TIME_NONE;
@@ -34,9 +30,20 @@ static bool parse_presence(struct json *json, struct presence_change *change)
     return change->presence.user_id.data != NULL;
 }
 
-static bool parse_view(struct json *json, struct push *push)
+static bool parse_push_member(struct json *json, struct slice key, struct received_push *received)
 {
+    struct push *push = &received->push;
     int64_t view;
+    if (slice_is(key, "presence"))
+        return parse_pushed_presence(json, &push->change);
+    if (slice_is(key, "users"))
+        return json_raw(json, &received->users);
+    if (slice_is(key, "chats"))
+        return json_raw(json, &received->chats);
+    if (slice_is(key, "contacts"))
+        return json_bool(json, &push->contacts);
+    if (!slice_is(key, "view"))
+        return json_skip(json);
     if (!json_int(json, &view) || view < 0 || view >= PRIVACY_VIEWS)
         return false;
     push->exposes = true;
@@ -44,47 +51,20 @@ static bool parse_view(struct json *json, struct push *push)
     return true;
 }
 
-static bool parse_member(struct json *json, struct slice key, struct parcel *parcel)
-{
-    if (slice_is(key, "presence"))
-        return parse_presence(json, &parcel->push.change);
-    if (slice_is(key, "users"))
-        return json_raw(json, &parcel->users);
-    if (slice_is(key, "chats"))
-        return json_raw(json, &parcel->chats);
-    if (slice_is(key, "contacts"))
-        return json_bool(json, &parcel->push.contacts);
-    if (slice_is(key, "view"))
-        return parse_view(json, &parcel->push);
-    return json_skip(json);
-}
-
-static bool parse(char *text, size_t len, struct parcel *parcel)
+/* Reads the ids of `chats`, once: unescaping changes the text. Returns false when out of memory. */
+static bool read_pushed_chats(struct received_push *received)
 {
     struct json json;
-    struct slice key;
-    *parcel = (struct parcel){0};
-    json_init(&json, text, len);
-    json_object(&json);
-    while (json_member(&json, &key))
-        if (!parse_member(&json, key, parcel))
-            return false;
-    return json_done(&json) && parcel->users.data && parcel->push.change.presence.user_id.data;
-}
-
-/* Reads the ids of `chats` for good: unescaping spends them. False when memory is short. */
-static bool read_chats(struct parcel *parcel)
-{
-    struct json json;
-    if (!parcel->chats.data)
+    if (!received->chats.data)
         return true;
-    struct slice *ids = malloc(parcel->chats.len * sizeof(*ids)); /* an id takes a byte at least */
+    struct slice *ids =
+        malloc(received->chats.len * sizeof(*ids)); /* an id takes a byte at least */
     size_t count = 0;
-    json_init(&json, (char *)parcel->chats.data, parcel->chats.len);
+    json_init(&json, (char *)received->chats.data, received->chats.len);
     json_array(&json);
     while (ids && json_element(&json) && json_string(&json, &ids[count]))
         count++;
-    parcel->push.chats = (struct graph_list){ids, count};
+    received->push.chats = (struct graph_list){ids, count};
     return ids != NULL;
 }
 
@@ -198,9 +178,9 @@ static void outdate(struct presence_plane *plane, const struct push *push)
     visibility_review_again(plane, push->change.presence.user_id);
 }
 
-static void open_parcel(struct presence_plane *plane, const struct parcel *parcel)
+static void tell_receivers(struct presence_plane *plane, const struct received_push *received)
 {
-    const struct push *push = &parcel->push;
+    const struct push *push = &received->push;
     struct message message = {.type = MESSAGE_PRESENCE_CHANGED, .change = push->change};
     struct broadcast broadcast = {.message = &message};
     uint64_t key =
@@ -211,7 +191,7 @@ static void open_parcel(struct presence_plane *plane, const struct parcel *parce
     size_t delivered = 0;
     outdate(plane, push);
     change_source_begin(&road, plane->router, &push->change);
-    json_init(&json, (char *)parcel->users.data, parcel->users.len);
+    json_init(&json, (char *)received->users.data, received->users.len);
     json_array(&json);
     while (json_element(&json) && json_string(&json, &user))
         delivered += deliver_to(plane, user, push, &broadcast, key, &road);
@@ -222,22 +202,18 @@ static void open_parcel(struct presence_plane *plane, const struct parcel *parce
                     (plane->clock->wall_ms - push->change.timestamp_ms) * 1000);
 }
 
-bool push_is(struct slice payload)
+bool push_received(void *arg, struct json *members)
 {
-    return slice_starts_with(payload, FIRST_MEMBER);
-}
-
-void push_received(struct presence_plane *plane, struct slice payload)
-{
-    struct parcel parcel;
-    char *text = malloc(payload.len + 1);
-    if (!text)
-        return;
-    memcpy(text, payload.data, payload.len);
-    if (!parse(text, payload.len, &parcel))
-        log_warn("bad_push", "bytes=%zu", payload.len);
-    else if (read_chats(&parcel))
-        open_parcel(plane, &parcel);
-    free((void *)parcel.push.chats.ids);
-    free(text);
+    struct presence_plane *plane = arg;
+    struct received_push received = {0};
+    struct slice key;
+    while (json_member(members, &key))
+        if (!parse_push_member(members, key, &received))
+            return false;
+    if (!json_done(members) || !received.users.data || !received.push.change.presence.user_id.data)
+        return false;
+    if (read_pushed_chats(&received))
+        tell_receivers(plane, &received);
+    free((void *)received.push.chats.ids);
+    return true;
 }

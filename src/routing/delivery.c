@@ -1,5 +1,6 @@
 #include "routing/delivery.h"
 
+#include "base/container.h"
 #include "protocol/fields.h"
 #include "text/json.h"
 
@@ -9,126 +10,18 @@
 #include <string.h>
 #include <xxhash.h>
 
-struct slice delivery_topic(char *out, struct slice gateway_id)
-{
-    int len =
-        snprintf(out, ROUTER_TOPIC_BYTES_MAX, "server:%.*s:deliver", SLICE_FORMAT(gateway_id));
-    return (struct slice){out, (size_t)len};
-}
-
-/* A message under way: its fields are encoded while the routes are looked up. */
-struct sending {
+/* An event on its way: it is encoded before its routes are looked up. */
+struct event_sending {
+    struct delivery_payload payload;
     struct delivery *delivery;
     struct slice name;
-    struct buffer fields;
-    uint64_t id;               /* of an event that no sequence tells from others */
-    const struct slice *users; /* borrowed while the call lasts that looks the routes up */
-    size_t user_count;
-    struct buffer everybody; /* the same as JSON, for later */
-    bool *ended;             /* told when it is over within that call */
-    struct slice chat;       /* of a chat's message, copied */
-    int64_t sequence;
-    bool has_except;
-    struct ulid except;
-    char device[DEVICE_ID_BYTES_MAX];
-    size_t device_len; /* 0: to all devices */
-    void (*done)(void *arg, bool sent);
+    size_t fields_at; /* where the fields stand in the payload's head */
+    size_t fields_len;
+    uint64_t id;        /* as receivers know the event by, too */
+    bool to_one_device; /* such an event is not kept for parked sessions */
+    delivery_done done;
     void *arg;
-    char chat_bytes[];
 };
-
-static void write_user_list(struct buffer *out, const struct slice *users, size_t count)
-{
-    json_write_array(out);
-    for (size_t i = 0; i < count; i++)
-        json_write_string(out, users[i]);
-    json_write_array_end(out);
-}
-
-static void write_users(struct buffer *out, const struct slice *users, size_t count)
-{
-    json_write_key(out, SLICE("users"));
-    write_user_list(out, users, count);
-}
-
-static void write_conn_id(struct buffer *out, struct slice key, const struct ulid *conn_id)
-{
-    char text[ULID_TEXT_LEN];
-    ulid_write(text, conn_id);
-    json_write_key_string(out, key, (struct slice){text, sizeof(text)});
-}
-
-static void publish(struct delivery *delivery, struct slice topic, struct buffer *payload)
-{
-    if (!payload->failed)
-        bus_publish(delivery->router->bus, topic, buffer_slice(payload));
-    buffer_free(payload);
-}
-
-/* All but the users. */
-static void write_rest(struct buffer *out, const struct sending *sending)
-{
-    json_write_key_string(out, SLICE("type"), sending->name);
-    json_write_key(out, SLICE("fields"));
-    json_write_raw(out, buffer_slice(&sending->fields));
-    if (sending->has_except)
-        write_conn_id(out, SLICE("except"), &sending->except);
-    if (sending->device_len)
-        json_write_key_string(out, SLICE("device"),
-                              (struct slice){sending->device, sending->device_len});
-    if (sending->sequence) {
-        json_write_key_string(out, SLICE("chat"), sending->chat);
-        json_write_key_int(out, SLICE("sequence"), sending->sequence);
-    } else {
-        char id[DELIVERY_ID_TEXT_LEN + 1];
-        snprintf(id, sizeof(id), "%016llx", (unsigned long long)sending->id);
-        json_write_key_string(out, SLICE("id"), (struct slice){id, DELIVERY_ID_TEXT_LEN});
-    }
-}
-
-static void send_to_gateway(const struct sending *sending, const struct state_route *route)
-{
-    char name[ROUTER_TOPIC_BYTES_MAX];
-    struct buffer payload = BUFFER_INIT;
-    json_write_object(&payload);
-    write_users(&payload, route->users, route->count);
-    write_rest(&payload, sending);
-    json_write_object_end(&payload);
-    publish(sending->delivery, delivery_topic(name, route->gateway_id), &payload);
-}
-
-/* Nobody knows where they are: all gateways that the topic means hear of it, and each tells those it has.
- * False when memory is short. */
-static bool broadcast(const struct sending *sending, struct slice topic)
-{
-    struct buffer payload = BUFFER_INIT;
-    json_write_object(&payload);
-    if (sending->users) {
-        write_users(&payload, sending->users, sending->user_count);
-    } else {
-        json_write_key(&payload, SLICE("users"));
-        json_write_raw(&payload, buffer_slice(&sending->everybody));
-    }
-    write_rest(&payload, sending);
-    json_write_object_end(&payload);
-    bool whole = !payload.failed && !sending->everybody.failed;
-    if (whole) {
-        metrics_count(sending->delivery->metrics, METRIC_BROADCASTS);
-        bus_publish(sending->delivery->router->bus, topic, buffer_slice(&payload));
-    }
-    buffer_free(&payload);
-    return whole;
-}
-
-static void end_sending(struct sending *sending, bool sent)
-{
-    if (sending->ended)
-        *sending->ended = true;
-    sending->done(sending->arg, sent);
-    buffer_free(&sending->everybody);
-    buffer_free(&sending->fields);
-    free(sending);
-}
 
 uint64_t delivery_place_id(struct slice chat_id, int64_t sequence)
 {
@@ -141,156 +34,173 @@ void delivery_disturbed(struct delivery *delivery)
         recovery_disturb(delivery->recovery);
 }
 
-/* Those who lost their connection a moment ago get it when they come back. */
-static void keep(const struct sending *sending, const struct slice *users, size_t count)
+static void write_conn_id(struct buffer *out, struct slice key, const struct ulid *conn_id)
+{
+    char text[ULID_TEXT_LEN];
+    ulid_write(text, conn_id);
+    json_write_key_string(out, key, (struct slice){text, sizeof(text)});
+}
+
+/* Keeps the event for users who lost their connection a moment ago. */
+static void keep_sent_event(const struct event_sending *sending, const struct slice *users,
+                            size_t count)
 {
     struct delivery *delivery = sending->delivery;
-    if (!delivery->recovery || sending->device_len || count == 0)
+    if (!delivery->recovery || sending->to_one_device || count == 0)
         return;
+    struct slice fields = {sending->payload.head.data + sending->fields_at, sending->fields_len};
     struct blob *blob =
         encoder_encode(delivery->router->encoder, &DIALECT_TABLE_SOCKETIO,
                        &(struct message){.type = MESSAGE_RELAY,
                                          .id = SLICE_NONE,
-                                         .relay = {.name = sending->name,
-                                                   .fields = buffer_slice(&sending->fields)}});
-    uint64_t id =
-        sending->sequence ? delivery_place_id(sending->chat, sending->sequence) : sending->id;
+                                         .relay = {.name = sending->name, .fields = fields}});
     if (blob)
-        recovery_append(delivery->recovery, users, count,
-                        &(struct recovery_event){RECOVERY_MISSED, id, {blob->bytes, blob->len}});
+        recovery_append(
+            delivery->recovery, users, count,
+            &(struct recovery_event){RECOVERY_MISSED, sending->id, {blob->bytes, blob->len}});
     else
         delivery_disturbed(delivery);
     blob_drop(&blob);
 }
 
-/* Where only the recovery store knows who they are. */
-static void keep_for_all(const struct sending *sending, const struct slice *users, size_t count)
+static void end_event_sending(struct event_sending *sending, bool sent)
 {
-    struct recovery_store *recovery = sending->delivery->recovery;
-    if (recovery && !recovery_is_empty(recovery))
-        keep(sending, users, count);
+    delivery_done done = sending->done;
+    void *arg = sending->arg;
+    delivery_payload_end(&sending->payload);
+    free(sending);
+    if (done)
+        done(arg, sent);
 }
 
-static void routed(void *arg, enum state_status status, const struct state_routes *routes)
+static bool broadcast_event(struct event_sending *sending, struct slice topic)
 {
-    struct sending *sending = arg;
-    struct metrics *metrics = sending->delivery->metrics;
-    bool known = status == STATE_OK;
-    bool sent = known;
-    metrics_count(metrics, METRIC_ROUTING_LOOKUPS);
-    metrics_set(metrics, METRIC_BROADCAST_MODE, !known);
-    for (size_t i = 0; known && i < routes->count; i++)
-        send_to_gateway(sending, &routes->items[i]);
-    if (known)
-        keep(sending, routes->parked, routes->parked_count);
-    if (!known) {
-        metrics_count(metrics, METRIC_ROUTING_LOOKUP_ERRORS);
-        delivery_disturbed(sending->delivery);
-        sent = broadcast(sending, BUS_TOPIC_ALL);
-    } else if (bus_has_lost(sending->delivery->router->bus)) {
-        broadcast(sending, BUS_TOPIC_LOST);
+    bool sent = delivery_payload_broadcast(&sending->payload, topic);
+    metrics_add(sending->delivery->metrics, METRIC_BROADCASTS, sent);
+    return sent;
+}
+
+static void on_event_routed(struct delivery_payload *payload, enum state_status status,
+                            const struct state_routes *routes)
+{
+    struct event_sending *sending = CONTAINER_OF(payload, struct event_sending, payload);
+    struct delivery *delivery = sending->delivery;
+    bool sent = true;
+    metrics_set(delivery->metrics, METRIC_BROADCAST_MODE, status != STATE_OK);
+    if (status == STATE_OK) {
+        delivery_payload_publish(payload, routes);
+        keep_sent_event(sending, routes->parked, routes->parked_count);
+        if (bus_has_lost(payload->bus))
+            broadcast_event(sending, BUS_TOPIC_LOST);
+    } else {
+        delivery_disturbed(delivery);
+        sent = broadcast_event(sending, BUS_TOPIC_ALL);
     }
-    end_sending(sending, sent);
+    end_event_sending(sending, sent);
 }
 
-/* Unlike that of any other event: counted by each gateway, and gateways differ by seed or by address. */
-static uint64_t next_id(struct delivery *delivery)
+/* Returns an id unlike that of any other event: each gateway counts its own events, and gateways differ by
+ * seed or by address. */
+static uint64_t next_event_id(struct delivery *delivery)
 {
     uint64_t parts[] = {++delivery->sent_count, (uintptr_t)delivery};
     return XXH3_64bits_withSeed(parts, sizeof(parts), delivery->router->seed);
 }
 
-/* Everything but the routes; NULL when memory is short. */
-static struct sending *prepare(struct delivery *delivery, const struct message *message,
-                               const struct ulid *except)
+/* Writes the event without its users. `device_id` SLICE_NONE: to all devices. Returns NULL when out of memory. */
+static struct event_sending *make_event_sending(struct delivery *delivery,
+                                                const struct message *message,
+                                                const struct ulid *except, struct slice device_id)
 {
-    bool of_chat = message->type == MESSAGE_MESSAGE;
-    struct slice chat = of_chat ? message->chat_message.chat_id : SLICE_NONE;
-    struct sending *sending = calloc(1, sizeof(*sending) + chat.len);
+    struct event_sending *sending = calloc(1, sizeof(*sending));
     if (!sending)
         return NULL;
+    struct buffer *head = &sending->payload.head;
+    uint64_t own_id = next_event_id(delivery);
+    sending->payload.bus = delivery->router->bus;
+    sending->payload.store = delivery->store;
+    sending->payload.metrics = delivery->metrics;
+    sending->payload.on_routed = on_event_routed;
+    sending->payload.broadcasts = true;
     sending->delivery = delivery;
-    sending->id = next_id(delivery);
     sending->name = message_name(message);
-    sending->has_except = except != NULL;
+    sending->to_one_device = device_id.len > 0;
+    delivery_payload_begin(&sending->payload, DELIVERY_EVENT);
+    json_write_key_string(head, SLICE("type"), sending->name);
+    json_write_key(head, SLICE("fields"));
+    sending->fields_at = head->len;
+    json_write_object(head);
+    fields_encode(head, message);
+    json_write_object_end(head);
+    sending->fields_len = head->len - sending->fields_at;
     if (except)
-        sending->except = *except;
-    if (of_chat) {
-        memcpy(sending->chat_bytes, chat.data, chat.len);
-        sending->chat = (struct slice){sending->chat_bytes, chat.len};
-        sending->sequence = message->chat_message.sequence;
+        write_conn_id(head, SLICE("except"), except);
+    if (device_id.len)
+        json_write_key_string(head, SLICE("device"), device_id);
+    if (message->type == MESSAGE_MESSAGE && message->chat_message.sequence) {
+        const struct chat_message *chat_message = &message->chat_message;
+        sending->id = delivery_place_id(chat_message->chat_id, chat_message->sequence);
+        json_write_key_string(head, SLICE("chat"), chat_message->chat_id);
+        json_write_key_int(head, SLICE("sequence"), chat_message->sequence);
+    } else {
+        char id[DELIVERY_ID_TEXT_LEN + 1];
+        sending->id = own_id;
+        snprintf(id, sizeof(id), "%016llx", (unsigned long long)own_id);
+        json_write_key_string(head, SLICE("id"), (struct slice){id, DELIVERY_ID_TEXT_LEN});
     }
-    json_write_object(&sending->fields);
-    fields_encode(&sending->fields, message);
-    json_write_object_end(&sending->fields);
     return sending;
 }
 
-static void look_up(struct sending *sending, const struct slice *users, size_t count)
+static void send_event(struct event_sending *sending, const struct slice *users, size_t count)
 {
-    bool ended = false;
-    if (sending->fields.failed) {
-        end_sending(sending, false);
+    struct recovery_store *recovery = sending->delivery->recovery;
+    if (sending->payload.head.failed) {
+        end_event_sending(sending, false);
         return;
     }
-    keep_for_all(sending, users, count);
-    sending->users = users;
-    sending->user_count = count;
-    sending->ended = &ended;
-    state_routes(sending->delivery->store, users, count, routed, sending);
-    if (ended)
-        return;
-    sending->users = NULL;
-    sending->ended = NULL;
-    write_user_list(&sending->everybody, users, count);
+    /* Where routes do not name the users with parked sessions, only the recovery store knows them. */
+    if (recovery && !recovery_is_empty(recovery))
+        keep_sent_event(sending, users, count);
+    delivery_payload_route(&sending->payload, users, count);
 }
 
 void delivery_send_then(struct delivery *delivery, const struct slice *users, size_t count,
                         const struct message *message, const struct ulid *except,
-                        void (*done)(void *arg, bool sent), void *arg)
+                        delivery_done done, void *arg)
 {
-    struct sending *sending = prepare(delivery, message, except);
+    struct event_sending *sending = make_event_sending(delivery, message, except, SLICE_NONE);
     if (!sending) {
-        done(arg, false);
+        if (done)
+            done(arg, false);
         return;
     }
     sending->done = done;
     sending->arg = arg;
-    look_up(sending, users, count);
-}
-
-static void nobody_waits(void *arg, bool sent)
-{
-    (void)arg, (void)sent;
+    send_event(sending, users, count);
 }
 
 void delivery_send(struct delivery *delivery, const struct slice *users, size_t count,
                    const struct message *message, const struct ulid *except)
 {
-    delivery_send_then(delivery, users, count, message, except, nobody_waits, NULL);
+    delivery_send_then(delivery, users, count, message, except, NULL, NULL);
 }
 
 void delivery_send_device(struct delivery *delivery, struct slice user_id, struct slice device_id,
                           const struct message *message)
 {
-    struct sending *sending = prepare(delivery, message, NULL);
-    if (!sending)
-        return;
-    assert(device_id.len <= sizeof(sending->device));
-    memcpy(sending->device, device_id.data, device_id.len);
-    sending->device_len = device_id.len;
-    sending->done = nobody_waits;
-    look_up(sending, &user_id, 1);
+    struct event_sending *sending = make_event_sending(delivery, message, NULL, device_id);
+    if (sending)
+        send_event(sending, &user_id, 1);
 }
 
 void delivery_close(struct delivery *delivery, struct slice gateway_id, struct slice user_id,
                     const struct ulid *conn_id)
 {
-    char name[ROUTER_TOPIC_BYTES_MAX];
-    struct buffer payload = BUFFER_INIT;
-    json_write_object(&payload);
-    write_conn_id(&payload, SLICE("close"), conn_id);
-    write_users(&payload, &user_id, 1);
-    json_write_object_end(&payload);
-    publish(delivery, delivery_topic(name, gateway_id), &payload);
+    struct delivery_payload payload = {.bus = delivery->router->bus};
+    struct state_route route = {gateway_id, &user_id, 1};
+    delivery_payload_begin(&payload, DELIVERY_CLOSE);
+    write_conn_id(&payload.head, SLICE("conn_id"), conn_id);
+    if (!payload.head.failed)
+        delivery_payload_publish(&payload, &(struct state_routes){.items = &route, .count = 1});
+    delivery_payload_end(&payload);
 }

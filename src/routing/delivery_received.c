@@ -1,4 +1,4 @@
-/* The receiving half of delivery.h. */
+/* The receiving half of delivery.h: one reader per kind. */
 #include "base/container.h"
 #include "log/log.h"
 #include "routing/delivery.h"
@@ -7,51 +7,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct parcel {
+/* ---- events ---- */
+
+struct received_event {
     struct slice users; /* raw JSON */
     struct slice type;
     struct slice fields; /* raw JSON */
-    struct slice close;
     struct slice except;
     struct slice device;
     struct slice chat;
     int64_t sequence;
-    struct slice id; /* of other events */
+    struct slice id; /* of an event that is no chat message */
 };
 
-static bool parse(char *text, size_t len, struct parcel *parcel)
+static bool parse_event(struct json *json, struct received_event *event)
 {
-    struct json json;
     struct slice key;
-    *parcel = (struct parcel){0};
-    json_init(&json, text, len);
-    json_object(&json);
-    while (json_member(&json, &key)) {
+    while (json_member(json, &key)) {
         if (slice_is(key, "users"))
-            json_raw(&json, &parcel->users);
+            json_raw(json, &event->users);
         else if (slice_is(key, "type"))
-            json_string(&json, &parcel->type);
+            json_string(json, &event->type);
         else if (slice_is(key, "fields"))
-            json_raw(&json, &parcel->fields);
-        else if (slice_is(key, "close"))
-            json_string(&json, &parcel->close);
+            json_raw(json, &event->fields);
         else if (slice_is(key, "except"))
-            json_string(&json, &parcel->except);
+            json_string(json, &event->except);
         else if (slice_is(key, "device"))
-            json_string(&json, &parcel->device);
+            json_string(json, &event->device);
         else if (slice_is(key, "chat"))
-            json_string(&json, &parcel->chat);
+            json_string(json, &event->chat);
         else if (slice_is(key, "sequence"))
-            json_int(&json, &parcel->sequence);
+            json_int(json, &event->sequence);
         else if (slice_is(key, "id"))
-            json_string(&json, &parcel->id);
+            json_string(json, &event->id);
         else
-            json_skip(&json);
+            json_skip(json);
     }
-    return json_done(&json) && parcel->users.data;
+    return json_done(json) && event->users.data && event->type.data && event->fields.len >= 2 &&
+           event->fields.data[0] == '{';
 }
 
-/* The endpoint on a route that must not get it; NULL: all get it. */
+/* Whether this chat message was received lately; from now on it was. */
+static bool is_repeated_message(struct delivery *delivery, const struct received_event *event)
+{
+    if (!event->sequence ||
+        seen_note(&delivery->seen, delivery_place_id(event->chat, event->sequence)))
+        return false;
+    metrics_count(delivery->metrics, METRIC_FANOUT_DUPLICATES);
+    return true;
+}
+
+/* The endpoint of the user that must not get the event; NULL: all get it. */
 static const struct endpoint *find_except(const struct delivery *delivery, struct slice user_id,
                                           struct slice except)
 {
@@ -67,45 +73,36 @@ static const struct endpoint *find_except(const struct delivery *delivery, struc
     return NULL;
 }
 
-/* Whether this message of a chat came here lately; from now on it did. */
-static bool is_repetition(struct delivery *delivery, const struct parcel *parcel)
-{
-    if (!parcel->sequence ||
-        seen_note(&delivery->seen, delivery_place_id(parcel->chat, parcel->sequence)))
-        return false;
-    metrics_count(delivery->metrics, METRIC_FANOUT_DUPLICATES);
-    return true;
-}
-
-static size_t send_to_device(struct delivery *delivery, struct slice user_id,
-                             struct slice device_id, struct broadcast *broadcast)
+static size_t deliver_to_device(struct delivery *delivery, struct slice user_id,
+                                struct slice device_id, struct broadcast *broadcast)
 {
     struct route *route = router_find(delivery->router, user_id);
     struct list *at = route ? route->endpoints.next : NULL;
-    size_t sent = 0;
+    size_t delivered = 0;
     for (; at && at != &route->endpoints; at = at->next) {
         struct endpoint *endpoint = CONTAINER_OF(at, struct endpoint, of_route);
         if (!delivery->is_device(endpoint, device_id))
             continue;
         delivery->router->deliver(endpoint, broadcast, 0);
-        sent++;
+        delivered++;
     }
-    return sent;
+    return delivered;
 }
 
-static uint64_t event_id(const struct parcel *parcel)
+static uint64_t received_event_id(const struct received_event *event)
 {
     char digits[DELIVERY_ID_TEXT_LEN + 1] = {0};
-    if (parcel->sequence)
-        return delivery_place_id(parcel->chat, parcel->sequence);
-    if (parcel->id.len != DELIVERY_ID_TEXT_LEN)
+    if (event->sequence)
+        return delivery_place_id(event->chat, event->sequence);
+    if (event->id.len != DELIVERY_ID_TEXT_LEN)
         return 0;
-    memcpy(digits, parcel->id.data, DELIVERY_ID_TEXT_LEN);
+    memcpy(digits, event->id.data, DELIVERY_ID_TEXT_LEN);
     return strtoull(digits, NULL, 16);
 }
 
-/* A session of the user may have left a moment ago, or be coming back just now. */
-static void keep(const struct delivery *delivery, struct slice user, struct broadcast *broadcast)
+/* Keeps the event for a session of the user that left a moment ago, or is coming back just now. */
+static void keep_received_event(const struct delivery *delivery, struct slice user,
+                                struct broadcast *broadcast)
 {
     if (!delivery->recovery || !recovery_expects(delivery->recovery, user))
         return;
@@ -120,53 +117,91 @@ static void keep(const struct delivery *delivery, struct slice user, struct broa
         recovery_disturb(delivery->recovery);
 }
 
-static size_t send_to_user(struct delivery *delivery, const struct parcel *parcel,
-                           struct slice user, struct broadcast *broadcast)
+static bool receive_event(struct delivery *delivery, struct json *members)
 {
-    if (parcel->device.data)
-        return send_to_device(delivery, user, parcel->device, broadcast);
-    keep(delivery, user, broadcast);
-    return router_broadcast_to_user(delivery->router, user, broadcast,
-                                    find_except(delivery, user, parcel->except));
-}
-
-static void open_parcel(struct delivery *delivery, const struct parcel *parcel)
-{
+    struct received_event event = {0};
+    if (!parse_event(members, &event))
+        return false;
+    if (is_repeated_message(delivery, &event))
+        return true;
     struct message message = {
         .type = MESSAGE_RELAY,
-        .relay = {parcel->type, parcel->fields, parcel->chat, parcel->sequence, event_id(parcel)}};
+        .relay = {event.type, event.fields, event.chat, event.sequence, received_event_id(&event)}};
     struct broadcast broadcast = {.message = &message};
-    struct ulid close_id;
-    bool closes = ulid_parse(parcel->close, &close_id);
-    struct json json;
+    struct json users;
     struct slice user;
     size_t delivered = 0;
-    json_init(&json, (char *)parcel->users.data, parcel->users.len);
-    json_array(&json);
-    while (json_element(&json) && json_string(&json, &user)) {
-        if (closes)
-            delivery->close(delivery->arg, user, &close_id);
-        else
-            delivered += send_to_user(delivery, parcel, user, &broadcast);
+    json_init(&users, (char *)event.users.data, event.users.len);
+    json_array(&users);
+    while (json_element(&users) && json_string(&users, &user)) {
+        if (event.device.data) {
+            delivered += deliver_to_device(delivery, user, event.device, &broadcast);
+            continue;
+        }
+        keep_received_event(delivery, user, &broadcast);
+        delivered += router_broadcast_to_user(delivery->router, user, &broadcast,
+                                              find_except(delivery, user, event.except));
     }
     broadcast_end(&broadcast);
     metrics_add(delivery->metrics, METRIC_FANOUT_DELIVERED, (int64_t)delivered);
+    return true;
+}
+
+/* ---- other kinds ---- */
+
+static bool receive_close(struct delivery *delivery, struct json *members)
+{
+    struct slice key, users = SLICE_NONE, conn_text = SLICE_NONE, user;
+    struct ulid conn_id;
+    while (json_member(members, &key)) {
+        if (slice_is(key, "users"))
+            json_raw(members, &users);
+        else if (slice_is(key, "conn_id"))
+            json_string(members, &conn_text);
+        else
+            json_skip(members);
+    }
+    if (!json_done(members) || !users.data || !ulid_parse(conn_text, &conn_id))
+        return false;
+    struct json list;
+    json_init(&list, (char *)users.data, users.len);
+    json_array(&list);
+    while (json_element(&list) && json_string(&list, &user))
+        delivery->close(delivery->arg, user, &conn_id);
+    return true;
+}
+
+static bool receive_presence(struct delivery *delivery, struct json *members)
+{
+    return !delivery->on_presence || delivery->on_presence(delivery->presence_arg, members);
+}
+
+static bool receive_kind(struct delivery *delivery, struct json *json)
+{
+    static bool (*const receivers[DELIVERY_KINDS])(struct delivery *, struct json *) = {
+        [DELIVERY_EVENT] = receive_event,
+        [DELIVERY_CLOSE] = receive_close,
+        [DELIVERY_PRESENCE] = receive_presence,
+    };
+    struct slice key, name;
+    json_object(json);
+    if (!json_member(json, &key) || !slice_is(key, "kind") || !json_string(json, &name))
+        return false;
+    for (int kind = 0; kind < DELIVERY_KINDS; kind++)
+        if (slice_equal(name, delivery_kind_name((enum delivery_kind)kind)))
+            return receivers[kind](delivery, json);
+    return false;
 }
 
 void delivery_received(struct delivery *delivery, struct slice payload)
 {
-    struct parcel parcel;
-    struct ulid close_id;
+    struct json json;
     char *text = malloc(payload.len + 1);
     if (!text)
         return;
     memcpy(text, payload.data, payload.len);
-    bool valid = parse(text, payload.len, &parcel) &&
-                 (ulid_parse(parcel.close, &close_id) ||
-                  (parcel.type.data && parcel.fields.len >= 2 && parcel.fields.data[0] == '{'));
-    if (valid && !is_repetition(delivery, &parcel))
-        open_parcel(delivery, &parcel);
-    else if (!valid)
+    json_init(&json, text, payload.len);
+    if (!receive_kind(delivery, &json))
         log_warn("bad_delivery_event", "bytes=%zu", payload.len);
     free(text);
 }

@@ -122,7 +122,7 @@ static void a_late_event_is_kept_where_it_arrives(void **state)
 {
     struct office *office = *state;
     keeper.expected = SLICE("gone");
-    receive(office, "{\"users\":[\"alice\",\"gone\"],\"type\":\"call_ringing\","
+    receive(office, "{\"kind\":\"event\",\"users\":[\"alice\",\"gone\"],\"type\":\"call_ringing\","
                     "\"fields\":{\"call_id\":\"k\"},\"id\":\"00000000000000ff\"}");
     assert_int_equal(keeper.count, 1);
     assert_string_equal(keeper.kept[0].user, "gone");

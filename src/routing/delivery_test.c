@@ -1,5 +1,6 @@
 /* From a message to one event for each gateway, and from an event to the right sockets. */
 #include "routing/delivery_testing.h"
+#include "text/json.h"
 
 #define CONN_1 "00000000000000000000000001"
 #define CONN_9 "00000000000000000000000009"
@@ -29,8 +30,9 @@ static void expect_published(struct office *office, size_t index, const char *ex
 {
     char *id = strstr(office->payloads[index], ",\"id\":\"");
     assert_non_null(id);
-    assert_int_equal(strlen(id), strlen(",\"id\":\"0123456789abcdef\"}"));
-    strcpy(id, "}");
+    char *users = id + strlen(",\"id\":\"0123456789abcdef\"");
+    assert_memory_equal(users, ",\"users\":[", strlen(",\"users\":["));
+    memmove(id, users, strlen(users) + 1);
     assert_string_equal(office->payloads[index], expected);
 }
 
@@ -43,12 +45,12 @@ static void each_gateway_gets_one_event_with_all_its_recipients(void **state)
     assert_int_equal(office->published_count, 2);
     assert_string_equal(office->topics[0], "server:gw-1:deliver");
     expect_published(office, 0,
-                     "{\"users\":[\"alice\",\"bob\"],\"type\":"
-                     "\"call_ringing\",\"fields\":{\"call_id\":\"k\"}}");
+                     "{\"kind\":\"event\",\"type\":\"call_ringing\",\"fields\":{\"call_id\":\"k\"},"
+                     "\"users\":[\"alice\",\"bob\"]}");
     assert_string_equal(office->topics[1], "server:gw-2:deliver");
     expect_published(office, 1,
-                     "{\"users\":[\"alice\"],\"type\":\"call_ringing\","
-                     "\"fields\":{\"call_id\":\"k\"}}");
+                     "{\"kind\":\"event\",\"type\":\"call_ringing\",\"fields\":{\"call_id\":\"k\"},"
+                     "\"users\":[\"alice\"]}");
     assert_int_equal(office->sent, true);
     assert_int_equal(office->metrics.values[METRIC_ROUTING_LOOKUPS], 1);
 }
@@ -69,8 +71,8 @@ static void a_store_out_of_reach_means_a_broadcast(void **state)
     assert_int_equal(office->published_count, 1);
     assert_string_equal(office->topics[0], BUS_TOPIC_ALL.data);
     expect_published(office, 0,
-                     "{\"users\":[\"alice\",\"bob\",\"nobody\"],\"type\":\"call_ringing\","
-                     "\"fields\":{\"call_id\":\"k\"}}");
+                     "{\"kind\":\"event\",\"type\":\"call_ringing\",\"fields\":{\"call_id\":\"k\"},"
+                     "\"users\":[\"alice\",\"bob\",\"nobody\"]}");
     assert_int_equal(office->sent, true);
     assert_int_equal(office->metrics.values[METRIC_ROUTING_LOOKUP_ERRORS], 1);
     assert_int_equal(office->metrics.values[METRIC_BROADCASTS], 1);
@@ -144,10 +146,10 @@ static void a_message_of_a_chat_carries_its_place_and_who_has_it_already(void **
     assert_int_equal(office->published_count, 1);
     assert_string_equal(
         office->payloads[0],
-        "{\"users\":[\"bob\"],\"type\":\"message\",\"fields\":{\"chat_id\":\"team\",\"message_id\":"
+        "{\"kind\":\"event\",\"type\":\"message\",\"fields\":{\"chat_id\":\"team\",\"message_id\":"
         "\"M\",\"sequence\":47,\"sender_id\":\"bob\",\"body\":\"x\",\"sent_at\":"
         "\"1970-01-01T00:00:00.000Z\"},\"except\":\"" CONN_1
-        "\",\"chat\":\"team\",\"sequence\":47}");
+        "\",\"chat\":\"team\",\"sequence\":47,\"users\":[\"bob\"]}");
 }
 
 static void one_device_can_be_meant(void **state)
@@ -156,8 +158,8 @@ static void one_device_can_be_meant(void **state)
     delivery_send_device(&office->delivery, SLICE("bob"), SLICE("phone"), &ringing);
     assert_int_equal(office->published_count, 1);
     expect_published(office, 0,
-                     "{\"users\":[\"bob\"],\"type\":\"call_ringing\","
-                     "\"fields\":{\"call_id\":\"k\"},\"device\":\"phone\"}");
+                     "{\"kind\":\"event\",\"type\":\"call_ringing\",\"fields\":{\"call_id\":\"k\"},"
+                     "\"device\":\"phone\",\"users\":[\"bob\"]}");
 }
 
 static void a_gateway_is_asked_to_close(void **state)
@@ -165,7 +167,8 @@ static void a_gateway_is_asked_to_close(void **state)
     struct office *office = *state;
     delivery_close(&office->delivery, SLICE("gw-7"), SLICE("alice"), &office->alice_phone.conn_id);
     assert_string_equal(office->topics[0], "server:gw-7:deliver");
-    assert_string_equal(office->payloads[0], "{\"close\":\"" CONN_1 "\",\"users\":[\"alice\"]}");
+    assert_string_equal(office->payloads[0],
+                        "{\"kind\":\"close\",\"conn_id\":\"" CONN_1 "\",\"users\":[\"alice\"]}");
 }
 
 /* ---- receiving ---- */
@@ -173,8 +176,9 @@ static void a_gateway_is_asked_to_close(void **state)
 static void all_devices_of_all_users_get_it(void **state)
 {
     struct office *office = *state;
-    receive(office, "{\"users\":[\"bob\",\"nobody\",\"alice\"],\"type\":\"delivery\","
-                    "\"fields\":{\"data\":[1, {\"a\":\"}\"}]}}");
+    receive(office,
+            "{\"kind\":\"event\",\"users\":[\"bob\",\"nobody\",\"alice\"],\"type\":\"delivery\","
+            "\"fields\":{\"data\":[1, {\"a\":\"}\"}]}}");
     expect_got(office, 1, 1, 1);
     assert_string_equal(office->bob_phone.last,
                         "{\"type\":\"delivery\",\"data\":[1, {\"a\":\"}\"}]}");
@@ -185,28 +189,33 @@ static void all_devices_of_all_users_get_it(void **state)
 static void but_for_the_connection_excepted(void **state)
 {
     struct office *office = *state;
-    receive(office,
-            "{\"users\":[\"alice\",\"bob\"],\"type\":\"t\",\"fields\":{},\"except\":\"" CONN_1
-            "\"}");
+    receive(
+        office,
+        "{\"kind\":\"event\",\"users\":[\"alice\",\"bob\"],\"type\":\"t\",\"fields\":{},\"except\":\"" CONN_1
+        "\"}");
     expect_got(office, 0, 1, 1);
-    receive(office,
-            "{\"except\":\"" CONN_9 "\",\"users\":[\"alice\"],\"type\":\"t\",\"fields\":{}}");
+    receive(office, "{\"kind\":\"event\",\"except\":\"" CONN_9
+                    "\",\"users\":[\"alice\"],\"type\":\"t\",\"fields\":{}}");
     expect_got(office, 1, 2, 1);
 }
 
 static void only_the_device_that_is_meant(void **state)
 {
     struct office *office = *state;
-    receive(office, "{\"users\":[\"alice\"],\"type\":\"t\",\"fields\":{},\"device\":\"laptop\"}");
+    receive(
+        office,
+        "{\"kind\":\"event\",\"users\":[\"alice\"],\"type\":\"t\",\"fields\":{},\"device\":\"laptop\"}");
     expect_got(office, 0, 1, 0);
-    receive(office, "{\"users\":[\"nobody\"],\"type\":\"t\",\"fields\":{},\"device\":\"laptop\"}");
+    receive(
+        office,
+        "{\"kind\":\"event\",\"users\":[\"nobody\"],\"type\":\"t\",\"fields\":{},\"device\":\"laptop\"}");
     expect_got(office, 0, 1, 0);
 }
 
 static void a_close_closes_and_delivers_nothing(void **state)
 {
     struct office *office = *state;
-    receive(office, "{\"close\":\"" CONN_1 "\",\"users\":[\"alice\"]}");
+    receive(office, "{\"kind\":\"close\",\"conn_id\":\"" CONN_1 "\",\"users\":[\"alice\"]}");
     assert_int_equal(office->closes, 1);
     assert_true(ulid_equal(&office->closed, &office->alice_phone.conn_id));
     expect_got(office, 0, 0, 0);
@@ -215,10 +224,11 @@ static void a_close_closes_and_delivers_nothing(void **state)
 static void receive_of_chat(struct office *office, const char *chat, int sequence)
 {
     char payload[256];
-    snprintf(payload, sizeof(payload),
-             "{\"users\":[\"bob\"],\"type\":\"message\",\"fields\":{},\"chat\":\"%s\","
-             "\"sequence\":%d}",
-             chat, sequence);
+    snprintf(
+        payload, sizeof(payload),
+        "{\"kind\":\"event\",\"users\":[\"bob\"],\"type\":\"message\",\"fields\":{},\"chat\":\"%s\","
+        "\"sequence\":%d}",
+        chat, sequence);
     receive(office, payload);
 }
 
@@ -244,7 +254,9 @@ static void what_is_no_message_of_a_chat_may_be_repeated(void **state)
 {
     struct office *office = *state;
     for (int i = 0; i < 3; i++)
-        receive(office, "{\"users\":[\"bob\"],\"type\":\"delivery\",\"fields\":{\"data\":1}}");
+        receive(
+            office,
+            "{\"kind\":\"event\",\"users\":[\"bob\"],\"type\":\"delivery\",\"fields\":{\"data\":1}}");
     assert_int_equal(office->bob_phone.got, 3);
 }
 
@@ -256,22 +268,53 @@ static void anything_else_is_dropped(void **state)
         "{",
         "[]",
         "{}",
-        "{\"users\":[\"bob\"]}",
-        "{\"type\":\"t\",\"fields\":{}}",
-        "{\"users\":[\"bob\"],\"close\":\"no connection id\"}",
-        "{\"users\":[\"bob\"],\"type\":\"t\"}",
-        "{\"users\":[\"bob\"],\"type\":\"t\",\"fields\":[]}",
-        "{\"users\":[\"bob\"],\"type\":\"t\",\"fields\":1}",
-        "{\"users\":[\"bob\"],\"type\":7,\"fields\":{}}",
-        "{\"users\":[\"bob\"],\"type\":\"t\",\"fields\":{}} x",
-        "{\"users\":\"bob\",\"type\":\"t\",\"fields\":{}}",
-        "{\"users\":[7],\"type\":\"t\",\"fields\":{}}",
-        "{\"users\":[\"bob\"],\"type\":\"t\",\"fields\":{},\"sequence\":1.5}",
+        "{\"kind\":\"event\"}",
+        "{\"kind\":\"close\"}",
+        "{\"kind\":\"close\",\"conn_id\":\"" CONN_1 "\"}",
+        "{\"kind\":\"close\",\"conn_id\":\"" CONN_1 "\",\"users\":[\"alice\"]} x",
+        "{\"kind\":7,\"users\":[\"bob\"],\"type\":\"t\",\"fields\":{}}",
+        "{\"kind\":\"other\",\"users\":[\"bob\"],\"type\":\"t\",\"fields\":{}}",
+        "{\"users\":[\"bob\"],\"type\":\"t\",\"fields\":{},\"kind\":\"event\"}",
+        "{\"users\":[\"bob\"],\"type\":\"t\",\"fields\":{}}",
+        "{\"kind\":\"event\",\"users\":[\"bob\"]}",
+        "{\"kind\":\"event\",\"type\":\"t\",\"fields\":{}}",
+        "{\"kind\":\"close\",\"users\":[\"bob\"],\"conn_id\":\"no connection id\"}",
+        "{\"kind\":\"event\",\"users\":[\"bob\"],\"type\":\"t\"}",
+        "{\"kind\":\"event\",\"users\":[\"bob\"],\"type\":\"t\",\"fields\":[]}",
+        "{\"kind\":\"event\",\"users\":[\"bob\"],\"type\":\"t\",\"fields\":1}",
+        "{\"kind\":\"event\",\"users\":[\"bob\"],\"type\":7,\"fields\":{}}",
+        "{\"kind\":\"event\",\"users\":[\"bob\"],\"type\":\"t\",\"fields\":{}} x",
+        "{\"kind\":\"event\",\"users\":\"bob\",\"type\":\"t\",\"fields\":{}}",
+        "{\"kind\":\"event\",\"users\":[7],\"type\":\"t\",\"fields\":{}}",
+        "{\"kind\":\"event\",\"users\":[\"bob\"],\"type\":\"t\",\"fields\":{},\"sequence\":1.5}",
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         receive(office, wrong[i]);
     expect_got(office, 0, 0, 0);
     assert_int_equal(office->closes, 0);
+}
+
+/* Takes the user's name from a payload of the kind "presence". */
+static bool take_presence(void *arg, struct json *members)
+{
+    struct slice key, text;
+    while (json_member(members, &key) && json_string(members, &text))
+        office_copy(arg, 16, text);
+    return json_done(members);
+}
+
+static void presence_payload_goes_to_the_presence_plane(void **state)
+{
+    struct office *office = *state;
+    char heard[16] = "";
+    receive(office, "{\"kind\":\"presence\",\"users\":[\"bob\"]}");
+    office->delivery.on_presence = take_presence;
+    office->delivery.presence_arg = heard;
+    receive(office, "{\"kind\":\"presence\",\"who\":\"al\\u0069ce\"}");
+    assert_string_equal(heard, "alice");
+    receive(office, "{\"kind\":\"event\",\"users\":[],\"type\":\"who\",\"fields\":{}}");
+    assert_string_equal(heard, "alice");
+    expect_got(office, 0, 0, 0);
 }
 
 /* ---- both ---- */
@@ -309,6 +352,7 @@ int main(void)
         IN_OFFICE(a_message_that_comes_again_soon_is_dropped),
         IN_OFFICE(what_is_no_message_of_a_chat_may_be_repeated),
         IN_OFFICE(anything_else_is_dropped),
+        IN_OFFICE(presence_payload_goes_to_the_presence_plane),
         IN_OFFICE(what_is_sent_is_what_is_received),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,7 +190,8 @@ static void test_one_publish_carries_all_recipients(void **state)
     assert_int_equal(feed_lag(fixture->feed), 1);
     script_ledger_turn(&fixture->script);
     assert_int_equal(fixture->published_count, 1);
-    assert_published(fixture, 0, "{\"users\":[\"alice\",\"bob\"],\"type\":\"message\"");
+    assert_published(fixture, 0, "{\"kind\":\"event\",\"type\":\"message\"");
+    assert_published(fixture, 0, "\"users\":[\"alice\",\"bob\"]}");
     assert_published(fixture, 0, "\"chat\":\"c\",\"sequence\":1");
     assert_int_equal(fixture->removed, 1);
     assert_int_equal(feed_lag(fixture->feed), 0);

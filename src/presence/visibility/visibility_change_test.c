@@ -252,10 +252,11 @@ static const char AWAY[] =
 static void push_sight(void)
 {
     char push[512];
-    snprintf(push, sizeof(push),
-             "{\"presence\":%s,\"view\":%d,\"contacts\":false,\"users\":[\"carol\"]}", AWAY,
-             PRIVACY_EVERYTHING);
-    push_received(world.presence, slice_of(push));
+    snprintf(
+        push, sizeof(push),
+        "{\"kind\":\"presence\",\"presence\":%s,\"view\":%d,\"contacts\":false,\"users\":[\"carol\"]}",
+        AWAY, PRIVACY_EVERYTHING);
+    delivery_received(world.handlers->delivery, slice_of(push));
 }
 
 /* The state was read when a change had happened whose event is still on its way. */

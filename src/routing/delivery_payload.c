@@ -1,0 +1,108 @@
+#include "routing/delivery_payload.h"
+
+#include "base/container.h"
+#include "routing/router.h"
+#include "text/json.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+struct slice delivery_kind_name(enum delivery_kind kind)
+{
+    static const struct slice names[DELIVERY_KINDS] = {
+        [DELIVERY_EVENT] = {"event", 5},
+        [DELIVERY_CLOSE] = {"close", 5},
+        [DELIVERY_PRESENCE] = {"presence", 8},
+    };
+    return names[kind];
+}
+
+struct slice delivery_topic(char *out, struct slice gateway_id)
+{
+    int len =
+        snprintf(out, ROUTER_TOPIC_BYTES_MAX, "server:%.*s:deliver", SLICE_FORMAT(gateway_id));
+    return (struct slice){out, (size_t)len};
+}
+
+void delivery_payload_begin(struct delivery_payload *payload, enum delivery_kind kind)
+{
+    json_write_object(&payload->head);
+    json_write_key_string(&payload->head, SLICE("kind"), delivery_kind_name(kind));
+}
+
+static void write_user_list(struct buffer *out, const struct slice *users, size_t count)
+{
+    json_write_array(out);
+    for (size_t i = 0; i < count; i++)
+        json_write_string(out, users[i]);
+    json_write_array_end(out);
+}
+
+/* Publishes the head with these users. Returns false when out of memory. */
+static bool publish_to_users(const struct delivery_payload *payload, struct slice topic,
+                             const struct slice *users, size_t count)
+{
+    struct buffer whole = BUFFER_INIT;
+    buffer_append_slice(&whole, buffer_slice(&payload->head));
+    json_write_key(&whole, SLICE("users"));
+    if (users)
+        write_user_list(&whole, users, count);
+    else
+        json_write_raw(&whole, buffer_slice(&payload->user_list));
+    json_write_object_end(&whole);
+    bool published = !whole.failed;
+    if (published)
+        bus_publish(payload->bus, topic, buffer_slice(&whole));
+    buffer_free(&whole);
+    return published;
+}
+
+void delivery_payload_publish(const struct delivery_payload *payload,
+                              const struct state_routes *routes)
+{
+    char topic[ROUTER_TOPIC_BYTES_MAX];
+    for (size_t i = 0; i < routes->count; i++)
+        publish_to_users(payload, delivery_topic(topic, routes->items[i].gateway_id),
+                         routes->items[i].users, routes->items[i].count);
+}
+
+bool delivery_payload_broadcast(const struct delivery_payload *payload, struct slice topic)
+{
+    assert(payload->broadcasts);
+    return !payload->user_list.failed &&
+           publish_to_users(payload, topic, payload->users, payload->user_count);
+}
+
+static void on_payload_routed(void *arg, enum state_status status,
+                              const struct state_routes *routes)
+{
+    struct delivery_payload *payload = arg;
+    metrics_count(payload->metrics, METRIC_ROUTING_LOOKUPS);
+    metrics_add(payload->metrics, METRIC_ROUTING_LOOKUP_ERRORS, status != STATE_OK);
+    payload->on_routed(payload, status, routes);
+}
+
+void delivery_payload_route(struct delivery_payload *payload, const struct slice *users,
+                            size_t count)
+{
+    bool ended = false;
+    assert(!payload->head.failed);
+    payload->users = users;
+    payload->user_count = count;
+    payload->ended = &ended;
+    state_routes(payload->store, users, count, on_payload_routed, payload);
+    if (ended)
+        return;
+    payload->users = NULL;
+    payload->ended = NULL;
+    if (payload->broadcasts)
+        write_user_list(&payload->user_list, users, count);
+}
+
+void delivery_payload_end(struct delivery_payload *payload)
+{
+    if (payload->ended)
+        *payload->ended = true;
+    buffer_free(&payload->user_list);
+    buffer_free(&payload->head);
+}

@@ -1,0 +1,82 @@
+/*
+ * The payload of a delivery, and its way to the gateways that hold its users.
+ *
+ * Every payload on `server:<gateway>:deliver`, BUS_TOPIC_ALL and BUS_TOPIC_LOST is one JSON object. Its
+ * first member is its kind, which decides who reads the rest; its last member names the users it is for.
+ *
+ *   {"kind":"event", …, "users":["a","b"]}      delivery.h
+ *   {"kind":"close", …, "users":["a"]}          delivery.h
+ *   {"kind":"presence", …, "users":["a","b"]}   presence/push.h
+ *
+ * A sender embeds a `struct delivery_payload` in its own struct and calls, in this order:
+ *
+ *   delivery_payload_begin()   then it writes the members of its kind to `head`
+ *   delivery_payload_route()   asks the state store which gateways hold the users
+ *   on_routed                  publishes to these gateways or broadcasts, as the sender's policy says
+ *   delivery_payload_end()     inside on_routed
+ *
+ * The users are borrowed for the call of delivery_payload_route(). A payload that broadcasts keeps a copy
+ * of their ids while the state store takes longer than that call.
+ */
+#ifndef ROLLCALL_ROUTING_DELIVERY_PAYLOAD_H
+#define ROLLCALL_ROUTING_DELIVERY_PAYLOAD_H
+
+#include "base/buffer.h"
+#include "base/slice.h"
+#include "bus/bus.h"
+#include "metrics/metrics.h"
+#include "store/state_store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum delivery_kind { DELIVERY_EVENT, DELIVERY_CLOSE, DELIVERY_PRESENCE, DELIVERY_KINDS };
+
+struct delivery_payload;
+
+/* `routes` is NULL unless the status is STATE_OK. Ends the payload and frees the struct around it. */
+typedef void (*delivery_routed)(struct delivery_payload *payload, enum state_status status,
+                                const struct state_routes *routes);
+
+struct delivery_payload {
+    /* The sender sets these before delivery_payload_begin(). */
+    struct bus *bus;
+    struct state_store *store;
+    struct metrics *metrics;
+    delivery_routed on_routed;
+    bool broadcasts; /* delivery_payload_broadcast() may be called */
+
+    struct buffer head; /* the object without its users and its closing brace */
+    /* The users of a payload that broadcasts: borrowed, or else as JSON. */
+    const struct slice *users;
+    size_t user_count;
+    struct buffer user_list;
+    bool *ended; /* set when the payload ends within the call of state_routes() */
+};
+
+/* The name of a kind on the wire. */
+struct slice delivery_kind_name(enum delivery_kind kind);
+
+/* Writes "server:<gateway>:deliver" and returns it; `out` has a capacity of ROUTER_TOPIC_BYTES_MAX. */
+struct slice delivery_topic(char *out, struct slice gateway_id);
+
+/* Begins the object and writes its kind. */
+void delivery_payload_begin(struct delivery_payload *payload, enum delivery_kind kind);
+
+/* Looks up the users' routes. `on_routed` runs exactly once, possibly before this function returns.
+ * `head` must not have failed. */
+void delivery_payload_route(struct delivery_payload *payload, const struct slice *users,
+                            size_t count);
+
+/* Publishes once per gateway, naming the users there. Best effort: skips a gateway when out of memory. */
+void delivery_payload_publish(const struct delivery_payload *payload,
+                              const struct state_routes *routes);
+
+/* Publishes to all gateways that the topic means, naming all users; each gateway serves those it holds.
+ * Returns false when out of memory: nothing was published. */
+bool delivery_payload_broadcast(const struct delivery_payload *payload, struct slice topic);
+
+/* Frees what the payload holds, not the struct itself. */
+void delivery_payload_end(struct delivery_payload *payload);
+
+#endif
