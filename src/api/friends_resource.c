@@ -10,6 +10,7 @@
  */
 #include "api/api_routes.h"
 #include "api/page_query.h"
+#include "base/id_list.h"
 #include "presence/audience.h"
 #include "presence/presence_query.h"
 
@@ -29,8 +30,7 @@ struct listing {
     struct exchange *exchange;
     struct page_query page;
     struct filter filter;
-    struct slice *candidates; /* one allocation with their bytes */
-    size_t candidate_count;
+    struct id_list candidates; /* owned, sorted */
     size_t next;
     struct buffer json;
     size_t found;
@@ -41,7 +41,7 @@ static void look(struct listing *listing);
 
 static void free_listing(struct listing *listing)
 {
-    free(listing->candidates);
+    id_list_free(&listing->candidates);
     buffer_free(&listing->json);
     free(listing);
 }
@@ -90,13 +90,13 @@ static void looked(void *arg, bool ok, const struct presence *presences, size_t 
 static void look(struct listing *listing)
 {
     struct exchange *exchange = listing->exchange;
-    size_t left = listing->candidate_count - listing->next;
+    size_t left = listing->candidates.count - listing->next;
     size_t count = left < FRIENDS_LOOK_MAX ? left : FRIENDS_LOOK_MAX;
     if (count == 0 || listing->has_more) {
         finish(listing);
         return;
     }
-    const struct slice *batch = listing->candidates + listing->next;
+    const struct slice *batch = listing->candidates.ids + listing->next;
     listing->next += count;
     presence_query(rest_of(exchange)->handlers->presence, exchange_user(exchange), batch, count,
                    &(struct presence_query_handler){.done = looked, .arg = listing});
@@ -104,32 +104,19 @@ static void look(struct listing *listing)
 
 /* ---- candidates ---- */
 
-static int compare_ids(const void *left, const void *right)
-{
-    const struct slice *a = left, *b = right;
-    int order = memcmp(a->data, b->data, a->len < b->len ? a->len : b->len);
-    return order ? order : (a->len > b->len) - (a->len < b->len);
-}
-
-/* Keeps those behind the page's start; the order is that of their bytes. */
+/* Sorts the candidates by their bytes and skips those up to the page's start. */
 static void take_candidates(struct listing *listing, const struct slice *ids, size_t count)
 {
-    size_t bytes = 0;
-    for (size_t i = 0; i < count; i++)
-        bytes += ids[i].len;
-    listing->candidates = malloc(count * sizeof(*ids) + bytes + 1);
-    if (!listing->candidates) {
+    struct id_list *candidates = &listing->candidates;
+    struct slice after = listing->page.after;
+    if (!id_list_copy(candidates, ids, count)) {
         give_up(listing);
         return;
     }
-    char *at = (char *)(listing->candidates + count);
-    for (size_t i = 0; i < count; i++) {
-        if (listing->page.after.data && compare_ids(&ids[i], &listing->page.after) <= 0)
-            continue;
-        listing->candidates[listing->candidate_count++] = (struct slice){at, ids[i].len};
-        at = mempcpy(at, ids[i].data, ids[i].len);
-    }
-    qsort(listing->candidates, listing->candidate_count, sizeof(*ids), compare_ids);
+    id_list_sort(candidates);
+    while (after.data && listing->next < candidates->count &&
+           id_list_compare(candidates->ids[listing->next], after) <= 0)
+        listing->next++;
     look(listing);
 }
 

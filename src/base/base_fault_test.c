@@ -1,7 +1,8 @@
-/* Memory that runs out under buffers, blobs and tables: an error or a longer chain, never a crash. */
+/* Buffers, blobs, id lists and tables survive running out of memory. */
 #include "base/blob.h"
 #include "base/buffer.h"
 #include "base/container.h"
+#include "base/id_list.h"
 #include "base/table.h"
 
 #include "support/alloc_fault.h"
@@ -24,7 +25,7 @@ static void write_long_text(struct buffer *buffer)
     }
 }
 
-static void a_buffer_fails_once_and_for_all(void **state)
+static void buffer_failure_is_sticky(void **state)
 {
     (void)state;
     struct buffer whole = BUFFER_INIT;
@@ -46,12 +47,24 @@ static void a_buffer_fails_once_and_for_all(void **state)
     buffer_free(&whole);
 }
 
-static void a_blob_is_not_made(void **state)
+static void blob_make_returns_null(void **state)
 {
     (void)state;
     alloc_fault_after(1);
     assert_null(blob_make(SLICE("h"), SLICE("p")));
     assert_int_equal(alloc_fault_off(), 1);
+}
+
+static void id_list_copy_fails_and_leaves_the_list_empty(void **state)
+{
+    (void)state;
+    struct slice id = SLICE("alice");
+    struct id_list list = {&id, 1};
+    alloc_fault_after(1);
+    assert_false(id_list_copy(&list, &id, 1));
+    assert_int_equal(alloc_fault_off(), 1);
+    assert_null(list.ids);
+    assert_int_equal(list.count, 0);
 }
 
 struct entry {
@@ -69,7 +82,7 @@ static struct slice key_of(const int *key)
     return (struct slice){(const char *)key, sizeof(*key)};
 }
 
-static void a_table_that_cannot_grow_still_works(void **state)
+static void table_that_cannot_grow_still_works(void **state)
 {
     (void)state;
     static struct entry entries[KEYS];
@@ -95,9 +108,10 @@ static void a_table_that_cannot_grow_still_works(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_buffer_fails_once_and_for_all),
-        cmocka_unit_test(a_blob_is_not_made),
-        cmocka_unit_test(a_table_that_cannot_grow_still_works),
+        cmocka_unit_test(buffer_failure_is_sticky),
+        cmocka_unit_test(blob_make_returns_null),
+        cmocka_unit_test(id_list_copy_fails_and_leaves_the_list_empty),
+        cmocka_unit_test(table_that_cannot_grow_still_works),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,11 +9,6 @@ struct graph_loading {
     void *arg;
 };
 
-static struct graph_list list_of(struct ledger_id_list list)
-{
-    return (struct graph_list){list.ids, list.count};
-}
-
 static void loaded(void *arg, const struct ledger_graph_outcome *outcome)
 {
     struct graph_loading loading = *(struct graph_loading *)arg;
@@ -21,9 +16,9 @@ static void loaded(void *arg, const struct ledger_graph_outcome *outcome)
     struct social_graph graph = {
         .presence_visibility = (uint8_t)outcome->settings.presence,
         .last_seen_visibility = (uint8_t)outcome->settings.last_seen,
-        .contacts = list_of(outcome->contacts),
-        .blocked = list_of(outcome->blocked),
-        .chats = list_of(outcome->chats),
+        .contacts = outcome->contacts,
+        .blocked = outcome->blocked,
+        .chats = outcome->chats,
     };
     loading.done(loading.arg, outcome->status == LEDGER_OK ? &graph : NULL);
 }

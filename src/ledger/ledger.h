@@ -31,6 +31,7 @@
 #define ROLLCALL_LEDGER_LEDGER_H
 
 #include "base/clock.h"
+#include "base/id_list.h"
 #include "base/list.h"
 #include "base/slice.h"
 
@@ -204,17 +205,13 @@ typedef void (*ledger_profiles_done)(void *arg, const struct ledger_profiles_out
 void ledger_profiles(struct ledger_client *client, struct slice viewer, const struct slice *targets,
                      size_t count, ledger_profiles_done done, void *arg);
 
-struct ledger_id_list {
-    const struct slice *ids; /* sorted by bytes */
-    size_t count;
-};
-
 struct ledger_graph_outcome {
     enum ledger_status status;
     struct ledger_settings settings;
-    struct ledger_id_list contacts;
-    struct ledger_id_list blocked; /* by this user */
-    struct ledger_id_list chats;   /* the first `chats_max` */
+    /* Each list is sorted by bytes. */
+    struct id_list contacts;
+    struct id_list blocked; /* by this user */
+    struct id_list chats;   /* the first `chats_max` */
 };
 
 typedef void (*ledger_graph_done)(void *arg, const struct ledger_graph_outcome *outcome);

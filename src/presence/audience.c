@@ -250,9 +250,9 @@ void audience_drop(struct presence_plane *plane, struct slice user_id)
 
 /* ---- telling ---- */
 
-void audience_tell_chats(struct presence_plane *plane, const struct graph_list *chats,
-                         const struct presence_change *change, const struct graph_list *except,
-                         const struct graph_list *except_too)
+void audience_tell_chats(struct presence_plane *plane, const struct id_list *chats,
+                         const struct presence_change *change, const struct id_list *except,
+                         const struct id_list *except_too)
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
     struct buffer payload = BUFFER_INIT;
@@ -283,10 +283,10 @@ struct telling {
 
 /* The rooms in which contacts are told that somebody came or went. Of one who is in very many, contacts
  * hear it as contacts only. */
-static struct graph_list rooms_of(const struct social_graph *graph, enum presence_news news)
+static struct id_list rooms_of(const struct social_graph *graph, enum presence_news news)
 {
     bool told = change_source_is_for_rooms(news) && graph->chats.count <= AUDIENCE_ROOMS_MAX;
-    return told ? graph->chats : (struct graph_list){0};
+    return told ? graph->chats : (struct id_list){0};
 }
 
 /* Where contacts see when somebody was last seen and others do not, the chats' version, which says
@@ -298,7 +298,7 @@ static void tell_graph(struct telling *telling, const struct social_graph *graph
     struct presence_change change = telling->change;
     struct privacy_decision contact = privacy_of_contact(&settings);
     struct privacy_decision stranger = privacy_of_stranger(&settings);
-    const struct graph_list none = {0};
+    const struct id_list none = {0};
     int64_t wall_ms = telling->plane->clock->wall_ms;
     if (contact.view == PRIVACY_HIDDEN)
         return;

@@ -56,9 +56,9 @@ void audience_ask(struct presence_plane *plane, struct slice user_id,
 void audience_tell(struct presence_plane *plane, const struct presence_change *change);
 
 /* Publishes a change that everybody in these chats may know but for those in the two lists. */
-void audience_tell_chats(struct presence_plane *plane, const struct graph_list *chats,
-                         const struct presence_change *change, const struct graph_list *except,
-                         const struct graph_list *except_too);
+void audience_tell_chats(struct presence_plane *plane, const struct id_list *chats,
+                         const struct presence_change *change, const struct id_list *except,
+                         const struct id_list *except_too);
 
 /* A user's contacts, blocks, chats or settings are different now: what is cached is void. */
 void audience_drop(struct presence_plane *plane, struct slice user_id);

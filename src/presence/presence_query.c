@@ -1,6 +1,7 @@
 #include "presence/presence_query.h"
 
 #include "base/container.h"
+#include "base/id_list.h"
 #include "presence/visibility/cached_profiles.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 /* How often a look asks the ledger while what it asks about keeps changing. */
 enum { LOOK_READS_MAX = 5 };
 
-/* One allocation: the arrays and the ids' bytes follow the struct. */
+/* The arrays and the viewer's id follow the struct in its allocation. */
 struct look {
     struct list of_plane; /* if it is to set views */
     unsigned reads;
@@ -17,8 +18,7 @@ struct look {
     struct presence_plane *plane;
     struct presence_query_handler handler;
     struct slice viewer;
-    size_t count;
-    struct slice *users;
+    struct id_list users; /* owned */
     struct privacy_decision *decisions;
     struct presence *known; /* what the ledger remembers: last seen and version */
     bool *undecided;        /* of these nothing can be said now */
@@ -26,31 +26,30 @@ struct look {
 
 static struct look *make_look(struct slice viewer, const struct slice *users, size_t count)
 {
-    size_t bytes = viewer.len;
-    for (size_t i = 0; i < count; i++)
-        bytes += users[i].len;
-    size_t per_user = sizeof(struct slice) + sizeof(struct privacy_decision) +
-                      sizeof(struct presence) + sizeof(bool);
-    struct look *look = malloc(sizeof(*look) + count * per_user + bytes);
+    size_t per_user = sizeof(struct privacy_decision) + sizeof(struct presence) + sizeof(bool);
+    struct look *look = malloc(sizeof(*look) + count * per_user + viewer.len);
     if (!look)
         return NULL;
-    *look = (struct look){.count = count};
+    *look = (struct look){.plane = NULL};
+    if (!id_list_copy(&look->users, users, count)) {
+        free(look);
+        return NULL;
+    }
     list_init(&look->of_plane);
     look->known = (struct presence *)(look + 1);
-    look->users = (struct slice *)(look->known + count);
-    look->decisions = (struct privacy_decision *)(look->users + count);
+    look->decisions = (struct privacy_decision *)(look->known + count);
     look->undecided = (bool *)(look->decisions + count);
     memset(look->undecided, 0, count * sizeof(bool));
     char *at = (char *)(look->undecided + count);
     memcpy(at, viewer.data, viewer.len);
     look->viewer = (struct slice){at, viewer.len};
-    at += viewer.len;
-    for (size_t i = 0; i < count; i++) {
-        memcpy(at, users[i].data, users[i].len);
-        look->users[i] = (struct slice){at, users[i].len};
-        at += users[i].len;
-    }
     return look;
+}
+
+static void free_look(struct look *look)
+{
+    id_list_free(&look->users);
+    free(look);
 }
 
 /* A user whom the state store has forgotten may still be remembered by the ledger. */
@@ -84,7 +83,7 @@ static struct presence see(struct look *look, size_t index, const struct presenc
     bool stale = !state || look->undecided[index];
     if (state)
         last_known_note(last_known, state);
-    if (last_known_find(last_known, look->users[index], &last) &&
+    if (last_known_find(last_known, look->users.ids[index], &last) &&
         is_behind(look, index, state, &last))
         state = &last;
     if (state && !look->undecided[index]) {
@@ -92,7 +91,7 @@ static struct presence see(struct look *look, size_t index, const struct presenc
         seen = privacy_apply(&merged, look->decisions[index], look->plane->clock->wall_ms);
         stale |= state == &last && look->decisions[index].view != PRIVACY_HIDDEN;
     } else {
-        seen = presence_hidden(look->users[index], look->decisions[index].reason);
+        seen = presence_hidden(look->users.ids[index], look->decisions[index].reason);
     }
     seen.stale = stale;
     return seen;
@@ -104,8 +103,8 @@ static void ask(struct look *look)
 {
     look->outdated = false;
     look->reads++;
-    ledger_profiles(look->plane->ledger, look->viewer, look->users, look->count, read_profiles,
-                    look);
+    ledger_profiles(look->plane->ledger, look->viewer, look->users.ids, look->users.count,
+                    read_profiles, look);
 }
 
 static void give_up(const struct presence_query_handler *handler, const struct slice *users,
@@ -128,8 +127,8 @@ static void decide(struct look *look, size_t index, const struct ledger_profile 
 static void end_undecided(struct look *look)
 {
     list_remove(&look->of_plane);
-    give_up(&look->handler, look->users, look->count);
-    free(look);
+    give_up(&look->handler, look->users.ids, look->users.count);
+    free_look(look);
 }
 
 /* Whether something changed while it was asked about; then it is asked again, as often as may be. */
@@ -151,18 +150,19 @@ static void read_state(void *arg, enum state_status status, const struct presenc
     if (ask_again(look))
         return;
     list_remove(&look->of_plane);
-    for (size_t i = 0; i < look->count; i++)
+    for (size_t i = 0; i < look->users.count; i++)
         look->known[i] = see(look, i, status == STATE_OK && i < count ? &presences[i] : NULL);
-    look->handler.done(look->handler.arg, true, look->known, look->count);
-    free(look);
+    look->handler.done(look->handler.arg, true, look->known, look->users.count);
+    free_look(look);
 }
 
 /* Views are set, then the state is read. */
 static void go_on(struct look *look)
 {
     if (look->handler.decided)
-        look->handler.decided(look->handler.arg, look->users, look->decisions, look->count);
-    state_read(look->plane->store, look->users, look->count, read_state, look);
+        look->handler.decided(look->handler.arg, look->users.ids, look->decisions,
+                              look->users.count);
+    state_read(look->plane->store, look->users.ids, look->users.count, read_state, look);
 }
 
 /* A subscription needs a view for each user; a query may leave some open. */
@@ -172,7 +172,7 @@ static void recalled(void *arg, const struct cached_profile *recalls)
     size_t known = 0;
     if (ask_again(look))
         return;
-    for (size_t i = 0; recalls && i < look->count; i++) {
+    for (size_t i = 0; recalls && i < look->users.count; i++) {
         look->undecided[i] = !recalls[i].known;
         known += recalls[i].known;
         if (recalls[i].known)
@@ -180,7 +180,7 @@ static void recalled(void *arg, const struct cached_profile *recalls)
         else
             look->decisions[i] = (struct privacy_decision){.view = PRIVACY_HIDDEN};
     }
-    if (known == 0 || (known < look->count && look->handler.decided))
+    if (known == 0 || (known < look->users.count && look->handler.decided))
         end_undecided(look);
     else
         go_on(look);
@@ -190,7 +190,8 @@ static void read_profiles(void *arg, const struct ledger_profiles_outcome *outco
 {
     struct look *look = arg;
     if (cached_profiles_help(outcome->status)) {
-        cached_profiles_read(look->plane, look->viewer, look->users, look->count, recalled, look);
+        cached_profiles_read(look->plane, look->viewer, look->users.ids, look->users.count,
+                             recalled, look);
         return;
     }
     if (outcome->status != LEDGER_OK) {
@@ -199,7 +200,7 @@ static void read_profiles(void *arg, const struct ledger_profiles_outcome *outco
     }
     if (ask_again(look))
         return;
-    for (size_t i = 0; i < look->count; i++)
+    for (size_t i = 0; i < look->users.count; i++)
         decide(look, i, &outcome->profiles[i]);
     go_on(look);
 }
@@ -223,18 +224,10 @@ void presence_query(struct presence_plane *plane, struct slice viewer, const str
     ask(look);
 }
 
-static bool concerns(const struct look *look, struct slice user_id)
-{
-    for (size_t i = 0; i < look->count; i++)
-        if (slice_equal(look->users[i], user_id))
-            return true;
-    return false;
-}
-
 void presence_query_outdate(struct presence_plane *plane, struct slice user_id)
 {
     for (struct list *at = plane->looks.next; at != &plane->looks; at = at->next) {
         struct look *look = CONTAINER_OF(at, struct look, of_plane);
-        look->outdated |= concerns(look, user_id);
+        look->outdated |= id_list_contains(&look->users, user_id);
     }
 }

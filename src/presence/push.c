@@ -49,8 +49,7 @@ static void write_push(struct buffer *out, const struct push *push)
     }
 }
 
-void push_send(struct presence_plane *plane, const struct graph_list *users,
-               const struct push *push)
+void push_send(struct presence_plane *plane, const struct id_list *users, const struct push *push)
 {
     struct push_sending *sending = users->count ? malloc(sizeof(*sending)) : NULL;
     if (!sending)

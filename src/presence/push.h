@@ -33,13 +33,12 @@ struct push {
     enum privacy_view view;
     /* Of a push that exposes: which receivers without a subscription are told. Of another: to whom it is
      * news from a shared chat. */
-    bool contacts;           /* the receivers, because they are, or were until now, contacts */
-    struct graph_list chats; /* receivers who have one of these chats open */
+    bool contacts;        /* the receivers, because they are, or were until now, contacts */
+    struct id_list chats; /* receivers who have one of these chats open */
 };
 
 /* Sends to all devices of the users. Nobody waits for it and nothing is retried. */
-void push_send(struct presence_plane *plane, const struct graph_list *users,
-               const struct push *push);
+void push_send(struct presence_plane *plane, const struct id_list *users, const struct push *push);
 
 /* Receives a push; `arg` is the presence plane. Returns false when the push is invalid (a delivery_presence_hook). */
 bool push_received(void *arg, struct json *members);

@@ -64,7 +64,7 @@ static bool read_pushed_chats(struct received_push *received)
     json_array(&json);
     while (ids && json_element(&json) && json_string(&json, &ids[count]))
         count++;
-    received->push.chats = (struct graph_list){ids, count};
+    received->push.chats = (struct id_list){ids, count};
     return ids != NULL;
 }
 
@@ -98,7 +98,7 @@ bool push_is_news(const struct router *router, struct endpoint *endpoint,
     return note(router, endpoint, change);
 }
 
-static bool has_one_open(const struct endpoint *endpoint, const struct graph_list *chats)
+static bool has_one_open(const struct endpoint *endpoint, const struct id_list *chats)
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
     for (size_t i = 0; endpoint->subscription_count && i < chats->count; i++)

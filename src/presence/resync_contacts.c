@@ -1,19 +1,19 @@
 #include "presence/resync_contacts.h"
 
 #include "base/container.h"
+#include "base/id_list.h"
 #include "presence/presence_query.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* One user's contacts, looked at a batch at a time; one allocation with the bytes of all ids. */
+/* One user's contacts, read a batch at a time. */
 struct graph_look {
     struct presence_plane *plane;
+    struct id_list contacts; /* owned */
     size_t next;
-    size_t count;
     size_t user_len;
     char user[USER_ID_BYTES_MAX];
-    struct slice contacts[];
 };
 
 /* ---- who is in line ---- */
@@ -48,6 +48,7 @@ static void look_on(struct graph_look *look);
 static void end_look(struct graph_look *look)
 {
     look->plane->resync.graphs_under_way--;
+    id_list_free(&look->contacts);
     free(look);
 }
 
@@ -76,9 +77,9 @@ static void looked(void *arg, bool ok, const struct presence *presences, size_t 
 
 static void look_on(struct graph_look *look)
 {
-    size_t left = look->count - look->next;
+    size_t left = look->contacts.count - look->next;
     size_t count = left < RESYNC_USERS_MAX ? left : RESYNC_USERS_MAX;
-    const struct slice *batch = look->contacts + look->next;
+    const struct slice *batch = look->contacts.ids + look->next;
     struct slice user = {look->user, look->user_len};
     if (count == 0 || !router_find(look->plane->router, user)) {
         end_look(look);
@@ -89,37 +90,14 @@ static void look_on(struct graph_look *look)
                    &(struct presence_query_handler){.done = looked, .arg = look});
 }
 
-static struct graph_look *take_contacts(const struct graph_look *asked, const struct slice *ids,
-                                        size_t count)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < count; i++)
-        bytes += ids[i].len;
-    struct graph_look *look = malloc(sizeof(*look) + count * sizeof(*ids) + bytes + 1);
-    if (!look)
-        return NULL;
-    *look = *asked;
-    look->count = count;
-    char *at = (char *)(look->contacts + count);
-    for (size_t i = 0; i < count; i++) {
-        look->contacts[i] = (struct slice){at, ids[i].len};
-        at = mempcpy(at, ids[i].data, ids[i].len);
-    }
-    return look;
-}
-
 /* Without an answer from the ledger this user's contacts are left as they are known. */
 static void listed(void *arg, const struct ledger_ids_outcome *outcome)
 {
-    struct graph_look *asked = arg;
-    struct graph_look *look =
-        outcome->status == LEDGER_OK ? take_contacts(asked, outcome->ids, outcome->count) : NULL;
-    if (look) {
-        free(asked);
+    struct graph_look *look = arg;
+    if (outcome->status == LEDGER_OK && id_list_copy(&look->contacts, outcome->ids, outcome->count))
         look_on(look);
-    } else {
-        end_look(asked);
-    }
+    else
+        end_look(look);
 }
 
 static void begin_user(struct presence_plane *plane, struct slice user)

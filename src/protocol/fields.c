@@ -114,7 +114,7 @@ static bool read_users(struct fields_scratch *scratch, struct slice raw, void *o
         if (!json_string(&json, id) || !user_id_valid(*id))
             return false;
     }
-    *(struct user_list *)out = (struct user_list){scratch->users, count};
+    *(struct id_list *)out = (struct id_list){scratch->users, count};
     return json_done(&json);
 }
 

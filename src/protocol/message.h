@@ -10,6 +10,7 @@
 #ifndef ROLLCALL_PROTOCOL_MESSAGE_H
 #define ROLLCALL_PROTOCOL_MESSAGE_H
 
+#include "base/id_list.h"
 #include "base/slice.h"
 #include "protocol/presence.h"
 
@@ -101,11 +102,6 @@ enum closing_reason {
 
 /* A heartbeat may say that the user is active, that they are not, or nothing of it. */
 enum activity { ACTIVITY_UNSAID, ACTIVITY_ACTIVE, ACTIVITY_IDLE };
-
-struct user_list {
-    const struct slice *ids;
-    size_t count;
-};
 
 struct connection_established {
     struct slice conn_id;
@@ -227,9 +223,9 @@ struct message {
     struct slice id; /* what the client gave, raw JSON, echoed in the reply; or SLICE_NONE */
     union {
         enum activity heartbeat;
-        struct user_list users; /* subscribe, unsubscribe, query */
-        struct slice token;     /* refresh_token */
-        struct slice chat_id;   /* open_chat, close_chat, typing_start, typing_stop */
+        struct id_list users; /* subscribe, unsubscribe, query */
+        struct slice token;   /* refresh_token */
+        struct slice chat_id; /* open_chat, close_chat, typing_start, typing_stop */
         struct send_message send;
         struct {
             struct slice chat_id;

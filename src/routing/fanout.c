@@ -1,6 +1,8 @@
 #include "routing/fanout.h"
 
+#include "base/backoff.h"
 #include "base/container.h"
+#include "base/id_list.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -10,11 +12,10 @@ struct fanout_chat {
     struct table_node node;
     struct list recent;
     struct fanout *fanout;
-    struct list waiting; /* items in FEED_ITEM_ARRIVED and FEED_ITEM_READING, in order */
-    bool reading;        /* a read of the members is in flight */
-    uint64_t version;    /* of the members; 0: unknown */
-    struct slice *members;
-    size_t member_count;
+    struct list waiting;    /* items in FEED_ITEM_ARRIVED and FEED_ITEM_READING, in order */
+    bool reading;           /* a read of the members is in flight */
+    uint64_t version;       /* of the members; 0: unknown */
+    struct id_list members; /* owned */
     uint8_t id_len;
     char id[];
 };
@@ -66,10 +67,8 @@ static void set_item_stage(struct feed_item *item, enum feed_item_stage stage)
 
 static void forget_chat_members(struct fanout_chat *chat)
 {
-    chat->fanout->member_count -= chat->member_count;
-    free(chat->members);
-    chat->members = NULL;
-    chat->member_count = 0;
+    chat->fanout->member_count -= chat->members.count;
+    id_list_free(&chat->members);
     chat->version = 0;
 }
 
@@ -114,24 +113,13 @@ static struct fanout_chat *find_or_make_chat(struct fanout *fanout, struct slice
     return made;
 }
 
-/* Copies the members into one allocation: the slices, then the bytes they point to. */
 static bool cache_chat_members(struct fanout_chat *chat, const struct ledger_chat *read)
 {
-    size_t bytes = 0;
-    for (size_t i = 0; i < read->member_count; i++)
-        bytes += read->members[i].len;
-    struct slice *members = malloc(read->member_count * sizeof(*members) + bytes + 1);
-    if (!members)
+    struct id_list members;
+    if (!id_list_copy(&members, read->members, read->member_count))
         return false;
-    char *at = (char *)(members + read->member_count);
-    for (size_t i = 0; i < read->member_count; i++) {
-        members[i] = (struct slice){at, read->members[i].len};
-        memcpy(at, read->members[i].data, read->members[i].len);
-        at += read->members[i].len;
-    }
     forget_chat_members(chat);
     chat->members = members;
-    chat->member_count = read->member_count;
     chat->version = read->members_version;
     chat->fanout->member_count += read->member_count;
     return true;
@@ -147,15 +135,6 @@ static void on_fanout_retry_due(struct wheel_timer *timer)
     fanout_on_item(item->feed->on_item_arg, item);
 }
 
-/* Doubled for each attempt after the first, which a hundred of them must not overflow. */
-static int64_t backoff_ms(const struct config_retry *limits, uint32_t attempts)
-{
-    int64_t wait_ms = limits->initial_backoff_ms;
-    while (--attempts > 0 && wait_ms < limits->max_backoff_ms)
-        wait_ms *= 2;
-    return wait_ms < limits->max_backoff_ms ? wait_ms : limits->max_backoff_ms;
-}
-
 static void retry_or_skip_item(struct fanout *fanout, struct feed_item *item)
 {
     const struct config_retry *limits = fanout->retry;
@@ -169,8 +148,9 @@ static void retry_or_skip_item(struct fanout *fanout, struct feed_item *item)
     set_item_stage(item, FEED_ITEM_RETRYING);
     list_append(&fanout->retrying, &item->link);
     item->timer.fire = on_fanout_retry_due;
-    wheel_set(fanout->wheel, &item->timer,
-              fanout->clock->now_ms + backoff_ms(limits, item->attempts));
+    int64_t delay_ms = backoff_without_jitter_ms(item->attempts - 1, limits->initial_backoff_ms,
+                                                 limits->max_backoff_ms);
+    wheel_set(fanout->wheel, &item->timer, fanout->clock->now_ms + delay_ms);
 }
 
 /* ---- delivering ---- */
@@ -203,7 +183,7 @@ static void deliver_item(struct fanout_chat *chat, struct feed_item *item)
                               }};
     list_remove(&item->link);
     set_item_stage(item, FEED_ITEM_SENDING);
-    delivery_send_then(fanout->delivery, chat->members, chat->member_count, &message,
+    delivery_send_then(fanout->delivery, chat->members.ids, chat->members.count, &message,
                        event->has_except ? &event->except : NULL, on_fanout_delivered, item);
 }
 

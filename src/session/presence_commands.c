@@ -80,7 +80,7 @@ static void undecided(void *arg, const struct slice *users, size_t count)
 }
 
 static void look(struct session *session, struct pending_reply *request,
-                 const struct user_list *users, bool subscribing)
+                 const struct id_list *users, bool subscribing)
 {
     struct presence_query_handler handler = {.decided = subscribing ? decided : NULL,
                                              .undecided = subscribing ? undecided : NULL,
@@ -93,7 +93,7 @@ static void look(struct session *session, struct pending_reply *request,
 void handle_subscribe_presence(struct session *session, const struct message *message)
 {
     struct presence_plane *plane = session->context->presence;
-    const struct user_list *users = &message->users;
+    const struct id_list *users = &message->users;
     if (too_many_users(session, message))
         return;
     if (subscription_count_with(&session->endpoint, users->ids, users->count) >

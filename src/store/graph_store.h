@@ -24,6 +24,7 @@
 #ifndef ROLLCALL_STORE_GRAPH_STORE_H
 #define ROLLCALL_STORE_GRAPH_STORE_H
 
+#include "base/id_list.h"
 #include "base/slice.h"
 #include "store/state_store.h"
 
@@ -36,17 +37,12 @@ enum {
     GRAPH_OFFLINE_TTL_MS = 24 * 60 * 60 * 1000, /* kept so long after its user left */
 };
 
-struct graph_list {
-    const struct slice *ids;
-    size_t count;
-};
-
 struct social_graph {
     uint8_t presence_visibility; /* enum ledger_visibility, which the store does not look at */
     uint8_t last_seen_visibility;
-    struct graph_list contacts;
-    struct graph_list blocked; /* by this user */
-    struct graph_list chats;
+    struct id_list contacts;
+    struct id_list blocked; /* by this user */
+    struct id_list chats;
 };
 
 struct graph_lookup {

@@ -44,13 +44,13 @@ struct ids {
     struct slice slices[IDS_MAX];
 };
 
-static struct graph_list numbered(struct ids *ids, const char *prefix, size_t first, size_t count)
+static struct id_list numbered(struct ids *ids, const char *prefix, size_t first, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         int len = snprintf(ids->texts[i], ID_ROOM, "%s-%05zu", prefix, first + i);
         ids->slices[i] = (struct slice){ids->texts[i], (size_t)len};
     }
-    return (struct graph_list){ids->slices, count};
+    return (struct id_list){ids->slices, count};
 }
 
 static void wait_for(struct world *world)
@@ -60,7 +60,7 @@ static void wait_for(struct world *world)
     assert_true(world->answered);
 }
 
-static void copy(const struct graph_list *list, char texts[][ID_ROOM], size_t *count)
+static void copy(const struct id_list *list, char texts[][ID_ROOM], size_t *count)
 {
     *count = list->count;
     for (size_t i = 0; i < list->count; i++)
@@ -291,7 +291,7 @@ static void five_thousand_contacts(void **state)
     struct world *world = *state;
     struct ids *ids = malloc(sizeof(*ids));
     assert_non_null(ids);
-    struct graph_list contacts = numbered(ids, "friend", 0, IDS_MAX);
+    struct id_list contacts = numbered(ids, "friend", 0, IDS_MAX);
     for (size_t i = 0; i < contacts.count; i += 50)
         come(world, contacts.ids[i]);
     put(world, ALICE, &(struct social_graph){.contacts = contacts});

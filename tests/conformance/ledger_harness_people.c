@@ -22,7 +22,7 @@ static void write_settings(void *arg, const struct ledger_settings_outcome *outc
                     visibilities[outcome->previous.last_seen]);
 }
 
-static void add_list(void *arg, const char *name, struct ledger_id_list list)
+static void add_list(void *arg, const char *name, struct id_list list)
 {
     harness_add(arg, " %s:", name);
     for (size_t i = 0; i < list.count; i++)

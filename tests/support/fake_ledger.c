@@ -1,6 +1,7 @@
 #include "support/fake_ledger.h"
 
 #include "base/container.h"
+#include "base/id_list.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -95,16 +96,9 @@ static void store_last_seen(struct fake_ledger *fake, struct ledger_request *req
     }
 }
 
-static int compare_ids(const void *left, const void *right)
-{
-    const struct slice *a = left, *b = right;
-    int order = memcmp(a->data, b->data, a->len < b->len ? a->len : b->len);
-    return order ? order : (a->len > b->len) - (a->len < b->len);
-}
-
 /* The second of each pair whose first is `key`; `both` ways where a pair has no direction. */
-static struct ledger_id_list pairs_of(struct ledger_request *request, const char *const (*pairs)[2],
-                                      size_t pair_count, bool both)
+static struct id_list pairs_of(struct ledger_request *request, const char *const (*pairs)[2],
+                               size_t pair_count, bool both)
 {
     struct slice *ids = ledger_request_alloc(request, (2 * pair_count + 1) * sizeof(*ids));
     size_t count = 0;
@@ -113,14 +107,14 @@ static struct ledger_id_list pairs_of(struct ledger_request *request, const char
             if (slice_is(request->input.user, pairs[i][side]))
                 ids[count++] = ledger_request_copy(request, slice_of(pairs[i][!side]));
     if (ids)
-        qsort(ids, count, sizeof(*ids), compare_ids);
-    return (struct ledger_id_list){ids, count};
+        id_list_sort(&(struct id_list){ids, count});
+    return (struct id_list){ids, count};
 }
 
 static void answer_pairs(struct ledger_request *request, const char *const (*pairs)[2],
                          size_t pair_count, bool both)
 {
-    struct ledger_id_list list = pairs_of(request, pairs, pair_count, both);
+    struct id_list list = pairs_of(request, pairs, pair_count, both);
     request->outcome.ids = (struct ledger_ids_outcome){LEDGER_OK, list.ids, list.count};
 }
 
@@ -135,7 +129,7 @@ static struct slice *list_members(const struct fake_ledger *fake, struct ledger_
         if (slice_is(chat, fake->members[i].chat))
             ids[(*count)++] = ledger_request_copy(request, slice_of(fake->members[i].user));
     if (ids)
-        qsort(ids, *count, sizeof(*ids), compare_ids);
+        id_list_sort(&(struct id_list){ids, *count});
     return ids;
 }
 

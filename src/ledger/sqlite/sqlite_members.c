@@ -1,4 +1,5 @@
 /* Who is in a chat: making one, asking, adding and removing. */
+#include "base/id_list.h"
 #include "ledger/sqlite/sqlite_operations.h"
 
 #include <stdlib.h>
@@ -91,14 +92,6 @@ bool sqlite_members_block_within(struct database *database, struct slice chat, s
     return query_found(&query);
 }
 
-static int compare_ids(const void *left, const void *right)
-{
-    const struct slice *a = left, *b = right;
-    size_t shorter = a->len < b->len ? a->len : b->len;
-    int order = memcmp(a->data, b->data, shorter);
-    return order ? order : (a->len > b->len) - (a->len < b->len);
-}
-
 /* The creator and the members named in the request, sorted, each once. */
 static const struct slice *distinct_members(struct ledger_request *request, size_t *count)
 {
@@ -110,7 +103,7 @@ static const struct slice *distinct_members(struct ledger_request *request, size
     if (input->id_count)
         memcpy(ids, input->ids, input->id_count * sizeof(*ids));
     ids[input->id_count] = input->user;
-    qsort(ids, input->id_count + 1, sizeof(*ids), compare_ids);
+    id_list_sort(&(struct id_list){ids, input->id_count + 1});
     for (size_t i = 0; i <= input->id_count; i++)
         if (i == 0 || !slice_equal(ids[i], ids[*count - 1]))
             ids[(*count)++] = ids[i];

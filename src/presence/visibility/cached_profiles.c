@@ -40,14 +40,6 @@ static void ask(struct recalling *recalling, struct slice user_id, graph_lookup_
     graph_lookup(recalling->plane->audience.graphs, user_id, done, arg);
 }
 
-static bool names(const struct graph_list *list, struct slice user_id)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (slice_equal(list->ids[i], user_id))
-            return true;
-    return false;
-}
-
 static void heard_target(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     struct recalled recalled = *(struct recalled *)arg;
@@ -60,8 +52,10 @@ static void heard_target(void *arg, enum state_status status, const struct graph
         recall->profile.settings =
             (struct ledger_settings){(enum ledger_visibility)graph->presence_visibility,
                                      (enum ledger_visibility)graph->last_seen_visibility};
-        recall->profile.are_contacts = names(&graph->contacts, recalled.recalling->viewer);
-        recall->profile.blocked_by_target = names(&graph->blocked, recalled.recalling->viewer);
+        recall->profile.are_contacts =
+            id_list_contains(&graph->contacts, recalled.recalling->viewer);
+        recall->profile.blocked_by_target =
+            id_list_contains(&graph->blocked, recalled.recalling->viewer);
     }
     answered(recalled.recalling);
 }
@@ -72,7 +66,7 @@ static void heard_viewer(void *arg, enum state_status status, const struct graph
     recalling->plane->audience.asking--;
     for (size_t i = 0; i < recalling->count && status == STATE_OK && audience->known; i++)
         recalling->recalls[i].profile.blocked_by_viewer =
-            names(&audience->graph.blocked, recalling->recalls[i].profile.user);
+            id_list_contains(&audience->graph.blocked, recalling->recalls[i].profile.user);
     answered(recalling);
 }
 

@@ -1,5 +1,6 @@
 #include "presence/visibility/visibility.h"
 
+#include "base/id_list.h"
 #include "presence/visibility/privacy.h"
 
 #include <stdlib.h>
@@ -11,9 +12,7 @@ struct visibility {
     struct ledger_settings settings;
     uint8_t user_id_len;
     char user_id[USER_ID_BYTES_MAX];
-    size_t count;
-    size_t bytes;
-    struct slice ids[]; /* sorted; then the bytes themselves */
+    struct id_list ids; /* owned, sorted */
 };
 
 struct visibility_reading {
@@ -24,47 +23,31 @@ struct visibility_reading {
     char user_id[USER_ID_BYTES_MAX];
 };
 
-static int compare_ids(const void *left, const void *right)
-{
-    const struct slice *a = left, *b = right;
-    size_t shorter = a->len < b->len ? a->len : b->len;
-    int order = memcmp(a->data, b->data, shorter);
-    return order ? order : (a->len > b->len) - (a->len < b->len);
-}
-
-static struct graph_list deciding(const struct social_graph *graph)
+static struct id_list deciding(const struct social_graph *graph)
 {
     if (graph->presence_visibility == LEDGER_VISIBLE_EVERYONE)
         return graph->blocked;
     if (graph->presence_visibility == LEDGER_VISIBLE_CONTACTS_ONLY)
         return graph->contacts;
-    return (struct graph_list){0};
+    return (struct id_list){0};
 }
 
 static struct visibility *make_sight(const struct visibility_reading *reading,
                                      const struct social_graph *graph)
 {
-    struct graph_list list = deciding(graph);
-    size_t bytes = 0;
-    for (size_t i = 0; i < list.count; i++)
-        bytes += list.ids[i].len;
-    struct visibility *sight = malloc(sizeof(*sight) + list.count * sizeof(struct slice) + bytes);
-    if (!sight)
+    struct id_list list = deciding(graph);
+    struct visibility *sight = malloc(sizeof(*sight));
+    if (!sight || !id_list_copy(&sight->ids, list.ids, list.count)) {
+        free(sight);
         return NULL;
+    }
+    id_list_sort(&sight->ids);
     sight->settings = (struct ledger_settings){
         (enum ledger_visibility)graph->presence_visibility,
         (enum ledger_visibility)graph->last_seen_visibility,
     };
     sight->user_id_len = reading->user_id_len;
     memcpy(sight->user_id, reading->user_id, reading->user_id_len);
-    sight->count = list.count;
-    sight->bytes = bytes;
-    char *at = (char *)&sight->ids[list.count];
-    for (size_t i = 0; i < list.count; i++) {
-        sight->ids[i] = (struct slice){at, list.ids[i].len};
-        at = mempcpy(at, list.ids[i].data, list.ids[i].len);
-    }
-    qsort(sight->ids, sight->count, sizeof(struct slice), compare_ids);
     return sight;
 }
 
@@ -103,7 +86,7 @@ void visibility_forget(struct visibility_reading **reading)
 
 bool visibility_allows(const struct visibility *sight, struct slice viewer)
 {
-    bool named = bsearch(&viewer, sight->ids, sight->count, sizeof(viewer), compare_ids) != NULL;
+    bool named = id_list_sorted_contains(&sight->ids, viewer);
     bool shows_everybody = sight->settings.presence == LEDGER_VISIBLE_EVERYONE;
     struct ledger_profile profile = {
         .user = {sight->user_id, sight->user_id_len},
@@ -116,17 +99,13 @@ bool visibility_allows(const struct visibility *sight, struct slice viewer)
 
 bool visibility_equal(const struct visibility *a, const struct visibility *b)
 {
-    if (a->settings.presence != b->settings.presence || a->count != b->count ||
-        a->bytes != b->bytes)
-        return false;
-    for (size_t i = 0; i < a->count; i++)
-        if (!slice_equal(a->ids[i], b->ids[i]))
-            return false;
-    return true;
+    return a->settings.presence == b->settings.presence && id_list_equal(&a->ids, &b->ids);
 }
 
 void visibility_free(struct visibility **sight)
 {
+    if (*sight)
+        id_list_free(&(*sight)->ids);
     free(*sight);
     *sight = NULL;
 }

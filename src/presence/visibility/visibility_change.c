@@ -54,7 +54,7 @@ static void send(struct relation *relation)
 {
     struct slice viewer = viewer_of(relation);
     relation->push.change.timestamp_ms = relation->plane->clock->wall_ms;
-    push_send(relation->plane, &(struct graph_list){&viewer, 1}, &relation->push);
+    push_send(relation->plane, &(struct id_list){&viewer, 1}, &relation->push);
 }
 
 /* A block is felt, or no longer, by who has a chat of the target open. */
@@ -64,7 +64,7 @@ static void send_with_chats(void *arg, const struct social_graph *graph)
     if (graph)
         relation->push.chats = graph->chats;
     send(relation);
-    relation->push.chats = (struct graph_list){0};
+    relation->push.chats = (struct id_list){0};
     next_pass(relation);
 }
 

@@ -1,6 +1,7 @@
 #include "presence/visibility/visibility_review.h"
 
 #include "base/container.h"
+#include "base/id_list.h"
 #include "presence/presence_event.h"
 #include "presence/presence_query.h"
 #include "presence/subscription.h"
@@ -16,11 +17,11 @@ enum { REVIEW_VIEWERS_MAX = LEDGER_PROFILES_MAX - 1 };
 struct review {
     struct list of_plane;
     struct presence_plane *plane;
-    bool waiting;  /* for the next try; else it is under way */
-    bool outdated; /* a newer one has begun */
-    struct slice user_id;
+    bool waiting;         /* for the next try; else it is under way */
+    bool outdated;        /* a newer one has begun */
+    struct slice user_id; /* the last of `ids` */
     size_t viewer_count;
-    struct slice viewers[]; /* then the user itself, then the bytes of all ids */
+    struct id_list ids; /* owned: the viewers, then the user itself */
 };
 
 static struct review *review_of(struct list *at)
@@ -28,24 +29,18 @@ static struct review *review_of(struct list *at)
     return CONTAINER_OF(at, struct review, of_plane);
 }
 
-static void put_id(struct review *review, size_t index, struct slice id)
+/* `ids` are the viewers and then the user, `count` in all. */
+static struct review *make_review(struct presence_plane *plane, const struct slice *ids,
+                                  size_t count)
 {
-    char *ids = (char *)&review->viewers[review->viewer_count + 1];
-    char *at = ids + index * USER_ID_BYTES_MAX;
-    memcpy(at, id.data, id.len);
-    review->viewers[index] = (struct slice){at, id.len};
-}
-
-/* The viewers are the caller's to put. */
-static struct review *make_review(struct presence_plane *plane, struct slice user_id, size_t count)
-{
-    struct review *review = malloc(sizeof(*review) + (count + 1) * sizeof(struct slice) +
-                                   (count + 1) * USER_ID_BYTES_MAX);
-    if (!review)
+    struct review *review = calloc(1, sizeof(*review));
+    if (!review || !id_list_copy(&review->ids, ids, count)) {
+        free(review);
         return NULL;
-    *review = (struct review){.plane = plane, .viewer_count = count};
-    put_id(review, count, user_id);
-    review->user_id = review->viewers[count];
+    }
+    review->plane = plane;
+    review->viewer_count = count - 1;
+    review->user_id = review->ids.ids[count - 1];
     list_append(&plane->reviews, &review->of_plane);
     return review;
 }
@@ -56,15 +51,21 @@ static struct review *make_review_of(struct presence_plane *plane, struct slice 
 {
     size_t left = topic->count - first;
     size_t count = left < REVIEW_VIEWERS_MAX ? left : REVIEW_VIEWERS_MAX;
-    struct review *review = make_review(plane, user_id, count);
-    for (size_t i = 0; review && i < count; i++)
-        put_id(review, i, route_user(topic->subscriptions[first + i]->endpoint->route));
+    struct slice *ids = malloc((count + 1) * sizeof(*ids));
+    if (!ids)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        ids[i] = route_user(topic->subscriptions[first + i]->endpoint->route);
+    ids[count] = user_id;
+    struct review *review = make_review(plane, ids, count + 1);
+    free(ids);
     return review;
 }
 
 static void free_review(struct review *review)
 {
     list_remove(&review->of_plane);
+    id_list_free(&review->ids);
     free(review);
 }
 
@@ -157,7 +158,7 @@ static void blind(struct presence_plane *plane, struct slice viewer, struct slic
 static void suspend(struct review *review)
 {
     for (size_t i = 0; i < review->viewer_count; i++)
-        blind(review->plane, review->viewers[i], review->user_id);
+        blind(review->plane, review->ids.ids[i], review->user_id);
     review->waiting = true;
 }
 
@@ -195,8 +196,8 @@ static void read_profiles(void *arg, const struct ledger_profiles_outcome *outco
     bool opened = false;
     for (size_t i = 0; i < review->viewer_count; i++) {
         struct privacy_decision decision =
-            decide_mirrored(review->viewers[i], review->user_id, settings, &outcome->profiles[i]);
-        opened |= set_views(review->plane, review->viewers[i], review->user_id, decision);
+            decide_mirrored(review->ids.ids[i], review->user_id, settings, &outcome->profiles[i]);
+        opened |= set_views(review->plane, review->ids.ids[i], review->user_id, decision);
     }
     if (opened)
         state_read(review->plane->store, &review->user_id, 1, read_state, review);
@@ -209,8 +210,8 @@ static void ask(struct review *review)
 {
     review->waiting = false;
     review->outdated = false;
-    ledger_profiles(review->plane->ledger, review->user_id, review->viewers,
-                    review->viewer_count + 1, read_profiles, review);
+    ledger_profiles(review->plane->ledger, review->user_id, review->ids.ids, review->ids.count,
+                    read_profiles, review);
 }
 
 /* ---- all of them ---- */
@@ -255,11 +256,9 @@ void visibility_review_start(struct presence_plane *plane, struct slice user_id)
 void visibility_review_viewer(struct presence_plane *plane, struct slice user_id,
                               struct slice viewer)
 {
-    struct review *review = make_review(plane, user_id, 1);
-    if (!review)
-        return;
-    put_id(review, 0, viewer);
-    ask(review);
+    struct review *review = make_review(plane, (struct slice[]){viewer, user_id}, 2);
+    if (review)
+        ask(review);
 }
 
 void visibility_review_again(struct presence_plane *plane, struct slice user_id)

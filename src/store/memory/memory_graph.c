@@ -165,7 +165,7 @@ static void answer(struct memory_graphs *graphs, const struct memory_graph *grap
         done(arg, STATE_UNAVAILABLE, NULL);
         return;
     }
-    audience.graph.contacts = (struct graph_list){
+    audience.graph.contacts = (struct id_list){
         ids, find_online(graphs, graph, (struct memory_node **)(ids + max + 1), ids)};
     done(arg, STATE_OK, &audience);
     free(ids);

@@ -1,6 +1,7 @@
 #include "store/memory/memory_graph_cache.h"
 
 #include "base/container.h"
+#include "base/id_list.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -73,9 +74,9 @@ struct memory_graphs_counts memory_graphs_count(struct memory_graphs *graphs)
 
 /* ---- a graph ---- */
 
-static struct graph_list list_at(const struct memory_graph *graph, uint32_t at, uint32_t count)
+static struct id_list list_at(const struct memory_graph *graph, uint32_t at, uint32_t count)
 {
-    return (struct graph_list){(const struct slice *)((const char *)graph + at), count};
+    return (struct id_list){(const struct slice *)((const char *)graph + at), count};
 }
 
 struct social_graph memory_graph_view(const struct memory_graph *graph)
@@ -88,24 +89,16 @@ struct social_graph memory_graph_view(const struct memory_graph *graph)
     };
 }
 
-static size_t bytes_of(const struct graph_list *list)
+static size_t list_bytes(const struct id_list *list)
 {
-    size_t bytes = list->count * sizeof(struct slice);
-    for (size_t i = 0; i < list->count; i++)
-        bytes += list->ids[i].len;
-    return bytes;
+    return list->count * sizeof(struct slice) + id_list_bytes(list->ids, list->count);
 }
 
-/* Copies a list to `at`: all slices first, then their bytes. */
-static void copy_list(char *at, const struct graph_list *list)
+/* Copies a list to `at`, which is aligned: all slices first, then their bytes. */
+static void pack_list(char *at, const struct id_list *list)
 {
-    struct slice *ids = (struct slice *)at;
-    at += list->count * sizeof(*ids);
-    for (size_t i = 0; i < list->count; i++) {
-        memcpy(at, list->ids[i].data, list->ids[i].len);
-        ids[i] = (struct slice){at, list->ids[i].len};
-        at += list->ids[i].len;
-    }
+    struct slice *slices = (struct slice *)at;
+    id_list_pack(slices, list->ids, list->count, (char *)(slices + list->count));
 }
 
 static size_t aligned(size_t bytes)
@@ -122,8 +115,8 @@ struct memory_graph *memory_graph_make(const struct social_graph *graph)
 {
     size_t contacts = memory_graph_contacts(graph);
     size_t blocked_at = aligned(sizeof(struct memory_graph) + contacts * sizeof(uint32_t));
-    size_t chats_at = blocked_at + aligned(bytes_of(&graph->blocked));
-    size_t bytes = chats_at + bytes_of(&graph->chats);
+    size_t chats_at = blocked_at + aligned(list_bytes(&graph->blocked));
+    size_t bytes = chats_at + list_bytes(&graph->chats);
     struct memory_graph *made = bytes <= UINT32_MAX ? malloc(bytes) : NULL;
     if (!made)
         return NULL;
@@ -137,8 +130,8 @@ struct memory_graph *memory_graph_make(const struct social_graph *graph)
         .presence_visibility = graph->presence_visibility,
         .last_seen_visibility = graph->last_seen_visibility,
     };
-    copy_list((char *)made + blocked_at, &graph->blocked);
-    copy_list((char *)made + chats_at, &graph->chats);
+    pack_list((char *)made + blocked_at, &graph->blocked);
+    pack_list((char *)made + chats_at, &graph->chats);
     list_init(&made->by_use);
     return made;
 }

@@ -200,7 +200,7 @@ static void have_put(void *arg, const struct resp_value *reply)
     end_errand(arg);
 }
 
-static size_t add_ids(struct slice *words, size_t at, const struct graph_list *list, size_t count)
+static size_t add_ids(struct slice *words, size_t at, const struct id_list *list, size_t count)
 {
     if (count)
         memcpy(words + at, list->ids, count * sizeof(*words));

@@ -1,5 +1,6 @@
 #include "store/redis/redis_graph_read.h"
 
+#include "base/id_list.h"
 #include "store/redis/redis_graph.h"
 #include "store/redis/redis_store.h"
 #include "store/redis/state/redis_state_internal.h"
@@ -68,42 +69,32 @@ static bool is_list(const struct resp_value *value, size_t id_bytes_max)
     return true;
 }
 
-static size_t bytes_of(const struct resp_value *list)
+/* Appends a list's texts, which still belong to the reply, to the reading's ids. */
+static struct id_list take_list(struct reading *reading, size_t *at, const struct resp_value *list)
 {
-    size_t bytes = list->count * sizeof(struct slice);
+    struct id_list taken = {reading->ids + *at, list->count};
     for (size_t i = 0; i < list->count; i++)
-        bytes += list->items[i].text.len;
-    return bytes;
-}
-
-/* Copies a list's bytes to *at and its slices to ids. */
-static struct graph_list copy_list(const struct resp_value *list, struct slice *ids, char **at)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        struct slice text = list->items[i].text;
-        memcpy(*at, text.data, text.len);
-        ids[i] = (struct slice){*at, text.len};
-        *at += text.len;
-    }
-    return (struct graph_list){ids, list->count};
+        reading->ids[(*at)++] = list->items[i].text;
+    return taken;
 }
 
 static struct reading *make_reading(const struct resp_value *items)
 {
-    size_t contacts = items[AT_CONTACTS].count, blocked = items[AT_BLOCKED].count;
-    struct reading *reading = malloc(sizeof(*reading) + bytes_of(&items[AT_CONTACTS]) +
-                                     bytes_of(&items[AT_BLOCKED]) + bytes_of(&items[AT_CHATS]));
+    size_t count = items[AT_CONTACTS].count + items[AT_BLOCKED].count + items[AT_CHATS].count;
+    size_t bytes = 0, at = 0;
+    for (size_t list = AT_CONTACTS; list <= AT_CHATS; list++)
+        for (size_t i = 0; i < items[list].count; i++)
+            bytes += items[list].items[i].text.len;
+    struct reading *reading = malloc(sizeof(*reading) + count * sizeof(struct slice) + bytes);
     if (!reading)
         return NULL;
     *reading = (struct reading){.waiting = 1};
-    char *at = (char *)&reading->ids[contacts + blocked + items[AT_CHATS].count];
-    reading->audience = (struct graph_lookup){
-        .known = true,
-        .aged = redis_store_integer(&items[AT_AGED]) != 0,
-        .graph.contacts = copy_list(&items[AT_CONTACTS], reading->ids, &at),
-        .graph.blocked = copy_list(&items[AT_BLOCKED], reading->ids + contacts, &at),
-        .graph.chats = copy_list(&items[AT_CHATS], reading->ids + contacts + blocked, &at),
-    };
+    reading->audience.known = true;
+    reading->audience.aged = redis_store_integer(&items[AT_AGED]) != 0;
+    reading->audience.graph.contacts = take_list(reading, &at, &items[AT_CONTACTS]);
+    reading->audience.graph.blocked = take_list(reading, &at, &items[AT_BLOCKED]);
+    reading->audience.graph.chats = take_list(reading, &at, &items[AT_CHATS]);
+    id_list_pack(reading->ids, reading->ids, count, (char *)(reading->ids + count));
     return reading;
 }
 
@@ -128,7 +119,7 @@ static void finish(struct reading *reading)
 /* Contacts who are not online have lost their id by now. */
 static void drop_absent(struct reading *reading)
 {
-    struct graph_list *contacts = &reading->audience.graph.contacts;
+    struct id_list *contacts = &reading->audience.graph.contacts;
     size_t count = contacts->count;
     contacts->count = 0;
     for (size_t i = 0; i < count; i++)
@@ -157,7 +148,7 @@ static void picked(void *arg, const struct resp_value *reply)
 /* Puts the contacts shard by shard. False: there is no memory for it. */
 static bool sort_by_shard(struct reading *reading)
 {
-    struct graph_list *contacts = &reading->audience.graph.contacts;
+    struct id_list *contacts = &reading->audience.graph.contacts;
     size_t starts[REDIS_STATE_SHARDS] = {0}, at = 0;
     struct slice *unsorted = malloc((contacts->count + 1) * sizeof(*unsorted));
     if (!unsorted)

@@ -1,3 +1,4 @@
+#include "base/id_list.h"
 #include "store/redis/state/redis_state_internal.h"
 #include "text/time_text.h"
 
@@ -83,21 +84,14 @@ static void send_part(struct look *look, size_t first)
 /* With copies of the users. NULL when memory is short. */
 static struct look *make_look(struct redis_state *state, const struct slice *users, size_t count)
 {
-    size_t bytes = sizeof(struct look);
-    for (size_t i = 0; i < count; i++)
-        bytes += users[i].len + sizeof(struct slice) + sizeof(struct look_part);
-    struct look *look = malloc(bytes);
+    size_t per_user = sizeof(struct slice) + sizeof(struct look_part);
+    struct look *look = malloc(sizeof(*look) + count * per_user + id_list_bytes(users, count));
     if (!look)
         return NULL;
     *look = (struct look){.state = state, .count = count, .waiting = 1};
     look->users = (struct slice *)(look + 1);
     look->parts = (struct look_part *)(look->users + count);
-    char *text = (char *)(look->parts + count);
-    for (size_t i = 0; i < count; i++) {
-        look->users[i] = (struct slice){text, users[i].len};
-        memcpy(text, users[i].data, users[i].len);
-        text += users[i].len;
-    }
+    id_list_pack(look->users, users, count, (char *)(look->parts + count));
     redis_state_begin(state);
     return look;
 }
