@@ -1,8 +1,7 @@
 #include "api/api_context.h"
 
 #include "api/api_routes.h"
-#include "socketio/handover.h"
-#include "socketio/socketio_session.h"
+#include "http/http_session.h"
 
 static bool make_room(struct http_listener *door)
 {
@@ -11,15 +10,27 @@ static bool make_room(struct http_listener *door)
     if (context->shedding)
         return false;
     return count < context->connections_max || http_listener_displace(door) ||
-           socketio_displace_waiting(context->handlers);
+           (context->transport && context->transport->displace(context->transport));
+}
+
+static bool api_on_head(struct exchange *exchange)
+{
+    const struct api_transport *transport = rest_of(exchange)->transport;
+    return !transport || transport->on_head(exchange);
+}
+
+static bool api_give_away(struct http_session *session)
+{
+    const struct api_transport *transport = rest_of(session->exchange)->transport;
+    return transport && transport->give_away(session);
 }
 
 const struct http_listener_owner api_listener_owner = {
     .make_room = make_room,
-    .announced = rest_socketio_announced,
+    .announced = api_on_head,
     .body_bytes_max = router_table_body_bytes_max,
     .answer = router_table_dispatch,
-    .give_away = handover_give,
+    .give_away = api_give_away,
 };
 
 void rest_ledger_error(struct exchange **exchange, enum ledger_status status)

@@ -18,10 +18,24 @@
 #include "http/http_listener.h"
 #include "metrics/exposition.h"
 #include "session/session_context.h"
-#include "socketio/engine.h"
 
-struct handover_board;
-struct polling_set;
+struct http_route;
+
+/*
+ * A transport that comes by HTTP requests of its own, besides WebSockets: what it adds to the HTTP side. It
+ * lives as long as the context. app/ puts it in.
+ */
+struct api_transport {
+    const struct http_route *routes; /* in addition to the API's */
+    size_t route_count;
+    /* As http_listener_owner's, of every request. */
+    bool (*on_head)(struct exchange *exchange);
+    bool (*give_away)(struct http_session *session);
+    /* How long the body of a request to one of its routes may be. */
+    size_t (*body_bytes_max)(const struct exchange *exchange);
+    /* Cuts off the connection that can be spared most, for a newcomer's sake. Returns false when there is none. */
+    bool (*displace)(struct api_transport *transport);
+};
 
 struct api_context {
     struct http_listener door;
@@ -35,10 +49,8 @@ struct api_context {
     struct list echoes;     /* connections to /v1/echo, which no route leads to */
     size_t connections_max; /* of this worker, all kinds */
     struct sender_rates sender_rates;
-    struct handover_board *board; /* the workers of the process; NULL: this one alone */
-    struct engine_place place;    /* which of them this is */
-    struct polling_set *polling;  /* Engine.IO sessions without a WebSocket */
-    bool shedding;                /* memory is short: nobody new */
+    struct api_transport *transport; /* NULL: WebSockets alone */
+    bool shedding;                   /* memory is short: nobody new */
 };
 
 extern const struct http_listener_owner api_listener_owner;

@@ -1,17 +1,10 @@
 #include "api/api_routes.h"
 
 #include "log/log.h"
-#include "socketio/polling.h"
 
 static const struct http_route ROUTES[] = {
     {HTTP1_GET, "/v1/ws", REST_OPEN, rest_websocket}, /* verifies the token itself */
     {HTTP1_GET, "/v1/echo", REST_OPEN, rest_echo},
-    {HTTP1_GET, "/socket.io/", REST_OPEN, rest_socketio}, /* as does CONNECT on it */
-    {HTTP1_POST, "/socket.io/", REST_OPEN, rest_socketio},
-    {HTTP1_PUT, "/socket.io/", REST_OPEN,
-     rest_socketio}, /* refused in its own words, as are these */
-    {HTTP1_PATCH, "/socket.io/", REST_OPEN, rest_socketio},
-    {HTTP1_DELETE, "/socket.io/", REST_OPEN, rest_socketio},
     {HTTP1_GET, "/v1/presence/{user}", REST_USER, rest_presence_one},
     {HTTP1_GET, "/v1/presence", REST_USER, rest_presence_many},
     {HTTP1_GET, "/v1/me", REST_USER, rest_me_get},
@@ -54,19 +47,23 @@ enum {
 
 static const struct http_route ASSETS = {HTTP1_GET, "/", REST_OPEN, rest_asset};
 
-static const struct http_route *find(struct exchange *exchange, struct buffer *allowed)
+static const struct http_route *find_transport_route(struct exchange *exchange,
+                                                     struct buffer *allowed)
 {
-    return http_route_find(ROUTES, ROUTE_COUNT, exchange, allowed);
+    const struct api_transport *transport = rest_of(exchange)->transport;
+    return transport ? http_route_find(transport->routes, transport->route_count, exchange, allowed)
+                     : NULL;
 }
 
 size_t router_table_body_bytes_max(struct exchange *exchange)
 {
     const struct config_gateway *gateway = &rest_of(exchange)->handlers->config->gateway;
     struct buffer allowed = BUFFER_INIT;
-    const struct http_route *route = find(exchange, &allowed);
+    bool is_transport = find_transport_route(exchange, &allowed) != NULL;
+    const struct http_route *route = http_route_find(ROUTES, ROUTE_COUNT, exchange, &allowed);
     buffer_free(&allowed);
-    if (route && route->handle == rest_socketio)
-        return polling_body_bytes_max(exchange);
+    if (is_transport)
+        return rest_of(exchange)->transport->body_bytes_max(exchange);
     bool takes_list = route && route->handle == rest_chats_post;
     return takes_list && gateway->http.max_list_body_bytes > gateway->http.max_body_bytes
                ? gateway->http.max_list_body_bytes
@@ -123,7 +120,9 @@ static void authenticate(struct exchange *exchange)
 void router_table_dispatch(struct exchange *exchange)
 {
     struct buffer allowed = BUFFER_INIT;
-    exchange->route = find(exchange, &allowed);
+    exchange->route = http_route_find(ROUTES, ROUTE_COUNT, exchange, &allowed);
+    if (!exchange->route)
+        exchange->route = find_transport_route(exchange, &allowed);
     if (!exchange->route && exchange->head.method == HTTP1_OPTIONS)
         preflight(exchange);
     else if (!exchange->route && allowed.len)

@@ -18,9 +18,6 @@ size_t router_table_body_bytes_max(struct exchange *exchange);
 /* Finds the route of a complete request and answers it. */
 void router_table_dispatch(struct exchange *exchange);
 
-/* Of all requests: the head was read. False: it is answered already, since a session takes one POST at a time. */
-bool rest_socketio_announced(struct exchange *exchange);
-
 /* The handlers, one file a resource. */
 void rest_presence_one(struct exchange *exchange);
 void rest_presence_many(struct exchange *exchange);
@@ -56,7 +53,6 @@ void rest_metrics(struct exchange *exchange);
 void rest_dev_token(struct exchange *exchange);
 void rest_websocket(struct exchange *exchange);
 void rest_echo(struct exchange *exchange);
-void rest_socketio(struct exchange *exchange);
 void rest_asset(struct exchange *exchange);
 
 #endif

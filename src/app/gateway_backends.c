@@ -78,12 +78,12 @@ static bool make_recovery_store(struct gateway *gateway)
     if (window_ms == 0)
         return true;
     gateway->encoder.offset_clock = clock;
-    gateway->handlers.recovery =
+    gateway->socketio.recovery =
         gateway->parts.fleet
             ? redis_recovery_make(&(struct redis_recovery_options){
                   .client = gateway->redis, .window_ms = window_ms, .clock = clock})
             : memory_recovery_store(gateway->parts.embedded->recovery, clock);
-    return gateway->handlers.recovery != NULL;
+    return gateway->socketio.recovery != NULL;
 }
 
 static struct graph_store *make_redis_stores(struct gateway *gateway)
@@ -312,7 +312,7 @@ void gateway_backends_free(struct gateway *gateway)
     graph_store_free(&gateway->presence.audience.graphs);
     call_store_free(&gateway->calls.store);
     typing_store_free(&gateway->typing.store);
-    recovery_store_free(&gateway->handlers.recovery);
+    recovery_store_free(&gateway->socketio.recovery);
     state_store_free(&gateway->store);
     redis_client_free(&gateway->redis);
 }

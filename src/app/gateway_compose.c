@@ -5,6 +5,7 @@
 #include "net/send_batch.h"
 #include "presence/push.h"
 #include "session/chat_commands.h"
+#include "socketio/codec/socketio_dialect.h"
 #include "socketio/handover.h"
 
 #include <stdio.h>
@@ -165,11 +166,18 @@ static void compose_rest(struct gateway *gateway)
     rest->drain = gateway->parts.drain;
     rest->drain_arg = gateway->parts.drain_arg;
     rest->connections_max = gateway->parts.connections_max;
-    rest->place.worker = (uint16_t)gateway->index;
-    rest->polling = &gateway->polling;
     list_init(&rest->echoes);
+}
+
+static bool compose_socketio(struct gateway *gateway)
+{
+    struct socketio_context *socketio = &gateway->socketio;
+    socketio->place.worker = (uint16_t)gateway->index;
     if (gateway->parts.board)
-        handover_board_put(gateway->parts.board, gateway->index, rest, &gateway->mailbox);
+        handover_board_put(gateway->parts.board, gateway->index, socketio, &gateway->mailbox);
+    socketio_context_limit(&gateway->handlers.connections);
+    return socketio_context_init(socketio, &gateway->rest, &gateway->handlers,
+                                 gateway->parts.hash_seed);
 }
 
 static void compose_delivery(struct gateway *gateway)
@@ -177,7 +185,8 @@ static void compose_delivery(struct gateway *gateway)
     gateway->delivery = (struct delivery){
         .router = &gateway->router,
         .store = gateway->store,
-        .recovery = gateway->handlers.recovery,
+        .recovery = gateway->socketio.recovery,
+        .recovery_dialect = &DIALECT_TABLE_SOCKETIO,
         .metrics = &gateway->metrics,
         .is_connection = session_is_connection,
         .is_device = session_is_device,
@@ -226,7 +235,7 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
                      session_deliver) ||
         !last_seen_init(&gateway->last_seen, &gateway->ledger, parts->hash_seed) ||
         !compose_planes(gateway) || !compose_chats(gateway) || !compose_messages(gateway) ||
-        !compose_calls(gateway) || !polling_set_init(&gateway->polling, parts->hash_seed))
+        !compose_calls(gateway) || !compose_socketio(gateway))
         return NULL; /* the process gives up, so nothing is undone */
     gateway->housekeeping.fire = gateway_housekeep;
     gateway->reaping.fire = gateway_reap;
@@ -254,7 +263,7 @@ void gateway_free(struct gateway **gateway)
     last_seen_free(&freed->last_seen);
     call_plane_free(&freed->calls);
     typing_views_free(&freed->typing.rooms);
-    polling_set_free(&freed->polling);
+    socketio_context_free(&freed->socketio);
     router_free(&freed->router);
     connection_context_free(&freed->handlers.connections);
     encoder_free(&freed->encoder);

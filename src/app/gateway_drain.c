@@ -56,7 +56,7 @@ void gateway_start_drain(struct gateway *gateway)
     table_each(&gateway->router.routes, drain_route, &walk);
     http_listener_drain(&gateway->rest.door);
     echo_end_all(&gateway->rest.echoes);
-    socketio_end_waiting(&gateway->handlers);
+    socketio_end_waiting(&gateway->socketio);
     last_seen_flush(&gateway->last_seen);
     loop_set_timer(&gateway->loop, &gateway->drain_deadline,
                    gateway->loop.clock.now_ms +
@@ -68,7 +68,7 @@ void gateway_start_drain(struct gateway *gateway)
 static bool close_handover(struct gateway *gateway)
 {
     fd_passing_close(&gateway->passage);
-    handover_leave(&gateway->rest);
+    handover_leave(&gateway->socketio);
     return mailbox_is_empty(&gateway->mailbox);
 }
 

@@ -15,7 +15,7 @@
 #include "net/listener.h"
 #include "routing/delivery.h"
 #include "session/session.h"
-#include "socketio/polling.h"
+#include "socketio/socketio_context.h"
 
 /* The gateway reports to the state store only while it is CLAIMED, that is, while its id is its own. */
 enum gateway_claim { GATEWAY_UNCLAIMED, GATEWAY_CLAIMED, GATEWAY_LEAVING, GATEWAY_LEFT };
@@ -48,7 +48,7 @@ struct gateway {
     struct gateway_messages messages;
     struct session_context handlers;
     struct api_context rest;
-    struct polling_set polling;
+    struct socketio_context socketio;
     struct delivery delivery;
     struct wheel_timer housekeeping;
     struct wheel_timer reaping;

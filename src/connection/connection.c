@@ -16,11 +16,6 @@ enum {
 _Static_assert(CONFIG_BUFFER_MESSAGES_MAX + OUTBOUND_RESERVE_MESSAGES <= OUTBOUND_RING_MAX,
                "a queue must be able to hold what may be set");
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 bool connection_context_init(struct connection_context *context, const struct config *config,
                              struct loop *loop, struct encoder *encoder, struct metrics *metrics,
                              struct random *random)
@@ -31,19 +26,23 @@ bool connection_context_init(struct connection_context *context, const struct co
         .encoder = encoder,
         .metrics = metrics,
         .random = random,
-        .frames = {[DIALECT_NATIVE] = {config->gateway.max_frame_bytes, .peer_masks = true},
-                   [DIALECT_SOCKETIO] = {config->socketio.max_payload_bytes, .peer_masks = true},
-                   [DIALECT_SOCKETIO_PACKED] = {config->socketio.max_payload_bytes,
-                                                .peer_masks = true}},
-        .stranger_frames = {smaller(config->gateway.max_frame_bytes,
-                                    config->socketio.max_payload_bytes),
-                            .peer_masks = true},
+        .stranger_frames = {config->gateway.max_frame_bytes, .peer_masks = true},
         .outbound = {.messages_max = config->gateway.backpressure.outbound.max_buffer_messages,
                      .bytes_max = config->gateway.backpressure.outbound.max_buffer_bytes},
         .spare_close = connection_make_spare_close(),
         .close_timeout_ms = config->gateway.close_timeout_ms,
     };
+    connection_context_limit(context, &DIALECT_TABLE_NATIVE, config->gateway.max_frame_bytes);
     return context->spare_close != NULL;
+}
+
+void connection_context_limit(struct connection_context *context, const struct dialect *dialect,
+                              size_t message_bytes_max)
+{
+    context->frames[dialect->slot] =
+        (struct websocket_limits){message_bytes_max, .peer_masks = true};
+    if (message_bytes_max < context->stranger_frames.message_bytes_max)
+        context->stranger_frames.message_bytes_max = message_bytes_max;
 }
 
 void connection_context_free(struct connection_context *context)

@@ -81,11 +81,13 @@ struct connection_owner {
     void (*gone)(struct connection *connection);
 };
 
-/* What carries a connection that has no stream of its own (Engine.IO's polling). None of these may call
+/* What carries a connection that has no stream of its own, such as requests that poll. None of these may call
  * back before it returns. */
 struct connection_transport {
     /* Something is queued: connection_take_payload() has something to take. Many times a turn. */
     void (*want_write)(struct connection *connection);
+    /* Appends a queued frame to what connection_take_payload() collects, in the transport's own form. */
+    void (*append_frame)(struct buffer *out, enum websocket_opcode opcode, struct slice payload);
     /* It is over, all is taken or lost: call connection_gone() in a later task, once. May be said twice. */
     void (*close)(struct connection *connection);
 };
@@ -97,7 +99,7 @@ struct connection_context {
     struct encoder *encoder;
     struct metrics *metrics;
     struct random *random;
-    struct websocket_limits frames[DIALECT_COUNT];
+    struct websocket_limits frames[DIALECT_SLOT_COUNT];
     struct websocket_limits stranger_frames; /* as long as nobody is known */
     struct outbound_limits outbound;
     struct blob *spare_close; /* a close frame for when memory is short */
@@ -142,6 +144,10 @@ bool connection_context_init(struct connection_context *context, const struct co
                              struct loop *loop, struct encoder *encoder, struct metrics *metrics,
                              struct random *random);
 
+/* Sets how long messages in a dialect may be; the lowest limit of all holds until the user is known. */
+void connection_context_limit(struct connection_context *context, const struct dialect *dialect,
+                              size_t message_bytes_max);
+
 /* After the last connection has gone. */
 void connection_context_free(struct connection_context *context);
 
@@ -179,7 +185,7 @@ bool connection_queue(struct connection *connection, struct blob *blob, uint64_t
 /* Encodes and queues a message for this connection alone. */
 void connection_send(struct connection *connection, const struct message *message);
 
-/* Queues text that is no message (a packet of Engine.IO) as one frame, in the queue's reserve. False: not
+/* Queues text that is no message (a packet of a dialect) as one frame, in the queue's reserve. False: not
  * queued. `key`: see outbound.h. */
 bool connection_send_text(struct connection *connection, struct slice text, uint64_t key);
 
@@ -230,7 +236,7 @@ static inline const struct websocket_limits *connection_frames(const struct conn
 {
     const struct connection_context *context = connection->context;
     return connection->silent ? &context->stranger_frames
-                              : &context->frames[connection->dialect->id];
+                              : &context->frames[connection->dialect->slot];
 }
 
 /* Whether its queue is at the warning level or above. */

@@ -2,7 +2,6 @@
 #include "connection/connection_internal.h"
 #include "log/log.h"
 #include "protocol/websocket/websocket_encode.h"
-#include "socketio/codec/engineio.h"
 
 static enum outbound_result push(struct connection *connection, struct blob *blob, uint64_t key,
                                  bool last_words)
@@ -52,28 +51,16 @@ bool connection_send_binary(struct connection *connection, struct slice bytes)
     return connection_push_control(connection, WEBSOCKET_OPCODE_BINARY, bytes, 0);
 }
 
-/* A close frame becomes Engine.IO's close packet; other control frames mean nothing there. */
-static void append_frames(struct buffer *out, const struct blob *blob)
-{
-    struct slice frames = {blob->bytes, blob->len};
-    enum websocket_opcode opcode;
-    struct slice payload;
-    while (websocket_written_next(&frames, &opcode, &payload)) {
-        if (opcode == WEBSOCKET_OPCODE_TEXT)
-            engineio_payload_append(out, payload);
-        else if (opcode == WEBSOCKET_OPCODE_BINARY)
-            engineio_payload_append_binary(out, payload);
-        else if (opcode == WEBSOCKET_OPCODE_CLOSE)
-            engineio_payload_append(out, SLICE("1"));
-    }
-}
-
 bool connection_take_payload(struct connection *connection, struct buffer *out, size_t bytes_max)
 {
     const struct blob *next;
+    enum websocket_opcode opcode;
+    struct slice payload;
     while ((next = outbound_first(&connection->outbound)) != NULL &&
            (out->len == 0 || out->len + next->len <= bytes_max)) {
-        append_frames(out, next);
+        struct slice frames = {next->bytes, next->len};
+        while (websocket_written_next(&frames, &opcode, &payload))
+            connection->transport->append_frame(out, opcode, payload);
         outbound_sent(&connection->outbound, next->len);
     }
     if (connection->warned)

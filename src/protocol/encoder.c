@@ -18,7 +18,7 @@ void encoder_init(struct encoder *encoder)
 
 static void drop_heartbeat_acks(struct encoder *encoder)
 {
-    for (int i = 0; i < DIALECT_COUNT; i++)
+    for (int i = 0; i < DIALECT_SLOT_COUNT; i++)
         blob_drop(&encoder->heartbeat_acks[i]);
 }
 
@@ -170,8 +170,7 @@ struct blob *encoder_encode(struct encoder *encoder, const struct dialect *diale
     struct buffer *scratch = &encoder->scratch;
     buffer_clear(scratch);
     dialect->encode(message, scratch);
-    if (encoder->offset_clock && dialect->id == DIALECT_SOCKETIO && !message->id.data &&
-        scratch->len)
+    if (encoder->offset_clock && dialect->has_offsets && !message->id.data && scratch->len)
         append_offset(encoder);
     struct blob *blob = scratch->failed ? NULL : frame(dialect, buffer_slice(scratch));
     drop_large_scratch(encoder);
@@ -185,7 +184,7 @@ struct blob *encoder_heartbeat_ack(struct encoder *encoder, const struct dialect
         drop_heartbeat_acks(encoder);
         encoder->heartbeat_ack_ms = server_time_ms;
     }
-    struct blob **cached = &encoder->heartbeat_acks[dialect->id];
+    struct blob **cached = &encoder->heartbeat_acks[dialect->slot];
     if (!*cached) {
         struct message ack = {.type = MESSAGE_HEARTBEAT_ACK, .server_time_ms = server_time_ms};
         *cached = encoder_encode(encoder, dialect, &ack);
@@ -196,7 +195,7 @@ struct blob *encoder_heartbeat_ack(struct encoder *encoder, const struct dialect
 struct blob *broadcast_blob(struct broadcast *broadcast, struct encoder *encoder,
                             const struct dialect *dialect)
 {
-    struct blob **blob = &broadcast->blobs[dialect->id];
+    struct blob **blob = &broadcast->blobs[dialect->slot];
     if (*blob)
         return *blob;
     if (!dialect->text)
@@ -207,6 +206,6 @@ struct blob *broadcast_blob(struct broadcast *broadcast, struct encoder *encoder
 
 void broadcast_end(struct broadcast *broadcast)
 {
-    for (int i = 0; i < DIALECT_COUNT; i++)
+    for (int i = 0; i < DIALECT_SLOT_COUNT; i++)
         blob_drop(&broadcast->blobs[i]);
 }

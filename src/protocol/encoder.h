@@ -5,8 +5,8 @@
  * One per worker; it holds the buffer messages are written into and the last heartbeat_ack, which
  * within one millisecond is the same for everybody.
  *
- * With a clock, every Socket.IO event gets an offset as its last argument, as the reference server does
- * for clients that may recover: 16 hexadecimal digits of a number that grows, microseconds where it can.
+ * With a clock, every event of a dialect that `has_offsets` gets an offset as its last argument, for clients
+ * that may recover: 16 hexadecimal digits of a number that grows, microseconds where it can.
  */
 #ifndef ROLLCALL_PROTOCOL_ENCODER_H
 #define ROLLCALL_PROTOCOL_ENCODER_H
@@ -18,7 +18,7 @@
 
 struct encoder {
     struct buffer scratch;
-    struct blob *heartbeat_acks[DIALECT_COUNT];
+    struct blob *heartbeat_acks[DIALECT_SLOT_COUNT];
     int64_t heartbeat_ack_ms;
     const struct clock *offset_clock; /* NULL: events carry no offset */
     uint64_t offset;                  /* of the last event */
@@ -27,7 +27,7 @@ struct encoder {
 /* A message on its way to many: encoded for a dialect when the first who speaks it is met. */
 struct broadcast {
     const struct message *message;
-    struct blob *blobs[DIALECT_COUNT];
+    struct blob *blobs[DIALECT_SLOT_COUNT];
 };
 
 void encoder_init(struct encoder *encoder);

@@ -105,35 +105,12 @@ static void so_is_a_broadcast(void **state)
     expect_all_or_nothing(make_broadcast, expect_whole);
 }
 
-/* 64 presences, each of which has a name of 8 bytes. */
-static void expect_packed(struct blob *blob)
-{
-    size_t found = 0;
-    for (size_t at = 0; at + 9 <= blob->len; at++)
-        found += memcmp(blob->bytes + at, "\xa8somebody", 9) == 0;
-    assert_int_equal(found, 64);
-}
-
-static struct blob *make_packed(struct trial *trial)
-{
-    struct blob *blob =
-        broadcast_blob(&trial->broadcast, &trial->encoder, &DIALECT_TABLE_SOCKETIO_PACKED);
-    return blob ? blob_share(blob) : NULL;
-}
-
-static void and_one_that_is_packed(void **state)
-{
-    (void)state;
-    expect_all_or_nothing(make_packed, expect_packed);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(encoding_gives_all_or_nothing),
         cmocka_unit_test(an_ack_that_failed_is_made_by_the_next),
         cmocka_unit_test(so_is_a_broadcast),
-        cmocka_unit_test(and_one_that_is_packed),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -54,7 +54,7 @@ static void encode(const struct message *message, struct buffer *out)
 }
 
 const struct dialect DIALECT_TABLE_NATIVE = {
-    .id = DIALECT_NATIVE,
+    .slot = DIALECT_SLOT_NATIVE,
     .decode = decode,
     .encode = encode,
 };

@@ -50,7 +50,7 @@ static void keep_sent_event(const struct event_sending *sending, const struct sl
         return;
     struct slice fields = {sending->payload.head.data + sending->fields_at, sending->fields_len};
     struct blob *blob =
-        encoder_encode(delivery->router->encoder, &DIALECT_TABLE_SOCKETIO,
+        encoder_encode(delivery->router->encoder, delivery->recovery_dialect,
                        &(struct message){.type = MESSAGE_RELAY,
                                          .id = SLICE_NONE,
                                          .relay = {.name = sending->name, .fields = fields}});

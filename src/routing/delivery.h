@@ -53,7 +53,8 @@ typedef bool (*delivery_presence_hook)(void *arg, struct json *members);
 struct delivery {
     struct router *router;
     struct state_store *store;
-    struct recovery_store *recovery; /* NULL: no events are kept */
+    struct recovery_store *recovery;        /* NULL: no events are kept */
+    const struct dialect *recovery_dialect; /* in which they are kept */
     struct metrics *metrics;
     /* Whether this endpoint is the connection of that id. */
     bool (*is_connection)(const struct endpoint *endpoint, const struct ulid *conn_id);

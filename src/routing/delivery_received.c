@@ -107,7 +107,7 @@ static void keep_received_event(const struct delivery *delivery, struct slice us
     if (!delivery->recovery || !recovery_expects(delivery->recovery, user))
         return;
     const struct blob *blob =
-        broadcast_blob(broadcast, delivery->router->encoder, &DIALECT_TABLE_SOCKETIO);
+        broadcast_blob(broadcast, delivery->router->encoder, delivery->recovery_dialect);
     if (blob)
         recovery_append(delivery->recovery, &user, 1,
                         &(struct recovery_event){RECOVERY_MISSED,

@@ -57,7 +57,9 @@ static int begin(void **state)
     keeper.store.operations = &KEEPER;
     keeper.empty = true;
     int result = office_begin(state);
-    ((struct office *)*state)->delivery.recovery = &keeper.store;
+    struct office *office = *state;
+    office->delivery.recovery = &keeper.store;
+    office->delivery.recovery_dialect = &DIALECT_TABLE_NATIVE;
     return result;
 }
 
@@ -80,7 +82,7 @@ static void the_sender_keeps_an_event_for_those_the_routes_name(void **state)
     delivery_send(&office->delivery, both, 2, &ringing, NULL);
     assert_int_equal(keeper.count, 1);
     assert_string_equal(keeper.kept[0].user, "bob");
-    assert_non_null(strstr(keeper.kept[0].frames, "42[\"call_ringing\",{\"call_id\":\"k\"}"));
+    assert_non_null(strstr(keeper.kept[0].frames, "{\"type\":\"call_ringing\",\"call_id\":\"k\"}"));
     assert_true(keeper.kept[0].offset == RECOVERY_MISSED);
     assert_int_equal(keeper.disturbances, 0);
 }

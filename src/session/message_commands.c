@@ -59,7 +59,7 @@ void handle_ack(struct session *session, const struct message *message)
                    (struct slice){session->device, session->device_len},
                    (uint64_t)message->ack.sequence);
     /* nothing answers it, but a callback that waits is called */
-    if (message->id.data && session->connection.dialect->id != DIALECT_NATIVE)
+    if (message->id.data && session->connection.dialect->confirms_acks)
         connection_send(&session->connection,
                         &(struct message){.type = MESSAGE_OK, .id = message->id});
 }

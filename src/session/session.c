@@ -6,7 +6,6 @@
 #include "session/missed_messages.h"
 #include "session/pending_reply.h"
 #include "session/presence_refresh.h"
-#include "socketio/socketio_recovery.h"
 
 #include <stdlib.h>
 
@@ -109,17 +108,17 @@ void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uin
     struct session *session = CONTAINER_OF(endpoint, struct session, endpoint);
     const struct message *message = broadcast->message;
     uint64_t event_id = message->type == MESSAGE_RELAY ? message->relay.event_id : 0;
-    bool recovers = key == 0 && session->connection.dialect->id != DIALECT_NATIVE;
-    if (recovers && socketio_recovery_has(session, event_id))
+    const struct dialect *dialect = session->connection.dialect;
+    bool recovers = key == 0 && dialect->keeps_events;
+    if (recovers && session->context->hooks->has_event(session, event_id))
         return;
-    struct blob *blob =
-        broadcast_blob(broadcast, session->context->encoder, session->connection.dialect);
+    struct blob *blob = broadcast_blob(broadcast, session->context->encoder, dialect);
     bool queued = blob && connection_queue(&session->connection, blob_share(blob), key);
     if (!blob)
         connection_fail(&session->connection);
     if (recovers) /* as text, whatever it is sent as */
-        socketio_recovery_note(session, queued ? broadcast->blobs[DIALECT_SOCKETIO] : NULL,
-                               event_id);
+        session->context->hooks->on_event(
+            session, queued ? broadcast->blobs[dialect_text(dialect)->slot] : NULL, event_id);
     if (!queued && message->type == MESSAGE_RELAY && message->relay.sequence)
         missed_messages_note(&session->missed, message->relay.chat_id, message->relay.sequence);
 }

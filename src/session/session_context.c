@@ -31,8 +31,6 @@ void session_context_init_tasks(struct session_context *context)
 {
     context->verify.run = verify;
     context->flush.fire = flush;
-    list_init(&context->waiting);
-    list_init(&context->joining);
 }
 
 bool session_context_verify(struct session_context *context, struct slice token,

@@ -15,7 +15,21 @@
 #include "routing/delivery.h"
 #include "routing/router.h"
 
-struct recovery_store;
+struct session;
+
+/*
+ * What a dialect adds to its sessions that `keeps_events`, or has connections that outlive their sessions.
+ * app/ fills it in.
+ */
+struct session_hooks {
+    /* Whether the session was sent this event lately, so that a second copy is dropped. */
+    bool (*has_event)(const struct session *session, uint64_t event_id);
+    /* The session was sent an event that it is owed. `text` is the event's blob in the text of the dialect;
+     * NULL: it could not be queued. */
+    void (*on_event)(struct session *session, struct blob *text, uint64_t event_id);
+    /* Ends the session at its user's wish; the connection stays. */
+    void (*leave)(struct session *session);
+};
 
 struct session_context {
     const struct config *config;
@@ -32,15 +46,12 @@ struct session_context {
     struct typing_plane *typing;
     struct ledger_client *ledger;
     struct message_plane *messages;
-    struct recovery_store *recovery; /* NULL: cut Socket.IO sessions are not kept */
     struct verifier *verifier;
     struct loop_task verify;  /* runs the verifier while it has work */
     struct wheel_timer flush; /* sends collected renewals */
     struct fields_scratch scratch;
     struct slice gateway_id;
-    struct list waiting; /* Socket.IO clients that are not connected yet (socketio_join.h) */
-    struct list joining; /* those of them that are about to be */
-    size_t waiting_count;
+    struct session_hooks *hooks; /* NULL: no dialect needs any */
     size_t session_count;
     bool draining;
 };
@@ -54,7 +65,7 @@ bool session_context_verify(struct session_context *context, struct slice token,
 /* Sends collected renewals when some more have had time to join them, if that is not due already. */
 void session_context_flush_soon(struct session_context *context);
 
-/* Sets up the task, the timer and the list. */
+/* Sets up the task and the timer. */
 void session_context_init_tasks(struct session_context *context);
 
 #endif

@@ -10,7 +10,7 @@
 
 struct handover_mail {
     struct mail mail;
-    struct api_context *to;
+    struct socketio_context *to;
     struct http_parcel parcel;
 };
 
@@ -35,19 +35,19 @@ void handover_board_free(struct handover_board **board)
     *board = NULL;
 }
 
-void handover_board_put(struct handover_board *board, size_t worker, struct api_context *rest,
-                        struct mailbox *mailbox)
+void handover_board_put(struct handover_board *board, size_t worker,
+                        struct socketio_context *context, struct mailbox *mailbox)
 {
-    board->places[worker].rest = rest;
+    board->places[worker].context = context;
     board->places[worker].mailbox = mailbox;
-    rest->board = board;
-    rest->place = (struct engine_place){board->process, (uint16_t)worker};
+    context->board = board;
+    context->place = (struct engine_place){board->process, (uint16_t)worker};
 }
 
 /* Whether a request is for a session that lives elsewhere, and where. */
 static bool is_elsewhere(const struct exchange *exchange, struct engine_place *place)
 {
-    const struct api_context *context = rest_of(exchange);
+    const struct socketio_context *context = socketio_context_of(exchange);
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
     return context->board && sid.len && slice_is(exchange->head.target.path, "/socket.io/") &&
            engine_sid_place(sid, place) &&
@@ -60,15 +60,15 @@ static void open_mail(struct mail *mail, void *owner)
 {
     (void)owner;
     struct handover_mail *taken = CONTAINER_OF(mail, struct handover_mail, mail);
-    http_session_unpack(&taken->to->door, &taken->parcel);
+    http_session_unpack(&taken->to->api->door, &taken->parcel);
     free(taken);
 }
 
-void handover_leave(struct api_context *rest)
+void handover_leave(struct socketio_context *context)
 {
-    if (!rest->board)
+    if (!context->board)
         return;
-    struct handover_place *place = &rest->board->places[rest->place.worker];
+    struct handover_place *place = &context->board->places[context->place.worker];
     pthread_mutex_lock(&place->lock);
     place->left = true;
     pthread_mutex_unlock(&place->lock);
@@ -84,13 +84,13 @@ static bool post_to(struct handover_place *place, struct mail *mail)
 
 static bool give_to_worker(struct http_session *session, size_t worker)
 {
-    struct api_context *here = rest_of(session->exchange);
+    struct socketio_context *here = socketio_context_of(session->exchange);
     struct handover_board *board = here->board;
     struct handover_mail *mail = worker < board->count ? malloc(sizeof(*mail)) : NULL;
     if (!mail)
         return false;
     struct handover_place *place = &board->places[worker];
-    *mail = (struct handover_mail){.mail.on_open = open_mail, .to = place->rest};
+    *mail = (struct handover_mail){.mail.on_open = open_mail, .to = place->context};
     if (!http_session_pack(session, &mail->parcel)) {
         free(mail);
         return false;
@@ -114,15 +114,15 @@ static struct slice fd_passing_name(char out[FD_PASSING_NAME_BYTES_MAX],
 
 static void moved_in(void *arg, int fd, struct slice bytes)
 {
-    struct api_context *rest = arg;
-    http_session_accept_moved(&rest->door, fd, bytes);
+    struct socketio_context *context = arg;
+    http_session_accept_moved(&context->api->door, fd, bytes);
 }
 
-bool handover_open(struct fd_passing *passage, struct api_context *rest)
+bool handover_open(struct fd_passing *passage, struct socketio_context *context)
 {
     char name[FD_PASSING_NAME_BYTES_MAX];
-    return fd_passing_open(passage, rest->handlers->loop, fd_passing_name(name, &rest->place),
-                           moved_in, rest);
+    return fd_passing_open(passage, context->sessions->loop, fd_passing_name(name, &context->place),
+                           moved_in, context);
 }
 
 /* Our own descriptor goes without a word to the peer. It is detached first: closing takes no descriptor out
@@ -155,12 +155,12 @@ static bool give_to_process(struct http_session *session, const struct engine_pl
 bool handover_give(struct http_session *session)
 {
     struct engine_place place;
-    const struct api_context *context = rest_of(session->exchange);
+    const struct socketio_context *context = socketio_context_of(session->exchange);
     if (!is_elsewhere(session->exchange, &place))
         return false;
     bool given = place.process == context->place.process ? give_to_worker(session, place.worker)
                                                          : give_to_process(session, &place);
     if (given)
-        metrics_count(context->handlers->metrics, METRIC_HTTP_HANDOVERS);
+        metrics_count(context->sessions->metrics, METRIC_HTTP_HANDOVERS);
     return given;
 }

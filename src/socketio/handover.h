@@ -23,10 +23,10 @@
 #ifndef ROLLCALL_SOCKETIO_HANDOVER_H
 #define ROLLCALL_SOCKETIO_HANDOVER_H
 
-#include "api/api_context.h"
 #include "http/http_session.h"
 #include "net/fd_passing.h"
 #include "net/mailbox.h"
+#include "socketio/socketio_context.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -34,7 +34,7 @@
 #include <stdint.h>
 
 struct handover_place {
-    struct api_context *rest;
+    struct socketio_context *context;
     struct mailbox *mailbox;
     pthread_mutex_t lock;
     bool left; /* nothing goes into the mailbox any more; under the lock */
@@ -51,15 +51,15 @@ struct handover_board *handover_board_make(size_t workers, uint32_t process);
 void handover_board_free(struct handover_board **board);
 
 /* Says where a worker is, and to it where the others are. Before any of them runs. */
-void handover_board_put(struct handover_board *board, size_t worker, struct api_context *rest,
-                        struct mailbox *mailbox);
+void handover_board_put(struct handover_board *board, size_t worker,
+                        struct socketio_context *context, struct mailbox *mailbox);
 
 /* Opens a worker's passage, by which other processes bring what is for it; the caller closes it. False,
  * with errno: they cannot, all else works. */
-bool handover_open(struct fd_passing *passage, struct api_context *rest);
+bool handover_open(struct fd_passing *passage, struct socketio_context *context);
 
 /* Nothing is handed over to this worker from now on; what was before is in its mailbox. */
-void handover_leave(struct api_context *rest);
+void handover_leave(struct socketio_context *context);
 
 /* Moves the connection of a request whose head was just read, if it is for another worker. True: it has
  * gone, the session with it. */

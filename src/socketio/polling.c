@@ -8,26 +8,15 @@
 
 #include <stdlib.h>
 
-static bool match(const struct table_node *node, struct slice key)
+bool polling_match(const struct table_node *node, struct slice key)
 {
     const struct polling *polling = CONTAINER_OF(node, struct polling, node);
     return slice_equal(engine_sid(&polling->session->engine), key);
 }
 
-bool polling_set_init(struct polling_set *set, uint64_t seed)
+struct polling *polling_find(const struct socketio_context *context, struct slice sid)
 {
-    *set = (struct polling_set){0};
-    return table_init(&set->sessions, seed, match);
-}
-
-void polling_set_free(struct polling_set *set)
-{
-    table_free(&set->sessions);
-}
-
-struct polling *polling_find(const struct api_context *rest, struct slice sid)
-{
-    struct table_node *node = table_find(&rest->polling->sessions, sid);
+    struct table_node *node = table_find(&context->polling, sid);
     struct polling *polling = node ? CONTAINER_OF(node, struct polling, node) : NULL;
     return polling && !polling->closing ? polling : NULL;
 }
@@ -39,7 +28,7 @@ static struct connection *connection_of(const struct polling *polling)
 
 static void run_soon(struct polling *polling)
 {
-    loop_defer(polling->rest->handlers->loop, &polling->task);
+    loop_defer(polling->context->sessions->loop, &polling->task);
 }
 
 /* ---- out ---- */
@@ -67,7 +56,7 @@ static void put_close_off(struct polling *polling, struct buffer *payload)
         return;
     payload->len -= end.len;
     polling->close_owed = true;
-    polling->closing = polling->rest->handlers->draining;
+    polling->closing = polling->context->sessions->draining;
 }
 
 /* Answers the poll that waits, if there is something to answer it with. */
@@ -78,7 +67,7 @@ static void flush(struct polling *polling)
     if (!polling->poll || connection->outbound.count == 0)
         return;
     connection_take_payload(connection, &payload,
-                            polling->rest->handlers->config->socketio.max_payload_bytes);
+                            polling->context->sessions->config->socketio.max_payload_bytes);
     if (payload.failed) {
         exchange_error(&polling->poll, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
         polling_end(polling); /* what was taken is lost */
@@ -95,7 +84,7 @@ static void flush(struct polling *polling)
 static void forget(struct polling *polling)
 {
     polling->closing = true;
-    table_remove(&polling->rest->polling->sessions, &polling->node);
+    table_remove(&polling->context->polling, &polling->node);
     if (polling->probe)
         probe_abandon(&polling->probe);
     polling_post_forget(polling);
@@ -170,38 +159,50 @@ static void over(struct connection *connection)
         polling_end(polling);
 }
 
-static const struct connection_transport TRANSPORT = {.want_write = want_write, .close = over};
+/* A close frame becomes the close packet; other control frames mean nothing here. */
+static void append_frame(struct buffer *out, enum websocket_opcode opcode, struct slice payload)
+{
+    if (opcode == WEBSOCKET_OPCODE_TEXT)
+        engineio_payload_append(out, payload);
+    else if (opcode == WEBSOCKET_OPCODE_BINARY)
+        engineio_payload_append_binary(out, payload);
+    else if (opcode == WEBSOCKET_OPCODE_CLOSE)
+        engineio_payload_append(out, SLICE("1"));
+}
+
+static const struct connection_transport TRANSPORT = {
+    .want_write = want_write, .append_frame = append_frame, .close = over};
 
 /* ---- requests ---- */
 
 void polling_open(struct exchange *exchange, const struct socketio_handshake *handshake)
 {
-    struct api_context *rest = rest_of(exchange);
-    struct session_context *handlers = rest->handlers;
+    struct socketio_context *context = socketio_context_of(exchange);
+    struct session_context *sessions = context->sessions;
     struct polling *polling = NULL;
     char sid[ENGINE_SID_LEN];
     struct socketio_handshake named = *handshake;
     named.sid = (struct slice){sid, sizeof(sid)};
-    if (handlers->connections.count >= rest->connections_max &&
-        !socketio_displace_waiting(handlers)) {
+    if (sessions->connections.count >= context->api->connections_max &&
+        !socketio_displace_waiting(context)) {
         handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY, "there are too many connections");
         return;
     }
-    if (engine_make_sid(sid, handlers->random, &rest->place))
+    if (engine_make_sid(sid, sessions->random, &context->place))
         polling = calloc(1, sizeof(*polling));
     if (polling)
-        polling->session = socketio_session_open_on(handlers, &TRANSPORT, &named);
+        polling->session = socketio_session_open_on(context, &TRANSPORT, &named);
     if (!polling || !polling->session) {
         free(polling);
         handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY,
                          "there is no room for one more session");
         return;
     }
-    polling->rest = rest;
+    polling->context = context;
     polling->task.run = work;
     polling->poll = exchange;
     polling->session->polling = polling;
-    table_insert(&rest->polling->sessions, &polling->node, named.sid);
+    table_insert(&context->polling, &polling->node, named.sid);
     run_soon(polling);
 }
 
@@ -242,7 +243,7 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
 {
     struct exchange *exchange = arg;
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
-    struct polling *polling = polling_find(rest_of(exchange), sid);
+    struct polling *polling = polling_find(socketio_context_of(exchange), sid);
     if (!exchange->session) /* its peer went while it waited */
         exchange_reply_empty(&exchange);
     else if (!polling)
@@ -257,7 +258,7 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
 void polling_request(struct exchange *exchange, struct slice sid)
 {
     struct session_context *handlers = rest_of(exchange)->handlers;
-    struct polling *polling = polling_find(rest_of(exchange), sid);
+    struct polling *polling = polling_find(socketio_context_of(exchange), sid);
     struct slice token = exchange_token(exchange);
     if (!polling)
         engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
@@ -269,9 +270,9 @@ void polling_request(struct exchange *exchange, struct slice sid)
 
 size_t polling_body_bytes_max(const struct exchange *exchange)
 {
-    const struct api_context *rest = rest_of(exchange);
+    const struct socketio_context *context = socketio_context_of(exchange);
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
-    const struct polling *polling = rest->polling ? polling_find(rest, sid) : NULL;
+    const struct polling *polling = polling_find(context, sid);
     return polling ? connection_frames(connection_of(polling))->message_bytes_max
-                   : rest->handlers->config->gateway.http.max_body_bytes;
+                   : context->sessions->config->gateway.http.max_body_bytes;
 }

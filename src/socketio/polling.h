@@ -22,8 +22,8 @@
 #ifndef ROLLCALL_SOCKETIO_POLLING_H
 #define ROLLCALL_SOCKETIO_POLLING_H
 
-#include "api/api_context.h"
 #include "base/table.h"
+#include "socketio/socketio_context.h"
 #include "socketio/socketio_session.h"
 
 #include <stdbool.h>
@@ -34,15 +34,10 @@
 
 struct probe;
 
-/* The sessions of one worker that are carried so. */
-struct polling_set {
-    struct table sessions;
-};
-
 struct polling {
     struct table_node node;
     struct loop_task task;
-    struct api_context *rest;
+    struct socketio_context *context;
     struct socketio_session *session;
     struct exchange *poll; /* the GET that waits; NULL: none */
     struct exchange *post; /* the POST that is being read, or waits for its token; NULL: none */
@@ -51,11 +46,8 @@ struct polling {
     bool closing;
 };
 
-/* False when memory is short. */
-bool polling_set_init(struct polling_set *set, uint64_t seed);
-
-/* After the last connection has gone. */
-void polling_set_free(struct polling_set *set);
+/* For the table of a worker's sessions (socketio_context.h). */
+bool polling_match(const struct table_node *node, struct slice key);
 
 /* Opens a session and answers its handshake. `handshake` as in socketio_session.h, but for the sid. */
 void polling_open(struct exchange *exchange, const struct socketio_handshake *handshake);
@@ -64,7 +56,7 @@ void polling_open(struct exchange *exchange, const struct socketio_handshake *ha
 void polling_request(struct exchange *exchange, struct slice sid);
 
 /* The session of that id on this worker; NULL: none, or it is closing. */
-struct polling *polling_find(const struct api_context *rest, struct slice sid);
+struct polling *polling_find(const struct socketio_context *context, struct slice sid);
 
 /* How long the body of a request to a session may be: of one that is not there, no more than of any; of one that
  * has not joined, no more than connection_frames() takes. */

@@ -3,6 +3,7 @@
 #include "api/handshake.h"
 #include "base/container.h"
 #include "http/http_session.h"
+#include "socketio/codec/socketio_dialect.h"
 #include "socketio/engine_refusal.h"
 #include "socketio/polling.h"
 
@@ -170,7 +171,7 @@ static struct probe *start(struct exchange *exchange, struct polling *polling, c
 void probe_open(struct exchange *exchange, struct slice sid)
 {
     char accept[WEBSOCKET_ACCEPT_BYTES + 1];
-    struct polling *polling = polling_find(rest_of(exchange), sid);
+    struct polling *polling = polling_find(socketio_context_of(exchange), sid);
     if (!polling) {
         engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
         return;

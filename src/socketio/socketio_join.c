@@ -56,8 +56,9 @@ static struct slice token_of(const struct socketio_waiting *waiting)
 bool socketio_waiting_make(struct socketio_session *socketio, struct slice token,
                            struct slice device)
 {
-    struct session_context *context = socketio->session.context;
-    if (context->waiting_count >= context->config->socketio.pending_sessions_max &&
+    struct socketio_context *context = socketio_context_of_session(socketio);
+    const struct config_socketio *config = &context->sessions->config->socketio;
+    if (context->waiting_count >= config->pending_sessions_max &&
         !socketio_displace_waiting(context))
         return false;
     struct socketio_waiting *waiting = malloc(sizeof(*waiting) + device.len + token.len);
@@ -65,7 +66,7 @@ bool socketio_waiting_make(struct socketio_session *socketio, struct slice token
         return false;
     *waiting = (struct socketio_waiting){
         .socketio = socketio,
-        .connect_by_ms = context->loop->clock.now_ms + context->config->socketio.connect_timeout_ms,
+        .connect_by_ms = context->sessions->loop->clock.now_ms + config->connect_timeout_ms,
         .device_len = device.len,
         .token_len = token.len,
     };
@@ -87,7 +88,7 @@ void socketio_waiting_free(struct socketio_session *socketio)
     if (waiting->joining)
         waiting->joining->socketio = NULL;
     list_remove(&waiting->of_context);
-    socketio->session.context->waiting_count--;
+    socketio_context_of_session(socketio)->waiting_count--;
     free(waiting);
     socketio->waiting = NULL;
 }
@@ -126,18 +127,18 @@ static void end_all(struct list *list)
     }
 }
 
-void socketio_end_waiting(struct session_context *context)
+void socketio_end_waiting(struct socketio_context *context)
 {
     end_all(&context->waiting);
     end_all(&context->joining);
 }
 
-bool socketio_displace_waiting(struct session_context *context)
+bool socketio_displace_waiting(struct socketio_context *context)
 {
     if (list_empty(&context->waiting))
         return false;
     connection_cut(connection_at(context->waiting.next));
-    metrics_count(context->metrics, METRIC_CONNECTIONS_DISPLACED);
+    metrics_count(context->sessions->metrics, METRIC_CONNECTIONS_DISPLACED);
     return true;
 }
 
@@ -146,7 +147,7 @@ bool socketio_displace_waiting(struct session_context *context)
 /* NULL: it waits again, behind the others. */
 static void set_joining(struct socketio_session *socketio, struct joining *joining)
 {
-    struct session_context *context = socketio->session.context;
+    struct socketio_context *context = socketio_context_of_session(socketio);
     struct socketio_waiting *waiting = socketio->waiting;
     waiting->joining = joining;
     list_remove(&waiting->of_context);
@@ -188,7 +189,7 @@ static void write_connected(struct socketio_session *socketio)
     struct buffer packet = BUFFER_INIT;
     struct buffer pid = BUFFER_INIT;
     ulid_write(sid, &socketio->public_id);
-    if (socketio->session.context->recovery)
+    if (socketio_context_of_session(socketio)->recovery)
         socketio_pid_write(socketio, &pid);
     socketio_write_connected(&packet, (struct slice){sid, sizeof(sid)},
                              pid.len ? buffer_slice(&pid) : SLICE_NONE);
@@ -372,4 +373,13 @@ void socketio_leave(struct socketio_session *socketio)
         connection_wake_at(connection, socketio->waiting->connect_by_ms);
     else
         connection_fail(connection);
+}
+
+void socketio_disconnect(struct session *session)
+{
+    struct socketio_session *socketio = CONTAINER_OF(session, struct socketio_session, session);
+    struct buffer packet = BUFFER_INIT;
+    socketio_write_disconnect(&packet);
+    socketio_send(socketio, &packet);
+    socketio_leave(socketio);
 }

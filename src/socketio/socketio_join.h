@@ -34,6 +34,9 @@ void socketio_join(struct socketio_session *socketio, struct slice auth);
 /* The user goes, the connection stays: CONNECTED → OPENED. */
 void socketio_leave(struct socketio_session *socketio);
 
+/* session_hooks.leave: tells the client, so that it does not connect again by itself, and leaves. */
+void socketio_disconnect(struct session *session);
+
 /* Queues a packet and frees its buffer. */
 void socketio_send(struct socketio_session *socketio, struct buffer *packet);
 

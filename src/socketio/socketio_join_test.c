@@ -256,12 +256,12 @@ static void who_has_waited_longest_to_join_gives_way(void **unused)
     while (client_next(&alice) == CLIENT_CLOSE)
         ;
     assert_true(alice.ended);
-    assert_int_equal(world.handlers->waiting_count, 2);
+    assert_int_equal(socketio_context_of_sessions(world.handlers)->waiting_count, 2);
     assert_int_equal(world_metric(&world, METRIC_CONNECTIONS_DISPLACED), 1);
     join(&bob, "bob");
     join(&dave, "dave");
     client_expect_nothing(&carol);
-    assert_int_equal(world.handlers->waiting_count, 0);
+    assert_int_equal(socketio_context_of_sessions(world.handlers)->waiting_count, 0);
     client_hang_up(&bob);
     client_hang_up(&carol);
     client_hang_up(&dave);

@@ -143,15 +143,16 @@ void socketio_recovery_take(struct session_context *context, struct slice user_i
                             void (*done)(void *arg, struct socketio_recovered *recovered),
                             void *arg)
 {
-    bool asks = context->recovery && wanted->pid_len;
+    struct recovery_store *recovery = socketio_context_of_sessions(context)->recovery;
+    bool asks = recovery && wanted->pid_len;
     struct asking *asking = asks ? malloc(sizeof(*asking)) : NULL;
     if (!asking) {
         done(arg, NULL);
         return;
     }
     *asking = (struct asking){done, arg};
-    recovery_take(context->recovery, user_id, (struct slice){wanted->pid, wanted->pid_len},
-                  wanted->offset, taken, asking);
+    recovery_take(recovery, user_id, (struct slice){wanted->pid, wanted->pid_len}, wanted->offset,
+                  taken, asking);
 }
 
 void socketio_recovered_free(struct socketio_recovered **recovered)
@@ -228,7 +229,8 @@ void socketio_recovery_resume(struct socketio_session *socketio,
 void socketio_recovery_note(struct session *session, struct blob *blob, uint64_t id)
 {
     struct socketio_session *socketio = CONTAINER_OF(session, struct socketio_session, session);
-    if (session->context->recovery && (!blob || !backlog_note(&socketio->backlog, blob, id)))
+    if (socketio_context_of_session(socketio)->recovery &&
+        (!blob || !backlog_note(&socketio->backlog, blob, id)))
         socketio->has_missed = true;
 }
 
@@ -264,7 +266,7 @@ static bool may_return(const struct socketio_session *socketio)
     const struct connection *connection = &socketio->session.connection;
     if (!context->draining)
         return was_cut(socketio);
-    return context->recovery->is_shared &&
+    return socketio_context_of_session(socketio)->recovery->is_shared &&
            (was_cut(socketio) || connection->ends_as == CLOSING_DRAINING);
 }
 
@@ -300,25 +302,26 @@ void socketio_recovery_park(struct socketio_session *socketio)
 {
     struct session *session = &socketio->session;
     struct session_context *context = session->context;
+    struct recovery_store *recovery = socketio_context_of_session(socketio)->recovery;
     struct recovery_event events[BACKLOG_EVENTS_MAX];
     struct slice topics[RECOVERY_TOPICS_MAX];
     char sid[ULID_TEXT_LEN];
     struct buffer pid = BUFFER_INIT;
-    if (!context->recovery || socketio->has_missed || !may_return(socketio))
+    if (!recovery || socketio->has_missed || !may_return(socketio))
         return;
     ulid_write(sid, &socketio->public_id);
     socketio_pid_write(socketio, &pid);
     if (!pid.failed)
-        recovery_park(context->recovery, &(struct recovery_record){
-                                             .user_id = session_user(session),
-                                             .pid = buffer_slice(&pid),
-                                             .sid = {sid, sizeof(sid)},
-                                             .floor = floor_of(socketio),
-                                             .ceiling = context->encoder->offset,
-                                             .events = events,
-                                             .event_count = list_events(socketio->backlog, events),
-                                             .topics = topics,
-                                             .topic_count = list_topics(session, topics),
-                                         });
+        recovery_park(recovery, &(struct recovery_record){
+                                    .user_id = session_user(session),
+                                    .pid = buffer_slice(&pid),
+                                    .sid = {sid, sizeof(sid)},
+                                    .floor = floor_of(socketio),
+                                    .ceiling = context->encoder->offset,
+                                    .events = events,
+                                    .event_count = list_events(socketio->backlog, events),
+                                    .topics = topics,
+                                    .topic_count = list_topics(session, topics),
+                                });
     buffer_free(&pid);
 }

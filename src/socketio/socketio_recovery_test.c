@@ -82,8 +82,9 @@ static int open_world(void **unused)
     (void)unused;
     world_open(&world, WORLD_DEFAULTS);
     fake = (struct fake_recovery){.store.operations = &FAKE};
-    real = world.handlers->recovery;
-    world.handlers->recovery = world.handlers->delivery->recovery = &fake.store;
+    real = socketio_context_of_sessions(world.handlers)->recovery;
+    socketio_context_of_sessions(world.handlers)->recovery = world.handlers->delivery->recovery =
+        &fake.store;
     return 0;
 }
 
@@ -92,7 +93,8 @@ static int close_world(void **unused)
     (void)unused;
     client_hang_up(&client);
     world_settle(&world);
-    world.handlers->recovery = world.handlers->delivery->recovery = real;
+    socketio_context_of_sessions(world.handlers)->recovery = world.handlers->delivery->recovery =
+        real;
     world_close(&world);
     return 0;
 }

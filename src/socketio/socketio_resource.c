@@ -6,6 +6,8 @@
  *   polling   polling_open()                polling_request()
  *   websocket open_websocket()              polling_request(), which probes
  */
+#include "socketio/socketio_resource.h"
+
 #include "api/api_routes.h"
 #include "api/handshake.h"
 #include "auth/user_id.h"
@@ -41,8 +43,8 @@ static void open_websocket(struct exchange *exchange, const struct socketio_hand
     if (!handshake_check(&exchange, accept))
         return;
     named.sid = (struct slice){sid, sizeof(sid)};
-    if (engine_make_sid(sid, handlers->random, &rest_of(exchange)->place) &&
-        socketio_session_open(handlers, &exchange->session->stream,
+    if (engine_make_sid(sid, handlers->random, &socketio_context_of(exchange)->place) &&
+        socketio_session_open(socketio_context_of(exchange), &exchange->session->stream,
                               handshake_greeting(greeting, exchange, accept), &named))
         handshake_end(&exchange);
     else
@@ -92,7 +94,7 @@ static bool may_go_on(const struct exchange *exchange, bool by_websocket)
 
 static void go_on(struct exchange *exchange, struct slice sid, bool by_websocket)
 {
-    if (!polling_find(rest_of(exchange), sid))
+    if (!polling_find(socketio_context_of(exchange), sid))
         engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
     else if (!may_go_on(exchange, by_websocket))
         engine_refuse(&exchange, ENGINE_BAD_REQUEST);
@@ -100,7 +102,7 @@ static void go_on(struct exchange *exchange, struct slice sid, bool by_websocket
         polling_request(exchange, sid);
 }
 
-void rest_socketio(struct exchange *exchange)
+static void socketio_serve(struct exchange *exchange)
 {
     struct slice transport = query_of(exchange, SLICE("transport"));
     struct slice sid = query_of(exchange, SLICE("sid"));
@@ -113,13 +115,23 @@ void rest_socketio(struct exchange *exchange)
         start(exchange, by_websocket);
 }
 
-bool rest_socketio_announced(struct exchange *exchange)
+/* Methods other than GET and POST are routed too: Engine.IO refuses them with an error of its own. */
+const struct http_route SOCKETIO_ROUTES[SOCKETIO_ROUTE_COUNT] = {
+    {HTTP1_GET, "/socket.io/", REST_OPEN, socketio_serve},
+    {HTTP1_POST, "/socket.io/", REST_OPEN, socketio_serve},
+    {HTTP1_PUT, "/socket.io/", REST_OPEN, socketio_serve},
+    {HTTP1_PATCH, "/socket.io/", REST_OPEN, socketio_serve},
+    {HTTP1_DELETE, "/socket.io/", REST_OPEN, socketio_serve},
+};
+
+bool socketio_on_head(struct exchange *exchange)
 {
     if (exchange->head.method != HTTP1_POST ||
         !slice_is(exchange->head.target.path, "/socket.io/") ||
         !slice_is(query_of(exchange, SLICE("transport")), "polling") ||
         !may_go_on(exchange, false) || !exchange_origin_allowed(exchange))
         return true;
-    struct polling *polling = polling_find(rest_of(exchange), query_of(exchange, SLICE("sid")));
+    struct polling *polling =
+        polling_find(socketio_context_of(exchange), query_of(exchange, SLICE("sid")));
     return !polling || polling_post_announced(polling, exchange);
 }

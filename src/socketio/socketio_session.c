@@ -2,6 +2,7 @@
 
 #include "base/container.h"
 #include "session/dispatch.h"
+#include "socketio/codec/socketio_dialect.h"
 #include "socketio/codec/socketio_packed.h"
 #include "socketio/socketio_join.h"
 #include "socketio/socketio_recovery.h"
@@ -236,14 +237,14 @@ static const struct connection_owner OWNER = {
 /* ---- opening ---- */
 
 /* Without its connection, which is opened next. */
-static struct socketio_session *make(struct session_context *context,
+static struct socketio_session *make(struct socketio_context *context,
                                      const struct socketio_handshake *handshake)
 {
     struct socketio_session *socketio = malloc(sizeof(*socketio) + DEVICE_ID_BYTES_MAX);
     if (!socketio)
         return NULL;
     *socketio = (struct socketio_session){0};
-    session_init(&socketio->session, context);
+    session_init(&socketio->session, context->sessions);
     memcpy(socketio->engine.sid, handshake->sid.data, ENGINE_SID_LEN);
     if (socketio_waiting_make(socketio, handshake->token, handshake->device))
         return socketio;
@@ -260,14 +261,14 @@ static void begin(struct socketio_session *socketio, bool upgrades)
     connection_wake_at(connection, socketio_waiting_tick(socketio));
 }
 
-struct socketio_session *socketio_session_open(struct session_context *context, struct stream *from,
-                                               struct slice greeting,
+struct socketio_session *socketio_session_open(struct socketio_context *context,
+                                               struct stream *from, struct slice greeting,
                                                const struct socketio_handshake *handshake)
 {
     struct socketio_session *socketio = make(context, handshake);
     if (!socketio)
         return NULL;
-    if (!connection_open(socketio_connection(socketio), &context->connections, &OWNER,
+    if (!connection_open(socketio_connection(socketio), &context->sessions->connections, &OWNER,
                          &DIALECT_TABLE_SOCKETIO, from, greeting)) {
         socketio_waiting_free(socketio);
         free(socketio);
@@ -277,14 +278,14 @@ struct socketio_session *socketio_session_open(struct session_context *context, 
     return socketio;
 }
 
-struct socketio_session *socketio_session_open_on(struct session_context *context,
+struct socketio_session *socketio_session_open_on(struct socketio_context *context,
                                                   const struct connection_transport *transport,
                                                   const struct socketio_handshake *handshake)
 {
     struct socketio_session *socketio = make(context, handshake);
     if (!socketio)
         return NULL;
-    connection_open_on(socketio_connection(socketio), &context->connections, &OWNER,
+    connection_open_on(socketio_connection(socketio), &context->sessions->connections, &OWNER,
                        &DIALECT_TABLE_SOCKETIO, transport);
     begin(socketio, true);
     return socketio;

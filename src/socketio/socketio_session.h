@@ -25,6 +25,7 @@
 
 #include "session/session.h"
 #include "socketio/engine.h"
+#include "socketio/socketio_context.h"
 
 enum { SOCKETIO_PID_BYTES = 16 };
 
@@ -56,12 +57,12 @@ struct socketio_handshake {
 
 /* Takes over the stream of a WebSocket handshake; `greeting` is the 101 answer. The open packet follows.
  * NULL when memory is short; the stream is then still the caller's. */
-struct socketio_session *socketio_session_open(struct session_context *context, struct stream *from,
-                                               struct slice greeting,
+struct socketio_session *socketio_session_open(struct socketio_context *context,
+                                               struct stream *from, struct slice greeting,
                                                const struct socketio_handshake *handshake);
 
 /* The same, carried by another transport, which may set `polling` afterwards. */
-struct socketio_session *socketio_session_open_on(struct session_context *context,
+struct socketio_session *socketio_session_open_on(struct socketio_context *context,
                                                   const struct connection_transport *transport,
                                                   const struct socketio_handshake *handshake);
 
@@ -78,6 +79,12 @@ static inline bool socketio_is_connected(const struct socketio_session *session)
     return session->session.endpoint.route != NULL;
 }
 
+static inline struct socketio_context *socketio_context_of_session(
+    const struct socketio_session *socketio)
+{
+    return socketio_context_of_sessions(socketio->session.context);
+}
+
 /* The user, once known: a sid is bound to its owner. SLICE_NONE before. */
 struct slice socketio_user(const struct socketio_session *socketio);
 
@@ -85,9 +92,9 @@ struct slice socketio_user(const struct socketio_session *socketio);
 bool socketio_fell_silent(const struct socketio_session *socketio);
 
 /* Draining: ends those who are not connected; the others have a route and are told like everybody. */
-void socketio_end_waiting(struct session_context *context);
+void socketio_end_waiting(struct socketio_context *context);
 
 /* Cuts off who has waited longest to be connected, for a newcomer's sake. False: nobody waits, or all join. */
-bool socketio_displace_waiting(struct session_context *context);
+bool socketio_displace_waiting(struct socketio_context *context);
 
 #endif

@@ -11,8 +11,8 @@
  */
 #include "fuzz.h"
 #include "fuzz_json_oracle.h"
-#include "protocol/dialect.h"
 #include "socketio/codec/socketio.h"
+#include "socketio/codec/socketio_dialect.h"
 
 #include <string.h>
 

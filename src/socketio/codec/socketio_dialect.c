@@ -9,7 +9,7 @@
  *
  * The id of such an event is its digits with ACK_MARK in front, which no id in JSON begins with.
  */
-#include "protocol/dialect.h"
+#include "socketio/codec/socketio_dialect.h"
 #include "socketio/codec/engineio.h"
 #include "socketio/codec/socketio.h"
 
@@ -285,8 +285,11 @@ static void encode(const struct message *message, struct buffer *out)
 }
 
 const struct dialect DIALECT_TABLE_SOCKETIO = {
-    .id = DIALECT_SOCKETIO,
+    .slot = DIALECT_SLOT_SOCKETIO,
     .decode = decode,
     .encode = encode,
     .split = ENGINEIO_SEPARATOR,
+    .has_offsets = true,
+    .keeps_events = true,
+    .confirms_acks = true,
 };

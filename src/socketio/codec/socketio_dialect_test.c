@@ -1,5 +1,5 @@
-#include "protocol/dialect.h"
 #include "protocol/encoder.h"
+#include "socketio/codec/socketio_dialect.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 #include "socketio/codec/socketio_packed.h"
 
-#include "protocol/dialect.h"
 #include "socketio/codec/msgpack_json.h"
+#include "socketio/codec/socketio_dialect.h"
 
 /* ---- in ---- */
 
@@ -173,7 +173,9 @@ void socketio_pack(char *text, size_t len, struct buffer *out)
 }
 
 const struct dialect DIALECT_TABLE_SOCKETIO_PACKED = {
-    .id = DIALECT_SOCKETIO_PACKED,
+    .slot = DIALECT_SLOT_SOCKETIO_PACKED,
     .text = &DIALECT_TABLE_SOCKETIO,
     .pack = socketio_pack,
+    .keeps_events = true,
+    .confirms_acks = true,
 };

@@ -1,7 +1,7 @@
 /* Packets in MessagePack are the packets they would be as text, and are written as the npm parser reads them. */
 #include "socketio/codec/socketio_packed.h"
 
-#include "protocol/dialect.h"
+#include "socketio/codec/socketio_dialect.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

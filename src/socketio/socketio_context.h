@@ -1,0 +1,59 @@
+/*
+ * What the Socket.IO side of one worker works with. Made by app/gateway_compose.c, which hangs `transport` into
+ * the API and `hooks` into the sessions: both know Socket.IO by these alone.
+ *
+ *   HTTP request ──► api_routes.c ──api_transport.routes──► socketio_resource.c
+ *   event for a session ──► session_deliver() ──session_hooks──► socketio_recovery.c
+ *
+ * One thread, that of the worker's loop.
+ */
+#ifndef ROLLCALL_SOCKETIO_SOCKETIO_CONTEXT_H
+#define ROLLCALL_SOCKETIO_SOCKETIO_CONTEXT_H
+
+#include "api/api_context.h"
+#include "base/container.h"
+#include "base/list.h"
+#include "base/table.h"
+#include "session/session_context.h"
+#include "socketio/engine.h"
+
+struct handover_board;
+struct recovery_store;
+
+struct socketio_context {
+    struct api_transport transport;
+    struct session_hooks hooks;
+    struct api_context *api;
+    struct session_context *sessions;
+    struct recovery_store *recovery; /* NULL: cut sessions are not kept */
+    struct handover_board *board;    /* the workers of the process; NULL: this one alone */
+    struct engine_place place;       /* which of them this is */
+    struct table polling;            /* sessions without a WebSocket, by session id (polling.h) */
+    struct list waiting;             /* clients that are not connected yet (socketio_join.h) */
+    struct list joining;             /* those of them that are about to be */
+    size_t waiting_count;            /* in both lists */
+};
+
+/* Hangs the context into the API and the sessions. `recovery` and `place` are set by the caller. Returns false
+ * when out of memory. */
+bool socketio_context_init(struct socketio_context *context, struct api_context *api,
+                           struct session_context *sessions, uint64_t hash_seed);
+
+/* After the last connection has gone. */
+void socketio_context_free(struct socketio_context *context);
+
+/* Sets the limits of Socket.IO's dialects. After connection_context_init(). */
+void socketio_context_limit(struct connection_context *connections);
+
+static inline struct socketio_context *socketio_context_of(const struct exchange *exchange)
+{
+    return CONTAINER_OF(rest_of(exchange)->transport, struct socketio_context, transport);
+}
+
+static inline struct socketio_context *socketio_context_of_sessions(
+    const struct session_context *sessions)
+{
+    return CONTAINER_OF(sessions->hooks, struct socketio_context, hooks);
+}
+
+#endif
