@@ -10,7 +10,7 @@ enum { SERVE = 1, LEDGER = 2, BOTH = SERVE | LEDGER };
 
 enum { HOST_NAME_KEPT_MAX = 40, NODE_ID_BYTES = 64 };
 
-/* What an option does beside standing for a setting. */
+/* What an option does. */
 enum effect { SETS_VALUE, NAMES_FILE, ASSIGNS, PRINTS_CONFIG, PRINTS_REFERENCE, PRINTS_HELP };
 
 struct option {
@@ -19,19 +19,19 @@ struct option {
     const char *setting;  /* NULL unless SETS_VALUE */
     enum effect effect;
     unsigned commands;
-    const char *help; /* NULL: not shown, as what it sets has no use yet or no reader */
+    const char *help; /* NULL: not shown in the help */
 };
 
 static const struct option options[] = {
     {"--config", "FILE", NULL, NAMES_FILE, BOTH, "read settings from a YAML file"},
-    {"--dev", NULL, "dev", SETS_VALUE, SERVE, "for a laptop: loopback only, keys made on the spot"},
+    {"--dev", NULL, "dev", SETS_VALUE, SERVE, "for a laptop: loopback only, keys are generated"},
     {"--listen", "HOST:PORT", "gateway.listen", SETS_VALUE, SERVE, "serve clients here"},
     {"--node-id", "NAME", "gateway.node_id", SETS_VALUE, SERVE, "name of this gateway"},
     {"--workers", "N", "gateway.workers", SETS_VALUE, SERVE, "worker threads; 0 is one per core"},
     {"--state", "URL", "state.url", SETS_VALUE, SERVE,
      "where presence is kept: memory, redis://HOST:PORT[/DB] or redis-cluster://HOST:PORT,..."},
     {"--ledger", "URL", "ledger.url", SETS_VALUE, BOTH,
-     "where all that lasts is kept: sqlite:PATH, or remote://HOST:PORT for serve"},
+     "where durable data is kept: sqlite:PATH, or remote://HOST:PORT for serve"},
     {"--feed", "URL", "feed.url", SETS_VALUE, SERVE, "how messages reach the fan-out: local"},
     {"--peer-listen", "HOST:PORT", "peer.listen", SETS_VALUE, BOTH, "serve peer links here"},
     {"--peers", "HOST:PORT,...", "peer.peers", SETS_VALUE, SERVE, "other gateways, to link with"},
@@ -58,7 +58,7 @@ static const struct command commands[] = {
      "--ledger remote://HOST:PORT."},
 };
 
-/* A command line taken apart. The arrays have room for every argument. */
+/* A parsed command line. The arrays have capacity for every argument. */
 struct command_line {
     const struct command *command;
     const struct serve_surroundings *surroundings;
@@ -95,7 +95,7 @@ void serve_options_write_usage(FILE *out)
           out);
 }
 
-static void write_help(const struct command *command, FILE *out)
+static void write_command_help(const struct command *command, FILE *out)
 {
     fprintf(out, "Usage: rollcall %s [OPTIONS]\n\n%s\n\nOptions:\n", command->name,
             command->purpose);
@@ -115,7 +115,7 @@ static void write_help(const struct command *command, FILE *out)
           out);
 }
 
-static const struct option *find_option(const struct command *command, struct slice flag)
+static const struct option *find_serve_option(const struct command *command, struct slice flag)
 {
     for (size_t i = 0; i < OPTION_COUNT; i++)
         if ((options[i].commands & command->bit) && slice_is(flag, options[i].flag))
@@ -123,21 +123,22 @@ static const struct option *find_option(const struct command *command, struct sl
     return NULL;
 }
 
-static bool fail_unknown(const struct command_line *line, struct slice flag)
+static bool report_unknown_option(const struct command_line *line, struct slice flag)
 {
     struct nearest nearest = nearest_to(flag);
     FILE *err = line->surroundings->err;
     for (size_t i = 0; i < OPTION_COUNT; i++)
         if ((options[i].commands & line->command->bit) && options[i].help)
             nearest_offer(&nearest, slice_of(options[i].flag));
-    fprintf(err, "rollcall: %.*s is no option of %s", SLICE_FORMAT(flag), line->command->name);
+    fprintf(err, "rollcall: %.*s is not an option of %s", SLICE_FORMAT(flag), line->command->name);
     if (nearest.best.len > 0)
         fprintf(err, "; did you mean %.*s?", SLICE_FORMAT(nearest.best));
     fprintf(err, "\nTry 'rollcall %s --help'.\n", line->command->name);
     return false;
 }
 
-static void apply_option(struct command_line *line, const struct option *option, const char *value)
+static void apply_serve_option(struct command_line *line, const struct option *option,
+                               const char *value)
 {
     switch (option->effect) {
     case SETS_VALUE:
@@ -162,15 +163,15 @@ static void apply_option(struct command_line *line, const struct option *option,
     }
 }
 
-/* Takes the option at argv[*at], and its value from behind "=" or from the next argument. */
-static bool take_option(struct command_line *line, int argc, char **argv, int *at)
+/* Parses the option at argv[*at]; its value follows "=" or is the next argument. */
+static bool parse_serve_option(struct command_line *line, int argc, char **argv, int *at)
 {
     struct slice flag;
     struct slice attached = slice_split(slice_of(argv[*at]), '=', &flag);
-    const struct option *option = find_option(line->command, flag);
+    const struct option *option = find_serve_option(line->command, flag);
     const char *value = attached.data;
     if (!option)
-        return fail_unknown(line, flag);
+        return report_unknown_option(line, flag);
     if (option->argument && !value && *at + 1 < argc)
         value = argv[++*at];
     if (option->argument ? !value : value != NULL) {
@@ -179,48 +180,50 @@ static bool take_option(struct command_line *line, int argc, char **argv, int *a
                 option->argument ? option->argument : "");
         return false;
     }
-    apply_option(line, option, value);
+    apply_serve_option(line, option, value);
     return true;
 }
 
-static bool take_arguments(struct command_line *line, int argc, char **argv)
+static bool parse_serve_arguments(struct command_line *line, int argc, char **argv)
 {
     for (int at = 1; at < argc; at++)
-        if (!take_option(line, argc, argv, &at))
+        if (!parse_serve_option(line, argc, argv, &at))
             return false;
     return true;
 }
 
-/* What a command needs beyond a valid configuration. NULL when it has it. */
-static const char *missing_for(const struct command *command, const struct config *config)
+/* Returns what the command needs and the configuration lacks; NULL if nothing. */
+static const char *missing_requirement(const struct command *command, const struct config *config)
 {
     if (command->bit == SERVE)
         return config->auth.dev || config->auth.keys_file[0] != '\0'
                    ? NULL
-                   : "there are no keys to check tokens with: give --jwt-keys FILE "
+                   : "no keys to verify tokens with: give --jwt-keys FILE "
                      "(auth.keys_file), or --dev on a laptop";
     if (config->peer.listen[0] == '\0')
         return "ledger needs --peer-listen HOST:PORT (peer.listen)";
     if (config->peer.secret[0] == '\0')
-        return "ledger needs peer.secret, the one its gateways have";
+        return "ledger needs peer.secret, the same as its gateways have";
     return NULL;
 }
 
-static void write_warnings(const struct config_error *warnings, size_t count, FILE *err)
+static void write_warning_lines(const struct config_error *warnings, size_t count, FILE *err)
 {
     for (size_t i = 0; i < count; i++)
         fprintf(err, "rollcall: warning: %s\n", warnings[i].text);
 }
 
-static void warn(const struct config *config, const struct serve_surroundings *surroundings)
+static void write_config_warnings(const struct config *config,
+                                  const struct serve_surroundings *surroundings)
 {
     struct config_error warnings[CONFIG_WARNINGS_MAX];
     FILE *err = surroundings->err;
-    write_warnings(warnings, config_environment_warnings(surroundings->environment, warnings), err);
-    write_warnings(warnings, config_warnings(config, warnings), err);
+    write_warning_lines(warnings, config_environment_warnings(surroundings->environment, warnings),
+                        err);
+    write_warning_lines(warnings, config_warnings(config, warnings), err);
 }
 
-static enum serve_action load(const struct command_line *line, struct config *out)
+static enum serve_action load_serve_config(const struct command_line *line, struct config *out)
 {
     const struct serve_surroundings *surroundings = line->surroundings;
     struct config_inputs inputs = {.file = line->file,
@@ -235,8 +238,8 @@ static enum serve_action load(const struct command_line *line, struct config *ou
         fprintf(surroundings->err, "rollcall: %s\n", error.text);
         return SERVE_EXIT_ERROR;
     }
-    warn(out, surroundings);
-    const char *missing = line->prints_config ? NULL : missing_for(line->command, out);
+    write_config_warnings(out, surroundings);
+    const char *missing = line->prints_config ? NULL : missing_requirement(line->command, out);
     if (missing)
         fprintf(surroundings->err, "rollcall: %s\n", missing);
     if (line->prints_config)
@@ -247,18 +250,18 @@ static enum serve_action load(const struct command_line *line, struct config *ou
     return missing ? SERVE_EXIT_ERROR : SERVE_EXIT_OK;
 }
 
-static enum serve_action act_on(const struct command_line *line, struct config *out)
+static enum serve_action act_on_command_line(const struct command_line *line, struct config *out)
 {
     if (line->prints_help)
-        write_help(line->command, line->surroundings->out);
+        write_command_help(line->command, line->surroundings->out);
     else if (line->prints_reference)
         config_write_reference(line->surroundings->out);
     else
-        return load(line, out);
+        return load_serve_config(line, out);
     return SERVE_EXIT_OK;
 }
 
-static const struct command *find_command(const char *name)
+static const struct command *find_serve_command(const char *name)
 {
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
         if (strcmp(commands[i].name, name) == 0)
@@ -270,7 +273,7 @@ enum serve_action serve_options_parse(const struct serve_surroundings *surroundi
                                       char **argv, struct config *out)
 {
     assert(argc > 0);
-    struct command_line line = {.command = find_command(argv[0]),
+    struct command_line line = {.command = find_serve_command(argv[0]),
                                 .surroundings = surroundings,
                                 .assignments = calloc((size_t)argc, sizeof(char *)),
                                 .flags = calloc((size_t)argc, sizeof(struct config_flag))};
@@ -279,19 +282,19 @@ enum serve_action serve_options_parse(const struct serve_surroundings *surroundi
     *out = (struct config){0};
     if (!line.assignments || !line.flags)
         fputs("rollcall: out of memory\n", surroundings->err);
-    else if (take_arguments(&line, argc, argv))
-        action = act_on(&line, out);
+    else if (parse_serve_arguments(&line, argc, argv))
+        action = act_on_command_line(&line, out);
     free(line.assignments);
     free(line.flags);
     return action;
 }
 
-/* HOST-PID, with a dash for whatever a node id may not hold. */
+/* Writes HOST-PID, with a dash for each character that a node id must not contain. */
 static void write_default_node_id(char out[NODE_ID_BYTES])
 {
     char host[HOST_NAME_KEPT_MAX + 1] = "";
     if (gethostname(host, sizeof(host)) != 0)
-        host[HOST_NAME_KEPT_MAX] = '\0'; /* cut, or empty */
+        host[HOST_NAME_KEPT_MAX] = '\0'; /* truncated or empty */
     for (char *c = host; *c; c++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *c))
             *c = '-';

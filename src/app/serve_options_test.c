@@ -89,7 +89,7 @@ static void every_flag_sets_its_setting(void **state)
     end_run(&run);
 }
 
-static void values_may_be_attached(void **state)
+static void values_may_follow_an_equals_sign(void **state)
 {
     (void)state;
     struct run run = expect_running("serve --dev --listen=127.0.0.1:0 --set=auth.issuer=a=b "
@@ -102,7 +102,7 @@ static void values_may_be_attached(void **state)
     end_run(&run);
 }
 
-static void a_flag_beats_a_set_wherever_it_stands(void **state)
+static void a_flag_wins_over_set_in_any_order(void **state)
 {
     (void)state;
     struct run run =
@@ -113,10 +113,10 @@ static void a_flag_beats_a_set_wherever_it_stands(void **state)
     end_run(&run);
 }
 
-static void tokens_need_keys(void **state)
+static void serve_without_keys_is_refused(void **state)
 {
     (void)state;
-    expect_error("serve", "rollcall: there are no keys to check tokens with: give --jwt-keys FILE "
+    expect_error("serve", "rollcall: no keys to verify tokens with: give --jwt-keys FILE "
                           "(auth.keys_file), or --dev on a laptop\n");
     char *const variables[] = {(char *)"ROLLCALL_AUTH__KEYS_FILE=k", NULL};
     struct run run = run_with("serve", variables);
@@ -132,13 +132,14 @@ static void dev_stays_on_loopback(void **state)
                  "as 127.0.0.1:8080, because dev (--dev) is on\n");
 }
 
-static void mistakes_are_told(void **state)
+static void wrong_arguments_are_explained(void **state)
 {
     (void)state;
-    expect_error("serve --dev --lsiten x", "rollcall: --lsiten is no option of serve; did you mean "
-                                           "--listen?\nTry 'rollcall serve --help'.\n");
+    expect_error("serve --dev --lsiten x",
+                 "rollcall: --lsiten is not an option of serve; did you mean "
+                 "--listen?\nTry 'rollcall serve --help'.\n");
     expect_error("serve here",
-                 "rollcall: here is no option of serve\nTry 'rollcall serve --help'.\n");
+                 "rollcall: here is not an option of serve\nTry 'rollcall serve --help'.\n");
     expect_error("serve --dev --listen", "rollcall: --listen needs a value: HOST:PORT\n");
     expect_error("serve --dev=yes", "rollcall: --dev takes no value\n");
     expect_error("serve --dev --workers many", "rollcall: --workers: gateway.workers cannot be "
@@ -150,7 +151,7 @@ static void mistakes_are_told(void **state)
         "rollcall: --set: there is no setting \"presence.idle\"; expected one that rollcall serve --config-reference lists\n");
 }
 
-static void oddities_are_warned_of(void **state)
+static void suspicious_settings_are_warned_about(void **state)
 {
     (void)state;
     struct run run = expect_running("serve --dev --peers a:1");
@@ -174,7 +175,7 @@ static void expect_printed(const char *words, const char *part)
     end_run(&run);
 }
 
-static void what_is_asked_for_is_printed(void **state)
+static void print_options_print_and_exit(void **state)
 {
     (void)state;
     expect_printed("serve --print-config --workers 2", "\n  workers: 2  # flag\n");
@@ -187,7 +188,7 @@ static void what_is_asked_for_is_printed(void **state)
                  "0 to 256\n");
 }
 
-static void help_names_what_a_command_has(void **state)
+static void help_lists_the_options_of_the_command(void **state)
 {
     (void)state;
     struct run run = run_with("ledger --help", NULL);
@@ -202,7 +203,7 @@ static void help_names_what_a_command_has(void **state)
     end_run(&run);
 }
 
-static void the_usage_shows_what_there_is(void **state)
+static void usage_lists_all_commands(void **state)
 {
     (void)state;
     char *text = NULL;
@@ -226,11 +227,11 @@ static void a_ledger_needs_an_address_and_a_secret(void **state)
     end_run(&run);
     expect_error("ledger --ledger sqlite:x --set peer.secret=s",
                  "rollcall: ledger needs --peer-listen HOST:PORT (peer.listen)\n");
-    expect_error("ledger --workers 1", "rollcall: --workers is no option of ledger\n"
+    expect_error("ledger --workers 1", "rollcall: --workers is not an option of ledger\n"
                                        "Try 'rollcall ledger --help'.\n");
     run = run_with("ledger --peer-listen 127.0.0.1:0", NULL);
     assert_int_equal(run.action, SERVE_EXIT_ERROR);
-    assert_non_null(strstr(run.err, "ledger needs peer.secret, the one its gateways have\n"));
+    assert_non_null(strstr(run.err, "ledger needs peer.secret, the same as its gateways have\n"));
     end_run(&run);
 }
 
@@ -242,7 +243,7 @@ static int look_at(const struct config *config)
     return RUN_STATUS;
 }
 
-static void the_process_names_its_node(void **state)
+static void default_node_id_is_host_and_pid(void **state)
 {
     (void)state;
     char *argv[] = {(char *)"serve", (char *)"--dev", NULL};
@@ -256,17 +257,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_flag_sets_its_setting),
-        cmocka_unit_test(values_may_be_attached),
-        cmocka_unit_test(a_flag_beats_a_set_wherever_it_stands),
-        cmocka_unit_test(tokens_need_keys),
+        cmocka_unit_test(values_may_follow_an_equals_sign),
+        cmocka_unit_test(a_flag_wins_over_set_in_any_order),
+        cmocka_unit_test(serve_without_keys_is_refused),
         cmocka_unit_test(dev_stays_on_loopback),
-        cmocka_unit_test(mistakes_are_told),
-        cmocka_unit_test(oddities_are_warned_of),
-        cmocka_unit_test(what_is_asked_for_is_printed),
-        cmocka_unit_test(help_names_what_a_command_has),
-        cmocka_unit_test(the_usage_shows_what_there_is),
+        cmocka_unit_test(wrong_arguments_are_explained),
+        cmocka_unit_test(suspicious_settings_are_warned_about),
+        cmocka_unit_test(print_options_print_and_exit),
+        cmocka_unit_test(help_lists_the_options_of_the_command),
+        cmocka_unit_test(usage_lists_all_commands),
         cmocka_unit_test(a_ledger_needs_an_address_and_a_secret),
-        cmocka_unit_test(the_process_names_its_node),
+        cmocka_unit_test(default_node_id_is_host_and_pid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

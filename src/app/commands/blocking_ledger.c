@@ -7,60 +7,61 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static void post(void *arg, struct ledger_request *done)
+static void on_blocking_ledger_done(void *arg, struct ledger_request *done)
 {
-    struct blocking_ledger *errand = arg;
-    pthread_mutex_lock(&errand->mutex);
-    struct ledger_request **end = &errand->done;
+    struct blocking_ledger *blocking = arg;
+    pthread_mutex_lock(&blocking->mutex);
+    struct ledger_request **end = &blocking->done;
     while (*end)
         end = &(*end)->next;
     *end = done;
-    pthread_cond_signal(&errand->arrived);
-    pthread_mutex_unlock(&errand->mutex);
+    pthread_cond_signal(&blocking->arrived);
+    pthread_mutex_unlock(&blocking->mutex);
 }
 
-static bool fail(const char *command, const char *what, const char *why)
+static bool report_ledger_open_failure(const char *command, const char *what, const char *why)
 {
     fprintf(stderr, "rollcall %s: %s: %s\n", command, what, why);
     return false;
 }
 
-bool blocking_ledger_open(struct blocking_ledger *errand, const char *command, const char *url)
+bool blocking_ledger_open(struct blocking_ledger *blocking, const char *command, const char *url)
 {
     struct sqlite_ledger_error error;
     struct slice prefix = SLICE("sqlite:");
     if (!slice_starts_with(slice_of(url), prefix))
-        return fail(command, url, "expected sqlite:PATH");
+        return report_ledger_open_failure(command, url, "expected sqlite:PATH");
     const char *path = url + prefix.len;
     if (access(path, F_OK) != 0)
-        return fail(command, path, "there is no such file");
+        return report_ledger_open_failure(command, path, "there is no such file");
     log_init(LOG_LEVEL_WARN, false);
-    *errand = (struct blocking_ledger){.ledger = sqlite_ledger_open(path, NULL, &error)};
-    if (!errand->ledger)
-        return fail(command, "cannot open the ledger", error.text);
-    clock_advance(&errand->clock);
-    pthread_mutex_init(&errand->mutex, NULL);
-    pthread_cond_init(&errand->arrived, NULL);
-    ledger_client_init(&errand->client, errand->ledger, &errand->clock, post, errand);
+    *blocking = (struct blocking_ledger){.ledger = sqlite_ledger_open(path, NULL, &error)};
+    if (!blocking->ledger)
+        return report_ledger_open_failure(command, "cannot open the ledger", error.text);
+    clock_advance(&blocking->clock);
+    pthread_mutex_init(&blocking->mutex, NULL);
+    pthread_cond_init(&blocking->arrived, NULL);
+    ledger_client_init(&blocking->client, blocking->ledger, &blocking->clock,
+                       on_blocking_ledger_done, blocking);
     return true;
 }
 
-void blocking_ledger_wait(struct blocking_ledger *errand)
+void blocking_ledger_wait(struct blocking_ledger *blocking)
 {
-    while (errand->client.outstanding) {
-        pthread_mutex_lock(&errand->mutex);
-        while (!errand->done)
-            pthread_cond_wait(&errand->arrived, &errand->mutex);
-        struct ledger_request *done = errand->done;
-        errand->done = NULL;
-        pthread_mutex_unlock(&errand->mutex);
+    while (blocking->client.outstanding) {
+        pthread_mutex_lock(&blocking->mutex);
+        while (!blocking->done)
+            pthread_cond_wait(&blocking->arrived, &blocking->mutex);
+        struct ledger_request *done = blocking->done;
+        blocking->done = NULL;
+        pthread_mutex_unlock(&blocking->mutex);
         ledger_complete(done);
     }
 }
 
-void blocking_ledger_close(struct blocking_ledger *errand)
+void blocking_ledger_close(struct blocking_ledger *blocking)
 {
-    ledger_close(&errand->ledger);
-    pthread_cond_destroy(&errand->arrived);
-    pthread_mutex_destroy(&errand->mutex);
+    ledger_close(&blocking->ledger);
+    pthread_cond_destroy(&blocking->arrived);
+    pthread_mutex_destroy(&blocking->mutex);
 }

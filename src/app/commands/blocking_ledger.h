@@ -1,8 +1,8 @@
 /*
- * A ledger for a command: opened, asked one thing at a time, waited for, closed.
+ * A blocking client of the ledger, for commands that do one operation and end.
  *
- * The completion of a call is the command's own; blocking_ledger_wait() returns after it has run, on the
- * calling thread. Only for programs that have nothing else to do.
+ * The command starts an operation on `client`; blocking_ledger_wait() runs its completion on the calling thread
+ * and then returns. Only for programs that have nothing else to do.
  */
 #ifndef ROLLCALL_APP_COMMANDS_BLOCKING_LEDGER_H
 #define ROLLCALL_APP_COMMANDS_BLOCKING_LEDGER_H
@@ -20,13 +20,13 @@ struct blocking_ledger {
     struct ledger_request *done; /* under the mutex */
 };
 
-/* Opens what `url` names (sqlite:PATH, which must exist). False after saying why on stderr, as
- * `command`. */
-bool blocking_ledger_open(struct blocking_ledger *errand, const char *command, const char *url);
+/* Opens the ledger that `url` names (sqlite:PATH, which must exist). On failure returns false and prints the
+ * reason to standard error, in the name of `command`. */
+bool blocking_ledger_open(struct blocking_ledger *blocking, const char *command, const char *url);
 
-/* Waits until the call that was made is answered. */
-void blocking_ledger_wait(struct blocking_ledger *errand);
+/* Waits until all operations are complete. */
+void blocking_ledger_wait(struct blocking_ledger *blocking);
 
-void blocking_ledger_close(struct blocking_ledger *errand);
+void blocking_ledger_close(struct blocking_ledger *blocking);
 
 #endif

@@ -20,20 +20,20 @@ static const char USAGE[] =
 
 static const char HELP[] =
     "\n"
-    "Verifies the invariants of routing and presence on a live Redis without disturbing it. What looks\n"
-    "wrong is looked at again, so that a change under way is no false alarm.\n"
+    "Verifies the invariants of routing and presence on a live Redis without disturbing it. Each violation\n"
+    "is checked again, so that a change in progress raises no false alarm.\n"
     "\n"
     "  --state URL         redis://HOST:PORT[/DB] or redis-cluster://HOST:PORT,HOST:PORT\n"
-    "  --window SECONDS    the gateways' presence.expiry_window_seconds (what they say in Redis, else 15)\n"
-    "  --patience SECONDS  how long what looks wrong may take to come right (the window and 2)\n"
-    "  --limit N           name at most so many violations (100)\n"
-    "  --rate KEYS         look at so many keys a second at most (5000)\n"
-    "  --ca-file FILE      certificates to trust where the URL says TLS, PEM\n"
+    "  --window SECONDS    the gateways' presence.expiry_window_seconds (default: as in Redis, else 15)\n"
+    "  --patience SECONDS  how long a violation must last to count (default: the window plus 2)\n"
+    "  --limit N           print at most N violations (default 100)\n"
+    "  --rate KEYS         check at most this many keys per second (default 5000)\n"
+    "  --ca-file FILE      certificates to trust if the URL asks for TLS, PEM\n"
     "  --help              this text\n"
     "\n"
-    "Exit status: 0 all hold, 1 violations (each is named), 2 it could not be checked.\n";
+    "Exit status: 0 all invariants hold, 1 violations (each is printed), 2 they could not be checked.\n";
 
-struct arguments {
+struct check_arguments {
     const char *url;
     const char *ca_file;
     int64_t window_ms;
@@ -43,13 +43,13 @@ struct arguments {
     bool help;
 };
 
-static int cannot(const char *why)
+static int report_check_failure(const char *why)
 {
     fprintf(stderr, "rollcall check: %s\n", why);
     return EXIT_CANNOT;
 }
 
-static bool parse_seconds(const char *text, int64_t *out_ms)
+static bool parse_check_seconds(const char *text, int64_t *out_ms)
 {
     char *end;
     double seconds = strtod(text, &end);
@@ -59,7 +59,7 @@ static bool parse_seconds(const char *text, int64_t *out_ms)
     return true;
 }
 
-static bool parse_count(const char *text, size_t *out)
+static bool parse_check_count(const char *text, size_t *out)
 {
     char *end;
     errno = 0;
@@ -70,7 +70,7 @@ static bool parse_count(const char *text, size_t *out)
     return true;
 }
 
-static bool take_option(struct arguments *arguments, int option)
+static bool parse_check_option(struct check_arguments *arguments, int option)
 {
     switch (option) {
     case 's':
@@ -80,13 +80,13 @@ static bool take_option(struct arguments *arguments, int option)
         arguments->ca_file = optarg;
         return true;
     case 'w':
-        return parse_seconds(optarg, &arguments->window_ms);
+        return parse_check_seconds(optarg, &arguments->window_ms);
     case 'p':
-        return parse_seconds(optarg, &arguments->patience_ms);
+        return parse_check_seconds(optarg, &arguments->patience_ms);
     case 'l':
-        return parse_count(optarg, &arguments->limit);
+        return parse_check_count(optarg, &arguments->limit);
     case 'r':
-        return parse_count(optarg, &arguments->rate);
+        return parse_check_count(optarg, &arguments->rate);
     case 'h':
         arguments->help = true;
         return true;
@@ -95,7 +95,7 @@ static bool take_option(struct arguments *arguments, int option)
     }
 }
 
-static bool take_arguments(struct arguments *arguments, int argc, char **argv)
+static bool parse_check_arguments(struct check_arguments *arguments, int argc, char **argv)
 {
     static const struct option OPTIONS[] = {
         {"state", required_argument, NULL, 's'},  {"ca-file", required_argument, NULL, 'c'},
@@ -104,12 +104,12 @@ static bool take_arguments(struct arguments *arguments, int argc, char **argv)
         {"help", no_argument, NULL, 'h'},         {0}};
     int option;
     while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1)
-        if (!take_option(arguments, option))
+        if (!parse_check_option(arguments, option))
             return false;
     return arguments->help || (arguments->url && optind == argc);
 }
 
-static int report(const struct check *check, size_t limit)
+static int report_check(const struct check *check, size_t limit)
 {
     const struct violations *violations = &check->context.violations;
     violations_print(violations, limit, stdout);
@@ -123,24 +123,25 @@ static int report(const struct check *check, size_t limit)
     return EXIT_VIOLATED;
 }
 
-static int run(const struct arguments *arguments)
+static int run_check(const struct check_arguments *arguments)
 {
-    struct blocking_redis errand;
+    struct blocking_redis redis;
     char why[BLOCKING_REDIS_WHY_MAX];
     struct check *check = calloc(1, sizeof(*check));
     if (!check)
-        return cannot("memory is short");
-    log_init(LOG_LEVEL_ERROR, false); /* what the client meets is told by us */
-    if (!blocking_redis_open(&errand, arguments->url, arguments->ca_file, why)) {
+        return report_check_failure("out of memory");
+    log_init(LOG_LEVEL_ERROR, false); /* this command reports the errors of the client itself */
+    if (!blocking_redis_open(&redis, arguments->url, arguments->ca_file, why)) {
         free(check);
-        return cannot(why);
+        return report_check_failure(why);
     }
-    check->context.errand = &errand;
+    check->context.errand = &redis;
     check->context.window_ms = arguments->window_ms;
     check->keys_a_second = arguments->rate;
     check->patience_ms = arguments->patience_ms;
-    int status = check_run(check) ? report(check, arguments->limit) : cannot(check->context.why);
-    blocking_redis_close(&errand);
+    int status = check_run(check) ? report_check(check, arguments->limit)
+                                  : report_check_failure(check->context.why);
+    blocking_redis_close(&redis);
     violations_free(&check->context.violations);
     free(check);
     return status;
@@ -148,12 +149,12 @@ static int run(const struct arguments *arguments)
 
 int check_command(int argc, char **argv)
 {
-    struct arguments arguments = {.limit = SHOWN_DEFAULT, .rate = CHECK_KEYS_A_SECOND};
-    if (!take_arguments(&arguments, argc, argv)) {
+    struct check_arguments arguments = {.limit = SHOWN_DEFAULT, .rate = CHECK_KEYS_A_SECOND};
+    if (!parse_check_arguments(&arguments, argc, argv)) {
         fputs(USAGE, stderr);
         return EXIT_CANNOT;
     }
     if (arguments.help)
         return printf("%s%s", USAGE, HELP) < 0;
-    return run(&arguments);
+    return run_check(&arguments);
 }

@@ -17,8 +17,8 @@ static const char USAGE[] =
 
 static const char HELP[] =
     "\n"
-    "Events that no try could deliver are kept as dead letters. The messages themselves are stored,\n"
-    "and who syncs has them. The server that uses the file must not run.\n"
+    "Events that could not be delivered are kept as dead letters. The messages themselves are stored,\n"
+    "and clients that sync get them. Stop the server that uses the file first.\n"
     "\n"
     "  list         shows each with its ID (CHAT:SEQUENCE), the time and the reason; the default\n"
     "  replay ID    puts one back into the outbox; the server delivers it after its next start\n"
@@ -26,14 +26,13 @@ static const char HELP[] =
     "  --ledger URL the ledger: sqlite:PATH\n"
     "  --help       this text\n";
 
-/* What one run works with. */
 struct letters {
-    struct blocking_ledger errand;
+    struct blocking_ledger ledger;
     int status;
     size_t replayed;
 };
 
-static void say_failed(const char *what, enum ledger_status status)
+static void report_letter_failure(const char *what, enum ledger_status status)
 {
     fprintf(stderr, "rollcall dead-letters: %s: %s\n", what,
             status == LEDGER_NOT_FOUND ? "there is no such dead letter"
@@ -42,11 +41,11 @@ static void say_failed(const char *what, enum ledger_status status)
 
 /* ---- list ---- */
 
-static void print_letters(void *arg, const struct ledger_dead_letters_outcome *outcome)
+static void on_letters_listed(void *arg, const struct ledger_dead_letters_outcome *outcome)
 {
     struct letters *letters = arg;
     if (outcome->status != LEDGER_OK) {
-        say_failed("list", outcome->status);
+        report_letter_failure("list", outcome->status);
         return;
     }
     for (size_t i = 0; i < outcome->count; i++) {
@@ -62,31 +61,31 @@ static void print_letters(void *arg, const struct ledger_dead_letters_outcome *o
 
 /* ---- replay ---- */
 
-static void replayed(void *arg, const struct ledger_change_outcome *outcome)
+static void on_letter_replayed(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct letters *letters = arg;
     if (outcome->status == LEDGER_OK) {
         letters->replayed++;
         return;
     }
-    say_failed("replay", outcome->status);
+    report_letter_failure("replay", outcome->status);
     letters->status = EXIT_FAILED;
 }
 
-static void replay_each(void *arg, const struct ledger_dead_letters_outcome *outcome)
+static void on_letters_to_replay(void *arg, const struct ledger_dead_letters_outcome *outcome)
 {
     struct letters *letters = arg;
     if (outcome->status != LEDGER_OK)
-        say_failed("list", outcome->status);
+        report_letter_failure("list", outcome->status);
     else
         letters->status = EXIT_OK;
     for (size_t i = 0; i < outcome->count; i++)
-        ledger_dead_letter_replay(&letters->errand.client, outcome->letters[i].chat,
-                                  outcome->letters[i].sequence, replayed, letters);
+        ledger_dead_letter_replay(&letters->ledger.client, outcome->letters[i].chat,
+                                  outcome->letters[i].sequence, on_letter_replayed, letters);
 }
 
-/* Chat ids may hold colons: the last one counts. */
-static bool parse_id(const char *id, struct slice *chat, uint64_t *sequence)
+/* A chat id may contain colons, so the last colon separates the sequence. */
+static bool parse_letter_id(const char *id, struct slice *chat, uint64_t *sequence)
 {
     const char *colon = strrchr(id, ':');
     char *end;
@@ -98,40 +97,41 @@ static bool parse_id(const char *id, struct slice *chat, uint64_t *sequence)
     return errno == 0 && end != colon + 1 && *end == '\0' && *sequence > 0;
 }
 
-static int replay(struct letters *letters, const char *id)
+static int replay_letters(struct letters *letters, const char *id)
 {
     struct slice chat;
     uint64_t sequence;
     if (strcmp(id, "all") == 0) {
-        ledger_dead_letters_list(&letters->errand.client, 0, replay_each, letters);
-        blocking_ledger_wait(&letters->errand);
-    } else if (parse_id(id, &chat, &sequence)) {
+        ledger_dead_letters_list(&letters->ledger.client, 0, on_letters_to_replay, letters);
+        blocking_ledger_wait(&letters->ledger);
+    } else if (parse_letter_id(id, &chat, &sequence)) {
         letters->status = EXIT_OK;
-        ledger_dead_letter_replay(&letters->errand.client, chat, sequence, replayed, letters);
-        blocking_ledger_wait(&letters->errand);
+        ledger_dead_letter_replay(&letters->ledger.client, chat, sequence, on_letter_replayed,
+                                  letters);
+        blocking_ledger_wait(&letters->ledger);
     } else {
         fprintf(stderr, "rollcall dead-letters: %s: expected CHAT:SEQUENCE, as list shows it\n",
                 id);
         return EXIT_USAGE;
     }
-    printf("%zu put back; the next start delivers\n", letters->replayed);
+    printf("%zu put back; the server delivers them after its next start\n", letters->replayed);
     return letters->status;
 }
 
 /* ---- the command ---- */
 
-static int run(const char *url, const char *id)
+static int run_dead_letters(const char *url, const char *id)
 {
     struct letters letters = {.status = EXIT_FAILED};
-    if (!blocking_ledger_open(&letters.errand, "dead-letters", url))
+    if (!blocking_ledger_open(&letters.ledger, "dead-letters", url))
         return EXIT_FAILED;
     if (id) {
-        letters.status = replay(&letters, id);
+        letters.status = replay_letters(&letters, id);
     } else {
-        ledger_dead_letters_list(&letters.errand.client, 0, print_letters, &letters);
-        blocking_ledger_wait(&letters.errand);
+        ledger_dead_letters_list(&letters.ledger.client, 0, on_letters_listed, &letters);
+        blocking_ledger_wait(&letters.ledger);
     }
-    blocking_ledger_close(&letters.errand);
+    blocking_ledger_close(&letters.ledger);
     return letters.status;
 }
 
@@ -155,5 +155,5 @@ int dead_letters_command(int argc, char **argv)
         fputs(USAGE, stderr);
         return EXIT_USAGE;
     }
-    return run(url, replays ? argv[optind + 1] : NULL);
+    return run_dead_letters(url, replays ? argv[optind + 1] : NULL);
 }

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EXIT_FAILED = 1, DRAIN_LIMIT_MS = LEDGER_TIME_LIMIT_MS, DRAIN_LOOK_MS = 20 };
+enum { EXIT_FAILED = 1, DRAIN_LIMIT_MS = LEDGER_TIME_LIMIT_MS, DRAIN_TURN_MS = 20 };
 
 struct ledger_process {
     const struct config *config;
@@ -26,12 +26,12 @@ struct ledger_process {
     struct tls_context *tls;
     struct ledger *ledger;
     struct ledger_service *service;
-    struct ledger_pages *pages; /* NULL: none are asked for */
+    struct ledger_pages *pages; /* NULL: not configured */
     struct loop_source signals; /* a signal descriptor */
     bool draining;
 };
 
-static bool fail(const char *what, const char *why)
+static bool report_ledger_failure(const char *what, const char *why)
 {
     fprintf(stderr, "rollcall ledger: %s: %s\n", what, why);
     return false;
@@ -39,7 +39,7 @@ static bool fail(const char *what, const char *why)
 
 /* ---- signals ---- */
 
-static void signalled(struct loop_source *source, uint32_t events)
+static void on_ledger_signal(struct loop_source *source, uint32_t events)
 {
     struct ledger_process *process = CONTAINER_OF(source, struct ledger_process, signals);
     struct signalfd_siginfo info;
@@ -51,8 +51,8 @@ static void signalled(struct loop_source *source, uint32_t events)
     process->draining = true;
 }
 
-/* Before there are threads, which inherit what is blocked. */
-static bool take_signals(struct ledger_process *process)
+/* Call it before threads are created: they inherit the signal mask. */
+static bool receive_ledger_signals(struct ledger_process *process)
 {
     sigset_t signals;
     sigemptyset(&signals);
@@ -61,45 +61,46 @@ static bool take_signals(struct ledger_process *process)
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its write */
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the file size limit returns an error instead */
     process->signals = (struct loop_source){
-        .fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC), .ready = signalled};
+        .fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC), .ready = on_ledger_signal};
     return (process->signals.fd >= 0 && loop_add_level(&process->loop, &process->signals)) ||
-           fail("start", "no signal descriptor is to be had");
+           report_ledger_failure("start", "cannot create a signalfd");
 }
 
 /* ---- parts ---- */
 
-static bool make_loop(struct ledger_process *process)
+static bool make_ledger_loop(struct ledger_process *process)
 {
     random_init_system(&process->random);
     return (loop_init(&process->loop) && stream_set_init(&process->streams, &process->loop)) ||
-           fail("start", "out of memory or descriptors");
+           report_ledger_failure("start", "out of memory or descriptors");
 }
 
-static bool load_tls(struct ledger_process *process)
+static bool load_ledger_tls(struct ledger_process *process)
 {
     const struct config_peer *peer = &process->config->peer;
     char error[TLS_ERROR_TEXT_MAX];
     if (!peer->tls.certificate_file[0])
         return true;
     process->tls = tls_context_load(peer->tls.certificate_file, peer->tls.key_file, error);
-    return process->tls || fail("peer.tls", error);
+    return process->tls || report_ledger_failure("peer.tls", error);
 }
 
-static bool open_ledger(struct ledger_process *process)
+static bool open_served_ledger(struct ledger_process *process)
 {
     const struct config *config = process->config;
     char error[LEDGER_CHOICE_ERROR_TEXT_MAX];
     if (ledger_choice_is_remote(config))
-        return fail(config->ledger.url, "it is served here, so it must be sqlite:PATH");
+        return report_ledger_failure(config->ledger.url,
+                                     "this process serves the ledger, so it must be sqlite:PATH");
     if (mkdir(config->data_dir, 0700) != 0 && errno != EEXIST)
-        return fail(config->data_dir, "cannot make the data directory");
+        return report_ledger_failure(config->data_dir, "cannot create the data directory");
     process->ledger = ledger_choice_open(config, error);
-    return process->ledger || fail("cannot open the ledger", error);
+    return process->ledger || report_ledger_failure("cannot open the ledger", error);
 }
 
-static bool listen_for_peers(struct ledger_process *process)
+static bool listen_for_gateways(struct ledger_process *process)
 {
     const struct config *config = process->config;
     char error[LISTENER_ERROR_TEXT_MAX];
@@ -112,10 +113,10 @@ static bool listen_for_peers(struct ledger_process *process)
         .tls = process->tls,
     };
     process->service = ledger_service_open(&options, process->ledger, config->peer.listen, error);
-    return process->service || fail("listen", error);
+    return process->service || report_ledger_failure("listen", error);
 }
 
-static bool show_pages(struct ledger_process *process)
+static bool serve_ledger_pages(struct ledger_process *process)
 {
     const char *address = process->config->ledger.http_listen;
     char error[LISTENER_ERROR_TEXT_MAX];
@@ -129,11 +130,11 @@ static bool show_pages(struct ledger_process *process)
     if (!address[0])
         return true;
     process->pages = ledger_pages_open(&options, address, error);
-    return process->pages || fail("ledger.http_listen", error);
+    return process->pages || report_ledger_failure("ledger.http_listen", error);
 }
 
-/* What there is; in an order that answers all that was asked. */
-static void free_parts(struct ledger_process *process)
+/* Frees the parts that exist. The ledger is closed before its service, so that every request is answered. */
+static void free_ledger_process(struct ledger_process *process)
 {
     ledger_pages_free(&process->pages);
     ledger_close(&process->ledger);
@@ -149,25 +150,26 @@ static void free_parts(struct ledger_process *process)
 
 /* ---- running ---- */
 
-/* With the port it got; the address was parsed. */
-static void say_address(const char *what, const char *listen, unsigned port)
+/* Prints the actual port; the address is known to be valid. */
+static void print_ledger_address(const char *what, const char *listen, unsigned port)
 {
     printf("rollcall: %s on %.*s:%u\n", what, (int)(strrchr(listen, ':') - listen), listen, port);
 }
 
-static void say_where(const struct ledger_process *process)
+static void announce_ledger(const struct ledger_process *process)
 {
     const struct config *config = process->config;
     unsigned port = ledger_service_port(process->service);
-    say_address("ledger", config->peer.listen, port);
+    print_ledger_address("ledger", config->peer.listen, port);
     if (process->pages)
-        say_address("metrics", config->ledger.http_listen, ledger_pages_port(process->pages));
+        print_ledger_address("metrics", config->ledger.http_listen,
+                             ledger_pages_port(process->pages));
     fflush(stdout);
     log_info("ledger_serving", "node=%s port=%u", log_quote(slice_of(config->gateway.node_id)),
              port);
 }
 
-static void drain(struct ledger_process *process)
+static void drain_ledger(struct ledger_process *process)
 {
     int64_t until_ms = process->loop.clock.now_ms + DRAIN_LIMIT_MS;
     log_info("draining", "limit_ms=%d", DRAIN_LIMIT_MS);
@@ -175,26 +177,27 @@ static void drain(struct ledger_process *process)
     if (process->pages)
         ledger_pages_drain(process->pages);
     while (!ledger_service_is_drained(process->service) && process->loop.clock.now_ms < until_ms)
-        loop_turn(&process->loop, DRAIN_LOOK_MS);
+        loop_turn(&process->loop, DRAIN_TURN_MS);
     if (process->pages)
         ledger_pages_end(process->pages);
     while (process->pages && !ledger_pages_is_ended(process->pages))
-        loop_turn(&process->loop, DRAIN_LOOK_MS);
+        loop_turn(&process->loop, DRAIN_TURN_MS);
 }
 
-static int run(const struct config *config)
+static int run_ledger(const struct config *config)
 {
     struct ledger_process process = {.config = config, .signals = {.fd = -1}};
     log_init(config->log.level, getenv("JOURNAL_STREAM") != NULL);
-    bool ready = make_loop(&process) && take_signals(&process) && load_tls(&process) &&
-                 open_ledger(&process) && listen_for_peers(&process) && show_pages(&process);
+    bool ready = make_ledger_loop(&process) && receive_ledger_signals(&process) &&
+                 load_ledger_tls(&process) && open_served_ledger(&process) &&
+                 listen_for_gateways(&process) && serve_ledger_pages(&process);
     if (ready) {
-        say_where(&process);
+        announce_ledger(&process);
         while (!process.draining)
             loop_turn(&process.loop, -1);
-        drain(&process);
+        drain_ledger(&process);
     }
-    free_parts(&process);
+    free_ledger_process(&process);
     if (ready)
         log_info("stopped", "node=%s", log_quote(slice_of(config->gateway.node_id)));
     return ready ? 0 : EXIT_FAILED;
@@ -202,5 +205,5 @@ static int run(const struct config *config)
 
 int ledger_command(int argc, char **argv)
 {
-    return serve_options_run(argc, argv, run);
+    return serve_options_run(argc, argv, run_ledger);
 }

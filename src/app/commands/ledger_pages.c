@@ -22,21 +22,21 @@ struct ledger_pages {
     int64_t start_wall_ms;
 };
 
-static struct ledger_pages *pages_of(const struct exchange *exchange)
+static struct ledger_pages *ledger_pages_of(const struct exchange *exchange)
 {
     return CONTAINER_OF(exchange->door, struct ledger_pages, door);
 }
 
 /* ---- the pages ---- */
 
-static void health(struct exchange *exchange)
+static void serve_ledger_health(struct exchange *exchange)
 {
     exchange_reply(&exchange, 200, "application/json", "", SLICE("{\"status\":\"ok\"}"));
 }
 
-static void ready(struct exchange *exchange)
+static void serve_ledger_ready(struct exchange *exchange)
 {
-    const struct ledger_pages *pages = pages_of(exchange);
+    const struct ledger_pages *pages = ledger_pages_of(exchange);
     if (pages->door.draining)
         exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "draining");
     else if (!atomic_load(&ledger_metrics(pages->options.ledger)->available))
@@ -45,9 +45,9 @@ static void ready(struct exchange *exchange)
         exchange_reply(&exchange, 200, "application/json", "", SLICE("{\"status\":\"ready\"}"));
 }
 
-static void metrics(struct exchange *exchange)
+static void serve_ledger_metrics(struct exchange *exchange)
 {
-    const struct ledger_pages *pages = pages_of(exchange);
+    const struct ledger_pages *pages = ledger_pages_of(exchange);
     struct ledger_service_counts counts = ledger_service_counts(pages->options.service);
     struct buffer text = BUFFER_INIT;
     ledger_exposition_write_service(&text, &counts);
@@ -61,26 +61,26 @@ static void metrics(struct exchange *exchange)
 }
 
 static const struct http_route ROUTES[] = {
-    {HTTP1_GET, "/healthz", 0, health},
-    {HTTP1_GET, "/readyz", 0, ready},
-    {HTTP1_GET, "/metrics", 0, metrics},
+    {HTTP1_GET, "/healthz", 0, serve_ledger_health},
+    {HTTP1_GET, "/readyz", 0, serve_ledger_ready},
+    {HTTP1_GET, "/metrics", 0, serve_ledger_metrics},
 };
 
 /* ---- the door's owner ---- */
 
-static bool make_room(struct http_listener *door)
+static bool make_ledger_page_space(struct http_listener *door)
 {
     return door->session_count < LEDGER_PAGES_CONNECTIONS_MAX || http_listener_displace(door);
 }
 
-/* There is nothing to be sent here. */
-static size_t body_bytes_max(struct exchange *exchange)
+/* No page takes a body. */
+static size_t ledger_page_body_bytes_max(struct exchange *exchange)
 {
     (void)exchange;
     return 0;
 }
 
-static void answer(struct exchange *exchange)
+static void answer_ledger_page(struct exchange *exchange)
 {
     struct buffer allowed = BUFFER_INIT;
     exchange->route =
@@ -94,12 +94,13 @@ static void answer(struct exchange *exchange)
     buffer_free(&allowed);
 }
 
-static const struct http_listener_owner door_owner = {
-    .make_room = make_room, .body_bytes_max = body_bytes_max, .answer = answer};
+static const struct http_listener_owner door_owner = {.make_room = make_ledger_page_space,
+                                                      .body_bytes_max = ledger_page_body_bytes_max,
+                                                      .answer = answer_ledger_page};
 
 /* ---- life ---- */
 
-static void accepted(void *arg, int fd)
+static void on_ledger_client_accepted(void *arg, int fd)
 {
     http_listener_accept(arg, fd);
 }
@@ -122,8 +123,8 @@ struct ledger_pages *ledger_pages_open(const struct ledger_pages_options *option
                                          .metrics = &pages->metrics,
                                          .config = options->config};
     http_listener_init(&pages->door);
-    if (!listener_open(&pages->listener, options->loop, &listening, accepted, &pages->door,
-                       error)) {
+    if (!listener_open(&pages->listener, options->loop, &listening, on_ledger_client_accepted,
+                       &pages->door, error)) {
         free(pages);
         return NULL;
     }

@@ -1,11 +1,10 @@
 /*
- * What `rollcall ledger` says of itself over HTTP: /healthz, /readyz and /metrics, for those who watch it. For
- * anybody who can reach the address, like a gateway's.
+ * The HTTP pages of `rollcall ledger`: /healthz, /readyz and /metrics, without a token, like those of a gateway.
  *
  *   open ──ledger_pages_drain()──► not ready ──ledger_pages_end()──► closing ──► is_ended: may be freed
  *
- * It holds LEDGER_PAGES_CONNECTIONS_MAX connections; one more takes the place of the one that has waited longest
- * for a request. One thread, that of the loop.
+ * At most LEDGER_PAGES_CONNECTIONS_MAX connections; a further one replaces the one that has been without a
+ * request for longest. Runs on the thread of the loop.
  */
 #ifndef ROLLCALL_APP_COMMANDS_LEDGER_PAGES_H
 #define ROLLCALL_APP_COMMANDS_LEDGER_PAGES_H
@@ -17,7 +16,7 @@
 
 enum { LEDGER_PAGES_CONNECTIONS_MAX = 64 };
 
-/* All borrowed until the pages are freed. */
+/* Borrowed until the pages are freed. */
 struct ledger_pages_options {
     struct loop *loop;
     struct stream_set *streams;
@@ -28,21 +27,20 @@ struct ledger_pages_options {
 
 struct ledger_pages;
 
-/* Listens on `address` (HOST:PORT; port 0: any). NULL with a sentence in `error`. */
+/* Listens on `address` (HOST:PORT; port 0: any). On failure returns NULL and explains in `error`. */
 struct ledger_pages *ledger_pages_open(const struct ledger_pages_options *options,
                                        const char *address, char error[LISTENER_ERROR_TEXT_MAX]);
 
-/* The port it listens on. */
 uint16_t ledger_pages_port(const struct ledger_pages *pages);
 
-/* From now on /readyz is 503. */
+/* /readyz answers 503 from now on. */
 void ledger_pages_drain(struct ledger_pages *pages);
 
-/* Listens no more and closes what is open, within a turn of the loop. */
+/* Stops listening and closes all connections within one turn of the loop. */
 void ledger_pages_end(struct ledger_pages *pages);
 bool ledger_pages_is_ended(const struct ledger_pages *pages);
 
-/* When it has ended, or nobody ever came. */
+/* Call it once ledger_pages_is_ended(), or when no connection was ever accepted. */
 void ledger_pages_free(struct ledger_pages **pages);
 
 #endif

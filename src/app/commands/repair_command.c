@@ -8,15 +8,15 @@
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-static const char USAGE[] = "usage: rollcall repair --ledger sqlite:PATH [--dry-run] CHAT\n";
+static const char USAGE[] = "usage: rollcall repair --ledger sqlite:PATH [--dry-run_repair] CHAT\n";
 
 static const char HELP[] =
     "\n"
-    "Restores the counter of a chat that is halted: one whose counter is missing, or does not match\n"
-    "its messages. Says what it found and what it does. The server that uses the file must not run.\n"
+    "Restores the counter of a halted chat, that is, one whose counter is missing or does not match its\n"
+    "messages. Prints what it finds and what it does. Stop the server that uses the file first.\n"
     "\n"
     "  --ledger URL  the ledger: sqlite:PATH\n"
-    "  --dry-run     only say what would be done\n"
+    "  --dry-run_repair     only print what it would do\n"
     "  --help        this text\n";
 
 struct repair {
@@ -25,7 +25,8 @@ struct repair {
     int status;
 };
 
-static void print_finding(const struct repair *repair, const struct ledger_repair_outcome *outcome)
+static void print_repair_finding(const struct repair *repair,
+                                 const struct ledger_repair_outcome *outcome)
 {
     printf("chat %s: ", repair->chat);
     if (outcome->counter_missing)
@@ -36,7 +37,8 @@ static void print_finding(const struct repair *repair, const struct ledger_repai
            outcome->needed ? "halted" : "in order, nothing to do");
 }
 
-static void print_action(const struct repair *repair, const struct ledger_repair_outcome *outcome)
+static void print_repair_action(const struct repair *repair,
+                                const struct ledger_repair_outcome *outcome)
 {
     unsigned long long highest = (unsigned long long)outcome->highest_sequence;
     if (!outcome->needed)
@@ -47,7 +49,7 @@ static void print_action(const struct repair *repair, const struct ledger_repair
         printf("the counter is set to %llu; the next message gets %llu\n", highest, highest + 1);
 }
 
-static void done(void *arg, const struct ledger_repair_outcome *outcome)
+static void on_chat_repaired(void *arg, const struct ledger_repair_outcome *outcome)
 {
     struct repair *repair = arg;
     if (outcome->status != LEDGER_OK) {
@@ -56,26 +58,27 @@ static void done(void *arg, const struct ledger_repair_outcome *outcome)
                                                     : ledger_status_name(outcome->status));
         return;
     }
-    print_finding(repair, outcome);
-    print_action(repair, outcome);
+    print_repair_finding(repair, outcome);
+    print_repair_action(repair, outcome);
     repair->status = EXIT_OK;
 }
 
-static int run(const char *url, struct repair *repair)
+static int run_repair(const char *url, struct repair *repair)
 {
-    struct blocking_ledger errand;
-    if (!blocking_ledger_open(&errand, "repair", url))
+    struct blocking_ledger ledger;
+    if (!blocking_ledger_open(&ledger, "repair", url))
         return EXIT_FAILED;
-    ledger_chat_repair(&errand.client, slice_of(repair->chat), !repair->dry_run, done, repair);
-    blocking_ledger_wait(&errand);
-    blocking_ledger_close(&errand);
+    ledger_chat_repair(&ledger.client, slice_of(repair->chat), !repair->dry_run, on_chat_repaired,
+                       repair);
+    blocking_ledger_wait(&ledger);
+    blocking_ledger_close(&ledger);
     return repair->status;
 }
 
 int repair_command(int argc, char **argv)
 {
     static const struct option OPTIONS[] = {{"ledger", required_argument, NULL, 'l'},
-                                            {"dry-run", no_argument, NULL, 'n'},
+                                            {"dry-run_repair", no_argument, NULL, 'n'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     struct repair repair = {.status = EXIT_FAILED};
@@ -96,5 +99,5 @@ int repair_command(int argc, char **argv)
         return EXIT_USAGE;
     }
     repair.chat = argv[optind];
-    return run(url, &repair);
+    return run_repair(url, &repair);
 }

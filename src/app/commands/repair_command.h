@@ -2,8 +2,8 @@
 #ifndef ROLLCALL_APP_COMMANDS_REPAIR_COMMAND_H
 #define ROLLCALL_APP_COMMANDS_REPAIR_COMMAND_H
 
-/* argv[0] is "repair". Returns the exit status: 0 when the chat is (or would be) in order afterwards, 1
- * when that failed, 2 after wrong arguments. */
+/* argv[0] is "repair". Returns the exit status: 0 if the chat is (or would be) in order afterwards, 1 on
+ * failure, 2 for wrong arguments. */
 int repair_command(int argc, char **argv);
 
 #endif

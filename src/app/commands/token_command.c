@@ -20,8 +20,7 @@ enum {
     TTL_DEFAULT_SECONDS = 3600,
     COUNT_MAX = 1000 * 1000,
     SCOPE_BYTES_MAX = 1024,
-    /* Signing is all the work there is, so a long list is spread over the cores, this many tokens
-     * to each in one go. */
+    /* Signing dominates, so a long list is spread over the cores, this many tokens at a time. */
     BATCH_TOKENS = 256,
     THREADS_MAX = 16,
 };
@@ -54,7 +53,7 @@ static const char help_text[] =
     "  rollcall token root --scope \"admin deliver\" --ttl 600\n"
     "  rollcall token load- --count 20000 > tokens.txt\n";
 
-struct options {
+struct token_options {
     const char *user;
     const char *key_path; /* NULL: the dev key */
     const char *data_dir;
@@ -66,14 +65,14 @@ struct options {
     bool help;
 };
 
-static int usage_error(const char *what, const char *value)
+static int report_token_usage(const char *what, const char *value)
 {
     fprintf(stderr, "rollcall token: %s%s%s\n%s(--help says more)\n", what, value ? ": " : "",
             value ? value : "", usage_text);
     return EXIT_USAGE;
 }
 
-static bool parse_ttl(const char *text, double *out)
+static bool parse_token_ttl(const char *text, double *out)
 {
     char *end;
     errno = 0;
@@ -81,7 +80,7 @@ static bool parse_ttl(const char *text, double *out)
     return errno == 0 && end != text && *end == '\0' && *out > 0 && *out <= ttl_max_seconds;
 }
 
-static bool parse_count(const char *text, long *out)
+static bool parse_token_count(const char *text, long *out)
 {
     char *end;
     errno = 0;
@@ -89,28 +88,28 @@ static bool parse_count(const char *text, long *out)
     return errno == 0 && end != text && *end == '\0' && *out >= 1 && *out <= COUNT_MAX;
 }
 
-static bool parse_text(const char *text, struct slice *out)
+static bool parse_token_text(const char *text, struct slice *out)
 {
     *out = slice_of(text);
     return out->len > 0 && out->len <= SCOPE_BYTES_MAX && utf8_valid(*out);
 }
 
-/* Takes one option; returns what was expected of it, NULL when it was right. */
-static const char *take_option(struct options *options, int option, const char *value)
+/* Stores one option. Returns NULL, or what the option expects if the value is wrong. */
+static const char *parse_token_option(struct token_options *options, int option, const char *value)
 {
     switch (option) {
     case 't':
-        return parse_ttl(value, &options->ttl_seconds)
+        return parse_token_ttl(value, &options->ttl_seconds)
                    ? NULL
                    : "--ttl expects seconds, more than 0 and at most a hundred years";
     case 'c':
-        return parse_count(value, &options->count) ? NULL : "--count expects 1 to 1000000";
+        return parse_token_count(value, &options->count) ? NULL : "--count expects 1 to 1000000";
     case 's':
-        return parse_text(value, &options->scope) ? NULL : "--scope expects names";
+        return parse_token_text(value, &options->scope) ? NULL : "--scope expects names";
     case 'i':
-        return parse_text(value, &options->issuer) ? NULL : "--issuer expects a text";
+        return parse_token_text(value, &options->issuer) ? NULL : "--issuer expects a text";
     case 'a':
-        return parse_text(value, &options->audience) ? NULL : "--audience expects a text";
+        return parse_token_text(value, &options->audience) ? NULL : "--audience expects a text";
     case 'k':
         options->key_path = value;
         return NULL;
@@ -120,8 +119,8 @@ static const char *take_option(struct options *options, int option, const char *
     }
 }
 
-/* The longest user id that will be made must still be one. */
-static bool users_are_valid(const struct options *options)
+/* The longest user id that --count produces must still be valid. */
+static bool token_users_valid(const struct token_options *options)
 {
     struct buffer longest = BUFFER_INIT;
     buffer_append_text(&longest, options->user);
@@ -132,23 +131,24 @@ static bool users_are_valid(const struct options *options)
     return valid;
 }
 
-static int check_options(struct options *options, int argc, char **argv)
+static int check_token_options(struct token_options *options, int argc, char **argv)
 {
     if (optind == argc)
-        return usage_error("which USER is the token for?", NULL);
+        return report_token_usage("which USER is the token for?", NULL);
     if (argc - optind > 1)
-        return usage_error("one USER at a time, see --count", argv[optind + 1]);
+        return report_token_usage("one USER at a time, see --count", argv[optind + 1]);
     options->user = argv[optind];
     if (options->key_path && options->data_dir)
-        return usage_error("--key and --data-dir exclude each other", NULL);
+        return report_token_usage("--key and --data-dir exclude each other", NULL);
     if (!options->data_dir)
         options->data_dir = "./rollcall-data";
-    if (!users_are_valid(options))
-        return usage_error("a user id is 1 to 128 bytes of UTF-8 without control characters", NULL);
+    if (!token_users_valid(options))
+        return report_token_usage("a user id is 1 to 128 bytes of UTF-8 without control characters",
+                                  NULL);
     return EXIT_SUCCESS;
 }
 
-static int parse_options(int argc, char **argv, struct options *options)
+static int parse_token_options(int argc, char **argv, struct token_options *options)
 {
     static const struct option known[] = {
         {"ttl", required_argument, NULL, 't'},
@@ -162,24 +162,25 @@ static int parse_options(int argc, char **argv, struct options *options)
         {0},
     };
     int option;
-    optind = 0; /* starts GNU getopt afresh */
+    optind = 0; /* restarts GNU getopt */
     while ((option = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
         if (option == 'h') {
             options->help = true;
             return EXIT_SUCCESS;
         }
         if (option == ':')
-            return usage_error("this option expects a value", argv[optind - 1]);
+            return report_token_usage("this option expects a value", argv[optind - 1]);
         if (option == '?')
-            return usage_error("unknown option", argv[optind - 1]);
-        const char *expected = take_option(options, option, optarg);
+            return report_token_usage("unknown option", argv[optind - 1]);
+        const char *expected = parse_token_option(options, option, optarg);
         if (expected)
-            return usage_error(expected, optarg);
+            return report_token_usage(expected, optarg);
     }
-    return check_options(options, argc, argv);
+    return check_token_options(options, argc, argv);
 }
 
-static struct jwt_signer *open_signer(const struct options *options, struct auth_error *error)
+static struct jwt_signer *open_token_signer(const struct token_options *options,
+                                            struct auth_error *error)
 {
     struct dev_keys keys;
     if (options->key_path)
@@ -189,10 +190,10 @@ static struct jwt_signer *open_signer(const struct options *options, struct auth
     return jwt_signer_load(keys.private_path, error);
 }
 
-/* A run of tokens for one thread to sign. */
+/* Tokens that one thread signs. */
 struct batch {
     const struct jwt_signer *signer;
-    const struct options *options;
+    const struct token_options *options;
     struct jwt_sign_claims claims;
     long first; /* number of the first user; -1: the user has no number */
     long count;
@@ -200,7 +201,7 @@ struct batch {
     bool ok;
 };
 
-static bool append_line(struct batch *batch, long number, struct buffer *user)
+static bool append_token_line(struct batch *batch, long number, struct buffer *user)
 {
     buffer_clear(user);
     buffer_append_text(user, batch->options->user);
@@ -215,35 +216,35 @@ static bool append_line(struct batch *batch, long number, struct buffer *user)
     return fits && !batch->lines.failed;
 }
 
-static void *sign_batch(void *argument)
+static void *sign_token_batch(void *argument)
 {
     struct batch *batch = argument;
     struct buffer user = BUFFER_INIT;
     buffer_clear(&batch->lines);
     batch->ok = true;
     for (long i = 0; i < batch->count && batch->ok; i++)
-        batch->ok = append_line(batch, batch->first < 0 ? -1 : batch->first + i, &user);
+        batch->ok = append_token_line(batch, batch->first < 0 ? -1 : batch->first + i, &user);
     buffer_free(&user);
     return NULL;
 }
 
-/* Signs the batches side by side; the first one on this thread. A thread that cannot be had is no
- * error: its work is done here. */
-static void sign_batches(struct batch *batches, size_t batch_count)
+/* Signs the batches in parallel, the first one on this thread. If a thread cannot be created, this thread does
+ * its work. */
+static void sign_token_batches(struct batch *batches, size_t batch_count)
 {
     pthread_t threads[THREADS_MAX];
     bool started[THREADS_MAX] = {false};
     for (size_t i = 1; i < batch_count; i++)
-        started[i] = pthread_create(&threads[i], NULL, sign_batch, &batches[i]) == 0;
+        started[i] = pthread_create(&threads[i], NULL, sign_token_batch, &batches[i]) == 0;
     for (size_t i = 0; i < batch_count; i++) {
         if (started[i])
             pthread_join(threads[i], NULL);
         else
-            sign_batch(&batches[i]);
+            sign_token_batch(&batches[i]);
     }
 }
 
-static bool print_batches(const struct batch *batches, size_t batch_count)
+static bool print_token_batches(const struct batch *batches, size_t batch_count)
 {
     for (size_t i = 0; i < batch_count; i++) {
         if (!batches[i].ok) {
@@ -259,8 +260,8 @@ static bool print_batches(const struct batch *batches, size_t batch_count)
     return true;
 }
 
-/* Hands the next users to as many batches as are needed, and returns how many those are. */
-static size_t fill_batches(struct batch *batches, size_t batch_max, long *next, long count)
+/* Assigns the next users to as many batches as needed. Returns how many batches are used. */
+static size_t fill_token_batches(struct batch *batches, size_t batch_max, long *next, long count)
 {
     size_t used = 0;
     for (; used < batch_max && *next < count; used++) {
@@ -272,7 +273,7 @@ static size_t fill_batches(struct batch *batches, size_t batch_max, long *next, 
     return used;
 }
 
-static size_t thread_count(void)
+static size_t token_thread_count(void)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     return cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (size_t)cores;
@@ -281,7 +282,7 @@ static size_t thread_count(void)
 static bool print_tokens(const struct batch *model)
 {
     struct batch batches[THREADS_MAX];
-    size_t batch_max = thread_count();
+    size_t batch_max = token_thread_count();
     long count = model->options->count;
     bool ok = true;
     for (size_t i = 0; i < batch_max; i++)
@@ -289,20 +290,20 @@ static bool print_tokens(const struct batch *model)
     if (count == 0) {
         batches[0].first = -1;
         batches[0].count = 1;
-        sign_batches(batches, 1);
-        ok = print_batches(batches, 1);
+        sign_token_batches(batches, 1);
+        ok = print_token_batches(batches, 1);
     }
     for (long next = 0; next < count && ok;) {
-        size_t used = fill_batches(batches, batch_max, &next, count);
-        sign_batches(batches, used);
-        ok = print_batches(batches, used);
+        size_t used = fill_token_batches(batches, batch_max, &next, count);
+        sign_token_batches(batches, used);
+        ok = print_token_batches(batches, used);
     }
     for (size_t i = 0; i < batch_max; i++)
         buffer_free(&batches[i].lines);
     return ok && fflush(stdout) == 0;
 }
 
-static struct jwt_sign_claims make_claims(const struct options *options)
+static struct jwt_sign_claims make_token_claims(const struct token_options *options)
 {
     struct clock clock;
     clock_advance(&clock);
@@ -317,21 +318,22 @@ static struct jwt_sign_claims make_claims(const struct options *options)
 
 int token_command(int argc, char **argv)
 {
-    struct options options = {.ttl_seconds = TTL_DEFAULT_SECONDS};
+    struct token_options options = {.ttl_seconds = TTL_DEFAULT_SECONDS};
     struct auth_error error;
-    int status = parse_options(argc, argv, &options);
+    int status = parse_token_options(argc, argv, &options);
     if (status != EXIT_SUCCESS)
         return status;
     if (options.help) {
         printf("%s%s", usage_text, help_text);
         return EXIT_SUCCESS;
     }
-    struct jwt_signer *signer = open_signer(&options, &error);
+    struct jwt_signer *signer = open_token_signer(&options, &error);
     if (!signer) {
         fprintf(stderr, "rollcall token: %s\n", error.text);
         return EXIT_FAILURE;
     }
-    struct batch model = {.signer = signer, .options = &options, .claims = make_claims(&options)};
+    struct batch model = {
+        .signer = signer, .options = &options, .claims = make_token_claims(&options)};
     bool ok = print_tokens(&model);
     jwt_signer_free(&signer);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -2,8 +2,8 @@
 #ifndef ROLLCALL_APP_COMMANDS_TOKEN_COMMAND_H
 #define ROLLCALL_APP_COMMANDS_TOKEN_COMMAND_H
 
-/* `argv[0]` is the command's own name. Returns the exit status: 0, 1 when it failed, 2 when it was
- * called wrongly. Tokens go to stdout, everything else to stderr. */
+/* argv[0] is "token". Returns the exit status: 0, 1 on failure, 2 for wrong arguments. Prints tokens to standard
+ * output and everything else to standard error. */
 int token_command(int argc, char **argv);
 
 #endif

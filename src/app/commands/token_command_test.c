@@ -52,7 +52,7 @@ static void read_back(FILE *file, struct buffer *out)
         buffer_append(out, piece, got);
 }
 
-/* Runs the command with the words of `arguments` (NULL ends them) and keeps what it prints. */
+/* Runs the command with `arguments` (NULL ends them) and keeps its output. */
 static int run(struct fixture *fixture, const char *const *arguments)
 {
     char *argv[ARGUMENTS_MAX] = {(char *)"token"};
@@ -75,8 +75,9 @@ static int run(struct fixture *fixture, const char *const *arguments)
 
 #define RUN(fixture, ...) run((fixture), (const char *const[]){__VA_ARGS__, NULL})
 
-/* Verifies one line of the output with the public half of the dev key. */
-static enum jwt_result verify(struct fixture *fixture, struct slice token, struct identity *out)
+/* Verifies one line of the output with the public half of the dev key, `later_ms` from now. */
+static enum jwt_result verify_later(struct fixture *fixture, struct slice token, int64_t later_ms,
+                                    struct identity *out)
 {
     char path[128];
     struct auth_error error;
@@ -86,12 +87,17 @@ static enum jwt_result verify(struct fixture *fixture, struct slice token, struc
     struct key_set *keys = key_set_load(path, &error);
     assert_non_null(keys);
     clock_advance(&clock);
-    enum jwt_result result = jwt_verify(keys, &policy, token, clock.wall_ms, out);
+    enum jwt_result result = jwt_verify(keys, &policy, token, clock.wall_ms + later_ms, out);
     key_set_release(&keys);
     return result;
 }
 
-static void prints_a_token_of_the_dev_key(void **state)
+static enum jwt_result verify(struct fixture *fixture, struct slice token, struct identity *out)
+{
+    return verify_later(fixture, token, 0, out);
+}
+
+static void token_is_signed_with_the_dev_key(void **state)
 {
     struct fixture *fixture = *state;
     struct identity identity;
@@ -105,8 +111,8 @@ static void prints_a_token_of_the_dev_key(void **state)
     assert_int_equal(identity.scopes, IDENTITY_SCOPE_DELIVER);
 }
 
-/* More than one batch, so that the order across threads is seen. */
-static void prints_numbered_users_in_order(void **state)
+/* More than one batch, so that the order across threads is tested. */
+static void count_prints_numbered_users_in_order(void **state)
 {
     struct fixture *fixture = *state;
     char expected[16];
@@ -125,21 +131,21 @@ static void prints_numbered_users_in_order(void **state)
     assert_int_equal(rest.len, 0);
 }
 
-static void honours_the_lifetime(void **state)
+static void token_expires_after_its_ttl(void **state)
 {
     struct fixture *fixture = *state;
     struct identity identity;
     struct slice token;
-    assert_int_equal(RUN(fixture, "alice", "--ttl", "0.05", "--data-dir", fixture->data_dir), 0);
+    assert_int_equal(RUN(fixture, "alice", "--ttl", "30.5", "--data-dir", fixture->data_dir), 0);
     slice_split(buffer_slice(&fixture->output), '\n', &token);
-    usleep(60 * 1000);
-    assert_int_equal(verify(fixture, token, &identity), JWT_EXPIRED);
+    assert_int_equal(verify(fixture, token, &identity), JWT_OK);
+    assert_int_equal(verify_later(fixture, token, 31 * 1000, &identity), JWT_EXPIRED);
 }
 
-static void refuses_wrong_calls(void **state)
+static void wrong_arguments_are_refused(void **state)
 {
     struct fixture *fixture = *state;
-    static const char *const calls[][4] = {
+    static const char *const cases[][4] = {
         {NULL},
         {"", NULL},
         {"a\nb", NULL},
@@ -154,8 +160,8 @@ static void refuses_wrong_calls(void **state)
         {"a", "--key=x", "--data-dir=y", NULL},
         {"a", "--unknown", NULL},
     };
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-        assert_int_equal(run(fixture, calls[i]), STATUS_USAGE);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(run(fixture, cases[i]), STATUS_USAGE);
         assert_int_equal(fixture->output.len, 0);
     }
     assert_int_equal(RUN(fixture, "a", "--key", "/nonexistent"), 1);
@@ -166,12 +172,14 @@ static void refuses_wrong_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(prints_a_token_of_the_dev_key, make_directory,
+        cmocka_unit_test_setup_teardown(token_is_signed_with_the_dev_key, make_directory,
                                         remove_directory),
-        cmocka_unit_test_setup_teardown(prints_numbered_users_in_order, make_directory,
+        cmocka_unit_test_setup_teardown(count_prints_numbered_users_in_order, make_directory,
                                         remove_directory),
-        cmocka_unit_test_setup_teardown(honours_the_lifetime, make_directory, remove_directory),
-        cmocka_unit_test_setup_teardown(refuses_wrong_calls, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(token_expires_after_its_ttl, make_directory,
+                                        remove_directory),
+        cmocka_unit_test_setup_teardown(wrong_arguments_are_refused, make_directory,
+                                        remove_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
