@@ -138,7 +138,7 @@ static bool make_peer_hub(struct gateway *gateway)
         .secret = fleet->peer_secret,
         .tls_dial = fleet->peer_dial,
         .tls_accept = fleet->peer_accept,
-        .received = fleet_bus_relay,
+        .on_event = fleet_bus_relay,
         .arg = gateway->bus,
     });
     bool made = fleet->hub != NULL;
@@ -160,8 +160,8 @@ static struct graph_store *make_fleet_backends(struct gateway *gateway)
         .mailbox = &gateway->mailbox,
         .metrics = &gateway->metrics,
         .process = gateway->parts.fleet->process,
-        .received = gateway_on_event,
-        .gap = gateway_on_gap,
+        .on_event = gateway_on_event,
+        .on_gap = gateway_on_gap,
         .arg = gateway,
     });
     if (!gateway->bus || !make_peer_hub(gateway))

@@ -157,7 +157,7 @@ static bool make_shared_state(struct server_parts *parts)
     else
         parts->gateway.fleet = fleet_make(config, error);
     parts->gateway.exchange =
-        mailbox_exchange_make(parts->gateway.workers, parts->gateway.hash_seed);
+        mailbox_bus_group_make(parts->gateway.workers, parts->gateway.hash_seed);
     parts->gateway.exposition = calloc(1, sizeof(struct exposition));
     return ((parts->gateway.embedded || parts->gateway.fleet) && parts->gateway.exchange &&
             parts->gateway.exposition && parts->gateway.board) ||
@@ -215,7 +215,7 @@ bool server_parts_make(struct server_parts *parts, const struct config *config)
 
 void server_parts_free(struct server_parts *parts)
 {
-    mailbox_exchange_free(&parts->gateway.exchange);
+    mailbox_bus_group_free(&parts->gateway.exchange);
     handover_board_free(&parts->gateway.board);
     embedded_free(&parts->gateway.embedded);
     fleet_free(&parts->gateway.fleet);

@@ -33,6 +33,9 @@
 
 struct bus;
 
+typedef void (*bus_on_event)(void *arg, struct slice topic, struct slice payload);
+typedef void (*bus_on_gap)(void *arg, struct slice topic);
+
 struct bus_operations {
     void (*subscribe)(struct bus *bus, struct slice topic);
     void (*unsubscribe)(struct bus *bus, struct slice topic);
@@ -43,9 +46,9 @@ struct bus_operations {
 
 struct bus {
     const struct bus_operations *operations;
-    void (*received)(void *arg, struct slice topic, struct slice payload);
+    bus_on_event on_event;
     /* SLICE_NONE: every topic. NULL: nobody asks. */
-    void (*gap)(void *arg, struct slice topic);
+    bus_on_gap on_gap;
     void *arg;
 };
 

@@ -289,11 +289,11 @@ static void closed(struct stream *stream)
 
 static const struct stream_owner STREAM_OWNER = {
     .batched = true,
-    .received = received,
-    .ended = ended,
+    .on_bytes = received,
+    .on_ended = ended,
     .gather = gather,
-    .sent = sent,
-    .closed = closed,
+    .on_sent = sent,
+    .on_closed = closed,
 };
 
 static void set_up(struct connection *connection, struct connection_context *context,

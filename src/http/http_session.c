@@ -246,11 +246,11 @@ static void closed(struct stream *stream)
 }
 
 static const struct stream_owner OWNER = {
-    .received = received,
-    .ended = ended,
+    .on_bytes = received,
+    .on_ended = ended,
     .gather = gather,
-    .sent = sent,
-    .closed = closed,
+    .on_sent = sent,
+    .on_closed = closed,
 };
 
 static void timed_out(struct wheel_timer *timer)

@@ -72,7 +72,7 @@ bool fd_passing_send(struct slice name, int fd, struct slice bytes)
 
 /* ---- receiving ---- */
 
-static void see_off(struct fd_passing_guest *guest)
+static void see_off(struct fd_passing_sender *guest)
 {
     if (guest->source.fd >= 0)
         close(guest->source.fd); /* which takes it out of epoll */
@@ -95,7 +95,7 @@ static int descriptor_of(struct msghdr *message, ssize_t bytes_len)
 }
 
 /* False: it has not come yet. */
-static bool receive_packet(struct fd_passing_guest *guest, char *out)
+static bool receive_packet(struct fd_passing_sender *guest, char *out)
 {
     struct fd_passing *passage = guest->passage;
     union rights rights;
@@ -111,12 +111,12 @@ static bool receive_packet(struct fd_passing_guest *guest, char *out)
         return false;
     int fd = got >= 0 ? descriptor_of(&message, got) : -1;
     if (fd >= 0)
-        passage->received(passage->arg, fd, (struct slice){out, (size_t)got});
+        passage->on_received(passage->arg, fd, (struct slice){out, (size_t)got});
     return true;
 }
 
 /* Its packet, if it has come; without memory for it the guest goes with it. */
-static void attend(struct fd_passing_guest *guest)
+static void attend(struct fd_passing_sender *guest)
 {
     char *bytes = malloc(FD_PASSING_BYTES_MAX);
     if (!bytes || receive_packet(guest, bytes))
@@ -129,15 +129,15 @@ static void guest_ready(struct loop_source *source, uint32_t events)
 {
     (void)events;
     if (source->fd >= 0)
-        attend(CONTAINER_OF(source, struct fd_passing_guest, source));
+        attend(CONTAINER_OF(source, struct fd_passing_sender, source));
 }
 
 /* A place that is free, or that of who came first. */
-static struct fd_passing_guest *find_place(struct fd_passing *passage)
+static struct fd_passing_sender *find_place(struct fd_passing *passage)
 {
-    struct fd_passing_guest *oldest = &passage->guests[0];
-    for (size_t i = 0; i < FD_PASSING_GUESTS_MAX; i++) {
-        struct fd_passing_guest *guest = &passage->guests[i];
+    struct fd_passing_sender *oldest = &passage->guests[0];
+    for (size_t i = 0; i < FD_PASSING_SENDERS_MAX; i++) {
+        struct fd_passing_sender *guest = &passage->guests[i];
         if (guest->source.fd < 0)
             return guest;
         if (guest->number < oldest->number)
@@ -150,7 +150,7 @@ static struct fd_passing_guest *find_place(struct fd_passing *passage)
 /* The packet is most likely there already; else the guest is waited for. */
 static void welcome(struct fd_passing *passage, int fd)
 {
-    struct fd_passing_guest *guest = find_place(passage);
+    struct fd_passing_sender *guest = find_place(passage);
     guest->source.fd = fd;
     guest->number = passage->guest_count++;
     attend(guest);
@@ -197,17 +197,17 @@ static void rested(struct wheel_timer *timer)
 }
 
 bool fd_passing_open(struct fd_passing *passage, struct loop *loop, struct slice name,
-                     void (*received)(void *arg, int fd, struct slice bytes), void *arg)
+                     fd_passing_on_received on_received, void *arg)
 {
     struct sockaddr_un address;
-    *passage = (struct fd_passing){.source = {.fd = -1, .ready = ready},
+    *passage = (struct fd_passing){.source = {.fd = -1, .on_ready = ready},
                                    .rest = {.fire = rested},
                                    .loop = loop,
-                                   .received = received,
+                                   .on_received = on_received,
                                    .arg = arg};
-    for (size_t i = 0; i < FD_PASSING_GUESTS_MAX; i++)
-        passage->guests[i] = (struct fd_passing_guest){.source = {.fd = -1, .ready = guest_ready},
-                                                       .passage = passage};
+    for (size_t i = 0; i < FD_PASSING_SENDERS_MAX; i++)
+        passage->guests[i] = (struct fd_passing_sender){
+            .source = {.fd = -1, .on_ready = guest_ready}, .passage = passage};
     if (name.len > FD_PASSING_NAME_BYTES_MAX) {
         errno = ENAMETOOLONG;
         return false;
@@ -232,6 +232,6 @@ void fd_passing_close(struct fd_passing *passage)
     loop_cancel_timer(passage->loop, &passage->rest);
     close(passage->source.fd);
     passage->source.fd = -1;
-    for (size_t i = 0; i < FD_PASSING_GUESTS_MAX; i++)
+    for (size_t i = 0; i < FD_PASSING_SENDERS_MAX; i++)
         see_off(&passage->guests[i]);
 }

@@ -15,7 +15,7 @@
  * a packet whose receiver goes before it reads it is lost, and its peer's connection ends.
  *
  * Bounds: FD_PASSING_BACKLOG packets on their way, FD_PASSING_BYTES_MAX bytes of each, FD_PASSING_ACCEPTS_PER_TURN
- * a turn. A packet comes right after its connection; of FD_PASSING_GUESTS_MAX that make us wait for it all the
+ * a turn. A packet comes right after its connection; of FD_PASSING_SENDERS_MAX that make us wait for it all the
  * same, the oldest has to go. The struct is its owner's and needs no other memory at rest. One thread.
  */
 #ifndef ROLLCALL_NET_FD_PASSING_H
@@ -32,14 +32,17 @@ enum {
     FD_PASSING_BACKLOG = 4096,
     FD_PASSING_BYTES_MAX = 128 * 1024, /* less than what a socket's default send buffer holds */
     FD_PASSING_ACCEPTS_PER_TURN = 128,
-    FD_PASSING_GUESTS_MAX = 64,
+    FD_PASSING_SENDERS_MAX = 64,
     FD_PASSING_REST_MS = 100, /* when there are no descriptors left to accept with */
 };
 
 struct fd_passing;
 
+/* Takes the descriptor; `bytes` last the call. */
+typedef void (*fd_passing_on_received)(void *arg, int fd, struct slice bytes);
+
 /* Another process that has come and not said anything yet. */
-struct fd_passing_guest {
+struct fd_passing_sender {
     struct loop_source source; /* its descriptor is -1 in a place that is free */
     struct fd_passing *passage;
     uint64_t number; /* of all that came */
@@ -49,16 +52,15 @@ struct fd_passing {
     struct loop_source source; /* its descriptor is -1 while closed */
     struct wheel_timer rest;
     struct loop *loop;
-    struct fd_passing_guest guests[FD_PASSING_GUESTS_MAX];
+    struct fd_passing_sender guests[FD_PASSING_SENDERS_MAX];
     uint64_t guest_count; /* that ever came */
-    /* Takes the descriptor; `bytes` are lent for the call. */
-    void (*received)(void *arg, int fd, struct slice bytes);
+    fd_passing_on_received on_received;
     void *arg;
 };
 
 /* Opens it under a name that must be nobody's yet. False, with errno, leaves it closed. */
 bool fd_passing_open(struct fd_passing *passage, struct loop *loop, struct slice name,
-                     void (*received)(void *arg, int fd, struct slice bytes), void *arg);
+                     fd_passing_on_received on_received, void *arg);
 
 /* What is on its way is lost. Harmless when it is not open. */
 void fd_passing_close(struct fd_passing *passage);

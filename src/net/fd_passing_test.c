@@ -133,7 +133,7 @@ static int knock(const struct house *house)
 /* Those who knock and say nothing take no place from those who do. */
 static void silent_guests_are_bounded(void **state)
 {
-    enum { KNOCKS = FD_PASSING_GUESTS_MAX * 2 };
+    enum { KNOCKS = FD_PASSING_SENDERS_MAX * 2 };
     struct house *house = *state;
     int fds[KNOCKS];
     char byte;
@@ -154,7 +154,7 @@ static void who_takes_a_while_is_waited_for(void **state)
     struct house *house = *state;
     char byte;
     int fd = knock(house);
-    for (size_t i = 0; i < 2 * FD_PASSING_GUESTS_MAX; i++) {
+    for (size_t i = 0; i < 2 * FD_PASSING_SENDERS_MAX; i++) {
         assert_true(fd_passing_send(slice_of(house->name), STDIN_FILENO, SLICE("x")));
         turn(house, i + 1);
     }

@@ -25,7 +25,7 @@ static bool accept_one(struct listener *listener)
 {
     int fd = accept4(listener->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
-        listener->accepted(listener->arg, fd);
+        listener->on_accepted(listener->arg, fd);
         return true;
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -120,15 +120,15 @@ static uint16_t bound_port(int fd)
 }
 
 bool listener_open(struct listener *listener, struct loop *loop,
-                   const struct listener_options *options, void (*accepted)(void *arg, int fd),
+                   const struct listener_options *options, listener_on_accepted on_accepted,
                    void *arg, char error[LISTENER_ERROR_TEXT_MAX])
 {
     struct sockaddr_storage address;
     socklen_t address_len;
-    *listener = (struct listener){.source = {.fd = -1, .ready = ready},
+    *listener = (struct listener){.source = {.fd = -1, .on_ready = ready},
                                   .rest = {.fire = rested},
                                   .loop = loop,
-                                  .accepted = accepted,
+                                  .on_accepted = on_accepted,
                                   .arg = arg};
     if (!resolve(options, &address, &address_len)) {
         snprintf(error, LISTENER_ERROR_TEXT_MAX, "cannot resolve %s", options->address);

@@ -25,19 +25,21 @@ struct listener_options {
     size_t unsent_bytes_max;
 };
 
+/* Takes the descriptor. */
+typedef void (*listener_on_accepted)(void *arg, int fd);
+
 struct listener {
     struct loop_source source;
     struct wheel_timer rest;
     struct loop *loop;
-    /* Takes the descriptor. */
-    void (*accepted)(void *arg, int fd);
+    listener_on_accepted on_accepted;
     void *arg;
     uint16_t port; /* the one it got */
 };
 
 /* False with a sentence in `error`. */
 bool listener_open(struct listener *listener, struct loop *loop,
-                   const struct listener_options *options, void (*accepted)(void *arg, int fd),
+                   const struct listener_options *options, listener_on_accepted on_accepted,
                    void *arg, char error[LISTENER_ERROR_TEXT_MAX]);
 
 /* Accepts what still waits, then closes. Harmless when it is not open. */

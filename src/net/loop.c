@@ -110,7 +110,7 @@ static void tell_sources(struct loop *loop)
         struct loop_source *source = event->data.ptr;
         loop->untold_count--;
         if (source) /* else it was removed meanwhile */
-            source->ready(source, event->events);
+            source->on_ready(source, event->events);
     }
 }
 

@@ -33,7 +33,7 @@ struct epoll_event;
 
 struct loop_source {
     int fd;
-    void (*ready)(struct loop_source *source, uint32_t events);
+    void (*on_ready)(struct loop_source *source, uint32_t events);
 };
 
 struct loop_task {

@@ -66,7 +66,7 @@ static int set_up(void **state)
     *state = fixture;
     if (!loop_init(&fixture->loop))
         return -1;
-    fixture->probe = (struct probe){.source = {.ready = ready},
+    fixture->probe = (struct probe){.source = {.on_ready = ready},
                                     .task = {.run = run},
                                     .timer = {.fire = fire},
                                     .loop = &fixture->loop};
@@ -145,7 +145,7 @@ static void a_source_removed_in_its_turn_is_told_nothing(void **state)
     for (size_t i = 0; i < 2; i++) {
         rivals[i] = (struct rival){.probe = fixture->probe, .other = &rivals[1 - i]};
         rivals[i].probe.source =
-            (struct loop_source){.fd = fixture->pair[i], .ready = remove_other};
+            (struct loop_source){.fd = fixture->pair[i], .on_ready = remove_other};
         assert_true(loop_add(&fixture->loop, &rivals[i].probe.source)); /* both can be written to */
     }
     loop_turn(&fixture->loop, 0);
@@ -167,7 +167,7 @@ static void events_go_to_the_source_that_was_bound_last(void **state)
 static void a_descriptor_that_cannot_be_watched_is_refused(void **state)
 {
     struct fixture *fixture = *state;
-    struct loop_source source = {.fd = -1, .ready = ready};
+    struct loop_source source = {.fd = -1, .on_ready = ready};
     assert_false(loop_add(&fixture->loop, &source));
     assert_false(loop_add_level(&fixture->loop, &source));
 }

@@ -53,7 +53,7 @@ bool mailbox_init(struct mailbox *mailbox, struct loop *loop, unsigned mail_max,
     if (fd < 0)
         return false;
     *mailbox = (struct mailbox){
-        .source = {.fd = fd, .ready = on_mailbox_woken},
+        .source = {.fd = fd, .on_ready = on_mailbox_woken},
         .more = {.run = run_mailbox_more},
         .loop = loop,
         .owner = owner,

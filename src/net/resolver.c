@@ -18,8 +18,7 @@
 struct resolver_lookup {
     struct loop_source source;
     struct loop *loop;
-    void (*done)(void *arg, const struct resolver_address *addresses, size_t count,
-                 const char *error);
+    resolver_done done;
     void *arg;
     atomic_uint refs;
     char host[RESOLVER_HOST_MAX + 1];
@@ -126,10 +125,7 @@ static bool start_thread(struct resolver_lookup *lookup)
 }
 
 struct resolver_lookup *resolver_start(struct loop *loop, const char *host, uint16_t port,
-                                       void (*done)(void *arg,
-                                                    const struct resolver_address *addresses,
-                                                    size_t count, const char *error),
-                                       void *arg)
+                                       resolver_done done, void *arg)
 {
     struct resolver_lookup *lookup = calloc(1, sizeof(*lookup));
     if (!lookup || strlen(host) > RESOLVER_HOST_MAX) {

@@ -23,6 +23,11 @@ struct resolver_address {
 
 struct resolver_lookup;
 
+/* The completion of a lookup. The addresses last the call; where there are none, `error` says why in the
+ * system's words. */
+typedef void (*resolver_done)(void *arg, const struct resolver_address *addresses, size_t count,
+                              const char *error);
+
 /* False when the host is a name. */
 bool resolver_numeric(const char *host, uint16_t port, struct resolver_address *out);
 
@@ -34,10 +39,7 @@ int resolver_connect(const struct resolver_address *address);
  * once, later, on the loop, and the lookup is then over and must not be cancelled any more. The addresses
  * last the call; where there are none, `error` says why in the system's words. */
 struct resolver_lookup *resolver_start(struct loop *loop, const char *host, uint16_t port,
-                                       void (*done)(void *arg,
-                                                    const struct resolver_address *addresses,
-                                                    size_t count, const char *error),
-                                       void *arg);
+                                       resolver_done done, void *arg);
 
 /* `done` will not be called. Harmless on NULL. */
 void resolver_cancel(struct resolver_lookup **lookup);

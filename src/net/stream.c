@@ -36,7 +36,7 @@ static void end(struct stream *stream, int error)
         return;
     stream->ended = true;
     stream->error = error;
-    stream->owner->ended(stream);
+    stream->owner->on_ended(stream);
 }
 
 static void read_some(struct stream *stream)
@@ -49,7 +49,7 @@ static void read_some(struct stream *stream)
         if (got > 0) {
             if (!stream->tls && !stream->hung_up && got < LOOP_READ_BYTES)
                 stream->readable = false; /* drained: the next byte makes a new edge */
-            stream->owner->received(stream, buffer, (size_t)got);
+            stream->owner->on_bytes(stream, buffer, (size_t)got);
         } else if (got < 0 && errno == EINTR) {
             continue;
         } else if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -105,13 +105,13 @@ static bool can_write(const struct stream *stream)
 static void wrote(struct stream *stream, size_t wanted, ssize_t went)
 {
     if (went >= 0) {
-        stream->want_write = stream->owner->sent(stream, (size_t)went);
+        stream->want_write = stream->owner->on_sent(stream, (size_t)went);
         if ((size_t)went < wanted && !stream->tls)
             stream->writable = false;
     } else if (went == -EAGAIN || went == -EWOULDBLOCK) {
         stream->writable = false;
         if (stream->owner->batched && !stream->tls) /* which has to be given the same bytes again */
-            stream->owner->sent(stream, 0);
+            stream->owner->on_sent(stream, 0);
     } else if (went != -EINTR) {
         stream->failed = true;
         stream->want_write = false;
@@ -190,7 +190,7 @@ static void release(struct stream *stream)
 static void finish_close(struct stream *stream)
 {
     release(stream);
-    stream->owner->closed(stream);
+    stream->owner->on_closed(stream);
 }
 
 static void handle_pending(struct stream *stream)
@@ -265,7 +265,7 @@ bool stream_open(struct stream *stream, struct stream_set *set, const struct str
                  int fd, struct tls_session *tls)
 {
     *stream = (struct stream){
-        .source = {.fd = fd, .ready = ready},
+        .source = {.fd = fd, .on_ready = ready},
         .owner = owner,
         .set = set,
         .tls = tls,

@@ -35,11 +35,11 @@ struct send_batch;
 struct tls_session;
 
 struct stream_owner {
-    void (*received)(struct stream *stream, char *data, size_t len);
-    void (*ended)(struct stream *stream);
+    void (*on_bytes)(struct stream *stream, char *data, size_t len);
+    void (*on_ended)(struct stream *stream);
     size_t (*gather)(struct stream *stream, struct iovec *out, size_t max);
-    bool (*sent)(struct stream *stream, size_t bytes); /* true: more is pending */
-    void (*closed)(struct stream *stream);
+    bool (*on_sent)(struct stream *stream, size_t bytes); /* true: more is pending */
+    void (*on_closed)(struct stream *stream);
     /* Other streams' callbacks may run between `gather` and `sent`: what was gathered stays as it is until
      * then. `sent` comes also when nothing went, with 0. */
     bool batched;

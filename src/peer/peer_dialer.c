@@ -46,7 +46,7 @@ static void tell_end(struct peer_dialer *dialer)
     const struct peer_dialer_owner *owner = dialer->owner;
     void *arg = dialer->arg;
     free_dialer(dialer);
-    owner->ended(arg);
+    owner->on_ended(arg);
 }
 
 /* ---- the link ---- */
@@ -62,7 +62,7 @@ static void opened(struct peer_link *link, void *arg, struct slice name)
     dialer->why[0] = '\0';
     log_info("peer_link_open", "address=%s name=%s", log_quote(slice_of(dialer->address)),
              log_quote(name));
-    dialer->owner->opened(dialer, dialer->arg, name);
+    dialer->owner->on_opened(dialer, dialer->arg, name);
 }
 
 static void received(struct peer_link *link, void *arg, struct slice frame)
@@ -70,7 +70,7 @@ static void received(struct peer_link *link, void *arg, struct slice frame)
     struct peer_dialer *dialer = arg;
     (void)link;
     if (!dialer->ending)
-        dialer->owner->received(dialer, dialer->arg, frame);
+        dialer->owner->on_frame(dialer, dialer->arg, frame);
 }
 
 static void log_closed(struct peer_dialer *dialer, const char *why)
@@ -97,7 +97,7 @@ static void closed(struct peer_link *link, void *arg, const char *why)
     wait_a_while(dialer);
     dialer->failures++;
     log_closed(dialer, why);
-    dialer->owner->closed(dialer, dialer->arg, why);
+    dialer->owner->on_closed(dialer, dialer->arg, why);
 }
 
 static const struct peer_link_owner link_owner = {opened, received, closed};
@@ -151,7 +151,7 @@ size_t peer_dialer_queued_bytes(const struct peer_dialer *dialer)
 
 void peer_dialer_end(struct peer_dialer *dialer)
 {
-    assert(dialer->owner->ended);
+    assert(dialer->owner->on_ended);
     if (dialer->ending)
         return;
     dialer->ending = true;

@@ -24,12 +24,12 @@ enum {
 struct peer_dialer;
 
 struct peer_dialer_owner {
-    void (*opened)(struct peer_dialer *dialer, void *arg, struct slice name);
-    void (*received)(struct peer_dialer *dialer, void *arg, struct slice frame);
-    void (*closed)(struct peer_dialer *dialer, void *arg, const char *why);
+    void (*on_opened)(struct peer_dialer *dialer, void *arg, struct slice name);
+    void (*on_frame)(struct peer_dialer *dialer, void *arg, struct slice frame);
+    void (*on_closed)(struct peer_dialer *dialer, void *arg, const char *why);
     /* After peer_dialer_end(), from a later task: the dialler is gone. May be NULL for one that is only
      * ever dropped. */
-    void (*ended)(void *arg);
+    void (*on_ended)(void *arg);
 };
 
 /* Dials in a later turn. `address` is copied, the options' secret, name and TLS context are borrowed. NULL

@@ -24,7 +24,7 @@ struct peer_link {
     char host[ADDRESS_HOST_MAX + 1]; /* dialling: whom */
     struct resolver_lookup *lookup;
     struct wheel_timer timer; /* until open: the limit; open: the next look; closing: the end */
-    struct peer_greeting greeting;
+    struct peer_handshake handshake;
     struct buffer in; /* the beginning of a frame */
     struct buffer out;
     size_t out_sent; /* so many bytes of it */
@@ -78,7 +78,7 @@ static void end(struct peer_link *link, const char *why)
 
 static void tell_end(struct peer_link *link)
 {
-    link->owner->closed(link, link->arg, link->why);
+    link->owner->on_closed(link, link->arg, link->why);
     free_link(link);
 }
 
@@ -95,7 +95,7 @@ static void ended(struct stream *stream)
     if (distrust)
         end(link, distrust);
     else if (link->state == GREETING && cut)
-        end(link, peer_greeting_broken_off(&link->greeting));
+        end(link, peer_handshake_broken_off(&link->handshake));
     else if (stream->error)
         end(link, strerror(stream->error));
     else
@@ -150,8 +150,8 @@ static bool sent(struct stream *stream, size_t bytes)
         link->out.len = 0;
         if (link->out.cap > BUFFER_BYTES_KEPT)
             buffer_free(&link->out);
-        if (link->state == OPEN && link->owner->drained)
-            link->owner->drained(link, link->arg);
+        if (link->state == OPEN && link->owner->on_drained)
+            link->owner->on_drained(link, link->arg);
     } else if (link->out_sent > link->out.len / 2) { /* moved at most once a byte */
         buffer_consume(&link->out, link->out_sent);
         link->out_sent = 0;
@@ -171,7 +171,7 @@ static struct slice tell_frames(struct peer_link *link, struct slice input)
         if (result == PEER_FRAME_TOO_LONG)
             end(link, "a frame is too long");
         else if (result == PEER_FRAME_WHOLE && frame.len > 0)
-            link->owner->received(link, link->arg, frame);
+            link->owner->on_frame(link, link->arg, frame);
     }
     return input;
 }
@@ -196,22 +196,22 @@ static void open_link(struct peer_link *link)
     link->state = OPEN;
     link->in = BUFFER_BOUNDED(PEER_FRAME_BYTES_MAX + PEER_FRAME_LENGTH_BYTES + LOOP_READ_BYTES);
     link->said_ms = now_ms(link);
-    set_timer(link, now_ms(link) + PEER_SIGN_OF_LIFE_MS);
-    link->owner->opened(link, link->arg, peer_greeting_name(&link->greeting));
+    set_timer(link, now_ms(link) + PEER_KEEPALIVE_MS);
+    link->owner->on_opened(link, link->arg, peer_handshake_peer_name(&link->handshake));
 }
 
-/* Answers how many bytes were of the greeting. */
+/* Answers how many bytes were of the handshake. */
 static size_t greet(struct peer_link *link, struct slice input)
 {
     begin_writing(link);
-    size_t taken = peer_greeting_take(&link->greeting, input, &link->out);
+    size_t taken = peer_handshake_take(&link->handshake, input, &link->out);
     if (link->out.len > 0)
         stream_want_write(&link->stream);
     if (link->out.failed)
         end(link, "out of memory");
-    else if (link->greeting.state == PEER_REFUSED)
-        end(link, link->greeting.why);
-    else if (link->greeting.state == PEER_GREETED)
+    else if (link->handshake.state == PEER_HANDSHAKE_REFUSED)
+        end(link, link->handshake.why);
+    else if (link->handshake.state == PEER_HANDSHAKE_DONE)
         open_link(link);
     return taken;
 }
@@ -257,10 +257,9 @@ static void watch(struct peer_link *link)
         end(link, "the other side does not read");
     } else {
         /* bytes that still wait say as much */
-        if (now_ms(link) - link->said_ms >= PEER_SIGN_OF_LIFE_MS &&
-            peer_link_queued_bytes(link) == 0)
+        if (now_ms(link) - link->said_ms >= PEER_KEEPALIVE_MS && peer_link_queued_bytes(link) == 0)
             enqueue(link, NULL, 0);
-        set_timer(link, now_ms(link) + PEER_SIGN_OF_LIFE_MS / 2);
+        set_timer(link, now_ms(link) + PEER_KEEPALIVE_MS / 2);
     }
 }
 
@@ -291,7 +290,7 @@ static struct peer_link *make(const struct peer_link_options *options,
     link->arg = arg;
     link->out = BUFFER_BOUNDED(PEER_QUEUE_BYTES_MAX);
     link->timer.fire = fire;
-    set_timer(link, now_ms(link) + PEER_GREETING_LIMIT_MS);
+    set_timer(link, now_ms(link) + PEER_HANDSHAKE_LIMIT_MS);
     return link;
 }
 
@@ -315,8 +314,8 @@ static bool open_stream(struct peer_link *link, int fd, enum peer_role role)
     }
     link->state = GREETING;
     link->taken_ms = now_ms(link);
-    peer_greeting_begin(&link->greeting, role, link->options.secret, link->options.name,
-                        link->options.random, &link->out);
+    peer_handshake_begin(&link->handshake, role, link->options.secret, link->options.name,
+                         link->options.random, &link->out);
     stream_want_write(&link->stream);
     return true;
 }

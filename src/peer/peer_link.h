@@ -9,11 +9,11 @@
  *   RESOLVING ──► GREETING (connected, proofs exchanged) ──► OPEN
  *        └──────────────┴─── refused, cut, silent, or peer_link_close() ──┴──► CLOSING ──► gone
  *
- * Everything before OPEN together takes PEER_GREETING_LIMIT_MS at most, however slowly bytes come, and
- * allocates nothing that depends on what the other side says (peer_greeting.h).
+ * Everything before OPEN together takes PEER_HANDSHAKE_LIMIT_MS at most, however slowly bytes come, and
+ * allocates nothing that depends on what the other side says (peer_handshake.h).
  *
- * On the wire: the greeting, then frames (peer_frame.h). An empty frame is a sign of life, sent when nothing
- * else was for PEER_SIGN_OF_LIFE_MS. A link that was silent for PEER_SILENCE_MS is cut, and so is one whose other
+ * On the wire: the handshake, then frames (peer_frame.h). An empty frame is a sign of life, sent when nothing
+ * else was for PEER_KEEPALIVE_MS. A link that was silent for PEER_SILENCE_MS is cut, and so is one whose other
  * side has not read for so long.
  *
  * A link is made dialling or accepting and never comes back once it was closed: who wants it again dials
@@ -30,7 +30,7 @@
 #include "base/slice.h"
 #include "net/stream.h"
 #include "peer/peer_frame.h"
-#include "peer/peer_greeting.h"
+#include "peer/peer_handshake.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,9 +39,9 @@ struct tls_context;
 
 enum {
     PEER_QUEUE_BYTES_MAX = 64 << 20,
-    PEER_GREETING_LIMIT_MS = 3000,
+    PEER_HANDSHAKE_LIMIT_MS = 3000,
     PEER_SILENCE_MS = 9000,
-    PEER_SIGN_OF_LIFE_MS = PEER_SILENCE_MS / 3,
+    PEER_KEEPALIVE_MS = PEER_SILENCE_MS / 3,
     PEER_REASON_TEXT_MAX = 160,
 };
 
@@ -49,13 +49,13 @@ struct peer_link;
 
 struct peer_link_owner {
     /* Authenticated. `name` is what the other side calls itself. */
-    void (*opened)(struct peer_link *link, void *arg, struct slice name);
+    void (*on_opened)(struct peer_link *link, void *arg, struct slice name);
     /* One frame; lasts the call. */
-    void (*received)(struct peer_link *link, void *arg, struct slice frame);
+    void (*on_frame)(struct peer_link *link, void *arg, struct slice frame);
     /* For people to read: "wrong secret", "connection refused", … */
-    void (*closed)(struct peer_link *link, void *arg, const char *why);
+    void (*on_closed)(struct peer_link *link, void *arg, const char *why);
     /* May be NULL: all that was queued has been sent. */
-    void (*drained)(struct peer_link *link, void *arg);
+    void (*on_drained)(struct peer_link *link, void *arg);
 };
 
 struct peer_link_options {

@@ -313,7 +313,7 @@ static void test_one_who_greets_byte_by_byte_has_no_more_time(void **state)
     }
     int64_t took_ms = (clock_microseconds() - begun_us) / 1000;
     assert_int_equal(fixture->far.closed, 1);
-    assert_in_range(took_ms, PEER_GREETING_LIMIT_MS - 10, PEER_GREETING_LIMIT_MS + 1500);
+    assert_in_range(took_ms, PEER_HANDSHAKE_LIMIT_MS - 10, PEER_HANDSHAKE_LIMIT_MS + 1500);
     close(fd);
 }
 
@@ -322,18 +322,18 @@ static int greet_raw(struct fixture *fixture)
 {
     int fd = connect_raw(fixture);
     struct buffer out = BUFFER_INIT;
-    struct peer_greeting greeting;
+    struct peer_handshake handshake;
     char in[512];
     ssize_t got;
     assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
-    peer_greeting_begin(&greeting, PEER_DIALS, fixture->options.secret, SLICE("raw"),
-                        &fixture->worker.random, &out);
-    while (greeting.state != PEER_GREETED) {
+    peer_handshake_begin(&handshake, PEER_DIALS, fixture->options.secret, SLICE("raw"),
+                         &fixture->worker.random, &out);
+    while (handshake.state != PEER_HANDSHAKE_DONE) {
         assert_int_equal(write(fd, out.data, out.len), out.len);
         buffer_clear(&out);
         while ((got = read(fd, in, sizeof(in))) < 0)
             loop_turn(&fixture->worker.loop, 1);
-        peer_greeting_take(&greeting, (struct slice){in, (size_t)got}, &out);
+        peer_handshake_take(&handshake, (struct slice){in, (size_t)got}, &out);
     }
     assert_int_equal(fixture->far.opened, 1);
     buffer_free(&out);
@@ -397,7 +397,7 @@ static void test_silence_ends_a_link(void **state)
     int fd = greet_raw(fixture);
     pass_time(fixture, PEER_SILENCE_MS - 500);
     assert_int_equal(fixture->far.closed, 0);
-    pass_time(fixture, PEER_SIGN_OF_LIFE_MS);
+    pass_time(fixture, PEER_KEEPALIVE_MS);
     assert_int_equal(fixture->far.closed, 1);
     assert_string_equal(fixture->far.why, "the other side is silent");
     close(fd);
@@ -412,7 +412,7 @@ static void test_one_who_does_not_read_is_cut(void **state)
     int fd = greet_raw(fixture);
     assert_true(peer_link_send(fixture->far.link, &(struct slice){large, PEER_FRAME_BYTES_MAX}, 1));
     pass_time(fixture, 0);
-    for (int64_t ms = 0; ms < PEER_SILENCE_MS + PEER_SIGN_OF_LIFE_MS; ms += 1000) {
+    for (int64_t ms = 0; ms < PEER_SILENCE_MS + PEER_KEEPALIVE_MS; ms += 1000) {
         if (fixture->far.closed == 0)
             assert_int_equal(write(fd, "\0\0\0\0", 4), 4); /* it lives */
         pass_time(fixture, 1000);

@@ -2,7 +2,7 @@
  * Those at the door: peer links that were accepted and have not proved yet that they know the secret.
  *
  *   accepted ──► a stranger ──opened: pending_peers_remove()──► its owner's alone
- *                    └── PEER_GREETING_LIMIT_MS, or so many came after it: closed
+ *                    └── PEER_HANDSHAKE_LIMIT_MS, or so many came after it: closed
  *
  * There are `count_max` places. Who comes when all are taken gets that of the stranger who has stood there
  * longest, not of one who knows the secret: a proof takes a round trip, so whoever has not given it while

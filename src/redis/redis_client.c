@@ -39,10 +39,10 @@ static void tell_available(struct redis_client *client)
         log_warn("redis_unavailable", "problem=%s because=\"%s\"", redis_problem_name(problem),
                  redis_problem_text(problem));
     for (struct list *at = client->listeners.next, *next; at != &client->listeners; at = next) {
-        struct redis_listener *listener = CONTAINER_OF(at, struct redis_listener, place);
+        struct redis_observer *listener = CONTAINER_OF(at, struct redis_observer, place);
         next = at->next;
-        if (listener->changed)
-            listener->changed(listener, client->available);
+        if (listener->on_availability_changed)
+            listener->on_availability_changed(listener, client->available);
     }
 }
 
@@ -53,10 +53,10 @@ static void tell_moved(struct redis_client *client)
         return;
     client->cluster.moved = false;
     for (struct list *at = client->listeners.next, *next; at != &client->listeners; at = next) {
-        struct redis_listener *listener = CONTAINER_OF(at, struct redis_listener, place);
+        struct redis_observer *listener = CONTAINER_OF(at, struct redis_observer, place);
         next = at->next;
-        if (listener->moved)
-            listener->moved(listener);
+        if (listener->on_slots_moved)
+            listener->on_slots_moved(listener);
     }
 }
 
@@ -70,12 +70,12 @@ static void cluster_changed(struct redis_cluster *cluster)
     tell_moved(client);
 }
 
-void redis_listen(struct redis_client *client, struct redis_listener *listener)
+void redis_observe(struct redis_client *client, struct redis_observer *listener)
 {
     list_append(&client->listeners, &listener->place);
 }
 
-void redis_unlisten(struct redis_listener *listener)
+void redis_unobserve(struct redis_observer *listener)
 {
     list_remove(&listener->place);
 }
@@ -89,8 +89,8 @@ static void set_up(struct redis_client *client, const struct redis_client_option
     snprintf(client->name, sizeof(client->name), "%s", options->name ? options->name : "");
     list_init(&client->listeners);
     client->cluster.url = &client->url;
-    client->cluster.changed = cluster_changed;
-    client->cluster.links = (struct redis_connections){
+    client->cluster.on_changed = cluster_changed;
+    client->cluster.links = (struct redis_connection_context){
         .loop = options->loop,
         .streams = options->streams,
         .random = options->random,
@@ -151,7 +151,8 @@ enum redis_problem redis_client_problem(const struct redis_client *client)
 
 bool redis_reaches(const struct redis_client *client, struct slice key)
 {
-    const struct redis_connection *link = redis_cluster_link(&client->cluster, redis_slot(key));
+    const struct redis_connection *link =
+        redis_cluster_connection(&client->cluster, redis_slot(key));
     return link && redis_connection_takes(link);
 }
 
@@ -169,7 +170,7 @@ struct redis_cluster *redis_client_cluster(struct redis_client *client)
 
 /* What is in the scratch buffer goes to a single server, which sends nothing elsewhere. */
 static void send_directly(struct redis_client *client, struct redis_connection *link,
-                          void (*done)(void *arg, const struct resp_value *reply), void *arg)
+                          redis_reply_done done, void *arg)
 {
     const struct buffer *scratch = &client->requests.scratch;
     bool sent =
@@ -179,8 +180,7 @@ static void send_directly(struct redis_client *client, struct redis_connection *
 }
 
 /* The same where it may be sent elsewhere; NULL when memory is short, and that was answered. */
-static struct redis_request *make_request(struct redis_client *client,
-                                          void (*done)(void *arg, const struct resp_value *reply),
+static struct redis_request *make_request(struct redis_client *client, redis_reply_done done,
                                           void *arg)
 {
     struct redis_request *request = redis_request_make(&client->requests, done, arg);
@@ -190,13 +190,13 @@ static struct redis_request *make_request(struct redis_client *client,
 }
 
 void redis_command(struct redis_client *client, struct slice key, struct redis_args words,
-                   void (*done)(void *arg, const struct resp_value *reply), void *arg)
+                   redis_reply_done done, void *arg)
 {
     struct buffer *scratch = &client->requests.scratch;
     buffer_clear(scratch);
     resp_write_command(scratch, words.items, words.count);
     if (!client->url.cluster) {
-        send_directly(client, redis_cluster_link(&client->cluster, 0), done, arg);
+        send_directly(client, redis_cluster_connection(&client->cluster, 0), done, arg);
         return;
     }
     struct redis_request *request = make_request(client, done, arg);
@@ -208,8 +208,8 @@ void redis_command(struct redis_client *client, struct slice key, struct redis_a
 }
 
 void redis_eval(struct redis_client *client, const struct redis_script *script,
-                struct redis_args keys, struct redis_args arguments,
-                void (*done)(void *arg, const struct resp_value *reply), void *arg)
+                struct redis_args keys, struct redis_args arguments, redis_reply_done done,
+                void *arg)
 {
     struct buffer *scratch = &client->requests.scratch;
     buffer_clear(scratch);
@@ -225,7 +225,7 @@ void redis_eval(struct redis_client *client, const struct redis_script *script,
 }
 
 void redis_publish(struct redis_client *client, struct slice channel, struct slice message,
-                   void (*done)(void *arg, const struct resp_value *reply), void *arg)
+                   redis_reply_done done, void *arg)
 {
     const struct slice word = client->url.cluster ? SLICE("SPUBLISH") : SLICE("PUBLISH");
     redis_command(client, channel, REDIS_ARGS(word, channel, message), done, arg);
@@ -250,7 +250,7 @@ static struct redis_connection *link_of_master(const struct redis_client *client
 }
 
 void redis_command_on(struct redis_client *client, size_t master, struct redis_args words,
-                      void (*done)(void *arg, const struct resp_value *reply), void *arg)
+                      redis_reply_done done, void *arg)
 {
     struct buffer *scratch = &client->requests.scratch;
     buffer_clear(scratch);

@@ -31,6 +31,7 @@
 #include "redis/protocol/redis_slot.h"
 #include "redis/protocol/redis_url.h"
 #include "redis/protocol/resp.h"
+#include "redis/redis_pending.h"
 #include "redis/redis_script.h"
 
 #include <stdbool.h>
@@ -51,12 +52,12 @@ struct redis_client_options {
 };
 
 /* Who wants to know when something changes. The memory is the listener's. */
-struct redis_listener {
+struct redis_observer {
     struct list place;
     /* Redis became available, or is not any more. May be NULL. */
-    void (*changed)(struct redis_listener *listener, bool available);
+    void (*on_availability_changed)(struct redis_observer *listener, bool available);
     /* Slots are served by others than before. May be NULL. */
-    void (*moved)(struct redis_listener *listener);
+    void (*on_slots_moved)(struct redis_observer *listener);
 };
 
 /* Starts to connect; needs no server to be there. NULL when memory is short. */
@@ -78,28 +79,28 @@ bool redis_reaches(const struct redis_client *client, struct slice key);
 bool redis_is_cluster(const struct redis_client *client);
 
 /* The listener is told of changes from now on; not of how it is now. */
-void redis_listen(struct redis_client *client, struct redis_listener *listener);
-void redis_unlisten(struct redis_listener *listener);
+void redis_observe(struct redis_client *client, struct redis_observer *listener);
+void redis_unobserve(struct redis_observer *listener);
 
 /* A command as its words (redis_args.h), which are copied. `key` decides where it goes; SLICE_NONE: to any
  * master. `done` may be NULL. */
 void redis_command(struct redis_client *client, struct slice key, struct redis_args words,
-                   void (*done)(void *arg, const struct resp_value *reply), void *arg);
+                   redis_reply_done done, void *arg);
 
 /* Runs a script; the first key decides where. The script must outlive the answer. */
 void redis_eval(struct redis_client *client, const struct redis_script *script,
-                struct redis_args keys, struct redis_args arguments,
-                void (*done)(void *arg, const struct resp_value *reply), void *arg);
+                struct redis_args keys, struct redis_args arguments, redis_reply_done done,
+                void *arg);
 
 /* Publishes (PUBLISH, on a cluster SPUBLISH); the reply is the number of receivers on that server. */
 void redis_publish(struct redis_client *client, struct slice channel, struct slice message,
-                   void (*done)(void *arg, const struct resp_value *reply), void *arg);
+                   redis_reply_done done, void *arg);
 
 /* The masters known now, numbered from 0 until something changes: for what concerns servers rather than
  * keys (INFO, SCAN). */
 size_t redis_master_count(const struct redis_client *client);
 void redis_command_on(struct redis_client *client, size_t master, struct redis_args words,
-                      void (*done)(void *arg, const struct resp_value *reply), void *arg);
+                      redis_reply_done done, void *arg);
 
 /* For pub/sub, which has links of its own. */
 struct redis_cluster *redis_client_cluster(struct redis_client *client);

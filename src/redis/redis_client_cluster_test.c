@@ -63,7 +63,7 @@ static void scripts_run_where_their_keys_are(void **state)
 
 static unsigned told_moved;
 
-static void count_moved(struct redis_listener *listener)
+static void count_moved(struct redis_observer *listener)
 {
     (void)listener;
     told_moved++;
@@ -82,17 +82,17 @@ static bool is_not_fetching(void *arg)
 static void a_table_that_is_as_it_was_is_no_news(void **state)
 {
     struct redis_asker *asker = *state;
-    struct redis_listener listener = {.moved = count_moved};
+    struct redis_observer listener = {.on_slots_moved = count_moved};
     redis_asker_open_cluster(asker);
-    redis_listen(asker->client, &listener);
+    redis_observe(asker->client, &listener);
     for (int fetched = 0; fetched < 3; fetched++) {
         told_moved = 0; /* the first may still find servers that were not known */
-        redis_cluster_hurry(redis_client_cluster(asker->client));
+        redis_cluster_refresh_soon(redis_client_cluster(asker->client));
         assert_true(worker_loop_until(&asker->worker, is_fetching, asker, REDIS_ASKER_SOON_MS));
         assert_true(worker_loop_until(&asker->worker, is_not_fetching, asker, REDIS_ASKER_SOON_MS));
     }
     assert_int_equal(told_moved, 0);
-    redis_unlisten(&listener);
+    redis_unobserve(&listener);
 }
 
 /* A slot is given away only when nothing is left in it. */

@@ -26,7 +26,7 @@ static unsigned slots_served(const struct redis_cluster *cluster)
 static void judge(struct redis_cluster *cluster)
 {
     cluster->available = slots_served(cluster) >= REDIS_AVAILABLE_SLOTS_MIN && !cluster->down;
-    cluster->changed(cluster);
+    cluster->on_changed(cluster);
 }
 
 /* Without a table there is nothing to wait for; with one, news are gathered for a moment. */
@@ -37,11 +37,11 @@ static void link_changed(struct redis_connection *link, void *arg)
     if (cluster->url->cluster && fine && slots_served(cluster) == 0 && !cluster->refreshing)
         look_again(cluster, 0);
     else
-        redis_cluster_hurry(cluster);
+        redis_cluster_refresh_soon(cluster);
     judge(cluster);
 }
 
-static const struct redis_connection_owner link_owner = {.changed = link_changed};
+static const struct redis_connection_owner link_owner = {.on_problem_changed = link_changed};
 
 static struct redis_node *find_node(const struct redis_cluster *cluster,
                                     const struct redis_endpoint *endpoint)
@@ -203,7 +203,7 @@ static void fire(struct wheel_timer *timer)
     look_around(CONTAINER_OF(timer, struct redis_cluster, timer));
 }
 
-void redis_cluster_hurry(struct redis_cluster *cluster)
+void redis_cluster_refresh_soon(struct redis_cluster *cluster)
 {
     int64_t soon_ms = cluster->links.loop->clock.now_ms + REDIS_REFRESH_HURRY_MS;
     if (!cluster->url->cluster || cluster->refreshing)
@@ -240,17 +240,18 @@ void redis_cluster_close(struct redis_cluster *cluster)
     while (cluster->node_count > 0)
         remove_node(cluster, cluster->node_count - 1);
     loop_cancel_timer(cluster->links.loop, &cluster->timer);
-    redis_connections_reap(&cluster->links);
+    redis_connection_context_reap(&cluster->links);
     free(cluster->replicas);
     cluster->replicas = NULL;
 }
 
-struct redis_connection *redis_cluster_link(const struct redis_cluster *cluster, uint16_t slot)
+struct redis_connection *redis_cluster_connection(const struct redis_cluster *cluster,
+                                                  uint16_t slot)
 {
     return cluster->owner[slot] ? cluster->owner[slot]->link : NULL;
 }
 
-struct redis_connection *redis_cluster_any(struct redis_cluster *cluster)
+struct redis_connection *redis_cluster_any_connection(struct redis_cluster *cluster)
 {
     struct redis_connection *any = NULL;
     for (size_t i = 0; i < cluster->node_count; i++) {
@@ -263,20 +264,20 @@ struct redis_connection *redis_cluster_any(struct redis_cluster *cluster)
     return any;
 }
 
-struct redis_connection *redis_cluster_link_to(struct redis_cluster *cluster,
-                                               const struct redis_endpoint *endpoint)
+struct redis_connection *redis_cluster_connection_to(struct redis_cluster *cluster,
+                                                     const struct redis_endpoint *endpoint)
 {
     struct redis_node *node = need_node(cluster, endpoint);
     return node ? node->link : NULL;
 }
 
-struct redis_connection *redis_cluster_moved(struct redis_cluster *cluster, uint16_t slot,
-                                             const struct redis_endpoint *endpoint)
+struct redis_connection *redis_cluster_slot_moved(struct redis_cluster *cluster, uint16_t slot,
+                                                  const struct redis_endpoint *endpoint)
 {
     struct redis_node *node = need_node(cluster, endpoint);
     if (node)
         set_owner(cluster, slot, node);
-    redis_cluster_hurry(cluster);
+    redis_cluster_refresh_soon(cluster);
     return node ? node->link : NULL;
 }
 
@@ -288,12 +289,12 @@ bool redis_cluster_serves(const struct redis_cluster *cluster,
 }
 
 /* A single server is asked for no table, which would say that it is over. */
-void redis_cluster_call_down(struct redis_cluster *cluster)
+void redis_cluster_report_down(struct redis_cluster *cluster)
 {
     if (cluster->down || !cluster->url->cluster)
         return;
     cluster->down = true;
-    redis_cluster_hurry(cluster);
+    redis_cluster_refresh_soon(cluster);
     judge(cluster);
 }
 

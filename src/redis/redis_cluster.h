@@ -36,7 +36,7 @@ struct redis_node {
 };
 
 struct redis_cluster {
-    struct redis_connections links;
+    struct redis_connection_context links;
     const struct redis_url *url;
     struct redis_node *nodes[2 * REDIS_NODES_MAX];
     size_t node_count;
@@ -51,7 +51,7 @@ struct redis_cluster {
     bool off;        /* the server is no cluster */
     bool available;
     bool moved; /* slots have other servers than before; who is told of it takes it back */
-    void (*changed)(struct redis_cluster *cluster); /* availability, problems or the table */
+    void (*on_changed)(struct redis_cluster *cluster); /* availability, problems or the table */
 };
 
 /* The links, url and `changed` are set by the caller. False when memory is short. */
@@ -61,28 +61,29 @@ bool redis_cluster_open(struct redis_cluster *cluster);
 void redis_cluster_close(struct redis_cluster *cluster);
 
 /* The link to who serves the slot; NULL when nobody is known to. */
-struct redis_connection *redis_cluster_link(const struct redis_cluster *cluster, uint16_t slot);
+struct redis_connection *redis_cluster_connection(const struct redis_cluster *cluster,
+                                                  uint16_t slot);
 
 /* The link to any master, a fine one if there is one. */
-struct redis_connection *redis_cluster_any(struct redis_cluster *cluster);
+struct redis_connection *redis_cluster_any_connection(struct redis_cluster *cluster);
 
 /* The link to this server, which is made when there is none. NULL: too many, or no memory. */
-struct redis_connection *redis_cluster_link_to(struct redis_cluster *cluster,
-                                               const struct redis_endpoint *endpoint);
+struct redis_connection *redis_cluster_connection_to(struct redis_cluster *cluster,
+                                                     const struct redis_endpoint *endpoint);
 
 /* Hears that a slot is served there now: believes it, and fetches the table. */
-struct redis_connection *redis_cluster_moved(struct redis_cluster *cluster, uint16_t slot,
-                                             const struct redis_endpoint *endpoint);
+struct redis_connection *redis_cluster_slot_moved(struct redis_cluster *cluster, uint16_t slot,
+                                                  const struct redis_endpoint *endpoint);
 
 /* Whether this server serves any slot. */
 bool redis_cluster_serves(const struct redis_cluster *cluster,
                           const struct redis_endpoint *endpoint);
 
 /* Fetches the table soon. */
-void redis_cluster_hurry(struct redis_cluster *cluster);
+void redis_cluster_refresh_soon(struct redis_cluster *cluster);
 
 /* Hears CLUSTERDOWN. */
-void redis_cluster_call_down(struct redis_cluster *cluster);
+void redis_cluster_report_down(struct redis_cluster *cluster);
 
 /* Why it is not available, or what else is wrong; REDIS_FINE when nothing is. */
 enum redis_problem redis_cluster_problem(const struct redis_cluster *cluster);

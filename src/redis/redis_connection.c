@@ -20,12 +20,12 @@ static const struct slice write_probe =
 struct redis_connection {
     struct redis_socket wire;
     struct list place; /* in links->ending, once ended */
-    struct redis_connections *links;
+    struct redis_connection_context *links;
     const struct redis_connection_owner *owner; /* NULL: ended */
     void *arg;
     enum redis_problem problem;
     struct wheel_timer timer; /* idle: try; connecting: the limit; open: the next look */
-    struct redis_calls calls;
+    struct redis_pending calls;
     struct redis_known_scripts scripts;
     unsigned failures; /* in a row */
     int64_t open_ms;   /* since when */
@@ -64,7 +64,7 @@ static void set_problem(struct redis_connection *link, enum redis_problem proble
     link->problem = problem;
     log_problem(link, detail);
     if (link->owner)
-        link->owner->changed(link, link->arg);
+        link->owner->on_problem_changed(link, link->arg);
 }
 
 /* ---- breaking and ending ---- */
@@ -72,7 +72,7 @@ static void set_problem(struct redis_connection *link, enum redis_problem proble
 static void answer_all(struct redis_connection *link)
 {
     while (link->calls.count > 0) {
-        struct redis_call call = redis_calls_pop(&link->calls);
+        struct redis_pending_command call = redis_pending_pop(&link->calls);
         if (call.done)
             call.done(call.arg, NULL);
     }
@@ -106,7 +106,7 @@ static void free_link(struct redis_connection *link)
     loop_cancel_timer(link->links->loop, &link->timer);
     list_remove(&link->place);
     redis_socket_free(&link->wire);
-    redis_calls_free(&link->calls);
+    redis_pending_free(&link->calls);
     free(link);
 }
 
@@ -126,7 +126,7 @@ void redis_connection_end(struct redis_connection **link)
     answer_all(ended);
 }
 
-void redis_connections_reap(struct redis_connections *links)
+void redis_connection_context_reap(struct redis_connection_context *links)
 {
     for (struct list *at = links->ending.next, *next; at != &links->ending; at = next) {
         next = at->next;
@@ -173,7 +173,7 @@ static void learn_from(struct redis_connection *link, const struct resp_value *e
 /* True: the answer was for the commands before the fence, which still stands. */
 static bool stops_at_fence(struct redis_connection *link, const struct resp_value *reply)
 {
-    if (!redis_calls_oldest(&link->calls)->fence || reply->type != RESP_ERROR)
+    if (!redis_pending_oldest(&link->calls)->fence || reply->type != RESP_ERROR)
         return false;
     if (link->fence_error_len == 0) {
         struct slice text = slice_first(reply->text, FENCE_ERROR_MAX);
@@ -183,7 +183,7 @@ static bool stops_at_fence(struct redis_connection *link, const struct resp_valu
     return true;
 }
 
-static void answer_fence(struct redis_connection *link, const struct redis_call *call,
+static void answer_fence(struct redis_connection *link, const struct redis_pending_command *call,
                          const struct resp_value *reply)
 {
     struct resp_value error = {.type = RESP_ERROR,
@@ -201,7 +201,7 @@ static void answer_oldest(struct redis_connection *link, const struct resp_value
     }
     if (stops_at_fence(link, reply))
         return;
-    struct redis_call call = redis_calls_pop(&link->calls);
+    struct redis_pending_command call = redis_pending_pop(&link->calls);
     if (call.fence)
         answer_fence(link, &call, reply);
     else if (call.done)
@@ -217,7 +217,7 @@ static bool is_push(const struct redis_connection *link, const struct resp_value
                                         "smessage", "ssubscribe", "sunsubscribe"};
     if (reply->type == RESP_PUSH)
         return true;
-    if (!link->wire.handshake.version_2 || !link->owner->push || reply->type != RESP_ARRAY ||
+    if (!link->wire.handshake.version_2 || !link->owner->on_push || reply->type != RESP_ARRAY ||
         reply->count != 3)
         return false;
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -231,8 +231,8 @@ static void take_reply(struct redis_socket *wire, const struct resp_value *reply
     struct redis_connection *link = CONTAINER_OF(wire, struct redis_connection, wire);
     if (!is_push(link, reply))
         answer_oldest(link, reply);
-    else if (link->owner->push)
-        link->owner->push(link, link->arg, reply);
+    else if (link->owner->on_push)
+        link->owner->on_push(link, link->arg, reply);
 }
 
 /* ---- sending ---- */
@@ -243,28 +243,29 @@ bool redis_connection_takes(const struct redis_connection *link)
            (link->failures == 0 && link->wire.state != REDIS_SOCKET_CLOSING);
 }
 
-static bool enqueue(struct redis_connection *link, struct slice command, struct redis_call call)
+static bool enqueue(struct redis_connection *link, struct slice command,
+                    struct redis_pending_command call)
 {
     call.due_ms = now_ms(link) + REDIS_COMMAND_LIMIT_MS;
-    if (!redis_connection_takes(link) || !redis_calls_push(&link->calls, &call))
+    if (!redis_connection_takes(link) || !redis_pending_push(&link->calls, &call))
         return false;
     if (redis_socket_write(&link->wire, command, call.fence ? ping : SLICE_NONE))
         return true;
-    redis_calls_unpush(&link->calls);
+    redis_pending_unpush(&link->calls);
     return false;
 }
 
 bool redis_connection_send(struct redis_connection *link, struct slice command,
-                           void (*done)(void *arg, const struct resp_value *reply), void *arg)
+                           redis_reply_done done, void *arg)
 {
-    return enqueue(link, command, (struct redis_call){.done = done, .arg = arg});
+    return enqueue(link, command, (struct redis_pending_command){.done = done, .arg = arg});
 }
 
 bool redis_connection_send_fenced(struct redis_connection *link, struct slice commands,
-                                  void (*done)(void *arg, const struct resp_value *reply),
-                                  void *arg)
+                                  redis_reply_done done, void *arg)
 {
-    return enqueue(link, commands, (struct redis_call){.done = done, .arg = arg, .fence = true});
+    return enqueue(link, commands,
+                   (struct redis_pending_command){.done = done, .arg = arg, .fence = true});
 }
 
 /* ---- time ---- */
@@ -294,7 +295,7 @@ static int64_t ask(struct redis_connection *link)
 
 static void watch(struct redis_connection *link)
 {
-    const struct redis_call *oldest = redis_calls_oldest(&link->calls);
+    const struct redis_pending_command *oldest = redis_pending_oldest(&link->calls);
     int64_t due_ms = oldest ? oldest->due_ms : INT64_MAX;
     /* bytes that have come and are not read yet may be the answer */
     if (due_ms <= now_ms(link) && !redis_socket_has_unread(&link->wire)) {
@@ -325,7 +326,7 @@ static void fire(struct wheel_timer *timer)
 
 static const struct redis_socket_owner wire_owner = {opened, take_reply, broken, closed};
 
-struct redis_connection *redis_connection_make(struct redis_connections *links,
+struct redis_connection *redis_connection_make(struct redis_connection_context *links,
                                                const struct redis_endpoint *endpoint,
                                                const struct redis_connection_owner *owner,
                                                void *arg)

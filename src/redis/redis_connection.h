@@ -30,6 +30,7 @@
 #include "redis/protocol/redis_handshake.h"
 #include "redis/protocol/redis_url.h"
 #include "redis/protocol/resp.h"
+#include "redis/redis_pending.h"
 #include "redis/redis_script.h"
 
 #include <stdbool.h>
@@ -44,7 +45,7 @@ enum {
 };
 
 /* What all links of a client share; outlives them. */
-struct redis_connections {
+struct redis_connection_context {
     struct loop *loop;
     struct stream_set *streams;
     struct random *random;
@@ -58,13 +59,13 @@ struct redis_connection;
 
 struct redis_connection_owner {
     /* The problem changed: see redis_connection_problem(). */
-    void (*changed)(struct redis_connection *link, void *arg);
+    void (*on_problem_changed)(struct redis_connection *link, void *arg);
     /* Something nobody asked for; NULL where it can only be ignored. */
-    void (*push)(struct redis_connection *link, void *arg, const struct resp_value *push);
+    void (*on_push)(struct redis_connection *link, void *arg, const struct resp_value *push);
 };
 
 /* Starts to connect. NULL when memory is short. */
-struct redis_connection *redis_connection_make(struct redis_connections *links,
+struct redis_connection *redis_connection_make(struct redis_connection_context *links,
                                                const struct redis_endpoint *endpoint,
                                                const struct redis_connection_owner *owner,
                                                void *arg);
@@ -74,18 +75,17 @@ struct redis_connection *redis_connection_make(struct redis_connections *links,
 void redis_connection_end(struct redis_connection **link);
 
 /* Frees the ended ones at once. Only while the loop makes no turn. */
-void redis_connections_reap(struct redis_connections *links);
+void redis_connection_context_reap(struct redis_connection_context *links);
 
 /* Sends a whole encoded command, which is copied. False: it was not taken, nothing will be called. `done`
  * may be NULL. Its reply lasts the call. */
 bool redis_connection_send(struct redis_connection *link, struct slice command,
-                           void (*done)(void *arg, const struct resp_value *reply), void *arg);
+                           redis_reply_done done, void *arg);
 
 /* Sends commands that are answered by pushes or by an error, as SUBSCRIBE is, and a PING after them. `done`
  * gets the first error of them, or the PING's answer, when all are through. */
 bool redis_connection_send_fenced(struct redis_connection *link, struct slice commands,
-                                  void (*done)(void *arg, const struct resp_value *reply),
-                                  void *arg);
+                                  redis_reply_done done, void *arg);
 
 /* Whether a command would be taken now, bounds aside. */
 bool redis_connection_takes(const struct redis_connection *link);

@@ -31,7 +31,7 @@ static void ignore_message(void *arg, struct slice channel, struct slice message
     (void)message;
 }
 
-static const struct redis_pubsub_owner deaf = {.message = ignore_message};
+static const struct redis_pubsub_owner deaf = {.on_message = ignore_message};
 
 static struct redis_client *make_client(struct world *world, const char *text)
 {
@@ -90,16 +90,16 @@ static void calls_are_kept_when_there_is_no_room_for_more(void **state)
 {
     enum { CALLS = 256 }; /* a power of two: there is no room for another without memory */
     (void)state;
-    struct redis_calls calls = {0};
+    struct redis_pending calls = {0};
     for (int64_t i = 0; i < CALLS; i++)
-        assert_true(redis_calls_push(&calls, &(struct redis_call){.due_ms = i}));
+        assert_true(redis_pending_push(&calls, &(struct redis_pending_command){.due_ms = i}));
     alloc_fault_after(1);
-    assert_false(redis_calls_push(&calls, &(struct redis_call){.due_ms = CALLS}));
+    assert_false(redis_pending_push(&calls, &(struct redis_pending_command){.due_ms = CALLS}));
     alloc_fault_off();
     for (int64_t i = 0; i < CALLS; i++)
-        assert_int_equal(redis_calls_pop(&calls).due_ms, i);
+        assert_int_equal(redis_pending_pop(&calls).due_ms, i);
     assert_int_equal(calls.count, 0);
-    redis_calls_free(&calls);
+    redis_pending_free(&calls);
 }
 
 static void a_reply_without_memory_is_not_understood(void **state)

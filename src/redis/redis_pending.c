@@ -6,12 +6,12 @@
 
 enum { CALLS_FIRST = 64 };
 
-static bool grow(struct redis_calls *calls)
+static bool grow(struct redis_pending *calls)
 {
     size_t cap = calls->cap ? calls->cap * 2 : CALLS_FIRST;
     if (cap > REDIS_PENDING_MAX)
         return false;
-    struct redis_call *ring = malloc(cap * sizeof(*ring));
+    struct redis_pending_command *ring = malloc(cap * sizeof(*ring));
     if (!ring)
         return false;
     size_t until_end = calls->cap - calls->oldest;
@@ -26,7 +26,7 @@ static bool grow(struct redis_calls *calls)
     return true;
 }
 
-bool redis_calls_push(struct redis_calls *calls, const struct redis_call *call)
+bool redis_pending_push(struct redis_pending *calls, const struct redis_pending_command *call)
 {
     if (calls->count == calls->cap && !grow(calls))
         return false;
@@ -34,28 +34,28 @@ bool redis_calls_push(struct redis_calls *calls, const struct redis_call *call)
     return true;
 }
 
-struct redis_call *redis_calls_oldest(const struct redis_calls *calls)
+struct redis_pending_command *redis_pending_oldest(const struct redis_pending *calls)
 {
     return calls->count ? &calls->ring[calls->oldest] : NULL;
 }
 
-struct redis_call redis_calls_pop(struct redis_calls *calls)
+struct redis_pending_command redis_pending_pop(struct redis_pending *calls)
 {
     assert(calls->count > 0);
-    struct redis_call call = calls->ring[calls->oldest];
+    struct redis_pending_command call = calls->ring[calls->oldest];
     calls->oldest = (calls->oldest + 1) & (calls->cap - 1);
     calls->count--;
     return call;
 }
 
-void redis_calls_unpush(struct redis_calls *calls)
+void redis_pending_unpush(struct redis_pending *calls)
 {
     assert(calls->count > 0);
     calls->count--;
 }
 
-void redis_calls_free(struct redis_calls *calls)
+void redis_pending_free(struct redis_pending *calls)
 {
     free(calls->ring);
-    *calls = (struct redis_calls){0};
+    *calls = (struct redis_pending){0};
 }

@@ -14,31 +14,35 @@
 
 enum { REDIS_PENDING_MAX = 1 << 16 };
 
-struct redis_call {
-    void (*done)(void *arg, const struct resp_value *reply); /* NULL: nobody wants to know */
+/* The completion of a command. `reply` lasts the call; it is NULL when nobody knows whether the server has
+ * executed the command. */
+typedef void (*redis_reply_done)(void *arg, const struct resp_value *reply);
+
+struct redis_pending_command {
+    redis_reply_done done; /* NULL: nobody wants to know */
     void *arg;
     int64_t due_ms;
     bool fence; /* errors before its answer are not answers; see redis_connection_send_fenced() */
 };
 
-struct redis_calls {
-    struct redis_call *ring; /* `cap` of them, a power of two */
+struct redis_pending {
+    struct redis_pending_command *ring; /* `cap` of them, a power of two */
     size_t cap;
     size_t oldest;
     size_t count;
 };
 
 /* False when REDIS_PENDING_MAX wait, or memory is short. */
-bool redis_calls_push(struct redis_calls *calls, const struct redis_call *call);
+bool redis_pending_push(struct redis_pending *calls, const struct redis_pending_command *call);
 
 /* NULL when none waits; valid until the next call of any function here. */
-struct redis_call *redis_calls_oldest(const struct redis_calls *calls);
+struct redis_pending_command *redis_pending_oldest(const struct redis_pending *calls);
 
 /* Removes the oldest; there must be one. */
-struct redis_call redis_calls_pop(struct redis_calls *calls);
+struct redis_pending_command redis_pending_pop(struct redis_pending *calls);
 
 /* Takes back what was pushed last. */
-void redis_calls_unpush(struct redis_calls *calls);
-void redis_calls_free(struct redis_calls *calls);
+void redis_pending_unpush(struct redis_pending *calls);
+void redis_pending_free(struct redis_pending *calls);
 
 #endif

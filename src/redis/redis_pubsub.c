@@ -16,7 +16,7 @@ struct redis_pubsub {
     struct redis_cluster *cluster;
     const struct redis_pubsub_owner *owner;
     void *arg;
-    struct redis_listener listener;
+    struct redis_observer listener;
     struct table channels;
     struct list lines;
     struct list homeless;
@@ -48,14 +48,14 @@ static void pass_message(struct redis_subscriber *line, struct slice name, struc
     struct redis_pubsub *pubsub = line->arg;
     const struct redis_channel *channel = find_channel(pubsub, name);
     if (channel && channel->line == line && channel->state == REDIS_CHANNEL_LIVE)
-        pubsub->owner->message(pubsub->arg, name, message);
+        pubsub->owner->on_message(pubsub->arg, name, message);
 }
 
 static void note_live(struct redis_subscriber *line, struct slice name)
 {
     struct redis_pubsub *pubsub = line->arg;
-    if (pubsub->owner->subscribed)
-        pubsub->owner->subscribed(pubsub->arg, name);
+    if (pubsub->owner->on_subscribed)
+        pubsub->owner->on_subscribed(pubsub->arg, name);
 }
 
 static void note_refused(struct redis_subscriber *line, const struct resp_value *error)
@@ -66,10 +66,10 @@ static void note_refused(struct redis_subscriber *line, const struct resp_value 
     if (resp_is_error(error, "MOVED") &&
         redis_topology_redirect(error->text, redis_connection_endpoint(line->link)->host, &slot,
                                 &endpoint))
-        redis_cluster_moved(pubsub->cluster, slot, &endpoint);
+        redis_cluster_slot_moved(pubsub->cluster, slot, &endpoint);
     else
         log_warn("redis_subscribe_refused", "error=%s", log_sentence(error->text));
-    redis_cluster_hurry(pubsub->cluster);
+    redis_cluster_refresh_soon(pubsub->cluster);
 }
 
 static void place_soon(struct redis_pubsub *pubsub, int64_t delay_ms)
@@ -83,14 +83,14 @@ static void note_homeless(struct redis_subscriber *line, struct redis_channel *c
 {
     struct redis_pubsub *pubsub = line->arg;
     list_append(&pubsub->homeless, &channel->place);
-    redis_cluster_hurry(pubsub->cluster);
+    redis_cluster_refresh_soon(pubsub->cluster);
     place_soon(pubsub, PLACE_DELAY_MS);
 }
 
-static const struct redis_subscriber_owner line_owner = {.message = pass_message,
-                                                         .live = note_live,
-                                                         .refused = note_refused,
-                                                         .homeless = note_homeless,
+static const struct redis_subscriber_owner line_owner = {.on_message = pass_message,
+                                                         .on_live = note_live,
+                                                         .on_refused = note_refused,
+                                                         .on_unassigned = note_homeless,
                                                          .find = find};
 
 /* ---- finding places ---- */
@@ -98,7 +98,7 @@ static const struct redis_subscriber_owner line_owner = {.message = pass_message
 /* Where a channel belongs; NULL when nobody serves its slot. */
 static const struct redis_endpoint *home_of(const struct redis_pubsub *pubsub, struct slice name)
 {
-    struct redis_connection *link = redis_cluster_link(pubsub->cluster, redis_slot(name));
+    struct redis_connection *link = redis_cluster_connection(pubsub->cluster, redis_slot(name));
     return link ? redis_connection_endpoint(link) : NULL;
 }
 
@@ -192,7 +192,7 @@ static void fire(struct wheel_timer *timer)
     drop_idle_lines(pubsub);
 }
 
-static void slots_moved(struct redis_listener *listener)
+static void slots_moved(struct redis_observer *listener)
 {
     struct redis_pubsub *pubsub = CONTAINER_OF(listener, struct redis_pubsub, listener);
     pubsub->moved = redis_is_cluster(pubsub->client);
@@ -257,11 +257,11 @@ struct redis_pubsub *redis_pubsub_make(struct redis_client *client,
     pubsub->cluster = cluster;
     pubsub->owner = owner;
     pubsub->arg = arg;
-    pubsub->listener.moved = slots_moved;
+    pubsub->listener.on_slots_moved = slots_moved;
     pubsub->timer.fire = fire;
     list_init(&pubsub->lines);
     list_init(&pubsub->homeless);
-    redis_listen(client, &pubsub->listener);
+    redis_observe(client, &pubsub->listener);
     return pubsub;
 }
 
@@ -282,7 +282,7 @@ void redis_pubsub_free(struct redis_pubsub **pubsub)
     *pubsub = NULL;
     if (!freed)
         return;
-    redis_unlisten(&freed->listener);
+    redis_unobserve(&freed->listener);
     table_each(&freed->channels, forget_channel, freed);
     while (!list_empty(&freed->lines)) {
         struct redis_subscriber *line =

@@ -26,9 +26,9 @@
 enum { REDIS_SUBSCRIBE_BATCH = 512, REDIS_CHANNELS_MAX = 1 << 20, REDIS_CHANNEL_BYTES_MAX = 1024 };
 
 struct redis_pubsub_owner {
-    void (*message)(void *arg, struct slice channel, struct slice message);
+    void (*on_message)(void *arg, struct slice channel, struct slice message);
     /* Live, for the first time or again: what is published from now on comes. May be NULL. */
-    void (*subscribed)(void *arg, struct slice channel);
+    void (*on_subscribed)(void *arg, struct slice channel);
 };
 
 struct redis_pubsub;

@@ -27,7 +27,7 @@ static void ignore_message(void *arg, struct slice channel, struct slice message
     (void)message;
 }
 
-static const struct redis_pubsub_owner owner = {.message = ignore_message};
+static const struct redis_pubsub_owner owner = {.on_message = ignore_message};
 
 static bool is_settled(void *arg)
 {

@@ -69,7 +69,7 @@ static void fire(struct wheel_timer *timer)
 static void redirect(struct redis_request *request, const struct resp_value *error, bool asking)
 {
     struct redis_cluster *cluster = request->requests->cluster;
-    struct redis_connection *owner = redis_cluster_link(cluster, request->slot);
+    struct redis_connection *owner = redis_cluster_connection(cluster, request->slot);
     const char *asked_host =
         owner ? redis_connection_endpoint(owner)->host : cluster->url->seeds[0].host;
     struct redis_endpoint endpoint;
@@ -80,8 +80,8 @@ static void redirect(struct redis_request *request, const struct resp_value *err
         return;
     }
     send_to(request,
-            asking ? redis_cluster_link_to(cluster, &endpoint)
-                   : redis_cluster_moved(cluster, slot, &endpoint),
+            asking ? redis_cluster_connection_to(cluster, &endpoint)
+                   : redis_cluster_slot_moved(cluster, slot, &endpoint),
             asking);
 }
 
@@ -97,7 +97,7 @@ static void take_error(struct redis_request *request, const struct resp_value *e
     } else if (resp_is_error(error, "TRYAGAIN")) {
         retry_later(request);
     } else if (resp_is_error(error, "CLUSTERDOWN")) {
-        redis_cluster_call_down(request->requests->cluster);
+        redis_cluster_report_down(request->requests->cluster);
         retry_later(request);
     } else {
         finish(request, error);
@@ -147,13 +147,12 @@ void redis_request_send(struct redis_request *request)
 {
     struct redis_cluster *cluster = request->requests->cluster;
     send_to(request,
-            request->any_slot ? redis_cluster_any(cluster)
-                              : redis_cluster_link(cluster, request->slot),
+            request->any_slot ? redis_cluster_any_connection(cluster)
+                              : redis_cluster_connection(cluster, request->slot),
             false);
 }
 
-struct redis_request *redis_request_make(struct redis_requests *requests,
-                                         void (*done)(void *arg, const struct resp_value *reply),
+struct redis_request *redis_request_make(struct redis_requests *requests, redis_reply_done done,
                                          void *arg)
 {
     struct slice bytes = buffer_slice(&requests->scratch);

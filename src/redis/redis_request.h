@@ -35,7 +35,7 @@ struct redis_requests {
 struct redis_request {
     struct redis_request *next; /* in `waiting` */
     struct redis_requests *requests;
-    void (*done)(void *arg, const struct resp_value *reply);
+    redis_reply_done done;
     void *arg;
     const struct redis_script *script; /* NULL: a plain command */
     size_t argument_count;             /* of a script: keys and arguments */
@@ -55,8 +55,7 @@ void redis_requests_init(struct redis_requests *requests, struct redis_cluster *
 void redis_requests_free(struct redis_requests *requests);
 
 /* Makes one of the bytes in the scratch buffer; NULL when memory is short. */
-struct redis_request *redis_request_make(struct redis_requests *requests,
-                                         void (*done)(void *arg, const struct resp_value *reply),
+struct redis_request *redis_request_make(struct redis_requests *requests, redis_reply_done done,
                                          void *arg);
 
 /* Takes it, sends it where it belongs and answers it, with NULL at once when that cannot be. */

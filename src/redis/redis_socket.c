@@ -33,16 +33,16 @@ static void shake_hands(struct redis_socket *wire, const struct resp_value *repl
     enum redis_problem problem;
     char detail[DETAIL_MAX] = "";
     switch (redis_handshake_answer(&wire->handshake, reply, &wire->greeting, &problem)) {
-    case REDIS_SHAKING:
+    case REDIS_HANDSHAKE_RUNNING:
         stream_want_write(&wire->stream);
         return;
-    case REDIS_SHAKEN:
+    case REDIS_HANDSHAKE_DONE:
         wire->state = REDIS_SOCKET_OPEN;
         if (wire->out.len > 0)
             stream_want_write(&wire->stream);
         wire->owner->opened(wire);
         return;
-    case REDIS_NOT_SHAKEN:
+    case REDIS_HANDSHAKE_FAILED:
         snprintf(detail, sizeof(detail), "%.*s", SLICE_FORMAT(detail_of(reply)));
         wire->owner->broken(wire, problem, detail);
         return;

@@ -54,7 +54,7 @@ static void put_out(struct redis_subscriber *line, struct list *list)
     while (!list_empty(list)) {
         struct redis_channel *channel = first_of(list);
         redis_subscriber_remove(line, channel, false);
-        line->owner->homeless(line, channel);
+        line->owner->on_unassigned(line, channel);
     }
 }
 
@@ -63,7 +63,7 @@ static void batch_done(void *arg, const struct resp_value *reply)
     struct redis_subscriber *line = arg;
     line->in_flight = false;
     if (reply && reply->type == RESP_ERROR)
-        line->owner->refused(line, reply);
+        line->owner->on_refused(line, reply);
     put_out(line, &line->asked);
     if (!list_empty(&line->wanted) || line->leaving.len > 0)
         send_soon(line);
@@ -103,7 +103,7 @@ static void take_confirmation(struct redis_subscriber *line, struct slice name)
     if (!channel || channel->line != line || channel->state != REDIS_CHANNEL_ASKED)
         return;
     set_state(line, channel, REDIS_CHANNEL_LIVE);
-    line->owner->live(line, name);
+    line->owner->on_live(line, name);
 }
 
 static void take_eviction(struct redis_subscriber *line, struct slice name)
@@ -113,7 +113,7 @@ static void take_eviction(struct redis_subscriber *line, struct slice name)
         return;
     log_info("redis_channel_evicted", "channel=%s", log_quote(name));
     redis_subscriber_remove(line, channel, false);
-    line->owner->homeless(line, channel);
+    line->owner->on_unassigned(line, channel);
 }
 
 static void take_push(struct redis_connection *link, void *arg, const struct resp_value *push)
@@ -125,7 +125,7 @@ static void take_push(struct redis_connection *link, void *arg, const struct res
     struct slice kind = push->items[0].text;
     struct slice channel = push->items[1].text;
     if (slice_is(kind, "message") || slice_is(kind, "smessage"))
-        line->owner->message(line, channel, push->items[2].text);
+        line->owner->on_message(line, channel, push->items[2].text);
     else if (slice_is(kind, "subscribe") || slice_is(kind, "ssubscribe"))
         take_confirmation(line, channel);
     else if (slice_is(kind, "unsubscribe") || slice_is(kind, "sunsubscribe"))
@@ -181,7 +181,7 @@ void redis_subscriber_remove(struct redis_subscriber *line, struct redis_channel
     line->channel_count--;
 }
 
-struct redis_subscriber *redis_subscriber_make(struct redis_connections *links,
+struct redis_subscriber *redis_subscriber_make(struct redis_connection_context *links,
                                                const struct redis_endpoint *endpoint, bool sharded,
                                                const struct redis_subscriber_owner *owner,
                                                void *arg)

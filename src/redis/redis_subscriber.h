@@ -31,13 +31,13 @@ struct redis_channel {
 struct redis_subscriber;
 
 struct redis_subscriber_owner {
-    void (*message)(struct redis_subscriber *line, struct slice channel, struct slice message);
+    void (*on_message)(struct redis_subscriber *line, struct slice channel, struct slice message);
     /* The channel of that name is live. */
-    void (*live)(struct redis_subscriber *line, struct slice name);
+    void (*on_live)(struct redis_subscriber *line, struct slice name);
     /* The server refused some of a batch; each of them becomes homeless. */
-    void (*refused)(struct redis_subscriber *line, const struct resp_value *error);
+    void (*on_refused)(struct redis_subscriber *line, const struct resp_value *error);
     /* The channel is on no line any more, and must be placed anew, but not from within. */
-    void (*homeless)(struct redis_subscriber *line, struct redis_channel *channel);
+    void (*on_unassigned)(struct redis_subscriber *line, struct redis_channel *channel);
     struct redis_channel *(*find)(struct redis_subscriber *line, struct slice name);
 };
 
@@ -59,7 +59,7 @@ struct redis_subscriber {
 };
 
 /* NULL when memory is short. */
-struct redis_subscriber *redis_subscriber_make(struct redis_connections *links,
+struct redis_subscriber *redis_subscriber_make(struct redis_connection_context *links,
                                                const struct redis_endpoint *endpoint, bool sharded,
                                                const struct redis_subscriber_owner *owner,
                                                void *arg);

@@ -310,14 +310,14 @@ static void nothing_is_missed_once_it_is_live(void **state)
 static int open_hall(void **state)
 {
     const struct bus_suite_backend *backend = *state;
-    struct bus_suite_ear ears[BUS_SUITE_PORTS];
+    struct bus_suite_subscriber ears[BUS_SUITE_PORTS];
     struct hall *hall = calloc(1, sizeof(*hall));
     assert_non_null(hall);
     hall->backend = backend;
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++) {
         hall->listeners[i].hall = hall;
         hall->listeners[i].index = i;
-        ears[i] = (struct bus_suite_ear){received, gap, &hall->listeners[i]};
+        ears[i] = (struct bus_suite_subscriber){received, gap, &hall->listeners[i]};
     }
     backend->start(backend->context, ears);
     *state = hall;

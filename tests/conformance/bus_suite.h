@@ -12,16 +12,16 @@
 enum { BUS_SUITE_PORTS = 3 };
 
 /* What a port is made with. */
-struct bus_suite_ear {
-    void (*received)(void *arg, struct slice topic, struct slice payload);
-    void (*gap)(void *arg, struct slice topic);
+struct bus_suite_subscriber {
+    bus_on_event on_event;
+    bus_on_gap on_gap;
     void *arg;
 };
 
 struct bus_suite_backend {
     const char *name;
     void *context;
-    void (*start)(void *context, const struct bus_suite_ear ears[BUS_SUITE_PORTS]);
+    void (*start)(void *context, const struct bus_suite_subscriber ears[BUS_SUITE_PORTS]);
     struct bus *(*port)(void *context, size_t index);
     void (*stop)(void *context);
     /* Returns when everything subscribed or unsubscribed so far is so. */

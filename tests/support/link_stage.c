@@ -123,7 +123,7 @@ int link_stage_set_up(void **state)
     assert_non_null(stage);
     *state = stage;
     worker_loop_open(&stage->worker);
-    stage->links = (struct redis_connections){
+    stage->links = (struct redis_connection_context){
         .loop = &stage->worker.loop,
         .streams = &stage->worker.streams,
         .random = &stage->worker.random,
@@ -137,7 +137,7 @@ int link_stage_tear_down(void **state)
 {
     struct link_stage *stage = *state;
     redis_connection_end(&stage->link);
-    redis_connections_reap(&stage->links);
+    redis_connection_context_reap(&stage->links);
     tls_context_drop(&stage->links.tls);
     redis_server_stop(&stage->server);
     worker_loop_close(&stage->worker);

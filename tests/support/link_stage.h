@@ -16,7 +16,7 @@ enum { LINK_STAGE_SOON_MS = 5000 };
 
 struct link_stage {
     struct worker_loop worker;
-    struct redis_connections links;
+    struct redis_connection_context links;
     struct redis_connection *link;
     struct redis_server server;
     enum redis_problem wanted;

@@ -32,7 +32,7 @@ void peer_office_open(struct peer_office *office, const char *name, const char *
                                                            .mailbox = &office->mailbox,
                                                            .name = slice_of(name),
                                                            .secret = slice_of(secret),
-                                                           .received = received,
+                                                           .on_event = received,
                                                            .arg = office});
     assert_non_null(office->hub);
     assert_true(peer_hub_listen(office->hub, listen, error));

@@ -11,7 +11,7 @@
 
 enum { WORDS_MAX = 8 };
 
-static void changed(struct redis_listener *listener, bool available)
+static void changed(struct redis_observer *listener, bool available)
 {
     struct redis_asker *asker = CONTAINER_OF(listener, struct redis_asker, listener);
     asker->told_available += available;
@@ -41,8 +41,8 @@ int redis_asker_tear_down(void **state)
 void redis_asker_open(struct redis_asker *asker, const char *place, uint16_t port)
 {
     asker->client = worker_loop_redis(&asker->worker, place, port);
-    asker->listener = (struct redis_listener){.changed = changed};
-    redis_listen(asker->client, &asker->listener);
+    asker->listener = (struct redis_observer){.on_availability_changed = changed};
+    redis_observe(asker->client, &asker->listener);
 }
 
 static bool is_as_wanted(void *arg)

@@ -19,7 +19,7 @@ enum { REDIS_ASKER_SOON_MS = 5000 };
 struct redis_asker {
     struct worker_loop worker;
     struct redis_client *client;
-    struct redis_listener listener;
+    struct redis_observer listener;
     struct redis_server server;   /* of tests with one */
     struct redis_server *cluster; /* of tests with many */
     bool wanted;

@@ -63,7 +63,7 @@ static bool receive_ledger_signals(struct ledger_process *process)
     signal(SIGHUP, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the file size limit returns an error instead */
     process->signals = (struct loop_source){
-        .fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC), .ready = on_ledger_signal};
+        .fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC), .on_ready = on_ledger_signal};
     return (process->signals.fd >= 0 && loop_add_level(&process->loop, &process->signals)) ||
            report_ledger_failure("start", "cannot create a signalfd");
 }

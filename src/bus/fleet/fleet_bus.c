@@ -49,14 +49,14 @@ static void take(void *arg, struct slice topic, struct slice payload)
         metrics_count(bus->metrics, METRIC_BUS_DUPLICATES);
         return;
     }
-    bus->bus.received(bus->bus.arg, topic, payload);
+    bus->bus.on_event(bus->bus.arg, topic, payload);
 }
 
 static void pass_gap(void *arg, struct slice topic)
 {
     struct fleet_bus *bus = arg;
-    if (bus->bus.gap)
-        bus->bus.gap(bus->bus.arg, topic);
+    if (bus->bus.on_gap)
+        bus->bus.on_gap(bus->bus.arg, topic);
 }
 
 static void fleet_bus_subscribe(struct bus *port, struct slice topic)
@@ -212,8 +212,8 @@ struct bus *fleet_bus_make(const struct fleet_bus_options *options)
     if (!bus)
         return NULL;
     bus->bus = (struct bus){.operations = &OPERATIONS,
-                            .received = options->received,
-                            .gap = options->gap,
+                            .on_event = options->on_event,
+                            .on_gap = options->on_gap,
                             .arg = options->arg};
     bus->client = options->client;
     bus->metrics = options->metrics;

@@ -26,14 +26,14 @@
 
 struct fleet_bus_options {
     struct redis_client *client; /* of this worker; outlives the bus */
-    struct mailbox_exchange *exchange;
+    struct mailbox_bus_group *exchange;
     size_t index; /* of this worker in the exchange */
     size_t workers;
     struct mailbox *mailbox;
     struct metrics *metrics;
     struct slice process; /* its name, as in peer_hub_options; borrowed for the bus's life */
-    void (*received)(void *arg, struct slice topic, struct slice payload);
-    void (*gap)(void *arg, struct slice topic);
+    bus_on_event on_event;
+    bus_on_gap on_gap;
     void *arg;
 };
 

@@ -20,7 +20,7 @@ static struct redis_server redis;
 struct fixture {
     struct worker_loop worker;
     struct mailbox mailbox;
-    struct mailbox_exchange *exchange;
+    struct mailbox_bus_group *exchange;
     struct redis_client *client;
     struct bus *bus;
     unsigned heard;
@@ -42,7 +42,7 @@ static void open_worker(struct fixture *fixture, uint16_t port)
     *fixture = (struct fixture){0};
     worker_loop_open(&fixture->worker);
     assert_true(mailbox_init(&fixture->mailbox, &fixture->worker.loop, MAILBOX_MAIL_MAX, fixture));
-    fixture->exchange = mailbox_exchange_make(1, 5);
+    fixture->exchange = mailbox_bus_group_make(1, 5);
     assert_non_null(fixture->exchange);
     fixture->client = worker_loop_redis(&fixture->worker, "redis://127.0.0.1", port);
     for (int i = 0; port != NOBODY_PORT && i < SOON_TURNS && !redis_available(fixture->client); i++)
@@ -55,7 +55,7 @@ static void close_worker(struct fixture *fixture)
     bus_free(&fixture->bus);
     redis_client_free(&fixture->client);
     worker_loop_close(&fixture->worker);
-    mailbox_exchange_free(&fixture->exchange);
+    mailbox_bus_group_free(&fixture->exchange);
 }
 
 static bool open_bus(struct fixture *fixture)
@@ -66,8 +66,8 @@ static bool open_bus(struct fixture *fixture)
                                                               .mailbox = &fixture->mailbox,
                                                               .metrics = &fixture->worker.metrics,
                                                               .process = SLICE("gw"),
-                                                              .received = received,
-                                                              .gap = ignore_gap,
+                                                              .on_event = received,
+                                                              .on_gap = ignore_gap,
                                                               .arg = fixture});
     return fixture->bus != NULL;
 }

@@ -30,7 +30,7 @@ struct fixture {
     bool has_redis;
     struct redis_server servers[REDIS_CLUSTER_SERVERS];
     struct member members[BUS_SUITE_PORTS];
-    struct mailbox_exchange *exchanges[PROCESSES];
+    struct mailbox_bus_group *exchanges[PROCESSES];
     struct peer_hub *hubs[PROCESSES];
     unsigned heard[EVENTS]; /* how often each came to member 2 */
     size_t heard_count;
@@ -47,7 +47,8 @@ static struct slice name_of(size_t process)
     return process ? SLICE("gw-2") : SLICE("gw");
 }
 
-static void open_member(struct fixture *fixture, size_t index, const struct bus_suite_ear *ear)
+static void open_member(struct fixture *fixture, size_t index,
+                        const struct bus_suite_subscriber *ear)
 {
     struct member *member = &fixture->members[index];
     size_t process = process_of(index);
@@ -63,8 +64,8 @@ static void open_member(struct fixture *fixture, size_t index, const struct bus_
                                                    .mailbox = &member->mailbox,
                                                    .metrics = &member->worker.metrics,
                                                    .process = name_of(process),
-                                                   .received = ear->received,
-                                                   .gap = ear->gap,
+                                                   .on_event = ear->on_event,
+                                                   .on_gap = ear->on_gap,
                                                    .arg = ear->arg});
     assert_non_null(member->bus);
 }
@@ -81,7 +82,7 @@ static void open_hub(struct fixture *fixture, size_t process)
                                                  .mailbox = &member->mailbox,
                                                  .name = name_of(process),
                                                  .secret = SECRET,
-                                                 .received = fleet_bus_relay,
+                                                 .on_event = fleet_bus_relay,
                                                  .arg = member->bus});
     assert_non_null(fixture->hubs[process]);
     assert_true(peer_hub_listen(fixture->hubs[process], "127.0.0.1:0", error));
@@ -111,12 +112,12 @@ static void settle(void *context)
     assert_true(is_settled(fixture));
 }
 
-static void start(void *context, const struct bus_suite_ear ears[BUS_SUITE_PORTS])
+static void start(void *context, const struct bus_suite_subscriber ears[BUS_SUITE_PORTS])
 {
     struct fixture *fixture = context;
     char address[32];
-    fixture->exchanges[0] = mailbox_exchange_make(2, 5);
-    fixture->exchanges[1] = mailbox_exchange_make(1, 6);
+    fixture->exchanges[0] = mailbox_bus_group_make(2, 5);
+    fixture->exchanges[1] = mailbox_bus_group_make(1, 6);
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
         open_member(fixture, i, &ears[i]);
     for (size_t i = 0; i < PROCESSES; i++)
@@ -146,7 +147,7 @@ static void stop(void *context)
         worker_loop_close(&fixture->members[i].worker);
     }
     for (size_t i = 0; i < PROCESSES; i++)
-        mailbox_exchange_free(&fixture->exchanges[i]);
+        mailbox_bus_group_free(&fixture->exchanges[i]);
 }
 
 static int run_suite(struct fixture *fixture, const char *name)
@@ -192,7 +193,7 @@ static void note(void *arg, struct slice topic, struct slice payload)
 static int open_fleet(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
-    struct bus_suite_ear ears[BUS_SUITE_PORTS] = {
+    struct bus_suite_subscriber ears[BUS_SUITE_PORTS] = {
         {ignore, no_gap, NULL}, {ignore, no_gap, NULL}, {note, note_gap, fixture}};
     fixture->place = "redis://127.0.0.1";
     fixture->has_redis = true;

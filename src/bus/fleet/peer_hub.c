@@ -32,7 +32,7 @@ void peer_hub_take_frame(struct peer_hub *hub, struct slice frame)
     if (topic_len == 0 || topic_len > rest.len || topic_len > PEER_HUB_TOPIC_BYTES_MAX)
         return;
     metrics_count(hub->options.metrics, METRIC_PEER_FRAMES_RECEIVED);
-    hub->options.received(hub->options.arg, slice_first(rest, topic_len),
+    hub->options.on_event(hub->options.arg, slice_first(rest, topic_len),
                           (struct slice){rest.data + topic_len, rest.len - topic_len});
 }
 
@@ -138,7 +138,7 @@ struct peer_hub *peer_hub_make(const struct peer_hub_options *options)
     hub->options = *options;
     hub->listener.source.fd = -1;
     peer_roster_init(&hub->roster, PEER_HUB_LINKS_MAX, options->metrics);
-    pending_peers_init(&hub->strangers, PEER_HUB_STRANGERS_MAX);
+    pending_peers_init(&hub->strangers, PEER_HUB_PENDING_MAX);
     return hub;
 }
 

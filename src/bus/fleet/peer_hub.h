@@ -13,8 +13,8 @@
  * the gateway `gw`, or `gw-0`, `gw-1`, ….
  *
  * On the wire, a frame is a topic's length in two bytes, big-endian, the topic, and the payload. Who is
- * authenticated and sends anything else is ignored, frame by frame. Strangers get PEER_HUB_STRANGERS_MAX
- * places among them, which the oldest of them lose to newcomers (pending_peers.h), and PEER_GREETING_LIMIT_MS
+ * authenticated and sends anything else is ignored, frame by frame. Strangers get PEER_HUB_PENDING_MAX
+ * places among them, which the oldest of them lose to newcomers (pending_peers.h), and PEER_HANDSHAKE_LIMIT_MS
  * to prove themselves.
  *
  * Everything is bounded: links, strangers, what waits in a link's queue (PEER_HUB_QUEUE_BYTES_MAX). What
@@ -26,6 +26,7 @@
 #ifndef ROLLCALL_BUS_FLEET_PEER_HUB_H
 #define ROLLCALL_BUS_FLEET_PEER_HUB_H
 
+#include "bus/bus.h"
 #include "metrics/metrics.h"
 #include "net/listener.h"
 #include "net/mailbox.h"
@@ -37,7 +38,7 @@
 
 enum {
     PEER_HUB_LINKS_MAX = 4096, /* dialled and accepted together */
-    PEER_HUB_STRANGERS_MAX = 64,
+    PEER_HUB_PENDING_MAX = 64,
     PEER_HUB_QUEUE_BYTES_MAX = 8 << 20, /* of each link */
     PEER_HUB_TOPIC_BYTES_MAX = 1024,
 };
@@ -53,7 +54,7 @@ struct peer_hub_options {
     struct tls_context *tls_dial; /* borrowed likewise; NULL: plain */
     struct tls_context *tls_accept;
     /* An event from another process; the slices last the call. */
-    void (*received)(void *arg, struct slice topic, struct slice payload);
+    bus_on_event on_event;
     void *arg;
 };
 

@@ -43,7 +43,7 @@ static bool open_hub(struct office *office, struct slice name)
                                                            .mailbox = &office->mailbox,
                                                            .name = name,
                                                            .secret = SLICE("an open secret"),
-                                                           .received = received,
+                                                           .on_event = received,
                                                            .arg = office});
     return office->hub && peer_hub_listen(office->hub, "127.0.0.1:0", error);
 }

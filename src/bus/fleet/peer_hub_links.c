@@ -45,10 +45,10 @@ static void dialled_ended(void *arg)
         peer_roster_remove(member);
 }
 
-static const struct peer_dialer_owner dialer_owner = {.opened = dialled_open,
-                                                      .received = dialled_received,
-                                                      .closed = dialled_closed,
-                                                      .ended = dialled_ended};
+static const struct peer_dialer_owner dialer_owner = {.on_opened = dialled_open,
+                                                      .on_frame = dialled_received,
+                                                      .on_closed = dialled_closed,
+                                                      .on_ended = dialled_ended};
 
 static struct peer_link_options link_options(const struct peer_hub *hub, struct tls_context *tls)
 {
@@ -184,7 +184,7 @@ static void accepted_closed(struct peer_link *link, void *arg, const char *why)
 }
 
 static const struct peer_link_owner link_owner = {
-    .opened = accepted_open, .received = accepted_received, .closed = accepted_closed};
+    .on_opened = accepted_open, .on_frame = accepted_received, .on_closed = accepted_closed};
 
 static void accept_stranger(void *arg, int fd)
 {

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { STRANGERS = 3 * PEER_HUB_STRANGERS_MAX };
+enum { STRANGERS = 3 * PEER_HUB_PENDING_MAX };
 
 /* ---- strangers ---- */
 

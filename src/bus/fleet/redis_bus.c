@@ -23,18 +23,18 @@ static struct redis_bus *bus_of(struct bus *bus)
 static void take_message(void *arg, struct slice channel, struct slice message)
 {
     struct redis_bus *bus = arg;
-    bus->bus.received(bus->bus.arg, channel, message);
+    bus->bus.on_event(bus->bus.arg, channel, message);
 }
 
 static void note_live(void *arg, struct slice channel)
 {
     struct redis_bus *bus = arg;
-    if (bus->bus.gap)
-        bus->bus.gap(bus->bus.arg, channel);
+    if (bus->bus.on_gap)
+        bus->bus.on_gap(bus->bus.arg, channel);
 }
 
-static const struct redis_pubsub_owner pubsub_owner = {.message = take_message,
-                                                       .subscribed = note_live};
+static const struct redis_pubsub_owner pubsub_owner = {.on_message = take_message,
+                                                       .on_subscribed = note_live};
 
 /* ---- the port ---- */
 
@@ -77,14 +77,13 @@ bool redis_bus_settled(const struct bus *bus)
 }
 
 struct bus *redis_bus_make(struct redis_client *client, struct metrics *metrics,
-                           void (*received)(void *arg, struct slice topic, struct slice payload),
-                           void (*gap)(void *arg, struct slice topic), void *arg)
+                           bus_on_event on_event, bus_on_gap on_gap, void *arg)
 {
     struct redis_bus *bus = malloc(sizeof(*bus));
     if (!bus)
         return NULL;
     *bus = (struct redis_bus){
-        .bus = {.operations = &OPERATIONS, .received = received, .gap = gap, .arg = arg},
+        .bus = {.operations = &OPERATIONS, .on_event = on_event, .on_gap = on_gap, .arg = arg},
         .client = client,
         .metrics = metrics,
     };

@@ -18,8 +18,7 @@
 
 /* The client outlives it. Freed only while the loop makes no turn. NULL when memory is short. */
 struct bus *redis_bus_make(struct redis_client *client, struct metrics *metrics,
-                           void (*received)(void *arg, struct slice topic, struct slice payload),
-                           void (*gap)(void *arg, struct slice topic), void *arg);
+                           bus_on_event on_event, bus_on_gap on_gap, void *arg);
 
 /* Whether all that is subscribed is live. */
 bool redis_bus_settled(const struct bus *bus);

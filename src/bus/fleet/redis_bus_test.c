@@ -30,14 +30,15 @@ struct fixture {
     struct member members[BUS_SUITE_PORTS];
 };
 
-static void open_member(struct fixture *fixture, size_t index, const struct bus_suite_ear *ear)
+static void open_member(struct fixture *fixture, size_t index,
+                        const struct bus_suite_subscriber *ear)
 {
     struct member *member = &fixture->members[index];
     memset(member, 0, sizeof(*member));
     worker_loop_open(&member->worker);
     member->client = worker_loop_redis(&member->worker, fixture->place, fixture->servers[0].port);
-    member->bus =
-        redis_bus_make(member->client, &member->worker.metrics, ear->received, ear->gap, ear->arg);
+    member->bus = redis_bus_make(member->client, &member->worker.metrics, ear->on_event,
+                                 ear->on_gap, ear->arg);
     assert_non_null(member->bus);
 }
 
@@ -61,7 +62,7 @@ static void settle(struct member *member, int64_t limit_ms)
 
 /* ---- as every bus ---- */
 
-static void suite_start(void *context, const struct bus_suite_ear ears[BUS_SUITE_PORTS])
+static void suite_start(void *context, const struct bus_suite_subscriber ears[BUS_SUITE_PORTS])
 {
     struct fixture *fixture = context;
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++) {
@@ -127,7 +128,8 @@ static int open_single(void **state)
     struct fixture *fixture = calloc(1, sizeof(*fixture));
     fixture->place = "redis://127.0.0.1";
     redis_server_start(&fixture->servers[0], REDIS_DEFAULTS);
-    open_member(fixture, 0, &(struct bus_suite_ear){count_message, note_gap, &fixture->members[0]});
+    open_member(fixture, 0,
+                &(struct bus_suite_subscriber){count_message, note_gap, &fixture->members[0]});
     *state = fixture;
     return 0;
 }

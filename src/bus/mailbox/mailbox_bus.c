@@ -11,7 +11,7 @@ struct exchange_member {
     _Atomic uint32_t interest[MAILBOX_BUS_FILTER_SLOTS];
 };
 
-struct mailbox_exchange {
+struct mailbox_bus_group {
     size_t workers;
     uint64_t hash_seed;
     struct exchange_member members[];
@@ -19,7 +19,7 @@ struct mailbox_exchange {
 
 struct mailbox_bus {
     struct bus bus;
-    struct mailbox_exchange *exchange;
+    struct mailbox_bus_group *exchange;
     struct exchange_member *self;
     struct mailbox *mailbox;
     struct metrics *metrics;
@@ -35,9 +35,9 @@ struct bus_mail {
     char bytes[];
 };
 
-struct mailbox_exchange *mailbox_exchange_make(size_t workers, uint64_t hash_seed)
+struct mailbox_bus_group *mailbox_bus_group_make(size_t workers, uint64_t hash_seed)
 {
-    struct mailbox_exchange *exchange =
+    struct mailbox_bus_group *exchange =
         calloc(1, sizeof(*exchange) + workers * sizeof(struct exchange_member));
     if (!exchange)
         return NULL;
@@ -46,7 +46,7 @@ struct mailbox_exchange *mailbox_exchange_make(size_t workers, uint64_t hash_see
     return exchange;
 }
 
-void mailbox_exchange_free(struct mailbox_exchange **exchange)
+void mailbox_bus_group_free(struct mailbox_bus_group **exchange)
 {
     free(*exchange);
     *exchange = NULL;
@@ -57,7 +57,7 @@ static struct mailbox_bus *bus_of(struct bus *bus)
     return CONTAINER_OF(bus, struct mailbox_bus, bus);
 }
 
-static size_t slot_of(const struct mailbox_exchange *exchange, struct slice topic)
+static size_t slot_of(const struct mailbox_bus_group *exchange, struct slice topic)
 {
     return XXH3_64bits_withSeed(topic.data, topic.len, exchange->hash_seed) %
            MAILBOX_BUS_FILTER_SLOTS;
@@ -84,7 +84,7 @@ static void take(struct mailbox_bus *bus, struct slice topic, struct slice paylo
 {
     bool names_a_gateway = bus_topic_gateway(topic).data != NULL;
     if (!names_a_gateway || slice_equal(topic, (struct slice){bus->own, bus->own_len}))
-        bus->bus.received(bus->bus.arg, topic, payload);
+        bus->bus.on_event(bus->bus.arg, topic, payload);
 }
 
 static void open_mail(struct mail *mail, void *owner)
@@ -141,16 +141,15 @@ static const struct bus_operations OPERATIONS = {
     .free = mailbox_bus_free,
 };
 
-struct bus *mailbox_bus_make(struct mailbox_exchange *exchange, size_t index,
+struct bus *mailbox_bus_make(struct mailbox_bus_group *exchange, size_t index,
                              struct mailbox *mailbox, struct metrics *metrics,
-                             void (*received)(void *arg, struct slice topic, struct slice payload),
-                             void *arg)
+                             bus_on_event on_event, void *arg)
 {
     struct mailbox_bus *bus = malloc(sizeof(*bus));
     if (!bus)
         return NULL;
     *bus = (struct mailbox_bus){
-        .bus = {.operations = &OPERATIONS, .received = received, .arg = arg},
+        .bus = {.operations = &OPERATIONS, .on_event = on_event, .arg = arg},
         .exchange = exchange,
         .self = &exchange->members[index],
         .mailbox = mailbox,

@@ -21,18 +21,17 @@
 
 enum { MAILBOX_BUS_FILTER_SLOTS = 4096, MAILBOX_BUS_OWN_BYTES_MAX = 256 };
 
-struct mailbox_exchange;
+struct mailbox_bus_group;
 
-struct mailbox_exchange *mailbox_exchange_make(size_t workers, uint64_t hash_seed);
+struct mailbox_bus_group *mailbox_bus_group_make(size_t workers, uint64_t hash_seed);
 
 /* After the last bus of it is gone. */
-void mailbox_exchange_free(struct mailbox_exchange **exchange);
+void mailbox_bus_group_free(struct mailbox_bus_group **exchange);
 
 /* The port of worker number `index`. All workers' ports must exist before the first publish, and all
  * workers have stopped before the first is freed. NULL when memory is short. */
-struct bus *mailbox_bus_make(struct mailbox_exchange *exchange, size_t index,
+struct bus *mailbox_bus_make(struct mailbox_bus_group *exchange, size_t index,
                              struct mailbox *mailbox, struct metrics *metrics,
-                             void (*received)(void *arg, struct slice topic, struct slice payload),
-                             void *arg);
+                             bus_on_event on_event, void *arg);
 
 #endif

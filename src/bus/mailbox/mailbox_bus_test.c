@@ -23,7 +23,7 @@ struct worker {
 };
 
 struct fixture {
-    struct mailbox_exchange *exchange;
+    struct mailbox_bus_group *exchange;
     struct worker workers[WORKERS];
 };
 
@@ -39,7 +39,7 @@ static void received(void *arg, struct slice topic, struct slice payload)
 static int set_up(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
-    fixture->exchange = mailbox_exchange_make(WORKERS, 11);
+    fixture->exchange = mailbox_bus_group_make(WORKERS, 11);
     for (size_t i = 0; i < WORKERS; i++) {
         struct worker *worker = &fixture->workers[i];
         assert_true(loop_init(&worker->loop));
@@ -60,7 +60,7 @@ static int tear_down(void **state)
         bus_free(&fixture->workers[i].bus);
         loop_free(&fixture->workers[i].loop);
     }
-    mailbox_exchange_free(&fixture->exchange);
+    mailbox_bus_group_free(&fixture->exchange);
     assert_null(fixture->exchange);
     free(fixture);
     return 0;
@@ -214,7 +214,7 @@ static void workers_talk_across_threads(void **state)
 
 /* ---- as every bus ---- */
 
-static void suite_start(void *context, const struct bus_suite_ear ears[BUS_SUITE_PORTS])
+static void suite_start(void *context, const struct bus_suite_subscriber ears[BUS_SUITE_PORTS])
 {
     struct fixture **fixture = context;
     void *made;
@@ -222,8 +222,8 @@ static void suite_start(void *context, const struct bus_suite_ear ears[BUS_SUITE
     *fixture = made;
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++) {
         struct bus *bus = (*fixture)->workers[i].bus;
-        bus->received = ears[i].received;
-        bus->gap = ears[i].gap;
+        bus->on_event = ears[i].on_event;
+        bus->on_gap = ears[i].on_gap;
         bus->arg = ears[i].arg;
     }
 }

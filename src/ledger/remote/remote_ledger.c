@@ -243,7 +243,7 @@ static void closed(struct peer_dialer *dialer, void *arg, const char *why)
 }
 
 static const struct peer_dialer_owner dialer_owner = {
-    .opened = opened, .received = received, .closed = closed};
+    .on_opened = opened, .on_frame = received, .on_closed = closed};
 
 /* ---- time ---- */
 

@@ -95,7 +95,7 @@ static enum redis_handshake_result refuse(const struct resp_value *reply, enum r
         *problem = REDIS_CROWDED;
     if (*problem == REDIS_FINE)
         *problem = step == REDIS_STEP_AUTH ? REDIS_LOGIN_REFUSED : REDIS_HANDSHAKE_REFUSED;
-    return REDIS_NOT_SHAKEN;
+    return REDIS_HANDSHAKE_FAILED;
 }
 
 enum redis_handshake_result redis_handshake_answer(struct redis_handshake *handshake,
@@ -106,20 +106,20 @@ enum redis_handshake_result redis_handshake_answer(struct redis_handshake *hands
     bool failed = reply->type == RESP_ERROR;
     if (step == REDIS_STEP_HELLO && failed && knows_no_hello(reply)) {
         ask_in_version_2(handshake, out);
-        return REDIS_SHAKING;
+        return REDIS_HANDSHAKE_RUNNING;
     }
     if (failed && step != REDIS_STEP_NAME) /* some services allow no names */
         return refuse(reply, step, problem);
     if (step == REDIS_STEP_PING && !slice_is(reply->text, "PONG")) {
         *problem = REDIS_NOT_UNDERSTOOD;
-        return REDIS_NOT_SHAKEN;
+        return REDIS_HANDSHAKE_FAILED;
     }
     if (step == REDIS_STEP_HELLO) {
         *problem = handshake->identity->alone ? problem_of_single(reply) : REDIS_FINE;
         if (*problem != REDIS_FINE)
-            return REDIS_NOT_SHAKEN;
+            return REDIS_HANDSHAKE_FAILED;
         start_over(handshake);
         ask_for_database(handshake, out);
     }
-    return handshake->step < handshake->step_count ? REDIS_SHAKING : REDIS_SHAKEN;
+    return handshake->step < handshake->step_count ? REDIS_HANDSHAKE_RUNNING : REDIS_HANDSHAKE_DONE;
 }

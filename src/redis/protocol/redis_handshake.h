@@ -48,7 +48,11 @@ struct redis_handshake {
 void redis_handshake_begin(struct redis_handshake *handshake, const struct redis_identity *identity,
                            struct buffer *out);
 
-enum redis_handshake_result { REDIS_SHAKING, REDIS_SHAKEN, REDIS_NOT_SHAKEN };
+enum redis_handshake_result {
+    REDIS_HANDSHAKE_RUNNING,
+    REDIS_HANDSHAKE_DONE,
+    REDIS_HANDSHAKE_FAILED
+};
 
 /* Takes the next answer; may have more to say. NOT_SHAKEN: *problem says why. */
 enum redis_handshake_result redis_handshake_answer(struct redis_handshake *handshake,

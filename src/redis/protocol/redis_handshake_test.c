@@ -43,9 +43,9 @@ static void nobody_says_little(void **state)
     struct fixture *fixture = *state;
     begin(fixture);
     expect_said(fixture, "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n");
-    assert_int_equal(answer(fixture, "%1\r\n+role\r\n+master\r\n"), REDIS_SHAKING);
+    assert_int_equal(answer(fixture, "%1\r\n+role\r\n+master\r\n"), REDIS_HANDSHAKE_RUNNING);
     expect_said(fixture, "*1\r\n$4\r\nPING\r\n");
-    assert_int_equal(answer(fixture, "+PONG\r\n"), REDIS_SHAKEN);
+    assert_int_equal(answer(fixture, "+PONG\r\n"), REDIS_HANDSHAKE_DONE);
     assert_false(fixture->handshake.version_2);
 }
 
@@ -58,10 +58,10 @@ static void somebody_says_who(void **state)
     expect_said(fixture,
                 "*7\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$7\r\ndefault\r\n$1\r\np\r\n"
                 "$7\r\nSETNAME\r\n$2\r\ngw\r\n");
-    assert_int_equal(answer(fixture, "%0\r\n"), REDIS_SHAKING);
+    assert_int_equal(answer(fixture, "%0\r\n"), REDIS_HANDSHAKE_RUNNING);
     expect_said(fixture, "*2\r\n$6\r\nSELECT\r\n$2\r\n12\r\n*1\r\n$4\r\nPING\r\n");
-    assert_int_equal(answer(fixture, "+OK\r\n"), REDIS_SHAKING);
-    assert_int_equal(answer(fixture, "+PONG\r\n"), REDIS_SHAKEN);
+    assert_int_equal(answer(fixture, "+OK\r\n"), REDIS_HANDSHAKE_RUNNING);
+    assert_int_equal(answer(fixture, "+PONG\r\n"), REDIS_HANDSHAKE_DONE);
 }
 
 static void an_old_server_is_spoken_to_in_version_2(void **state)
@@ -71,14 +71,14 @@ static void an_old_server_is_spoken_to_in_version_2(void **state)
         (struct redis_identity){.user = "u", .password = "p", .name = "gw", .database = 1};
     begin(fixture);
     buffer_clear(&fixture->out);
-    assert_int_equal(answer(fixture, "-ERR unknown command `HELLO`\r\n"), REDIS_SHAKING);
+    assert_int_equal(answer(fixture, "-ERR unknown command `HELLO`\r\n"), REDIS_HANDSHAKE_RUNNING);
     expect_said(fixture, "*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$1\r\np\r\n"
                          "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$2\r\ngw\r\n"
                          "*2\r\n$6\r\nSELECT\r\n$1\r\n1\r\n*1\r\n$4\r\nPING\r\n");
-    assert_int_equal(answer(fixture, "+OK\r\n"), REDIS_SHAKING);
-    assert_int_equal(answer(fixture, "-ERR no names here\r\n"), REDIS_SHAKING);
-    assert_int_equal(answer(fixture, "+OK\r\n"), REDIS_SHAKING);
-    assert_int_equal(answer(fixture, "+PONG\r\n"), REDIS_SHAKEN);
+    assert_int_equal(answer(fixture, "+OK\r\n"), REDIS_HANDSHAKE_RUNNING);
+    assert_int_equal(answer(fixture, "-ERR no names here\r\n"), REDIS_HANDSHAKE_RUNNING);
+    assert_int_equal(answer(fixture, "+OK\r\n"), REDIS_HANDSHAKE_RUNNING);
+    assert_int_equal(answer(fixture, "+PONG\r\n"), REDIS_HANDSHAKE_DONE);
     assert_true(fixture->handshake.version_2);
 }
 
@@ -88,10 +88,10 @@ static void expect_refused(struct fixture *fixture, const char *first, const cha
     begin(fixture);
     enum redis_handshake_result result = answer(fixture, first);
     if (second) {
-        assert_int_equal(result, REDIS_SHAKING);
+        assert_int_equal(result, REDIS_HANDSHAKE_RUNNING);
         result = answer(fixture, second);
     }
-    assert_int_equal(result, REDIS_NOT_SHAKEN);
+    assert_int_equal(result, REDIS_HANDSHAKE_FAILED);
     assert_string_equal(redis_problem_name(fixture->problem), redis_problem_name(problem));
     buffer_clear(&fixture->out);
 }

@@ -186,7 +186,7 @@ static void append(struct recovery_store *store, const struct slice *user_ids, s
 /* ---- life ---- */
 
 /* That Redis is found at the start disturbs nothing. */
-static void availability_changed(struct redis_listener *listener, bool available)
+static void availability_changed(struct redis_observer *listener, bool available)
 {
     struct redis_recovery *recovery = CONTAINER_OF(listener, struct redis_recovery, listener);
     if (!available || recovery->disturbed_at_ms >= 0)
@@ -196,7 +196,7 @@ static void availability_changed(struct redis_listener *listener, bool available
 static void free_recovery(struct recovery_store *store)
 {
     struct redis_recovery *recovery = redis_recovery_of(store);
-    redis_unlisten(&recovery->listener);
+    redis_unobserve(&recovery->listener);
     redis_recovery_give_up(recovery);
     recovery->is_freed = true;
     if (recovery->errands == 0)
@@ -222,12 +222,12 @@ struct recovery_store *redis_recovery_make(const struct redis_recovery_options *
     recovery->options = *options;
     recovery->keys.cluster = redis_is_cluster(options->client);
     recovery->disturbed_at_ms = -1;
-    recovery->listener.changed = availability_changed;
+    recovery->listener.on_availability_changed = availability_changed;
     list_init(&recovery->takings);
     if (!redis_script_init(&recovery->script, slice_of(REDIS_LUA_RECOVERY))) {
         free(recovery);
         return NULL;
     }
-    redis_listen(options->client, &recovery->listener);
+    redis_observe(options->client, &recovery->listener);
     return &recovery->store;
 }

@@ -29,7 +29,7 @@ struct redis_recovery {
     struct redis_recovery_options options;
     struct redis_keys keys;
     struct redis_script script; /* of what is under way too: see `errands` */
-    struct redis_listener listener;
+    struct redis_observer listener;
     size_t errands;
     bool is_freed;
     int64_t disturbed_at_ms; /* -1: never */

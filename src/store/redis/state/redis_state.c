@@ -115,7 +115,7 @@ static bool is_available(struct state_store *store)
     return redis_available(state->options.client) && redis_state_may_write(state);
 }
 
-static void availability_changed(struct redis_listener *listener, bool available)
+static void availability_changed(struct redis_observer *listener, bool available)
 {
     struct redis_state *state = CONTAINER_OF(listener, struct redis_state, listener);
     redis_state_hold_off(state);
@@ -128,7 +128,7 @@ static void availability_changed(struct redis_listener *listener, bool available
 static void free_state(struct state_store *store)
 {
     struct redis_state *state = redis_state_of(store);
-    redis_unlisten(&state->listener);
+    redis_unobserve(&state->listener);
     state->closing = true;
     redis_state_begin(state);
     redis_state_gateways_stop(state);
@@ -196,7 +196,7 @@ struct state_store *redis_state_make(const struct redis_state_options *options)
     }
     redis_state_gateways_init(state);
     redis_state_hold_off(state);
-    state->listener.changed = availability_changed;
-    redis_listen(options->client, &state->listener);
+    state->listener.on_availability_changed = availability_changed;
+    redis_observe(options->client, &state->listener);
     return &state->store;
 }

@@ -49,7 +49,7 @@ struct redis_state {
     struct state_store store;
     struct redis_state_options options;
     struct redis_keys keys;
-    struct redis_listener listener;
+    struct redis_observer listener;
     struct redis_script scripts[REDIS_STATE_SCRIPT_COUNT];
     char gateway_id[GATEWAY_ID_BYTES_MAX];
     char window_text[REDIS_STATE_NUMBER_MAX];

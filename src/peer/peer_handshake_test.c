@@ -1,5 +1,5 @@
-/* The greeting without a socket: who is let in, who is not, however the bytes come. */
-#include "peer/peer_greeting.h"
+/* The handshake without a socket: who is let in, who is not, however the bytes come. */
+#include "peer/peer_handshake.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@ static const struct slice SECRET = SLICE("correct horse battery staple");
 
 struct pair {
     struct random random;
-    struct peer_greeting dialler, acceptor;
+    struct peer_handshake dialler, acceptor;
     struct buffer from_dialler, from_acceptor;
 };
 
@@ -20,10 +20,10 @@ static void begin(struct pair *pair, struct slice dialler_secret, struct slice a
 {
     *pair = (struct pair){0};
     random_init_seeded(&pair->random, 7);
-    peer_greeting_begin(&pair->dialler, PEER_DIALS, dialler_secret, SLICE("north"), &pair->random,
-                        &pair->from_dialler);
-    peer_greeting_begin(&pair->acceptor, PEER_ACCEPTS, acceptor_secret, SLICE("south"),
-                        &pair->random, &pair->from_acceptor);
+    peer_handshake_begin(&pair->dialler, PEER_DIALS, dialler_secret, SLICE("north"), &pair->random,
+                         &pair->from_dialler);
+    peer_handshake_begin(&pair->acceptor, PEER_ACCEPTS, acceptor_secret, SLICE("south"),
+                         &pair->random, &pair->from_acceptor);
 }
 
 static void end(struct pair *pair)
@@ -33,13 +33,13 @@ static void end(struct pair *pair)
 }
 
 /* Carries what waits in one direction, in pieces. */
-static void carry(struct buffer *from, struct peer_greeting *to, struct buffer *answer,
+static void carry(struct buffer *from, struct peer_handshake *to, struct buffer *answer,
                   size_t piece)
 {
     while (from->len > 0) {
         struct slice part = slice_first(buffer_slice(from), piece);
-        size_t taken = peer_greeting_take(to, part, answer);
-        assert_true(taken == part.len || to->state == PEER_REFUSED);
+        size_t taken = peer_handshake_take(to, part, answer);
+        assert_true(taken == part.len || to->state == PEER_HANDSHAKE_REFUSED);
         buffer_consume(from, part.len);
     }
 }
@@ -60,10 +60,10 @@ static void test_both_are_let_in_and_know_the_names(void **unused)
         struct pair pair;
         begin(&pair, SECRET, SECRET);
         talk(&pair, pieces[i]);
-        assert_int_equal(pair.dialler.state, PEER_GREETED);
-        assert_int_equal(pair.acceptor.state, PEER_GREETED);
-        assert_true(slice_is(peer_greeting_name(&pair.dialler), "south"));
-        assert_true(slice_is(peer_greeting_name(&pair.acceptor), "north"));
+        assert_int_equal(pair.dialler.state, PEER_HANDSHAKE_DONE);
+        assert_int_equal(pair.acceptor.state, PEER_HANDSHAKE_DONE);
+        assert_true(slice_is(peer_handshake_peer_name(&pair.dialler), "south"));
+        assert_true(slice_is(peer_handshake_peer_name(&pair.acceptor), "north"));
         end(&pair);
     }
 }
@@ -76,10 +76,10 @@ static void test_a_wrong_secret_is_refused_before_a_proof_is_given(void **unused
     carry(&pair.from_dialler, &pair.acceptor, &pair.from_acceptor, 1000);
     carry(&pair.from_acceptor, &pair.dialler, &pair.from_dialler, 1000);
     carry(&pair.from_dialler, &pair.acceptor, &pair.from_acceptor, 1000);
-    assert_int_equal(pair.acceptor.state, PEER_REFUSED);
+    assert_int_equal(pair.acceptor.state, PEER_HANDSHAKE_REFUSED);
     assert_non_null(strstr(pair.acceptor.why, "peer.secret"));
     assert_int_equal(pair.from_acceptor.len, 0);
-    assert_non_null(strstr(peer_greeting_broken_off(&pair.dialler), "peer.secret"));
+    assert_non_null(strstr(peer_handshake_broken_off(&pair.dialler), "peer.secret"));
     end(&pair);
 }
 
@@ -92,8 +92,8 @@ static void test_the_acceptor_must_prove_it_too(void **unused)
     begin(&pair, SECRET, SECRET);
     carry(&pair.from_dialler, &pair.acceptor, &pair.from_acceptor, 1000);
     carry(&pair.from_acceptor, &pair.dialler, &none, 1000);
-    peer_greeting_take(&pair.dialler, (struct slice){(char *)zeros, sizeof(zeros)}, &none);
-    assert_int_equal(pair.dialler.state, PEER_REFUSED);
+    peer_handshake_take(&pair.dialler, (struct slice){(char *)zeros, sizeof(zeros)}, &none);
+    assert_int_equal(pair.dialler.state, PEER_HANDSHAKE_REFUSED);
     buffer_free(&none);
     end(&pair);
 }
@@ -108,8 +108,8 @@ static void test_a_proof_sent_back_proves_nothing(void **unused)
     carry(&pair.from_dialler, &pair.acceptor, &pair.from_acceptor, 1000);
     carry(&pair.from_acceptor, &pair.dialler, &proof, 1000);
     assert_int_equal(proof.len, PEER_PROOF_BYTES);
-    peer_greeting_take(&pair.dialler, buffer_slice(&proof), &none);
-    assert_int_equal(pair.dialler.state, PEER_REFUSED);
+    peer_handshake_take(&pair.dialler, buffer_slice(&proof), &none);
+    assert_int_equal(pair.dialler.state, PEER_HANDSHAKE_REFUSED);
     buffer_free(&proof);
     buffer_free(&none);
     end(&pair);
@@ -126,8 +126,8 @@ static void test_a_conversation_heard_before_does_not_open_another(void **unused
     carry(&heard.from_acceptor, &heard.dialler, &said, 1000);
     begin(&pair, SECRET, SECRET);
     random_bytes(&pair.random, pair.acceptor.ours.nonce, PEER_NONCE_BYTES);
-    peer_greeting_take(&pair.acceptor, buffer_slice(&said), &unheard);
-    assert_int_equal(pair.acceptor.state, PEER_REFUSED);
+    peer_handshake_take(&pair.acceptor, buffer_slice(&said), &unheard);
+    assert_int_equal(pair.acceptor.state, PEER_HANDSHAKE_REFUSED);
     buffer_free(&said);
     buffer_free(&unheard);
     end(&heard);
@@ -143,8 +143,8 @@ static void test_a_changed_byte_anywhere_is_refused(void **unused)
         begin(&pair, SECRET, SECRET);
         pair.from_dialler.data[at] ^= 0x40;
         talk(&pair, 1000);
-        assert_int_not_equal(pair.acceptor.state, PEER_GREETED);
-        assert_int_not_equal(pair.dialler.state, PEER_GREETED);
+        assert_int_not_equal(pair.acceptor.state, PEER_HANDSHAKE_DONE);
+        assert_int_not_equal(pair.dialler.state, PEER_HANDSHAKE_DONE);
         end(&pair);
     }
 }
@@ -158,9 +158,9 @@ static void test_bytes_behind_the_greeting_are_left(void **unused)
     carry(&pair.from_acceptor, &pair.dialler, &pair.from_dialler, 1000);
     buffer_append_text(&pair.from_dialler, "frames");
     assert_int_equal(
-        peer_greeting_take(&pair.acceptor, buffer_slice(&pair.from_dialler), &pair.from_acceptor),
+        peer_handshake_take(&pair.acceptor, buffer_slice(&pair.from_dialler), &pair.from_acceptor),
         PEER_PROOF_BYTES);
-    assert_int_equal(pair.acceptor.state, PEER_GREETED);
+    assert_int_equal(pair.acceptor.state, PEER_HANDSHAKE_DONE);
     end(&pair);
 }
 

@@ -17,8 +17,8 @@
  * A hello is "RCPL", a byte of version, one of role, one of the name's length, 32 of nonce, the name; a
  * proof is 32 bytes. All of it fits the struct: nothing is allocated for a stranger.
  */
-#ifndef ROLLCALL_PEER_PEER_GREETING_H
-#define ROLLCALL_PEER_PEER_GREETING_H
+#ifndef ROLLCALL_PEER_PEER_HANDSHAKE_H
+#define ROLLCALL_PEER_PEER_HANDSHAKE_H
 
 #include "base/buffer.h"
 #include "base/random.h"
@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 enum {
-    PEER_GREETING_VERSION = 1,
+    PEER_HANDSHAKE_VERSION = 1,
     PEER_NAME_BYTES_MAX = 128,
     PEER_NONCE_BYTES = 32,
     PEER_PROOF_BYTES = 32,
@@ -36,12 +36,12 @@ enum {
 
 enum peer_role { PEER_DIALS = 'D', PEER_ACCEPTS = 'A' };
 
-enum peer_greeting_state {
-    PEER_HELLO_DUE,
-    PEER_NAME_DUE,
-    PEER_PROOF_DUE,
-    PEER_GREETED,
-    PEER_REFUSED
+enum peer_handshake_state {
+    PEER_HANDSHAKE_HELLO,
+    PEER_HANDSHAKE_NAME,
+    PEER_HANDSHAKE_PROOF,
+    PEER_HANDSHAKE_DONE,
+    PEER_HANDSHAKE_REFUSED
 };
 
 /* What one side has said. */
@@ -51,8 +51,8 @@ struct peer_introduction {
     char name[PEER_NAME_BYTES_MAX];
 };
 
-struct peer_greeting {
-    enum peer_greeting_state state;
+struct peer_handshake {
+    enum peer_handshake_state state;
     enum peer_role role; /* ours */
     struct slice secret;
     struct peer_introduction ours;
@@ -62,21 +62,21 @@ struct peer_greeting {
     const char *why; /* of REFUSED, for people to read */
 };
 
-/* `secret`, never empty, is borrowed for the greeting's life; a name is cut to PEER_NAME_BYTES_MAX. Appends what is to
+/* `secret`, never empty, is borrowed for the handshake's life; a name is cut to PEER_NAME_BYTES_MAX. Appends what is to
  * be sent. */
-void peer_greeting_begin(struct peer_greeting *greeting, enum peer_role role, struct slice secret,
-                         struct slice name, struct random *random, struct buffer *out);
+void peer_handshake_begin(struct peer_handshake *handshake, enum peer_role role, struct slice secret,
+                          struct slice name, struct random *random, struct buffer *out);
 
-/* Takes bytes that came, up to the end of the greeting; answers how many. Appends what is to be sent. */
-size_t peer_greeting_take(struct peer_greeting *greeting, struct slice input, struct buffer *out);
+/* Takes bytes that came, up to the end of the handshake; answers how many. Appends what is to be sent. */
+size_t peer_handshake_take(struct peer_handshake *handshake, struct slice input, struct buffer *out);
 
 /* What the other side calls itself; believed only when GREETED. */
-static inline struct slice peer_greeting_name(const struct peer_greeting *greeting)
+static inline struct slice peer_handshake_peer_name(const struct peer_handshake *handshake)
 {
-    return (struct slice){greeting->theirs.name, greeting->theirs.name_len};
+    return (struct slice){handshake->theirs.name, handshake->theirs.name_len};
 }
 
 /* What to say when the other side ended it in this state. */
-const char *peer_greeting_broken_off(const struct peer_greeting *greeting);
+const char *peer_handshake_broken_off(const struct peer_handshake *handshake);
 
 #endif
