@@ -64,22 +64,14 @@ static void apply_transition(struct presence_plane *plane,
                                                    .news = left ? PRESENCE_NEWS_OFFLINE : news});
 }
 
-/* An operation was not answered. */
-static void doubt(struct presence_plane *plane, const struct state_transition *transition,
-                  enum presence_news news)
-{
-    if (transition && transition->presence.user_id.len)
-        uncertain_users_add(plane, transition->presence.user_id, news);
-}
-
 /* For operations whose caller waits for nothing. */
 static void settle(void *arg, enum state_status status, const struct state_transition *transition)
 {
     struct presence_plane *plane = arg;
     if (status == STATE_OK)
         apply_transition(plane, transition, PRESENCE_NEWS_NONE);
-    else
-        doubt(plane, transition, PRESENCE_NEWS_NONE);
+    else if (status == STATE_UNKNOWN)
+        uncertain_users_add(plane, transition->presence.user_id, PRESENCE_NEWS_NONE);
 }
 
 struct opening {
@@ -96,8 +88,8 @@ static void opened(void *arg, enum state_status status, const struct state_trans
     if (status == STATE_OK)
         apply_transition(opening.plane, transition,
                          transition->was_here ? PRESENCE_NEWS_NONE : PRESENCE_NEWS_ONLINE);
-    else
-        doubt(opening.plane, transition, PRESENCE_NEWS_ONLINE);
+    else if (status == STATE_UNKNOWN)
+        uncertain_users_add(opening.plane, transition->presence.user_id, PRESENCE_NEWS_ONLINE);
     opening.done(opening.arg, status == STATE_OK);
 }
 

@@ -189,14 +189,14 @@ static void open_unheard(struct state_store *store, const struct lease *lease,
                          state_transition_done done, void *arg)
 {
     real_operations->open(store, lease, ignore_transition, NULL);
-    done(arg, STATE_UNAVAILABLE, &(struct state_transition){.presence.user_id = lease->user_id});
+    done(arg, STATE_UNKNOWN, &(struct state_transition){.presence.user_id = lease->user_id});
 }
 
 static void close_unheard(struct state_store *store, struct slice user_id,
                           const struct ulid *conn_id, state_transition_done done, void *arg)
 {
     real_operations->close(store, user_id, conn_id, ignore_transition, NULL);
-    done(arg, STATE_UNAVAILABLE, &(struct state_transition){.presence.user_id = user_id});
+    done(arg, STATE_UNKNOWN, &(struct state_transition){.presence.user_id = user_id});
 }
 
 static void lose_answers(struct state_store_operations *lossy)

@@ -92,7 +92,8 @@ enum call_result {
     CALL_CALLER_BUSY, /* `call` is the one the caller is in */
     CALL_CALLEE_BUSY, /* no `call`: it is other people's */
     CALL_ID_TAKEN,    /* no `call` */
-    CALL_UNAVAILABLE, /* the store is out of reach; nothing was learned. No `call` */
+    CALL_UNAVAILABLE, /* the store certainly did nothing, and nothing was learned. No `call` */
+    CALL_UNKNOWN, /* the store did not answer: the change may have happened. Not of get(). No `call` */
 };
 
 struct call_answer {

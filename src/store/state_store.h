@@ -17,10 +17,9 @@
  *
  * Contract of every call: asynchronous; the completion runs exactly once, on the calling worker's
  * thread, possibly before the call returns (so make the call the last thing a function does); it
- * never blocks; arguments are borrowed for the call, results for the completion. STATE_UNAVAILABLE
- * means the store is out of reach and nothing was learned; where it may have done it all the same, the transition
- * has its user's id and nothing else. One `struct state_store` per worker; what it is told of one lease takes
- * effect in the order of the calls, answered or not.
+ * never blocks; arguments are borrowed for the call, results for the completion. The
+ * status says what is known (enum state_status). One `struct state_store` per worker; its operations on one
+ * lease take effect in the order of the calls, answered or not.
  *
  * The suite in tests/conformance/state_store_suite.c says all of this in code, for every backend.
  */
@@ -37,7 +36,11 @@
 
 enum { GATEWAY_ID_BYTES_MAX = 128, STATE_PEER_ADDRESS_MAX = 272 };
 
-enum state_status { STATE_OK, STATE_UNAVAILABLE };
+enum state_status {
+    STATE_OK,
+    STATE_UNAVAILABLE, /* the store certainly did nothing, and nothing was learned */
+    STATE_UNKNOWN, /* the store did not answer: the change may have happened; reads never say this */
+};
 
 struct lease {
     struct ulid conn_id;
@@ -52,7 +55,8 @@ struct lease {
     int64_t known_since_ms;
 };
 
-/* What one operation did to a user. */
+/* What one operation did to a user. With STATE_UNKNOWN it has the user's id and nothing else, with
+ * STATE_UNAVAILABLE nothing at all. */
 struct state_transition {
     bool changed;             /* something others may see is different: publish it */
     struct presence presence; /* as it is now; user_id lasts as long as the completion */
@@ -162,8 +166,8 @@ static inline void state_open(struct state_store *store, const struct lease *lea
     store->operations->open(store, lease, done, arg);
 }
 
-/* Extends each lease by the window from now. Never makes a transition. When the store is out of reach for all of
- * them the status says so; where it is for some, those have failed. */
+/* Extends each lease by the window from now. Never makes a transition. The status is STATE_OK when the store
+ * answered for at least one of them; those it did not answer for have `failed`. */
 static inline void state_renew(struct state_store *store, struct lease_renewal *renewals,
                                size_t count, state_renewals_done done, void *arg)
 {

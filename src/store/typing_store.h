@@ -11,8 +11,8 @@
  *
  * Contract of every call: asynchronous; the completion runs exactly once, on the calling worker's
  * thread, possibly before the call returns (so make the call the last thing a function does); it never
- * blocks; arguments are borrowed for the call, results for the completion. STATE_UNAVAILABLE means
- * that the store is out of reach and nothing was learned. One `struct typing_store` per worker.
+ * blocks; arguments are borrowed for the call, results for the completion. The status
+ * means what it means in store/state_store.h. One `struct typing_store` per worker.
  *
  * The suite in tests/conformance/typing_store_suite.c says all of this in code, for every backend.
  */

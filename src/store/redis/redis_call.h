@@ -31,7 +31,8 @@
  * A claim lasts a minute longer than its call can without being renewed, and a renewal renews both. A claim
  * that Redis lost (a failover) is found by its owner's next renewal, which ends the call for it.
  *
- * Out of reach, or an answer that makes no sense: CALL_UNAVAILABLE; reap() ends nothing (nor while another
+ * No answer to the step that changes the call: CALL_UNKNOWN; none before it, or one that makes no sense:
+ * CALL_UNAVAILABLE; reap() ends nothing (nor while another
  * pass of the same worker is under way), renew() loses nobody. Foreign values under these keys count as
  * nothing and are overwritten.
  */

@@ -85,7 +85,8 @@ void call_errand_end_with(struct call_errand *errand, const struct resp_value *r
             call_errand_end(errand, RESULTS[i].result, &call);
             return;
         }
-    call_errand_end(errand, CALL_UNAVAILABLE, NULL);
+    bool may_have_happened = !reply && !slice_is(slice_of(errand->operation), "get");
+    call_errand_end(errand, may_have_happened ? CALL_UNKNOWN : CALL_UNAVAILABLE, NULL);
 }
 
 /* ---- scripts ---- */

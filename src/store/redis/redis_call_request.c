@@ -65,7 +65,10 @@ static void crossed(void *arg, const struct resp_value *reply)
     struct call_errand *errand = arg;
     struct call call;
     bool answered = slice_is(call_reply_result(reply), "done") && call_reply_show(reply, &call);
-    call_errand_end(errand, answered ? CALL_GLARE : CALL_UNAVAILABLE, answered ? &call : NULL);
+    if (answered)
+        call_errand_end(errand, CALL_GLARE, &call);
+    else
+        call_errand_end(errand, reply ? CALL_UNAVAILABLE : CALL_UNKNOWN, NULL);
 }
 
 static void meet_own(struct call_errand *errand, const struct call *call)
@@ -161,7 +164,7 @@ static void committed(void *arg, const struct resp_value *reply)
     if (slice_is(call_reply_result(reply), "done") && call_reply_show(reply, &call))
         call_errand_end(errand, CALL_DONE, &call);
     else
-        refuse(errand, CALL_UNAVAILABLE, NULL);
+        refuse(errand, reply ? CALL_UNAVAILABLE : CALL_UNKNOWN, NULL);
 }
 
 /* ---- 2: claim ---- */

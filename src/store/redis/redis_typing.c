@@ -86,6 +86,14 @@ static void update(struct redis_typing *typing, const char *operation, struct sl
         done, errand);
 }
 
+/* For an operation that changes something. */
+static enum state_status typing_status(bool ok, const struct resp_value *reply)
+{
+    if (ok)
+        return STATE_OK;
+    return reply ? STATE_UNAVAILABLE : STATE_UNKNOWN;
+}
+
 /* ---- start ---- */
 
 static bool parse_outcome(const struct resp_value *reply, struct typing_outcome *outcome)
@@ -108,7 +116,7 @@ static void started(void *arg, const struct resp_value *reply)
     struct errand errand = end_errand(arg);
     struct typing_outcome outcome = {0};
     bool ok = parse_outcome(reply, &outcome);
-    errand.done.started(errand.arg, ok ? STATE_OK : STATE_UNAVAILABLE, &outcome);
+    errand.done.started(errand.arg, typing_status(ok, reply), &outcome);
 }
 
 static void start(struct typing_store *store, struct slice chat_id, struct slice user_id,
@@ -130,7 +138,7 @@ static void stopped(void *arg, const struct resp_value *reply)
 {
     struct errand errand = end_errand(arg);
     bool ok = redis_store_is_integer(reply);
-    errand.done.stopped(errand.arg, ok ? STATE_OK : STATE_UNAVAILABLE, ok && reply->integer == 1);
+    errand.done.stopped(errand.arg, typing_status(ok, reply), ok && reply->integer == 1);
 }
 
 static void stop(struct typing_store *store, struct slice chat_id, struct slice user_id,

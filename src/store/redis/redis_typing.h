@@ -8,7 +8,8 @@
  * (but for a chat with a '}' in its id, where a stop forgets it). What one script does is bounded: an update
  * sweeps a few fields of those who went silent, and a chat is read by a sample.
  *
- * Out of reach, or an answer that makes no sense: STATE_UNAVAILABLE. A foreign value under the key is
+ * No answer to a start or a stop is STATE_UNKNOWN, no answer to a read and an answer that makes no sense are
+ * STATE_UNAVAILABLE. A foreign value under the key is
  * removed.
  */
 #ifndef ROLLCALL_STORE_REDIS_REDIS_TYPING_H

@@ -117,7 +117,7 @@ static void answered(void *arg, const struct resp_value *reply)
     struct state_transition transition = {.presence.user_id = call->lease.user_id};
     if (!reply ||
         !redis_state_read_transition(call->state, reply, call->lease.user_id, &transition)) {
-        finish(call, STATE_UNAVAILABLE, reply ? NULL : &transition);
+        finish(call, reply ? STATE_UNAVAILABLE : STATE_UNKNOWN, reply ? NULL : &transition);
         return;
     }
     if (call->state->keys.cluster && call->step == STEP_OPEN) {

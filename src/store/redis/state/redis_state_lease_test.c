@@ -179,7 +179,7 @@ static void a_pause_of_redis_makes_nobody_offline(void **state)
     redis_server_pause(&pair->fleet.servers[0]);
     state_pair_await_that(pair, state_pair_is_unavailable);
     renew_is_lost(pair, pair->first, SLICE("alice"), 1);
-    assert_int_equal(pair->status, STATE_UNAVAILABLE);
+    assert_int_equal(pair->status, STATE_UNKNOWN);
     redis_server_resume(&pair->fleet.servers[0]);
     state_pair_await_that(pair, state_pair_is_available);
     assert_int_equal(reap(pair, pair->second), 0);
@@ -201,12 +201,12 @@ static void take_closing(void *arg, enum state_status status,
                          const struct state_transition *transition)
 {
     struct closing *closing = arg;
-    assert_int_equal(status, STATE_UNAVAILABLE);
+    assert_int_equal(status, STATE_UNKNOWN);
     closing->names_alice = slice_is(transition->presence.user_id, "alice");
     closing->pair->waiting--;
 }
 
-static bool close_is_in_doubt(struct state_pair *pair)
+static bool close_is_unknown(struct state_pair *pair)
 {
     struct closing closing = {.pair = pair};
     const struct ulid conn_id = state_pair_connection(1);
@@ -216,12 +216,12 @@ static bool close_is_in_doubt(struct state_pair *pair)
     return closing.names_alice;
 }
 
-static void what_may_be_done_without_an_answer_names_its_user(void **state)
+static void a_close_without_an_answer_is_unknown_and_names_its_user(void **state)
 {
     struct state_pair *pair = *state;
     assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
     redis_server_pause(&pair->fleet.servers[0]);
-    assert_true(close_is_in_doubt(pair));
+    assert_true(close_is_unknown(pair));
     redis_server_resume(&pair->fleet.servers[0]);
     state_pair_await_that(pair, state_pair_is_available);
 }
@@ -344,11 +344,13 @@ static void what_redis_refuses_is_unavailable(void **state)
     assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
     redis_server_expect(&pair->fleet.servers[0], "OK", "CONFIG", "SET", "maxmemory", "1", NULL);
     assert_int_equal(state_pair_open(pair, pair->first, SLICE("bob"), 2), -1);
+    assert_int_equal(pair->status, STATE_UNAVAILABLE);
     redis_server_expect(&pair->fleet.servers[0], "OK", "CONFIG", "SET", "maxmemory", "0", NULL);
     state_pair_await_that(pair, state_pair_is_available);
     assert_int_equal(state_pair_open(pair, pair->first, SLICE("bob"), 2), 1);
     redis_server_expect(&pair->fleet.servers[0], "OK", "REPLICAOF", "127.0.0.1", "1", NULL);
     assert_int_equal(state_pair_open(pair, pair->first, SLICE("carol"), 3), -1);
+    assert_int_equal(pair->status, STATE_UNAVAILABLE);
     redis_server_expect(&pair->fleet.servers[0], "OK", "REPLICAOF", "NO", "ONE", NULL);
     state_pair_await_that(pair, state_pair_is_available);
     redis_server_expect(&pair->fleet.servers[0], "OK", "SCRIPT", "FLUSH", NULL);
@@ -374,7 +376,7 @@ static int run(bool cluster)
     const struct CMUnitTest of_one_server[] = {
         TEST(a_pause_of_redis_makes_nobody_offline),
         TEST(what_redis_refuses_is_unavailable),
-        TEST(what_may_be_done_without_an_answer_names_its_user),
+        TEST(a_close_without_an_answer_is_unknown_and_names_its_user),
     };
     redis_fleet_open(&the_pair.fleet, cluster);
     int failed =

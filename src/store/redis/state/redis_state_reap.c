@@ -34,6 +34,7 @@ struct reaping {
     size_t max;
     size_t waiting; /* answers, and one more while questions are being sent */
     bool failed;
+    bool unanswered; /* a script that changes leases: it may have reaped some */
     int64_t overdue;
     bool held[REDIS_STATE_SHARDS]; /* shards of a cluster's index that are ours for now */
     size_t count;
@@ -53,9 +54,10 @@ static void finish(struct reaping *reaping)
     struct redis_state *state = reaping->state;
     metrics_set(state->options.metrics, METRIC_PRESENCE_STALE_ENTRIES, reaping->overdue);
     state->reaping = false;
-    bool nothing = reaping->failed && reaping->count == 0;
-    reaping->done(reaping->arg, nothing ? STATE_UNAVAILABLE : STATE_OK, reaping->transitions,
-                  reaping->count);
+    enum state_status status = STATE_OK;
+    if (reaping->failed && reaping->count == 0)
+        status = reaping->unanswered ? STATE_UNKNOWN : STATE_UNAVAILABLE;
+    reaping->done(reaping->arg, status, reaping->transitions, reaping->count);
     free(reaping);
     redis_state_end(state);
 }
@@ -82,6 +84,7 @@ static void reaped_some(void *arg, const struct resp_value *reply)
     struct reaping *reaping = arg;
     if (!redis_state_is(reply, RESP_ARRAY) || reply->count < AT_FIRST) {
         reaping->failed = true;
+        reaping->unanswered = !reply;
         finish(reaping);
         return;
     }
@@ -184,6 +187,7 @@ static void expired(void *arg, const struct resp_value *reply)
     bool array = redis_state_is(reply, RESP_ARRAY) && reply->count > 0;
     if (!array) {
         reaping->failed = true;
+        reaping->unanswered |= !reply;
     } else if (reply->items[0].type == RESP_TEXT) { /* later, or nothing */
         entry->settled = true;
         entry->again_ms = reply->count > 1 ? reply->items[1].integer : -1;

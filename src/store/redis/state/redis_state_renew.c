@@ -31,6 +31,7 @@ struct renewal_batch {
     size_t count;
     size_t waiting; /* parts, and one more while they are being sent */
     size_t answered;
+    bool unanswered; /* some part, which may have renewed its leases all the same */
 };
 
 /* ---- what a cluster keeps beside the scripts ---- */
@@ -145,8 +146,8 @@ static void part_done(struct renewal_batch *batch)
         index_all(batch);
         let_lost_go(batch);
     }
-    batch->done(batch->arg, batch->answered ? STATE_OK : STATE_UNAVAILABLE, batch->renewals,
-                batch->count);
+    enum state_status failure = batch->unanswered ? STATE_UNKNOWN : STATE_UNAVAILABLE;
+    batch->done(batch->arg, batch->answered ? STATE_OK : failure, batch->renewals, batch->count);
     free(batch);
     redis_state_end(state);
 }
@@ -162,6 +163,7 @@ static void answered(void *arg, const struct resp_value *reply)
         renewal->lost = told && reply->text.data[i] == '0';
     }
     batch->answered += told;
+    batch->unanswered |= !reply;
     part_done(batch);
 }
 
