@@ -19,6 +19,9 @@
 #include "metrics/exposition.h"
 #include "session/session_context.h"
 
+/* Why nobody new is taken while `shedding`. */
+#define API_SHEDDING_TEXT "memory is short"
+
 struct http_route;
 
 /*

@@ -1,6 +1,7 @@
 #include "api/handshake.h"
 
 #include "http/http_session.h"
+#include "session/admission.h"
 
 #include <stdio.h>
 
@@ -50,19 +51,15 @@ bool handshake_check_origin(struct exchange **exchange)
     return false;
 }
 
-bool handshake_check_room(struct exchange **exchange)
+bool handshake_check_capacity(struct exchange **exchange)
 {
-    struct api_context *context = rest_of(*exchange);
-    const char *why = NULL;
-    if (context->handlers->draining)
-        why = "this gateway is draining";
-    else if (!state_available(context->handlers->presence->store))
-        why = "the state store does not answer";
-    else if (context->shedding)
-        why = "memory is short";
-    if (why)
-        handshake_refuse(exchange, 503, ERROR_SERVICE_UNAVAILABLE, why);
-    return why == NULL;
+    const struct api_context *context = rest_of(*exchange);
+    const char *refusal = admission_refusal(context->handlers);
+    if (!refusal && context->shedding)
+        refusal = API_SHEDDING_TEXT;
+    if (refusal)
+        handshake_refuse(exchange, 503, ERROR_SERVICE_UNAVAILABLE, refusal);
+    return refusal == NULL;
 }
 
 struct slice handshake_greeting(char out[HANDSHAKE_GREETING_BYTES_MAX],

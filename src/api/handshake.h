@@ -22,8 +22,8 @@ bool handshake_check(struct exchange **exchange, char accept[WEBSOCKET_ACCEPT_BY
 /* Likewise: the origin must be allowed. */
 bool handshake_check_origin(struct exchange **exchange);
 
-/* Likewise: somebody new can be taken. */
-bool handshake_check_room(struct exchange **exchange);
+/* Likewise: the gateway takes sessions at present. */
+bool handshake_check_capacity(struct exchange **exchange);
 
 /* The 101 answer, in `out`. */
 struct slice handshake_greeting(char out[HANDSHAKE_GREETING_BYTES_MAX],

@@ -1,15 +1,15 @@
 /*
  * GET /v1/ws and GET /v1/echo: from an HTTP request to a WebSocket.
  *
- *   handshake valid → origin allowed → somebody new can be taken → token good → lease registered → 101
+ *   handshake valid → origin allowed → sessions are taken → admitted (session/admission.h) → 101
  *
- * Each step has its status when it fails: 400/426, 403, 503, 401, 503. The lease comes before the 101,
- * since a connection that cannot be registered must not be accepted.
+ * Each step has its status when it fails: 400/426, 403, 503, 401 or 503.
  */
 #include "api/api_routes.h"
 #include "api/handshake.h"
+#include "base/container.h"
 #include "http/http_session.h"
-#include "log/log.h"
+#include "session/admission.h"
 #include "session/echo.h"
 #include "session/session.h"
 
@@ -17,111 +17,98 @@
 
 /* ---- /v1/ws ---- */
 
-/* A verified user between the token and the lease. */
-struct joining {
+/* A handshake that waits for its admission. */
+struct websocket_join {
+    struct admission admission;
     struct exchange *exchange;
-    struct ulid conn_id;
-    size_t device_len;
-    char device[DEVICE_ID_BYTES_MAX];
     char accept[WEBSOCKET_ACCEPT_BYTES + 1];
 };
 
-static bool read_device(struct joining *joining)
+static struct websocket_join *websocket_join_of(const struct admission *admission)
 {
-    struct slice device;
-    struct slice name = SLICE("device_id");
-    if (!http1_query_find(joining->exchange->head.target.query, name).data) {
-        ulid_write(joining->device, &joining->conn_id);
-        joining->device_len = ULID_TEXT_LEN;
-        return true;
-    }
-    char text[EXCHANGE_PARAMETER_BYTES_MAX];
-    if (!exchange_query(joining->exchange, name, text, sizeof(text), &device) ||
-        !user_id_valid(device))
-        return false;
-    memcpy(joining->device, device.data, device.len);
-    joining->device_len = device.len;
-    return true;
+    return CONTAINER_OF(admission, struct websocket_join, admission);
 }
 
-static void registered(void *arg, bool taken)
+static bool websocket_is_present(const struct admission *admission)
 {
-    struct joining *joining = arg;
-    struct exchange *exchange = joining->exchange;
-    struct session_context *handlers = rest_of(exchange)->handlers;
-    struct session *session = NULL;
-    if (taken && exchange->session && !handlers->draining) { /* a drain has counted its heads */
-        char text[HANDSHAKE_GREETING_BYTES_MAX];
-        session =
-            session_open(handlers, &exchange->session->stream,
-                         handshake_greeting(text, exchange, joining->accept), &exchange->identity,
-                         &joining->conn_id, (struct slice){joining->device, joining->device_len});
-    }
-    if (taken && !session)
-        presence_close(handlers->presence, exchange_user(exchange), &joining->conn_id);
-    if (session)
+    return websocket_join_of(admission)->exchange->session != NULL;
+}
+
+static const char *websocket_refusal(const struct admission *admission)
+{
+    return rest_of(websocket_join_of(admission)->exchange)->shedding ? API_SHEDDING_TEXT : NULL;
+}
+
+static bool websocket_open_session(struct admission *admission)
+{
+    const struct websocket_join *join = websocket_join_of(admission);
+    char greeting[HANDSHAKE_GREETING_BYTES_MAX];
+    return session_open(admission->context, &join->exchange->session->stream,
+                        handshake_greeting(greeting, join->exchange, join->accept),
+                        &admission->identity, &admission->conn_id, admission_device(admission));
+}
+
+static void websocket_on_admission_end(struct admission *admission, enum admission_result result,
+                                       const char *text)
+{
+    struct websocket_join *join = websocket_join_of(admission);
+    struct exchange *exchange = join->exchange;
+    if (result == ADMISSION_ADMITTED)
         handshake_end(&exchange);
+    else if (result == ADMISSION_CLIENT_GONE)
+        exchange_reply_empty(&exchange);
+    else if (result == ADMISSION_TOKEN_REFUSED)
+        handshake_refuse(&exchange, 401, ERROR_UNAUTHENTICATED, text);
     else
-        handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE,
-                         "the connection cannot be registered");
-    free(joining);
+        handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, text);
+    free(join);
 }
 
-static void verified(void *arg, enum jwt_result result, const struct identity *identity)
+static const struct admission_hooks WEBSOCKET_ADMISSION = {
+    .is_present = websocket_is_present,
+    .refusal = websocket_refusal,
+    .open_session = websocket_open_session,
+    .on_end = websocket_on_admission_end,
+};
+
+/* SLICE_NONE where the request names no device. Returns false when it names one that is not allowed. */
+static bool read_websocket_device(struct exchange *exchange,
+                                  char text[EXCHANGE_PARAMETER_BYTES_MAX], struct slice *device)
 {
-    struct joining *joining = arg;
-    struct session_context *handlers = rest_of(joining->exchange)->handlers;
-    if (result != JWT_OK) {
-        metrics_count(handlers->metrics, METRIC_AUTH_FAILURES);
-        log_info("token_refused", "reason=%s", jwt_result_label(result));
-        handshake_refuse(&joining->exchange, 401, ERROR_UNAUTHENTICATED, jwt_result_text(result));
-        free(joining);
-        return;
-    }
-    if (!joining->exchange->session || !handshake_check_room(&joining->exchange)) {
-        if (joining->exchange) /* its peer went while it waited */
-            exchange_reply_empty(&joining->exchange);
-        free(joining);
-        return;
-    }
-    joining->exchange->identity = *identity;
-    int64_t wall_ms = handlers->loop->clock.wall_ms;
-    struct lease lease = {
-        .conn_id = joining->conn_id,
-        .user_id = exchange_user(joining->exchange),
-        .device_id = {joining->device, joining->device_len},
-        .gateway_id = handlers->gateway_id,
-        .connected_at_ms = ulid_time_ms(&joining->conn_id),
-        .last_heartbeat_ms = wall_ms,
-    };
-    presence_open(handlers->presence, &lease, registered, joining);
+    struct slice name = SLICE("device_id");
+    *device = SLICE_NONE;
+    if (!http1_query_find(exchange->head.target.query, name).data)
+        return true;
+    return exchange_query(exchange, name, text, EXCHANGE_PARAMETER_BYTES_MAX, device) &&
+           user_id_valid(*device);
 }
 
 void rest_websocket(struct exchange *exchange)
 {
-    struct session_context *handlers = rest_of(exchange)->handlers;
-    struct joining *joining = calloc(1, sizeof(*joining));
-    if (!joining) {
+    char text[EXCHANGE_PARAMETER_BYTES_MAX];
+    struct slice device;
+    struct websocket_join *join = calloc(1, sizeof(*join));
+    if (!join) {
         handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
         return;
     }
-    joining->exchange = exchange;
-    joining->conn_id = ulid_make(handlers->loop->clock.wall_ms, handlers->random);
-    if (!handshake_check(&exchange, joining->accept) || !handshake_check_origin(&exchange) ||
-        !handshake_check_room(&exchange))
+    join->exchange = exchange;
+    if (!handshake_check(&exchange, join->accept) || !handshake_check_origin(&exchange) ||
+        !handshake_check_capacity(&exchange))
         goto answered;
     struct slice token = exchange_token(exchange);
     if (!token.data)
         handshake_refuse(&exchange, 401, ERROR_UNAUTHENTICATED, "a bearer token is needed");
-    else if (!read_device(joining))
+    else if (!read_websocket_device(exchange, text, &device))
         handshake_refuse(&exchange, 400, ERROR_INVALID_MESSAGE,
                          "device_id must be 1 to 128 bytes without control characters");
-    else if (!session_context_verify(handlers, token, verified, joining))
+    else if (!admission_begin(&join->admission, rest_of(exchange)->handlers, &WEBSOCKET_ADMISSION,
+                              token, device))
         handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
     else
         return;
 answered:
-    free(joining);
+    free(join);
 }
 
 /* ---- /v1/echo ---- */

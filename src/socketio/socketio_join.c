@@ -1,7 +1,7 @@
 #include "socketio/socketio_join.h"
 
 #include "base/container.h"
-#include "log/log.h"
+#include "session/admission.h"
 #include "session/dispatch.h"
 #include "socketio/codec/socketio.h"
 #include "socketio/socketio_recovery.h"
@@ -12,21 +12,16 @@ enum { REFUSAL_RETRY_SECONDS = 2 };
 
 /* A CONNECT under way. */
 struct joining {
+    struct admission admission;
     struct socketio_session *socketio; /* NULL: it has gone */
-    struct session_context *context;
-    struct identity identity;
-    struct ulid conn_id;
-    struct socketio_return return_to; /* what the client asks to recover */
+    struct socketio_return return_to;  /* what the client asks to recover */
     struct socketio_recovered *recovered;
     bool device_is_made;
-    size_t device_len;
-    char device[DEVICE_ID_BYTES_MAX];
 };
 
-static void free_joining(struct joining *joining)
+static struct joining *joining_of(const struct admission *admission)
 {
-    socketio_recovered_free(&joining->recovered);
-    free(joining);
+    return CONTAINER_OF(admission, struct joining, admission);
 }
 
 struct socketio_waiting {
@@ -172,17 +167,6 @@ static void refuse(struct socketio_session *socketio, enum error_code code, cons
     connection_wake_at(socketio_connection(socketio), socketio->waiting->connect_by_ms);
 }
 
-/* Ends a joining that failed; its client, if it is still there, may try again. */
-static void give_up(struct joining *joining, enum error_code code, const char *text, bool retry)
-{
-    struct socketio_session *socketio = joining->socketio;
-    if (socketio) {
-        set_joining(socketio, NULL);
-        refuse(socketio, code, text, retry);
-    }
-    free_joining(joining);
-}
-
 static void write_connected(struct socketio_session *socketio)
 {
     char sid[ULID_TEXT_LEN];
@@ -197,86 +181,68 @@ static void write_connected(struct socketio_session *socketio)
     socketio_send(socketio, &packet);
 }
 
-static void connect(struct socketio_session *socketio, struct joining *joining)
+static bool joining_is_present(const struct admission *admission)
 {
+    return joining_of(admission)->socketio != NULL;
+}
+
+static void on_joining_recovered(void *arg, struct socketio_recovered *recovered)
+{
+    struct joining *joining = arg;
+    joining->recovered = recovered;
+    admission_resume(&joining->admission);
+}
+
+/* With the lease, events find the way here; only then is it safe to take those kept so far. */
+static void joining_take_recovered(struct admission *admission)
+{
+    struct joining *joining = joining_of(admission);
+    socketio_recovery_take(admission->context, identity_user(&admission->identity),
+                           &joining->return_to, on_joining_recovered, joining);
+}
+
+static bool joining_open_session(struct admission *admission)
+{
+    struct joining *joining = joining_of(admission);
+    struct socketio_session *socketio = joining->socketio;
     struct session *session = &socketio->session;
+    if (!session_attach(session, &admission->identity, &admission->conn_id,
+                        admission_device(admission)))
+        return false;
     session->endpoint.hears_sources = true;
     socketio_connection(socketio)->silent = false;
     socketio_waiting_free(socketio);
     socketio->device_is_made = joining->device_is_made;
     socketio_recovery_name(socketio, joining->recovered);
     write_connected(socketio);
-    session_begin(session, &joining->identity);
+    session_begin(session, &admission->identity);
     if (joining->recovered)
         socketio_recovery_resume(socketio, joining->recovered);
+    return true;
 }
 
-static void refuse_lease(struct joining *joining)
+/* A client that was refused may CONNECT again. */
+static void on_joining_end(struct admission *admission, enum admission_result result,
+                           const char *text)
 {
-    give_up(joining, ERROR_SERVICE_UNAVAILABLE, "the connection cannot be registered", true);
-}
-
-static void recovered(void *arg, struct socketio_recovered *taken)
-{
-    struct joining *joining = arg;
-    struct session_context *context = joining->context;
+    struct joining *joining = joining_of(admission);
     struct socketio_session *socketio = joining->socketio;
-    joining->recovered = taken;
-    if (socketio && !context->draining &&
-        session_attach(&socketio->session, &joining->identity, &joining->conn_id,
-                       (struct slice){joining->device, joining->device_len})) {
-        connect(socketio, joining);
-        free_joining(joining);
-        return;
+    if (result != ADMISSION_ADMITTED && socketio) {
+        bool token_refused = result == ADMISSION_TOKEN_REFUSED;
+        set_joining(socketio, NULL);
+        refuse(socketio, token_refused ? ERROR_UNAUTHENTICATED : ERROR_SERVICE_UNAVAILABLE, text,
+               !token_refused);
     }
-    presence_close(context->presence, identity_user(&joining->identity), &joining->conn_id);
-    refuse_lease(joining);
+    socketio_recovered_free(&joining->recovered);
+    free(joining);
 }
 
-/* From now on events find the way here; only then is it safe to take what was kept so far. */
-static void registered(void *arg, bool taken)
-{
-    struct joining *joining = arg;
-    if (taken)
-        socketio_recovery_take(joining->context, identity_user(&joining->identity),
-                               &joining->return_to, recovered, joining);
-    else
-        refuse_lease(joining);
-}
-
-static void take_lease(struct joining *joining)
-{
-    struct session_context *context = joining->context;
-    struct lease lease = {
-        .conn_id = joining->conn_id,
-        .user_id = identity_user(&joining->identity),
-        .device_id = {joining->device, joining->device_len},
-        .gateway_id = context->gateway_id,
-        .connected_at_ms = ulid_time_ms(&joining->conn_id),
-        .last_heartbeat_ms = context->loop->clock.wall_ms,
-    };
-    presence_open(context->presence, &lease, registered, joining);
-}
-
-static void verified(void *arg, enum jwt_result result, const struct identity *identity)
-{
-    struct joining *joining = arg;
-    struct session_context *context = joining->context;
-    if (result != JWT_OK) {
-        metrics_count(context->metrics, METRIC_AUTH_FAILURES);
-        log_info("token_refused", "reason=%s", jwt_result_label(result));
-        give_up(joining, ERROR_UNAUTHENTICATED, jwt_result_text(result), false);
-    } else if (!joining->socketio) {
-        free_joining(joining);
-    } else if (context->draining) {
-        give_up(joining, ERROR_SERVICE_UNAVAILABLE, "this gateway is draining", true);
-    } else if (!state_available(context->presence->store)) {
-        give_up(joining, ERROR_SERVICE_UNAVAILABLE, "the state store does not answer", true);
-    } else {
-        joining->identity = *identity;
-        take_lease(joining);
-    }
-}
+static const struct admission_hooks JOINING_HOOKS = {
+    .is_present = joining_is_present,
+    .prepare = joining_take_recovered,
+    .open_session = joining_open_session,
+    .on_end = on_joining_end,
+};
 
 /* What CONNECT names comes before what the handshake brought. */
 struct credentials {
@@ -307,28 +273,6 @@ static bool read_credentials(struct socketio_session *socketio, struct slice aut
     return !raw.data || (fields_string(raw, &out->device) && user_id_valid(out->device));
 }
 
-/* Without a device of its own, the connection is one, and stays it when it comes back. */
-static struct joining *make_joining(struct socketio_session *socketio,
-                                    const struct credentials *credentials)
-{
-    struct slice device = credentials->device;
-    const struct socketio_return *return_to = &credentials->return_to;
-    struct session_context *context = socketio->session.context;
-    struct joining *joining = calloc(1, sizeof(*joining));
-    if (!joining)
-        return NULL;
-    joining->socketio = socketio;
-    joining->context = context;
-    joining->conn_id = ulid_make(context->loop->clock.wall_ms, context->random);
-    joining->device_is_made = device.len == 0;
-    joining->device_len = device.len ? device.len : ULID_TEXT_LEN;
-    if (device.len)
-        memcpy(joining->device, device.data, device.len);
-    else
-        ulid_write(joining->device, return_to->pid_len ? &return_to->device : &joining->conn_id);
-    return joining;
-}
-
 void socketio_join(struct socketio_session *socketio, struct slice auth)
 {
     struct session_context *context = socketio->session.context;
@@ -347,10 +291,19 @@ void socketio_join(struct socketio_session *socketio, struct slice auth)
         refuse(socketio, ERROR_UNAUTHENTICATED, "a token is needed", false);
         return;
     }
-    struct joining *joining = make_joining(socketio, &credentials);
-    if (joining && session_context_verify(context, credentials.token, verified, joining)) {
-        set_joining(socketio, joining);
+    struct joining *joining = calloc(1, sizeof(*joining));
+    struct slice device = credentials.device;
+    char returning[ULID_TEXT_LEN];
+    if (joining && !device.len && credentials.return_to.pid_len) {
+        ulid_write(returning, &credentials.return_to.device);
+        device = (struct slice){returning, sizeof(returning)};
+    }
+    if (joining &&
+        admission_begin(&joining->admission, context, &JOINING_HOOKS, credentials.token, device)) {
+        joining->socketio = socketio;
         joining->return_to = credentials.return_to;
+        joining->device_is_made = credentials.device.len == 0;
+        set_joining(socketio, joining);
         return;
     }
     free(joining);

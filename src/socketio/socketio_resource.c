@@ -58,7 +58,7 @@ static void open_session(struct exchange *exchange, bool by_websocket)
     char device[EXCHANGE_PARAMETER_BYTES_MAX];
     struct socketio_handshake handshake = {
         .sid = SLICE_NONE, .token = exchange_token(exchange), .device = SLICE_NONE};
-    if (!check_origin(&exchange) || !handshake_check_room(&exchange))
+    if (!check_origin(&exchange) || !handshake_check_capacity(&exchange))
         return;
     if (query_of(exchange, SLICE("device_id")).data &&
         (!exchange_query(exchange, SLICE("device_id"), device, sizeof(device), &handshake.device) ||

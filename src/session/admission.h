@@ -1,0 +1,73 @@
+/*
+ * Admission: the way from a token to a session, the same for every dialect.
+ *
+ *   admission_begin() ──► token verified ──► client present, gateway takes sessions ──► lease opened
+ *        ──► hooks->prepare(), if there is one ──admission_resume()──► hooks->open_session() ──► on_end()
+ *
+ * Each step may refuse the client; on_end() then says why. The lease comes before the session, since a
+ * connection that cannot be registered must not be accepted; from that moment events find the way here, so
+ * that `prepare` can fetch earlier ones and miss none. When no session comes of it, the lease is closed again.
+ *
+ * The struct is embedded in that of the caller, who frees it in on_end(). It stays where it is when its client
+ * goes: `is_present` says so, and the result is on_end()'s all the same. One thread.
+ */
+#ifndef ROLLCALL_SESSION_ADMISSION_H
+#define ROLLCALL_SESSION_ADMISSION_H
+
+#include "auth/identity.h"
+#include "auth/user_id.h"
+#include "base/ulid.h"
+#include "session/session_context.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum admission_result {
+    ADMISSION_ADMITTED,
+    ADMISSION_TOKEN_REFUSED,
+    ADMISSION_CLIENT_GONE,    /* before it had a lease */
+    ADMISSION_UNAVAILABLE,    /* the gateway takes no sessions at present */
+    ADMISSION_NOT_REGISTERED, /* there is no lease, or no session for it */
+};
+
+struct admission;
+
+struct admission_hooks {
+    /* Whether the client is still there. */
+    bool (*is_present)(const struct admission *admission);
+    /* May be NULL. Why the client's transport takes no sessions at present; NULL: it does. */
+    const char *(*refusal)(const struct admission *admission);
+    /* May be NULL. The lease is open; calls admission_resume() exactly once, possibly before it returns. */
+    void (*prepare)(struct admission *admission);
+    /* Makes the session. Returns false when out of memory. */
+    bool (*open_session)(struct admission *admission);
+    /* The end, exactly once. `text` says why the client was refused; NULL for ADMITTED and CLIENT_GONE. */
+    void (*on_end)(struct admission *admission, enum admission_result result, const char *text);
+};
+
+struct admission {
+    const struct admission_hooks *hooks;
+    struct session_context *context;
+    struct identity identity; /* once the token is verified */
+    struct ulid conn_id;
+    size_t device_len;
+    char device[DEVICE_ID_BYTES_MAX];
+};
+
+/* Starts it. Without a `device` the connection's id names one. Returns false when too many tokens wait to be
+ * verified or memory is short; on_end() never runs then, else always in a later turn. */
+bool admission_begin(struct admission *admission, struct session_context *context,
+                     const struct admission_hooks *hooks, struct slice token, struct slice device);
+
+/* `prepare` is done. */
+void admission_resume(struct admission *admission);
+
+/* Why the gateway takes no sessions at present; NULL: it does. */
+const char *admission_refusal(const struct session_context *context);
+
+static inline struct slice admission_device(const struct admission *admission)
+{
+    return (struct slice){admission->device, admission->device_len};
+}
+
+#endif
