@@ -91,7 +91,7 @@ static void test_notes_of_one_user_are_one_entry(void **state)
     advance(fixture, LAST_SEEN_HOLD_MS - 1);
     assert_null(fixture->stub.request);
     advance(fixture, 1);
-    const struct request_input *input = &fixture->stub.request->input;
+    const struct ledger_request_input *input = &fixture->stub.request->input;
     assert_int_equal(input->seen_count, 1);
     assert_true(slice_is(input->seen[0].user, "alice"));
     assert_int_equal(input->seen[0].last_seen_ms, 30);

@@ -7,8 +7,8 @@
 /* Most requests hold an id or two; thousands may wait at once when everybody reconnects. */
 enum { FIRST_CHUNK_BYTES = 96, CHUNK_BYTES = 1024 };
 
-struct request_chunk {
-    struct request_chunk *next;
+struct ledger_request_chunk {
+    struct ledger_request_chunk *next;
     size_t used;
     size_t capacity;
     _Alignas(max_align_t) char bytes[];
@@ -53,9 +53,9 @@ struct ledger_request *ledger_request_make(struct ledger_client *client,
 
 void ledger_request_free(struct ledger_request *request)
 {
-    struct request_chunk *chunk = request->chunks;
+    struct ledger_request_chunk *chunk = request->chunks;
     while (chunk) {
-        struct request_chunk *next = chunk->next;
+        struct ledger_request_chunk *next = chunk->next;
         free(chunk);
         chunk = next;
     }
@@ -119,9 +119,9 @@ void ledger_request_submit(struct ledger_request *request)
     client->ledger->backend->submit(client->ledger, request);
 }
 
-static struct request_chunk *chunk_with_room(struct ledger_request *request, size_t bytes)
+static struct ledger_request_chunk *chunk_with_room(struct ledger_request *request, size_t bytes)
 {
-    struct request_chunk *chunk = request->chunks;
+    struct ledger_request_chunk *chunk = request->chunks;
     if (chunk && chunk->capacity - chunk->used >= bytes)
         return chunk;
     size_t usual = request->chunks ? CHUNK_BYTES : FIRST_CHUNK_BYTES;
@@ -139,7 +139,8 @@ void *ledger_request_alloc(struct ledger_request *request, size_t bytes)
 {
     const size_t alignment = _Alignof(max_align_t);
     size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-    struct request_chunk *chunk = request->stands_in ? NULL : chunk_with_room(request, rounded);
+    struct ledger_request_chunk *chunk =
+        request->stands_in ? NULL : chunk_with_room(request, rounded);
     if (!chunk) {
         request->exhausted = true;
         return NULL;

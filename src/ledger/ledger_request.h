@@ -98,7 +98,7 @@ enum ledger_operation { LEDGER_OPERATIONS(LEDGER_OPERATION_NAME) LEDGER_OPERATIO
 /* Each operation uses the fields its function in the header has parameters for; the others are
  * zero. One flat struct, so that a backend that sends requests elsewhere has one encoding to write.
  */
-struct request_input {
+struct ledger_request_input {
     struct slice user; /* who asks: also viewer, sender, creator, actor, from */
     struct slice peer; /* the other one: also to, the member added or removed */
     struct slice chat;
@@ -124,7 +124,7 @@ struct request_input {
     bool apply;
 };
 
-union request_outcome {
+union ledger_request_outcome {
     struct {
         enum ledger_status status; /* every outcome begins with it */
     } any;
@@ -164,7 +164,7 @@ union ledger_request_completion {
     ledger_repair_done repair;
 };
 
-struct request_chunk;
+struct ledger_request_chunk;
 
 struct ledger_request {
     struct ledger_request *next; /* in the owner's queue; then the posted chain */
@@ -181,11 +181,11 @@ struct ledger_request {
     int64_t wall_ms;       /* the caller's time of day */
     int64_t deadline_ms;
     uint64_t submitted_us; /* stamped by the backend, for its metrics */
-    struct request_input input;
-    union request_outcome outcome;
+    struct ledger_request_input input;
+    union ledger_request_outcome outcome;
     union ledger_request_completion done;
     void *arg;
-    struct request_chunk *chunks;
+    struct ledger_request_chunk *chunks;
 };
 
 /* ---- making, for the port's own functions ---- */

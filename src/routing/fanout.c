@@ -196,7 +196,7 @@ static bool are_members_new_enough(const struct fanout_chat *chat, const struct 
     return chat->version >= item->event.members_version;
 }
 
-static void read_chat_members(struct fanout_chat *chat);
+static void read_fanout_members(struct fanout_chat *chat);
 
 static void deliver_or_read_members(struct fanout_chat *chat)
 {
@@ -205,7 +205,7 @@ static void deliver_or_read_members(struct fanout_chat *chat)
         if (are_members_new_enough(chat, item))
             deliver_item(chat, item);
         else
-            read_chat_members(chat);
+            read_fanout_members(chat);
     }
 }
 
@@ -245,7 +245,7 @@ static void on_chat_members_read(void *arg, const struct ledger_chat_outcome *ou
     evict_surplus_chats(fanout);
 }
 
-static void read_chat_members(struct fanout_chat *chat)
+static void read_fanout_members(struct fanout_chat *chat)
 {
     chat->reading = true;
     for (struct list *at = chat->waiting.next; at != &chat->waiting; at = at->next)

@@ -16,7 +16,7 @@ static void check_bytes(struct buffer *again, struct slice frame)
     buffer_free(again);
 }
 
-static void check_bounds(const struct request_input *input)
+static void check_bounds(const struct ledger_request_input *input)
 {
     fuzz_require(input->user.len <= LEDGER_ID_BYTES_MAX, "an id is short enough");
     fuzz_require(input->text.len <= LEDGER_BODY_BYTES_MAX, "a text is short enough");

@@ -54,7 +54,7 @@ static const unsigned needs[LEDGER_OPERATION_COUNT] = {
     [LEDGER_CHAT_REPAIR] = CHAT,
 };
 
-static unsigned parts_of(const struct request_input *input)
+static unsigned parts_of(const struct ledger_request_input *input)
 {
     return (input->user.len ? USER : 0) | (input->peer.len ? PEER : 0) |
            (input->chat.len ? CHAT : 0) | (input->id.len ? ID : 0) |
@@ -62,7 +62,7 @@ static unsigned parts_of(const struct request_input *input)
            (input->text.len ? TEXT : 0) | (input->call ? CALL : 0) | (input->limit ? PAGE : 0);
 }
 
-static void pass_seen(struct wire *wire, struct request_input *input)
+static void pass_seen(struct wire *wire, struct ledger_request_input *input)
 {
     const void *items = input->seen;
     if (wire_list(wire, &items, &input->seen_count, sizeof(*input->seen),
@@ -77,7 +77,7 @@ static void pass_seen(struct wire *wire, struct request_input *input)
     input->seen = items;
 }
 
-static void pass_positions(struct wire *wire, struct request_input *input)
+static void pass_positions(struct wire *wire, struct ledger_request_input *input)
 {
     const void *items = input->positions;
     if (wire_list(wire, &items, &input->position_count, sizeof(*input->positions),
@@ -92,7 +92,7 @@ static void pass_positions(struct wire *wire, struct request_input *input)
 }
 
 /* A list of one or none. */
-static void pass_input_call(struct wire *wire, struct request_input *input)
+static void pass_input_call(struct wire *wire, struct ledger_request_input *input)
 {
     const void *items = input->call;
     size_t count = input->call != NULL;
@@ -101,7 +101,7 @@ static void pass_input_call(struct wire *wire, struct request_input *input)
     input->call = items;
 }
 
-static void pass_input(struct wire *wire, struct request_input *input)
+static void pass_input(struct wire *wire, struct ledger_request_input *input)
 {
     ledger_wire_optional_id(wire, &input->user);
     ledger_wire_optional_id(wire, &input->peer);
@@ -194,7 +194,7 @@ bool ledger_wire_decode_input(struct ledger_request *request, struct slice body)
 {
     unsigned needed = needs[request->operation];
     struct wire wire = wire_reading(ledger_request_copy(request, body), request);
-    request->input = (struct request_input){0};
+    request->input = (struct ledger_request_input){0};
     pass_input(&wire, &request->input);
     return wire_end(&wire) && !request->exhausted && (parts_of(&request->input) & needed) == needed;
 }
@@ -203,8 +203,8 @@ bool ledger_wire_decode_input(struct ledger_request *request, struct slice body)
  * asked for, a chat with its members. */
 static bool fits_question(const struct ledger_request *request)
 {
-    const struct request_input *input = &request->input;
-    const union request_outcome *outcome = &request->outcome;
+    const struct ledger_request_input *input = &request->input;
+    const union ledger_request_outcome *outcome = &request->outcome;
     switch (request->operation) {
     case LEDGER_PROFILES:
         return outcome->profiles.count == input->id_count;

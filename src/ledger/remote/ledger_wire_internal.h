@@ -40,6 +40,6 @@ static inline void ledger_wire_call(struct wire *wire, struct ledger_call *call)
 
 /* Passes the outcome of an operation, its status aside. */
 void ledger_wire_pass_outcome(struct wire *wire, enum ledger_operation operation,
-                              union request_outcome *outcome);
+                              union ledger_request_outcome *outcome);
 
 #endif

@@ -185,7 +185,7 @@ static void pass_repair(struct wire *wire, struct ledger_repair_outcome *outcome
 /* ---- which of them ---- */
 
 #define PASS(name, writes, member)                                                                 \
-    static void pass_##name(struct wire *wire, union request_outcome *outcome)                     \
+    static void pass_##name(struct wire *wire, union ledger_request_outcome *outcome)              \
     {                                                                                              \
         pass_##member(wire, &outcome->member);                                                     \
     }
@@ -194,12 +194,12 @@ LEDGER_OPERATIONS(PASS)
 
 #define ROW(name, writes, member) pass_##name,
 static void (*const passes[LEDGER_OPERATION_COUNT])(struct wire *wire,
-                                                    union request_outcome *outcome) = {
+                                                    union ledger_request_outcome *outcome) = {
     LEDGER_OPERATIONS(ROW)};
 #undef ROW
 
 void ledger_wire_pass_outcome(struct wire *wire, enum ledger_operation operation,
-                              union request_outcome *outcome)
+                              union ledger_request_outcome *outcome)
 {
     if (operation < LEDGER_OPERATION_COUNT)
         passes[operation](wire, outcome);

@@ -28,7 +28,7 @@ static void assert_slice(struct slice got, struct slice expected)
 
 /* ---- requests ---- */
 
-static void fill_input(struct request_input *input)
+static void fill_input(struct ledger_request_input *input)
 {
     static const struct ledger_last_seen seen[] = {{SLICE("u"), INT64_MIN, UINT64_MAX},
                                                    {SLICE("v"), INT64_MAX, 0}};
@@ -41,7 +41,7 @@ static void fill_input(struct request_input *input)
                                             .answered_at_ms = -2,
                                             .ended_at_ms = 3,
                                             .kept_max = UINT32_MAX};
-    *input = (struct request_input){
+    *input = (struct ledger_request_input){
         .user = SLICE("user"),
         .peer = SLICE("peer"),
         .chat = SLICE("chat"),
@@ -66,7 +66,8 @@ static void fill_input(struct request_input *input)
     };
 }
 
-static void assert_input(const struct request_input *got, const struct request_input *sent)
+static void assert_input(const struct ledger_request_input *got,
+                         const struct ledger_request_input *sent)
 {
     assert_slice(got->user, sent->user);
     assert_slice(got->peer, sent->peer);
@@ -215,7 +216,7 @@ static const struct ledger_message MESSAGES[] = {{.chat = SLICE("c1"),
 static const struct ledger_contact_request ASKED = {SLICE("r1"), SLICE("a"), SLICE("b"), 11};
 
 /* A whole outcome of each kind. */
-static void fill_outcome(enum ledger_operation operation, union request_outcome *outcome)
+static void fill_outcome(enum ledger_operation operation, union ledger_request_outcome *outcome)
 {
     static const struct ledger_profile profiles[] = {
         {SLICE("p"), {LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_NOBODY}, true, false, true, 7, 8}};

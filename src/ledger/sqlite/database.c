@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-static void fail(struct database *database, int code)
+static void set_database_failure(struct database *database, int code)
 {
     if (database_failed(database))
         return;
@@ -35,7 +35,7 @@ bool database_needs_reopening(int failure)
 
 /* ---- opening ---- */
 
-static int remember_log_length(void *arg, sqlite3 *handle, const char *name, int pages)
+static int on_wal_committed(void *arg, sqlite3 *handle, const char *name, int pages)
 {
     struct database *database = arg;
     (void)handle, (void)name;
@@ -43,7 +43,7 @@ static int remember_log_length(void *arg, sqlite3 *handle, const char *name, int
     return SQLITE_OK;
 }
 
-static bool configure_writer(struct database *database)
+static bool configure_writer_database(struct database *database)
 {
     bool configured = database_run_script(database, "PRAGMA journal_mode=WAL;"
                                                     "PRAGMA synchronous=FULL;"
@@ -51,12 +51,12 @@ static bool configure_writer(struct database *database)
                                                     "PRAGMA temp_store=MEMORY;"
                                                     "PRAGMA cache_size=-16384;"
                                                     "PRAGMA journal_size_limit=67108864;");
-    /* Takes the place of automatic checkpoints, which would make a commit wait. */
-    sqlite3_wal_hook(database->handle, remember_log_length, database);
+    /* The hook replaces automatic checkpoints, which would make a commit wait. */
+    sqlite3_wal_hook(database->handle, on_wal_committed, database);
     return configured;
 }
 
-static bool configure_reader(struct database *database)
+static bool configure_reader_database(struct database *database)
 {
     sqlite3_db_config(database->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     return database_run_script(database, "PRAGMA query_only=ON;"
@@ -73,11 +73,12 @@ bool database_open(struct database *database, const char *path, enum database_mo
         mode == DATABASE_WRITER ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
     int code = sqlite3_open_v2(path, &database->handle, access | SQLITE_OPEN_NOMUTEX, vfs);
     if (code != SQLITE_OK) {
-        fail(database, code);
+        set_database_failure(database, code);
     } else {
         sqlite3_extended_result_codes(database->handle, 1);
         sqlite3_busy_timeout(database->handle, DATABASE_BUSY_MS);
-        mode == DATABASE_WRITER ? configure_writer(database) : configure_reader(database);
+        mode == DATABASE_WRITER ? configure_writer_database(database)
+                                : configure_reader_database(database);
     }
     if (!database_failed(database))
         return true;
@@ -98,7 +99,7 @@ void database_close(struct database *database)
 
 /* ---- statements ---- */
 
-static struct database_statement *statement_slot(struct database *database, const char *sql)
+static struct database_statement *find_statement_slot(struct database *database, const char *sql)
 {
     size_t slot = ((uintptr_t)sql * 0x9e3779b97f4a7c15u) >> 32;
     for (size_t tries = 0; tries < DATABASE_STATEMENTS_MAX; tries++, slot++) {
@@ -111,17 +112,17 @@ static struct database_statement *statement_slot(struct database *database, cons
     return NULL;
 }
 
-static sqlite3_stmt *prepared(struct database *database, const char *sql)
+static sqlite3_stmt *prepare_statement(struct database *database, const char *sql)
 {
     if (database_failed(database))
         return NULL;
-    struct database_statement *statement = statement_slot(database, sql);
+    struct database_statement *statement = find_statement_slot(database, sql);
     if (statement->sql)
         return statement->handle;
     int code = sqlite3_prepare_v3(database->handle, sql, -1, SQLITE_PREPARE_PERSISTENT,
                                   &statement->handle, NULL);
     if (code != SQLITE_OK) {
-        fail(database, code);
+        set_database_failure(database, code);
         return NULL;
     }
     statement->sql = sql;
@@ -139,7 +140,7 @@ bool database_run_script(struct database *database, const char *sql)
 {
     int code = sqlite3_exec(database->handle, sql, NULL, NULL, NULL);
     if (code != SQLITE_OK)
-        fail(database, code);
+        set_database_failure(database, code);
     return code == SQLITE_OK;
 }
 
@@ -148,18 +149,18 @@ void database_checkpoint(struct database *database, bool restart)
     int mode = restart ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
     int code = sqlite3_wal_checkpoint_v2(database->handle, NULL, mode, NULL, NULL);
     if (code != SQLITE_OK && code != SQLITE_BUSY)
-        fail(database, code);
+        set_database_failure(database, code);
 }
 
 /* ---- queries ---- */
 
 struct query query_open(struct database *database, const char *sql)
 {
-    return (struct query){.database = database, .statement = prepared(database, sql)};
+    return (struct query){.database = database, .statement = prepare_statement(database, sql)};
 }
 
-struct query query_of(struct database *database, const char *sql, struct slice first,
-                      struct slice second, struct slice third)
+struct query query_open_texts(struct database *database, const char *sql, struct slice first,
+                              struct slice second, struct slice third)
 {
     struct query query = query_open(database, sql);
     const struct slice texts[] = {first, second, third};
@@ -168,25 +169,25 @@ struct query query_of(struct database *database, const char *sql, struct slice f
     return query;
 }
 
-static void check_bound(struct query *query, int code)
+static void check_query_bound(struct query *query, int code)
 {
     if (code == SQLITE_OK)
         return;
-    fail(query->database, code);
+    set_database_failure(query->database, code);
     query_end(query);
 }
 
 void query_bind(struct query *query, struct slice text)
 {
     if (query->statement)
-        check_bound(query, sqlite3_bind_text64(query->statement, ++query->bound, text.data,
-                                               text.len, SQLITE_STATIC, SQLITE_UTF8));
+        check_query_bound(query, sqlite3_bind_text64(query->statement, ++query->bound, text.data,
+                                                     text.len, SQLITE_STATIC, SQLITE_UTF8));
 }
 
 void query_bind_int(struct query *query, int64_t value)
 {
     if (query->statement)
-        check_bound(query, sqlite3_bind_int64(query->statement, ++query->bound, value));
+        check_query_bound(query, sqlite3_bind_int64(query->statement, ++query->bound, value));
 }
 
 bool query_next(struct query *query)
@@ -197,7 +198,7 @@ bool query_next(struct query *query)
     if (code == SQLITE_ROW)
         return true;
     if (code != SQLITE_DONE)
-        fail(query->database, code);
+        set_database_failure(query->database, code);
     query_end(query);
     return false;
 }
@@ -218,7 +219,7 @@ void query_end(struct query *query)
     if (!query->statement)
         return;
     sqlite3_reset(query->statement);
-    sqlite3_clear_bindings(query->statement); /* they point into a request that will go */
+    sqlite3_clear_bindings(query->statement); /* they point into a request that will be freed */
     query->statement = NULL;
 }
 

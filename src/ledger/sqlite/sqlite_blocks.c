@@ -1,20 +1,20 @@
-/* Blocks: who does not want to hear of whom. */
+/* Blocks: which users a user has blocked. */
 #include "ledger/sqlite/sqlite_operations.h"
 
-bool sqlite_blocks_stands(struct database *database, struct slice user, struct slice peer)
+bool sqlite_blocks_exist(struct database *database, struct slice user, struct slice peer)
 {
     static const char SELECT_BLOCK[] = "SELECT 1 FROM blocks WHERE user_id = ? AND blocked_id = ?";
-    struct query query = query_of(database, SELECT_BLOCK, user, peer, SLICE_NONE);
+    struct query query = query_open_texts(database, SELECT_BLOCK, user, peer, SLICE_NONE);
     return query_found(&query);
 }
 
-static bool has_room(struct database *database, struct slice user)
+static bool may_add_block(struct database *database, struct slice user)
 {
     static const char COUNT_BLOCKS[] = "SELECT count(*) FROM blocks WHERE user_id = ?";
-    struct query query = query_of(database, COUNT_BLOCKS, user, SLICE_NONE, SLICE_NONE);
-    bool room = query_next(&query) && query_int(&query, 0) < LEDGER_BLOCKS_MAX;
+    struct query query = query_open_texts(database, COUNT_BLOCKS, user, SLICE_NONE, SLICE_NONE);
+    bool below_limit = query_next(&query) && query_int(&query, 0) < LEDGER_BLOCKS_MAX;
     query_end(&query);
-    return room;
+    return below_limit;
 }
 
 enum ledger_status sqlite_blocks_put(struct database *database, struct ledger_request *request)
@@ -22,24 +22,24 @@ enum ledger_status sqlite_blocks_put(struct database *database, struct ledger_re
     static const char INSERT_BLOCK[] =
         "INSERT INTO blocks (user_id, blocked_id, since_ms) VALUES (?, ?, ?)";
     struct slice user = request->input.user, peer = request->input.peer;
-    if (sqlite_blocks_stands(database, user, peer))
+    if (sqlite_blocks_exist(database, user, peer))
         return LEDGER_OK;
-    if (!has_room(database, user))
+    if (!may_add_block(database, user))
         return LEDGER_LIMIT;
-    struct query query = query_of(database, INSERT_BLOCK, user, peer, SLICE_NONE);
+    struct query query = query_open_texts(database, INSERT_BLOCK, user, peer, SLICE_NONE);
     query_bind_int(&query, request->wall_ms);
     query_run(&query);
     sqlite_contact_requests_block(database, user, peer);
     request->outcome.block.changed = true;
-    request->outcome.block.contact_removed = sqlite_contacts_part(database, user, peer);
+    request->outcome.block.contact_removed = sqlite_contacts_delete(database, user, peer);
     return LEDGER_OK;
 }
 
 enum ledger_status sqlite_blocks_delete(struct database *database, struct ledger_request *request)
 {
     static const char DELETE_BLOCK[] = "DELETE FROM blocks WHERE user_id = ? AND blocked_id = ?";
-    struct query query =
-        query_of(database, DELETE_BLOCK, request->input.user, request->input.peer, SLICE_NONE);
+    struct query query = query_open_texts(database, DELETE_BLOCK, request->input.user,
+                                          request->input.peer, SLICE_NONE);
     request->outcome.change.changed = query_run(&query) > 0;
     return LEDGER_OK;
 }
@@ -49,8 +49,9 @@ enum ledger_status sqlite_blocks_list(struct database *database, struct ledger_r
     static const char SELECT_BLOCKS[] =
         "SELECT blocked_id FROM blocks WHERE user_id = ? ORDER BY blocked_id";
     struct ledger_ids_outcome *outcome = &request->outcome.ids;
-    outcome->ids = sqlite_rooms_read_ids(
-        request, query_of(database, SELECT_BLOCKS, request->input.user, SLICE_NONE, SLICE_NONE),
+    outcome->ids = sqlite_operations_read_ids(
+        request,
+        query_open_texts(database, SELECT_BLOCKS, request->input.user, SLICE_NONE, SLICE_NONE),
         &outcome->count);
     return LEDGER_OK;
 }

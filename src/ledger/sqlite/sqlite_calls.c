@@ -1,13 +1,13 @@
-/* The history of calls: a row for each of the two, and only the latest of a user are kept. */
+/* The history of calls: one row per participant; only the latest calls of a user are kept. */
 #include "ledger/sqlite/sqlite_operations.h"
 
-static bool insert_call(struct database *database, struct slice user,
-                        const struct ledger_call *call)
+static bool insert_call_row(struct database *database, struct slice user,
+                            const struct ledger_call *call)
 {
     static const char INSERT_CALL[] =
         "INSERT OR IGNORE INTO calls (user_id, call_id, caller, callee, reason, "
         "started_at_ms, answered_at_ms, ended_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
-    struct query query = query_of(database, INSERT_CALL, user, call->id, call->caller);
+    struct query query = query_open_texts(database, INSERT_CALL, user, call->id, call->caller);
     query_bind(&query, call->callee);
     query_bind(&query, call->reason);
     query_bind_int(&query, call->started_at_ms);
@@ -16,13 +16,13 @@ static bool insert_call(struct database *database, struct slice user,
     return query_run(&query) > 0;
 }
 
-static void drop_oldest(struct database *database, struct slice user, uint32_t kept_max)
+static void delete_oldest_calls(struct database *database, struct slice user, uint32_t kept_max)
 {
     static const char DELETE_OLD[] =
         "DELETE FROM calls WHERE user_id = ?1 AND call_id IN "
         "  (SELECT call_id FROM calls WHERE user_id = ?1 "
         "   ORDER BY ended_at_ms DESC, call_id DESC LIMIT -1 OFFSET ?2)";
-    struct query query = query_of(database, DELETE_OLD, user, SLICE_NONE, SLICE_NONE);
+    struct query query = query_open_texts(database, DELETE_OLD, user, SLICE_NONE, SLICE_NONE);
     bool is_set = kept_max > 0 && kept_max < LEDGER_CALLS_KEPT_MAX;
     query_bind_int(&query, is_set ? kept_max : LEDGER_CALLS_KEPT_MAX);
     query_run(&query);
@@ -31,13 +31,13 @@ static void drop_oldest(struct database *database, struct slice user, uint32_t k
 enum ledger_status sqlite_calls_append(struct database *database, struct ledger_request *request)
 {
     const struct ledger_call *call = request->input.call;
-    bool of_caller = insert_call(database, call->caller, call);
-    bool of_callee = insert_call(database, call->callee, call);
-    if (of_caller)
-        drop_oldest(database, call->caller, call->kept_max);
-    if (of_callee)
-        drop_oldest(database, call->callee, call->kept_max);
-    request->outcome.change.changed = of_caller || of_callee;
+    bool added_for_caller = insert_call_row(database, call->caller, call);
+    bool added_for_callee = insert_call_row(database, call->callee, call);
+    if (added_for_caller)
+        delete_oldest_calls(database, call->caller, call->kept_max);
+    if (added_for_callee)
+        delete_oldest_calls(database, call->callee, call->kept_max);
+    request->outcome.change.changed = added_for_caller || added_for_callee;
     return LEDGER_OK;
 }
 
@@ -48,7 +48,7 @@ enum ledger_status sqlite_calls_list(struct database *database, struct ledger_re
         "FROM calls WHERE user_id = ? ORDER BY ended_at_ms DESC, call_id DESC LIMIT ?";
     struct ledger_request_array calls = {0};
     struct query query =
-        query_of(database, SELECT_CALLS, request->input.user, SLICE_NONE, SLICE_NONE);
+        query_open_texts(database, SELECT_CALLS, request->input.user, SLICE_NONE, SLICE_NONE);
     query_bind_int(&query, request->input.limit);
     while (query_next(&query)) {
         struct ledger_call *call = ledger_request_array_push(request, &calls, sizeof(*call));

@@ -1,22 +1,23 @@
-/* Chats as they are read: one with its members, or a user's list of them. */
+/* Reading chats: one with its members, or a page of a user's chats. */
 #include "ledger/sqlite/sqlite_operations.h"
 
-static const struct slice *read_members(struct database *database, struct ledger_request *request,
-                                        struct slice chat, size_t *count)
+static const struct slice *read_member_ids(struct database *database,
+                                           struct ledger_request *request, struct slice chat,
+                                           size_t *count)
 {
     static const char SELECT_MEMBERS[] =
         "SELECT user_id FROM chat_members WHERE chat_id = ? ORDER BY user_id";
-    return sqlite_rooms_read_ids(
-        request, query_of(database, SELECT_MEMBERS, chat, SLICE_NONE, SLICE_NONE), count);
+    return sqlite_operations_read_ids(
+        request, query_open_texts(database, SELECT_MEMBERS, chat, SLICE_NONE, SLICE_NONE), count);
 }
 
-/* The latest sequence less the highest that any of the viewer's devices has acknowledged. */
-static uint64_t read_unread(struct database *database, const struct ledger_chat *chat,
-                            struct slice viewer)
+/* Returns the latest sequence minus the highest that any of the viewer's devices has acknowledged. */
+static uint64_t count_unread(struct database *database, const struct ledger_chat *chat,
+                             struct slice viewer)
 {
     static const char SELECT_CURSOR[] =
         "SELECT max(sequence) FROM cursors WHERE chat_id = ? AND user_id = ?";
-    struct query query = query_of(database, SELECT_CURSOR, chat->id, viewer, SLICE_NONE);
+    struct query query = query_open_texts(database, SELECT_CURSOR, chat->id, viewer, SLICE_NONE);
     uint64_t acknowledged = query_next(&query) ? (uint64_t)query_int(&query, 0) : 0;
     query_end(&query);
     return chat->latest_sequence > acknowledged ? chat->latest_sequence - acknowledged : 0;
@@ -31,7 +32,7 @@ enum ledger_status sqlite_chats_read(struct database *database, struct ledger_re
         "  (SELECT max(sequence) FROM messages WHERE messages.chat_id = chats.chat_id), "
         "  members_version FROM chats WHERE chat_id = ?";
     *chat = (struct ledger_chat){.id = id};
-    struct query query = query_of(database, SELECT_CHAT, id, SLICE_NONE, SLICE_NONE);
+    struct query query = query_open_texts(database, SELECT_CHAT, id, SLICE_NONE, SLICE_NONE);
     bool found = query_next(&query);
     if (found) {
         chat->creator = ledger_request_copy(request, query_text(&query, 0));
@@ -44,15 +45,15 @@ enum ledger_status sqlite_chats_read(struct database *database, struct ledger_re
     if (!found)
         return LEDGER_NOT_FOUND;
     if (with_members)
-        chat->members = read_members(database, request, id, &chat->member_count);
+        chat->members = read_member_ids(database, request, id, &chat->member_count);
     if (viewer.data)
-        chat->unread = read_unread(database, chat, viewer);
+        chat->unread = count_unread(database, chat, viewer);
     return LEDGER_OK;
 }
 
 enum ledger_status sqlite_chats_get(struct database *database, struct ledger_request *request)
 {
-    const struct request_input *input = &request->input;
+    const struct ledger_request_input *input = &request->input;
     enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
     if (status != LEDGER_OK)
         return status;
@@ -60,33 +61,33 @@ enum ledger_status sqlite_chats_get(struct database *database, struct ledger_req
                              &request->outcome.chat.chat);
 }
 
-/* The first pass reads the page's ids, one more than asked for to learn whether there are more. */
-static const struct slice *read_page(struct database *database, struct ledger_request *request,
-                                     size_t *count)
+/* Reads the ids of a page, and one more to learn whether there is a next page. */
+static const struct slice *read_chat_page_ids(struct database *database,
+                                              struct ledger_request *request, size_t *count)
 {
     static const char SELECT_PAGE[] = "SELECT chat_id FROM chat_members "
                                       "WHERE user_id = ? AND chat_id > ? ORDER BY chat_id LIMIT ?";
-    const struct request_input *input = &request->input;
+    const struct ledger_request_input *input = &request->input;
     struct query query = query_open(database, SELECT_PAGE);
     query_bind(&query, input->user);
     query_bind(&query, input->after.data ? input->after : SLICE(""));
     query_bind_int(&query, (int64_t)input->limit + 1);
-    return sqlite_rooms_read_ids(request, query, count);
+    return sqlite_operations_read_ids(request, query, count);
 }
 
 enum ledger_status sqlite_chats_list(struct database *database, struct ledger_request *request)
 {
-    const struct request_input *input = &request->input;
+    const struct ledger_request_input *input = &request->input;
     struct ledger_chats_outcome *outcome = &request->outcome.chats;
     size_t found, members_listed = 0, count = 0;
-    const struct slice *ids = read_page(database, request, &found);
+    const struct slice *ids = read_chat_page_ids(database, request, &found);
     size_t wanted = found < input->limit ? found : input->limit;
     struct ledger_chat *chats = ledger_request_alloc(request, wanted * sizeof(*chats));
     while (chats && count < wanted && members_listed < LEDGER_CHATS_PAGE_MEMBERS_MAX) {
         struct ledger_chat *chat = &chats[count];
         if (sqlite_chats_read(database, request, ids[count], input->user, input->with_members,
                               chat) != LEDGER_OK)
-            return LEDGER_UNAVAILABLE; /* a member's row without its chat */
+            return LEDGER_UNAVAILABLE; /* a member's row without a chat: the file is damaged */
         members_listed += input->with_members ? chat->member_count : 0;
         count++;
     }

@@ -1,20 +1,20 @@
 /*
- * Pending contact requests. A row is gone as soon as the request is settled.
+ * Pending contact requests. A row is deleted as soon as its request is accepted, declined or withdrawn.
  *
- * What keeps a block secret: the one who asks goes through the same steps and gets the same answers
- * whether or not the other has blocked them. The block only decides `hidden` and `tell_other_side`.
+ * A block stays secret: the sender goes through the same steps and gets the same answers whether or not
+ * the receiver has blocked them. The block decides only `hidden` and `tell_other_side`.
  */
 #include "ledger/sqlite/sqlite_operations.h"
 
-struct pending {
+struct pending_request {
     struct ledger_contact_request request;
     bool hidden;
 };
 
 #define PENDING_COLUMNS "request_id, from_user, to_user, created_at_ms, hidden"
 
-static void read_row(struct ledger_request *request, const struct query *query,
-                     struct ledger_contact_request *row)
+static void read_request_row(struct ledger_request *request, const struct query *query,
+                             struct ledger_contact_request *row)
 {
     row->id = ledger_request_copy(request, query_text(query, 0));
     row->from = ledger_request_copy(request, query_text(query, 1));
@@ -22,92 +22,97 @@ static void read_row(struct ledger_request *request, const struct query *query,
     row->created_at_ms = query_int(query, 3);
 }
 
-static bool read_pending(struct ledger_request *request, struct query query,
-                         struct pending *pending)
+static bool read_pending_request(struct ledger_request *request, struct query query,
+                                 struct pending_request *pending)
 {
     bool found = query_next(&query);
     if (found) {
-        read_row(request, &query, &pending->request);
+        read_request_row(request, &query, &pending->request);
         pending->hidden = query_int(&query, 4) != 0;
     }
     query_end(&query);
     return found;
 }
 
-static bool find_between(struct database *database, struct ledger_request *request,
-                         struct slice from, struct slice to, struct pending *pending)
+static bool find_request_between(struct database *database, struct ledger_request *request,
+                                 struct slice from, struct slice to,
+                                 struct pending_request *pending)
 {
     static const char SELECT_BETWEEN[] =
         "SELECT " PENDING_COLUMNS " FROM contact_requests WHERE from_user = ? AND to_user = ?";
-    return read_pending(request, query_of(database, SELECT_BETWEEN, from, to, SLICE_NONE), pending);
+    return read_pending_request(
+        request, query_open_texts(database, SELECT_BETWEEN, from, to, SLICE_NONE), pending);
 }
 
-static bool find_id(struct database *database, struct ledger_request *request,
-                    struct pending *pending)
+static bool find_request_by_id(struct database *database, struct ledger_request *request,
+                               struct pending_request *pending)
 {
     static const char SELECT_ID[] =
         "SELECT " PENDING_COLUMNS " FROM contact_requests WHERE request_id = ?";
-    return read_pending(
-        request, query_of(database, SELECT_ID, request->input.id, SLICE_NONE, SLICE_NONE), pending);
+    return read_pending_request(
+        request, query_open_texts(database, SELECT_ID, request->input.id, SLICE_NONE, SLICE_NONE),
+        pending);
 }
 
-static void delete_between(struct database *database, struct slice from, struct slice to)
+static void delete_request_between(struct database *database, struct slice from, struct slice to)
 {
     static const char DELETE_BETWEEN[] =
         "DELETE FROM contact_requests WHERE from_user = ? AND to_user = ?";
-    struct query query = query_of(database, DELETE_BETWEEN, from, to, SLICE_NONE);
+    struct query query = query_open_texts(database, DELETE_BETWEEN, from, to, SLICE_NONE);
     query_run(&query);
 }
 
-static void set_hidden(struct database *database, struct slice from, struct slice to, bool hidden)
+static void set_request_hidden(struct database *database, struct slice from, struct slice to,
+                               bool hidden)
 {
     static const char UPDATE_HIDDEN[] =
         "UPDATE contact_requests SET hidden = ?3 WHERE from_user = ?1 AND to_user = ?2";
-    struct query query = query_of(database, UPDATE_HIDDEN, from, to, SLICE_NONE);
+    struct query query = query_open_texts(database, UPDATE_HIDDEN, from, to, SLICE_NONE);
     query_bind_int(&query, hidden);
     query_run(&query);
 }
 
 void sqlite_contact_requests_block(struct database *database, struct slice user, struct slice peer)
 {
-    delete_between(database, user, peer);
-    set_hidden(database, peer, user, true);
+    delete_request_between(database, user, peer);
+    set_request_hidden(database, peer, user, true);
 }
 
-/* ---- asking ---- */
+/* ---- creating ---- */
 
-static bool outgoing_full(struct database *database, struct slice user)
+static bool has_too_many_outgoing(struct database *database, struct slice user)
 {
     static const char COUNT_OUTGOING[] =
         "SELECT count(*) FROM contact_requests WHERE from_user = ?";
-    struct query query = query_of(database, COUNT_OUTGOING, user, SLICE_NONE, SLICE_NONE);
+    struct query query = query_open_texts(database, COUNT_OUTGOING, user, SLICE_NONE, SLICE_NONE);
     bool full = query_next(&query) && query_int(&query, 0) >= LEDGER_REQUESTS_OUTGOING_MAX;
     query_end(&query);
     return full;
 }
 
-static enum ledger_status accept(struct database *database, struct ledger_request *request,
-                                 const struct pending *pending)
+static enum ledger_status accept_request(struct database *database, struct ledger_request *request,
+                                         const struct pending_request *pending)
 {
     struct ledger_contact_outcome *outcome = &request->outcome.contact;
     const struct ledger_contact_request *row = &pending->request;
     outcome->result = LEDGER_CONTACT_ACCEPTED;
     outcome->request = *row;
     outcome->tell_other_side = true;
-    delete_between(database, row->from, row->to);
-    return sqlite_contacts_join(database, row->from, row->to, row->id, request->wall_ms);
+    delete_request_between(database, row->from, row->to);
+    return sqlite_contacts_add(database, row->from, row->to, row->id, request->wall_ms);
 }
 
-static enum ledger_status ask_first_time(struct database *database, struct ledger_request *request,
+static enum ledger_status create_request(struct database *database, struct ledger_request *request,
                                          bool hidden)
 {
     static const char INSERT_REQUEST[] =
         "INSERT OR IGNORE INTO contact_requests "
         "(request_id, from_user, to_user, created_at_ms, hidden) VALUES (?, ?, ?, ?, ?)";
-    const struct request_input *input = &request->input;
-    if (outgoing_full(database, input->user))
+    const struct ledger_request_input *input = &request->input;
+    if (has_too_many_outgoing(database, input->user))
         return LEDGER_LIMIT;
-    struct query query = query_of(database, INSERT_REQUEST, input->id, input->user, input->peer);
+    struct query query =
+        query_open_texts(database, INSERT_REQUEST, input->id, input->user, input->peer);
     query_bind_int(&query, request->wall_ms);
     query_bind_int(&query, hidden);
     if (query_run(&query) == 0)
@@ -119,13 +124,13 @@ static enum ledger_status ask_first_time(struct database *database, struct ledge
     return LEDGER_OK;
 }
 
-/* A request that was hidden comes to light when it is repeated after the block was lifted. */
-static enum ledger_status ask_again(struct database *database, struct ledger_request *request,
-                                    const struct pending *pending, bool blocked)
+/* A hidden request that is repeated after the block was removed becomes visible to the receiver. */
+static enum ledger_status repeat_request(struct database *database, struct ledger_request *request,
+                                         const struct pending_request *pending, bool blocked)
 {
     bool reveal = pending->hidden && !blocked;
     if (reveal)
-        set_hidden(database, pending->request.from, pending->request.to, false);
+        set_request_hidden(database, pending->request.from, pending->request.to, false);
     request->outcome.contact = (struct ledger_contact_outcome){
         .result = LEDGER_CONTACT_PENDING, .request = pending->request, .tell_other_side = reveal};
     return LEDGER_OK;
@@ -135,31 +140,32 @@ enum ledger_status sqlite_contact_requests_create(struct database *database,
                                                   struct ledger_request *request)
 {
     struct slice from = request->input.user, to = request->input.peer;
-    struct pending pending;
-    if (sqlite_blocks_stands(database, from, to))
+    struct pending_request pending;
+    if (sqlite_blocks_exist(database, from, to))
         return LEDGER_FORBIDDEN;
-    if (sqlite_contacts_joined(database, from, to)) {
+    if (sqlite_contacts_exist(database, from, to)) {
         request->outcome.contact = (struct ledger_contact_outcome){
             .result = LEDGER_CONTACT_ALREADY, .request = {.from = from, .to = to}};
         return LEDGER_OK;
     }
-    if (find_between(database, request, to, from, &pending))
-        return accept(database, request, &pending);
-    bool blocked = sqlite_blocks_stands(database, to, from);
-    if (find_between(database, request, from, to, &pending))
-        return ask_again(database, request, &pending, blocked);
-    return ask_first_time(database, request, blocked);
+    if (find_request_between(database, request, to, from, &pending))
+        return accept_request(database, request, &pending);
+    bool blocked = sqlite_blocks_exist(database, to, from);
+    if (find_request_between(database, request, from, to, &pending))
+        return repeat_request(database, request, &pending, blocked);
+    return create_request(database, request, blocked);
 }
 
-/* ---- settling ---- */
+/* ---- answering ---- */
 
-/* An acceptance that is repeated finds the contact it made. */
-static enum ledger_status accepted_before(struct database *database, struct ledger_request *request)
+/* A repeated acceptance finds the contact that the first one made. */
+static enum ledger_status find_accepted_request(struct database *database,
+                                                struct ledger_request *request)
 {
     static const char SELECT_ACCEPTED[] =
         "SELECT contact_id FROM contacts WHERE user_id = ? AND request_id = ?";
-    struct query query =
-        query_of(database, SELECT_ACCEPTED, request->input.user, request->input.id, SLICE_NONE);
+    struct query query = query_open_texts(database, SELECT_ACCEPTED, request->input.user,
+                                          request->input.id, SLICE_NONE);
     bool found = query_next(&query);
     if (found)
         request->outcome.contact = (struct ledger_contact_outcome){
@@ -170,26 +176,27 @@ static enum ledger_status accepted_before(struct database *database, struct ledg
     return found ? LEDGER_OK : LEDGER_NOT_FOUND;
 }
 
-static bool find_incoming(struct database *database, struct ledger_request *request,
-                          struct pending *pending)
+static bool find_incoming_request(struct database *database, struct ledger_request *request,
+                                  struct pending_request *pending)
 {
-    return find_id(database, request, pending) && !pending->hidden &&
+    return find_request_by_id(database, request, pending) && !pending->hidden &&
            slice_equal(pending->request.to, request->input.user);
 }
 
 enum ledger_status sqlite_contact_requests_accept(struct database *database,
                                                   struct ledger_request *request)
 {
-    struct pending pending;
-    if (!find_incoming(database, request, &pending))
-        return accepted_before(database, request);
-    return accept(database, request, &pending);
+    struct pending_request pending;
+    if (!find_incoming_request(database, request, &pending))
+        return find_accepted_request(database, request);
+    return accept_request(database, request, &pending);
 }
 
-static enum ledger_status settle(struct database *database, struct ledger_request *request,
-                                 const struct pending *pending, enum ledger_contact_result result)
+static enum ledger_status end_request(struct database *database, struct ledger_request *request,
+                                      const struct pending_request *pending,
+                                      enum ledger_contact_result result)
 {
-    delete_between(database, pending->request.from, pending->request.to);
+    delete_request_between(database, pending->request.from, pending->request.to);
     request->outcome.contact = (struct ledger_contact_outcome){
         .result = result, .request = pending->request, .tell_other_side = !pending->hidden};
     return LEDGER_OK;
@@ -198,20 +205,20 @@ static enum ledger_status settle(struct database *database, struct ledger_reques
 enum ledger_status sqlite_contact_requests_decline(struct database *database,
                                                    struct ledger_request *request)
 {
-    struct pending pending;
-    if (!find_incoming(database, request, &pending))
+    struct pending_request pending;
+    if (!find_incoming_request(database, request, &pending))
         return LEDGER_NOT_FOUND;
-    return settle(database, request, &pending, LEDGER_CONTACT_DECLINED);
+    return end_request(database, request, &pending, LEDGER_CONTACT_DECLINED);
 }
 
 enum ledger_status sqlite_contact_requests_withdraw(struct database *database,
                                                     struct ledger_request *request)
 {
-    struct pending pending;
-    if (!find_id(database, request, &pending) ||
+    struct pending_request pending;
+    if (!find_request_by_id(database, request, &pending) ||
         !slice_equal(pending.request.from, request->input.user))
         return LEDGER_NOT_FOUND;
-    return settle(database, request, &pending, LEDGER_CONTACT_WITHDRAWN);
+    return end_request(database, request, &pending, LEDGER_CONTACT_WITHDRAWN);
 }
 
 /* ---- listing ---- */
@@ -225,7 +232,7 @@ enum ledger_status sqlite_contact_requests_list(struct database *database,
     static const char SELECT_OUTGOING[] = "SELECT " PENDING_COLUMNS " FROM contact_requests "
                                           "WHERE from_user = ? AND request_id > ? "
                                           "ORDER BY request_id LIMIT ?";
-    const struct request_input *input = &request->input;
+    const struct ledger_request_input *input = &request->input;
     struct ledger_contact_requests_outcome *outcome = &request->outcome.contact_requests;
     struct ledger_request_array rows = {0};
     struct query query = query_open(database, input->incoming ? SELECT_INCOMING : SELECT_OUTGOING);
@@ -239,7 +246,7 @@ enum ledger_status sqlite_contact_requests_list(struct database *database,
         struct ledger_contact_request *row =
             ledger_request_array_push(request, &rows, sizeof(*row));
         if (row)
-            read_row(request, &query, row);
+            read_request_row(request, &query, row);
     }
     query_end(&query);
     outcome->requests = rows.items;

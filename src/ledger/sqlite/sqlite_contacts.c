@@ -1,63 +1,62 @@
-/* Contacts: a relation of two, stored once for each of them. */
+/* Contacts: a relation between two users, stored once for each side. */
 #include "ledger/sqlite/sqlite_operations.h"
 
-bool sqlite_contacts_joined(struct database *database, struct slice user, struct slice peer)
+bool sqlite_contacts_exist(struct database *database, struct slice user, struct slice peer)
 {
     static const char SELECT_CONTACT[] =
         "SELECT 1 FROM contacts WHERE user_id = ? AND contact_id = ?";
-    struct query query = query_of(database, SELECT_CONTACT, user, peer, SLICE_NONE);
+    struct query query = query_open_texts(database, SELECT_CONTACT, user, peer, SLICE_NONE);
     return query_found(&query);
 }
 
-static bool has_room(struct database *database, struct slice user)
+static bool may_add_contact(struct database *database, struct slice user)
 {
     static const char COUNT_CONTACTS[] = "SELECT count(*) FROM contacts WHERE user_id = ?";
-    struct query query = query_of(database, COUNT_CONTACTS, user, SLICE_NONE, SLICE_NONE);
-    bool room = query_next(&query) && query_int(&query, 0) < LEDGER_CONTACTS_MAX;
+    struct query query = query_open_texts(database, COUNT_CONTACTS, user, SLICE_NONE, SLICE_NONE);
+    bool below_limit = query_next(&query) && query_int(&query, 0) < LEDGER_CONTACTS_MAX;
     query_end(&query);
-    return room;
+    return below_limit;
 }
 
-static void insert(struct database *database, struct slice user, struct slice peer,
-                   struct slice request_id, int64_t since_ms)
+static void insert_contact_side(struct database *database, struct slice user, struct slice peer,
+                                struct slice request_id, int64_t since_ms)
 {
     static const char INSERT_CONTACT[] =
         "INSERT OR IGNORE INTO contacts (user_id, contact_id, request_id, since_ms) "
         "VALUES (?, ?, ?, ?)";
-    struct query query = query_of(database, INSERT_CONTACT, user, peer, request_id);
+    struct query query = query_open_texts(database, INSERT_CONTACT, user, peer, request_id);
     query_bind_int(&query, since_ms);
     query_run(&query);
 }
 
-enum ledger_status sqlite_contacts_join(struct database *database, struct slice user,
-                                        struct slice peer, struct slice request_id,
-                                        int64_t since_ms)
+enum ledger_status sqlite_contacts_add(struct database *database, struct slice user,
+                                       struct slice peer, struct slice request_id, int64_t since_ms)
 {
-    if (!has_room(database, user) || !has_room(database, peer))
+    if (!may_add_contact(database, user) || !may_add_contact(database, peer))
         return LEDGER_LIMIT;
-    insert(database, user, peer, request_id, since_ms);
-    insert(database, peer, user, request_id, since_ms);
+    insert_contact_side(database, user, peer, request_id, since_ms);
+    insert_contact_side(database, peer, user, request_id, since_ms);
     return LEDGER_OK;
 }
 
-static bool delete_side(struct database *database, struct slice user, struct slice peer)
+static bool delete_contact_side(struct database *database, struct slice user, struct slice peer)
 {
     static const char DELETE_CONTACT[] =
         "DELETE FROM contacts WHERE user_id = ? AND contact_id = ?";
-    struct query query = query_of(database, DELETE_CONTACT, user, peer, SLICE_NONE);
+    struct query query = query_open_texts(database, DELETE_CONTACT, user, peer, SLICE_NONE);
     return query_run(&query) > 0;
 }
 
-bool sqlite_contacts_part(struct database *database, struct slice user, struct slice peer)
+bool sqlite_contacts_delete(struct database *database, struct slice user, struct slice peer)
 {
-    bool joined = delete_side(database, user, peer);
-    return delete_side(database, peer, user) || joined;
+    bool existed = delete_contact_side(database, user, peer);
+    return delete_contact_side(database, peer, user) || existed;
 }
 
 enum ledger_status sqlite_contacts_remove(struct database *database, struct ledger_request *request)
 {
     request->outcome.change.changed =
-        sqlite_contacts_part(database, request->input.user, request->input.peer);
+        sqlite_contacts_delete(database, request->input.user, request->input.peer);
     return LEDGER_OK;
 }
 
@@ -66,8 +65,9 @@ enum ledger_status sqlite_contacts_list(struct database *database, struct ledger
     static const char SELECT_CONTACTS[] =
         "SELECT contact_id FROM contacts WHERE user_id = ? ORDER BY contact_id";
     struct ledger_ids_outcome *outcome = &request->outcome.ids;
-    outcome->ids = sqlite_rooms_read_ids(
-        request, query_of(database, SELECT_CONTACTS, request->input.user, SLICE_NONE, SLICE_NONE),
+    outcome->ids = sqlite_operations_read_ids(
+        request,
+        query_open_texts(database, SELECT_CONTACTS, request->input.user, SLICE_NONE, SLICE_NONE),
         &outcome->count);
     return LEDGER_OK;
 }

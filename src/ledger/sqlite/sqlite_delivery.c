@@ -1,16 +1,15 @@
-/* What follows a message: how far each device has read, what is still to publish, what never was.
- */
+/* Cursors (how far a device has acknowledged a chat), the outbox, and dead letters. */
 #include "ledger/sqlite/sqlite_operations.h"
 
 /* ---- cursors ---- */
 
-static void drop_hindmost_cursor(struct database *database, struct slice chat, struct slice user)
+static void delete_lowest_cursors(struct database *database, struct slice chat, struct slice user)
 {
-    static const char DELETE_HINDMOST[] =
+    static const char DELETE_LOWEST[] =
         "DELETE FROM cursors WHERE chat_id = ?1 AND user_id = ?2 AND device_id IN "
         "  (SELECT device_id FROM cursors WHERE chat_id = ?1 AND user_id = ?2 "
         "   ORDER BY sequence DESC LIMIT -1 OFFSET ?3)";
-    struct query query = query_of(database, DELETE_HINDMOST, chat, user, SLICE_NONE);
+    struct query query = query_open_texts(database, DELETE_LOWEST, chat, user, SLICE_NONE);
     query_bind_int(&query, LEDGER_CURSORS_MAX);
     query_run(&query);
 }
@@ -23,14 +22,15 @@ enum ledger_status sqlite_delivery_cursor_put(struct database *database,
         "  min(?4, (SELECT coalesce(max(sequence), 0) FROM messages WHERE chat_id = ?1))) "
         "ON CONFLICT DO UPDATE SET sequence = excluded.sequence "
         "WHERE excluded.sequence > cursors.sequence";
-    const struct request_input *input = &request->input;
+    const struct ledger_request_input *input = &request->input;
     enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
     if (status != LEDGER_OK)
         return status;
-    struct query query = query_of(database, UPSERT_CURSOR, input->chat, input->user, input->device);
+    struct query query =
+        query_open_texts(database, UPSERT_CURSOR, input->chat, input->user, input->device);
     query_bind_int(&query, (int64_t)input->sequence);
     request->outcome.change.changed = query_run(&query) > 0;
-    drop_hindmost_cursor(database, input->chat, input->user);
+    delete_lowest_cursors(database, input->chat, input->user);
     return LEDGER_OK;
 }
 
@@ -46,33 +46,33 @@ enum ledger_status sqlite_delivery_outbox_list(struct database *database,
     return LEDGER_OK;
 }
 
-static bool run_for_message(struct database *database, const char *sql, struct slice chat,
-                            uint64_t sequence)
+static bool run_for_position(struct database *database, const char *sql, struct slice chat,
+                             uint64_t sequence)
 {
-    struct query query = query_of(database, sql, chat, SLICE_NONE, SLICE_NONE);
+    struct query query = query_open_texts(database, sql, chat, SLICE_NONE, SLICE_NONE);
     query_bind_int(&query, (int64_t)sequence);
     return query_run(&query) > 0;
 }
 
-static bool remove_from_outbox(struct database *database, struct slice chat, uint64_t sequence)
+static bool delete_outbox_row(struct database *database, struct slice chat, uint64_t sequence)
 {
     static const char DELETE_OUTBOX[] = "DELETE FROM outbox WHERE chat_id = ? AND sequence = ?";
-    return run_for_message(database, DELETE_OUTBOX, chat, sequence);
+    return run_for_position(database, DELETE_OUTBOX, chat, sequence);
 }
 
 enum ledger_status sqlite_delivery_outbox_remove(struct database *database,
                                                  struct ledger_request *request)
 {
-    const struct request_input *input = &request->input;
+    const struct ledger_request_input *input = &request->input;
     for (size_t i = 0; i < input->position_count; i++)
         request->outcome.change.changed |=
-            remove_from_outbox(database, input->positions[i].chat, input->positions[i].sequence);
+            delete_outbox_row(database, input->positions[i].chat, input->positions[i].sequence);
     return LEDGER_OK;
 }
 
 /* ---- dead letters ---- */
 
-static void drop_oldest_dead_letters(struct database *database)
+static void delete_oldest_dead_letters(struct database *database)
 {
     static const char DELETE_OLDEST[] =
         "DELETE FROM dead_letters WHERE position <= "
@@ -88,14 +88,14 @@ enum ledger_status sqlite_delivery_dead_letter_put(struct database *database,
     static const char INSERT_DEAD_LETTER[] =
         "INSERT OR IGNORE INTO dead_letters (chat_id, reason, sequence, created_at_ms) "
         "VALUES (?, ?, ?, ?)";
-    const struct request_input *input = &request->input;
-    remove_from_outbox(database, input->chat, input->sequence);
+    const struct ledger_request_input *input = &request->input;
+    delete_outbox_row(database, input->chat, input->sequence);
     struct query query =
-        query_of(database, INSERT_DEAD_LETTER, input->chat, input->text, SLICE_NONE);
+        query_open_texts(database, INSERT_DEAD_LETTER, input->chat, input->text, SLICE_NONE);
     query_bind_int(&query, (int64_t)input->sequence);
     query_bind_int(&query, request->wall_ms);
     request->outcome.change.changed = query_run(&query) > 0;
-    drop_oldest_dead_letters(database);
+    delete_oldest_dead_letters(database);
     return LEDGER_OK;
 }
 
@@ -129,10 +129,10 @@ enum ledger_status sqlite_delivery_dead_letter_replay(struct database *database,
         "DELETE FROM dead_letters WHERE chat_id = ? AND sequence = ?";
     static const char INSERT_AGAIN[] =
         "INSERT OR IGNORE INTO outbox (chat_id, sequence) VALUES (?, ?)";
-    const struct request_input *input = &request->input;
-    if (!run_for_message(database, DELETE_DEAD_LETTER, input->chat, input->sequence))
+    const struct ledger_request_input *input = &request->input;
+    if (!run_for_position(database, DELETE_DEAD_LETTER, input->chat, input->sequence))
         return LEDGER_NOT_FOUND;
     request->outcome.change.changed =
-        run_for_message(database, INSERT_AGAIN, input->chat, input->sequence);
+        run_for_position(database, INSERT_AGAIN, input->chat, input->sequence);
     return LEDGER_OK;
 }

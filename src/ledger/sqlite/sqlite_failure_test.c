@@ -1,4 +1,4 @@
-/* What the SQLite ledger does when its file or its disk fails, or is slow. */
+/* How the SQLite ledger behaves when its file or disk fails, or is slow. */
 #include "conformance/ledger_harness.h"
 #include "ledger/ledger_metrics.h"
 #include "ledger/sqlite/sqlite_ledger.h"
@@ -10,14 +10,26 @@
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #define expect(answer, text) assert_string_equal(answer, text)
 
-/* ---- a ledger on the faulty file layer, with one worker ---- */
+/* ---- a ledger on the faulty file layer, with one client and a clock that the test moves ---- */
+
+static _Atomic uint64_t now_us;
+
+static uint64_t read_test_clock_us(void)
+{
+    return now_us;
+}
+
+static void pass_time_ms(uint64_t ms)
+{
+    now_us += ms * 1000;
+}
 
 struct fixture {
     struct test_file file;
@@ -27,7 +39,8 @@ struct fixture {
 
 static void open_ledger(struct fixture *fixture, size_t queue_max)
 {
-    struct sqlite_ledger_options options = {.queue_max = queue_max, .vfs = TEST_VFS_NAME};
+    struct sqlite_ledger_options options = {
+        .queue_max = queue_max, .vfs = TEST_VFS_NAME, .now_us = read_test_clock_us};
     struct sqlite_ledger_error error;
     fixture->ledger = sqlite_ledger_open(fixture->file.path, &options, &error);
     if (!fixture->ledger)
@@ -51,8 +64,8 @@ static int set_up(void **state)
     return 0;
 }
 
-/* A test that failed half-way must not leave its fault to the next. */
-static void mend(void)
+/* A test that fails half-way must not leave its fault to the next one. */
+static void clear_faults(void)
 {
     test_vfs_fail_writes(SQLITE_OK);
     test_vfs_fail_syncs(SQLITE_OK);
@@ -63,7 +76,7 @@ static void mend(void)
 static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
-    mend();
+    clear_faults();
     close_ledger(fixture);
     test_file_remove(&fixture->file);
     free(fixture);
@@ -78,14 +91,9 @@ static void run_sql(const struct fixture *fixture, const char *sql)
     sqlite3_close(handle);
 }
 
-static void sleep_ms(long ms)
+static void pass_reopen_interval(void)
 {
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
-}
-
-static void wait_for_reopening(void)
-{
-    sleep_ms(SQLITE_LEDGER_REOPEN_INTERVAL_MS + 50);
+    pass_time_ms(SQLITE_LEDGER_REOPEN_INTERVAL_MS);
 }
 
 static void send_async(struct harness *h, const char *id)
@@ -106,7 +114,7 @@ static void test_rows_survive_closing(void **state)
     expect(harness_after(&fixture->harness, "c", "bob", 0, 0), "ok c#1:alice:kept /1");
 }
 
-static void test_file_has_one_process(void **state)
+static void test_second_process_is_refused(void **state)
 {
     struct fixture *fixture = *state;
     struct sqlite_ledger_error error;
@@ -131,7 +139,7 @@ static void test_newer_schema_is_refused(void **state)
     open_ledger(fixture, 0);
 }
 
-static void test_older_schema_is_lifted(void **state)
+static void test_older_schema_is_migrated(void **state)
 {
     struct fixture *fixture = *state;
     harness_chat_create(&fixture->harness, "c", "alice", "bob");
@@ -143,7 +151,7 @@ static void test_older_schema_is_lifted(void **state)
     expect(harness_send(&fixture->harness, "c", "alice", "1", "first"), "ok 1 m-1");
 }
 
-static void test_garbage_is_not_opened(void **state)
+static void test_file_that_is_no_database_is_refused(void **state)
 {
     struct fixture *fixture = *state;
     struct sqlite_ledger_error error;
@@ -166,7 +174,7 @@ static bool is_available(const struct fixture *fixture)
     return ledger_metrics(fixture->ledger)->available;
 }
 
-/* Not acknowledged while it fails, and afterwards as if nothing had been. */
+/* Sends are refused while the store fails, and succeed afterwards as if nothing had happened. */
 static void fail_and_recover(struct fixture *fixture, void (*inject)(int code), int code)
 {
     struct harness *h = &fixture->harness;
@@ -178,62 +186,69 @@ static void fail_and_recover(struct fixture *fixture, void (*inject)(int code), 
     assert_false(is_available(fixture));
     expect(harness_after(h, "c", "bob", 0, 0), "ok c#1:alice:before /1");
     inject(SQLITE_OK);
-    wait_for_reopening();
+    pass_reopen_interval();
     expect(harness_send(h, "c", "alice", "2", "after"), "ok 2 m-2");
     assert_true(is_available(fixture));
     expect(harness_after(h, "c", "bob", 0, 0), "ok c#1:alice:before c#2:alice:after /2");
     expect(harness_repair(h, "c", false), "ok 2/2");
 }
 
-static void test_full_disk(void **state)
+static void test_ledger_recovers_from_full_disk(void **state)
 {
     fail_and_recover(*state, test_vfs_fail_writes, SQLITE_FULL);
 }
 
-static void test_failing_write(void **state)
+static void test_ledger_recovers_from_failing_write(void **state)
 {
     fail_and_recover(*state, test_vfs_fail_writes, SQLITE_IOERR_WRITE);
 }
 
-static void test_readonly_file(void **state)
+static void test_ledger_recovers_from_readonly_file(void **state)
 {
     fail_and_recover(*state, test_vfs_fail_writes, SQLITE_READONLY);
 }
 
-static void test_failing_sync(void **state)
+static void test_ledger_recovers_from_failing_sync(void **state)
 {
     fail_and_recover(*state, test_vfs_fail_syncs, SQLITE_IOERR_FSYNC);
 }
 
-static void test_reopening_is_tried_again(void **state)
+static void test_reopening_is_retried_once_per_interval(void **state)
 {
     struct fixture *fixture = *state;
     struct harness *h = &fixture->harness;
+    const struct ledger_metrics *metrics = ledger_metrics(fixture->ledger);
     harness_chat_create(h, "c", "alice", "bob");
     test_vfs_fail_opens(SQLITE_CANTOPEN);
     test_vfs_fail_writes(SQLITE_IOERR_WRITE);
     expect(harness_send(h, "c", "alice", "1", "x"), "unavailable");
     test_vfs_fail_writes(SQLITE_OK);
     expect(harness_send(h, "c", "alice", "1", "x"), "unavailable");
-    wait_for_reopening();
+    assert_int_equal(metrics->reopens, 1);
+    pass_reopen_interval();
     expect(harness_send(h, "c", "alice", "1", "x"), "unavailable");
+    assert_int_equal(metrics->reopens, 2);
     test_vfs_fail_opens(SQLITE_OK);
-    wait_for_reopening();
+    pass_time_ms(SQLITE_LEDGER_REOPEN_INTERVAL_MS - 1);
+    expect(harness_send(h, "c", "alice", "1", "x"), "unavailable");
+    assert_int_equal(metrics->reopens, 2);
+    pass_time_ms(1);
     expect(harness_send(h, "c", "alice", "1", "x"), "ok 1 m-1");
+    assert_int_equal(metrics->reopens, 3);
 }
 
-static void test_locked_database(void **state)
+static void test_locked_database_fails_writes_only(void **state)
 {
     struct fixture *fixture = *state;
     struct harness *h = &fixture->harness;
-    sqlite3 *stranger;
+    sqlite3 *other;
     harness_chat_create(h, "c", "alice", "bob");
-    assert_int_equal(sqlite3_open(fixture->file.path, &stranger), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(stranger, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_open(fixture->file.path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
     expect(harness_send(h, "c", "alice", "1", "x"), "unavailable");
     expect(harness_after(h, "c", "bob", 0, 0), "ok /0");
-    assert_int_equal(sqlite3_exec(stranger, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(stranger);
+    assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(other);
     expect(harness_send(h, "c", "alice", "1", "x"), "ok 1 m-1");
 }
 
@@ -250,14 +265,14 @@ static void exchange_pages(const struct fixture *fixture, char *pages, size_t by
     close(file);
 }
 
-static void test_damaged_file(void **state)
+static void test_ledger_recovers_from_damaged_file(void **state)
 {
     struct fixture *fixture = *state;
     enum { DAMAGE_BYTES = 20 * 4096 };
     char *pages = malloc(DAMAGE_BYTES);
     memset(pages, 0xa5, DAMAGE_BYTES);
     harness_chat_create(&fixture->harness, "c", "alice", "bob");
-    close_ledger(fixture); /* so that all is in the file, nothing in the log */
+    close_ledger(fixture); /* so that everything is in the file and nothing in the log */
     exchange_pages(fixture, pages, DAMAGE_BYTES);
     open_ledger(fixture, 0);
     struct harness *h = &fixture->harness;
@@ -266,16 +281,17 @@ static void test_damaged_file(void **state)
     expect(harness_contacts(h, "alice"), "unavailable");
     exchange_pages(fixture, pages, DAMAGE_BYTES);
     free(pages);
-    wait_for_reopening();
+    pass_reopen_interval();
     expect(harness_send(h, "c", "alice", "1", "x"), "ok 1 m-1");
     expect(harness_chat(h, "c", "alice"), "ok c by alice (2 alice bob) 1/1");
-    harness_chat(h, "c", "alice"); /* the other reader, if the first took both before */
+    harness_chat(h, "c",
+                 "alice"); /* by the other reader, if the first one took both requests before */
     expect(harness_chat(h, "c", "alice"), "ok c by alice (2 alice bob) 1/1");
 }
 
 /* ---- a store that is slow ---- */
 
-static void test_full_queue_says_busy(void **state)
+static void test_full_queue_answers_busy(void **state)
 {
     struct fixture *fixture = *state;
     close_ledger(fixture);
@@ -285,7 +301,7 @@ static void test_full_queue_says_busy(void **state)
     unsigned before = h->answers;
     test_vfs_hold_syncs(true);
     send_async(h, "first");
-    sleep_ms(200); /* the writer has it and waits for the disk */
+    assert_true(test_vfs_await_held_sync()); /* the writer has it and waits for the disk */
     for (char id[2] = "a"; id[0] <= 'j'; id[0]++)
         send_async(h, id);
     harness_turn(h, false);
@@ -305,8 +321,8 @@ static void test_abandoned_requests_are_skipped(void **state)
     unsigned before = h->answers;
     test_vfs_hold_syncs(true);
     send_async(h, "first");
-    sleep_ms(200);
-    send_async(h, "second"); /* waits behind it until nobody wants it any more */
+    assert_true(test_vfs_await_held_sync());
+    send_async(h, "second"); /* waits in the queue until its client gives it up */
     h->clock.now_ms += LEDGER_TIME_LIMIT_MS;
     ledger_client_expire(&h->client);
     assert_int_equal(h->answers, before + 2);
@@ -317,7 +333,7 @@ static void test_abandoned_requests_are_skipped(void **state)
     expect(harness_repair(h, "c", false), "ok 1/1");
 }
 
-static void test_many_requests_share_a_commit(void **state)
+static void test_many_requests_share_one_commit(void **state)
 {
     enum { REQUESTS = 2000 };
     struct fixture *fixture = *state;
@@ -338,7 +354,7 @@ static void test_many_requests_share_a_commit(void **state)
 
 /* ---- corruption of a counter ---- */
 
-static void test_corrupt_counter_halts_the_chat(void **state)
+static void test_corrupt_counter_halts_chat_until_repair(void **state)
 {
     struct fixture *fixture = *state;
     struct harness *h = &fixture->harness;
@@ -367,21 +383,21 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_rows_survive_closing),
-        TEST(test_file_has_one_process),
+        TEST(test_second_process_is_refused),
         TEST(test_newer_schema_is_refused),
-        TEST(test_older_schema_is_lifted),
-        TEST(test_garbage_is_not_opened),
-        TEST(test_full_disk),
-        TEST(test_failing_write),
-        TEST(test_readonly_file),
-        TEST(test_failing_sync),
-        TEST(test_reopening_is_tried_again),
-        TEST(test_locked_database),
-        TEST(test_damaged_file),
-        TEST(test_full_queue_says_busy),
+        TEST(test_older_schema_is_migrated),
+        TEST(test_file_that_is_no_database_is_refused),
+        TEST(test_ledger_recovers_from_full_disk),
+        TEST(test_ledger_recovers_from_failing_write),
+        TEST(test_ledger_recovers_from_readonly_file),
+        TEST(test_ledger_recovers_from_failing_sync),
+        TEST(test_reopening_is_retried_once_per_interval),
+        TEST(test_locked_database_fails_writes_only),
+        TEST(test_ledger_recovers_from_damaged_file),
+        TEST(test_full_queue_answers_busy),
         TEST(test_abandoned_requests_are_skipped),
-        TEST(test_many_requests_share_a_commit),
-        TEST(test_corrupt_counter_halts_the_chat),
+        TEST(test_many_requests_share_one_commit),
+        TEST(test_corrupt_counter_halts_chat_until_repair),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

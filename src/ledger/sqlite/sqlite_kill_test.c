@@ -1,22 +1,22 @@
-/* What the SQLite ledger acknowledged is there after its process was killed. */
+/* Messages that the SQLite ledger acknowledged survive the death of its process. */
 #include "conformance/ledger_harness.h"
 #include "ledger/sqlite/sqlite_ledger.h"
 #include "ledger/sqlite/sqlite_test_file.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 enum { KILL_ROUNDS = 10, KILL_IN_FLIGHT = 64 };
 
-static int acknowledgements; /* the pipe's end, in the child only */
+static int acknowledgements; /* the pipe's write end, in the child only */
 
-static void report_ack(void *arg, const struct ledger_append_outcome *outcome)
+static void on_message_appended(void *arg, const struct ledger_append_outcome *outcome)
 {
     harness_count_append(arg, outcome);
     uint64_t sequence = outcome->sequence;
@@ -44,8 +44,8 @@ static void make_chat(const char *path)
     harness_free(&harness);
 }
 
-/* Sends for ever, a fixed number at a time, and reports each acknowledgement before it goes on. */
-static _Noreturn void storm(const char *path, int round)
+/* Sends for ever, KILL_IN_FLIGHT at a time, and reports each acknowledgement before it sends more. */
+static _Noreturn void send_forever(const char *path, int round)
 {
     struct harness h;
     struct sqlite_ledger_error error;
@@ -57,45 +57,48 @@ static _Noreturn void storm(const char *path, int round)
         char id[32];
         int len = snprintf(id, sizeof(id), "%d-%u", round, sent);
         struct slice name = {id, (size_t)len};
-        ledger_message_append(&h.client, SLICE("c"), SLICE("alice"), name, name, name, report_ack,
-                              &h);
+        ledger_message_append(&h.client, SLICE("c"), SLICE("alice"), name, name, name,
+                              on_message_appended, &h);
         while (sent + 1 - h.answers >= KILL_IN_FLIGHT)
             harness_turn(&h, true);
     }
 }
 
-/* The highest acknowledged sequence, read until the child's end of the pipe is gone. */
-static uint64_t read_acknowledgements(int from)
+/* Reads at most `count` acknowledgements, or until the child's end of the pipe is gone. Returns the
+ * highest sequence. */
+static uint64_t read_acknowledgements(int from, unsigned count)
 {
     uint64_t sequence, highest = 0;
-    while (read(from, &sequence, sizeof(sequence)) == sizeof(sequence))
+    while (count-- > 0 && read(from, &sequence, sizeof(sequence)) == sizeof(sequence))
         highest = sequence > highest ? sequence : highest;
-    close(from);
     return highest;
 }
 
-static uint64_t kill_in_storm(const char *path, int round)
+/* Kills the child at a different point of its work in each round: after a number of acknowledgements that
+ * is no multiple of the requests in flight. Returns the highest acknowledged sequence. */
+static uint64_t kill_while_sending(const char *path, int round)
 {
     int ends[2];
+    unsigned kill_after = 500 + 197 * (unsigned)round;
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         close(ends[0]);
         acknowledgements = ends[1];
-        storm(path, round);
+        send_forever(path, round);
     }
     close(ends[1]);
-    uint64_t first = 0; /* however long a busy machine takes to get there */
-    assert_int_equal(read(ends[0], &first, sizeof(first)), sizeof(first));
-    nanosleep(&(struct timespec){.tv_nsec = (50 + 37 * round % 150) * 1000000L}, NULL);
+    uint64_t before = read_acknowledgements(ends[0], kill_after);
+    assert_true(before > 0);
     kill(child, SIGKILL);
-    uint64_t highest = read_acknowledgements(ends[0]);
+    uint64_t after = read_acknowledgements(ends[0], UINT_MAX);
+    close(ends[0]);
     waitpid(child, NULL, 0);
-    return highest > first ? highest : first;
+    return after > before ? after : before;
 }
 
-/* Numbers are unique by the schema and start at 1: as many rows as the highest means no gap. */
+/* The schema makes sequences unique and they start at 1, so as many rows as the highest means no gap. */
 static uint64_t count_messages(const char *path)
 {
     sqlite3 *handle;
@@ -113,7 +116,7 @@ static uint64_t count_messages(const char *path)
     return rows;
 }
 
-/* How many messages there are after a kill, by the ledger's own count, which needs no repair. */
+/* Returns the ledger's own count of messages after a kill, and checks that it needs no repair. */
 static uint64_t count_after_kill(const char *path)
 {
     char expected[64];
@@ -129,7 +132,7 @@ static uint64_t count_after_kill(const char *path)
     return stored;
 }
 
-static void test_acknowledged_rows_survive_kill(void **unused)
+static void test_acknowledged_messages_survive_kill(void **unused)
 {
     (void)unused;
     struct test_file file;
@@ -137,14 +140,14 @@ static void test_acknowledged_rows_survive_kill(void **unused)
     make_chat(file.path);
     uint64_t total = 0;
     for (int round = 0; round < KILL_ROUNDS; round++) {
-        uint64_t highest = kill_in_storm(file.path, round);
+        uint64_t highest = kill_while_sending(file.path, round);
         uint64_t stored = count_after_kill(file.path);
         assert_int_equal(count_messages(file.path), stored);
         assert_true(stored >= highest);
         assert_true(highest >= total);
         total = highest;
     }
-    assert_true(total > KILL_ROUNDS); /* storms that acknowledge nothing would prove nothing */
+    assert_true(total > KILL_ROUNDS); /* a child that acknowledges nothing proves nothing */
     print_message("%llu messages acknowledged over %d kills\n", (unsigned long long)total,
                   KILL_ROUNDS);
     test_file_remove(&file);
@@ -153,7 +156,7 @@ static void test_acknowledged_rows_survive_kill(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_acknowledged_rows_survive_kill),
+        cmocka_unit_test(test_acknowledged_messages_survive_kill),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

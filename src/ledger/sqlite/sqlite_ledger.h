@@ -1,19 +1,19 @@
 /*
- * The embedded backend of the ledger: one SQLite file, one thread that writes, a few that read.
+ * The embedded backend of the ledger: one SQLite file, one writer thread and a few reader threads.
  *
  *     workers ──submit──▶ write queue ──▶ writer: BEGIN, many requests, COMMIT ──▶ post
- *                    └──▶ read queue ───▶ readers: a snapshot per request ─────▶ post
+ *                    └──▶ read queue ───▶ readers: one snapshot per request ────▶ post
  *
- * Group commit: the writer takes what waits, runs it, looks again for GROUP_WINDOW_US at most or
- * until nothing waits, and commits once; while the disk is busy with that, the next group gathers.
- * Each request has a savepoint, so that one that fails does not take the others along. Nothing is
- * answered before its commit has returned.
+ * Group commit: the writer takes the waiting requests, executes them, keeps taking more until none wait
+ * or GROUP_WINDOW_US has passed, and commits once. While the disk is busy with the commit, the next group
+ * gathers. A request that may fail after it has written has a savepoint, so that its failure does not
+ * undo the others. No request is answered before its commit has returned.
  *
- * When the store fails, the requests at hand are answered UNAVAILABLE and the cause is logged. A
- * connection whose file was damaged or has become unusable is opened anew with the next request, at
- * most once in REOPEN_INTERVAL_MS; nothing needs a restart.
+ * When the store fails, the requests of the group are answered UNAVAILABLE and the cause is logged. The
+ * next request reopens a connection whose file was damaged or has become unusable, at most once in
+ * REOPEN_INTERVAL_MS. No failure needs a restart.
  *
- * The log is moved into the file (checkpoint) by the writer, after its answers have gone out.
+ * The writer checkpoints the write-ahead log after it has posted its answers.
  */
 #ifndef ROLLCALL_LEDGER_SQLITE_SQLITE_LEDGER_H
 #define ROLLCALL_LEDGER_SQLITE_SQLITE_LEDGER_H
@@ -24,24 +24,28 @@ enum {
     SQLITE_LEDGER_READERS = 2,
     SQLITE_LEDGER_GROUP_WINDOW_US = 2000,
     SQLITE_LEDGER_GROUP_MAX = 1024,             /* requests in one transaction */
-    SQLITE_LEDGER_CHECKPOINT_PAGES = 2000,      /* length of the log that is worth a checkpoint */
-    SQLITE_LEDGER_CHECKPOINT_PAGES_MAX = 16000, /* from here on it waits for the readers */
+    SQLITE_LEDGER_CHECKPOINT_PAGES = 2000,      /* a log of this length is worth a checkpoint */
+    SQLITE_LEDGER_CHECKPOINT_PAGES_MAX = 16000, /* beyond it, a checkpoint waits for the readers */
     SQLITE_LEDGER_REOPEN_INTERVAL_MS = 250,
     SQLITE_LEDGER_ERROR_BYTES = 512,
 };
 
+/* A monotonic clock in microseconds that any thread may read. */
+typedef uint64_t (*sqlite_ledger_clock)(void);
+
 struct sqlite_ledger_options {
     size_t queue_max; /* of each queue; 0: LEDGER_QUEUE_MAX */
-    const char *vfs;  /* SQLite's file layer, NULL: the usual one. Tests put a faulty one here. */
+    const char *vfs;  /* SQLite's file layer; NULL: its default. Tests pass a faulty one. */
+    sqlite_ledger_clock now_us; /* NULL: the system's. Tests pass one that they control. */
 };
 
 struct sqlite_ledger_error {
     char text[SQLITE_LEDGER_ERROR_BYTES];
 };
 
-/* Opens (or makes) the file, brings its schema up to date and starts the threads. `options` may be
- * NULL. NULL when the file is unusable, from a newer program or in use: `error` says so. End it
- * with ledger_close(). */
+/* Opens or creates the file, migrates its schema and starts the threads. `options` may be NULL. Returns
+ * NULL, with a reason in `error`, when the file is unusable, belongs to a newer program or is in use.
+ * Close the ledger with ledger_close(). */
 struct ledger *sqlite_ledger_open(const char *path, const struct sqlite_ledger_options *options,
                                   struct sqlite_ledger_error *error);
 

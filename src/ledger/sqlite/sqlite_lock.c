@@ -10,7 +10,7 @@
 
 enum { HOLDER_BYTES_MAX = 32 };
 
-static void describe_holder(int lock, const char *name, char *error, size_t error_bytes)
+static void describe_lock_holder(int lock, const char *name, char *error, size_t error_bytes)
 {
     char holder[HOLDER_BYTES_MAX + 1] = "";
     ssize_t len = pread(lock, holder, HOLDER_BYTES_MAX, 0);
@@ -20,12 +20,12 @@ static void describe_holder(int lock, const char *name, char *error, size_t erro
              holder[0] ? holder : "another process", name);
 }
 
-static void write_holder(int lock)
+static void write_lock_holder(int lock)
 {
     char holder[HOLDER_BYTES_MAX];
     int len = snprintf(holder, sizeof(holder), "process %ld\n", (long)getpid());
     if (ftruncate(lock, 0) != 0 || pwrite(lock, holder, (size_t)len, 0) != len)
-        return; /* a full disk: the lock holds all the same, it only cannot say whose it is */
+        return; /* The disk is full; the lock holds nevertheless, without the holder's name. */
 }
 
 int sqlite_lock_take(const char *path, char *error, size_t error_bytes)
@@ -41,10 +41,10 @@ int sqlite_lock_take(const char *path, char *error, size_t error_bytes)
         return -1;
     }
     if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
-        write_holder(lock);
+        write_lock_holder(lock);
         return lock;
     }
-    describe_holder(lock, name, error, error_bytes);
+    describe_lock_holder(lock, name, error, error_bytes);
     close(lock);
     return -1;
 }

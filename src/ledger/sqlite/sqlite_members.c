@@ -1,28 +1,26 @@
-/* Who is in a chat: making one, asking, adding and removing. */
+/* The members of chats: creating a chat, checking, adding and removing members. */
 #include "base/id_list.h"
 #include "ledger/sqlite/sqlite_operations.h"
 
-#include <stdlib.h>
-
-static bool is_member(struct database *database, struct slice chat, struct slice user)
+static bool is_chat_member(struct database *database, struct slice chat, struct slice user)
 {
     static const char SELECT_MEMBER[] =
         "SELECT 1 FROM chat_members WHERE chat_id = ? AND user_id = ?";
-    struct query query = query_of(database, SELECT_MEMBER, chat, user, SLICE_NONE);
+    struct query query = query_open_texts(database, SELECT_MEMBER, chat, user, SLICE_NONE);
     return query_found(&query);
 }
 
 static bool chat_exists(struct database *database, struct slice chat)
 {
     static const char SELECT_EXISTS[] = "SELECT 1 FROM chats WHERE chat_id = ?";
-    struct query query = query_of(database, SELECT_EXISTS, chat, SLICE_NONE, SLICE_NONE);
+    struct query query = query_open_texts(database, SELECT_EXISTS, chat, SLICE_NONE, SLICE_NONE);
     return query_found(&query);
 }
 
 enum ledger_status sqlite_members_access(struct database *database, struct slice chat,
                                          struct slice user)
 {
-    if (user.data && is_member(database, chat, user))
+    if (user.data && is_chat_member(database, chat, user))
         return LEDGER_OK;
     if (!chat_exists(database, chat))
         return LEDGER_NOT_FOUND;
@@ -34,68 +32,69 @@ enum ledger_status sqlite_members_check(struct database *database, struct ledger
     return sqlite_members_access(database, request->input.chat, request->input.user);
 }
 
-/* False when the user is a member already. */
-static bool insert_member(struct database *database, struct slice chat, struct slice user,
-                          int64_t since_ms)
+/* Returns false when the user is already a member. */
+static bool insert_chat_member(struct database *database, struct slice chat, struct slice user,
+                               int64_t since_ms)
 {
     static const char INSERT_MEMBER[] =
         "INSERT OR IGNORE INTO chat_members (chat_id, user_id, since_ms) VALUES (?, ?, ?)";
-    struct query query = query_of(database, INSERT_MEMBER, chat, user, SLICE_NONE);
+    struct query query = query_open_texts(database, INSERT_MEMBER, chat, user, SLICE_NONE);
     query_bind_int(&query, since_ms);
     return query_run(&query) > 0;
 }
 
-static void add_to_count(struct database *database, struct slice chat, int64_t members)
+static void add_to_member_count(struct database *database, struct slice chat, int64_t members)
 {
     static const char UPDATE_COUNT[] =
         "UPDATE chats SET member_count = member_count + ?2, members_version = members_version + 1 "
         "WHERE chat_id = ?1";
-    struct query query = query_of(database, UPDATE_COUNT, chat, SLICE_NONE, SLICE_NONE);
+    struct query query = query_open_texts(database, UPDATE_COUNT, chat, SLICE_NONE, SLICE_NONE);
     query_bind_int(&query, members);
     query_run(&query);
 }
 
-/* ---- making a chat ---- */
+/* ---- creating a chat ---- */
 
-static void insert_chat(struct database *database, const struct ledger_request *request)
+static void insert_chat_row(struct database *database, const struct ledger_request *request)
 {
     static const char INSERT_CHAT[] =
         "INSERT INTO chats (chat_id, creator, created_at_ms, member_count) VALUES (?, ?, ?, 0)";
     static const char INSERT_COUNTER[] =
         "INSERT INTO chat_counters (chat_id, sequence) VALUES (?, 0)";
     struct slice chat = request->input.chat;
-    struct query query = query_of(database, INSERT_CHAT, chat, request->input.user, SLICE_NONE);
+    struct query query =
+        query_open_texts(database, INSERT_CHAT, chat, request->input.user, SLICE_NONE);
     query_bind_int(&query, request->wall_ms);
     query_run(&query);
-    struct query counter = query_of(database, INSERT_COUNTER, chat, SLICE_NONE, SLICE_NONE);
+    struct query counter = query_open_texts(database, INSERT_COUNTER, chat, SLICE_NONE, SLICE_NONE);
     query_run(&counter);
 }
 
-static size_t insert_members(struct database *database, const struct ledger_request *request)
+static size_t insert_chat_members(struct database *database, const struct ledger_request *request)
 {
-    const struct request_input *input = &request->input;
-    size_t count = insert_member(database, input->chat, input->user, request->wall_ms);
+    const struct ledger_request_input *input = &request->input;
+    size_t count = insert_chat_member(database, input->chat, input->user, request->wall_ms);
     for (size_t i = 0; i < input->id_count; i++)
-        count += insert_member(database, input->chat, input->ids[i], request->wall_ms);
-    add_to_count(database, input->chat, (int64_t)count);
+        count += insert_chat_member(database, input->chat, input->ids[i], request->wall_ms);
+    add_to_member_count(database, input->chat, (int64_t)count);
     return count;
 }
 
-/* At a cost that grows with the chat and not with blocks, of which a user may have, and have met, very many. */
-bool sqlite_members_block_within(struct database *database, struct slice chat, struct slice user)
+/* Scans the members rather than the blocks: a user may have very many blocks, in both directions. */
+bool sqlite_members_have_block(struct database *database, struct slice chat, struct slice user)
 {
-    static const char SELECT_BLOCK_WITHIN[] =
+    static const char SELECT_MEMBER_BLOCK[] =
         "SELECT 1 FROM chat_members m WHERE m.chat_id = ?1 AND ("
         "  EXISTS (SELECT 1 FROM blocks WHERE user_id = ?2 AND blocked_id = m.user_id) OR "
         "  EXISTS (SELECT 1 FROM blocks WHERE user_id = m.user_id AND blocked_id = ?2))";
-    struct query query = query_of(database, SELECT_BLOCK_WITHIN, chat, user, SLICE_NONE);
+    struct query query = query_open_texts(database, SELECT_MEMBER_BLOCK, chat, user, SLICE_NONE);
     return query_found(&query);
 }
 
-/* The creator and the members named in the request, sorted, each once. */
-static const struct slice *distinct_members(struct ledger_request *request, size_t *count)
+/* Returns the creator and the requested members, sorted and without repetitions. */
+static const struct slice *list_distinct_members(struct ledger_request *request, size_t *count)
 {
-    const struct request_input *input = &request->input;
+    const struct ledger_request_input *input = &request->input;
     struct slice *ids = ledger_request_alloc(request, (input->id_count + 1) * sizeof(*ids));
     *count = 0;
     if (!ids)
@@ -110,10 +109,10 @@ static const struct slice *distinct_members(struct ledger_request *request, size
     return ids;
 }
 
-static bool same_members(struct ledger_request *request, const struct ledger_chat *chat)
+static bool has_requested_members(struct ledger_request *request, const struct ledger_chat *chat)
 {
     size_t count;
-    const struct slice *ids = distinct_members(request, &count);
+    const struct slice *ids = list_distinct_members(request, &count);
     if (!ids || count != chat->member_count)
         return false;
     for (size_t i = 0; i < count; i++)
@@ -122,39 +121,40 @@ static bool same_members(struct ledger_request *request, const struct ledger_cha
     return true;
 }
 
-/* The id is taken: fine if by the very chat that is asked for. */
-static enum ledger_status return_existing(struct database *database, struct ledger_request *request)
+/* The id is in use, which is fine if the same chat uses it. */
+static enum ledger_status return_existing_chat(struct database *database,
+                                               struct ledger_request *request)
 {
     struct ledger_chat *chat = &request->outcome.chat.chat;
     enum ledger_status status =
         sqlite_chats_read(database, request, request->input.chat, request->input.user, true, chat);
     if (status != LEDGER_OK)
         return status;
-    return same_members(request, chat) ? LEDGER_OK : LEDGER_CONFLICT;
+    return has_requested_members(request, chat) ? LEDGER_OK : LEDGER_CONFLICT;
 }
 
 enum ledger_status sqlite_members_create_chat(struct database *database,
                                               struct ledger_request *request)
 {
-    const struct request_input *input = &request->input;
+    const struct ledger_request_input *input = &request->input;
     if (chat_exists(database, input->chat))
-        return return_existing(database, request);
-    insert_chat(database, request);
-    if (insert_members(database, request) > LEDGER_CHAT_MEMBERS_MAX)
+        return return_existing_chat(database, request);
+    insert_chat_row(database, request);
+    if (insert_chat_members(database, request) > LEDGER_CHAT_MEMBERS_MAX)
         return LEDGER_LIMIT;
-    if (sqlite_members_block_within(database, input->chat, input->user))
+    if (sqlite_members_have_block(database, input->chat, input->user))
         return LEDGER_FORBIDDEN;
     request->outcome.chat.created = true;
     return sqlite_chats_read(database, request, input->chat, input->user, true,
                              &request->outcome.chat.chat);
 }
 
-/* ---- changing one ---- */
+/* ---- changing the members ---- */
 
-static bool is_full(struct database *database, struct slice chat)
+static bool is_chat_full(struct database *database, struct slice chat)
 {
     static const char SELECT_COUNT[] = "SELECT member_count FROM chats WHERE chat_id = ?";
-    struct query query = query_of(database, SELECT_COUNT, chat, SLICE_NONE, SLICE_NONE);
+    struct query query = query_open_texts(database, SELECT_COUNT, chat, SLICE_NONE, SLICE_NONE);
     bool full = query_next(&query) && query_int(&query, 0) >= LEDGER_CHAT_MEMBERS_MAX;
     query_end(&query);
     return full;
@@ -162,41 +162,41 @@ static bool is_full(struct database *database, struct slice chat)
 
 enum ledger_status sqlite_members_add(struct database *database, struct ledger_request *request)
 {
-    const struct request_input *input = &request->input;
+    const struct ledger_request_input *input = &request->input;
     enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
-    if (status != LEDGER_OK || is_member(database, input->chat, input->peer))
+    if (status != LEDGER_OK || is_chat_member(database, input->chat, input->peer))
         return status;
-    if (sqlite_blocks_stands(database, input->user, input->peer) ||
-        sqlite_blocks_stands(database, input->peer, input->user))
+    if (sqlite_blocks_exist(database, input->user, input->peer) ||
+        sqlite_blocks_exist(database, input->peer, input->user))
         return LEDGER_FORBIDDEN;
-    if (is_full(database, input->chat))
+    if (is_chat_full(database, input->chat))
         return LEDGER_LIMIT;
-    insert_member(database, input->chat, input->peer, request->wall_ms);
-    add_to_count(database, input->chat, 1);
+    insert_chat_member(database, input->chat, input->peer, request->wall_ms);
+    add_to_member_count(database, input->chat, 1);
     request->outcome.change.changed = true;
     return LEDGER_OK;
 }
 
-static bool delete_member(struct database *database, struct slice chat, struct slice user)
+static bool delete_chat_member(struct database *database, struct slice chat, struct slice user)
 {
     static const char DELETE_MEMBER[] =
         "DELETE FROM chat_members WHERE chat_id = ? AND user_id = ?";
     static const char DELETE_CURSORS[] = "DELETE FROM cursors WHERE chat_id = ? AND user_id = ?";
-    struct query query = query_of(database, DELETE_MEMBER, chat, user, SLICE_NONE);
+    struct query query = query_open_texts(database, DELETE_MEMBER, chat, user, SLICE_NONE);
     bool deleted = query_run(&query) > 0;
-    struct query cursors = query_of(database, DELETE_CURSORS, chat, user, SLICE_NONE);
+    struct query cursors = query_open_texts(database, DELETE_CURSORS, chat, user, SLICE_NONE);
     query_run(&cursors);
     return deleted;
 }
 
 enum ledger_status sqlite_members_remove(struct database *database, struct ledger_request *request)
 {
-    const struct request_input *input = &request->input;
+    const struct ledger_request_input *input = &request->input;
     enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
     if (status != LEDGER_OK)
         return status;
-    request->outcome.change.changed = delete_member(database, input->chat, input->peer);
+    request->outcome.change.changed = delete_chat_member(database, input->chat, input->peer);
     if (request->outcome.change.changed)
-        add_to_count(database, input->chat, -1);
+        add_to_member_count(database, input->chat, -1);
     return LEDGER_OK;
 }

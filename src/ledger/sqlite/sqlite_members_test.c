@@ -31,7 +31,7 @@ static int close_memory(void **unused)
 
 static bool is_blocked(struct slice user)
 {
-    bool blocked = sqlite_members_block_within(&database, SLICE("c"), user);
+    bool blocked = sqlite_members_have_block(&database, SLICE("c"), user);
     assert_false(database_failed(&database));
     return blocked;
 }

@@ -1,19 +1,19 @@
-/* Messages: appended with the next number of their chat, read in both directions. */
+/* Messages: append with the next sequence of the chat, read in both directions, repair the counter. */
 #include "ledger/sqlite/sqlite_operations.h"
 
 /* ---- appending ---- */
 
-/* The first send of this client_message_id, if there was one. */
+/* Fills in the outcome from the first send of this client_message_id. Returns false if there was none. */
 static bool find_first_send(struct database *database, struct ledger_request *request)
 {
     static const char SELECT_FIRST_SEND[] =
         "SELECT message_id, sequence, sent_at_ms, body, NOT EXISTS "
         "  (SELECT 1 FROM outbox o WHERE o.chat_id = m.chat_id AND o.sequence = m.sequence) "
         "FROM messages m WHERE chat_id = ? AND sender = ? AND client_message_id = ?";
-    const struct request_input *input = &request->input;
+    const struct ledger_request_input *input = &request->input;
     struct ledger_append_outcome *outcome = &request->outcome.append;
-    struct query query =
-        query_of(database, SELECT_FIRST_SEND, input->chat, input->user, input->client_message_id);
+    struct query query = query_open_texts(database, SELECT_FIRST_SEND, input->chat, input->user,
+                                          input->client_message_id);
     bool found = query_next(&query);
     if (found) {
         outcome->duplicate = true;
@@ -27,25 +27,26 @@ static bool find_first_send(struct database *database, struct ledger_request *re
     return found;
 }
 
-/* How a chat stands, in one look: before every send. */
-struct counter {
+/* What every append needs to know about a chat, read in one query. */
+struct chat_counter {
     bool missing;
     int64_t value;
     int64_t highest; /* of the stored messages */
     int64_t members_version;
     int64_t member_count;
-    bool has_member; /* the user who was asked for */
+    bool has_member; /* the given user is a member */
 };
 
-static struct counter read_counter(struct database *database, struct slice chat, struct slice user)
+static struct chat_counter read_chat_counter(struct database *database, struct slice chat,
+                                             struct slice user)
 {
     static const char SELECT_COUNTER[] =
         "SELECT k.sequence, k.chat_id IS NULL, c.members_version, c.member_count, "
         "  (SELECT max(m.sequence) FROM messages m WHERE m.chat_id = ?1), "
         "  EXISTS (SELECT 1 FROM chat_members WHERE chat_id = ?1 AND user_id = ?2) "
         "FROM chats c LEFT JOIN chat_counters k ON k.chat_id = c.chat_id WHERE c.chat_id = ?1";
-    struct counter counter = {.missing = true};
-    struct query query = query_of(database, SELECT_COUNTER, chat, user, SLICE_NONE);
+    struct chat_counter counter = {.missing = true};
+    struct query query = query_open_texts(database, SELECT_COUNTER, chat, user, SLICE_NONE);
     if (query_next(&query)) {
         counter.value = query_int(&query, 0);
         counter.missing = query_int(&query, 1) != 0;
@@ -58,41 +59,43 @@ static struct counter read_counter(struct database *database, struct slice chat,
     return counter;
 }
 
-/* A counter that lags would number a message twice, one that is ahead would leave a gap. */
-static bool is_halted(const struct counter *counter)
+/* A counter that is behind would reuse a sequence; one that is ahead would leave a gap. */
+static bool is_chat_halted(const struct chat_counter *counter)
 {
     return counter->missing || counter->value != counter->highest;
 }
 
-static void advance_counter(struct database *database, struct slice chat, int64_t sequence)
+static void advance_chat_counter(struct database *database, struct slice chat, int64_t sequence)
 {
     static const char UPDATE_COUNTER[] =
         "UPDATE chat_counters SET sequence = ?2 WHERE chat_id = ?1";
-    struct query query = query_of(database, UPDATE_COUNTER, chat, SLICE_NONE, SLICE_NONE);
+    struct query query = query_open_texts(database, UPDATE_COUNTER, chat, SLICE_NONE, SLICE_NONE);
     query_bind_int(&query, sequence);
     query_run(&query);
 }
 
-static void set_counter(struct database *database, struct slice chat, int64_t sequence)
+static void set_chat_counter(struct database *database, struct slice chat, int64_t sequence)
 {
     static const char UPSERT_COUNTER[] =
         "INSERT INTO chat_counters (chat_id, sequence) VALUES (?1, ?2) "
         "ON CONFLICT (chat_id) DO UPDATE SET sequence = ?2";
-    struct query query = query_of(database, UPSERT_COUNTER, chat, SLICE_NONE, SLICE_NONE);
+    struct query query = query_open_texts(database, UPSERT_COUNTER, chat, SLICE_NONE, SLICE_NONE);
     query_bind_int(&query, sequence);
     query_run(&query);
 }
 
-/* False when the sender's client_message_id is taken. A sequence that is taken is a failure. */
-static bool insert_message(struct database *database, const struct ledger_request *request,
-                           int64_t sequence)
+/* Returns false when the sender has used this client_message_id before. A sequence in use is a failure
+ * of the database. */
+static bool insert_message_row(struct database *database, const struct ledger_request *request,
+                               int64_t sequence)
 {
     static const char INSERT_MESSAGE[] =
         "INSERT INTO messages (chat_id, message_id, sender, client_message_id, body, sequence, "
         "sent_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT (chat_id, sender, client_message_id) DO NOTHING";
-    const struct request_input *input = &request->input;
-    struct query query = query_of(database, INSERT_MESSAGE, input->chat, input->id, input->user);
+    const struct ledger_request_input *input = &request->input;
+    struct query query =
+        query_open_texts(database, INSERT_MESSAGE, input->chat, input->id, input->user);
     query_bind(&query, input->client_message_id);
     query_bind(&query, input->text);
     query_bind_int(&query, sequence);
@@ -100,41 +103,40 @@ static bool insert_message(struct database *database, const struct ledger_reques
     return query_run(&query) > 0;
 }
 
-static void insert_outbox(struct database *database, struct slice chat, int64_t sequence)
+static void insert_outbox_row(struct database *database, struct slice chat, int64_t sequence)
 {
     static const char INSERT_OUTBOX[] = "INSERT INTO outbox (chat_id, sequence) VALUES (?, ?)";
-    struct query query = query_of(database, INSERT_OUTBOX, chat, SLICE_NONE, SLICE_NONE);
+    struct query query = query_open_texts(database, INSERT_OUTBOX, chat, SLICE_NONE, SLICE_NONE);
     query_bind_int(&query, sequence);
     query_run(&query);
 }
 
-/* Of two who are alone in a chat neither writes to the other while one has blocked the other. In a larger chat
- * they write to all of it. */
-static bool is_between_blocked(struct database *database, const struct request_input *input,
-                               const struct counter *counter)
+/* In a chat of two, a block stops both from writing. In a larger chat they write to everyone. */
+static bool is_pair_blocked(struct database *database, const struct ledger_request_input *input,
+                            const struct chat_counter *counter)
 {
     return counter->member_count == 2 &&
-           sqlite_members_block_within(database, input->chat, input->user);
+           sqlite_members_have_block(database, input->chat, input->user);
 }
 
-/* A message is far more often new than sent again: inserting is what finds out. */
+/* Most messages are new, so the insert itself detects a duplicate. */
 enum ledger_status sqlite_messages_append(struct database *database, struct ledger_request *request)
 {
-    const struct request_input *input = &request->input;
-    struct counter counter = read_counter(database, input->chat, input->user);
+    const struct ledger_request_input *input = &request->input;
+    struct chat_counter counter = read_chat_counter(database, input->chat, input->user);
     if (!counter.has_member)
         return sqlite_members_access(database, input->chat, input->user);
-    if (is_halted(&counter))
+    if (is_chat_halted(&counter))
         return find_first_send(database, request) ? LEDGER_OK : LEDGER_HALTED;
-    if (is_between_blocked(database, input, &counter))
+    if (is_pair_blocked(database, input, &counter))
         return find_first_send(database, request) ? LEDGER_OK : LEDGER_FORBIDDEN;
     int64_t sequence = counter.value + 1;
-    if (!insert_message(database, request, sequence)) {
+    if (!insert_message_row(database, request, sequence)) {
         find_first_send(database, request);
         return LEDGER_OK;
     }
-    advance_counter(database, input->chat, sequence);
-    insert_outbox(database, input->chat, sequence);
+    advance_chat_counter(database, input->chat, sequence);
+    insert_outbox_row(database, input->chat, sequence);
     request->outcome.append =
         (struct ledger_append_outcome){.message_id = input->id,
                                        .sequence = (uint64_t)sequence,
@@ -149,21 +151,21 @@ enum ledger_status sqlite_messages_repair(struct database *database, struct ledg
     enum ledger_status status = sqlite_members_access(database, chat, SLICE_NONE);
     if (status != LEDGER_OK)
         return status;
-    struct counter counter = read_counter(database, chat, SLICE_NONE);
+    struct chat_counter counter = read_chat_counter(database, chat, SLICE_NONE);
     request->outcome.repair =
         (struct ledger_repair_outcome){.counter_missing = counter.missing,
-                                       .needed = is_halted(&counter),
+                                       .needed = is_chat_halted(&counter),
                                        .counter = (uint64_t)counter.value,
                                        .highest_sequence = (uint64_t)counter.highest};
-    if (request->input.apply && is_halted(&counter))
-        set_counter(database, chat, counter.highest);
+    if (request->input.apply && is_chat_halted(&counter))
+        set_chat_counter(database, chat, counter.highest);
     return LEDGER_OK;
 }
 
 /* ---- reading ---- */
 
-static void push_message(struct ledger_request *request, const struct query *query,
-                         struct ledger_request_array *messages)
+static void push_message_row(struct ledger_request *request, const struct query *query,
+                             struct ledger_request_array *messages)
 {
     struct ledger_message *message = ledger_request_array_push(request, messages, sizeof(*message));
     if (!message)
@@ -177,7 +179,7 @@ static void push_message(struct ledger_request *request, const struct query *que
     message->sent_at_ms = query_int(query, 6);
 }
 
-/* One row more than the limit is asked for, to learn whether there are more. */
+/* Asks for one row more than the limit, to learn whether there is a next page. */
 void sqlite_messages_read_page(struct ledger_request *request, struct query query)
 {
     struct ledger_messages_outcome *outcome = &request->outcome.messages;
@@ -187,14 +189,14 @@ void sqlite_messages_read_page(struct ledger_request *request, struct query quer
         outcome->has_more = messages.count == request->input.limit;
         if (outcome->has_more)
             break;
-        push_message(request, &query, &messages);
+        push_message_row(request, &query, &messages);
     }
     query_end(&query);
     outcome->messages = messages.items;
     outcome->count = messages.count;
 }
 
-static void reverse(struct ledger_message *messages, size_t count)
+static void reverse_messages(struct ledger_message *messages, size_t count)
 {
     for (size_t i = 0; i < count / 2; i++) {
         struct ledger_message kept = messages[i];
@@ -203,18 +205,18 @@ static void reverse(struct ledger_message *messages, size_t count)
     }
 }
 
-static enum ledger_status read_page(struct database *database, struct ledger_request *request,
-                                    const char *sql)
+static enum ledger_status read_message_page(struct database *database,
+                                            struct ledger_request *request, const char *sql)
 {
-    const struct request_input *input = &request->input;
+    const struct ledger_request_input *input = &request->input;
     enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
     if (status != LEDGER_OK)
         return status;
-    struct query query = query_of(database, sql, input->chat, SLICE_NONE, SLICE_NONE);
+    struct query query = query_open_texts(database, sql, input->chat, SLICE_NONE, SLICE_NONE);
     query_bind_int(&query, (int64_t)input->sequence);
     sqlite_messages_read_page(request, query);
     request->outcome.messages.latest_sequence =
-        (uint64_t)read_counter(database, input->chat, SLICE_NONE).highest;
+        (uint64_t)read_chat_counter(database, input->chat, SLICE_NONE).highest;
     return LEDGER_OK;
 }
 
@@ -223,7 +225,7 @@ enum ledger_status sqlite_messages_after(struct database *database, struct ledge
     static const char SELECT_AFTER[] =
         "SELECT " SQLITE_MESSAGE_COLUMNS " FROM messages m "
         "WHERE m.chat_id = ? AND m.sequence > ? ORDER BY m.sequence LIMIT ?";
-    return read_page(database, request, SELECT_AFTER);
+    return read_message_page(database, request, SELECT_AFTER);
 }
 
 enum ledger_status sqlite_messages_before(struct database *database, struct ledger_request *request)
@@ -231,9 +233,9 @@ enum ledger_status sqlite_messages_before(struct database *database, struct ledg
     static const char SELECT_BEFORE[] =
         "SELECT " SQLITE_MESSAGE_COLUMNS " FROM messages m "
         "WHERE m.chat_id = ? AND m.sequence < ? ORDER BY m.sequence DESC LIMIT ?";
-    enum ledger_status status = read_page(database, request, SELECT_BEFORE);
+    enum ledger_status status = read_message_page(database, request, SELECT_BEFORE);
     const struct ledger_messages_outcome *outcome = &request->outcome.messages;
     if (status == LEDGER_OK)
-        reverse((struct ledger_message *)outcome->messages, outcome->count);
+        reverse_messages((struct ledger_message *)outcome->messages, outcome->count);
     return status;
 }

@@ -2,8 +2,7 @@
 
 #include "log/log.h"
 
-static enum ledger_status (*const rooms[LEDGER_OPERATION_COUNT])(struct database *,
-                                                                 struct ledger_request *) = {
+static const sqlite_operation operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_SETTINGS_GET] = sqlite_users_settings_get,
     [LEDGER_SETTINGS_PUT] = sqlite_users_settings_put,
     [LEDGER_PROFILES] = sqlite_users_profiles,
@@ -39,9 +38,9 @@ static enum ledger_status (*const rooms[LEDGER_OPERATION_COUNT])(struct database
     [LEDGER_CHAT_REPAIR] = sqlite_messages_repair,
 };
 
-bool sqlite_rooms_execute(struct database *database, struct ledger_request *request)
+bool sqlite_operations_execute(struct database *database, struct ledger_request *request)
 {
-    enum ledger_status status = rooms[request->operation](database, request);
+    enum ledger_status status = operations[request->operation](database, request);
     if (database_failed(database))
         log_error("ledger_failed", "operation=%s error=%s", ledger_request_name(request),
                   log_sentence(slice_of(database->failure_text)));
@@ -52,8 +51,8 @@ bool sqlite_rooms_execute(struct database *database, struct ledger_request *requ
     return status == LEDGER_OK;
 }
 
-const struct slice *sqlite_rooms_read_ids(struct ledger_request *request, struct query query,
-                                          size_t *count)
+const struct slice *sqlite_operations_read_ids(struct ledger_request *request, struct query query,
+                                               size_t *count)
 {
     struct ledger_request_array ids = {0};
     while (query_next(&query)) {

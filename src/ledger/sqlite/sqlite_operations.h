@@ -1,10 +1,10 @@
 /*
- * The SQLite ledger's rooms: one file per subject, one function per operation of the port.
+ * The operations of the SQLite ledger: one file per subject, one function per operation of the port.
  *
- * Each runs inside a transaction its caller has opened (the writer's savepoint, a reader's
- * snapshot), fills in its member of request->outcome and returns the status. Anything but LEDGER_OK
- * makes the caller clear the outcome and undo what was written. A failure of SQLite need not be
- * looked at: it is sticky in the database, and the caller answers UNAVAILABLE whatever the function
+ * An operation runs inside a transaction that its caller has opened (the writer's group, a reader's
+ * snapshot), fills in its member of request->outcome and returns the status. For any status but LEDGER_OK
+ * the caller clears the outcome and undoes what was written. An operation need not check for failures of
+ * SQLite: they are sticky in the database, and the caller then answers UNAVAILABLE, whatever the operation
  * returned.
  */
 #ifndef ROLLCALL_LEDGER_SQLITE_SQLITE_OPERATIONS_H
@@ -13,91 +13,109 @@
 #include "ledger/ledger_request.h"
 #include "ledger/sqlite/database.h"
 
-/* sqlite_rooms.c: runs a request, failures and all; the outcome is complete afterwards. False when
- * there is nothing to keep of it. */
-bool sqlite_rooms_execute(struct database *database, struct ledger_request *request);
+typedef enum ledger_status (*sqlite_operation)(struct database *database,
+                                               struct ledger_request *request);
 
-/* Reads a query's only column into the request's memory. */
-const struct slice *sqlite_rooms_read_ids(struct ledger_request *request, struct query query,
-                                          size_t *count);
+/* ---- sqlite_operations.c ---- */
 
-/* sqlite_users.c */
+/* Executes a request and completes its outcome, also when it fails. Returns false when nothing that it
+ * wrote may be kept. */
+bool sqlite_operations_execute(struct database *database, struct ledger_request *request);
+
+/* Reads the only column of a query into the request's memory and ends the query. */
+const struct slice *sqlite_operations_read_ids(struct ledger_request *request, struct query query,
+                                               size_t *count);
+
+/* ---- sqlite_users.c ---- */
+
 enum ledger_status sqlite_users_settings_get(struct database *, struct ledger_request *);
 enum ledger_status sqlite_users_settings_put(struct database *, struct ledger_request *);
 enum ledger_status sqlite_users_profiles(struct database *, struct ledger_request *);
 enum ledger_status sqlite_users_graph(struct database *, struct ledger_request *);
 enum ledger_status sqlite_users_last_seen_put(struct database *, struct ledger_request *);
 
-/* sqlite_contacts.c */
+/* ---- sqlite_contacts.c ---- */
+
 enum ledger_status sqlite_contacts_list(struct database *, struct ledger_request *);
 enum ledger_status sqlite_contacts_remove(struct database *, struct ledger_request *);
 
-/* Makes two users contacts, for both. LIMIT when one of them has too many. */
-enum ledger_status sqlite_contacts_join(struct database *database, struct slice user,
-                                        struct slice peer, struct slice request_id,
-                                        int64_t since_ms);
+/* Makes two users contacts, for both. Returns LIMIT when one of them has too many contacts. */
+enum ledger_status sqlite_contacts_add(struct database *database, struct slice user,
+                                       struct slice peer, struct slice request_id,
+                                       int64_t since_ms);
 
-/* True when they were contacts. */
-bool sqlite_contacts_part(struct database *database, struct slice user, struct slice peer);
-bool sqlite_contacts_joined(struct database *database, struct slice user, struct slice peer);
+/* Ends a contact for both. Returns whether the two were contacts. */
+bool sqlite_contacts_delete(struct database *database, struct slice user, struct slice peer);
 
-/* sqlite_contact_requests.c */
+/* Returns whether the two are contacts. */
+bool sqlite_contacts_exist(struct database *database, struct slice user, struct slice peer);
+
+/* ---- sqlite_contact_requests.c ---- */
+
 enum ledger_status sqlite_contact_requests_create(struct database *, struct ledger_request *);
 enum ledger_status sqlite_contact_requests_accept(struct database *, struct ledger_request *);
 enum ledger_status sqlite_contact_requests_decline(struct database *, struct ledger_request *);
 enum ledger_status sqlite_contact_requests_withdraw(struct database *, struct ledger_request *);
 enum ledger_status sqlite_contact_requests_list(struct database *, struct ledger_request *);
 
-/* What a block does to the requests between the two. */
+/* Applies a new block to the contact requests between the two. */
 void sqlite_contact_requests_block(struct database *database, struct slice user, struct slice peer);
 
-/* sqlite_blocks.c */
+/* ---- sqlite_blocks.c ---- */
+
 enum ledger_status sqlite_blocks_put(struct database *, struct ledger_request *);
 enum ledger_status sqlite_blocks_delete(struct database *, struct ledger_request *);
 enum ledger_status sqlite_blocks_list(struct database *, struct ledger_request *);
 
-/* Whether `user` has blocked `peer`. */
-bool sqlite_blocks_stands(struct database *database, struct slice user, struct slice peer);
+/* Returns whether `user` blocks `peer`. */
+bool sqlite_blocks_exist(struct database *database, struct slice user, struct slice peer);
 
-/* sqlite_chats.c */
+/* ---- sqlite_chats.c ---- */
+
 enum ledger_status sqlite_chats_get(struct database *, struct ledger_request *);
 enum ledger_status sqlite_chats_list(struct database *, struct ledger_request *);
 
-/* Reads a chat into `chat`, as `viewer` sees it. NOT_FOUND when there is none. */
+/* Reads a chat into `chat`, as `viewer` sees it. Returns NOT_FOUND when there is none. */
 enum ledger_status sqlite_chats_read(struct database *database, struct ledger_request *request,
                                      struct slice id, struct slice viewer, bool with_members,
                                      struct ledger_chat *chat);
 
-/* sqlite_members.c */
+/* ---- sqlite_members.c ---- */
+
 enum ledger_status sqlite_members_create_chat(struct database *, struct ledger_request *);
 enum ledger_status sqlite_members_check(struct database *, struct ledger_request *);
 enum ledger_status sqlite_members_add(struct database *, struct ledger_request *);
 enum ledger_status sqlite_members_remove(struct database *, struct ledger_request *);
 
-/* OK, FORBIDDEN or NOT_FOUND. `user` SLICE_NONE: only that the chat exists. */
+/* Returns OK for a member, else FORBIDDEN or NOT_FOUND. With `user` SLICE_NONE, OK means only that the
+ * chat exists. */
 enum ledger_status sqlite_members_access(struct database *database, struct slice chat,
                                          struct slice user);
 
-/* Whether the user has blocked a member of the chat, or a member the user. */
-bool sqlite_members_block_within(struct database *database, struct slice chat, struct slice user);
+/* Returns whether the user blocks a member of the chat, or a member blocks the user. */
+bool sqlite_members_have_block(struct database *database, struct slice chat, struct slice user);
 
-/* sqlite_calls.c */
+/* ---- sqlite_calls.c ---- */
+
 enum ledger_status sqlite_calls_append(struct database *, struct ledger_request *);
 enum ledger_status sqlite_calls_list(struct database *, struct ledger_request *);
 
-/* sqlite_messages.c */
+/* ---- sqlite_messages.c ---- */
+
 enum ledger_status sqlite_messages_append(struct database *, struct ledger_request *);
 enum ledger_status sqlite_messages_after(struct database *, struct ledger_request *);
 enum ledger_status sqlite_messages_before(struct database *, struct ledger_request *);
 enum ledger_status sqlite_messages_repair(struct database *, struct ledger_request *);
 
-/* Makes the request's outcome of a query that selects SQLITE_MESSAGE_COLUMNS and lacks but its last value, the
- * limit. Ends the query. */
 #define SQLITE_MESSAGE_COLUMNS                                                                     \
     "m.chat_id, m.sequence, m.message_id, m.sender, m.client_message_id, m.body, m.sent_at_ms"
+
+/* Fills in the request's outcome from a query that selects SQLITE_MESSAGE_COLUMNS and whose last
+ * parameter, the limit, is not bound yet. Ends the query. */
 void sqlite_messages_read_page(struct ledger_request *request, struct query query);
 
-/* sqlite_delivery.c */
+/* ---- sqlite_delivery.c ---- */
+
 enum ledger_status sqlite_delivery_cursor_put(struct database *, struct ledger_request *);
 enum ledger_status sqlite_delivery_outbox_list(struct database *, struct ledger_request *);
 enum ledger_status sqlite_delivery_outbox_remove(struct database *, struct ledger_request *);

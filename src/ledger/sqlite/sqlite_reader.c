@@ -1,4 +1,4 @@
-/* The reading threads: one request at a time, each in a snapshot of its own. */
+/* The reader threads: they execute one request at a time, each in a snapshot of its own. */
 #include "ledger/sqlite/sqlite_operations.h"
 #include "ledger/sqlite/sqlite_worker.h"
 #include "log/log.h"
@@ -13,7 +13,7 @@ static void read_in_snapshot(struct sqlite_worker *worker, struct ledger_request
         return;
     }
     database_run(database, BEGIN);
-    sqlite_rooms_execute(database, request);
+    sqlite_operations_execute(database, request);
     bool failed = database_failed(database);
     if (failed && !sqlite3_get_autocommit(database->handle))
         sqlite3_exec(database->handle, "ROLLBACK", NULL, NULL, NULL);
@@ -33,7 +33,7 @@ void *sqlite_reader_main(void *arg)
         else
             read_in_snapshot(worker, request);
         ledger_histogram_add(&worker->setup.metrics->read_us,
-                             sqlite_worker_now_us() - request->submitted_us);
+                             worker->setup.now_us() - request->submitted_us);
         ledger_request_finish(request);
     }
     return NULL;

@@ -3,9 +3,8 @@
 #include <stdio.h>
 
 /*
- * Version 1: people. Contacts are stored once per side, so that one range scan lists them. Only
- * pending contact requests have a row. `hidden` is set where the one who is asked has blocked the
- * one who asks.
+ * Version 1: people. A contact is stored once per side, so that one range scan lists a user's contacts.
+ * Only pending contact requests have a row. `hidden` is set when the receiver has blocked the sender.
  */
 static const char PEOPLE[] =
     "CREATE TABLE users ("
@@ -56,7 +55,7 @@ static const char PEOPLE[] =
     ") STRICT, WITHOUT ROWID;"
     "CREATE INDEX chat_members_of_user ON chat_members (user_id, chat_id);"
 
-    "CREATE TABLE calls (" /* one row for each of the two */
+    "CREATE TABLE calls (" /* one row per participant */
     "  user_id TEXT NOT NULL,"
     "  call_id TEXT NOT NULL,"
     "  caller TEXT NOT NULL,"
@@ -70,9 +69,9 @@ static const char PEOPLE[] =
     "CREATE INDEX calls_latest ON calls (user_id, ended_at_ms, call_id);";
 
 /*
- * Version 2: messages. The primary key makes a second message with the same number impossible, the
- * unique index makes a client's id name one message for ever. The outbox and the dead letters keep
- * the order in which they were filled by their row ids.
+ * Version 2: messages. The primary key prevents two messages with the same sequence. The unique index
+ * makes a client_message_id name one message for ever. The row ids of the outbox and of the dead letters
+ * keep the order in which rows were added.
  */
 static const char MESSAGES[] =
     "CREATE TABLE chat_counters ("
@@ -117,7 +116,7 @@ static const char MESSAGES[] =
     "  UNIQUE (chat_id, sequence)"
     ") STRICT;";
 
-/* Version 3: whoever remembers a chat's members can tell whether they are still the same. */
+/* Version 3: a cache of a chat's members can tell whether it is still current. */
 static const char MEMBERS_VERSION[] =
     "ALTER TABLE chats ADD COLUMN members_version INTEGER NOT NULL DEFAULT 1;";
 
@@ -128,7 +127,7 @@ int sqlite_schema_version(void)
     return (int)(sizeof(migrations) / sizeof(migrations[0]));
 }
 
-static int stored_version(struct database *database)
+static int read_schema_version(struct database *database)
 {
     static const char USER_VERSION[] = "PRAGMA user_version";
     struct query query = query_open(database, USER_VERSION);
@@ -137,7 +136,7 @@ static int stored_version(struct database *database)
     return version;
 }
 
-static bool migrate_to(struct database *database, int version)
+static bool migrate_schema_to(struct database *database, int version)
 {
     char set_version[64];
     snprintf(set_version, sizeof(set_version), "PRAGMA user_version=%d", version);
@@ -152,15 +151,16 @@ static bool migrate_to(struct database *database, int version)
 
 bool sqlite_schema_migrate(struct database *database)
 {
-    int version = stored_version(database);
+    int version = read_schema_version(database);
     if (version > sqlite_schema_version()) {
         database->failure = SQLITE_SCHEMA;
-        snprintf(database->failure_text, sizeof(database->failure_text),
-                 "the file has schema version %d, this program knows %d: it is from a newer one",
-                 version, sqlite_schema_version());
+        snprintf(
+            database->failure_text, sizeof(database->failure_text),
+            "the file has schema version %d, but this program knows only %d: a newer one wrote it",
+            version, sqlite_schema_version());
         return false;
     }
     while (!database_failed(database) && version < sqlite_schema_version())
-        migrate_to(database, ++version);
+        migrate_schema_to(database, ++version);
     return !database_failed(database);
 }

@@ -1,17 +1,17 @@
 /*
- * The tables of the SQLite ledger and their history. The schema's version is SQLite's user_version;
- * each migration lifts it by one in a transaction of its own, so that an interrupted start leaves a
- * whole schema of some version. A file from a newer program is refused, never touched.
+ * The tables of the SQLite ledger and their migrations. SQLite's user_version holds the schema's version.
+ * Each migration raises it by one in a transaction of its own, so that an interrupted start leaves a
+ * complete schema of some version. A file from a newer program is refused and not changed.
  */
 #ifndef ROLLCALL_LEDGER_SQLITE_SQLITE_SCHEMA_H
 #define ROLLCALL_LEDGER_SQLITE_SQLITE_SCHEMA_H
 
 #include "ledger/sqlite/database.h"
 
-/* Brings a writer's database to the current version. False: `failure_text` says why. */
+/* Migrates a writer's database to the current version. Returns false with a reason in `failure_text`. */
 bool sqlite_schema_migrate(struct database *database);
 
-/* The version this program writes. */
+/* Returns the version that this program writes. */
 int sqlite_schema_version(void);
 
 #endif

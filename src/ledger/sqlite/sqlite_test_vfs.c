@@ -4,10 +4,11 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <time.h>
 
 struct faulty_file {
     sqlite3_file base;
-    sqlite3_file *inner; /* behind this struct, in the memory SQLite gave */
+    sqlite3_file *inner; /* follows this struct in the memory that SQLite allocated */
 };
 
 static struct {
@@ -17,9 +18,10 @@ static struct {
     _Atomic int sync_code;
     _Atomic int open_code;
     pthread_mutex_t mutex;
-    pthread_cond_t released;
-    bool held;
-} layer = {.mutex = PTHREAD_MUTEX_INITIALIZER, .released = PTHREAD_COND_INITIALIZER};
+    pthread_cond_t changed; /* `holding` or `held` */
+    bool holding;
+    unsigned held; /* syncs that wait */
+} layer = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 void test_vfs_fail_writes(int code)
 {
@@ -39,9 +41,23 @@ void test_vfs_fail_opens(int code)
 void test_vfs_hold_syncs(bool hold)
 {
     pthread_mutex_lock(&layer.mutex);
-    layer.held = hold;
-    pthread_cond_broadcast(&layer.released);
+    layer.holding = hold;
+    pthread_cond_broadcast(&layer.changed);
     pthread_mutex_unlock(&layer.mutex);
+}
+
+bool test_vfs_await_held_sync(void)
+{
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += TEST_VFS_PATIENCE_SECONDS;
+    pthread_mutex_lock(&layer.mutex);
+    while (!layer.held)
+        if (pthread_cond_timedwait(&layer.changed, &layer.mutex, &limit) != 0)
+            break;
+    bool held = layer.held > 0;
+    pthread_mutex_unlock(&layer.mutex);
+    return held;
 }
 
 static sqlite3_file *inner(sqlite3_file *file)
@@ -73,8 +89,13 @@ static int truncate_file(sqlite3_file *file, sqlite3_int64 size)
 static int sync_file(sqlite3_file *file, int flags)
 {
     pthread_mutex_lock(&layer.mutex);
-    while (layer.held)
-        pthread_cond_wait(&layer.released, &layer.mutex);
+    if (layer.holding) {
+        layer.held++;
+        pthread_cond_broadcast(&layer.changed);
+        while (layer.holding)
+            pthread_cond_wait(&layer.changed, &layer.mutex);
+        layer.held--;
+    }
     pthread_mutex_unlock(&layer.mutex);
     int code = layer.sync_code;
     return code ? code : inner(file)->pMethods->xSync(inner(file), flags);

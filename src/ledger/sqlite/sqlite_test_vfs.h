@@ -1,7 +1,7 @@
 /*
- * A file layer for SQLite that fails on command: it passes everything on to the usual one, unless a
- * test has told it to refuse writes or syncs, or to hold syncs until it is told otherwise. Process-wide,
- * as SQLite's list of layers is; tests only.
+ * A file layer for SQLite that fails on command, for tests. It forwards everything to the default layer,
+ * unless a test makes it refuse writes, syncs or opens, or hold syncs. Its state is process-wide, as
+ * SQLite's list of layers is.
  */
 #ifndef ROLLCALL_LEDGER_SQLITE_SQLITE_TEST_VFS_H
 #define ROLLCALL_LEDGER_SQLITE_SQLITE_TEST_VFS_H
@@ -10,15 +10,20 @@
 
 #define TEST_VFS_NAME "rollcall-test"
 
-/* Makes the layer known under TEST_VFS_NAME. Once is enough. */
+enum { TEST_VFS_PATIENCE_SECONDS = 60 };
+
+/* Registers the layer under TEST_VFS_NAME. Later calls do nothing. */
 void test_vfs_register(void);
 
-/* The SQLite code that the calls return from now on; SQLITE_OK passes them on again. */
+/* Set the SQLite code that these calls return from now on; SQLITE_OK forwards them again. */
 void test_vfs_fail_writes(int code);
 void test_vfs_fail_syncs(int code);
 void test_vfs_fail_opens(int code);
 
 /* While held, a sync does not return. */
 void test_vfs_hold_syncs(bool hold);
+
+/* Waits until a sync is being held. Returns false after TEST_VFS_PATIENCE_SECONDS. */
+bool test_vfs_await_held_sync(void);
 
 #endif

@@ -1,12 +1,12 @@
-/* Users' settings, when they were last seen, and what privacy must know about many of them. */
+/* Users' settings and last-seen times, their profiles for the privacy engine, and their social graphs. */
 #include "ledger/sqlite/sqlite_operations.h"
 
-static struct ledger_settings read_settings(struct database *database, struct slice user)
+static struct ledger_settings read_user_settings(struct database *database, struct slice user)
 {
     static const char SELECT_SETTINGS[] =
         "SELECT presence_visibility, last_seen_visibility FROM users WHERE user_id = ?";
     struct ledger_settings settings = {LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_CONTACTS_ONLY};
-    struct query query = query_of(database, SELECT_SETTINGS, user, SLICE_NONE, SLICE_NONE);
+    struct query query = query_open_texts(database, SELECT_SETTINGS, user, SLICE_NONE, SLICE_NONE);
     if (query_next(&query)) {
         settings.presence = (enum ledger_visibility)query_int(&query, 0);
         settings.last_seen = (enum ledger_visibility)query_int(&query, 1);
@@ -19,7 +19,7 @@ enum ledger_status sqlite_users_settings_get(struct database *database,
                                              struct ledger_request *request)
 {
     struct ledger_settings_outcome *outcome = &request->outcome.settings;
-    outcome->settings = read_settings(database, request->input.user);
+    outcome->settings = read_user_settings(database, request->input.user);
     outcome->previous = outcome->settings;
     return LEDGER_OK;
 }
@@ -34,16 +34,16 @@ enum ledger_status sqlite_users_graph(struct database *database, struct ledger_r
         "SELECT chat_id FROM chat_members WHERE user_id = ? ORDER BY chat_id LIMIT ?";
     struct slice user = request->input.user;
     struct ledger_graph_outcome *outcome = &request->outcome.graph;
-    outcome->settings = read_settings(database, user);
-    outcome->contacts.ids = sqlite_rooms_read_ids(
-        request, query_of(database, SELECT_CONTACTS, user, SLICE_NONE, SLICE_NONE),
+    outcome->settings = read_user_settings(database, user);
+    outcome->contacts.ids = sqlite_operations_read_ids(
+        request, query_open_texts(database, SELECT_CONTACTS, user, SLICE_NONE, SLICE_NONE),
         &outcome->contacts.count);
-    outcome->blocked.ids = sqlite_rooms_read_ids(
-        request, query_of(database, SELECT_BLOCKED, user, SLICE_NONE, SLICE_NONE),
+    outcome->blocked.ids = sqlite_operations_read_ids(
+        request, query_open_texts(database, SELECT_BLOCKED, user, SLICE_NONE, SLICE_NONE),
         &outcome->blocked.count);
-    struct query chats = query_of(database, SELECT_CHATS, user, SLICE_NONE, SLICE_NONE);
+    struct query chats = query_open_texts(database, SELECT_CHATS, user, SLICE_NONE, SLICE_NONE);
     query_bind_int(&chats, request->input.limit);
-    outcome->chats.ids = sqlite_rooms_read_ids(request, chats, &outcome->chats.count);
+    outcome->chats.ids = sqlite_operations_read_ids(request, chats, &outcome->chats.count);
     return LEDGER_OK;
 }
 
@@ -53,9 +53,9 @@ enum ledger_status sqlite_users_settings_put(struct database *database,
     static const char UPSERT_SETTINGS[] =
         "INSERT INTO users (user_id, presence_visibility, last_seen_visibility) VALUES (?1, ?2, ?3) "
         "ON CONFLICT (user_id) DO UPDATE SET presence_visibility = ?2, last_seen_visibility = ?3";
-    const struct request_input *input = &request->input;
+    const struct ledger_request_input *input = &request->input;
     struct ledger_settings_outcome *outcome = &request->outcome.settings;
-    outcome->previous = read_settings(database, input->user);
+    outcome->previous = read_user_settings(database, input->user);
     outcome->settings = outcome->previous;
     if (input->set_presence)
         outcome->settings.presence = input->settings.presence;
@@ -69,12 +69,13 @@ enum ledger_status sqlite_users_settings_put(struct database *database,
     return LEDGER_OK;
 }
 
-static void read_user(struct database *database, struct ledger_profile *profile)
+static void read_profile_row(struct database *database, struct ledger_profile *profile)
 {
     static const char SELECT_USER[] =
         "SELECT presence_visibility, last_seen_visibility, last_seen_ms, presence_version "
         "FROM users WHERE user_id = ?";
-    struct query query = query_of(database, SELECT_USER, profile->user, SLICE_NONE, SLICE_NONE);
+    struct query query =
+        query_open_texts(database, SELECT_USER, profile->user, SLICE_NONE, SLICE_NONE);
     if (query_next(&query)) {
         profile->settings.presence = (enum ledger_visibility)query_int(&query, 0);
         profile->settings.last_seen = (enum ledger_visibility)query_int(&query, 1);
@@ -86,7 +87,7 @@ static void read_user(struct database *database, struct ledger_profile *profile)
 
 enum ledger_status sqlite_users_profiles(struct database *database, struct ledger_request *request)
 {
-    const struct request_input *input = &request->input;
+    const struct ledger_request_input *input = &request->input;
     struct ledger_profile *profiles =
         ledger_request_alloc(request, input->id_count * sizeof(*profiles));
     if (!profiles)
@@ -94,12 +95,12 @@ enum ledger_status sqlite_users_profiles(struct database *database, struct ledge
     for (size_t i = 0; i < input->id_count; i++) {
         struct ledger_profile *profile = &profiles[i];
         *profile = (struct ledger_profile){.user = input->ids[i]};
-        read_user(database, profile);
+        read_profile_row(database, profile);
         if (!input->user.data)
             continue;
-        profile->are_contacts = sqlite_contacts_joined(database, input->user, profile->user);
-        profile->blocked_by_viewer = sqlite_blocks_stands(database, input->user, profile->user);
-        profile->blocked_by_target = sqlite_blocks_stands(database, profile->user, input->user);
+        profile->are_contacts = sqlite_contacts_exist(database, input->user, profile->user);
+        profile->blocked_by_viewer = sqlite_blocks_exist(database, input->user, profile->user);
+        profile->blocked_by_target = sqlite_blocks_exist(database, profile->user, input->user);
     }
     request->outcome.profiles.profiles = profiles;
     request->outcome.profiles.count = input->id_count;

@@ -1,23 +1,14 @@
 #include "ledger/sqlite/sqlite_worker.h"
 
-#include "ledger/sqlite/sqlite_ledger.h"
 #include "ledger/sqlite/sqlite_schema.h"
 #include "log/log.h"
 
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
-
-uint64_t sqlite_worker_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 /* ---- the connection ---- */
 
-static bool open_database(struct sqlite_worker *worker)
+static bool open_worker_database(struct sqlite_worker *worker)
 {
     struct database *database = &worker->database;
     if (!database_open(database, worker->setup.path, worker->mode, worker->setup.vfs))
@@ -34,12 +25,12 @@ bool sqlite_worker_ready(struct sqlite_worker *worker)
     database_clear_failure(database);
     if (database->handle)
         return true;
-    uint64_t now_us = sqlite_worker_now_us();
+    uint64_t now_us = worker->setup.now_us();
     if (now_us < worker->reopen_after_us)
         return false;
     worker->reopen_after_us = now_us + SQLITE_LEDGER_REOPEN_INTERVAL_MS * 1000;
     ledger_count(&worker->setup.metrics->reopens);
-    if (open_database(worker)) {
+    if (open_worker_database(worker)) {
         log_info("ledger_reopened", "writer=%d", worker->mode == DATABASE_WRITER);
         return true;
     }
@@ -61,44 +52,33 @@ void sqlite_worker_failed(struct sqlite_worker *worker)
 
 /* ---- the thread ---- */
 
-/* Signals are for the main thread. */
-static bool start_thread(struct sqlite_worker *worker, void *(*main)(void *))
+/* Blocks all signals in the new thread: the main thread handles them. */
+static bool start_worker_thread(struct sqlite_worker *worker)
 {
+    void *(*thread_main)(void *) =
+        worker->mode == DATABASE_WRITER ? sqlite_writer_main : sqlite_reader_main;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    worker->running = pthread_create(&worker->thread, NULL, main, worker) == 0;
+    worker->running = pthread_create(&worker->thread, NULL, thread_main, worker) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return worker->running;
 }
 
-static bool start(struct sqlite_worker *worker, void *(*main)(void *), char *error,
-                  size_t error_bytes)
+bool sqlite_worker_start(struct sqlite_worker *worker, const struct sqlite_worker_setup *setup,
+                         enum database_mode mode, struct ledger_request_queue *queue,
+                         struct sqlite_ledger_error *error)
 {
-    if (!open_database(worker)) {
-        snprintf(error, error_bytes, "%s: %s", worker->setup.path, worker->database.failure_text);
+    *worker = (struct sqlite_worker){.setup = *setup, .mode = mode, .queue = queue};
+    if (!open_worker_database(worker)) {
+        snprintf(error->text, sizeof(error->text), "%s: %s", setup->path,
+                 worker->database.failure_text);
         return false;
     }
-    if (start_thread(worker, main))
+    if (start_worker_thread(worker))
         return true;
-    snprintf(error, error_bytes, "cannot start a thread");
+    snprintf(error->text, sizeof(error->text), "cannot start a thread");
     return false;
-}
-
-bool sqlite_worker_start_writer(struct sqlite_worker *worker,
-                                const struct sqlite_worker_setup *setup,
-                                struct ledger_request_queue *queue, char *error, size_t error_bytes)
-{
-    *worker = (struct sqlite_worker){.setup = *setup, .mode = DATABASE_WRITER, .queue = queue};
-    return start(worker, sqlite_writer_main, error, error_bytes);
-}
-
-bool sqlite_worker_start_reader(struct sqlite_worker *worker,
-                                const struct sqlite_worker_setup *setup,
-                                struct ledger_request_queue *queue, char *error, size_t error_bytes)
-{
-    *worker = (struct sqlite_worker){.setup = *setup, .mode = DATABASE_READER, .queue = queue};
-    return start(worker, sqlite_reader_main, error, error_bytes);
 }
 
 void sqlite_worker_stop(struct sqlite_worker *worker)

@@ -1,5 +1,4 @@
-/* The writing thread: groups of requests, one transaction and one wait for the disk each. */
-#include "ledger/sqlite/sqlite_ledger.h"
+/* The writer thread: it executes groups of requests, with one transaction and one disk sync per group. */
 #include "ledger/sqlite/sqlite_operations.h"
 #include "ledger/sqlite/sqlite_worker.h"
 #include "log/log.h"
@@ -7,11 +6,11 @@
 #include <assert.h>
 
 /* The requests of one transaction, in order. */
-struct group {
+struct write_group {
     struct ledger_request *first;
     struct ledger_request **last_next;
     size_t count;
-    bool lost; /* SQLite failed in it: nothing of it may be answered OK */
+    bool lost; /* SQLite failed during it: none of its requests may be answered OK */
 };
 
 static const char BEGIN[] = "BEGIN IMMEDIATE";
@@ -20,7 +19,7 @@ static const char SAVEPOINT[] = "SAVEPOINT request";
 static const char UNDO[] = "ROLLBACK TO request";
 static const char RELEASE[] = "RELEASE request";
 
-static void group_add(struct group *group, struct ledger_request *request)
+static void add_to_write_group(struct write_group *group, struct ledger_request *request)
 {
     request->next = NULL;
     *group->last_next = request;
@@ -28,17 +27,11 @@ static void group_add(struct group *group, struct ledger_request *request)
     group->count++;
 }
 
-static void group_fail(struct group *group)
-{
-    for (struct ledger_request *request = group->first; request; request = request->next)
-        ledger_request_fail(request, LEDGER_UNAVAILABLE);
-}
-
 /* ---- one request ---- */
 
-/* A room that looks before it writes has nothing to undo when it refuses, and is spared the cost of a
- * savepoint. These find out only after they have written. */
-static bool may_refuse_after_writing(const struct ledger_request *request)
+/* Most operations check before they write, so they have nothing to undo when they fail and need no
+ * savepoint. These may fail after they have written. */
+static bool may_fail_after_writing(const struct ledger_request *request)
 {
     switch (request->operation) {
     case LEDGER_CONTACT_REQUEST_CREATE:
@@ -50,9 +43,9 @@ static bool may_refuse_after_writing(const struct ledger_request *request)
     }
 }
 
-/* When SQLite itself fails, the whole group is given up: its callers ask again. */
-static void execute(struct sqlite_worker *worker, struct group *group,
-                    struct ledger_request *request)
+/* When SQLite itself fails, the whole group is lost, and its callers try again. */
+static void execute_write(struct sqlite_worker *worker, struct write_group *group,
+                          struct ledger_request *request)
 {
     struct database *database = &worker->database;
     if (atomic_load_explicit(&request->abandoned, memory_order_relaxed)) {
@@ -63,11 +56,11 @@ static void execute(struct sqlite_worker *worker, struct group *group,
         ledger_request_fail(request, LEDGER_UNAVAILABLE);
         return;
     }
-    bool savepoint = may_refuse_after_writing(request);
+    bool savepoint = may_fail_after_writing(request);
     sqlite3_int64 changes = sqlite3_total_changes64(database->handle);
     if (savepoint)
         database_run(database, SAVEPOINT);
-    bool keep = sqlite_rooms_execute(database, request);
+    bool keep = sqlite_operations_execute(database, request);
     if (savepoint && !keep)
         database_run(database, UNDO);
     if (savepoint)
@@ -80,35 +73,30 @@ static void execute(struct sqlite_worker *worker, struct group *group,
 
 /* ---- one group ---- */
 
-static void execute_chain(struct sqlite_worker *worker, struct group *group,
-                          struct ledger_request *chain)
+/* Executes the chain and whatever else arrives in the group's window. */
+static void execute_write_group(struct sqlite_worker *worker, struct write_group *group,
+                                struct ledger_request *chain)
 {
+    uint64_t end_us = worker->setup.now_us() + SQLITE_LEDGER_GROUP_WINDOW_US;
     while (chain) {
-        struct ledger_request *next = chain->next;
-        execute(worker, group, chain);
-        group_add(group, chain);
-        chain = next;
-    }
-}
-
-static void execute_group(struct sqlite_worker *worker, struct group *group,
-                          struct ledger_request *chain)
-{
-    uint64_t end_us = sqlite_worker_now_us() + SQLITE_LEDGER_GROUP_WINDOW_US;
-    while (chain) {
-        execute_chain(worker, group, chain);
-        bool open = group->count < SQLITE_LEDGER_GROUP_MAX && sqlite_worker_now_us() < end_us;
+        while (chain) {
+            struct ledger_request *next = chain->next;
+            execute_write(worker, group, chain);
+            add_to_write_group(group, chain);
+            chain = next;
+        }
+        bool open = group->count < SQLITE_LEDGER_GROUP_MAX && worker->setup.now_us() < end_us;
         chain = open ? ledger_request_queue_try_take(worker->queue,
                                                      SQLITE_LEDGER_GROUP_MAX - group->count)
                      : NULL;
     }
 }
 
-static bool commit(struct sqlite_worker *worker, const struct group *group)
+static bool commit_write_group(struct sqlite_worker *worker, const struct write_group *group)
 {
     struct database *database = &worker->database;
     struct ledger_metrics *metrics = worker->setup.metrics;
-    uint64_t start_us = sqlite_worker_now_us();
+    uint64_t start_us = worker->setup.now_us();
     bool committed = !group->lost && database_run(database, COMMIT);
     if (!committed) {
         log_error("ledger_commit_failed", "requests=%zu error=%s", group->count,
@@ -119,15 +107,16 @@ static bool commit(struct sqlite_worker *worker, const struct group *group)
         return false;
     }
     ledger_count(&metrics->commits);
-    ledger_histogram_add(&metrics->commit_us, sqlite_worker_now_us() - start_us);
+    ledger_histogram_add(&metrics->commit_us, worker->setup.now_us() - start_us);
     ledger_histogram_add(&metrics->group_requests, group->count);
     atomic_store_explicit(&metrics->available, true, memory_order_relaxed);
     return true;
 }
 
-static void count_answers(struct ledger_metrics *metrics, const struct group *group)
+static void count_group_answers(const struct sqlite_worker *worker, const struct write_group *group)
 {
-    uint64_t now_us = sqlite_worker_now_us();
+    struct ledger_metrics *metrics = worker->setup.metrics;
+    uint64_t now_us = worker->setup.now_us();
     for (const struct ledger_request *request = group->first; request; request = request->next) {
         ledger_histogram_add(&metrics->write_us, now_us - request->submitted_us);
         if (request->operation != LEDGER_MESSAGE_APPEND)
@@ -140,35 +129,30 @@ static void count_answers(struct ledger_metrics *metrics, const struct group *gr
     }
 }
 
-static bool begin(struct sqlite_worker *worker)
+static void run_write_group(struct sqlite_worker *worker, struct ledger_request *chain)
 {
     struct database *database = &worker->database;
-    if (!sqlite_worker_ready(worker))
-        return false;
-    if (database_run(database, BEGIN))
-        return true;
-    log_error("ledger_begin_failed", "error=%s", log_sentence(slice_of(database->failure_text)));
-    return false;
-}
-
-static void write_group(struct sqlite_worker *worker, struct ledger_request *chain)
-{
-    struct group group = {.last_next = &group.first};
-    bool begun = begin(worker);
+    struct write_group group = {.last_next = &group.first};
+    bool ready = sqlite_worker_ready(worker);
+    bool begun = ready && database_run(database, BEGIN);
+    if (ready && !begun)
+        log_error("ledger_begin_failed", "error=%s",
+                  log_sentence(slice_of(database->failure_text)));
     group.lost = !begun;
-    execute_group(worker, &group, chain);
-    if (!begun || !commit(worker, &group)) {
-        group_fail(&group);
+    execute_write_group(worker, &group, chain);
+    if (!begun || !commit_write_group(worker, &group)) {
+        for (struct ledger_request *request = group.first; request; request = request->next)
+            ledger_request_fail(request, LEDGER_UNAVAILABLE);
         sqlite_worker_failed(worker);
     }
-    count_answers(worker->setup.metrics, &group);
+    count_group_answers(worker, &group);
     ledger_request_finish(group.first);
 }
 
 /* ---- the thread ---- */
 
-/* The log only starts over when no reader needs its end; until then what was moved already does not
- * count again. */
+/* The log starts over only when no reader needs its end. Until then, pages that a checkpoint has already
+ * moved do not count again. */
 static void checkpoint_if_due(struct sqlite_worker *worker)
 {
     struct database *database = &worker->database;
@@ -189,7 +173,7 @@ void *sqlite_writer_main(void *arg)
     struct sqlite_worker *worker = arg;
     struct ledger_request *chain;
     while ((chain = ledger_request_queue_take(worker->queue, SQLITE_LEDGER_GROUP_MAX))) {
-        write_group(worker, chain);
+        run_write_group(worker, chain);
         checkpoint_if_due(worker);
     }
     return NULL;
