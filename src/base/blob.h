@@ -2,8 +2,8 @@
  * A blob is immutable bytes shared by reference count: what goes to many is encoded once.
  *
  * Its bytes are a complete WebSocket frame; `payload_at` says where the message itself starts, for
- * transports that put another envelope around it. Counts are plain integers: a blob never leaves the
- * worker that made it.
+ * transports that put another envelope around it. Counts are plain integers: a blob never leaves
+ * the worker that made it.
  */
 #ifndef ROLLCALL_BASE_BLOB_H
 #define ROLLCALL_BASE_BLOB_H
@@ -19,8 +19,8 @@ struct blob {
     char bytes[];
 };
 
-/* A blob with one reference holding `head` (at most 255 bytes) and then `payload`; NULL when memory is
- * short or they are too long. */
+/* A blob with one reference holding `head` (at most 255 bytes) and then `payload`; NULL when memory
+ * is short or they are too long. */
 struct blob *blob_make(struct slice head, struct slice payload);
 
 static inline struct blob *blob_share(struct blob *blob)

@@ -2,9 +2,9 @@
  * An intrusive hash table: the node is embedded in what is stored, the table owns only its buckets.
  *
  * Keys are bytes; the table hashes them with a seed of its own (so that peers cannot aim at one
- * bucket) and asks the caller's `match` whether a node has the key. Growth is incremental: an insert
- * moves a few buckets from the old array, so that no call pays for the whole table. An allocation
- * that fails while growing is not an error; chains merely get longer until the next try.
+ * bucket) and asks the caller's `match` whether a node has the key. Growth is incremental: an
+ * insert moves a few buckets from the old array, so that no call pays for the whole table. An
+ * allocation that fails while growing is not an error; chains merely get longer until the next try.
  *
  * Duplicate keys are the caller's business. One thread at a time.
  */

@@ -23,8 +23,8 @@ static unsigned slot_at(int64_t at_ms, unsigned level)
 }
 
 /* A slot of the last level for a time that no level can tell from now: its own slot when that comes
- * up within the next turn of the wheel (time may be about to carry over into the bits above), or else
- * the last slot of that turn. */
+ * up within the next turn of the wheel (time may be about to carry over into the bits above), or
+ * else the last slot of that turn. */
 static unsigned last_level_slot(const struct wheel *wheel, int64_t at_ms)
 {
     unsigned shift = (WHEEL_LEVELS - 1) * WHEEL_SLOT_BITS;
@@ -33,8 +33,8 @@ static unsigned last_level_slot(const struct wheel *wheel, int64_t at_ms)
     return (unsigned)(here + (ahead < WHEEL_SLOTS ? ahead : WHEEL_SLOTS - 1)) & (WHEEL_SLOTS - 1);
 }
 
-/* For a time in the future. The highest level on which it and now differ is the one whose slot tells
- * them apart. */
+/* For a time in the future. The highest level on which it and now differ is the one whose slot
+ * tells them apart. */
 static void place(struct wheel *wheel, struct wheel_timer *timer)
 {
     uint64_t differing = (uint64_t)timer->at_ms ^ (uint64_t)wheel->now_ms;

@@ -2,11 +2,11 @@
  * A hierarchical timing wheel: timers by the hundred thousand, each set, moved and cancelled in
  * constant time, with a resolution of one millisecond.
  *
- * Level 0 has a slot for each of the next 64 milliseconds, level 1 for each of the next 64 × 64, and
- * so on; a timer waits in the coarsest slot that contains its time and moves down as that comes near.
- * A timer never fires early. It is embedded in what it belongs to and holds no memory of its own;
- * cancel it before that memory goes. Timers further away than the last level reaches wait there and
- * are placed anew. One thread.
+ * Level 0 has a slot for each of the next 64 milliseconds, level 1 for each of the next 64 × 64,
+ * and so on; a timer waits in the coarsest slot that contains its time and moves down as that comes
+ * near. A timer never fires early. It is embedded in what it belongs to and holds no memory of its
+ * own; cancel it before that memory goes. Timers further away than the last level reaches wait
+ * there and are placed anew. One thread.
  */
 #ifndef ROLLCALL_BASE_WHEEL_H
 #define ROLLCALL_BASE_WHEEL_H
@@ -34,8 +34,8 @@ struct wheel {
 
 void wheel_init(struct wheel *wheel, int64_t now_ms);
 
-/* Sets or moves a timer; a time that has passed fires at the next wheel_advance(), not in the one that
- * is running. */
+/* Sets or moves a timer; a time that has passed fires at the next wheel_advance(), not in the one
+ * that is running. */
 void wheel_set(struct wheel *wheel, struct wheel_timer *timer, int64_t at_ms);
 
 void wheel_cancel(struct wheel *wheel, struct wheel_timer *timer);

@@ -1,11 +1,11 @@
-/* docs/CONFIGURATION.md, written from the table. */
+/* Writes docs/CONFIGURATION.md from the table of settings. */
 #include "config/config.h"
 #include "config/setting.h"
 
 static const char *const introduction =
     "# Configuration\n"
     "\n"
-    "This page is written by `rollcall serve --config-reference` from the table in\n"
+    "`rollcall serve --config-reference` writes this page from the table in\n"
     "`src/config/setting_table.c`; a test fails when the two differ.\n"
     "\n"
     "Every setting has one name. It is a key of the YAML file (`--config FILE`; sections may be nested\n"
@@ -24,19 +24,19 @@ static const char *const introduction =
     "ROLLCALL_PRESENCE__IDLE_SECONDS=120 rollcall serve\n"
     "```\n"
     "\n"
-    "Where several sources name a setting, a flag wins over `--set`, `--set` over the environment, the\n"
+    "If several sources name a setting, a flag wins over `--set`, `--set` over the environment, the\n"
     "environment over the file, and the file over the default; of two `--set` the later wins. A wrong\n"
-    "name or value anywhere stops the start and says where it stands and what was expected. Only a\n"
-    "variable `ROLLCALL_…` without `__` that is near no setting's name (`ROLLCALL_SERVICE_HOST`, say)\n"
-    "is taken for somebody else's: it is ignored, with a warning.\n"
+    "name or value in any source prevents the start, with an error that says where it is and what was\n"
+    "expected. There is one exception: a variable `ROLLCALL_…` without `__` whose name resembles no\n"
+    "setting (such as `ROLLCALL_SERVICE_HOST`) belongs to something else and is ignored with a warning.\n"
     "`rollcall serve --print-config` shows the effective configuration and where each value came from.\n"
     "\n"
     "Seconds take decimals (`0.3`). Bytes may be followed by `KiB`, `MiB` or `GiB`. A list is a YAML\n"
     "list, or its items with commas between them.\n"
     "\n"
-    "## Settings that follow others\n"
+    "## Settings that depend on others\n"
     "\n"
-    "A value that nobody set gives way to those that somebody did. `timing.profile` gives three:\n"
+    "An unset value adapts to those that are set. `timing.profile` chooses three values:\n"
     "\n"
     "| profile | heartbeat interval | heartbeat timeout | expiry window |\n"
     "|---|---|---|---|\n"
@@ -44,18 +44,18 @@ static const char *const introduction =
     "| `standard` | 30 s | 40 s | 45 s |\n"
     "| `relaxed` | 30 s | 60 s | 90 s |\n"
     "\n"
-    "Each of the three may be set alone. Where a profile's value would then contradict it, that one is\n"
-    "fitted: the timeout to two thirds of a shorter window or twice a longer interval, the window to\n"
-    "one and a half times a longer timeout, the interval to half of a shorter timeout. In the same way\n"
-    "an unset burst is at least its rate, the unset limit on all commands at least that on messages,\n"
-    "and an unset outbound threshold keeps warning below critical. `dev` turns on `auth.dev`.\n";
+    "Each of the three may be set alone. If a value of the profile then contradicts it, that value is\n"
+    "adapted: the timeout becomes two thirds of a shorter window or twice a longer interval, the window\n"
+    "one and a half times a longer timeout, the interval half of a shorter timeout. Likewise an unset\n"
+    "burst is at least its rate, the unset limit on all commands is at least the limit on messages, and\n"
+    "an unset outbound threshold keeps warning below critical. `dev` turns on `auth.dev`.\n";
 
 struct chapter {
     const char *section;
     const char *title;
 };
 
-/* Chapters begin at the first setting of their section; settings without one go first. */
+/* A chapter begins at the first setting of its section; settings without a section come first. */
 static const struct chapter chapters[] = {
     {"", "General"},
     {"timing", "Timing"},
@@ -78,8 +78,8 @@ static const struct chapter chapters[] = {
     {"debug", "Debugging and logs"},
 };
 
-/* The chapter a setting opens, if any: it is the first row whose name lies in that section. */
-static const char *title_opened_by(size_t index)
+/* Returns the title of the chapter that begins at this row, or NULL. */
+static const char *chapter_beginning_at(size_t index)
 {
     for (size_t i = 0; i < sizeof(chapters) / sizeof(chapters[0]); i++) {
         struct slice section = slice_of(chapters[i].section);
@@ -94,7 +94,7 @@ static const char *title_opened_by(size_t index)
     return NULL;
 }
 
-static void write_default(FILE *out, const struct setting *setting)
+static void write_default_value(FILE *out, const struct setting *setting)
 {
     if (setting->initial[0] == '\0')
         fputs(setting->type == SETTING_LIST ? "`[]`" : "empty", out);
@@ -102,12 +102,12 @@ static void write_default(FILE *out, const struct setting *setting)
         fprintf(out, "`%s`", setting->initial);
 }
 
-static void write_row(FILE *out, const struct setting *setting)
+static void write_reference_row(FILE *out, const struct setting *setting)
 {
     struct buffer expected = BUFFER_INIT;
     setting_write_expected(&expected, setting);
     fprintf(out, "| `%s` | ", setting->name);
-    write_default(out, setting);
+    write_default_value(out, setting);
     fprintf(out, " | %.*s | %s%s |\n", (int)expected.len, expected.data, setting->help,
             setting->secret ? " Never shown." : "");
     buffer_free(&expected);
@@ -117,10 +117,10 @@ void config_write_reference(FILE *out)
 {
     fputs(introduction, out);
     for (size_t i = 0; i < setting_count(); i++) {
-        const char *title = title_opened_by(i);
+        const char *title = chapter_beginning_at(i);
         if (title)
             fprintf(out, "\n## %s\n\n| name | default | accepts | meaning |\n|---|---|---|---|\n",
                     title);
-        write_row(out, setting_at(i));
+        write_reference_row(out, setting_at(i));
     }
 }

@@ -29,7 +29,7 @@ void exposition_add(struct exposition *exposition, struct metrics *metrics)
     exposition->workers[exposition->worker_count++] = metrics;
 }
 
-static int64_t combine(enum metric_shown shown, int64_t a, int64_t b)
+static int64_t combine_values(enum metric_shown shown, int64_t a, int64_t b)
 {
     switch (shown) {
     case METRIC_SHOWN_LARGEST:
@@ -49,8 +49,8 @@ static void add_histogram(struct exposition_histogram *total, struct metrics_his
     total->sum_us += atomic_load_explicit(&histogram->sum_us, memory_order_relaxed);
 }
 
-static void take_totals(struct exposition_totals *totals, const struct exposition *exposition,
-                        int64_t now_ms)
+static void sum_up_workers(struct exposition_totals *totals, const struct exposition *exposition,
+                           int64_t now_ms)
 {
     *totals = (struct exposition_totals){.taken_ms = now_ms};
     for (size_t w = 0; w < exposition->worker_count; w++) {
@@ -58,7 +58,8 @@ static void take_totals(struct exposition_totals *totals, const struct expositio
         for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
             int64_t value = atomic_load_explicit(&worker->values[metric], memory_order_relaxed);
             totals->values[metric] =
-                w == 0 ? value : combine(metric_rows[metric].shown, totals->values[metric], value);
+                w == 0 ? value
+                       : combine_values(metric_rows[metric].shown, totals->values[metric], value);
         }
         for (enum metrics_latency latency = 0; latency < LATENCY_COUNT; latency++)
             add_histogram(&totals->latencies[latency], &worker->latencies[latency]);
@@ -68,15 +69,16 @@ static void take_totals(struct exposition_totals *totals, const struct expositio
 void exposition_sample(struct exposition *exposition, int64_t now_ms)
 {
     struct exposition_totals totals;
-    take_totals(&totals, exposition, now_ms);
+    sum_up_workers(&totals, exposition, now_ms);
     pthread_mutex_lock(&exposition->mutex);
     exposition->samples[exposition->sample_count++ % EXPOSITION_SAMPLES] = totals;
     pthread_mutex_unlock(&exposition->mutex);
 }
 
-/* The youngest sample that is `window_s` old, or the oldest there is. The mutex is held. */
-static const struct exposition_totals *sample_before(const struct exposition *exposition,
-                                                     int64_t now_ms, int window_s)
+/* Returns the youngest sample that is at least `window_s` old, else the oldest. The caller holds
+ * the mutex. */
+static const struct exposition_totals *find_sample_before(const struct exposition *exposition,
+                                                          int64_t now_ms, int window_s)
 {
     const struct exposition_totals *sample = NULL;
     for (size_t back = 1; back <= EXPOSITION_SAMPLES && back <= exposition->sample_count; back++) {
@@ -91,9 +93,9 @@ void exposition_write(struct buffer *out, struct exposition *exposition, int64_t
 {
     struct exposition_text text = {.out = out, .start_wall_ms = exposition->start_wall_ms};
     pthread_mutex_lock(&exposition->mutex);
-    text.rate_base = *sample_before(exposition, now_ms, METRICS_RATE_WINDOW_S);
-    text.recent_base = *sample_before(exposition, now_ms, METRICS_RECENT_WINDOW_S);
+    text.rate_base = *find_sample_before(exposition, now_ms, METRICS_RATE_WINDOW_S);
+    text.recent_base = *find_sample_before(exposition, now_ms, METRICS_RECENT_WINDOW_S);
     pthread_mutex_unlock(&exposition->mutex);
-    take_totals(&text.now, exposition, now_ms);
+    sum_up_workers(&text.now, exposition, now_ms);
     exposition_text_write(&text);
 }

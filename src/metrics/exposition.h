@@ -1,13 +1,14 @@
 /*
- * The exposition shows what all workers counted, as Prometheus' text format 0.0.4.
+ * The exposition shows the metrics of all workers in Prometheus' text format 0.0.4.
  *
- * One per process, shared by the workers. Before the threads start, each worker's `struct metrics` is
- * added; from then on nothing in that list changes. One worker takes a sample of all totals each
- * second; rates, shares and percentiles compare the present with the youngest sample that is as old
- * as their window, or the oldest there is. A stalled sampler makes windows longer, never wrong.
+ * There is one per process, shared by the workers. Each worker's `struct metrics` is added before
+ * the threads start; afterwards that list does not change. One worker takes a sample of all totals
+ * each second. Rates, shares and percentiles compare the present with the youngest sample that is
+ * at least as old as their window, or with the oldest sample. A stalled sampler makes windows
+ * longer, never wrong.
  *
- * Samples are behind a mutex that is held for a copy of a few kilobytes. The workers' values are read
- * while they are counted: each is right, together they are not one instant.
+ * A mutex guards the samples; it is held while a few kilobytes are copied. The workers' values are
+ * read while they change: each value is right, but together they are not one instant.
  */
 #ifndef ROLLCALL_METRICS_EXPOSITION_H
 #define ROLLCALL_METRICS_EXPOSITION_H
@@ -21,7 +22,7 @@
 
 #define EXPOSITION_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-/* One more than the widest window has seconds, so that a sample of its age exists. */
+/* One more than the seconds of the widest window, so that a sample of that age exists. */
 enum { EXPOSITION_SAMPLES = METRICS_RECENT_WINDOW_S + 1 };
 
 struct exposition_histogram {
@@ -29,7 +30,7 @@ struct exposition_histogram {
     uint64_t sum_us;
 };
 
-/* All workers together, at one time. */
+/* The values of all workers together, at one time. */
 struct exposition_totals {
     int64_t taken_ms;
     int64_t values[METRIC_COUNT];
@@ -41,23 +42,24 @@ struct exposition {
     size_t worker_count;
     int64_t start_wall_ms;
 
-    pthread_mutex_t mutex; /* guards what follows */
+    pthread_mutex_t mutex; /* guards the fields below */
     struct exposition_totals samples[EXPOSITION_SAMPLES];
-    size_t sample_count; /* ever taken; the place of the next is this modulo the ring's size */
+    size_t sample_count; /* ever taken; modulo EXPOSITION_SAMPLES, the index of the next one */
 };
 
-/* Starts with a sample of nothing at `now_ms`. `start_wall_ms` is shown as the process's start. */
+/* Starts with an empty sample taken at `now_ms`. `start_wall_ms` is shown as the start of the
+ * process. */
 void exposition_init(struct exposition *exposition, int64_t now_ms, int64_t start_wall_ms);
 void exposition_free(struct exposition *exposition);
 
-/* Borrows a worker's zeroed values until exposition_free(). Before the threads start; at most
- * METRICS_WORKERS_MAX times. */
+/* Borrows a worker's zeroed values until exposition_free(). Call it before the threads start, at
+ * most METRICS_WORKERS_MAX times. */
 void exposition_add(struct exposition *exposition, struct metrics *metrics);
 
-/* To be called once a second, by one thread. */
+/* Call this once a second, from one thread. */
 void exposition_sample(struct exposition *exposition, int64_t now_ms);
 
-/* Appends the whole text. Any thread. */
+/* Appends the whole text. Any thread may call it. */
 void exposition_write(struct buffer *out, struct exposition *exposition, int64_t now_ms);
 
 #endif

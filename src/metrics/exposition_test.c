@@ -51,8 +51,8 @@ static const char *write_text(struct fixture *fixture, int64_t now_ms)
     return fixture->text.data;
 }
 
-/* The value on the line of that series; fails when there is none. */
-static double shown(const char *text, const char *series)
+/* Returns the value of that series; fails if there is none. */
+static double shown_value(const char *text, const char *series)
 {
     char start[160];
     snprintf(start, sizeof start, "\nrollcall_%s ", series);
@@ -66,7 +66,7 @@ static double shown(const char *text, const char *series)
 
 static void assert_shown(const char *text, const char *series, double expected)
 {
-    double value = shown(text, series);
+    double value = shown_value(text, series);
     if (!(fabs(value - expected) <= 1e-6))
         fail_msg("%s is %.9g, not %.9g", series, value, expected);
 }
@@ -86,7 +86,7 @@ static void every_metric_has_help_type_and_value(void **state)
     assert_memory_equal(text, "# HELP ", 7);
 }
 
-static bool is_line_of_format(const char *line)
+static bool is_exposition_line(const char *line)
 {
     char name[128], value[64];
     if (strncmp(line, "# HELP rollcall_", 16) == 0 || strncmp(line, "# TYPE rollcall_", 16) == 0)
@@ -99,18 +99,18 @@ static bool is_line_of_format(const char *line)
     return sscanf(at, " %63s", value) == 1 && strspn(value, "0123456789.e+-") == strlen(value);
 }
 
-static void every_line_is_of_the_format(void **state)
+static void every_line_follows_the_format(void **state)
 {
     struct fixture *fixture = *state;
     metrics_latency(&fixture->workers[0], LATENCY_PERSIST, 12345);
     char *text = (char *)write_text(fixture, START_MS + 100);
     assert_int_equal(text[fixture->text.len - 2], '\n');
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-        if (!is_line_of_format(line))
-            fail_msg("odd line: %s", line);
+        if (!is_exposition_line(line))
+            fail_msg("malformed line: %s", line);
 }
 
-static void workers_are_added_or_one_is_chosen(void **state)
+static void gauges_add_up_workers_or_choose_one(void **state)
 {
     struct fixture *fixture = *state;
     metrics_add(&fixture->workers[0], METRIC_HEARTBEATS, 3);
@@ -131,14 +131,14 @@ static void workers_are_added_or_one_is_chosen(void **state)
     assert_shown(text, "durability_kafka_available", 0);
 }
 
-static void a_rate_is_of_its_window(void **state)
+static void rate_covers_its_window_only(void **state)
 {
     struct fixture *fixture = *state;
     assert_shown(write_text(fixture, START_MS), "heartbeat_qps", 0);
     metrics_add(&fixture->workers[0], METRIC_HEARTBEATS, 10);
     assert_shown(write_text(fixture, START_MS + 500), "heartbeat_qps", 20);
 
-    /* 10, then 100 a second for half a minute: the first ten are long out of the window. */
+    /* Add 10, then 100 a second for half a minute: the first 10 are outside of the window. */
     for (int second = 1; second <= 30; second++) {
         exposition_sample(&fixture->exposition, START_MS + second * 1000);
         metrics_add(&fixture->workers[second % WORKERS], METRIC_HEARTBEATS, 100);
@@ -146,11 +146,11 @@ static void a_rate_is_of_its_window(void **state)
     assert_shown(write_text(fixture, START_MS + 31000), "heartbeat_qps", 100);
     assert_shown(write_text(fixture, START_MS + 31000), "presence_transitions_per_sec", 0);
 
-    /* A sampler that stalls makes the window longer. */
+    /* A stalled sampler makes the window longer. */
     assert_shown(write_text(fixture, START_MS + 50000), "heartbeat_qps", 100. / 20);
 }
 
-static void the_ring_of_samples_turns(void **state)
+static void sample_ring_wraps_around(void **state)
 {
     struct fixture *fixture = *state;
     int second = 0;
@@ -165,8 +165,8 @@ static void the_ring_of_samples_turns(void **state)
     assert_shown(text, "durability_messages_persisted_rate", expected);
 }
 
-/* Then the ring does not reach back as far as the window, and its oldest sample has to do. */
-static void a_hasty_sampler_makes_windows_shorter(void **state)
+/* The ring then does not reach back to the start of the window, so its oldest sample is used. */
+static void frequent_samples_make_windows_shorter(void **state)
 {
     enum { STEP_MS = 10, STEPS = 2 * EXPOSITION_SAMPLES + 7 };
     struct fixture *fixture = *state;
@@ -181,7 +181,7 @@ static void a_hasty_sampler_makes_windows_shorter(void **state)
     assert_shown(text, "durability_messages_persisted_rate", expected);
 }
 
-static void shares_are_of_the_last_minute(void **state)
+static void shares_cover_the_last_minute(void **state)
 {
     struct fixture *fixture = *state;
     const char *text = write_text(fixture, START_MS);
@@ -210,24 +210,24 @@ static void shares_are_of_the_last_minute(void **state)
     assert_shown(text, "fanout_delivery_skip_rate", 0);
 }
 
-static void a_percentile_forgets_what_is_older_than_a_minute(void **state)
+static void percentile_ignores_durations_older_than_a_minute(void **state)
 {
     struct fixture *fixture = *state;
     assert_shown(write_text(fixture, START_MS), "durability_persist_latency_p99", 0);
     for (int i = 0; i < 1000; i++)
         metrics_latency(&fixture->workers[i % WORKERS], LATENCY_PERSIST, 1000000);
-    double slow = shown(write_text(fixture, START_MS + 10), "durability_persist_latency_p99");
+    double slow = shown_value(write_text(fixture, START_MS + 10), "durability_persist_latency_p99");
     assert_true(slow > 0.5 && slow <= 1.05);
 
     for (int second = 1; second <= METRICS_RECENT_WINDOW_S; second++)
         exposition_sample(&fixture->exposition, START_MS + second * 1000);
     metrics_latency(&fixture->workers[1], LATENCY_PERSIST, 100);
     int64_t later_ms = START_MS + (METRICS_RECENT_WINDOW_S + 1) * 1000;
-    double fast = shown(write_text(fixture, later_ms), "durability_persist_latency_p99");
+    double fast = shown_value(write_text(fixture, later_ms), "durability_persist_latency_p99");
     assert_true(fast > 0.000064 && fast <= 0.000128);
 }
 
-static void a_quantile_is_interpolated(void **state)
+static void quantile_is_interpolated(void **state)
 {
     (void)state;
     struct exposition_histogram now = {0}, base = {0};
@@ -261,12 +261,12 @@ static void histograms_are_cumulative(void **state)
     assert_shown(text, "heartbeat_latency_seconds_count", 0);
 }
 
-static void the_process_is_described(void **state)
+static void process_facts_are_shown(void **state)
 {
     const char *text = write_text(*state, START_MS);
     assert_shown(text, "build_info{version=\"" ROLLCALL_VERSION "\"}", 1);
     assert_shown(text, "process_start_time_seconds", 1700000000.5);
-    assert_true(shown(text, "process_resident_memory_bytes") > 500000);
+    assert_true(shown_value(text, "process_resident_memory_bytes") > 500000);
     int64_t before = process_open_fds();
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     assert_int_equal(process_open_fds(), before + 1);
@@ -274,7 +274,7 @@ static void the_process_is_described(void **state)
     assert_int_equal(process_open_fds(), before);
 }
 
-static void a_full_buffer_fails_and_no_more(void **state)
+static void full_buffer_fails_without_a_crash(void **state)
 {
     struct fixture *fixture = *state;
     struct buffer small = BUFFER_BOUNDED(1000);
@@ -289,17 +289,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         with_fixture(every_metric_has_help_type_and_value),
-        with_fixture(every_line_is_of_the_format),
-        with_fixture(workers_are_added_or_one_is_chosen),
-        with_fixture(a_rate_is_of_its_window),
-        with_fixture(the_ring_of_samples_turns),
-        with_fixture(a_hasty_sampler_makes_windows_shorter),
-        with_fixture(shares_are_of_the_last_minute),
-        with_fixture(a_percentile_forgets_what_is_older_than_a_minute),
-        cmocka_unit_test(a_quantile_is_interpolated),
+        with_fixture(every_line_follows_the_format),
+        with_fixture(gauges_add_up_workers_or_choose_one),
+        with_fixture(rate_covers_its_window_only),
+        with_fixture(sample_ring_wraps_around),
+        with_fixture(frequent_samples_make_windows_shorter),
+        with_fixture(shares_cover_the_last_minute),
+        with_fixture(percentile_ignores_durations_older_than_a_minute),
+        cmocka_unit_test(quantile_is_interpolated),
         with_fixture(histograms_are_cumulative),
-        with_fixture(the_process_is_described),
-        with_fixture(a_full_buffer_fails_and_no_more),
+        with_fixture(process_facts_are_shown),
+        with_fixture(full_buffer_fails_without_a_crash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 enum { LAST_FINITE_BUCKET = METRICS_HISTOGRAM_BUCKETS - 2 };
 
-static double bound_s(size_t bucket)
+static double bucket_bound_s(size_t bucket)
 {
     return (double)(UINT64_C(1) << bucket) * MICROSECONDS;
 }
@@ -25,47 +25,42 @@ double exposition_text_quantile(const struct exposition_histogram *now,
     for (size_t i = 0; i <= LAST_FINITE_BUCKET; i++) {
         double count = (double)(now->buckets[i] - base->buckets[i]);
         if (count > 0 && below + count >= rank) {
-            double from_s = i == 0 ? 0 : bound_s(i - 1);
-            return from_s + (bound_s(i) - from_s) * (rank - below) / count;
+            double from_s = i == 0 ? 0 : bucket_bound_s(i - 1);
+            return from_s + (bucket_bound_s(i) - from_s) * (rank - below) / count;
         }
         below += count;
     }
-    return bound_s(LAST_FINITE_BUCKET);
+    return bucket_bound_s(LAST_FINITE_BUCKET);
 }
 
-static int64_t growth(const struct exposition_totals *now, const struct exposition_totals *base,
-                      enum metric metric)
+static int64_t metric_growth(const struct exposition_totals *now,
+                             const struct exposition_totals *base, enum metric metric)
 {
     return now->values[metric] - base->values[metric];
 }
 
-static double rate(const struct exposition_text *text, enum metric counter)
-{
-    int64_t elapsed_ms = text->now.taken_ms - text->rate_base.taken_ms;
-    if (elapsed_ms <= 0)
-        return 0;
-    return (double)growth(&text->now, &text->rate_base, counter) * 1000 / (double)elapsed_ms;
-}
-
-/* Part and whole are not read at the same instant; a share above 1 would be nonsense all the same. */
-static double share(int64_t part, int64_t whole)
+/* Part and whole are not read at the same instant, so the quotient may exceed 1; cut it there. */
+static double share_of(int64_t part, int64_t whole)
 {
     if (whole <= 0)
         return 0;
     return part < whole ? (double)part / (double)whole : 1;
 }
 
-static double computed(const struct exposition_text *text, const struct metric_row *row)
+static double compute_metric(const struct exposition_text *text, const struct metric_row *row)
 {
-    int64_t part = growth(&text->now, &text->recent_base, row->source);
-    int64_t other = growth(&text->now, &text->recent_base, row->other);
+    int64_t part = metric_growth(&text->now, &text->recent_base, row->source);
+    int64_t other = metric_growth(&text->now, &text->recent_base, row->other);
+    int64_t elapsed_ms = text->now.taken_ms - text->rate_base.taken_ms;
     switch (row->shown) {
     case METRIC_SHOWN_RATE:
-        return rate(text, row->source);
+        return elapsed_ms > 0 ? (double)metric_growth(&text->now, &text->rate_base, row->source) *
+                                    1000 / (double)elapsed_ms
+                              : 0;
     case METRIC_SHOWN_SHARE_OF:
-        return share(part, other);
+        return share_of(part, other);
     case METRIC_SHOWN_SHARE_BESIDE:
-        return share(part, part + other);
+        return share_of(part, part + other);
     default:
         return exposition_text_quantile(&text->now.latencies[row->latency],
                                         &text->recent_base.latencies[row->latency], 0.99);
@@ -90,17 +85,17 @@ static void write_metric(const struct exposition_text *text, enum metric metric)
         buffer_printf(text->out, "%.9g", (double)value / 1000);
         break;
     default:
-        buffer_printf(text->out, "%.9g", computed(text, row));
+        buffer_printf(text->out, "%.9g", compute_metric(text, row));
     }
     buffer_append_byte(text->out, '\n');
 }
 
-static void write_histogram(struct buffer *out, const struct metric_latency_row *row,
-                            const struct exposition_histogram *histogram)
+static void write_latency_histogram(struct buffer *out, const struct metric_latency_row *row,
+                                    const struct exposition_histogram *histogram)
 {
     double bounds[LAST_FINITE_BUCKET + 1];
     for (size_t i = 0; i <= LAST_FINITE_BUCKET; i++)
-        bounds[i] = bound_s(i);
+        bounds[i] = bucket_bound_s(i);
     metric_text_histogram(
         out, row->name, row->help,
         &(struct metric_text_histogram){.buckets = histogram->buckets,
@@ -114,6 +109,7 @@ void exposition_text_write(const struct exposition_text *text)
     for (enum metric metric = 0; metric < METRIC_COUNT; metric++)
         write_metric(text, metric);
     for (enum metrics_latency latency = 0; latency < LATENCY_COUNT; latency++)
-        write_histogram(text->out, &metric_latency_rows[latency], &text->now.latencies[latency]);
+        write_latency_histogram(text->out, &metric_latency_rows[latency],
+                                &text->now.latencies[latency]);
     metric_text_process(text->out, text->start_wall_ms);
 }

@@ -1,7 +1,4 @@
-/*
- * The table of metrics.h as data: what the exposition walks over. Constant, hence shared by all
- * threads.
- */
+/* The table of metrics.h as constant data, which the exposition iterates over. */
 #ifndef ROLLCALL_METRICS_METRIC_ROW_H
 #define ROLLCALL_METRICS_METRIC_ROW_H
 

@@ -31,7 +31,7 @@ void metric_text_histogram(struct buffer *out, const char *name, const char *hel
                   (unsigned long long)below);
 }
 
-static void write_known(struct buffer *out, const char *name, const char *help, int64_t value)
+static void write_known_gauge(struct buffer *out, const char *name, const char *help, int64_t value)
 {
     if (value >= 0)
         metric_text_value(out, name, "gauge", help, value);
@@ -39,12 +39,12 @@ static void write_known(struct buffer *out, const char *name, const char *help, 
 
 void metric_text_process(struct buffer *out, int64_t start_wall_ms)
 {
-    metric_text_head(out, "build_info", "gauge", "1, with the version as a label");
+    metric_text_head(out, "build_info", "gauge", "1, labelled with the version");
     buffer_printf(out, "rollcall_build_info{version=\"%s\"} 1\n", ROLLCALL_VERSION);
     metric_text_head(out, "process_start_time_seconds", "gauge",
                      "Unix time at which the process started");
     buffer_printf(out, "rollcall_process_start_time_seconds %.3f\n", (double)start_wall_ms / 1000);
-    write_known(out, "process_resident_memory_bytes", "Memory of the process in RAM",
-                process_resident_bytes());
-    write_known(out, "process_open_fds", "Open file descriptors", process_open_fds());
+    write_known_gauge(out, "process_resident_memory_bytes", "Resident memory of the process",
+                      process_resident_bytes());
+    write_known_gauge(out, "process_open_fds", "Open file descriptors", process_open_fds());
 }

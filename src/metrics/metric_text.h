@@ -1,6 +1,6 @@
 /*
- * Single metrics as Prometheus reads them: a help line, a type line, the value. Names stand without
- * `rollcall_`, which all of them begin with. No state.
+ * Writes single metrics in the format of Prometheus: a help line, a type line, the value. Names are
+ * passed without the prefix `rollcall_`. No state.
  */
 #ifndef ROLLCALL_METRICS_METRIC_TEXT_H
 #define ROLLCALL_METRICS_METRIC_TEXT_H
@@ -10,18 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The lines above the values; `type` is "counter", "gauge" or "histogram". */
+/* Writes the help and type lines; `type` is "counter", "gauge" or "histogram". */
 void metric_text_head(struct buffer *out, const char *name, const char *type, const char *help);
 
-/* One that has no labels. */
+/* Writes a whole metric without labels. */
 void metric_text_value(struct buffer *out, const char *name, const char *type, const char *help,
                        int64_t value);
 
-/* A histogram of `count` buckets, counted each for itself: what is at most bounds[i], and in the last, which has no
- * bound, what is more. */
+/* A histogram of `count` buckets that are not cumulative: bucket i counts values above bounds[i -
+ * 1] and at most bounds[i]; the last one has no bound. */
 struct metric_text_histogram {
     const uint64_t *buckets;
-    const double *bounds; /* one less than there are buckets */
+    const double *bounds; /* count - 1 of them */
     size_t count;
     double sum;
 };
@@ -29,7 +29,7 @@ struct metric_text_histogram {
 void metric_text_histogram(struct buffer *out, const char *name, const char *help,
                            const struct metric_text_histogram *histogram);
 
-/* What the system says about this process. */
+/* Writes version, start time, memory and descriptors of this process. */
 void metric_text_process(struct buffer *out, int64_t start_wall_ms);
 
 #endif

@@ -1,6 +1,6 @@
 #include "metrics/metrics.h"
 
-static unsigned bucket_of(uint64_t microseconds)
+static unsigned histogram_bucket_of(uint64_t microseconds)
 {
     if (microseconds <= 1)
         return 0;
@@ -8,8 +8,8 @@ static unsigned bucket_of(uint64_t microseconds)
     return bucket < METRICS_HISTOGRAM_BUCKETS ? bucket : METRICS_HISTOGRAM_BUCKETS - 1;
 }
 
-/* One writer, so a load and a store will do where a locked addition would cost ten times as much. */
-static void grow(_Atomic uint64_t *counter, uint64_t amount)
+/* There is one writer, so a load and a store suffice; a locked addition costs ten times as much. */
+static void histogram_grow(_Atomic uint64_t *counter, uint64_t amount)
 {
     uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
     atomic_store_explicit(counter, value + amount, memory_order_relaxed);
@@ -19,6 +19,6 @@ void metrics_latency(struct metrics *metrics, enum metrics_latency latency, int6
 {
     uint64_t duration_us = microseconds > 0 ? (uint64_t)microseconds : 0;
     struct metrics_histogram *histogram = &metrics->latencies[latency];
-    grow(&histogram->buckets[bucket_of(duration_us)], 1);
-    grow(&histogram->sum_us, duration_us);
+    histogram_grow(&histogram->buckets[histogram_bucket_of(duration_us)], 1);
+    histogram_grow(&histogram->sum_us, duration_us);
 }

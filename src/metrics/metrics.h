@@ -1,23 +1,23 @@
 /*
  * Metrics: one table of names, one array of values per worker.
  *
- * A worker counts into its own `struct metrics` with plain, relaxed operations; the exposition (any
- * worker, on a request for /metrics) adds up all workers' arrays. Names are the specification's with
- * dots made underscores and `rollcall_` in front. Every metric of the table exists on every backend,
- * zero where it cannot apply.
+ * A worker counts into its own `struct metrics` with plain, relaxed operations. The exposition (any
+ * worker, for a request of /metrics) adds up the arrays of all workers. Names are those of the
+ * specification, with dots replaced by underscores and `rollcall_` in front. Every metric of the
+ * table exists with every backend and is zero where it does not apply.
  *
  * A row of the table says what is shown:
  *
  *   COUNTER                  only grows; the workers' values are added
  *   SUM, LARGEST, SMALLEST   a gauge that is set; the workers' values are added, or one is chosen.
- *                            A SMALLEST starts at 1: who has no say does not count
+ *                            A SMALLEST starts at 1, so a worker that never sets it does not count
  *   LARGEST_MILLE            as LARGEST, set in thousandths and shown as a share of 1
- *   RATE(counter)            its growth per second over the last METRICS_RATE_WINDOW_S seconds
+ *   RATE(counter)            growth per second over the last METRICS_RATE_WINDOW_S seconds
  *   SHARE_OF(part, whole)    part / whole, of the growth in the last METRICS_RECENT_WINDOW_S seconds
  *   SHARE_BESIDE(part, rest) part / (part + rest), likewise; 0 when nothing happened
  *   P99(latency)             seconds, likewise; 0 when nothing happened
  *
- * The last four are computed when shown; nobody sets them.
+ * The last four are computed when they are shown; nobody sets them.
  */
 #ifndef ROLLCALL_METRICS_METRICS_H
 #define ROLLCALL_METRICS_METRICS_H
@@ -32,8 +32,8 @@ enum {
     METRICS_WORKERS_MAX = 256,
     METRICS_RATE_WINDOW_S = 10,
     METRICS_RECENT_WINDOW_S = 60,
-    /* Bucket i holds what took at most 2^i microseconds (the last finite one 17 s), the last one
-     * all that took longer. */
+    /* Bucket i counts durations of at most 2^i microseconds (the last finite one 17 s); the last
+     * bucket counts all longer ones. */
     METRICS_HISTOGRAM_BUCKETS = 26
 };
 
@@ -41,31 +41,31 @@ enum {
 #define METRICS_LIST(ROW)                                                                          \
     ROW(CONNECTIONS_ACTIVE, "gateway_connections_active", SUM, "Open, established connections")    \
     ROW(SOCKETIO_CONNECTIONS, "gateway_socketio_connections", SUM,                                 \
-        "Socket.IO connections, those included that have not joined yet")                          \
+        "Socket.IO connections, including those that have not sent CONNECT yet")                   \
     ROW(CONNECTIONS_OPENED, "gateway_connections_opened", COUNTER, "Connections established")      \
     ROW(CONNECTIONS_RATE, "gateway_connections_rate", RATE(CONNECTIONS_OPENED),                    \
         "Connections established per second")                                                      \
     ROW(CONNECTIONS_REFUSED, "gateway_connections_refused", COUNTER,                               \
         "Handshakes answered with an error")                                                       \
     ROW(CONNECTIONS_DISPLACED, "gateway_connections_displaced", COUNTER,                           \
-        "Connections that asked for nothing and gave way to newcomers")                            \
+        "Connections that had sent no request and were closed to admit new ones")                  \
     ROW(CONNECTIONS_CLOSED, "gateway_connections_closed", COUNTER,                                 \
-        "Connections ended, for any reason")                                                       \
+        "Connections closed, for any reason")                                                      \
     ROW(CONNECTION_TIMEOUT, "gateway_connection_timeout", COUNTER,                                 \
-        "Connections closed after a silence of the lease window")                                  \
+        "Connections closed after a silence of the expiry window")                                 \
     ROW(CONNECTION_UNHEALTHY, "gateway_connection_unhealthy", COUNTER,                             \
-        "Times a connection was silent for the unhealthy time")                                    \
+        "Times a connection became unhealthy after a silence of the heartbeat timeout")            \
     ROW(SLOW_CONSUMER_WARNINGS, "gateway_slow_consumer_warnings", COUNTER,                         \
         "SLOW_CONSUMER errors sent")                                                               \
     ROW(SLOW_CONSUMER_DISCONNECTS, "gateway_slow_consumer_disconnects", COUNTER,                   \
         "Connections closed as slow consumers")                                                    \
     ROW(CIRCUIT_BREAKER_OPEN, "gateway_circuit_breaker_open", LARGEST,                             \
-        "1 while the breaker before the durability plane is open")                                 \
+        "1 while the circuit breaker of the ledger is open")                                       \
     ROW(INSTANCES_HEALTHY, "gateway_instances_healthy", LARGEST, "Gateways known to be alive")     \
     ROW(REDIS_CONNECTION_ERRORS, "gateway_redis_connection_errors", COUNTER,                       \
         "Connections to Redis that failed or broke")                                               \
     ROW(GATEWAY_REDIS_AVAILABLE, "gateway_redis_available", SMALLEST,                              \
-        "1 while Redis answers this gateway; 0 without one")                                       \
+        "1 while Redis answers this gateway; 0 if no Redis is configured")                         \
     ROW(AUTH_FAILURES, "gateway_auth_failures", COUNTER, "Tokens refused")                         \
     ROW(ORIGIN_REFUSED, "gateway_origin_refused", COUNTER,                                         \
         "Handshakes from an origin that is not allowed")                                           \
@@ -75,88 +75,88 @@ enum {
         "Messages answered with INVALID_MESSAGE")                                                  \
     ROW(PROTOCOL_ERRORS, "gateway_protocol_errors", COUNTER,                                       \
         "Connections closed for a violation of HTTP or WebSocket")                                 \
-    ROW(MEMORY_SHED, "gateway_memory_shed", COUNTER, "Connections closed to relieve memory")       \
+    ROW(MEMORY_SHED, "gateway_memory_shed", COUNTER, "Connections closed to free memory")          \
     ROW(MESSAGES_IN, "gateway_messages_received", COUNTER, "Messages received from clients")       \
     ROW(MESSAGES_OUT, "gateway_messages_queued", COUNTER, "Messages queued for clients")           \
     ROW(MESSAGES_SUPERSEDED, "gateway_messages_superseded", COUNTER,                               \
         "Queued presence changes replaced by a newer one")                                         \
     ROW(STATES_SHED, "gateway_states_shed", COUNTER,                                               \
-        "Presence and typing changes not queued because the queue filled up")                      \
+        "Presence and typing changes not queued because the queue was too full")                   \
     ROW(BUS_DROPPED, "gateway_bus_dropped", COUNTER,                                               \
-        "Events another gateway's full mailbox refused")                                           \
-    ROW(BUS_GAPS, "bus_gaps", COUNTER, "Topics that may have missed events and were read anew")    \
+        "Events refused by the full mailbox of another gateway")                                   \
+    ROW(BUS_GAPS, "bus_gaps", COUNTER, "Topics that may have missed events and were read again")   \
     ROW(BUS_REROUTED, "bus_rerouted", COUNTER,                                                     \
-        "Events that went by mailbox or peer link since Redis did not take them")                  \
+        "Events sent by mailbox or peer link because Redis did not accept them")                   \
     ROW(BUS_DUPLICATES, "bus_duplicates_dropped", COUNTER,                                         \
-        "Events that came by two roads, dropped the second time")                                  \
-    ROW(PEER_LINKS_OPEN, "peer_links_open", SUM, "Peer links that are open")                       \
+        "Events received a second time by another transport and dropped")                          \
+    ROW(PEER_LINKS_OPEN, "peer_links_open", SUM, "Open peer links")                                \
     ROW(PEER_FRAMES_SENT, "peer_frames_sent", COUNTER, "Events sent over peer links")              \
     ROW(PEER_FRAMES_RECEIVED, "peer_frames_received", COUNTER, "Events received over peer links")  \
-    ROW(PEER_FRAMES_SKIPPED, "peer_frames_skipped", COUNTER, "Events no peer link could take")     \
+    ROW(PEER_FRAMES_SKIPPED, "peer_frames_skipped", COUNTER,                                       \
+        "Events that no peer link could accept")                                                   \
     ROW(HTTP_REQUESTS, "http_requests", COUNTER, "HTTP requests answered")                         \
     ROW(SOCKETIO_RECOVERED, "socketio_recovered", COUNTER,                                         \
-        "Socket.IO sessions that were cut and came back as they were")                             \
+        "Socket.IO sessions recovered after they lost their connection")                           \
     ROW(HTTP_HANDOVERS, "http_handovers", COUNTER,                                                 \
-        "HTTP connections moved to the worker their request was for")                              \
+        "HTTP connections moved to the worker that serves their session")                          \
     ROW(HEARTBEATS, "heartbeat_received", COUNTER, "Heartbeats received")                          \
     ROW(HEARTBEAT_QPS, "heartbeat_qps", RATE(HEARTBEATS), "Heartbeats per second")                 \
     ROW(HEARTBEAT_LATENCY_P99, "heartbeat_latency_p99", P99(HEARTBEAT),                            \
-        "Seconds from a heartbeat's arrival to its answer in the queue, 99th percentile")          \
-    ROW(LEASES_RENEWED, "heartbeat_leases_renewed", COUNTER,                                       \
-        "Leases refreshed in the state store")                                                     \
-    ROW(PRESENCE_TRANSITIONS, "presence_transitions", COUNTER, "Changes of a user's presence")     \
+        "Seconds from the arrival of a heartbeat until its answer is queued, 99th percentile")     \
+    ROW(LEASES_RENEWED, "heartbeat_leases_renewed", COUNTER, "Leases renewed in the state store")  \
+    ROW(PRESENCE_TRANSITIONS, "presence_transitions", COUNTER, "Changes of users' presence")       \
     ROW(PRESENCE_TRANSITIONS_PER_SEC, "presence_transitions_per_sec", RATE(PRESENCE_TRANSITIONS),  \
         "Changes of presence per second")                                                          \
     ROW(PRESENCE_STALE_ENTRIES, "presence_stale_entries", LARGEST,                                 \
-        "Leases past their expiry that no reaper has removed yet")                                 \
+        "Expired leases that no reaper has removed yet")                                           \
     ROW(PRESENCE_STALE_RATIO, "presence_stale_ratio", LARGEST_MILLE,                               \
-        "Share of connections silent for the unhealthy time")                                      \
+        "Share of connections that are unhealthy")                                                 \
     ROW(PRESENCE_UPDATE_LATENCY_P99, "presence_update_latency_p99", P99(PRESENCE),                 \
-        "Seconds from a transition to its delivery to local sockets, 99th percentile")             \
+        "Seconds from a presence transition to its local delivery, 99th percentile")               \
     ROW(PRESENCE_REAPED, "presence_leases_reaped", COUNTER,                                        \
         "Leases that expired and were removed")                                                    \
-    ROW(SUBSCRIPTIONS, "presence_subscriptions", SUM, "Presence subscriptions held")               \
+    ROW(SUBSCRIPTIONS, "presence_subscriptions", SUM, "Presence subscriptions")                    \
     ROW(SUBSCRIPTION_FANOUT_COUNT, "presence_subscription_fanout_count", LARGEST,                  \
-        "Sockets the last presence change went to")                                                \
+        "Connections that received the last presence change")                                      \
     ROW(PRESENCE_DELIVERIES, "presence_deliveries", COUNTER,                                       \
-        "Presence changes delivered to sockets")                                                   \
+        "Presence changes delivered to connections")                                               \
     ROW(FRIENDS_TOLD, "presence_friend_deliveries", COUNTER,                                       \
-        "Presence changes of contacts delivered to sockets without a subscription")                \
+        "Presence changes of contacts delivered to connections without a subscription")            \
     ROW(FRIENDS_SKIPPED, "presence_friend_skipped", COUNTER,                                       \
-        "Presence changes whose contacts could not be found out")                                  \
-    ROW(GRAPH_HITS, "presence_circle_hits", COUNTER, "Graphs of users found in the cache")         \
-    ROW(GRAPH_MISSES, "presence_circle_misses", COUNTER,                                           \
-        "Graphs of users that were read from the ledger")                                          \
+        "Presence changes not delivered to contacts because the contacts could not be read")       \
+    ROW(GRAPH_HITS, "presence_circle_hits", COUNTER, "Social graphs found in the cache")           \
+    ROW(GRAPH_MISSES, "presence_circle_misses", COUNTER, "Social graphs read from the ledger")     \
     ROW(RESYNC_USERS, "presence_resync_users", COUNTER,                                            \
-        "Users read anew after events may have been missed")                                       \
+        "Users read again after events may have been missed")                                      \
     ROW(RESYNC_TOLD, "presence_resync_told", COUNTER,                                              \
-        "Presence changes that were found so and told")                                            \
+        "Presence changes found by such a read and delivered")                                     \
     ROW(TYPING_DELIVERY_P99, "typing_delivery_time_p99", P99(TYPING),                              \
-        "Seconds from a typing update to its delivery, 99th percentile")                           \
+        "Seconds from a typing notice to its delivery, 99th percentile")                           \
     ROW(CHATS_OPEN, "chats_open", SUM, "Chats that connections have open")                         \
-    ROW(TYPING_UPDATES, "typing_updates", COUNTER, "Typing updates taken")                         \
-    ROW(TYPING_LIMITED, "typing_limited", COUNTER,                                                 \
-        "Typing updates dropped because they came too soon")                                       \
-    ROW(TYPING_PUSHES, "typing_pushes", COUNTER, "Typing changes told to a room")                  \
-    ROW(TYPING_COALESCED, "typing_coalesced", COUNTER, "Typing that ended before a room was told") \
-    ROW(TYPING_DELIVERIES, "typing_deliveries", COUNTER, "Typing changes delivered to sockets")    \
+    ROW(TYPING_UPDATES, "typing_updates", COUNTER, "Typing notices accepted")                      \
+    ROW(TYPING_LIMITED, "typing_limited", COUNTER, "Typing notices dropped by the rate limit")     \
+    ROW(TYPING_PUSHES, "typing_pushes", COUNTER, "Typing changes sent to a chat's viewers")        \
+    ROW(TYPING_COALESCED, "typing_coalesced", COUNTER,                                             \
+        "Typing that ended before the chat's viewers were told")                                   \
+    ROW(TYPING_DELIVERIES, "typing_deliveries", COUNTER,                                           \
+        "Typing changes delivered to connections")                                                 \
     ROW(CALLS_STARTED, "calls_started", COUNTER, "Calls that began to ring or were declared")      \
     ROW(CALLS_ANSWERED, "calls_answered", COUNTER, "Calls accepted")                               \
     ROW(CALLS_BUSY, "calls_busy", COUNTER, "Call requests answered with CALL_BUSY")                \
-    ROW(CALLS_ENDED_HANGUP, "calls_ended_hangup", COUNTER, "Calls ended by one of the two")        \
+    ROW(CALLS_ENDED_HANGUP, "calls_ended_hangup", COUNTER,                                         \
+        "Calls ended by one of the two parties")                                                   \
     ROW(CALLS_ENDED_REJECTED, "calls_ended_rejected", COUNTER, "Calls rejected")                   \
     ROW(CALLS_ENDED_CANCELLED, "calls_ended_cancelled", COUNTER,                                   \
-        "Calls given up by the caller while they rang")                                            \
-    ROW(CALLS_ENDED_TIMEOUT, "calls_ended_timeout", COUNTER, "Calls nobody answered")              \
+        "Calls cancelled by the caller while ringing")                                             \
+    ROW(CALLS_ENDED_TIMEOUT, "calls_ended_timeout", COUNTER, "Calls that nobody answered")         \
     ROW(CALLS_ENDED_DISCONNECTED, "calls_ended_disconnected", COUNTER,                             \
-        "Calls ended because a device was gone for too long")                                      \
-    ROW(CALLS_ACTIVE, "calls_active", SUM, "Calls under way (add up all gateways of a fleet)")     \
+        "Calls ended because a device stayed disconnected")                                        \
+    ROW(CALLS_ACTIVE, "calls_active", SUM, "Calls in progress (sum over all gateways of a fleet)") \
     ROW(CALL_RING_TIME_P99, "call_ring_time_p99", P99(CALL_RING),                                  \
-        "Seconds from a request to its answer, 99th percentile")                                   \
-    ROW(ROUTING_KEYS_COUNT, "routing_keys_count", SUM,                                             \
-        "Routing entries held: connections, and users")                                            \
+        "Seconds from a call request to its answer, 99th percentile")                              \
+    ROW(ROUTING_KEYS_COUNT, "routing_keys_count", SUM, "Routing entries: connections and users")   \
     ROW(ROUTING_MULTI_DEVICE_USERS, "routing_multi_device_users", SUM,                             \
-        "Users with more than one connection; in a fleet, on one gateway")                         \
+        "Users with more than one connection; in a fleet, on the same gateway")                    \
     ROW(ROUTING_VALUES_MENDED, "routing_values_mended", COUNTER,                                   \
         "Foreign or corrupt values found under our keys and removed")                              \
     ROW(ROUTING_LOOKUPS, "routing_lookups", COUNTER, "Routing lookups")                            \
@@ -164,10 +164,11 @@ enum {
     ROW(ROUTING_LOOKUP_ERRORS_RATE, "routing_lookup_errors_rate",                                  \
         SHARE_OF(ROUTING_LOOKUP_ERRORS, ROUTING_LOOKUPS), "Share of routing lookups that failed")  \
     ROW(STATE_AVAILABLE, "state_available", SMALLEST,                                              \
-        "1 while the state store answers, in Redis or in memory")                                  \
-    ROW(REDIS_AVAILABLE, "redis_available", SMALLEST, "1 while Redis answers; 0 without one")      \
+        "1 while the state store answers, whether Redis or memory")                                \
+    ROW(REDIS_AVAILABLE, "redis_available", SMALLEST,                                              \
+        "1 while Redis answers; 0 if no Redis is configured")                                      \
     ROW(REDIS_USED_MEMORY_PCT, "redis_used_memory_pct", LARGEST,                                   \
-        "Redis memory used, per cent of maxmemory")                                                \
+        "Redis memory in use, per cent of maxmemory")                                              \
     ROW(REDIS_KEYSPACE_HITS, "redis_keyspace_hits", LARGEST, "Redis keyspace hits")                \
     ROW(REDIS_KEYSPACE_MISSES, "redis_keyspace_misses", LARGEST, "Redis keyspace misses")          \
     ROW(REDIS_EXPIRED_KEYS, "redis_expired_keys", LARGEST, "Redis keys expired")                   \
@@ -176,65 +177,66 @@ enum {
     ROW(REDIS_PUBSUB_CHANNELS, "redis_pubsub_channels", LARGEST, "Redis pub/sub channels")         \
     ROW(REDIS_PUBSUB_PATTERNS, "redis_pubsub_patterns", LARGEST, "Redis pub/sub patterns")         \
     ROW(COUNTER_CORRUPTION, "durability_counter_corruption", COUNTER,                              \
-        "Chats found with a missing or lagging counter (SEV-1)")                                   \
+        "Chats found with a missing or lagging sequence counter (SEV-1)")                          \
     ROW(DUPLICATE_SEQUENCE, "durability_duplicate_sequence", COUNTER,                              \
-        "Sequences found twice in a chat (SEV-1)")                                                 \
+        "Sequences found twice in a chat (SEV-1); always 0 in this version")                       \
     ROW(LEDGER_AVAILABLE, "durability_ledger_available", SMALLEST,                                 \
-        "1 while the ledger answers, whatever it is")                                              \
+        "1 while the ledger answers, whatever its backend")                                        \
     ROW(DYNAMODB_AVAILABLE, "durability_dynamodb_available", LARGEST,                              \
-        "1 while the ledger is DynamoDB and answers")                                              \
+        "1 while the ledger is DynamoDB and answers; always 0 in this version")                    \
     ROW(DYNAMODB_THROTTLE_COUNT, "durability_dynamodb_throttle_count", COUNTER,                    \
-        "Ledger requests throttled")                                                               \
+        "Ledger requests throttled by DynamoDB; always 0 in this version")                         \
     ROW(FEED_AVAILABLE, "durability_feed_available", SMALLEST,                                     \
-        "1 while the feed takes events, whatever it is")                                           \
+        "1 while the feed accepts events, whatever its backend")                                   \
     ROW(KAFKA_AVAILABLE, "durability_kafka_available", LARGEST,                                    \
-        "1 while the feed is Kafka and takes events")                                              \
+        "1 while the feed is Kafka and accepts events; always 0 in this version")                  \
     ROW(KAFKA_PRODUCE_LATENCY_P99, "durability_kafka_produce_latency_p99", P99(PUBLISH),           \
-        "Seconds to publish an event, 99th percentile")                                            \
+        "Seconds to publish an event to the feed, 99th percentile")                                \
     ROW(PERSIST_LATENCY_P99, "durability_persist_latency_p99", P99(PERSIST),                       \
         "Seconds to make a message durable, 99th percentile")                                      \
     ROW(MESSAGES_PERSISTED, "durability_messages_persisted", COUNTER, "Messages made durable")     \
     ROW(MESSAGES_PERSISTED_RATE, "durability_messages_persisted_rate", RATE(MESSAGES_PERSISTED),   \
         "Messages made durable per second")                                                        \
     ROW(SENDS_FAILED, "durability_sends_failed", COUNTER,                                          \
-        "Sends the ledger or the feed could not take")                                             \
+        "Sends that the ledger or the feed did not accept")                                        \
     ROW(AVAILABILITY, "durability_availability", SHARE_BESIDE(MESSAGES_PERSISTED, SENDS_FAILED),   \
-        "Share of sends that were made durable (0 while nothing is sent)")                         \
+        "Share of sends made durable (0 while nothing is sent)")                                   \
     ROW(TRANSACTION_CONFLICTS, "durability_transaction_conflicts", COUNTER,                        \
-        "Transactions that met a conflict")                                                        \
+        "Transactions that conflicted with another; always 0 in this version")                     \
     ROW(TRANSACTION_CONFLICT_RATE, "durability_transaction_conflict_rate",                         \
         SHARE_BESIDE(TRANSACTION_CONFLICTS, MESSAGES_PERSISTED),                                   \
-        "Share of transactions that met a conflict")                                               \
+        "Share of transactions that conflicted with another")                                      \
     ROW(IDEMPOTENCY_HITS, "durability_idempotency_hits", COUNTER,                                  \
-        "Sends answered with an earlier result")                                                   \
+        "Sends answered with the result of an earlier, identical send")                            \
     ROW(IDEMPOTENCY_HIT_RATE, "durability_idempotency_hit_rate",                                   \
         SHARE_BESIDE(IDEMPOTENCY_HITS, MESSAGES_PERSISTED),                                        \
-        "Share of sends answered with an earlier result")                                          \
+        "Share of sends answered with the result of an earlier one")                               \
     ROW(FANOUT_CONSUMER_LAG, "fanout_kafka_consumer_lag", LARGEST,                                 \
         "Events persisted and not yet fanned out")                                                 \
     ROW(FANOUT_DELIVERED, "fanout_messages_delivered", COUNTER,                                    \
-        "Messages put into sockets' queues")                                                       \
+        "Messages queued for connections by fan-out")                                              \
     ROW(FANOUT_DELIVERED_RATE, "fanout_messages_delivered_rate", RATE(FANOUT_DELIVERED),           \
-        "Messages put into sockets' queues per second")                                            \
+        "Messages queued for connections by fan-out, per second")                                  \
     ROW(FANOUT_DELIVERY_LAG_P99, "fanout_delivery_lag_p99", P99(DELIVERY),                         \
-        "Seconds from a message's commit to its delivery to gateways, 99th percentile")            \
-    ROW(FANOUT_SKIPPED, "fanout_delivery_skipped", COUNTER, "Deliveries skipped")                  \
+        "Seconds from the commit of a message to its delivery to gateways, 99th percentile")       \
+    ROW(FANOUT_SKIPPED, "fanout_delivery_skipped", COUNTER,                                        \
+        "Deliveries skipped after the last attempt")                                               \
     ROW(FANOUT_SKIP_RATE, "fanout_delivery_skip_rate",                                             \
         SHARE_BESIDE(FANOUT_SKIPPED, FANOUT_DELIVERED), "Share of deliveries skipped")             \
     ROW(BROADCAST_MODE, "fanout_broadcast_mode", LARGEST,                                          \
-        "1 while routes cannot be looked up and events go to all gateways")                        \
+        "1 while routes cannot be read and events go to all gateways")                             \
     ROW(BROADCASTS, "fanout_broadcasts", COUNTER,                                                  \
-        "Events sent to all gateways for want of routes")                                          \
+        "Events sent to all gateways because routes could not be read")                            \
     ROW(FANOUT_DUPLICATES, "fanout_duplicates_dropped", COUNTER,                                   \
-        "Messages that came again and were dropped")                                               \
+        "Messages received again and dropped")                                                     \
     ROW(FANOUT_RETRY_COUNT, "fanout_retry_count", COUNTER, "Fan-out retries")                      \
-    ROW(FANOUT_DLQ_DEPTH, "fanout_dlq_depth", LARGEST, "Dead letters waiting")                     \
+    ROW(FANOUT_DLQ_DEPTH, "fanout_dlq_depth", LARGEST, "Dead letters stored")                      \
     ROW(FANOUT_CONSUMER_RESTARTS, "fanout_consumer_restarts", COUNTER,                             \
-        "Fan-out consumers started again")                                                         \
+        "Restarts of fan-out consumers; always 0 in this version")                                 \
     ROW(CLIENT_RESYNC_FORCED, "client_resync_forced", COUNTER,                                     \
-        "Connections closed for load control")                                                     \
+        "Connections closed to control load")                                                      \
     ROW(CLIENT_RESYNC_FORCED_RATE, "client_resync_forced_rate", RATE(CLIENT_RESYNC_FORCED),        \
-        "Connections closed for load control per second")
+        "Connections closed to control load, per second")
 
 enum metric {
 #define METRIC_ID(id, name, shown, help) METRIC_##id,
@@ -246,15 +248,16 @@ enum metric {
 /* id, name after "rollcall_", help */
 #define METRICS_LATENCY_LIST(ROW)                                                                  \
     ROW(HEARTBEAT, "heartbeat_latency_seconds",                                                    \
-        "From a heartbeat's arrival to its answer in the queue (sampled)")                         \
+        "From the arrival of a heartbeat until its answer is queued (sampled)")                    \
     ROW(PRESENCE, "presence_update_latency_seconds",                                               \
-        "From a transition to its delivery to local sockets")                                      \
-    ROW(TYPING, "typing_delivery_time_seconds", "From a typing update to its delivery")            \
-    ROW(CALL_RING, "call_ring_time_seconds", "From a call's request to its answer")                \
-    ROW(PERSIST, "durability_persist_latency_seconds", "Making a message durable")                 \
-    ROW(PUBLISH, "durability_kafka_produce_latency_seconds", "Publishing an event")                \
+        "From a presence transition to its local delivery")                                        \
+    ROW(TYPING, "typing_delivery_time_seconds", "From a typing notice to its delivery")            \
+    ROW(CALL_RING, "call_ring_time_seconds", "From a call request to its answer")                  \
+    ROW(PERSIST, "durability_persist_latency_seconds", "Time to make a message durable")           \
+    ROW(PUBLISH, "durability_kafka_produce_latency_seconds",                                       \
+        "Time to publish an event to the feed")                                                    \
     ROW(DELIVERY, "fanout_delivery_latency_seconds",                                               \
-        "From a message being sent to its being in the queues of its receivers")
+        "From the sending of a message until it is queued for its recipients")
 
 enum metrics_latency {
 #define METRICS_LATENCY_ID(id, name, help) LATENCY_##id,
@@ -268,7 +271,7 @@ struct metrics_histogram {
     _Atomic uint64_t sum_us;
 };
 
-/* One worker's values. Written by that worker alone, read by any. */
+/* The values of one worker. Only that worker writes them; any thread may read them. */
 struct metrics {
     _Atomic int64_t values[METRIC_COUNT];
     struct metrics_histogram latencies[LATENCY_COUNT];
@@ -290,7 +293,7 @@ static inline void metrics_set(struct metrics *metrics, enum metric metric, int6
     atomic_store_explicit(&metrics->values[metric], value, memory_order_relaxed);
 }
 
-/* Puts one duration into a histogram; a negative one (a clock that was read too late) counts as 0. */
+/* Adds one duration to a histogram; a negative one (the clock was read too late) counts as 0. */
 void metrics_latency(struct metrics *metrics, enum metrics_latency latency, int64_t microseconds);
 
 #endif

@@ -16,7 +16,7 @@ static size_t bucket_after(int64_t microseconds)
     return SIZE_MAX;
 }
 
-static void a_bucket_holds_up_to_its_power_of_two(void **state)
+static void bucket_counts_up_to_its_power_of_two(void **state)
 {
     (void)state;
     assert_int_equal(bucket_after(0), 0);
@@ -31,7 +31,7 @@ static void a_bucket_holds_up_to_its_power_of_two(void **state)
     }
 }
 
-static void extremes_find_a_bucket(void **state)
+static void extreme_durations_fall_into_the_outer_buckets(void **state)
 {
     (void)state;
     assert_int_equal(bucket_after(-1), 0);
@@ -39,7 +39,7 @@ static void extremes_find_a_bucket(void **state)
     assert_int_equal(bucket_after(INT64_MAX), METRICS_HISTOGRAM_BUCKETS - 1);
 }
 
-static void a_histogram_knows_its_sum(void **state)
+static void histogram_sums_durations(void **state)
 {
     (void)state;
     struct metrics metrics = {0};
@@ -65,9 +65,9 @@ static void values_add_count_and_set(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bucket_holds_up_to_its_power_of_two),
-        cmocka_unit_test(extremes_find_a_bucket),
-        cmocka_unit_test(a_histogram_knows_its_sum),
+        cmocka_unit_test(bucket_counts_up_to_its_power_of_two),
+        cmocka_unit_test(extreme_durations_fall_into_the_outer_buckets),
+        cmocka_unit_test(histogram_sums_durations),
         cmocka_unit_test(values_add_count_and_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

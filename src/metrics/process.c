@@ -34,7 +34,7 @@ static int64_t count_fds(void)
     while (count <= PROCESS_FDS_COUNTED_MAX && (entry = readdir(folder)))
         count += entry->d_name[0] != '.';
     closedir(folder);
-    /* One of them was the folder itself. */
+    /* One of them is the directory itself. */
     return count <= PROCESS_FDS_COUNTED_MAX ? count - 1 : -1;
 }
 
