@@ -190,7 +190,7 @@ static void compose_delivery(struct gateway *gateway)
         .metrics = &gateway->metrics,
         .is_connection = session_is_connection,
         .is_device = session_is_device,
-        .close = gateway_close_session,
+        .on_close = gateway_close_session,
         .arg = &gateway->handlers,
         .on_presence = push_received,
         .presence_arg = &gateway->presence,

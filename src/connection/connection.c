@@ -8,13 +8,13 @@
 
 enum {
     OWED_POLL_MS = 10,
-    /* even, so they are no router_key() */
+    /* even, so they equal no router_key() */
     PONG_KEY = 2, /* only the newest ping is answered */
     PING_KEY = 4,
 };
 
 _Static_assert(CONFIG_BUFFER_MESSAGES_MAX + OUTBOUND_RESERVE_MESSAGES <= OUTBOUND_RING_MAX,
-               "a queue must be able to hold what may be set");
+               "the ring must hold the largest configurable queue");
 
 bool connection_context_init(struct connection_context *context, const struct config *config,
                              struct loop *loop, struct encoder *encoder, struct metrics *metrics,
@@ -26,7 +26,7 @@ bool connection_context_init(struct connection_context *context, const struct co
         .encoder = encoder,
         .metrics = metrics,
         .random = random,
-        .stranger_frames = {config->gateway.max_frame_bytes, .peer_masks = true},
+        .unauthenticated_frames = {config->gateway.max_frame_bytes, .peer_masks = true},
         .outbound = {.messages_max = config->gateway.backpressure.outbound.max_buffer_messages,
                      .bytes_max = config->gateway.backpressure.outbound.max_buffer_bytes},
         .spare_close = connection_make_spare_close(),
@@ -41,8 +41,8 @@ void connection_context_limit(struct connection_context *context, const struct d
 {
     context->frames[dialect->slot] =
         (struct websocket_limits){message_bytes_max, .peer_masks = true};
-    if (message_bytes_max < context->stranger_frames.message_bytes_max)
-        context->stranger_frames.message_bytes_max = message_bytes_max;
+    if (message_bytes_max < context->unauthenticated_frames.message_bytes_max)
+        context->unauthenticated_frames.message_bytes_max = message_bytes_max;
 }
 
 void connection_context_free(struct connection_context *context)
@@ -50,12 +50,12 @@ void connection_context_free(struct connection_context *context)
     blob_drop(&context->spare_close);
 }
 
-static struct connection *connection_of(struct stream *stream)
+static struct connection *connection_of_stream(struct stream *stream)
 {
     return CONTAINER_OF(stream, struct connection, stream);
 }
 
-/* The one door for it: who is unhealthy is counted. */
+/* The only function that changes the flag, because unhealthy connections are counted. */
 static void set_unhealthy(struct connection *connection, bool unhealthy)
 {
     if (unhealthy && !connection->unhealthy)
@@ -72,7 +72,7 @@ void connection_set_state(struct connection *connection, enum connection_state s
     connection->state = (uint8_t)state;
     set_unhealthy(connection, false);
     if (was_open)
-        connection->owner->left(connection);
+        connection->owner->on_left(connection);
 }
 
 void connection_wake_at(struct connection *connection, int64_t at_ms)
@@ -88,14 +88,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static bool ping(struct connection *connection)
-{
-    if (connection->owner->ping)
-        return connection->owner->ping(connection);
-    return connection_push_control(connection, WEBSOCKET_OPCODE_PING, SLICE_NONE, PING_KEY);
-}
-
-/* The next time silence must be looked at; the connection may have been ended meanwhile. */
+/* Returns when silence must be checked next; may end the connection. */
 static int64_t check_silence(struct connection *connection, int64_t now_ms)
 {
     const struct config *config = connection->context->config;
@@ -112,30 +105,35 @@ static int64_t check_silence(struct connection *connection, int64_t now_ms)
     if (!connection->unhealthy) {
         set_unhealthy(connection, true);
         metrics_count(connection->context->metrics, METRIC_CONNECTION_UNHEALTHY);
-        if (!ping(connection))
+        bool pinged =
+            connection->owner->send_ping
+                ? connection->owner->send_ping(connection)
+                : connection_push_control(connection, WEBSOCKET_OPCODE_PING, SLICE_NONE, PING_KEY);
+        if (!pinged)
             connection_fail(connection);
     }
     return connection->last_heard_ms + config->presence.expiry_window_ms;
 }
 
-/* Whether the end that has come should wait for answers under way. */
-static bool waits_for_answers(struct connection *connection, int64_t now_ms)
+/* Whether the end that is due should wait for pending replies. */
+static bool waits_for_replies(struct connection *connection, int64_t now_ms)
 {
     bool orderly = connection->ends_as == CLOSING_DRAINING ||
                    connection->ends_as == CLOSING_MAX_LIFETIME ||
                    connection->ends_as == CLOSING_TOKEN_EXPIRED;
-    connection->closing = orderly && connection->owner->owes &&
-                          connection->owner->owes(connection) &&
+    connection->closing = orderly && connection->owner->owes_replies &&
+                          connection->owner->owes_replies(connection) &&
                           now_ms - connection->ends_at_ms < CONNECTION_OWED_MAX_MS;
     return connection->closing;
 }
 
+/* Returns when limits must be checked next; may end the connection. */
 static int64_t check_limits(struct connection *connection, int64_t now_ms)
 {
     if (connection->grace_until_ms && connection->grace_until_ms <= now_ms) {
         connection_end(connection, CLOSING_SLOW_CONSUMER, -1);
     } else if (connection->ends_at_ms <= now_ms) {
-        if (waits_for_answers(connection, now_ms))
+        if (waits_for_replies(connection, now_ms))
             return now_ms + OWED_POLL_MS;
         uint64_t spread_ms =
             (uint64_t)connection->context->config->gateway.timeouts.heartbeat_interval_ms;
@@ -146,7 +144,7 @@ static int64_t check_limits(struct connection *connection, int64_t now_ms)
     return earlier(grace_ms, connection->ends_at_ms);
 }
 
-static void tick(struct wheel_timer *timer)
+static void on_connection_timer(struct wheel_timer *timer)
 {
     struct connection *connection = CONTAINER_OF(timer, struct connection, timer);
     int64_t now_ms = connection_now_ms(connection);
@@ -160,14 +158,14 @@ static void tick(struct wheel_timer *timer)
     int64_t next_ms = check_silence(connection, now_ms);
     next_ms = earlier(next_ms, check_limits(connection, now_ms));
     if (connection->state == CONNECTION_OPEN)
-        next_ms = earlier(next_ms, connection->owner->tick(connection));
+        next_ms = earlier(next_ms, connection->owner->on_tick(connection));
     if (connection->outbound.count == 0 && !connection->transport)
         stream_rest(&connection->stream);
     if (connection->state == CONNECTION_OPEN)
         connection_wake_at(connection, next_ms);
 }
 
-/* ---- in ---- */
+/* ---- input ---- */
 
 static void handle_close_frame(struct connection *connection, unsigned code)
 {
@@ -188,14 +186,7 @@ static void handle_violation(struct connection *connection, const struct websock
         connection_finish_ending(connection);
 }
 
-static void handle_ping(struct connection *connection, struct slice payload)
-{
-    if (connection->state == CONNECTION_OPEN &&
-        !connection_push_control(connection, WEBSOCKET_OPCODE_PONG, payload, PONG_KEY))
-        connection_fail(connection);
-}
-
-static void note_life(struct connection *connection)
+static void note_sign_of_life(struct connection *connection)
 {
     connection->last_heard_ms = connection_now_ms(connection);
     if (connection->unhealthy)
@@ -204,24 +195,27 @@ static void note_life(struct connection *connection)
 
 void connection_receive(struct connection *connection, char *data, size_t len, bool binary)
 {
-    note_life(connection);
+    note_sign_of_life(connection);
     if (connection->state == CONNECTION_OPEN)
-        connection->owner->payload(connection, data, len, binary);
+        connection->owner->on_payload(connection, data, len, binary);
 }
 
-static void handle_event(struct connection *connection, enum websocket_event event,
-                         struct websocket_message *message)
+static void handle_websocket_event(struct connection *connection, enum websocket_event event,
+                                   struct websocket_message *message)
 {
-    note_life(connection);
+    note_sign_of_life(connection);
     switch (event) {
     case WEBSOCKET_TEXT:
     case WEBSOCKET_BINARY:
         if (connection->state == CONNECTION_OPEN)
-            connection->owner->payload(connection, message->data, message->len,
-                                       event == WEBSOCKET_BINARY);
+            connection->owner->on_payload(connection, message->data, message->len,
+                                          event == WEBSOCKET_BINARY);
         break;
     case WEBSOCKET_PING:
-        handle_ping(connection, (struct slice){message->data, message->len});
+        if (connection->state == CONNECTION_OPEN &&
+            !connection_push_control(connection, WEBSOCKET_OPCODE_PONG,
+                                     (struct slice){message->data, message->len}, PONG_KEY))
+            connection_fail(connection);
         break;
     case WEBSOCKET_CLOSE:
         handle_close_frame(connection, message->close_code);
@@ -234,37 +228,37 @@ static void handle_event(struct connection *connection, enum websocket_event eve
     }
 }
 
-static void received(struct stream *stream, char *data, size_t len)
+static void on_connection_bytes(struct stream *stream, char *data, size_t len)
 {
-    struct connection *connection = connection_of(stream);
+    struct connection *connection = connection_of_stream(stream);
     struct websocket_message message;
     while (len && !connection->close_received && !connection->broken) {
         enum websocket_event event = websocket_decode(
             &connection->decoder, connection_frames(connection), &data, &len, &message);
         if (event == WEBSOCKET_NEED_MORE)
             return;
-        handle_event(connection, event, &message);
+        handle_websocket_event(connection, event, &message);
     }
 }
 
-/* A peer that said goodbye before it shut its side down still gets our answer. */
-static void ended(struct stream *stream)
+/* A peer that sent a close frame before it shut its side down still gets our close frame. */
+static void on_connection_stream_ended(struct stream *stream)
 {
-    struct connection *connection = connection_of(stream);
+    struct connection *connection = connection_of_stream(stream);
     bool answer_waits = connection->state == CONNECTION_ENDING && connection->outbound.count;
     connection->close_received = true;
     if (!answer_waits || stream->failed)
         stream_close(stream);
 }
 
-static size_t gather(struct stream *stream, struct iovec *out, size_t max)
+static size_t gather_connection_output(struct stream *stream, struct iovec *out, size_t max)
 {
-    return outbound_gather(&connection_of(stream)->outbound, out, max, true);
+    return outbound_gather(&connection_of_stream(stream)->outbound, out, max, true);
 }
 
-static bool sent(struct stream *stream, size_t bytes)
+static bool on_connection_sent(struct stream *stream, size_t bytes)
 {
-    struct connection *connection = connection_of(stream);
+    struct connection *connection = connection_of_stream(stream);
     outbound_sent(&connection->outbound, bytes);
     if (connection->warned)
         connection_check_level(connection);
@@ -279,28 +273,28 @@ void connection_gone(struct connection *connection)
     connection->context->count--;
     websocket_decoder_free(&connection->decoder);
     outbound_free(&connection->outbound);
-    connection->owner->gone(connection);
+    connection->owner->on_gone(connection);
 }
 
-static void closed(struct stream *stream)
+static void on_connection_stream_closed(struct stream *stream)
 {
-    connection_gone(connection_of(stream));
+    connection_gone(connection_of_stream(stream));
 }
 
 static const struct stream_owner STREAM_OWNER = {
     .batched = true,
-    .on_bytes = received,
-    .on_ended = ended,
-    .gather = gather,
-    .on_sent = sent,
-    .on_closed = closed,
+    .on_bytes = on_connection_bytes,
+    .on_ended = on_connection_stream_ended,
+    .gather = gather_connection_output,
+    .on_sent = on_connection_sent,
+    .on_closed = on_connection_stream_closed,
 };
 
-static void set_up(struct connection *connection, struct connection_context *context,
-                   const struct connection_owner *owner, const struct dialect *dialect)
+static void init_connection(struct connection *connection, struct connection_context *context,
+                            const struct connection_owner *owner, const struct dialect *dialect)
 {
     *connection = (struct connection){
-        .timer = {.fire = tick},
+        .timer = {.fire = on_connection_timer},
         .context = context,
         .owner = owner,
         .dialect = dialect,
@@ -310,8 +304,8 @@ static void set_up(struct connection *connection, struct connection_context *con
     };
 }
 
-/* It is counted, and its silence too from now on. */
-static void begin(struct connection *connection)
+/* Counts the connection and starts its timer. */
+static void start_connection(struct connection *connection)
 {
     const struct config_gateway *gateway = &connection->context->config->gateway;
     connection->context->count++;
@@ -326,12 +320,12 @@ bool connection_open(struct connection *connection, struct connection_context *c
     struct blob *first = blob_make(greeting, SLICE_NONE);
     if (!first)
         return false;
-    set_up(connection, context, owner, dialect);
+    init_connection(connection, context, owner, dialect);
     if (!stream_move(&connection->stream, from, &STREAM_OWNER)) {
         blob_drop(&first);
         return false;
     }
-    begin(connection);
+    start_connection(connection);
     connection_push(connection, first, 0); /* into an empty queue */
     return true;
 }
@@ -340,9 +334,9 @@ void connection_open_on(struct connection *connection, struct connection_context
                         const struct connection_owner *owner, const struct dialect *dialect,
                         const struct connection_transport *transport)
 {
-    set_up(connection, context, owner, dialect);
+    init_connection(connection, context, owner, dialect);
     connection->transport = transport;
-    begin(connection);
+    start_connection(connection);
 }
 
 bool connection_take_over(struct connection *to, struct connection *from)

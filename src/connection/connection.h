@@ -1,47 +1,47 @@
 /*
- * The life of one connection: messages in, queued blobs out, signs of life, limits, closing. It is a
- * WebSocket, or for a while something else that carries the same messages (`struct connection_transport`).
+ * The life of one connection: messages in, queued blobs out, signs of life, limits, closing. A connection is
+ * a WebSocket, or is carried for a while by another transport (`struct connection_transport`).
  *
  *             ┌────── payloads, pings, timers ──────┐
  *   open ──► OPEN ◄─────────────────────────────────┘
- *             │ connection_end()    told why, then a close frame is queued
- *             │ connection_close()  a close frame is queued
- *             │ peer's close frame  answered
+ *             │ connection_end()    queues the reason, then a close frame
+ *             │ connection_close()  queues a close frame
+ *             │ peer's close frame  is answered
  *             ▼
- *           ENDING   what is queued is flushed, the peer's close frame awaited, close_timeout at most
- *             │ both close frames seen and all is sent, or time is up
+ *           ENDING   flushes the queue and awaits the peer's close frame, close_timeout at most
+ *             │ both close frames seen and the queue empty, or time is up
  *             ▼
- *           GONE     the socket is closed; `gone` runs, the owner frees
+ *           GONE     the socket is closed; `on_gone` runs and the owner frees
  *
- * A peer that merely vanishes (end of stream, reset) goes from OPEN to GONE. `left` runs exactly once,
- * when OPEN ends: from then on the owner delivers nothing more to it.
+ * A peer that vanishes (end of stream, reset) takes the connection from OPEN to GONE. `on_left` runs exactly
+ * once, when OPEN ends; from then on the owner delivers nothing more to it.
  *
- * Slow consumers: a queue at the warning level is logged; at the critical level the
- * peer is told SLOW_CONSUMER and given the grace; below the warning level again it has recovered; else,
- * when the grace is over, it is ended. A queue that is full takes nothing more and the end is certain.
+ * Slow consumers: at the warning level of the queue a line is logged. At the critical level the peer is told
+ * SLOW_CONSUMER and gets a grace period. Below the warning level it has recovered; otherwise it is ended when
+ * the grace period is over. A full queue takes nothing more, and the end is certain.
  *
- * Short memory: what cannot be queued is not dropped silently. connection_fail() ends the connection,
- * told why as far as there is memory for it; a close frame that needs none is kept at hand, so that
- * every end is signalled.
+ * Out of memory: a message that cannot be queued is not dropped silently. connection_fail() ends the
+ * connection and tells the peer why if there is memory for that. A close frame that needs no memory is kept
+ * ready, so that every end is signalled.
  *
- * A peer that breaks the protocol is not listened to any more. It is sent a close frame and our end of
- * the stream, and its own end is awaited, so that the close frame is not lost to a reset.
+ * A peer that violates the protocol is not read any more. It is sent a close frame and our end of the
+ * stream, and its own end is awaited, because a reset could destroy the close frame.
  *
- * Who gives way: a message with a key is the state of something (presence, typing), and the next state
- * or a query makes up for one that is lost; one without a key is owed. From the warning level up, a
- * state that replaces none in the queue is not queued, so that what is left belongs to what is owed.
- * That is never replaced, reordered or taken out again: it is refused as a whole, from the first that
- * does not fit, and the owner is told so by connection_queue(), to name it in `sync_from`. When the queue
- * has drained again, `recovered` makes up for states that gave way.
+ * States and owed messages: a message with a key is the state of something (presence, typing); the next
+ * state or a query makes up for a lost one. A message without a key is owed to the peer. From the warning
+ * level on, a state that replaces none in the queue is shed, which leaves the space to owed messages. These
+ * are never replaced, reordered or removed. They are refused from the first one that does not fit, and
+ * connection_queue() tells the owner, which names them in `sync_from`. When the queue has drained again,
+ * `on_recovered` makes up for shed states.
  *
- * Answers that are owed: an end that was announced or comes by the clock (draining, lifetime, token)
- * waits for them, CONNECTION_OWED_MAX_MS at most; `closing` is set then, and new commands are refused.
+ * Pending replies: an end that was announced or comes by the clock (draining, lifetime, token) waits for
+ * them, CONNECTION_OWED_MAX_MS at most; `closing` is set meanwhile and new commands are refused.
  *
- * Signs of life: any complete message or control frame. Silent for the unhealthy time: pinged, and
- * `connection_healthy()` is false. Silent for the lease window: ended.
+ * Signs of life: any complete message or control frame. After the unhealthy time without one the peer is
+ * pinged and `connection_healthy()` is false. After the lease window the connection is ended.
  *
- * The struct is embedded in its owner's; one timer drives everything timed, so that a heartbeat costs
- * one assignment. One thread.
+ * The struct is embedded in its owner's. One timer drives everything timed, so that a heartbeat costs one
+ * assignment. One thread.
  */
 #ifndef ROLLCALL_CONNECTION_CONNECTION_H
 #define ROLLCALL_CONNECTION_CONNECTION_H
@@ -61,38 +61,41 @@
 struct connection;
 
 struct connection_owner {
-    /* A whole text or binary message. `data` may be written to and lasts for the call. */
-    void (*payload)(struct connection *connection, char *data, size_t len, bool binary);
-    /* Now and then while OPEN, and when an unhealthy peer is heard again; returns when it wants to be
-     * called next (monotonic ms). */
-    int64_t (*tick)(struct connection *connection);
-    void (*left)(struct connection *connection);
-    /* May be NULL. Whether answers are under way that an orderly end should wait for. */
-    bool (*owes)(const struct connection *connection);
-    /* May be NULL. Where the peer should start to sync, of what was not queued; lasts for the call. */
+    /* A whole text or binary message came. `data` may be written to and lasts for the call. */
+    void (*on_payload)(struct connection *connection, char *data, size_t len, bool binary);
+    /* Runs now and then while OPEN, and when an unhealthy peer is heard again. Returns when it wants to run
+     * next (monotonic ms). */
+    int64_t (*on_tick)(struct connection *connection);
+    /* OPEN has ended. */
+    void (*on_left)(struct connection *connection);
+    /* May be NULL. Whether replies are pending that an orderly end should wait for. */
+    bool (*owes_replies)(const struct connection *connection);
+    /* May be NULL. Where the peer should start to sync after messages that were not queued; the points last
+     * for the call. */
     size_t (*sync_from)(const struct connection *connection, const struct sync_point **points);
-    /* May be NULL. The queue has drained again after states had to give way: say anew what they are. */
-    void (*recovered)(struct connection *connection);
-    /* May be NULL: a WebSocket ping. Asks the peer for a sign of life; false: no memory for it. */
-    bool (*ping)(struct connection *connection);
-    /* May be NULL. Whose it is, for the log; empty while that is not known. */
-    struct slice (*user)(const struct connection *connection);
+    /* May be NULL. The queue has drained again after states were shed: send the current states. */
+    void (*on_recovered)(struct connection *connection);
+    /* May be NULL: a WebSocket ping is sent. Asks the peer for a sign of life; false: out of memory. */
+    bool (*send_ping)(struct connection *connection);
+    /* May be NULL. The connection's user, for the log; empty while unknown. */
+    struct slice (*user_id)(const struct connection *connection);
     /* The last call: frees the memory. */
-    void (*gone)(struct connection *connection);
+    void (*on_gone)(struct connection *connection);
 };
 
-/* What carries a connection that has no stream of its own, such as requests that poll. None of these may call
+/* Carries a connection that has no stream of its own, such as polling. None of these functions may call
  * back before it returns. */
 struct connection_transport {
-    /* Something is queued: connection_take_payload() has something to take. Many times a turn. */
+    /* Something is queued for connection_take_payload(). Called many times per turn. */
     void (*want_write)(struct connection *connection);
     /* Appends a queued frame to what connection_take_payload() collects, in the transport's own form. */
     void (*append_frame)(struct buffer *out, enum websocket_opcode opcode, struct slice payload);
-    /* It is over, all is taken or lost: call connection_gone() in a later task, once. May be said twice. */
+    /* The connection is over, its queue taken or lost: call connection_gone() once, in a later task. May be
+     * called twice. */
     void (*close)(struct connection *connection);
 };
 
-/* What all connections of a worker share. */
+/* Shared by all connections of a worker. */
 struct connection_context {
     const struct config *config;
     struct loop *loop;
@@ -100,15 +103,15 @@ struct connection_context {
     struct metrics *metrics;
     struct random *random;
     struct websocket_limits frames[DIALECT_SLOT_COUNT];
-    struct websocket_limits stranger_frames; /* as long as nobody is known */
+    struct websocket_limits unauthenticated_frames; /* until the user is known */
     struct outbound_limits outbound;
-    struct blob *spare_close; /* a close frame for when memory is short */
+    struct blob *spare_close; /* a close frame for use when out of memory */
     int64_t close_timeout_ms; /* shorter while draining */
     size_t count;             /* connections that are not GONE */
-    size_t unhealthy_count;   /* those of them that are OPEN and silent for the unhealthy time */
+    size_t unhealthy_count;   /* of these: OPEN and silent for the unhealthy time */
 };
 
-/* How long an end may wait for answers: longer than any request may take. */
+/* How long an end may wait for pending replies: longer than any command may take. */
 enum { CONNECTION_OWED_MAX_MS = 10000 };
 
 enum connection_state { CONNECTION_OPEN, CONNECTION_ENDING, CONNECTION_GONE };
@@ -123,7 +126,7 @@ struct connection {
     const struct connection_owner *owner;
     const struct dialect *dialect;
     int64_t last_heard_ms;
-    int64_t ends_at_ms; /* OPEN: told or allowed to live so long; ENDING: the socket goes then */
+    int64_t ends_at_ms;     /* OPEN: it is ended then; ENDING: the socket is closed then */
     int64_t grace_until_ms; /* of a slow consumer; 0: none */
     uint8_t state;          /* enum connection_state */
     uint8_t ends_as;        /* enum closing_reason at ends_at_ms */
@@ -131,15 +134,15 @@ struct connection {
     bool unhealthy : 1;
     bool warned : 1;
     bool overflowed : 1;
-    bool shed : 1; /* states gave way */
+    bool shed : 1; /* a state was shed */
     bool close_received : 1;
     bool close_owed : 1; /* ENDING: the close frame could not be queued yet */
-    bool closing : 1;    /* its end has come and waits for answers */
-    bool broken : 1;     /* the peer broke the protocol: what it says is not understood any more */
-    bool silent : 1;     /* nobody is there yet who would understand messages: none are sent */
+    bool closing : 1;    /* its end is due and waits for pending replies */
+    bool broken : 1;     /* the peer violated the protocol and is not read any more */
+    bool silent : 1;     /* the user is not known yet: no messages are sent */
 };
 
-/* False when memory is short. */
+/* Returns false when out of memory. */
 bool connection_context_init(struct connection_context *context, const struct config *config,
                              struct loop *loop, struct encoder *encoder, struct metrics *metrics,
                              struct random *random);
@@ -148,76 +151,77 @@ bool connection_context_init(struct connection_context *context, const struct co
 void connection_context_limit(struct connection_context *context, const struct dialect *dialect,
                               size_t message_bytes_max);
 
-/* After the last connection has gone. */
+/* Call it after the last connection has gone. */
 void connection_context_free(struct connection_context *context);
 
-/* Takes over the stream of a finished HTTP handshake and queues `greeting` (the 101 answer) first.
- * False when that fails; `from` is then unchanged. */
+/* Takes over the stream of a finished HTTP handshake and queues `greeting` (the 101 response) first.
+ * Returns false when out of memory; `from` is then unchanged. */
 bool connection_open(struct connection *connection, struct connection_context *context,
                      const struct connection_owner *owner, const struct dialect *dialect,
                      struct stream *from, struct slice greeting);
 
-/* The same without a stream: `transport` carries it. Nothing can fail. */
+/* The same without a stream: `transport` carries the connection. Cannot fail. */
 void connection_open_on(struct connection *connection, struct connection_context *context,
                         const struct connection_owner *owner, const struct dialect *dialect,
                         const struct connection_transport *transport);
 
-/* A whole message came by another transport than the stream: a sign of life, and `payload` of the owner
- * while OPEN. */
+/* Receives a whole message that came by another transport than the stream: it is a sign of life, and goes to
+ * the owner's `on_payload` while OPEN. */
 void connection_receive(struct connection *connection, char *data, size_t len, bool binary);
 
-/* Takes what is queued off, up to `bytes_max` (one message at the least), and appends it to `out` as an
- * Engine.IO payload; base64, as which binary messages travel there, is not reckoned with. True: more waits. */
+/* Moves queued frames, up to `bytes_max` (at least one message), to `out` by the transport's `append_frame`.
+ * Bytes are counted as queued, before the transport changes them. Returns whether more messages wait. */
 bool connection_take_payload(struct connection *connection, struct buffer *out, size_t bytes_max);
 
-/* The last word of a transport: the connection is GONE and its owner frees it. */
+/* A transport calls this last: the connection is GONE and its owner frees it. */
 void connection_gone(struct connection *connection);
 
-/* An upgrade: from now on `to` is carried by the WebSocket of `from`, which goes without a word (its
- * owner's `left` and `gone` run as ever). What `from` has half received goes along. Not within a callback
- * of either. False: nothing was changed, since `from` has not sent all it had, or is closing. */
+/* Upgrades: from now on the WebSocket of `from` carries `to`, with what `from` has received of an incomplete
+ * message. `from` goes without a message to its peer (its owner's `on_left` and `on_gone` run as always). Not
+ * to be called within a callback of either. Returns false and changes nothing when `from` has not sent its
+ * whole queue, or is closing. */
 bool connection_take_over(struct connection *to, struct connection *from);
 
-/* Queues one reference to a blob, taken in every case. `key`: see outbound.h. False: it was not queued,
- * nor will anything after it be, unless it was a state (see above). */
+/* Queues one reference to a blob, taken in every case. `key`: see outbound.h. Returns false when it was not
+ * queued; then nothing after it will be either, unless it was a state (see above). */
 bool connection_queue(struct connection *connection, struct blob *blob, uint64_t key);
 
 /* Encodes and queues a message for this connection alone. */
 void connection_send(struct connection *connection, const struct message *message);
 
-/* Queues text that is no message (a packet of a dialect) as one frame, in the queue's reserve. False: not
- * queued. `key`: see outbound.h. */
+/* Queues text that is no message (a packet of a dialect) as one frame, in the queue's reserve. Returns false
+ * when it was not queued. `key`: see outbound.h. */
 bool connection_send_text(struct connection *connection, struct slice text, uint64_t key);
 
-/* The same for bytes that are no text, without a key. */
+/* The same for binary data, without a key. */
 bool connection_send_binary(struct connection *connection, struct slice bytes);
 
-/* Something could not be sent for want of memory: takes nothing more and ends in the next turn, so that
- * it may be called while connections are walked over. */
+/* Something could not be sent because memory ran out: the connection takes nothing more and ends in the next
+ * turn, so that the caller may be iterating over connections. */
 void connection_fail(struct connection *connection);
 
-/* Tells the peer why and where to go, then closes. Nothing when it is not OPEN. */
+/* Tells the peer why and when to reconnect, then closes. Does nothing unless OPEN. */
 void connection_end(struct connection *connection, enum closing_reason reason,
                     int64_t reconnect_after_ms);
 
-/* Closes with a code and no more words. Nothing when it is not OPEN. */
+/* Closes with a code and a reason only. Does nothing unless OPEN. */
 void connection_close(struct connection *connection, unsigned code, struct slice reason);
 
-/* Ends it without waiting for the peer: its place is free after this turn. */
+/* Ends the connection without waiting for the peer: it is GONE after this turn. */
 void connection_cut(struct connection *connection);
 
-/* Tells the peer now and ends it at `at_ms`, or when an earlier limit is reached: for draining. From
- * then on this is the reason it ends for, and nothing takes it back. */
+/* Tells the peer now and ends the connection at `at_ms`, or when an earlier limit is reached: for draining.
+ * This reason then stays, and nothing revokes it. */
 void connection_end_at(struct connection *connection, enum closing_reason reason, int64_t at_ms,
                        int64_t reconnect_after_ms);
 
-/* Ends it at `at_ms` without a word before (unless an earlier end stands): lifetime, token expiry. */
+/* Ends the connection at `at_ms`, unannounced, unless an earlier end is set: lifetime, token expiry. */
 void connection_limit(struct connection *connection, enum closing_reason reason, int64_t at_ms);
 
-/* Takes a limit with this reason back. */
+/* Revokes a limit with this reason. */
 void connection_unlimit(struct connection *connection, enum closing_reason reason);
 
-/* The owner's tick should come at `at_ms` at the latest. */
+/* Makes the owner's `on_tick` run at `at_ms` at the latest. */
 void connection_wake_at(struct connection *connection, int64_t at_ms);
 
 static inline bool connection_is_open(const struct connection *connection)
@@ -231,15 +235,15 @@ static inline bool connection_healthy(const struct connection *connection, int64
            connection->context->config->gateway.timeouts.heartbeat_timeout_ms;
 }
 
-/* How long its peer's messages may be. What a stranger may make us hold is what it takes to say who one is. */
+/* The limits of the peer's messages. An unauthenticated peer may send no more than authentication needs. */
 static inline const struct websocket_limits *connection_frames(const struct connection *connection)
 {
     const struct connection_context *context = connection->context;
-    return connection->silent ? &context->stranger_frames
+    return connection->silent ? &context->unauthenticated_frames
                               : &context->frames[connection->dialect->slot];
 }
 
-/* Whether its queue is at the warning level or above. */
+/* Whether the queue is at the warning level or above. */
 static inline bool connection_is_filling(const struct connection *connection)
 {
     return connection->warned || connection->overflowed;

@@ -1,4 +1,4 @@
-/* How a connection ends: told why, closed with the code that goes with it, flushed, gone. */
+/* How a connection ends: it tells the peer why, sends a close frame with the matching code, flushes, closes. */
 #include "connection/connection_internal.h"
 #include "protocol/websocket/websocket_encode.h"
 
@@ -21,7 +21,6 @@ static const unsigned CLOSE_CODES[CLOSING_REASON_COUNT] = {
     [CLOSING_ADMIN] = CLOSE_ADMIN,
 };
 
-/* What can still be said when there is no memory for anything else. */
 struct blob *connection_make_spare_close(void)
 {
     uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
@@ -41,25 +40,17 @@ void connection_hang_up(struct connection *connection)
         stream_close(&connection->stream);
 }
 
-/* Without a stream there is no close frame to wait for: taken is said. */
-static void finish_stream(struct connection *connection)
-{
-    if (connection->close_received || connection->transport)
-        connection_hang_up(connection);
-    else if (connection->broken)
-        stream_shutdown(&connection->stream);
-}
-
-/* What is left to do when all is sent: a close frame that had no room, or the socket's end. */
 void connection_finish_ending(struct connection *connection)
 {
     if (connection->state != CONNECTION_ENDING || connection->outbound.count)
         return;
-    if (connection->close_owed) /* an empty queue takes one without memory */
+    if (connection->close_owed) /* an empty queue takes one blob without allocating */
         connection->close_owed =
             !connection_push(connection, blob_share(connection->context->spare_close), 0);
-    else
-        finish_stream(connection);
+    else if (connection->close_received || connection->transport)
+        connection_hang_up(connection); /* a transport has no close frame to wait for */
+    else if (connection->broken)
+        stream_shutdown(&connection->stream);
 }
 
 void connection_start_ending(struct connection *connection, unsigned code, struct slice reason)
@@ -86,8 +77,8 @@ void connection_cut(struct connection *connection)
     connection_hang_up(connection);
 }
 
-static void tell_end(struct connection *connection, enum closing_reason reason,
-                     int64_t reconnect_after_ms)
+static void announce_end(struct connection *connection, enum closing_reason reason,
+                         int64_t reconnect_after_ms)
 {
     const struct sync_point *points = NULL;
     size_t count =
@@ -103,7 +94,7 @@ static void tell_end(struct connection *connection, enum closing_reason reason,
                                                   .sync_from_count = count}});
 }
 
-static void count_end(struct connection *connection, enum closing_reason reason)
+static void count_connection_end(struct connection *connection, enum closing_reason reason)
 {
     struct metrics *metrics = connection->context->metrics;
     switch (reason) {
@@ -132,8 +123,8 @@ void connection_end(struct connection *connection, enum closing_reason reason,
 {
     if (connection->state != CONNECTION_OPEN)
         return;
-    tell_end(connection, reason, reconnect_after_ms);
-    count_end(connection, reason);
+    announce_end(connection, reason, reconnect_after_ms);
+    count_connection_end(connection, reason);
     connection_start_ending(connection, CLOSE_CODES[reason], slice_of(closing_reason_name(reason)));
 }
 
@@ -158,7 +149,7 @@ void connection_end_at(struct connection *connection, enum closing_reason reason
 {
     if (connection->state != CONNECTION_OPEN)
         return;
-    tell_end(connection, reason, reconnect_after_ms);
+    announce_end(connection, reason, reconnect_after_ms);
     connection->ends_as = (uint8_t)reason;
     connection_limit(connection, reason, at_ms);
 }

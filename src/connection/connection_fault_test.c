@@ -1,9 +1,9 @@
 /*
- * The connection plane without memory: connecting, commands, fan-out, privacy reviews and closing are
- * gone through with the first, second, third … allocation failing, until none is left to fail; then with
- * all failing from each on. Whatever fails, nobody is left without a word: a request is answered, or the
- * connection is closed with a close frame, or there is no connection. Nothing leaks (the sanitizer
- * tells), and afterwards the gateway serves as before.
+ * Connections when out of memory. A scenario of connecting, commands, fan-out, privacy reviews and closing
+ * runs with the first, second, third … allocation failing, until none is left to fail; then with all
+ * allocations failing from each one on. Whatever fails, each command is answered, or the connection is closed
+ * with a close frame, or there is no connection. Nothing leaks (the sanitizer checks), and afterwards the
+ * gateway serves as before.
  */
 #include "connection/connection.h"
 
@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-/* HEARTBEAT stands for the one answer that carries no id. */
+/* HEARTBEAT stands for the only reply without an id. */
 enum { IDS = 8, HEARTBEAT = 6 };
 
 struct actor {
@@ -27,7 +27,7 @@ struct actor {
     bool told;          /* a close frame came */
     bool answered[IDS]; /* by id */
     bool asked[IDS];
-    char last_status[16]; /* of the other, as last told */
+    char last_status[16]; /* of the other user, as last told */
 };
 
 static struct world world;
@@ -59,7 +59,7 @@ static void listen_to_server(struct actor *actor)
         actor->told |= event == CLIENT_CLOSE;
     }
     if (event == CLIENT_END && !actor->told)
-        fail_msg("the connection was cut without a word");
+        fail_msg("the connection was cut without a close frame");
 }
 
 static void join(struct actor *actor)
@@ -68,7 +68,7 @@ static void join(struct actor *actor)
     client_upgrade(&actor->client, actor->token);
     actor->status = client_answer(&actor->client);
     if (actor->status == 0 && !actor->client.ended)
-        fail_msg("a handshake was left without an answer");
+        fail_msg("a handshake was not answered");
     listen_to_server(actor);
 }
 
@@ -92,14 +92,14 @@ static void beat(struct actor *actor)
     listen_to_server(actor);
 }
 
-/* Whoever asked and is still connected has been answered. */
+/* Every command was answered, unless the connection was closed. */
 static void check(const struct actor *actor)
 {
     if (actor->status != 101 || actor->told)
         return;
     for (unsigned id = 0; id < IDS; id++)
         if (actor->asked[id] && !actor->answered[id])
-            fail_msg("request %u was never answered", id);
+            fail_msg("command %u was never answered", id);
 }
 
 static void leave(struct actor *actor)
@@ -159,7 +159,7 @@ static void prepare(struct actor *actor, const char *user)
     world_token(&world, user, "", 3600000, actor->token);
 }
 
-static void serve_as_before(void)
+static void check_service_is_normal(void)
 {
     prepare(&alice, "alice");
     prepare(&bob, "bob");
@@ -171,7 +171,7 @@ static void serve_as_before(void)
     end_play();
 }
 
-/* Plays once with allocations failing as `arm` has it; answers how many failed. */
+/* Plays once with allocations failing as `arm` sets up; returns how many failed. */
 static size_t play_without_memory(void (*arm)(size_t n), size_t n)
 {
     world_open(&world, WORLD_DEFAULTS);
@@ -181,26 +181,26 @@ static size_t play_without_memory(void (*arm)(size_t n), size_t n)
     play();
     size_t failed = alloc_fault_off();
     end_play();
-    serve_as_before();
+    check_service_is_normal();
     world_close(&world);
     return failed;
 }
 
-static void whichever_allocation_fails_nobody_is_left_without_a_word(void **unused)
+static void one_failing_allocation_leaves_no_client_without_a_reply_or_close(void **unused)
 {
     (void)unused;
-    /* that many places were tried */
+    /* the number of allocations that failed in turn */
     assert_in_range(alloc_fault_sweep(alloc_fault_after, play_without_memory), 50, 5000);
 }
 
-static void with_no_memory_at_all_from_any_point_on_nobody_is_left_without_a_word(void **unused)
+static void no_memory_from_any_point_on_leaves_no_client_without_a_reply_or_close(void **unused)
 {
     (void)unused;
-    /* that many places were tried */
+    /* the number of allocations that failed in turn */
     assert_in_range(alloc_fault_sweep(alloc_fault_from, play_without_memory), 50, 5000);
 }
 
-/* Ten messages in one turn: the first needs no memory to wait, the others do. */
+/* Queues ten messages in one turn: the first needs no memory, the others do. */
 static size_t push_without_memory(size_t n)
 {
     unsigned delivered = 0;
@@ -225,7 +225,7 @@ static size_t push_without_memory(size_t n)
     return failed;
 }
 
-static void a_message_that_cannot_be_queued_ends_the_connection_and_it_is_told_why(void **unused)
+static void message_that_cannot_be_queued_ends_the_connection_with_a_reason(void **unused)
 {
     (void)unused;
     size_t n = 1;
@@ -236,8 +236,8 @@ static void a_message_that_cannot_be_queued_ends_the_connection_and_it_is_told_w
     world_close(&world);
 }
 
-/* With nothing left to say it with, the close frame that is kept at hand says it. */
-static void an_end_is_signalled_even_when_nothing_can_be_allocated(void **unused)
+/* The spare close frame needs no memory. */
+static void end_is_signalled_when_nothing_can_be_allocated(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_DEFAULTS);
@@ -260,10 +260,10 @@ static void an_end_is_signalled_even_when_nothing_can_be_allocated(void **unused
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_message_that_cannot_be_queued_ends_the_connection_and_it_is_told_why),
-        cmocka_unit_test(an_end_is_signalled_even_when_nothing_can_be_allocated),
-        cmocka_unit_test(whichever_allocation_fails_nobody_is_left_without_a_word),
-        cmocka_unit_test(with_no_memory_at_all_from_any_point_on_nobody_is_left_without_a_word),
+        cmocka_unit_test(message_that_cannot_be_queued_ends_the_connection_with_a_reason),
+        cmocka_unit_test(end_is_signalled_when_nothing_can_be_allocated),
+        cmocka_unit_test(one_failing_allocation_leaves_no_client_without_a_reply_or_close),
+        cmocka_unit_test(no_memory_from_any_point_on_leaves_no_client_without_a_reply_or_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
-/* What goes out: the queue, and what its levels mean for slow consumers. */
+/* Output: the queue, and what its levels mean for slow consumers. */
 #include "connection/connection_internal.h"
 #include "log/log.h"
 #include "protocol/websocket/websocket_encode.h"
 
-static enum outbound_result push(struct connection *connection, struct blob *blob, uint64_t key,
-                                 bool last_words)
+static enum outbound_result push_outbound(struct connection *connection, struct blob *blob,
+                                          uint64_t key, bool last_words)
 {
     struct connection_context *context = connection->context;
     enum outbound_result result =
@@ -22,7 +22,7 @@ bool connection_push(struct connection *connection, struct blob *blob, uint64_t 
 {
     if (!blob)
         return false;
-    enum outbound_result result = push(connection, blob, key, true);
+    enum outbound_result result = push_outbound(connection, blob, key, true);
     return result == OUTBOUND_QUEUED || result == OUTBOUND_SUPERSEDED;
 }
 
@@ -84,7 +84,7 @@ static void warn_slow_consumer(struct connection *connection)
             connection,
             &(struct message){.type = MESSAGE_ERROR,
                               .error = {.code = ERROR_SLOW_CONSUMER,
-                                        .text = "you read more slowly than messages come; "
+                                        .text = "you read more slowly than messages arrive; "
                                                 "catch up or be disconnected",
                                         .retry_after_ms = -1,
                                         .grace_period_ms = grace_ms}}))
@@ -92,17 +92,10 @@ static void warn_slow_consumer(struct connection *connection)
     connection_wake_at(connection, connection->grace_until_ms);
 }
 
-static void make_up_for_shed(struct connection *connection)
+static void log_filling_queue(const struct connection *connection, uint32_t percent)
 {
-    bool shed = connection->shed;
-    connection->shed = false;
-    if (shed && connection->state == CONNECTION_OPEN && connection->owner->recovered)
-        connection->owner->recovered(connection);
-}
-
-static void log_filling(const struct connection *connection, uint32_t percent)
-{
-    struct slice user = connection->owner->user ? connection->owner->user(connection) : SLICE_NONE;
+    struct slice user =
+        connection->owner->user_id ? connection->owner->user_id(connection) : SLICE_NONE;
     log_warn("outbound_queue_filling", "user=%s percent=%u messages=%u bytes=%u", log_quote(user),
              percent, connection->outbound.count, connection->outbound.bytes);
 }
@@ -115,21 +108,24 @@ void connection_check_level(struct connection *connection)
     if (percent < limits->warning_threshold_percent && !connection->overflowed) {
         connection->warned = false;
         connection->grace_until_ms = 0;
-        make_up_for_shed(connection);
+        bool shed = connection->shed;
+        connection->shed = false;
+        if (shed && connection->state == CONNECTION_OPEN && connection->owner->on_recovered)
+            connection->owner->on_recovered(connection);
         return;
     }
     if (!connection->warned) {
         connection->warned = true;
-        log_filling(connection, percent);
+        log_filling_queue(connection, percent);
     }
     bool critical = percent >= limits->critical_threshold_percent || connection->overflowed;
     if (critical && connection->grace_until_ms == 0)
         warn_slow_consumer(connection);
 }
 
-/* A turn of the loop may bring more than the queue holds, however fast the peer reads: what the socket
- * takes does not count against it. */
-static void relieve(struct connection *connection)
+/* One turn of the loop may bring more than the queue holds, however fast the peer reads. So the socket takes
+ * what it can before the level is judged. */
+static void flush_filling_queue(struct connection *connection)
 {
     uint32_t warning_percent =
         connection->context->config->gateway.backpressure.outbound.warning_threshold_percent;
@@ -138,33 +134,28 @@ static void relieve(struct connection *connection)
         stream_flush(&connection->stream);
 }
 
-/* Whether a state has to give way to what is owed: the queue fills up and holds none to replace. */
-static bool gives_way(struct connection *connection, uint64_t key)
-{
-    return key && connection->warned && !outbound_holds(&connection->outbound, key);
-}
-
 bool connection_queue(struct connection *connection, struct blob *blob, uint64_t key)
 {
     if (connection->state != CONNECTION_OPEN || connection->overflowed) {
         blob_drop(&blob);
         return false;
     }
-    if (gives_way(connection, key)) {
+    if (key && connection->warned && !outbound_holds(&connection->outbound, key)) {
+        /* A state that replaces none leaves the space of a filling queue to owed messages. */
         metrics_count(connection->context->metrics, METRIC_STATES_SHED);
         connection->shed = true;
         blob_drop(&blob);
         return false;
     }
     metrics_count(connection->context->metrics, METRIC_MESSAGES_OUT);
-    enum outbound_result result = push(connection, blob, key, false);
+    enum outbound_result result = push_outbound(connection, blob, key, false);
     if (result == OUTBOUND_NO_MEMORY) {
         connection_fail(connection);
         return false;
     }
     connection->overflowed = result == OUTBOUND_FULL;
     if (connection->outbound.count > 1 || connection->overflowed) {
-        relieve(connection);
+        flush_filling_queue(connection);
         connection_check_level(connection);
     }
     return result != OUTBOUND_FULL;

@@ -31,7 +31,7 @@ static int close_world(void **unused)
 
 /* ---- signs of life ---- */
 
-static void silence_is_pinged_at_the_unhealthy_time_and_ended_at_the_window(void **unused)
+static void silent_peer_is_pinged_at_the_unhealthy_time_and_ended_at_the_window(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -51,7 +51,7 @@ static void silence_is_pinged_at_the_unhealthy_time_and_ended_at_the_window(void
     assert_int_equal(world_metric(&world, METRIC_CONNECTION_TIMEOUT), 1);
 }
 
-static void a_pong_makes_it_healthy_and_the_next_silence_is_pinged_again(void **unused)
+static void pong_makes_the_peer_healthy_and_the_next_silence_is_pinged(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -80,7 +80,7 @@ static void any_frame_is_a_sign_of_life(void **unused)
     client_hang_up(&alice);
 }
 
-static void half_a_frame_is_no_sign_of_life(void **unused)
+static void incomplete_frame_is_no_sign_of_life(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -91,7 +91,7 @@ static void half_a_frame_is_no_sign_of_life(void **unused)
     client_hang_up(&alice);
 }
 
-static void pings_are_answered_with_their_payload(void **unused)
+static void ping_is_answered_with_its_payload(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -101,7 +101,7 @@ static void pings_are_answered_with_their_payload(void **unused)
     client_hang_up(&alice);
 }
 
-static void of_many_pings_the_newest_is_answered(void **unused)
+static void newest_of_many_pings_is_answered(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -115,7 +115,7 @@ static void of_many_pings_the_newest_is_answered(void **unused)
 
 /* ---- closing ---- */
 
-static void a_close_frame_is_answered_with_its_code_and_the_socket_closed(void **unused)
+static void close_frame_is_answered_with_its_code_and_the_socket_is_closed(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -129,7 +129,7 @@ static void a_close_frame_is_answered_with_its_code_and_the_socket_closed(void *
     client_expect_end(&bob);
 }
 
-static void what_follows_a_close_frame_is_not_heard(void **unused)
+static void messages_after_a_close_frame_are_ignored(void **unused)
 {
     (void)unused;
     const char heartbeat[] = "{\"type\":\"heartbeat\"}";
@@ -141,7 +141,7 @@ static void what_follows_a_close_frame_is_not_heard(void **unused)
     assert_int_equal(world_metric(&world, METRIC_HEARTBEATS), 0);
 }
 
-static void what_was_asked_before_a_close_frame_is_answered(void **unused)
+static void command_before_a_close_frame_is_answered(void **unused)
 {
     (void)unused;
     const char heartbeat[] = "{\"type\":\"heartbeat\"}";
@@ -153,7 +153,7 @@ static void what_was_asked_before_a_close_frame_is_answered(void **unused)
     client_expect_end(&alice);
 }
 
-static void a_peer_that_never_answers_our_close_frame_is_cut_off_in_time(void **unused)
+static void peer_that_does_not_answer_our_close_frame_is_cut_off_after_the_timeout(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -162,14 +162,14 @@ static void a_peer_that_never_answers_our_close_frame_is_cut_off_in_time(void **
     client_expect_close(&alice, 4005);
     assert_null(world_session(&world, "alice"));
     world_advance(&world, CLOSE_TIMEOUT_MS - 1);
-    client_send(&alice, "{\"type\":\"heartbeat\"}"); /* too late to be heard */
+    client_send(&alice, "{\"type\":\"heartbeat\"}"); /* too late to be read */
     client_expect_nothing(&alice);
     world_advance(&world, 1);
     client_expect_end(&alice);
     assert_int_equal(world_metric(&world, METRIC_CONNECTIONS_CLOSED), 1);
 }
 
-static void both_may_close_at_once(void **unused)
+static void both_sides_may_close_at_once(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -180,7 +180,7 @@ static void both_may_close_at_once(void **unused)
     client_expect_end(&alice);
 }
 
-static void a_peer_that_shuts_its_side_down_is_gone(void **unused)
+static void peer_that_shuts_its_side_down_is_gone(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -189,7 +189,7 @@ static void a_peer_that_shuts_its_side_down_is_gone(void **unused)
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
 }
 
-static void a_peer_that_says_goodbye_and_shuts_its_side_down_is_answered(void **unused)
+static void peer_that_sends_a_close_frame_and_shuts_its_side_down_is_answered(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -199,7 +199,7 @@ static void a_peer_that_says_goodbye_and_shuts_its_side_down_is_answered(void **
     client_expect_end(&alice);
 }
 
-static void a_peer_that_vanishes_is_gone_at_once(void **unused)
+static void peer_that_vanishes_is_gone_at_once(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -212,9 +212,9 @@ static void a_peer_that_vanishes_is_gone_at_once(void **unused)
     client_hang_up(&bob);
 }
 
-/* The close frame must reach one who is still sending: a socket closed over unread bytes is reset, and
- * the peer may lose what it has not read. So the server reads on until the peer ends. */
-static void a_violation_is_told_to_a_peer_that_goes_on_sending(void **unused)
+/* The close frame must reach a peer that is still sending. A socket closed over unread bytes is reset, and
+ * the peer may lose what it has not read, so the server reads on until the peer ends. */
+static void peer_that_goes_on_sending_after_a_violation_gets_the_close_frame(void **unused)
 {
     (void)unused;
     static const char junk[60000];
@@ -233,7 +233,7 @@ static void a_violation_is_told_to_a_peer_that_goes_on_sending(void **unused)
     assert_int_equal(world.handlers->connections.count, 0);
 }
 
-static void a_violator_that_stays_is_cut_off_in_time(void **unused)
+static void peer_that_stays_after_a_violation_is_cut_off_after_the_timeout(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -246,7 +246,7 @@ static void a_violator_that_stays_is_cut_off_in_time(void **unused)
     client_hang_up(&alice);
 }
 
-static void a_violation_while_ending_does_not_prolong_it(void **unused)
+static void violation_while_ending_does_not_prolong_the_end(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -259,7 +259,7 @@ static void a_violation_while_ending_does_not_prolong_it(void **unused)
     assert_int_equal(world.handlers->connections.count, 0);
 }
 
-static void a_message_beyond_the_bound_closes_with_1009(void **unused)
+static void message_beyond_the_limit_closes_with_1009(void **unused)
 {
     (void)unused;
     static char large[65537];
@@ -276,24 +276,24 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
-        TEST(silence_is_pinged_at_the_unhealthy_time_and_ended_at_the_window),
-        TEST(a_pong_makes_it_healthy_and_the_next_silence_is_pinged_again),
+        TEST(silent_peer_is_pinged_at_the_unhealthy_time_and_ended_at_the_window),
+        TEST(pong_makes_the_peer_healthy_and_the_next_silence_is_pinged),
         TEST(any_frame_is_a_sign_of_life),
-        TEST(half_a_frame_is_no_sign_of_life),
-        TEST(pings_are_answered_with_their_payload),
-        TEST(of_many_pings_the_newest_is_answered),
-        TEST(a_close_frame_is_answered_with_its_code_and_the_socket_closed),
-        TEST(what_follows_a_close_frame_is_not_heard),
-        TEST(what_was_asked_before_a_close_frame_is_answered),
-        TEST(a_peer_that_never_answers_our_close_frame_is_cut_off_in_time),
-        TEST(both_may_close_at_once),
-        TEST(a_peer_that_shuts_its_side_down_is_gone),
-        TEST(a_peer_that_says_goodbye_and_shuts_its_side_down_is_answered),
-        TEST(a_peer_that_vanishes_is_gone_at_once),
-        TEST(a_violation_is_told_to_a_peer_that_goes_on_sending),
-        TEST(a_violator_that_stays_is_cut_off_in_time),
-        TEST(a_violation_while_ending_does_not_prolong_it),
-        TEST(a_message_beyond_the_bound_closes_with_1009),
+        TEST(incomplete_frame_is_no_sign_of_life),
+        TEST(ping_is_answered_with_its_payload),
+        TEST(newest_of_many_pings_is_answered),
+        TEST(close_frame_is_answered_with_its_code_and_the_socket_is_closed),
+        TEST(messages_after_a_close_frame_are_ignored),
+        TEST(command_before_a_close_frame_is_answered),
+        TEST(peer_that_does_not_answer_our_close_frame_is_cut_off_after_the_timeout),
+        TEST(both_sides_may_close_at_once),
+        TEST(peer_that_shuts_its_side_down_is_gone),
+        TEST(peer_that_sends_a_close_frame_and_shuts_its_side_down_is_answered),
+        TEST(peer_that_vanishes_is_gone_at_once),
+        TEST(peer_that_goes_on_sending_after_a_violation_gets_the_close_frame),
+        TEST(peer_that_stays_after_a_violation_is_cut_off_after_the_timeout),
+        TEST(violation_while_ending_does_not_prolong_the_end),
+        TEST(message_beyond_the_limit_closes_with_1009),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 enum { OUTBOUND_RING_MIN = 8 };
 
-/* What `bytes` can count, with room for last words. */
+/* What `bytes` can count, with space for the reserve. */
 #define OUTBOUND_BYTES_MAX (UINT64_C(1) << 31)
 
 static struct outbound_item *item_at(struct outbound *outbound, uint32_t index)
@@ -16,7 +16,7 @@ static struct outbound_item *item_at(struct outbound *outbound, uint32_t index)
 }
 
 /* Moves to a ring of twice the size; from the single item to the smallest ring. */
-static bool grow(struct outbound *outbound)
+static bool grow_ring(struct outbound *outbound)
 {
     uint32_t cap = outbound->cap ? outbound->cap * 2U : OUTBOUND_RING_MIN;
     if (cap > OUTBOUND_RING_MAX)
@@ -35,7 +35,7 @@ static bool grow(struct outbound *outbound)
 }
 
 /* The queued item that a message with this key may replace, or NULL. */
-static struct outbound_item *replaceable(struct outbound *outbound, uint64_t key)
+static struct outbound_item *find_replaceable(struct outbound *outbound, uint64_t key)
 {
     uint32_t first_free = outbound->pinned;
     if (outbound->sent && first_free == 0)
@@ -48,44 +48,41 @@ static struct outbound_item *replaceable(struct outbound *outbound, uint64_t key
     return NULL;
 }
 
-static void replace(struct outbound *outbound, struct outbound_item *item, struct blob *blob)
-{
-    outbound->bytes += blob->len - item->blob->len;
-    blob_drop(&item->blob);
-    item->blob = blob;
-}
-
-/* Whether `others` bytes and the blob are too much. Alone it never is: it must go out somehow. */
-static bool over_bytes(uint64_t others, const struct outbound_limits *limits,
-                       const struct blob *blob)
+/* Whether the blob exceeds the bound together with `others` bytes. Alone it never does, because it must be
+ * sent somehow. */
+static bool exceeds_bytes(uint64_t others, const struct outbound_limits *limits,
+                          const struct blob *blob)
 {
     uint64_t bytes_max =
         limits->bytes_max < OUTBOUND_BYTES_MAX ? limits->bytes_max : OUTBOUND_BYTES_MAX;
     return others && others + blob->len > bytes_max;
 }
 
-static bool over_bound(const struct outbound *outbound, const struct outbound_limits *limits,
-                       const struct blob *blob, bool last_words)
+static bool exceeds_limits(const struct outbound *outbound, const struct outbound_limits *limits,
+                           const struct blob *blob, bool use_reserve)
 {
-    if (last_words)
+    if (use_reserve)
         return outbound->count >= limits->messages_max + OUTBOUND_RESERVE_MESSAGES;
-    return outbound->count >= limits->messages_max || over_bytes(outbound->bytes, limits, blob);
+    return outbound->count >= limits->messages_max || exceeds_bytes(outbound->bytes, limits, blob);
 }
 
 enum outbound_result outbound_push(struct outbound *outbound, const struct outbound_limits *limits,
-                                   struct blob *blob, uint64_t key, bool last_words)
+                                   struct blob *blob, uint64_t key, bool use_reserve)
 {
-    struct outbound_item *older = key && outbound->count ? replaceable(outbound, key) : NULL;
-    if (older && (last_words || !over_bytes(outbound->bytes - older->blob->len, limits, blob))) {
-        replace(outbound, older, blob);
+    struct outbound_item *older = key && outbound->count ? find_replaceable(outbound, key) : NULL;
+    if (older &&
+        (use_reserve || !exceeds_bytes(outbound->bytes - older->blob->len, limits, blob))) {
+        outbound->bytes += blob->len - older->blob->len;
+        blob_drop(&older->blob);
+        older->blob = blob;
         return OUTBOUND_SUPERSEDED;
     }
-    if (older || over_bound(outbound, limits, blob, last_words)) {
+    if (older || exceeds_limits(outbound, limits, blob, use_reserve)) {
         blob_drop(&blob);
         return OUTBOUND_FULL;
     }
-    uint32_t room = outbound->cap ? outbound->cap : 1;
-    if (outbound->count == room && !grow(outbound)) {
+    uint32_t capacity = outbound->cap ? outbound->cap : 1;
+    if (outbound->count == capacity && !grow_ring(outbound)) {
         blob_drop(&blob);
         return OUTBOUND_NO_MEMORY;
     }
@@ -97,7 +94,7 @@ enum outbound_result outbound_push(struct outbound *outbound, const struct outbo
 
 bool outbound_holds(struct outbound *outbound, uint64_t key)
 {
-    return outbound->count && replaceable(outbound, key) != NULL;
+    return outbound->count && find_replaceable(outbound, key) != NULL;
 }
 
 uint32_t outbound_percent(const struct outbound *outbound, const struct outbound_limits *limits)
@@ -125,7 +122,7 @@ const struct blob *outbound_first(struct outbound *outbound)
     return outbound->count ? item_at(outbound, 0)->blob : NULL;
 }
 
-static void pop(struct outbound *outbound)
+static void pop_first(struct outbound *outbound)
 {
     struct outbound_item *first = item_at(outbound, 0);
     outbound->bytes -= first->blob->len;
@@ -148,7 +145,7 @@ void outbound_sent(struct outbound *outbound, size_t bytes)
     outbound->sent = 0;
     while (outbound->count && bytes >= item_at(outbound, 0)->blob->len) {
         bytes -= item_at(outbound, 0)->blob->len;
-        pop(outbound);
+        pop_first(outbound);
     }
     assert(outbound->count || bytes == 0);
     outbound->sent = (uint32_t)bytes;
@@ -157,7 +154,7 @@ void outbound_sent(struct outbound *outbound, size_t bytes)
 void outbound_free(struct outbound *outbound)
 {
     while (outbound->count)
-        pop(outbound);
+        pop_first(outbound);
     outbound->sent = 0;
     outbound->pinned = 0;
 }

@@ -1,13 +1,12 @@
 /*
  * The outbound queue of one connection: framed blobs that wait for the socket.
  *
- * Bounded in messages and in bytes, but for a message that is
- * alone. A message with a key takes the place of a queued one with the same key (the newest state of
- * something replaces the older), unless that one may already be partly with the socket. One message,
- * the usual case, needs no memory of its own; more go to a ring that grows to the bound and is freed
- * when drained.
+ * The queue is bounded in messages and in bytes; a single message may exceed the bytes. A message with a key
+ * replaces a queued one with the same key (the newest state of something replaces the older), unless the
+ * socket may have part of that one already. One message, the usual case, needs no allocation; more go to a
+ * ring that grows up to the bound and is freed when it is empty.
  *
- * The queue only measures itself; what a level means is connection.c's business. No I/O here.
+ * The queue only measures itself; connection_send.c decides what a level means. No I/O.
  */
 #ifndef ROLLCALL_CONNECTION_OUTBOUND_H
 #define ROLLCALL_CONNECTION_OUTBOUND_H
@@ -20,9 +19,8 @@
 #include <sys/uio.h>
 
 enum {
-    OUTBOUND_RING_MAX = 1 << 15, /* messages, whatever the limit */
-    OUTBOUND_RESERVE_MESSAGES =
-        8, /* room beyond the bound for last words: errors and closing messages */
+    OUTBOUND_RING_MAX = 1 << 15,   /* messages, whatever the limit */
+    OUTBOUND_RESERVE_MESSAGES = 8, /* beyond the bound, for errors and closing messages */
 };
 
 struct outbound_item {
@@ -43,38 +41,38 @@ struct outbound {
             uint32_t head;
         } ring;
     };
-    uint32_t bytes; /* of all queued blobs, what was sent of the first included */
-    uint32_t sent;  /* bytes of the first blob that are out */
+    uint32_t bytes; /* of all queued blobs, including what was sent of the first */
+    uint32_t sent;  /* bytes of the first blob that were sent */
     uint16_t count;
     uint16_t cap;
-    uint16_t pinned; /* items at the front the socket may have seen */
+    uint16_t pinned; /* items at the front that the socket may have read */
 };
 
 enum outbound_result {
     OUTBOUND_QUEUED,
-    OUTBOUND_SUPERSEDED, /* took the place of an older one */
+    OUTBOUND_SUPERSEDED, /* replaced an older one */
     OUTBOUND_FULL,       /* not queued: the bound is reached */
     OUTBOUND_NO_MEMORY,  /* not queued */
 };
 
-/* Takes the reference in every case. With `last_words` the reserve may be used. */
+/* Takes the reference in every case. With `use_reserve` it may go into the reserve. */
 enum outbound_result outbound_push(struct outbound *outbound, const struct outbound_limits *limits,
-                                   struct blob *blob, uint64_t key, bool last_words);
+                                   struct blob *blob, uint64_t key, bool use_reserve);
 
-/* Whether a message with this key would take the place of a queued one. */
+/* Whether a message with this key would replace a queued one. */
 bool outbound_holds(struct outbound *outbound, uint64_t key);
 
-/* How full it is, in per cent of the nearer bound. */
+/* How full the queue is, in per cent of the nearer bound. */
 uint32_t outbound_percent(const struct outbound *outbound, const struct outbound_limits *limits);
 
-/* Names up to `max` pieces to send. With `pin` none of these will be superseded before outbound_sent():
- * a transport asks for that which says later how much went, or must repeat a write with the same bytes. */
+/* Lists up to `max` pieces to send. With `pin` none of them is replaced before outbound_sent(); a transport
+ * needs that if it reports later how much it sent, or must repeat a write with the same bytes. */
 size_t outbound_gather(struct outbound *outbound, struct iovec *out, size_t max, bool pin);
 
-/* The first that waits, borrowed; NULL: none. */
+/* The first queued blob, borrowed; NULL: none. */
 const struct blob *outbound_first(struct outbound *outbound);
 
-/* So many bytes of what was gathered are out. */
+/* Removes `bytes` bytes of the gathered pieces: they were sent. */
 void outbound_sent(struct outbound *outbound, size_t bytes);
 
 void outbound_free(struct outbound *outbound);

@@ -1,4 +1,4 @@
-/* Without memory a message is not queued; those that wait still go out, in order. */
+/* When out of memory a message is not queued; the queued ones are still sent, in order. */
 #include "connection/outbound.h"
 
 #include "support/alloc_fault.h"
@@ -40,7 +40,7 @@ static void drain(struct outbound *outbound, struct blob *blobs[MESSAGES],
     assert_int_equal(outbound->count + outbound->bytes, 0);
 }
 
-static void what_finds_no_memory_is_not_queued(void **state)
+static void message_is_not_queued_when_out_of_memory(void **state)
 {
     (void)state;
     struct blob *blobs[MESSAGES];
@@ -62,7 +62,7 @@ static void what_finds_no_memory_is_not_queued(void **state)
     }
 }
 
-static void one_message_needs_no_memory(void **state)
+static void single_message_needs_no_memory(void **state)
 {
     (void)state;
     struct outbound outbound = {0};
@@ -78,8 +78,8 @@ static void one_message_needs_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_finds_no_memory_is_not_queued),
-        cmocka_unit_test(one_message_needs_no_memory),
+        cmocka_unit_test(message_is_not_queued_when_out_of_memory),
+        cmocka_unit_test(single_message_needs_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static enum outbound_result push(struct outbound *outbound, const char *text, ui
     return outbound_push(outbound, &LIMITS, blob_of(text), key, false);
 }
 
-/* All that waits, as one text. */
+/* All queued messages as one text. */
 static const char *waiting(struct outbound *outbound)
 {
     static char text[4096];
@@ -38,7 +38,7 @@ static const char *waiting(struct outbound *outbound)
     return text;
 }
 
-static void messages_leave_in_order(void **state)
+static void messages_are_sent_in_order(void **state)
 {
     (void)state;
     struct outbound outbound = {0};
@@ -59,7 +59,7 @@ static void messages_leave_in_order(void **state)
     outbound_free(&outbound);
 }
 
-static void newest_state_takes_the_place_of_the_older(void **state)
+static void newest_state_replaces_the_older(void **state)
 {
     (void)state;
     struct outbound outbound = {0};
@@ -73,7 +73,7 @@ static void newest_state_takes_the_place_of_the_older(void **state)
     outbound_free(&outbound);
 }
 
-static void what_is_partly_out_stays(void **state)
+static void partly_sent_message_is_not_replaced(void **state)
 {
     (void)state;
     struct outbound outbound = {0};
@@ -85,7 +85,7 @@ static void what_is_partly_out_stays(void **state)
     outbound_free(&outbound);
 }
 
-static void what_is_pinned_stays_until_something_is_sent(void **state)
+static void pinned_message_is_not_replaced_until_something_is_sent(void **state)
 {
     (void)state;
     struct outbound outbound = {0};
@@ -104,7 +104,7 @@ static void what_is_pinned_stays_until_something_is_sent(void **state)
     outbound_free(&outbound);
 }
 
-static void messages_are_bounded(void **state)
+static void queue_is_bounded_in_messages(void **state)
 {
     (void)state;
     struct outbound outbound = {0};
@@ -127,7 +127,7 @@ static struct blob *blob_of_length(size_t len)
     return blob_make(SLICE_NONE, (struct slice){bytes, len});
 }
 
-static void bytes_are_bounded_but_for_one_alone(void **state)
+static void queue_is_bounded_in_bytes_except_for_a_single_message(void **state)
 {
     (void)state;
     struct outbound outbound = {0};
@@ -156,7 +156,7 @@ static void bytes_are_bounded_but_for_one_alone(void **state)
     outbound_free(&outbound);
 }
 
-static void a_blob_is_shared_by_queues(void **state)
+static void blob_is_shared_by_queues(void **state)
 {
     (void)state;
     struct outbound first = {0}, second = {0};
@@ -196,21 +196,21 @@ static size_t model_bytes(const struct model *model)
 }
 
 static enum outbound_result model_push(struct model *model, const struct outbound_limits *limits,
-                                       const struct model_item *item, bool last_words)
+                                       const struct model_item *item, bool use_reserve)
 {
     for (size_t i = 0; item->key && i < model->count; i++) {
         bool untouchable = i < model->pinned || (i == 0 && model->sent);
         if (untouchable || model->items[i].key != item->key)
             continue;
         size_t others = model_bytes(model) - model->items[i].len;
-        if (others && others + item->len > limits->bytes_max && !last_words)
+        if (others && others + item->len > limits->bytes_max && !use_reserve)
             return OUTBOUND_FULL;
         model->items[i] = *item;
         return OUTBOUND_SUPERSEDED;
     }
-    size_t room = limits->messages_max + (last_words ? OUTBOUND_RESERVE_MESSAGES : 0);
+    size_t capacity = limits->messages_max + (use_reserve ? OUTBOUND_RESERVE_MESSAGES : 0);
     bool too_long = model->count && model_bytes(model) + item->len > limits->bytes_max;
-    if (model->count >= room || (too_long && !last_words))
+    if (model->count >= capacity || (too_long && !use_reserve))
         return OUTBOUND_FULL;
     model->items[model->count++] = *item;
     return OUTBOUND_QUEUED;
@@ -252,15 +252,15 @@ static void push_both(struct outbound *outbound, struct model *model, struct ran
 {
     const struct outbound_limits limits = {.messages_max = 40, .bytes_max = 700};
     struct model_item item = {.key = random_below(random, 2) ? 1 + random_below(random, 12) : 0};
-    bool last_words = random_below(random, 20) == 0;
+    bool use_reserve = random_below(random, 20) == 0;
     snprintf(item.text, sizeof(item.text), "%06d%040d", n, 0);
     item.len = 6 + random_below(random, 40);
     struct blob *blob = blob_make(SLICE_NONE, (struct slice){item.text, item.len});
-    enum outbound_result expected = model_push(model, &limits, &item, last_words);
-    assert_int_equal(outbound_push(outbound, &limits, blob, item.key, last_words), expected);
+    enum outbound_result expected = model_push(model, &limits, &item, use_reserve);
+    assert_int_equal(outbound_push(outbound, &limits, blob, item.key, use_reserve), expected);
 }
 
-static void it_follows_a_model(void **state)
+static void random_operations_match_a_model(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -289,14 +289,14 @@ static void it_follows_a_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_leave_in_order),
-        cmocka_unit_test(newest_state_takes_the_place_of_the_older),
-        cmocka_unit_test(what_is_partly_out_stays),
-        cmocka_unit_test(what_is_pinned_stays_until_something_is_sent),
-        cmocka_unit_test(messages_are_bounded),
-        cmocka_unit_test(bytes_are_bounded_but_for_one_alone),
-        cmocka_unit_test(a_blob_is_shared_by_queues),
-        cmocka_unit_test(it_follows_a_model),
+        cmocka_unit_test(messages_are_sent_in_order),
+        cmocka_unit_test(newest_state_replaces_the_older),
+        cmocka_unit_test(partly_sent_message_is_not_replaced),
+        cmocka_unit_test(pinned_message_is_not_replaced_until_something_is_sent),
+        cmocka_unit_test(queue_is_bounded_in_messages),
+        cmocka_unit_test(queue_is_bounded_in_bytes_except_for_a_single_message),
+        cmocka_unit_test(blob_is_shared_by_queues),
+        cmocka_unit_test(random_operations_match_a_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

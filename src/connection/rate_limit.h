@@ -1,6 +1,6 @@
 /*
- * A rate limit of so many a second with a burst, in one number: the time at which the next unit would
- * be due if all came evenly (the generic cell rate algorithm). Zero-initialised is full.
+ * A rate limit per second with a burst, in one number: the time at which the next unit would be due if all
+ * came evenly (the generic cell rate algorithm). A zero-initialised limit allows a whole burst.
  */
 #ifndef ROLLCALL_CONNECTION_RATE_LIMIT_H
 #define ROLLCALL_CONNECTION_RATE_LIMIT_H
@@ -12,7 +12,7 @@ struct rate_limit {
     int64_t due_us;
 };
 
-/* Takes one unit. False when there is none; *retry_after_ms then says when there will be. */
+/* Takes one unit. Returns false when there is none; *retry_after_ms then says when there will be one. */
 static inline bool rate_limit_take(struct rate_limit *limit, uint32_t per_second, uint32_t burst,
                                    int64_t now_ms, int64_t *retry_after_ms)
 {

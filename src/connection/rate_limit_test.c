@@ -15,7 +15,7 @@ static unsigned take_all(struct rate_limit *limit, uint32_t per_second, uint32_t
     return taken;
 }
 
-static void it_starts_with_a_full_burst(void **state)
+static void new_limit_allows_a_full_burst(void **state)
 {
     (void)state;
     for (uint32_t burst = 1; burst <= 50; burst++) {
@@ -26,7 +26,7 @@ static void it_starts_with_a_full_burst(void **state)
     }
 }
 
-static void units_come_back_evenly(void **state)
+static void units_return_evenly(void **state)
 {
     (void)state;
     struct rate_limit limit = {0};
@@ -40,7 +40,7 @@ static void units_come_back_evenly(void **state)
     assert_int_equal(take_all(&limit, 10, 5, now_ms + 1000000, &retry_after_ms), 5);
 }
 
-/* Who waits as long as it is told is served; who comes a millisecond earlier is not. */
+/* A client that waits as long as it is told is served; a millisecond earlier it is not. */
 static void retry_after_is_exact(void **state)
 {
     (void)state;
@@ -61,7 +61,7 @@ static void retry_after_is_exact(void **state)
     }
 }
 
-static void the_long_run_keeps_the_rate(void **state)
+static void long_run_keeps_the_rate(void **state)
 {
     (void)state;
     struct rate_limit limit = {0};
@@ -72,7 +72,7 @@ static void the_long_run_keeps_the_rate(void **state)
     assert_in_range(taken, 60 * 20 + 9, 60 * 20 + 10);
 }
 
-static void a_refusal_costs_nothing(void **state)
+static void refused_attempt_costs_nothing(void **state)
 {
     (void)state;
     struct rate_limit limit = {0};
@@ -83,7 +83,7 @@ static void a_refusal_costs_nothing(void **state)
     assert_true(rate_limit_take(&limit, 10, 1, 1100, &retry_after_ms));
 }
 
-static void a_rate_of_zero_is_one_a_second(void **state)
+static void rate_of_zero_means_one_per_second(void **state)
 {
     (void)state;
     struct rate_limit limit = {0};
@@ -95,12 +95,12 @@ static void a_rate_of_zero_is_one_a_second(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_starts_with_a_full_burst),
-        cmocka_unit_test(units_come_back_evenly),
+        cmocka_unit_test(new_limit_allows_a_full_burst),
+        cmocka_unit_test(units_return_evenly),
         cmocka_unit_test(retry_after_is_exact),
-        cmocka_unit_test(the_long_run_keeps_the_rate),
-        cmocka_unit_test(a_refusal_costs_nothing),
-        cmocka_unit_test(a_rate_of_zero_is_one_a_second),
+        cmocka_unit_test(long_run_keeps_the_rate),
+        cmocka_unit_test(refused_attempt_costs_nothing),
+        cmocka_unit_test(rate_of_zero_means_one_per_second),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

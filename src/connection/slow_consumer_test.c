@@ -1,4 +1,4 @@
-/* What a slow consumer is promised, to the letter: warning, grace, recovery, the certain end. */
+/* What a slow consumer gets: warning, grace period, recovery, the certain end. */
 #include "connection/connection.h"
 
 #include "support/client.h"
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* Of 20 messages: 80 % are 16, 95 % are 19. */
+/* 80 % of 20 messages are 16, 95 % are 19. */
 enum { MESSAGES_MAX = 20, WARNING = 16, CRITICAL = 19, GRACE_MS = 5000, BODY_BYTES = 4000 };
 
 static struct world world;
@@ -40,7 +40,7 @@ static const struct connection *connection(void)
     return &world_session(&world, "alice")->connection;
 }
 
-/* A numbered message of about BODY_BYTES, which is what the socket takes at a time. */
+/* Queues a numbered message of about BODY_BYTES, as much as the socket takes at a time. */
 static void push_one(void)
 {
     char data[BODY_BYTES + 1];
@@ -78,7 +78,7 @@ static void drain_to(unsigned count)
     }
 }
 
-/* Takes deliveries as they were numbered until something else comes; answers how many. */
+/* Takes deliveries in the order of their numbers until something else comes; returns the next number. */
 static unsigned take_deliveries(unsigned from)
 {
     char piece[32];
@@ -96,7 +96,7 @@ static void expect_slow_consumer(void)
     assert_true(client_has(&alice, "\"grace_period_seconds\":5"));
 }
 
-static void below_the_warning_level_nothing_happens(void **unused)
+static void queue_below_the_warning_level_has_no_effect(void **unused)
 {
     (void)unused;
     fill_to(WARNING - 1);
@@ -104,7 +104,7 @@ static void below_the_warning_level_nothing_happens(void **unused)
     assert_int_equal(connection()->grace_until_ms, 0);
 }
 
-static void at_the_warning_level_it_is_noted_and_the_peer_not_bothered(void **unused)
+static void queue_at_the_warning_level_is_noted_but_not_told_the_peer(void **unused)
 {
     (void)unused;
     fill_to(WARNING);
@@ -116,7 +116,7 @@ static void at_the_warning_level_it_is_noted_and_the_peer_not_bothered(void **un
     assert_false(connection()->warned);
 }
 
-static void at_the_critical_level_the_peer_is_told_and_given_the_grace(void **unused)
+static void queue_at_the_critical_level_warns_the_peer_and_starts_the_grace_period(void **unused)
 {
     (void)unused;
     fill_to(CRITICAL - 1);
@@ -129,7 +129,7 @@ static void at_the_critical_level_the_peer_is_told_and_given_the_grace(void **un
     client_expect_nothing(&alice);
 }
 
-static void below_the_warning_level_it_has_recovered(void **unused)
+static void queue_below_the_warning_level_again_has_recovered(void **unused)
 {
     (void)unused;
     fill_to(CRITICAL - 1);
@@ -144,7 +144,7 @@ static void below_the_warning_level_it_has_recovered(void **unused)
     assert_int_equal(world_metric(&world, METRIC_SLOW_CONSUMER_DISCONNECTS), 0);
 }
 
-static void who_slows_down_again_gets_a_new_warning_and_a_new_grace(void **unused)
+static void second_slow_phase_gets_a_new_warning_and_a_new_grace_period(void **unused)
 {
     (void)unused;
     fill_to(CRITICAL - 1);
@@ -157,8 +157,8 @@ static void who_slows_down_again_gets_a_new_warning_and_a_new_grace(void **unuse
     assert_int_equal(world_metric(&world, METRIC_SLOW_CONSUMER_WARNINGS), 2);
 }
 
-/* Friends' changes come unasked, so nothing but this tells which of them were lost. */
-static void after_states_gave_way_friends_are_told_anew(void **unused)
+/* Contacts' changes come without a subscription, so only this makes up for lost ones. */
+static void recovered_peer_is_told_the_shed_states_of_contacts(void **unused)
 {
     (void)unused;
     struct client bob;
@@ -167,7 +167,7 @@ static void after_states_gave_way_friends_are_told_anew(void **unused)
     client_expect(&alice, "presence_changed");
     fill_to(WARNING);
     world_push(&world, "alice", "\"a state\"", 1);
-    assert_int_equal(connection()->outbound.count, WARNING); /* it gave way */
+    assert_int_equal(connection()->outbound.count, WARNING); /* the change was shed */
     assert_int_equal(take_deliveries(0), pushed);
     assert_true(client_has(&alice, "{\"type\":\"presence_snapshot\""));
     assert_true(client_has(&alice, "\"user_id\":\"bob\",\"status\":\"online\""));
@@ -175,12 +175,12 @@ static void after_states_gave_way_friends_are_told_anew(void **unused)
     client_hang_up(&bob);
 }
 
-static void who_has_not_recovered_when_the_grace_is_over_is_closed(void **unused)
+static void peer_that_has_not_recovered_after_the_grace_period_is_closed(void **unused)
 {
     (void)unused;
     fill_to(CRITICAL - 1);
     push_one();
-    drain_to(WARNING); /* less than critical is not enough */
+    drain_to(WARNING); /* falling below critical is not enough */
     world_advance(&world, GRACE_MS - 1);
     assert_non_null(world_session(&world, "alice"));
     world_advance(&world, 1);
@@ -192,7 +192,7 @@ static void who_has_not_recovered_when_the_grace_is_over_is_closed(void **unused
     client_expect_farewell(&alice, "slow_consumer", 4003);
 }
 
-static void who_never_reads_is_cut_off_when_the_close_times_out(void **unused)
+static void peer_that_never_reads_is_cut_off_when_the_close_times_out(void **unused)
 {
     (void)unused;
     fill_to(CRITICAL - 1);
@@ -204,11 +204,11 @@ static void who_never_reads_is_cut_off_when_the_close_times_out(void **unused)
     assert_int_equal(world.handlers->connections.count, 0);
 }
 
-static void a_queue_that_is_full_takes_nothing_more_and_the_end_is_certain(void **unused)
+static void full_queue_takes_nothing_more_and_the_connection_ends(void **unused)
 {
     (void)unused;
     fill_to(CRITICAL - 1);
-    push_one(); /* the error fills the last place */
+    push_one(); /* the error takes the last place */
     unsigned kept = pushed;
     for (int i = 0; i < 2 * MESSAGES_MAX; i++)
         push_one();
@@ -217,7 +217,7 @@ static void a_queue_that_is_full_takes_nothing_more_and_the_end_is_certain(void 
     int64_t grace_until_ms = connection()->grace_until_ms;
     assert_int_equal(take_deliveries(0), kept);
     expect_slow_consumer();
-    push_one(); /* with room again, still nothing: it would come after a gap */
+    push_one(); /* refused although there is space: it would follow a gap */
     client_expect_nothing(&alice);
     assert_int_equal(connection()->outbound.count, 0);
     assert_int_equal(connection()->grace_until_ms, grace_until_ms);
@@ -227,7 +227,7 @@ static void a_queue_that_is_full_takes_nothing_more_and_the_end_is_certain(void 
     client_expect_farewell(&alice, "slow_consumer", 4003);
 }
 
-static void the_bound_in_bytes_counts_as_well(void **unused)
+static void queue_is_bounded_in_bytes_too(void **unused)
 {
     (void)unused;
     char *large = make_number(80000);
@@ -245,8 +245,8 @@ static void the_bound_in_bytes_counts_as_well(void **unused)
     free(large);
 }
 
-/* At two per cent of the bound, yet it does not fit: a gap all the same, so it is signalled. */
-static void a_message_too_large_for_what_is_left_is_signalled_and_the_end_certain(void **unused)
+/* The queue is at two per cent of the bound, yet the message does not fit: a gap, so it is signalled. */
+static void message_too_large_for_the_remaining_space_ends_the_connection(void **unused)
 {
     (void)unused;
     char *large = make_number(200000);
@@ -260,7 +260,7 @@ static void a_message_too_large_for_what_is_left_is_signalled_and_the_end_certai
     client_expect_farewell(&alice, "slow_consumer", 4003);
 }
 
-static void newer_state_takes_the_place_of_older_so_the_level_stays(void **unused)
+static void newer_state_replaces_the_older_and_the_level_stays(void **unused)
 {
     (void)unused;
     fill_to(WARNING - 2);
@@ -282,7 +282,7 @@ static void newer_state_takes_the_place_of_older_so_the_level_stays(void **unuse
     client_expect_nothing(&alice);
 }
 
-static void one_slow_reader_does_not_hold_up_others(void **unused)
+static void slow_consumer_does_not_delay_others(void **unused)
 {
     (void)unused;
     static struct client bob;
@@ -298,19 +298,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
-        TEST(below_the_warning_level_nothing_happens),
-        TEST(at_the_warning_level_it_is_noted_and_the_peer_not_bothered),
-        TEST(at_the_critical_level_the_peer_is_told_and_given_the_grace),
-        TEST(below_the_warning_level_it_has_recovered),
-        TEST(who_slows_down_again_gets_a_new_warning_and_a_new_grace),
-        TEST(after_states_gave_way_friends_are_told_anew),
-        TEST(who_has_not_recovered_when_the_grace_is_over_is_closed),
-        TEST(who_never_reads_is_cut_off_when_the_close_times_out),
-        TEST(a_queue_that_is_full_takes_nothing_more_and_the_end_is_certain),
-        TEST(the_bound_in_bytes_counts_as_well),
-        TEST(a_message_too_large_for_what_is_left_is_signalled_and_the_end_certain),
-        TEST(newer_state_takes_the_place_of_older_so_the_level_stays),
-        TEST(one_slow_reader_does_not_hold_up_others),
+        TEST(queue_below_the_warning_level_has_no_effect),
+        TEST(queue_at_the_warning_level_is_noted_but_not_told_the_peer),
+        TEST(queue_at_the_critical_level_warns_the_peer_and_starts_the_grace_period),
+        TEST(queue_below_the_warning_level_again_has_recovered),
+        TEST(second_slow_phase_gets_a_new_warning_and_a_new_grace_period),
+        TEST(recovered_peer_is_told_the_shed_states_of_contacts),
+        TEST(peer_that_has_not_recovered_after_the_grace_period_is_closed),
+        TEST(peer_that_never_reads_is_cut_off_when_the_close_times_out),
+        TEST(full_queue_takes_nothing_more_and_the_connection_ends),
+        TEST(queue_is_bounded_in_bytes_too),
+        TEST(message_too_large_for_the_remaining_space_ends_the_connection),
+        TEST(newer_state_replaces_the_older_and_the_level_stays),
+        TEST(slow_consumer_does_not_delay_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

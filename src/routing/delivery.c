@@ -23,7 +23,7 @@ struct event_sending {
     void *arg;
 };
 
-uint64_t delivery_place_id(struct slice chat_id, int64_t sequence)
+uint64_t delivery_chat_message_id(struct slice chat_id, int64_t sequence)
 {
     return XXH3_64bits_withSeed(chat_id.data, chat_id.len, (uint64_t)sequence);
 }
@@ -139,7 +139,7 @@ static struct event_sending *make_event_sending(struct delivery *delivery,
         json_write_key_string(head, SLICE("device"), device_id);
     if (message->type == MESSAGE_MESSAGE && message->chat_message.sequence) {
         const struct chat_message *chat_message = &message->chat_message;
-        sending->id = delivery_place_id(chat_message->chat_id, chat_message->sequence);
+        sending->id = delivery_chat_message_id(chat_message->chat_id, chat_message->sequence);
         json_write_key_string(head, SLICE("chat"), chat_message->chat_id);
         json_write_key_int(head, SLICE("sequence"), chat_message->sequence);
     } else {

@@ -61,7 +61,7 @@ struct delivery {
     /* Whether this endpoint is a connection of that device. */
     bool (*is_device)(const struct endpoint *endpoint, struct slice device_id);
     /* Closes a connection of this gateway for an administrator. */
-    void (*close)(void *arg, struct slice user_id, const struct ulid *conn_id);
+    void (*on_close)(void *arg, struct slice user_id, const struct ulid *conn_id);
     void *arg;
     /* Receives the payloads of the presence plane; NULL: they are dropped. */
     delivery_presence_hook on_presence;
@@ -75,7 +75,7 @@ struct delivery {
 void delivery_send(struct delivery *delivery, const struct slice *users, size_t count,
                    const struct message *message, const struct ulid *except);
 
-/* The same; `done` runs exactly once, possibly before this function returns. */
+/* The same; `done` (may be NULL) runs exactly once, possibly before this function returns. */
 void delivery_send_then(struct delivery *delivery, const struct slice *users, size_t count,
                         const struct message *message, const struct ulid *except,
                         delivery_done done, void *arg);
@@ -89,7 +89,7 @@ void delivery_close(struct delivery *delivery, struct slice gateway_id, struct s
                     const struct ulid *conn_id);
 
 /* The id of a chat message, the same on every gateway. */
-uint64_t delivery_place_id(struct slice chat_id, int64_t sequence);
+uint64_t delivery_chat_message_id(struct slice chat_id, int64_t sequence);
 
 /* Receives a payload of this gateway's own topic, or a broadcast, of any kind. */
 void delivery_received(struct delivery *delivery, struct slice payload);

@@ -51,7 +51,7 @@ static bool parse_event(struct json *json, struct received_event *event)
 static bool is_repeated_message(struct delivery *delivery, const struct received_event *event)
 {
     if (!event->sequence ||
-        seen_note(&delivery->seen, delivery_place_id(event->chat, event->sequence)))
+        seen_note(&delivery->seen, delivery_chat_message_id(event->chat, event->sequence)))
         return false;
     metrics_count(delivery->metrics, METRIC_FANOUT_DUPLICATES);
     return true;
@@ -93,7 +93,7 @@ static uint64_t received_event_id(const struct received_event *event)
 {
     char digits[DELIVERY_ID_TEXT_LEN + 1] = {0};
     if (event->sequence)
-        return delivery_place_id(event->chat, event->sequence);
+        return delivery_chat_message_id(event->chat, event->sequence);
     if (event->id.len != DELIVERY_ID_TEXT_LEN)
         return 0;
     memcpy(digits, event->id.data, DELIVERY_ID_TEXT_LEN);
@@ -117,7 +117,7 @@ static void keep_received_event(const struct delivery *delivery, struct slice us
         recovery_disturb(delivery->recovery);
 }
 
-static bool receive_event(struct delivery *delivery, struct json *members)
+static bool receive_delivered_event(struct delivery *delivery, struct json *members)
 {
     struct received_event event = {0};
     if (!parse_event(members, &event))
@@ -167,7 +167,7 @@ static bool receive_close(struct delivery *delivery, struct json *members)
     json_init(&list, (char *)users.data, users.len);
     json_array(&list);
     while (json_element(&list) && json_string(&list, &user))
-        delivery->close(delivery->arg, user, &conn_id);
+        delivery->on_close(delivery->arg, user, &conn_id);
     return true;
 }
 
@@ -179,7 +179,7 @@ static bool receive_presence(struct delivery *delivery, struct json *members)
 static bool receive_kind(struct delivery *delivery, struct json *json)
 {
     static bool (*const receivers[DELIVERY_KINDS])(struct delivery *, struct json *) = {
-        [DELIVERY_EVENT] = receive_event,
+        [DELIVERY_EVENT] = receive_delivered_event,
         [DELIVERY_CLOSE] = receive_close,
         [DELIVERY_PRESENCE] = receive_presence,
     };

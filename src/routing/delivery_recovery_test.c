@@ -1,19 +1,19 @@
-/* Events for those who lost their connection a moment ago: who keeps them, and under which id. */
+/* Events for users who lost their connection a moment ago: who keeps them, and under which id. */
 #include "routing/delivery_testing.h"
 
 enum { KEPT_MAX = 4 };
 
-/* A recovery store that keeps what it is given. */
+/* A recovery store that records what it is given. */
 static struct {
     struct recovery_store store;
     bool empty;
-    struct slice expected; /* the user of whom late events may come */
+    struct slice expected; /* the user for whom late events may come */
     size_t count;
     unsigned disturbances;
     struct {
         char user[16];
         uint64_t id, offset;
-        char frames[OFFICE_TEXT_MAX];
+        char frames[FIXTURE_TEXT_MAX];
     } kept[KEPT_MAX];
 } keeper;
 
@@ -35,8 +35,8 @@ static void append(struct recovery_store *store, const struct slice *user_ids, s
     (void)store;
     for (size_t i = 0; i < count; i++) {
         assert_true(keeper.count < KEPT_MAX);
-        office_copy(keeper.kept[keeper.count].user, 16, user_ids[i]);
-        office_copy(keeper.kept[keeper.count].frames, OFFICE_TEXT_MAX, event->frames);
+        fixture_copy(keeper.kept[keeper.count].user, 16, user_ids[i]);
+        fixture_copy(keeper.kept[keeper.count].frames, FIXTURE_TEXT_MAX, event->frames);
         keeper.kept[keeper.count].offset = event->offset;
         keeper.kept[keeper.count++].id = event->id;
     }
@@ -56,10 +56,10 @@ static int begin(void **state)
     memset(&keeper, 0, sizeof(keeper));
     keeper.store.operations = &KEEPER;
     keeper.empty = true;
-    int result = office_begin(state);
-    struct office *office = *state;
-    office->delivery.recovery = &keeper.store;
-    office->delivery.recovery_dialect = &DIALECT_TABLE_NATIVE;
+    int result = fixture_begin(state);
+    struct delivery_fixture *fixture = *state;
+    fixture->delivery.recovery = &keeper.store;
+    fixture->delivery.recovery_dialect = &DIALECT_TABLE_NATIVE;
     return result;
 }
 
@@ -68,18 +68,18 @@ static const struct message ringing = {.type = MESSAGE_CALL_RINGING, .call = {.c
 static const struct message chat_message = {.type = MESSAGE_MESSAGE,
                                             .chat_message = {.chat_id = {"c", 1}, .sequence = 7}};
 
-static void receive(struct office *office, const char *payload)
+static void receive(struct delivery_fixture *fixture, const char *payload)
 {
-    delivery_received(&office->delivery, slice_of(payload));
+    delivery_received(&fixture->delivery, slice_of(payload));
 }
 
-static void the_sender_keeps_an_event_for_those_the_routes_name(void **state)
+static void sender_keeps_an_event_for_users_with_parked_sessions(void **state)
 {
-    struct office *office = *state;
-    delivery_send(&office->delivery, both, 2, &ringing, NULL);
+    struct delivery_fixture *fixture = *state;
+    delivery_send(&fixture->delivery, both, 2, &ringing, NULL);
     assert_int_equal(keeper.count, 0);
-    office->parked = SLICE("bob");
-    delivery_send(&office->delivery, both, 2, &ringing, NULL);
+    fixture->parked = SLICE("bob");
+    delivery_send(&fixture->delivery, both, 2, &ringing, NULL);
     assert_int_equal(keeper.count, 1);
     assert_string_equal(keeper.kept[0].user, "bob");
     assert_non_null(strstr(keeper.kept[0].frames, "{\"type\":\"call_ringing\",\"call_id\":\"k\"}"));
@@ -87,73 +87,73 @@ static void the_sender_keeps_an_event_for_those_the_routes_name(void **state)
     assert_int_equal(keeper.disturbances, 0);
 }
 
-static void where_only_the_store_knows_it_is_offered_all(void **state)
+static void sender_offers_all_users_while_the_recovery_store_is_not_empty(void **state)
 {
-    struct office *office = *state;
+    struct delivery_fixture *fixture = *state;
     keeper.empty = false;
-    delivery_send(&office->delivery, both, 2, &ringing, NULL);
+    delivery_send(&fixture->delivery, both, 2, &ringing, NULL);
     assert_int_equal(keeper.count, 2);
 }
 
-static void what_is_for_one_device_is_not_kept(void **state)
+static void event_for_one_device_is_not_kept(void **state)
 {
-    struct office *office = *state;
-    office->parked = keeper.expected = SLICE("alice");
-    delivery_send_device(&office->delivery, SLICE("alice"), SLICE("phone"), &ringing);
-    receive(office, office->payloads[0]);
+    struct delivery_fixture *fixture = *state;
+    fixture->parked = keeper.expected = SLICE("alice");
+    delivery_send_device(&fixture->delivery, SLICE("alice"), SLICE("phone"), &ringing);
+    receive(fixture, fixture->payloads[0]);
     assert_int_equal(keeper.count, 0);
 }
 
-/* Kept by the sender and by the gateway it arrives at, it is one event. */
-static void it_has_the_same_id_wherever_it_is_kept(void **state)
+/* Both the sender and the receiving gateway keep it; the recovery store knows both copies by their id. */
+static void kept_event_has_the_same_id_on_sender_and_receiver(void **state)
 {
-    struct office *office = *state;
+    struct delivery_fixture *fixture = *state;
     static const struct message *const messages[] = {&ringing, &chat_message};
-    office->parked = keeper.expected = SLICE("alice");
+    fixture->parked = keeper.expected = SLICE("alice");
     for (size_t i = 0; i < 2; i++) {
-        keeper.count = office->published_count = 0;
-        delivery_send(&office->delivery, both, 1, messages[i], NULL);
-        receive(office, office->payloads[0]);
+        keeper.count = fixture->published_count = 0;
+        delivery_send(&fixture->delivery, both, 1, messages[i], NULL);
+        receive(fixture, fixture->payloads[0]);
         assert_int_equal(keeper.count, 2);
         assert_true(keeper.kept[0].id != 0);
         assert_true(keeper.kept[0].id == keeper.kept[1].id);
     }
 }
 
-static void a_late_event_is_kept_where_it_arrives(void **state)
+static void receiver_keeps_an_event_that_comes_late(void **state)
 {
-    struct office *office = *state;
+    struct delivery_fixture *fixture = *state;
     keeper.expected = SLICE("gone");
-    receive(office, "{\"kind\":\"event\",\"users\":[\"alice\",\"gone\"],\"type\":\"call_ringing\","
-                    "\"fields\":{\"call_id\":\"k\"},\"id\":\"00000000000000ff\"}");
+    receive(fixture, "{\"kind\":\"event\",\"users\":[\"alice\",\"gone\"],\"type\":\"call_ringing\","
+                     "\"fields\":{\"call_id\":\"k\"},\"id\":\"00000000000000ff\"}");
     assert_int_equal(keeper.count, 1);
     assert_string_equal(keeper.kept[0].user, "gone");
     assert_true(keeper.kept[0].id == 0xff);
-    assert_int_equal(office->alice_phone.got, 1);
+    assert_int_equal(fixture->alice_phone.got, 1);
 }
 
-static void without_routes_nothing_is_kept_and_the_store_told(void **state)
+static void without_routes_nothing_is_kept_and_recovery_is_disturbed(void **state)
 {
-    struct office *office = *state;
-    office->parked = SLICE("alice");
-    office->store_is_down = true;
-    delivery_send(&office->delivery, both, 2, &ringing, NULL);
+    struct delivery_fixture *fixture = *state;
+    fixture->parked = SLICE("alice");
+    fixture->store_is_down = true;
+    delivery_send(&fixture->delivery, both, 2, &ringing, NULL);
     assert_int_equal(keeper.count, 0);
     assert_int_equal(keeper.disturbances, 1);
-    delivery_disturbed(&office->delivery);
+    delivery_disturbed(&fixture->delivery);
     assert_int_equal(keeper.disturbances, 2);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, office_end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, fixture_end)
     const struct CMUnitTest tests[] = {
-        TEST(the_sender_keeps_an_event_for_those_the_routes_name),
-        TEST(where_only_the_store_knows_it_is_offered_all),
-        TEST(what_is_for_one_device_is_not_kept),
-        TEST(it_has_the_same_id_wherever_it_is_kept),
-        TEST(a_late_event_is_kept_where_it_arrives),
-        TEST(without_routes_nothing_is_kept_and_the_store_told),
+        TEST(sender_keeps_an_event_for_users_with_parked_sessions),
+        TEST(sender_offers_all_users_while_the_recovery_store_is_not_empty),
+        TEST(event_for_one_device_is_not_kept),
+        TEST(kept_event_has_the_same_id_on_sender_and_receiver),
+        TEST(receiver_keeps_an_event_that_comes_late),
+        TEST(without_routes_nothing_is_kept_and_recovery_is_disturbed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * A gateway as delivery sees it, for its tests: a store that knows fixed routes, a bus that keeps what
- * was published, and endpoints that keep what they were given.
+ * The fixture of delivery's tests: a store with fixed routes, a bus that records what is published, and
+ * endpoints that record what they are given.
  */
 #ifndef ROLLCALL_ROUTING_DELIVERY_TESTING_H
 #define ROLLCALL_ROUTING_DELIVERY_TESTING_H
@@ -15,18 +15,18 @@
 
 #include <cmocka.h>
 
-enum { OFFICE_PUBLISHED_MAX = 4, OFFICE_TEXT_MAX = 1024 };
+enum { FIXTURE_PUBLISHED_MAX = 4, FIXTURE_TEXT_MAX = 1024 };
 
-/* One connection: whose, which, and what it got last. */
-struct office_device {
+/* One connection and the last event it got. */
+struct fixture_device {
     struct endpoint endpoint;
     struct ulid conn_id;
     const char *device_id;
     unsigned got;
-    char last[OFFICE_TEXT_MAX];
+    char last[FIXTURE_TEXT_MAX];
 };
 
-struct office {
+struct delivery_fixture {
     struct bus bus;
     struct state_store store;
     struct encoder encoder;
@@ -34,44 +34,44 @@ struct office {
     struct metrics metrics;
     struct delivery delivery;
     bool store_is_down;
-    struct slice parked; /* a user who has a session parked; empty: none */
-    bool store_is_late;  /* answers when office_answer() says so */
+    struct slice parked; /* a user with a parked session; empty: none */
+    bool store_is_late;  /* completes with fixture_answer() only */
     state_routes_done late_done;
     void *late_arg;
     size_t published_count;
-    char topics[OFFICE_PUBLISHED_MAX][ROUTER_TOPIC_BYTES_MAX];
-    char payloads[OFFICE_PUBLISHED_MAX][OFFICE_TEXT_MAX];
-    struct office_device alice_phone, alice_laptop, bob_phone;
+    char topics[FIXTURE_PUBLISHED_MAX][ROUTER_TOPIC_BYTES_MAX];
+    char payloads[FIXTURE_PUBLISHED_MAX][FIXTURE_TEXT_MAX];
+    struct fixture_device alice_phone, alice_laptop, bob_phone;
     unsigned closes;
     struct ulid closed;
-    int sent; /* of the last done: -1 none yet */
+    int sent; /* as the last completion said; -1: none ran yet */
 };
 
-static inline void office_copy(char *out, size_t room, struct slice text)
+static inline void fixture_copy(char *out, size_t capacity, struct slice text)
 {
-    assert_true(text.len < room);
+    assert_true(text.len < capacity);
     memcpy(out, text.data, text.len);
     out[text.len] = '\0';
 }
 
-static inline void office_publish(struct bus *bus, struct slice topic, struct slice payload)
+static inline void fixture_publish(struct bus *bus, struct slice topic, struct slice payload)
 {
-    struct office *office = CONTAINER_OF(bus, struct office, bus);
-    assert_true(office->published_count < OFFICE_PUBLISHED_MAX);
-    office_copy(office->topics[office->published_count], ROUTER_TOPIC_BYTES_MAX, topic);
-    office_copy(office->payloads[office->published_count++], OFFICE_TEXT_MAX, payload);
+    struct delivery_fixture *fixture = CONTAINER_OF(bus, struct delivery_fixture, bus);
+    assert_true(fixture->published_count < FIXTURE_PUBLISHED_MAX);
+    fixture_copy(fixture->topics[fixture->published_count], ROUTER_TOPIC_BYTES_MAX, topic);
+    fixture_copy(fixture->payloads[fixture->published_count++], FIXTURE_TEXT_MAX, payload);
 }
 
-static const struct bus_operations OFFICE_BUS = {.publish = office_publish};
+static const struct bus_operations FIXTURE_BUS = {.publish = fixture_publish};
 
 /* alice has devices on gw-1 and gw-2, bob on gw-1. */
-static inline void office_routes(struct state_store *store, const struct slice *user_ids,
-                                 size_t count, state_routes_done done, void *arg)
+static inline void fixture_routes(struct state_store *store, const struct slice *user_ids,
+                                  size_t count, state_routes_done done, void *arg)
 {
-    struct office *office = CONTAINER_OF(store, struct office, store);
-    if (office->store_is_late) {
-        office->late_done = done;
-        office->late_arg = arg;
+    struct delivery_fixture *fixture = CONTAINER_OF(store, struct delivery_fixture, store);
+    if (fixture->store_is_late) {
+        fixture->late_done = done;
+        fixture->late_arg = arg;
         return;
     }
     struct slice here[2], there[1];
@@ -86,107 +86,109 @@ static inline void office_routes(struct state_store *store, const struct slice *
     struct state_route routes[] = {{SLICE("gw-1"), here, here_count},
                                    {SLICE("gw-2"), there, there_count}};
     size_t route_count = there_count ? 2 : here_count ? 1 : 0;
-    if (office->store_is_down)
+    if (fixture->store_is_down)
         done(arg, STATE_UNAVAILABLE, NULL);
     else
         done(arg, STATE_OK,
              &(struct state_routes){.items = routes,
                                     .count = route_count,
-                                    .parked = &office->parked,
-                                    .parked_count = office->parked.len ? 1 : 0});
+                                    .parked = &fixture->parked,
+                                    .parked_count = fixture->parked.len ? 1 : 0});
 }
 
-/* What the late store says in the end: nothing is known. */
-static inline void office_answer(struct office *office)
+/* Completes the late operation: the store is unavailable. */
+static inline void fixture_answer(struct delivery_fixture *fixture)
 {
-    office->late_done(office->late_arg, STATE_UNAVAILABLE, NULL);
+    fixture->late_done(fixture->late_arg, STATE_UNAVAILABLE, NULL);
 }
 
-static const struct state_store_operations OFFICE_STORE = {.routes = office_routes};
+static const struct state_store_operations FIXTURE_STORE = {.routes = fixture_routes};
 
-static inline struct office_device *office_device_of(const struct endpoint *endpoint)
+static inline struct fixture_device *fixture_device_of(const struct endpoint *endpoint)
 {
-    return CONTAINER_OF(endpoint, struct office_device, endpoint);
+    return CONTAINER_OF(endpoint, struct fixture_device, endpoint);
 }
 
-static inline void office_deliver(struct endpoint *endpoint, struct broadcast *broadcast,
-                                  uint64_t key)
+static inline void fixture_deliver(struct endpoint *endpoint, struct broadcast *broadcast,
+                                   uint64_t key)
 {
     (void)key;
-    struct office_device *device = office_device_of(endpoint);
+    struct fixture_device *device = fixture_device_of(endpoint);
     struct buffer text = BUFFER_INIT;
     DIALECT_TABLE_NATIVE.encode(broadcast->message, &text);
     device->got++;
     if (!text.failed)
-        office_copy(device->last, OFFICE_TEXT_MAX, buffer_slice(&text));
+        fixture_copy(device->last, FIXTURE_TEXT_MAX, buffer_slice(&text));
     buffer_free(&text);
 }
 
-static inline bool office_is_connection(const struct endpoint *endpoint, const struct ulid *conn_id)
+static inline bool fixture_is_connection(const struct endpoint *endpoint,
+                                         const struct ulid *conn_id)
 {
-    return ulid_equal(&office_device_of(endpoint)->conn_id, conn_id);
+    return ulid_equal(&fixture_device_of(endpoint)->conn_id, conn_id);
 }
 
-static inline bool office_is_device(const struct endpoint *endpoint, struct slice device_id)
+static inline bool fixture_is_device(const struct endpoint *endpoint, struct slice device_id)
 {
-    return slice_is(device_id, office_device_of(endpoint)->device_id);
+    return slice_is(device_id, fixture_device_of(endpoint)->device_id);
 }
 
-static inline void office_close(void *arg, struct slice user_id, const struct ulid *conn_id)
+static inline void fixture_close(void *arg, struct slice user_id, const struct ulid *conn_id)
 {
-    struct office *office = arg;
+    struct delivery_fixture *fixture = arg;
     assert_true(slice_is(user_id, "alice"));
-    office->closes++;
-    office->closed = *conn_id;
+    fixture->closes++;
+    fixture->closed = *conn_id;
 }
 
-static inline void office_done(void *arg, bool sent)
+static inline void fixture_done(void *arg, bool sent)
 {
-    struct office *office = arg;
-    assert_int_equal(office->sent, -1); /* once */
-    office->sent = sent;
+    struct delivery_fixture *fixture = arg;
+    assert_int_equal(fixture->sent, -1); /* it runs once */
+    fixture->sent = sent;
 }
 
-static inline void office_add(struct office *office, struct office_device *device, const char *user,
-                              const char *device_id, uint8_t number)
+static inline void fixture_add(struct delivery_fixture *fixture, struct fixture_device *device,
+                               const char *user, const char *device_id, uint8_t number)
 {
     device->device_id = device_id;
     device->conn_id.bytes[15] = number;
-    assert_true(router_attach(&office->router, &device->endpoint, slice_of(user)));
+    assert_true(router_attach(&fixture->router, &device->endpoint, slice_of(user)));
 }
 
-static inline int office_begin(void **state)
+static inline int fixture_begin(void **state)
 {
-    struct office *office = calloc(1, sizeof(*office));
-    assert_non_null(office);
-    office->bus.operations = &OFFICE_BUS;
-    office->store.operations = &OFFICE_STORE;
-    office->sent = -1;
-    encoder_init(&office->encoder);
-    assert_true(router_init(&office->router, 7, &office->bus, &office->encoder, office_deliver));
-    office->delivery = (struct delivery){.router = &office->router,
-                                         .store = &office->store,
-                                         .metrics = &office->metrics,
-                                         .is_connection = office_is_connection,
-                                         .is_device = office_is_device,
-                                         .close = office_close,
-                                         .arg = office};
-    office_add(office, &office->alice_phone, "alice", "phone", 1);
-    office_add(office, &office->alice_laptop, "alice", "laptop", 2);
-    office_add(office, &office->bob_phone, "bob", "phone", 3);
-    *state = office;
+    struct delivery_fixture *fixture = calloc(1, sizeof(*fixture));
+    assert_non_null(fixture);
+    fixture->bus.operations = &FIXTURE_BUS;
+    fixture->store.operations = &FIXTURE_STORE;
+    fixture->sent = -1;
+    encoder_init(&fixture->encoder);
+    assert_true(
+        router_init(&fixture->router, 7, &fixture->bus, &fixture->encoder, fixture_deliver));
+    fixture->delivery = (struct delivery){.router = &fixture->router,
+                                          .store = &fixture->store,
+                                          .metrics = &fixture->metrics,
+                                          .is_connection = fixture_is_connection,
+                                          .is_device = fixture_is_device,
+                                          .on_close = fixture_close,
+                                          .arg = fixture};
+    fixture_add(fixture, &fixture->alice_phone, "alice", "phone", 1);
+    fixture_add(fixture, &fixture->alice_laptop, "alice", "laptop", 2);
+    fixture_add(fixture, &fixture->bob_phone, "bob", "phone", 3);
+    *state = fixture;
     return 0;
 }
 
-static inline int office_end(void **state)
+static inline int fixture_end(void **state)
 {
-    struct office *office = *state;
-    router_detach(&office->router, &office->alice_phone.endpoint);
-    router_detach(&office->router, &office->alice_laptop.endpoint);
-    router_detach(&office->router, &office->bob_phone.endpoint);
-    router_free(&office->router);
-    encoder_free(&office->encoder);
-    free(office);
+    struct delivery_fixture *fixture = *state;
+    router_detach(&fixture->router, &fixture->alice_phone.endpoint);
+    router_detach(&fixture->router, &fixture->alice_laptop.endpoint);
+    router_detach(&fixture->router, &fixture->bob_phone.endpoint);
+    router_free(&fixture->router);
+    encoder_free(&fixture->encoder);
+    free(fixture);
     return 0;
 }
 

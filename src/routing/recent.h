@@ -1,9 +1,9 @@
 /*
- * What an endpoint was told lately, as hashes: so that an event which reaches it by several roads (as a
- * friend's, through each chat they share) is told once.
+ * Hashes of what an endpoint was told lately, so that an event which reaches it from several change sources
+ * (as a contact's, and through each shared chat) is told once.
  *
- * The memory is small and forgets the oldest; it is allocated when first needed, since most connections
- * only ever have one road. A hash that collides drops an event in 2^59 cases.
+ * It holds RECENT_MAX hashes and forgets the oldest. It is allocated when first needed, since most
+ * connections have one source only. A colliding hash drops one event in 2^59.
  */
 #ifndef ROLLCALL_ROUTING_RECENT_H
 #define ROLLCALL_ROUTING_RECENT_H
@@ -18,7 +18,7 @@ struct recent {
     uint32_t next;
 };
 
-/* True when this key was not noted lately; from now on it is. Without memory everything is new. */
+/* Notes a key. Returns whether it was not noted lately; always true when out of memory. */
 bool recent_note(struct recent **recent, uint64_t key);
 
 void recent_free(struct recent **recent);

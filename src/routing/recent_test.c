@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-static void a_key_is_new_once(void **state)
+static void noting_a_key_twice_reports_it_new_once(void **state)
 {
     (void)state;
     struct recent *recent = NULL;
@@ -18,7 +18,7 @@ static void a_key_is_new_once(void **state)
     assert_null(recent);
 }
 
-static void the_oldest_is_forgotten(void **state)
+static void full_memory_forgets_the_oldest_key(void **state)
 {
     (void)state;
     struct recent *recent = NULL;
@@ -33,8 +33,8 @@ static void the_oldest_is_forgotten(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_key_is_new_once),
-        cmocka_unit_test(the_oldest_is_forgotten),
+        cmocka_unit_test(noting_a_key_twice_reports_it_new_once),
+        cmocka_unit_test(full_memory_forgets_the_oldest_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

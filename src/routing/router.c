@@ -6,26 +6,25 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-enum { TOPIC_SUBSCRIBERS_MIN = 4, FETCH_AHEAD = 8 };
+enum { TOPIC_SUBSCRIBERS_MIN = 4, PREFETCH_DISTANCE = 8 };
 
 static bool route_matches(const struct table_node *node, struct slice key)
 {
     return slice_equal(route_user(CONTAINER_OF(node, struct route, node)), key);
 }
 
-static struct slice topic_name(const struct topic *topic)
+static struct slice router_topic_name(const struct topic *topic)
 {
     return (struct slice){topic->name, topic->name_len};
 }
 
 static bool topic_matches(const struct table_node *node, struct slice key)
 {
-    return slice_equal(topic_name(CONTAINER_OF(node, struct topic, node)), key);
+    return slice_equal(router_topic_name(CONTAINER_OF(node, struct topic, node)), key);
 }
 
 bool router_init(struct router *router, uint64_t seed, struct bus *bus, struct encoder *encoder,
-                 void (*deliver)(struct endpoint *endpoint, struct broadcast *broadcast,
-                                 uint64_t key))
+                 router_deliver deliver)
 {
     *router = (struct router){.bus = bus, .encoder = encoder, .deliver = deliver, .seed = seed};
     if (!table_init(&router->routes, seed, route_matches))
@@ -36,7 +35,6 @@ bool router_init(struct router *router, uint64_t seed, struct bus *bus, struct e
     return false;
 }
 
-/* All endpoints were detached by now, which freed their routes and topics. */
 void router_free(struct router *router)
 {
     assert(router->routes.size == 0 && router->topics.size == 0);
@@ -105,14 +103,14 @@ static void free_topic_if_empty(struct router *router, struct topic *topic)
 {
     if (topic->count)
         return;
-    bus_unsubscribe(router->bus, topic_name(topic));
+    bus_unsubscribe(router->bus, router_topic_name(topic));
     table_remove(&router->topics, &topic->node);
     list_remove(&topic->stale);
     free(topic->subscriptions);
     free(topic);
 }
 
-/* The subscription's end in its topic; its endpoint no longer lists it. */
+/* Removes a subscription from its topic and frees it; its endpoint no longer lists it. */
 static void leave_topic(struct router *router, struct subscription *subscription)
 {
     struct topic *topic = subscription->topic;
@@ -162,7 +160,7 @@ static bool topic_reserve(struct topic *topic)
 struct subscription *router_subscription(const struct endpoint *endpoint, struct slice topic)
 {
     struct subscription *at = endpoint->subscriptions;
-    while (at && !slice_equal(topic_name(at->topic), topic))
+    while (at && !slice_equal(router_topic_name(at->topic), topic))
         at = at->next;
     return at;
 }
@@ -213,13 +211,13 @@ void router_unsubscribe(struct router *router, struct subscription *subscription
     leave_topic(router, subscription);
 }
 
-/* 10,000 sockets do not fit a cache. */
-static void fetch_ahead(const struct topic *topic, uint32_t at)
+/* The endpoints of a large topic do not fit into the processor's cache. */
+static void prefetch_subscribers(const struct topic *topic, uint32_t at)
 {
-    if (at + 2 * FETCH_AHEAD < topic->count)
-        __builtin_prefetch(topic->subscriptions[at + 2 * FETCH_AHEAD]);
-    if (at + FETCH_AHEAD < topic->count)
-        __builtin_prefetch(topic->subscriptions[at + FETCH_AHEAD]->endpoint, 1);
+    if (at + 2 * PREFETCH_DISTANCE < topic->count)
+        __builtin_prefetch(topic->subscriptions[at + 2 * PREFETCH_DISTANCE]);
+    if (at + PREFETCH_DISTANCE < topic->count)
+        __builtin_prefetch(topic->subscriptions[at + PREFETCH_DISTANCE]->endpoint, 1);
 }
 
 size_t router_fan_out(struct router *router, struct topic *topic,
@@ -229,7 +227,7 @@ size_t router_fan_out(struct router *router, struct topic *topic,
     size_t delivered = 0;
     for (uint32_t i = 0; i < topic->count; i++) {
         struct subscription *subscription = topic->subscriptions[i];
-        fetch_ahead(topic, i);
+        prefetch_subscribers(topic, i);
         struct broadcast *variant = variants[subscription->view];
         if (!variant || !subscription_is_news(subscription, version, told))
             continue;

@@ -1,4 +1,4 @@
-/* Memory that runs out while endpoints attach and subscribe: an answer that says so, and nothing left. */
+/* Out of memory while endpoints attach and subscribe: each refusal is reported and leaves nothing behind. */
 #include "routing/router.h"
 
 #include "support/alloc_fault.h"
@@ -38,8 +38,8 @@ static void deliver(struct endpoint *endpoint, struct broadcast *broadcast, uint
     (void)key;
 }
 
-/* How many attachments and subscriptions were refused. */
-static size_t use(struct router *router, struct endpoint endpoints[ENDPOINTS])
+/* Returns how many attachments and subscriptions were refused. */
+static size_t attach_and_subscribe_all(struct router *router, struct endpoint endpoints[ENDPOINTS])
 {
     size_t refused = 0;
     for (size_t e = 0; e < ENDPOINTS; e++) {
@@ -59,7 +59,7 @@ static size_t use(struct router *router, struct endpoint endpoints[ENDPOINTS])
     return refused;
 }
 
-static void what_finds_no_memory_leaves_nothing(void **state)
+static void refused_operations_leave_nothing_behind(void **state)
 {
     (void)state;
     for (size_t n = 1, failed = 1; failed > 0; n++) {
@@ -68,7 +68,7 @@ static void what_finds_no_memory_leaves_nothing(void **state)
         struct router router;
         alloc_fault_after(n);
         bool made = router_init(&router, 1, &bus.bus, NULL, deliver);
-        size_t refused = made ? use(&router, endpoints) : 1;
+        size_t refused = made ? attach_and_subscribe_all(&router, endpoints) : 1;
         failed = alloc_fault_off();
         assert_int_equal(refused, failed);
         if (!made)
@@ -83,6 +83,6 @@ static void what_finds_no_memory_leaves_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_finds_no_memory_leaves_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(refused_operations_leave_nothing_behind)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 enum { ENDPOINTS = 24, TOPICS = 12, USERS = 5 };
 
-/* A bus that only counts: what is subscribed must be taken back, once each. */
+/* A bus that counts: each topic is subscribed and unsubscribed in turns. */
 struct counting_bus {
     struct bus bus;
     int subscribed[TOPICS];
@@ -53,7 +53,7 @@ struct probe {
     size_t user;
     bool subscribed[TOPICS];
     uint8_t views[TOPICS];
-    /* what was delivered last */
+    /* the last delivery */
     struct broadcast *broadcast;
     const struct message *message;
     uint64_t key;
@@ -154,7 +154,7 @@ static size_t subscribers(const struct fixture *fixture, size_t topic)
     return count;
 }
 
-/* Fans out two variants, one for odd views and one for view 2, and sees who got which. */
+/* Fans out two variants, one for odd views and one for view 2, and checks who got which. */
 static void check_fan_out(struct fixture *fixture, struct topic *topic, size_t number)
 {
     struct message first = {.type = MESSAGE_OK}, second = {.type = MESSAGE_ERROR};
@@ -227,7 +227,7 @@ static void check_all(struct fixture *fixture)
     check_user(fixture, user, except < ENDPOINTS ? &fixture->probes[except] : NULL);
 }
 
-static void it_follows_a_model(void **state)
+static void random_operations_match_a_model(void **state)
 {
     struct fixture *fixture = *state;
     for (int step = 0; step < 20000; step++) {
@@ -248,7 +248,7 @@ static void it_follows_a_model(void **state)
     }
 }
 
-static void detaching_in_any_order_leaves_nothing(void **state)
+static void detaching_in_any_order_frees_routes_and_topics(void **state)
 {
     struct fixture *fixture = *state;
     for (size_t first = 0; first < 3; first++) {
@@ -273,7 +273,7 @@ static void detaching_twice_is_harmless(void **state)
     detach(fixture, 0);
 }
 
-static void ten_thousand_subscribe_to_one(void **state)
+static void fan_out_reaches_ten_thousand_subscribers(void **state)
 {
     enum { MANY = 10000 };
     struct fixture *fixture = *state;
@@ -293,7 +293,7 @@ static void ten_thousand_subscribe_to_one(void **state)
     free(probes);
 }
 
-static void nobody_is_told_what_they_know(void **state)
+static void fan_out_skips_what_a_subscriber_knows(void **state)
 {
     static const struct {
         int64_t version;
@@ -315,7 +315,7 @@ static void nobody_is_told_what_they_know(void **state)
     router_detach(&fixture->router, &probe.endpoint);
 }
 
-static void keys_tell_kinds_and_names_apart(void **state)
+static void router_keys_differ_by_kind_and_name(void **state)
 {
     struct fixture *fixture = *state;
     uint64_t keys[MESSAGE_TYPE_COUNT * 8];
@@ -334,7 +334,7 @@ static void keys_tell_kinds_and_names_apart(void **state)
     }
 }
 
-static void names_are_bytes_up_to_the_longest(void **state)
+static void user_ids_may_hold_any_bytes(void **state)
 {
     struct fixture *fixture = *state;
     char user[128];
@@ -353,13 +353,13 @@ static void names_are_bytes_up_to_the_longest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_fixture(it_follows_a_model),
-        with_fixture(detaching_in_any_order_leaves_nothing),
+        with_fixture(random_operations_match_a_model),
+        with_fixture(detaching_in_any_order_frees_routes_and_topics),
         with_fixture(detaching_twice_is_harmless),
-        with_fixture(ten_thousand_subscribe_to_one),
-        with_fixture(nobody_is_told_what_they_know),
-        with_fixture(keys_tell_kinds_and_names_apart),
-        with_fixture(names_are_bytes_up_to_the_longest),
+        with_fixture(fan_out_reaches_ten_thousand_subscribers),
+        with_fixture(fan_out_skips_what_a_subscriber_knows),
+        with_fixture(router_keys_differ_by_kind_and_name),
+        with_fixture(user_ids_may_hold_any_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

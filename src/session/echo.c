@@ -42,10 +42,10 @@ static void gone(struct connection *connection)
 }
 
 static const struct connection_owner OWNER = {
-    .payload = payload,
-    .tick = tick,
-    .left = left,
-    .gone = gone,
+    .on_payload = payload,
+    .on_tick = tick,
+    .on_left = left,
+    .on_gone = gone,
 };
 
 bool echo_open(struct connection_context *context, struct list *all, struct stream *from,

@@ -179,14 +179,14 @@ static void gone(struct connection *connection)
 }
 
 static const struct connection_owner OWNER = {
-    .payload = payload,
-    .tick = session_tick,
-    .left = left,
-    .owes = session_owes,
+    .on_payload = payload,
+    .on_tick = session_tick,
+    .on_left = left,
+    .owes_replies = session_owes,
     .sync_from = session_sync_from,
-    .recovered = session_recovered,
-    .user = session_user_of,
-    .gone = gone,
+    .on_recovered = session_recovered,
+    .user_id = session_user_of,
+    .on_gone = gone,
 };
 
 /* ---- a user comes and goes ---- */

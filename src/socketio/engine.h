@@ -82,7 +82,7 @@ enum engine_verdict engine_receive(struct engine *engine, struct connection *con
 /* Sends what is due and ends the connection when the pong is; answers when to come again. */
 int64_t engine_tick(struct engine *engine, struct connection *connection);
 
-/* connection_owner.ping: asks for a sign of life now. False: for want of memory it could not. */
+/* connection_owner.send_ping: asks for a sign of life now. False: for want of memory it could not. */
 bool engine_ping(struct engine *engine, struct connection *connection);
 
 static inline struct slice engine_sid(const struct engine *engine)

@@ -140,11 +140,11 @@ static void gone(struct connection *connection)
 }
 
 static const struct connection_owner OWNER = {
-    .payload = payload,
-    .tick = tick,
-    .left = left,
-    .ping = ping,
-    .gone = gone,
+    .on_payload = payload,
+    .on_tick = tick,
+    .on_left = left,
+    .send_ping = ping,
+    .on_gone = gone,
 };
 
 static struct probe *start(struct exchange *exchange, struct polling *polling, const char *accept)

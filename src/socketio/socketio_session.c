@@ -223,15 +223,15 @@ static bool ping(struct connection *connection)
 }
 
 static const struct connection_owner OWNER = {
-    .payload = payload,
-    .tick = tick,
-    .left = left,
-    .owes = session_owes,
+    .on_payload = payload,
+    .on_tick = tick,
+    .on_left = left,
+    .owes_replies = session_owes,
     .sync_from = session_sync_from,
-    .recovered = session_recovered,
-    .ping = ping,
-    .user = session_user_of,
-    .gone = gone,
+    .on_recovered = session_recovered,
+    .send_ping = ping,
+    .user_id = session_user_of,
+    .on_gone = gone,
 };
 
 /* ---- opening ---- */
