@@ -154,7 +154,7 @@ static struct graph_store *make_fleet_backends(struct gateway *gateway)
         return NULL;
     gateway->bus = fleet_bus_make(&(struct fleet_bus_options){
         .client = gateway->redis,
-        .exchange = gateway->parts.exchange,
+        .group = gateway->parts.exchange,
         .index = gateway->index,
         .workers = gateway->parts.workers,
         .mailbox = &gateway->mailbox,

@@ -1,24 +1,24 @@
 /*
- * The bus carries events between gateways: the port behind which a mailbox, Redis pub/sub or a peer
- * link does the work.
+ * The bus carries events between gateways. It is a port: a mailbox, Redis pub/sub or a peer link does the
+ * work behind it.
  *
- * Topics are names (`presence:<user>`, `chat:<chat>:typing`, `server:<gateway>:deliver`); payloads are
- * bytes, JSON by convention. Delivery is at most once, in order per sender and topic, to every gateway that is
- * subscribed, the sender's own included. A gateway subscribes to a topic only while someone local
- * cares, and subscribes before it reads the state the topic changes, so that nothing falls in between.
+ * A topic is a name (`presence:<user>`, `chat:<chat>:typing`, `server:<gateway>:deliver`); a payload is
+ * bytes, JSON by convention. Delivery is at most once, in order per sender and topic, to every gateway that
+ * subscribes to the topic, including the sender. A gateway subscribes to a topic only while somebody local
+ * needs it, and subscribes before it reads the state that the topic changes, so that it misses no change.
  *
- * Between machines a subscription takes a moment to become live, and may be lost for a while. `gap` says
- * that it has become live, for the first time or again: what was published on the topic before may have
- * been missed, so what was read before that depends on it is read anew. From then on nothing is missed
- * until the next gap. A bus between threads has none.
+ * Between machines a subscription needs a moment to become live, and may be lost for a while. `on_gap` says
+ * that it has become live, for the first time or again: events published before may have been missed, so
+ * the owner reads again whatever depends on the topic. Nothing is missed from then until the next gap.
+ * A bus between threads has no gaps.
  *
- * BUS_TOPIC_ALL is what every gateway subscribes to as long as it lives: who does not know where a user
- * is tells all gateways, without help from Redis. BUS_TOPIC_LOST is the same for those alone that others
- * can reach, but the store of routes has lost: cut off from Redis, they still hold their users, of whom
- * nobody finds a route. It arrives as BUS_TOPIC_ALL. bus_has_lost() says whether there are such gateways.
+ * Every gateway subscribes to BUS_TOPIC_ALL for as long as it lives: a gateway that does not know where a
+ * user is tells all others, without Redis. BUS_TOPIC_LOST goes only to gateways that peers can reach but
+ * that the store of routes has lost: cut off from Redis, they still hold users whose routes nobody finds.
+ * It arrives as BUS_TOPIC_ALL. bus_has_lost() says whether there are such gateways.
  *
- * `received` runs on the worker's thread, possibly inside publish(); so does `gap`, never inside a call.
- * One `struct bus` per worker.
+ * `on_event` runs on the worker's thread, possibly inside bus_publish(). `on_gap` runs there too, but never
+ * inside a call of the bus. There is one `struct bus` per worker.
  */
 #ifndef ROLLCALL_BUS_BUS_H
 #define ROLLCALL_BUS_BUS_H
@@ -27,13 +27,16 @@
 
 #include <stdbool.h>
 
-/* Unlike any topic that names somebody: they have no colon. */
+/* They have no colon, so they differ from every topic that names a user, chat or gateway. */
 #define BUS_TOPIC_ALL SLICE("broadcast")
 #define BUS_TOPIC_LOST SLICE("lost")
 
 struct bus;
 
+/* The slices last the call. */
 typedef void (*bus_on_event)(void *arg, struct slice topic, struct slice payload);
+
+/* SLICE_NONE: every topic. */
 typedef void (*bus_on_gap)(void *arg, struct slice topic);
 
 struct bus_operations {
@@ -47,12 +50,11 @@ struct bus_operations {
 struct bus {
     const struct bus_operations *operations;
     bus_on_event on_event;
-    /* SLICE_NONE: every topic. NULL: nobody asks. */
-    bus_on_gap on_gap;
+    bus_on_gap on_gap; /* may be NULL */
     void *arg;
 };
 
-/* Once per topic; each is taken back by one bus_unsubscribe(). */
+/* Once per topic; bus_unsubscribe() undoes it. */
 static inline void bus_subscribe(struct bus *bus, struct slice topic)
 {
     bus->operations->subscribe(bus, topic);

@@ -3,7 +3,8 @@
 #include "base/container.h"
 #include "base/list.h"
 #include "base/seen.h"
-#include "bus/fleet/redis_bus.h"
+#include "log/log.h"
+#include "redis/redis_pubsub.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -15,33 +16,34 @@ enum { FLEET_GATEWAY_BYTES_MAX = PEER_NAME_BYTES_MAX + 16 };
 struct fleet_bus {
     struct bus bus;
     struct redis_client *client;
-    struct bus *redis;   /* for subscriptions */
-    struct bus *mailbox; /* the second road within the process */
+    struct redis_pubsub *pubsub;
+    struct bus *mailbox; /* the fallback within the process */
     struct peer_hub *hub;
     struct metrics *metrics;
     struct slice process;
     size_t workers;
-    struct list publications; /* that Redis has not answered */
-    struct seen seen;         /* what came for this gateway */
+    struct list publications; /* unanswered by Redis */
+    struct seen seen;         /* recent events for this gateway */
 };
 
-/* An event on its way to Redis, kept for the second road. */
+/* An event on its way to Redis, kept for the fallback. */
 struct publication {
     struct list place;
-    struct fleet_bus *bus; /* NULL: it is gone, nobody cares */
+    struct fleet_bus *bus; /* NULL: the bus is gone */
     size_t topic_len;
     size_t payload_len;
     char bytes[];
 };
 
-static struct fleet_bus *bus_of(struct bus *bus)
+static struct fleet_bus *fleet_bus_of(struct bus *bus)
 {
     return CONTAINER_OF(bus, struct fleet_bus, bus);
 }
 
 /* ---- receiving ---- */
 
-static void take(void *arg, struct slice topic, struct slice payload)
+/* From Redis and from the mailbox: an event for this gateway may arrive by both. */
+static void on_fleet_event(void *arg, struct slice topic, struct slice payload)
 {
     struct fleet_bus *bus = arg;
     if (bus_topic_gateway(topic).data &&
@@ -52,33 +54,38 @@ static void take(void *arg, struct slice topic, struct slice payload)
     bus->bus.on_event(bus->bus.arg, topic, payload);
 }
 
-static void pass_gap(void *arg, struct slice topic)
+static void on_fleet_topic_live(void *arg, struct slice topic)
 {
     struct fleet_bus *bus = arg;
     if (bus->bus.on_gap)
         bus->bus.on_gap(bus->bus.arg, topic);
 }
 
+static const struct redis_pubsub_owner FLEET_PUBSUB_OWNER = {.on_message = on_fleet_event,
+                                                             .on_subscribed = on_fleet_topic_live};
+
 static void fleet_bus_subscribe(struct bus *port, struct slice topic)
 {
-    struct fleet_bus *bus = bus_of(port);
+    struct fleet_bus *bus = fleet_bus_of(port);
     bus_subscribe(bus->mailbox, topic);
-    if (!slice_equal(topic, BUS_TOPIC_ALL))
-        bus_subscribe(bus->redis, topic);
+    if (slice_equal(topic, BUS_TOPIC_ALL) || redis_pubsub_subscribe(bus->pubsub, topic))
+        return;
+    metrics_count(bus->metrics, METRIC_BUS_DROPPED);
+    log_error("bus_subscribe_failed", "topic=%s", log_quote(topic));
 }
 
 static void fleet_bus_unsubscribe(struct bus *port, struct slice topic)
 {
-    struct fleet_bus *bus = bus_of(port);
+    struct fleet_bus *bus = fleet_bus_of(port);
     bus_unsubscribe(bus->mailbox, topic);
     if (!slice_equal(topic, BUS_TOPIC_ALL))
-        bus_unsubscribe(bus->redis, topic);
+        redis_pubsub_unsubscribe(bus->pubsub, topic);
 }
 
 /* ---- publishing ---- */
 
-/* One worker has the name of its process, several add their numbers. */
-static bool is_here(const struct fleet_bus *bus, struct slice gateway_id)
+/* A single worker has the name of its process; several append their numbers. */
+static bool is_gateway_of_this_process(const struct fleet_bus *bus, struct slice gateway_id)
 {
     char name[FLEET_GATEWAY_BYTES_MAX];
     if (bus->workers == 1)
@@ -91,40 +98,38 @@ static bool is_here(const struct fleet_bus *bus, struct slice gateway_id)
     return false;
 }
 
-/* To the workers here and, unless it is for one of them, to the processes that have others. */
-static void go_second_road(struct fleet_bus *bus, struct slice topic, struct slice payload)
+/* To the workers of this process and, unless the event is for one of them, to the other processes. */
+static void publish_by_fallback(struct fleet_bus *bus, struct slice topic, struct slice payload)
 {
     struct slice gateway_id = bus_topic_gateway(topic);
     bus_publish(bus->mailbox, topic, payload);
-    if (bus->hub && !(gateway_id.data && is_here(bus, gateway_id)))
+    if (bus->hub && !(gateway_id.data && is_gateway_of_this_process(bus, gateway_id)))
         peer_hub_send(bus->hub, bus->metrics, topic, payload);
 }
 
-static void reroute(struct fleet_bus *bus, struct slice topic, struct slice payload)
+static void reroute_publication(struct fleet_bus *bus, struct slice topic, struct slice payload)
 {
     metrics_count(bus->metrics, METRIC_BUS_REROUTED);
-    go_second_road(bus, topic, payload);
+    publish_by_fallback(bus, topic, payload);
 }
 
-/* Whether somebody has it. Nobody need have the topics that are there for those who care. */
-static bool is_carried(const struct resp_value *reply, struct slice topic)
-{
-    return reply && reply->type == RESP_INTEGER &&
-           (reply->integer > 0 || !bus_topic_gateway(topic).data);
-}
-
-static void published(void *arg, const struct resp_value *reply)
+/* Redis has carried the event if it counts receivers; topics without a gateway may have none. */
+static void on_publication_answered(void *arg, const struct resp_value *reply)
 {
     struct publication *publication = arg;
     struct slice topic = {publication->bytes, publication->topic_len};
-    if (publication->bus && !is_carried(reply, topic))
-        reroute(publication->bus, topic,
-                (struct slice){publication->bytes + topic.len, publication->payload_len});
+    bool carried = reply && reply->type == RESP_INTEGER &&
+                   (reply->integer > 0 || !bus_topic_gateway(topic).data);
+    if (publication->bus && !carried)
+        reroute_publication(
+            publication->bus, topic,
+            (struct slice){publication->bytes + topic.len, publication->payload_len});
     list_remove(&publication->place);
     free(publication);
 }
 
-static struct publication *keep(struct fleet_bus *bus, struct slice topic, struct slice payload)
+static struct publication *keep_publication(struct fleet_bus *bus, struct slice topic,
+                                            struct slice payload)
 {
     struct publication *publication = malloc(sizeof(*publication) + topic.len + payload.len);
     if (!publication)
@@ -141,9 +146,9 @@ static struct publication *keep(struct fleet_bus *bus, struct slice topic, struc
 
 static void fleet_bus_publish(struct bus *port, struct slice topic, struct slice payload)
 {
-    struct fleet_bus *bus = bus_of(port);
+    struct fleet_bus *bus = fleet_bus_of(port);
     if (slice_equal(topic, BUS_TOPIC_ALL)) {
-        go_second_road(bus, topic, payload);
+        publish_by_fallback(bus, topic, payload);
         return;
     }
     if (slice_equal(topic, BUS_TOPIC_LOST)) {
@@ -152,11 +157,11 @@ static void fleet_bus_publish(struct bus *port, struct slice topic, struct slice
         return;
     }
     struct publication *publication =
-        redis_reaches(bus->client, topic) ? keep(bus, topic, payload) : NULL;
+        redis_reaches(bus->client, topic) ? keep_publication(bus, topic, payload) : NULL;
     if (publication)
-        redis_publish(bus->client, topic, payload, published, publication);
+        redis_publish(bus->client, topic, payload, on_publication_answered, publication);
     else
-        reroute(bus, topic, payload);
+        reroute_publication(bus, topic, payload);
 }
 
 static bool fleet_bus_has_lost(const struct bus *port)
@@ -167,27 +172,27 @@ static bool fleet_bus_has_lost(const struct bus *port)
 
 void fleet_bus_relay(void *port, struct slice topic, struct slice payload)
 {
-    bus_publish(bus_of(port)->mailbox, topic, payload);
+    bus_publish(fleet_bus_of(port)->mailbox, topic, payload);
 }
 
 /* ---- life ---- */
 
-/* The client answers what waits when it is freed, which is later. */
+/* The client is freed later and answers the pending publications then, so they outlive the bus. */
 static void fleet_bus_free(struct bus *port)
 {
-    struct fleet_bus *bus = bus_of(port);
+    struct fleet_bus *bus = fleet_bus_of(port);
     while (!list_empty(&bus->publications)) {
         struct publication *publication =
             CONTAINER_OF(bus->publications.next, struct publication, place);
         publication->bus = NULL;
         list_remove(&publication->place);
     }
-    bus_free(&bus->redis);
+    redis_pubsub_free(&bus->pubsub);
     bus_free(&bus->mailbox);
     free(bus);
 }
 
-static const struct bus_operations OPERATIONS = {
+static const struct bus_operations FLEET_BUS_OPERATIONS = {
     .subscribe = fleet_bus_subscribe,
     .unsubscribe = fleet_bus_unsubscribe,
     .publish = fleet_bus_publish,
@@ -197,12 +202,12 @@ static const struct bus_operations OPERATIONS = {
 
 void fleet_bus_use_hub(struct bus *bus, struct peer_hub *hub)
 {
-    bus_of(bus)->hub = hub;
+    fleet_bus_of(bus)->hub = hub;
 }
 
 bool fleet_bus_settled(const struct bus *bus)
 {
-    return redis_bus_settled(CONTAINER_OF(bus, struct fleet_bus, bus)->redis);
+    return redis_pubsub_settled(CONTAINER_OF(bus, struct fleet_bus, bus)->pubsub);
 }
 
 struct bus *fleet_bus_make(const struct fleet_bus_options *options)
@@ -211,7 +216,7 @@ struct bus *fleet_bus_make(const struct fleet_bus_options *options)
     struct fleet_bus *bus = calloc(1, sizeof(*bus));
     if (!bus)
         return NULL;
-    bus->bus = (struct bus){.operations = &OPERATIONS,
+    bus->bus = (struct bus){.operations = &FLEET_BUS_OPERATIONS,
                             .on_event = options->on_event,
                             .on_gap = options->on_gap,
                             .arg = options->arg};
@@ -220,10 +225,10 @@ struct bus *fleet_bus_make(const struct fleet_bus_options *options)
     bus->process = options->process;
     bus->workers = options->workers;
     list_init(&bus->publications);
-    bus->redis = redis_bus_make(options->client, options->metrics, take, pass_gap, bus);
-    bus->mailbox = mailbox_bus_make(options->exchange, options->index, options->mailbox,
-                                    options->metrics, take, bus);
-    if (bus->redis && bus->mailbox)
+    bus->pubsub = redis_pubsub_make(options->client, &FLEET_PUBSUB_OWNER, bus);
+    bus->mailbox = mailbox_bus_make(options->group, options->index, options->mailbox,
+                                    options->metrics, on_fleet_event, bus);
+    if (bus->pubsub && bus->mailbox)
         return &bus->bus;
     fleet_bus_free(&bus->bus);
     return NULL;

@@ -1,18 +1,23 @@
 /*
- * The bus of a worker in a fleet: Redis first, and a second road for when Redis does not carry an event:
+ * The bus of a worker in a fleet: Redis pub/sub first, and a fallback when Redis does not carry an event:
  * mailboxes between the workers of a process, peer links between processes (peer_hub.h).
  *
- *   BUS_TOPIC_ALL     always by the second road, to every worker of every process; never by Redis
- *   BUS_TOPIC_LOST    by links alone, to processes that the registry of gateways has lost
- *   other topics      by Redis. If it is out of reach, refuses, or does not answer in time, by the second
- *                     road: `server:<gateway>:deliver` to that gateway's process, the rest to all
- *   server:<gateway>  also when Redis says that nobody received it: its gateway has lost its subscription,
- *                     or is gone
+ *   BUS_TOPIC_ALL     always by the fallback, to every worker of every process; never by Redis
+ *   BUS_TOPIC_LOST    by peer links only, to processes that the registry of gateways has lost
+ *   other topics      by Redis. If it cannot be reached, refuses, or does not answer in time, by the
+ *                     fallback: `server:<gateway>:deliver` to that gateway's process, the rest to all
+ *   server:<gateway>  by the fallback also when Redis says that nobody received the event: the gateway has
+ *                     lost its subscription, or has gone
  *
- * A publication without an answer may have happened. It is sent again, since a loss would be worse, and
- * whichever comes second is dropped by the receiver: it remembers what came for its gateway lately, by the
- * bytes (seen.h). So no two events for a gateway may be alike; delivery.c and push.c see to that. Events on
- * other topics may come twice then, and those who take them can tell by their versions.
+ * On Redis a topic is a channel of the same name: PUBLISH and SUBSCRIBE on a single server, the sharded
+ * commands on a cluster. A worker receives its own events through Redis like everybody else's. A
+ * subscription is live when the server has confirmed it, so each confirmation is a gap of that topic
+ * (bus.h): the first, and those after a lost connection, a failover or a moved slot.
+ *
+ * An unanswered publication may have happened. It is sent again by the fallback, since a loss would be
+ * worse, and the receiver drops the second copy: it remembers the hashes of recent events for its gateway
+ * (seen.h). So no two events for a gateway may have the same bytes; delivery.c and push.c see to that.
+ * Events on other topics may arrive twice; their receivers compare versions.
  *
  * One per worker, on its thread. All workers' buses are made, and know the hub, before the first loop turns.
  */
@@ -26,28 +31,28 @@
 
 struct fleet_bus_options {
     struct redis_client *client; /* of this worker; outlives the bus */
-    struct mailbox_bus_group *exchange;
-    size_t index; /* of this worker in the exchange */
+    struct mailbox_bus_group *group;
+    size_t index; /* of this worker in the group */
     size_t workers;
     struct mailbox *mailbox;
     struct metrics *metrics;
-    struct slice process; /* its name, as in peer_hub_options; borrowed for the bus's life */
+    struct slice process; /* its name, as in peer_hub_options; outlives the bus */
     bus_on_event on_event;
     bus_on_gap on_gap;
     void *arg;
 };
 
-/* Freed only while the loop makes no turn. NULL when memory is short. */
+/* Free it only while the loop makes no turn. Returns NULL when out of memory. */
 struct bus *fleet_bus_make(const struct fleet_bus_options *options);
 
-/* NULL, as it starts: no peer links. The hub outlives what is published. */
+/* NULL, the initial value, means no peer links. The hub outlives the last publication. */
 void fleet_bus_use_hub(struct bus *bus, struct peer_hub *hub);
 
-/* An event that a link brought, to the workers of this process; for the hub, on its worker's bus. `port`
- * is a struct bus. */
+/* Passes an event that a peer link brought to the workers of this process. For the hub, on its worker's
+ * bus; `port` is a struct bus. */
 void fleet_bus_relay(void *port, struct slice topic, struct slice payload);
 
-/* Whether all that is subscribed is live in Redis. */
+/* Whether all subscriptions are live in Redis. */
 bool fleet_bus_settled(const struct bus *bus);
 
 #endif

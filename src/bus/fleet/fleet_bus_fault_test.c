@@ -61,7 +61,7 @@ static void close_worker(struct fixture *fixture)
 static bool open_bus(struct fixture *fixture)
 {
     fixture->bus = fleet_bus_make(&(struct fleet_bus_options){.client = fixture->client,
-                                                              .exchange = fixture->exchange,
+                                                              .group = fixture->exchange,
                                                               .workers = 1,
                                                               .mailbox = &fixture->mailbox,
                                                               .metrics = &fixture->worker.metrics,

@@ -56,17 +56,16 @@ static void open_member(struct fixture *fixture, size_t index,
     worker_loop_open(&member->worker);
     assert_true(mailbox_init(&member->mailbox, &member->worker.loop, MAILBOX_MAIL_MAX, member));
     member->client = worker_loop_redis(&member->worker, fixture->place, fixture->servers[0].port);
-    member->bus =
-        fleet_bus_make(&(struct fleet_bus_options){.client = member->client,
-                                                   .exchange = fixture->exchanges[process],
-                                                   .index = process ? 0 : index,
-                                                   .workers = process ? 1 : 2,
-                                                   .mailbox = &member->mailbox,
-                                                   .metrics = &member->worker.metrics,
-                                                   .process = name_of(process),
-                                                   .on_event = ear->on_event,
-                                                   .on_gap = ear->on_gap,
-                                                   .arg = ear->arg});
+    member->bus = fleet_bus_make(&(struct fleet_bus_options){.client = member->client,
+                                                             .group = fixture->exchanges[process],
+                                                             .index = process ? 0 : index,
+                                                             .workers = process ? 1 : 2,
+                                                             .mailbox = &member->mailbox,
+                                                             .metrics = &member->worker.metrics,
+                                                             .process = name_of(process),
+                                                             .on_event = ear->on_event,
+                                                             .on_gap = ear->on_gap,
+                                                             .arg = ear->arg});
     assert_non_null(member->bus);
 }
 
