@@ -12,7 +12,7 @@ static void added(void *arg, const struct ledger_change_outcome *outcome)
         chat_json_error(&exchange, outcome->status);
         return;
     }
-    audience_drop(rest_of(exchange)->handlers->presence, exchange->parameters[1]);
+    graph_reader_drop(&rest_of(exchange)->handlers->presence->graphs, exchange->parameters[1]);
     exchange_reply_empty(&exchange);
 }
 
@@ -37,7 +37,7 @@ static void removed(void *arg, const struct ledger_change_outcome *outcome)
     struct exchange *exchange = arg;
     struct session_context *handlers = rest_of(exchange)->handlers;
     if (is_out(exchange, outcome->status)) {
-        audience_drop(handlers->presence, exchange->parameters[1]);
+        graph_reader_drop(&handlers->presence->graphs, exchange->parameters[1]);
         chat_publish_removal(handlers->chats, exchange->parameters[0], exchange->parameters[1]);
     }
     if (outcome->status == LEDGER_OK)

@@ -19,7 +19,7 @@ static void created(void *arg, const struct ledger_chat_outcome *outcome)
     }
     /* also of one that is there already: whoever was not answered asks again */
     for (size_t i = 0; i < outcome->chat.member_count; i++)
-        audience_drop(rest_of(exchange)->handlers->presence, outcome->chat.members[i]);
+        graph_reader_drop(&rest_of(exchange)->handlers->presence->graphs, outcome->chat.members[i]);
     chat_json_write(&json, &outcome->chat);
     exchange_reply_json(&exchange, outcome->created ? 201 : 200, &json);
 }

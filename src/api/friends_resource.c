@@ -11,7 +11,7 @@
 #include "api/api_routes.h"
 #include "api/page_query.h"
 #include "base/id_list.h"
-#include "presence/audience.h"
+#include "contacts/graph_reader.h"
 #include "presence/presence_query.h"
 
 #include <stdlib.h>
@@ -188,7 +188,8 @@ void rest_friends_get(struct exchange *exchange)
     json_write_key(&listing->json, SLICE("friends"));
     json_write_array(&listing->json);
     if (needs_online(&listing->filter))
-        audience_ask(handlers->presence, exchange_user(exchange), graph_known, listing);
+        graph_reader_read(&handlers->presence->graphs, exchange_user(exchange), graph_known,
+                          listing);
     else
         ledger_contacts_list(handlers->ledger, exchange_user(exchange), contacts_listed, listing);
 }

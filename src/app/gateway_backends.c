@@ -177,7 +177,8 @@ bool gateway_backends_make(struct gateway *gateway)
     struct graph_store *graphs =
         gateway->parts.fleet ? make_fleet_backends(gateway) : make_embedded_backends(gateway);
     return graphs && make_recovery_store(gateway) &&
-           audience_init(&gateway->presence.audience, graphs, gateway->parts.hash_seed) &&
+           graph_reader_init(&gateway->presence.graphs, graphs, &gateway->ledger, &gateway->metrics,
+                             gateway->parts.hash_seed) &&
            gateway->store && gateway->bus && gateway->typing.store && gateway->calls.store;
 }
 
@@ -309,7 +310,7 @@ void gateway_backends_free(struct gateway *gateway)
         peer_hub_free(&gateway->parts.fleet->hub);
     redis_info_free(&gateway->redis_info);
     bus_free(&gateway->bus);
-    graph_store_free(&gateway->presence.audience.graphs);
+    graph_store_free(&gateway->presence.graphs.store);
     call_store_free(&gateway->calls.store);
     typing_store_free(&gateway->typing.store);
     recovery_store_free(&gateway->socketio.recovery);

@@ -121,10 +121,10 @@ static void compose_presence(struct gateway *gateway)
     if (gateway->parts.fleet)
         presence->last_known = last_known_make(gateway->parts.hash_seed);
     presence->metrics = &gateway->metrics;
-    presence->lost = session_lease_lost;
-    presence->unrenewed = session_renew_again;
-    presence->known_since = session_known_since;
-    presence->lost_arg = &gateway->handlers;
+    presence->on_lease_lost = session_lease_lost;
+    presence->on_renewal_failed = session_renew_again;
+    presence->connected_since = session_known_since;
+    presence->session_arg = &gateway->handlers;
     presence_init(presence);
     presence->resync.refresh_chat = chat_commands_refresh_chat;
 }
@@ -259,7 +259,7 @@ void gateway_free(struct gateway **gateway)
     gateway_messages_free(&freed->messages);
     presence_free(&freed->presence);
     last_known_free(&freed->presence.last_known);
-    audience_free(&freed->presence.audience);
+    graph_reader_free(&freed->presence.graphs);
     last_seen_free(&freed->last_seen);
     call_plane_free(&freed->calls);
     typing_views_free(&freed->typing.rooms);

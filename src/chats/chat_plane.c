@@ -1,8 +1,9 @@
 #include "chats/chat_plane.h"
 
 #include "base/container.h"
+#include "chats/chat_event.h"
 #include "log/log.h"
-#include "presence/change_source.h"
+#include "presence/announcement.h"
 #include "presence/push.h"
 
 #include <stdlib.h>
@@ -18,13 +19,6 @@ static struct subscription *find(const struct endpoint *endpoint, struct slice c
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
     return router_subscription(endpoint, chat_topic_name(name, chat_id, topic));
-}
-
-struct topic *chat_topic_of(const struct router *router, struct slice chat_id,
-                            enum chat_topic topic)
-{
-    char name[ROUTER_TOPIC_BYTES_MAX];
-    return router_topic(router, chat_topic_name(name, chat_id, topic));
 }
 
 bool chat_is_open(const struct endpoint *endpoint, struct slice chat_id)
@@ -216,22 +210,22 @@ static void tell_presence(struct chat_plane *plane, const struct topic *topic,
     struct message message = {.type = MESSAGE_PRESENCE_CHANGED, .change = event->change};
     struct broadcast broadcast = {.message = &message};
     uint64_t key = router_key(plane->router, MESSAGE_PRESENCE_CHANGED, presence->user_id);
-    struct change_source road;
+    struct announcement announcement;
     size_t delivered = 0;
-    change_source_begin(&road, plane->router, &event->change);
+    announcement_begin(&announcement, plane->router, &event->change);
     for (uint32_t i = 0; i < topic->count; i++) {
         struct endpoint *endpoint = topic->subscriptions[i]->endpoint;
         if (topic->subscriptions[i]->view != CHAT_VIEW_OPEN || endpoint->route == own ||
             is_exception(exceptions, endpoint->route))
             continue;
-        change_source_room(&road, endpoint);
+        announcement_to_chat(&announcement, endpoint);
         if (!push_is_news(plane->router, endpoint, &event->change))
             continue;
         plane->router->deliver(endpoint, &broadcast, key);
         delivered++;
     }
     broadcast_end(&broadcast);
-    change_source_end(&road);
+    announcement_end(&announcement);
     metrics_add(plane->metrics, METRIC_PRESENCE_DELIVERIES, (int64_t)delivered);
     metrics_latency(plane->metrics, LATENCY_PRESENCE,
                     (plane->clock->wall_ms - event->change.timestamp_ms) * 1000);

@@ -16,14 +16,10 @@
 #ifndef ROLLCALL_CHATS_CHAT_PLANE_H
 #define ROLLCALL_CHATS_CHAT_PLANE_H
 
-#include "chats/chat_event.h"
 #include "config/config.h"
 #include "metrics/metrics.h"
-#include "routing/router.h"
+#include "routing/chat_topic.h"
 #include "typing/typing_plane.h"
-
-/* The view of a subscription to a chat's topics. */
-enum chat_view { CHAT_VIEW_PENDING, CHAT_VIEW_OPEN };
 
 struct chat_plane {
     const struct config *config;
@@ -59,9 +55,5 @@ void chat_publish_removal(struct chat_plane *plane, struct slice chat_id, struct
 /* An event on one of a chat's topics. */
 void chat_received(struct chat_plane *plane, enum chat_topic topic, struct slice chat_id,
                    struct slice payload);
-
-/* The topic as the router has it; NULL while nobody here has the chat open. */
-struct topic *chat_topic_of(const struct router *router, struct slice chat_id,
-                            enum chat_topic topic);
 
 #endif

@@ -14,8 +14,9 @@ void presence_event_write_change(struct buffer *out, const struct presence_chang
     struct message message = {.type = MESSAGE_PRESENCE_CHANGED, .change = *change};
     json_write_key_string(out, SLICE("type"), CHANGED);
     fields_encode(out, &message);
-    if (change->news != PRESENCE_NEWS_NONE)
-        json_write_key_string(out, SLICE("news"), slice_of(presence_news_name(change->news)));
+    if (change->announcement != PRESENCE_ANNOUNCE_NOTHING)
+        json_write_key_string(out, SLICE("news"),
+                              slice_of(presence_announcement_name(change->announcement)));
 }
 
 void presence_event_write(struct buffer *out, const struct presence_event *event)
@@ -57,12 +58,12 @@ static bool read_reason(struct json *json, enum presence_reason *out)
     return json_string(json, &name) && presence_reason_parse(name, out);
 }
 
-static bool read_news(struct json *json, enum presence_news *out)
+static bool read_news(struct json *json, enum presence_announcement *out)
 {
     struct slice name;
     if (!json_string(json, &name))
         return false;
-    *out = presence_news_parse(name);
+    *out = presence_announcement_parse(name);
     return true;
 }
 
@@ -87,7 +88,7 @@ bool presence_event_read_member(struct json *json, struct slice key, struct slic
     if (slice_is(key, "timestamp"))
         return read_time(json, &change->timestamp_ms);
     if (slice_is(key, "news"))
-        return read_news(json, &change->news);
+        return read_news(json, &change->announcement);
     return json_skip(json);
 }
 

@@ -1,6 +1,7 @@
 #include "presence/presence_plane.h"
 
 #include "log/log.h"
+#include "presence/notify.h"
 #include "presence/presence_event.h"
 #include "presence/subscription.h"
 #include "presence/visibility/visibility_review.h"
@@ -10,20 +11,22 @@
 
 void presence_init(struct presence_plane *plane)
 {
-    list_init(&plane->looks);
+    list_init(&plane->queries);
     list_init(&plane->reviews);
     resync_init(&plane->resync);
-    uncertain_users_init(&plane->doubts);
+    reread_queue_init(&plane->rereads);
 }
 
 void presence_free(struct presence_plane *plane)
 {
     visibility_review_forget_all(plane);
     resync_free(&plane->resync);
-    uncertain_users_free(&plane->doubts);
+    reread_queue_free(&plane->rereads);
 }
 
-static void publish(struct presence_plane *plane, const struct presence_event *event)
+/* ---- publishing ---- */
+
+static void presence_publish_event(struct presence_plane *plane, const struct presence_event *event)
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
     struct buffer payload = BUFFER_INIT;
@@ -34,79 +37,129 @@ static void publish(struct presence_plane *plane, const struct presence_event *e
     buffer_free(&payload);
 }
 
-/* What must outlive the state store: when somebody left, and the version of that. */
-static void note_last_seen(struct presence_plane *plane, const struct presence *presence)
+void presence_publish_change(struct presence_plane *plane, const struct presence_change *change)
 {
-    bool left = presence->status == PRESENCE_OFFLINE && presence->last_seen_ms != TIME_NONE;
-    if (left)
+    const struct presence *presence = &change->presence;
+    last_known_note(plane->last_known, presence);
+    /* Last seen and its version must outlive the state store. */
+    if (presence->status == PRESENCE_OFFLINE && presence->last_seen_ms != TIME_NONE)
         last_seen_note(plane->last_seen, presence->user_id, presence->last_seen_ms,
                        (uint64_t)presence->version);
+    presence_publish_event(
+        plane, &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED, .change = *change});
+    notify_change(plane, change);
 }
 
-void presence_tell(struct presence_plane *plane, const struct presence_change *change)
+void presence_publish_privacy(struct presence_plane *plane, struct slice user_id)
 {
-    last_known_note(plane->last_known, &change->presence);
-    note_last_seen(plane, &change->presence);
-    publish(plane, &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED, .change = *change});
-    audience_tell(plane, change);
+    presence_publish_event(plane, &(struct presence_event){.kind = PRESENCE_EVENT_PRIVACY,
+                                                           .change.presence.user_id = user_id});
 }
 
-/* `news` is what such an operation makes of a user who is still there after it. */
-static void apply_transition(struct presence_plane *plane,
-                             const struct state_transition *transition, enum presence_news news)
+/* ---- transitions ---- */
+
+/* `announcement` applies to a user who is still connected after the operation. */
+static void presence_apply(struct presence_plane *plane, const struct state_transition *transition,
+                           enum presence_announcement announcement)
 {
     if (!transition->changed)
         return;
     metrics_count(plane->metrics, METRIC_PRESENCE_TRANSITIONS);
     bool left = transition->presence.status == PRESENCE_OFFLINE;
-    presence_tell(plane, &(struct presence_change){.presence = transition->presence,
-                                                   .timestamp_ms = transition->at_ms,
-                                                   .news = left ? PRESENCE_NEWS_OFFLINE : news});
+    presence_publish_change(
+        plane,
+        &(struct presence_change){.presence = transition->presence,
+                                  .timestamp_ms = transition->at_ms,
+                                  .announcement = left ? PRESENCE_ANNOUNCE_OFFLINE : announcement});
 }
 
-/* For operations whose caller waits for nothing. */
-static void settle(void *arg, enum state_status status, const struct state_transition *transition)
+static void on_lease_changed(void *arg, enum state_status status,
+                             const struct state_transition *transition)
 {
     struct presence_plane *plane = arg;
     if (status == STATE_OK)
-        apply_transition(plane, transition, PRESENCE_NEWS_NONE);
+        presence_apply(plane, transition, PRESENCE_ANNOUNCE_NOTHING);
     else if (status == STATE_UNKNOWN)
-        uncertain_users_add(plane, transition->presence.user_id, PRESENCE_NEWS_NONE);
+        reread_queue_add_user(plane, transition->presence.user_id, PRESENCE_ANNOUNCE_NOTHING);
 }
 
-struct opening {
+/* A pending operation whose caller waits for the result. */
+struct presence_operation {
     struct presence_plane *plane;
-    void (*done)(void *arg, bool registered);
+    presence_done done;
     void *arg;
 };
 
-static void opened(void *arg, enum state_status status, const struct state_transition *transition)
+static struct presence_operation *presence_operation_make(struct presence_plane *plane,
+                                                          presence_done done, void *arg)
 {
-    struct opening opening = *(struct opening *)arg;
-    free(arg);
-    /* first: `online` must be out before the `offline` of a session that cannot be opened after all */
-    if (status == STATE_OK)
-        apply_transition(opening.plane, transition,
-                         transition->was_here ? PRESENCE_NEWS_NONE : PRESENCE_NEWS_ONLINE);
-    else if (status == STATE_UNKNOWN)
-        uncertain_users_add(opening.plane, transition->presence.user_id, PRESENCE_NEWS_ONLINE);
-    opening.done(opening.arg, status == STATE_OK);
+    struct presence_operation *operation = malloc(sizeof(*operation));
+    if (operation)
+        *operation = (struct presence_operation){plane, done, arg};
+    else
+        done(arg, false);
+    return operation;
 }
 
-void presence_open(struct presence_plane *plane, const struct lease *lease,
-                   void (*done)(void *arg, bool registered), void *arg)
+static void on_lease_opened(void *arg, enum state_status status,
+                            const struct state_transition *transition)
 {
-    struct opening *opening = malloc(sizeof(*opening));
-    if (!opening) {
-        done(arg, false);
-        return;
-    }
-    *opening = (struct opening){plane, done, arg};
-    struct lease opened_lease = *lease;
-    if (opened_lease.known_since_ms == 0 && plane->known_since)
-        opened_lease.known_since_ms = plane->known_since(plane->lost_arg, lease->user_id);
-    state_open(plane->store, &opened_lease, opened, opening);
+    struct presence_operation operation = *(struct presence_operation *)arg;
+    free(arg);
+    /* Publish first: `online` must precede the `offline` of a session that fails to open after all. */
+    if (status == STATE_OK)
+        presence_apply(operation.plane, transition,
+                       transition->was_here ? PRESENCE_ANNOUNCE_NOTHING : PRESENCE_ANNOUNCE_ONLINE);
+    else if (status == STATE_UNKNOWN)
+        reread_queue_add_user(operation.plane, transition->presence.user_id,
+                              PRESENCE_ANNOUNCE_ONLINE);
+    operation.done(operation.arg, status == STATE_OK);
 }
+
+void presence_open(struct presence_plane *plane, const struct lease *lease, presence_done done,
+                   void *arg)
+{
+    struct presence_operation *operation = presence_operation_make(plane, done, arg);
+    if (!operation)
+        return;
+    struct lease opened = *lease;
+    if (opened.known_since_ms == 0 && plane->connected_since)
+        opened.known_since_ms = plane->connected_since(plane->session_arg, lease->user_id);
+    state_open(plane->store, &opened, on_lease_opened, operation);
+}
+
+void presence_set_idle(struct presence_plane *plane, struct slice user_id,
+                       const struct ulid *conn_id, bool idle)
+{
+    state_set_idle(plane->store, user_id, conn_id, idle, on_lease_changed, plane);
+}
+
+void presence_close(struct presence_plane *plane, struct slice user_id, const struct ulid *conn_id)
+{
+    state_close(plane->store, user_id, conn_id, on_lease_changed, plane);
+}
+
+static void on_call_flag_set(void *arg, enum state_status status,
+                             const struct state_transition *transition)
+{
+    struct presence_operation operation = *(struct presence_operation *)arg;
+    free(arg);
+    if (status == STATE_OK)
+        presence_apply(operation.plane, transition,
+                       transition->presence.in_call ? PRESENCE_ANNOUNCE_IN_CALL
+                                                    : PRESENCE_ANNOUNCE_OUT_OF_CALL);
+    operation.done(operation.arg, status == STATE_OK);
+}
+
+void presence_set_call(struct presence_plane *plane, struct slice user_id, bool in_call,
+                       presence_done done, void *arg)
+{
+    struct presence_operation *operation = presence_operation_make(plane, done, arg);
+    if (operation)
+        state_set_call(plane->store, user_id, in_call, on_call_flag_set, operation);
+}
+
+/* ---- renewals ---- */
 
 void presence_renew(struct presence_plane *plane, struct slice user_id, const struct ulid *conn_id,
                     int64_t last_heartbeat_ms)
@@ -122,18 +175,18 @@ void presence_renew(struct presence_plane *plane, struct slice user_id, const st
     };
 }
 
-static void renewed(void *arg, enum state_status status, const struct lease_renewal *renewals,
-                    size_t count)
+static void on_leases_renewed(void *arg, enum state_status status,
+                              const struct lease_renewal *renewals, size_t count)
 {
     struct presence_plane *plane = arg;
-    (void)status; /* each says how it went */
+    (void)status; /* each renewal carries its own result */
     for (size_t i = 0; i < count; i++) {
         if (renewals[i].lost)
-            plane->lost(plane->lost_arg, renewals[i].user_id, &renewals[i].conn_id);
+            plane->on_lease_lost(plane->session_arg, renewals[i].user_id, &renewals[i].conn_id);
         else if (!renewals[i].failed)
             metrics_count(plane->metrics, METRIC_LEASES_RENEWED);
-        else if (plane->unrenewed)
-            plane->unrenewed(plane->lost_arg, renewals[i].user_id, &renewals[i].conn_id);
+        else if (plane->on_renewal_failed)
+            plane->on_renewal_failed(plane->session_arg, renewals[i].user_id, &renewals[i].conn_id);
     }
 }
 
@@ -142,72 +195,27 @@ void presence_flush(struct presence_plane *plane)
     size_t count = plane->renewal_count;
     plane->renewal_count = 0;
     if (count)
-        state_renew(plane->store, plane->renewals, count, renewed, plane);
+        state_renew(plane->store, plane->renewals, count, on_leases_renewed, plane);
 }
 
-void presence_set_idle(struct presence_plane *plane, struct slice user_id,
-                       const struct ulid *conn_id, bool idle)
-{
-    state_set_idle(plane->store, user_id, conn_id, idle, settle, plane);
-}
+/* ---- the reaper, and events ---- */
 
-void presence_close(struct presence_plane *plane, struct slice user_id, const struct ulid *conn_id)
-{
-    state_close(plane->store, user_id, conn_id, settle, plane);
-}
-
-struct call_setting {
-    struct presence_plane *plane;
-    void (*done)(void *arg, bool set);
-    void *arg;
-};
-
-static void call_set(void *arg, enum state_status status, const struct state_transition *transition)
-{
-    struct call_setting setting = *(struct call_setting *)arg;
-    free(arg);
-    if (status == STATE_OK)
-        apply_transition(setting.plane, transition,
-                         transition->presence.in_call ? PRESENCE_NEWS_IN_CALL
-                                                      : PRESENCE_NEWS_OUT_OF_CALL);
-    setting.done(setting.arg, status == STATE_OK);
-}
-
-void presence_set_call(struct presence_plane *plane, struct slice user_id, bool in_call,
-                       void (*done)(void *arg, bool set), void *arg)
-{
-    struct call_setting *setting = malloc(sizeof(*setting));
-    if (!setting) {
-        done(arg, false);
-        return;
-    }
-    *setting = (struct call_setting){plane, done, arg};
-    state_set_call(plane->store, user_id, in_call, call_set, setting);
-}
-
-static void reaped(void *arg, enum state_status status, const struct state_transition *transitions,
-                   size_t count)
+static void on_leases_reaped(void *arg, enum state_status status,
+                             const struct state_transition *transitions, size_t count)
 {
     struct presence_plane *plane = arg;
     if (status != STATE_OK)
         return;
     metrics_add(plane->metrics, METRIC_PRESENCE_REAPED, (int64_t)count);
     for (size_t i = 0; i < count; i++)
-        apply_transition(plane, &transitions[i], PRESENCE_NEWS_NONE);
+        presence_apply(plane, &transitions[i], PRESENCE_ANNOUNCE_NOTHING);
 }
 
 void presence_reap(struct presence_plane *plane)
 {
     visibility_review_retry(plane);
     resync_run(plane);
-    uncertain_users_run(plane);
-    state_reap(plane->store, plane->config->presence.reap_batch_max, reaped, plane);
-}
-
-void presence_publish_privacy(struct presence_plane *plane, struct slice user_id)
-{
-    publish(plane, &(struct presence_event){.kind = PRESENCE_EVENT_PRIVACY,
-                                            .change.presence.user_id = user_id});
+    state_reap(plane->store, plane->config->presence.reap_batch_max, on_leases_reaped, plane);
 }
 
 void presence_received(struct presence_plane *plane, struct slice topic, struct slice payload)

@@ -220,13 +220,13 @@ void presence_query(struct presence_plane *plane, struct slice viewer, const str
     look->plane = plane;
     look->handler = *handler;
     if (handler->decided)
-        list_append(&plane->looks, &look->of_plane);
+        list_append(&plane->queries, &look->of_plane);
     ask(look);
 }
 
 void presence_query_outdate(struct presence_plane *plane, struct slice user_id)
 {
-    for (struct list *at = plane->looks.next; at != &plane->looks; at = at->next) {
+    for (struct list *at = plane->queries.next; at != &plane->queries; at = at->next) {
         struct look *look = CONTAINER_OF(at, struct look, of_plane);
         look->outdated |= id_list_contains(&look->users, user_id);
     }

@@ -1,12 +1,12 @@
 /* The receiving half of push.h. */
 #include "base/container.h"
-#include "chats/chat_event.h"
-#include "presence/change_source.h"
+#include "presence/announcement.h"
 #include "presence/presence_event.h"
 #include "presence/presence_query.h"
 #include "presence/push.h"
 #include "presence/subscription.h"
 #include "presence/visibility/visibility_review.h"
+#include "routing/chat_topic.h"
 #include "text/json.h"
 
 #include <stdlib.h>
@@ -132,19 +132,19 @@ static bool expose(struct presence_plane *plane, struct endpoint *endpoint, cons
     return told && note(plane->router, endpoint, &push->change);
 }
 
-static void tell_roads(struct change_source *road, struct endpoint *endpoint,
+static void tell_roads(struct announcement *announcement, struct endpoint *endpoint,
                        const struct push *push)
 {
-    change_source_contact(road, endpoint);
-    if (endpoint->hears_sources && !push->exposes && has_one_open(endpoint, &push->chats))
-        change_source_room(road, endpoint);
+    announcement_to_contact(announcement, endpoint);
+    if (endpoint->wants_announcements && !push->exposes && has_one_open(endpoint, &push->chats))
+        announcement_to_chat(announcement, endpoint);
 }
 
 /* Of two changes of sight that were made at two gateways the older may come last. So it is taken away at once,
  * but where it would be given to a subscription the ledger has the last word. */
 static size_t deliver_to(struct presence_plane *plane, struct slice user_id,
                          const struct push *push, struct broadcast *broadcast, uint64_t key,
-                         struct change_source *road)
+                         struct announcement *announcement)
 {
     struct route *route = router_find(plane->router, user_id);
     size_t delivered = 0;
@@ -158,7 +158,7 @@ static size_t deliver_to(struct presence_plane *plane, struct slice user_id,
                                      : push_is_news(plane->router, endpoint, &push->change));
         gives |= gains;
         if (told || gains || !push->exposes)
-            tell_roads(road, endpoint, push);
+            tell_roads(announcement, endpoint, push);
         if (!told)
             continue;
         plane->router->deliver(endpoint, broadcast, key);
@@ -185,18 +185,18 @@ static void tell_receivers(struct presence_plane *plane, const struct received_p
     struct broadcast broadcast = {.message = &message};
     uint64_t key =
         router_key(plane->router, MESSAGE_PRESENCE_CHANGED, push->change.presence.user_id);
-    struct change_source road;
+    struct announcement announcement;
     struct json json;
     struct slice user;
     size_t delivered = 0;
     outdate(plane, push);
-    change_source_begin(&road, plane->router, &push->change);
+    announcement_begin(&announcement, plane->router, &push->change);
     json_init(&json, (char *)received->users.data, received->users.len);
     json_array(&json);
     while (json_element(&json) && json_string(&json, &user))
-        delivered += deliver_to(plane, user, push, &broadcast, key, &road);
+        delivered += deliver_to(plane, user, push, &broadcast, key, &announcement);
     broadcast_end(&broadcast);
-    change_source_end(&road);
+    announcement_end(&announcement);
     metrics_add(plane->metrics, METRIC_FRIENDS_TOLD, (int64_t)delivered);
     metrics_latency(plane->metrics, LATENCY_PRESENCE,
                     (plane->clock->wall_ms - push->change.timestamp_ms) * 1000);

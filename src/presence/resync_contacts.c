@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One user's contacts, read a batch at a time. */
-struct graph_look {
+/* One user's contacts, queried a batch at a time. */
+struct contacts_resync {
     struct presence_plane *plane;
     struct id_list contacts; /* owned */
     size_t next;
@@ -16,116 +16,116 @@ struct graph_look {
     char user[USER_ID_BYTES_MAX];
 };
 
-/* ---- who is in line ---- */
+/* ---- the queue ---- */
 
-static void put_in_line(struct table_node *node, void *arg)
+static void resync_contacts_queue_route(struct table_node *node, void *arg)
 {
     const struct route *route = CONTAINER_OF(node, struct route, node);
     buffer_append_byte(arg, (char)route->user_id_len);
     buffer_append_slice(arg, route_user(route));
 }
 
-/* A second gap on the way begins anew, with the older of the two beginnings. */
-void resync_graphs_begin(struct presence_plane *plane)
+/* A second gap before the queue is empty starts over and keeps the older `changed_since_ms`. */
+void resync_contacts_begin(struct presence_plane *plane)
 {
     struct resync *resync = &plane->resync;
-    bool fresh = resync->graphs_at >= resync->graphs.len;
-    int64_t well_at_ms = resync->well_at_ms ? resync->well_at_ms : plane->clock->wall_ms;
-    if (fresh)
-        resync->since_ms = well_at_ms - RESYNC_DOUBT_MS;
-    buffer_free(&resync->graphs);
-    resync->graphs = (struct buffer)BUFFER_INIT;
-    resync->graphs_at = 0;
-    table_each(&plane->router->routes, put_in_line, &resync->graphs);
-    if (resync->graphs.failed)
-        buffer_free(&resync->graphs);
+    bool was_empty = resync->users_at >= resync->users.len;
+    int64_t healthy_at_ms = resync->healthy_at_ms ? resync->healthy_at_ms : plane->clock->wall_ms;
+    if (was_empty)
+        resync->changed_since_ms = healthy_at_ms - RESYNC_UNDETECTED_MS;
+    buffer_free(&resync->users);
+    resync->users = (struct buffer)BUFFER_INIT;
+    resync->users_at = 0;
+    table_each(&plane->router->routes, resync_contacts_queue_route, &resync->users);
+    if (resync->users.failed)
+        buffer_free(&resync->users);
 }
 
 /* ---- one user ---- */
 
-static void look_on(struct graph_look *look);
+static void contacts_resync_query_next(struct contacts_resync *user);
 
-static void end_look(struct graph_look *look)
+static void contacts_resync_end(struct contacts_resync *user)
 {
-    look->plane->resync.graphs_under_way--;
-    id_list_free(&look->contacts);
-    free(look);
+    user->plane->resync.users_pending--;
+    id_list_free(&user->contacts);
+    free(user);
 }
 
-static void looked(void *arg, bool ok, const struct presence *presences, size_t count)
+static void on_contacts_queried(void *arg, bool ok, const struct presence *presences, size_t count)
 {
-    struct graph_look *look = arg;
-    struct presence_plane *plane = look->plane;
-    struct presence changed[RESYNC_USERS_MAX];
+    struct contacts_resync *user = arg;
+    struct presence_plane *plane = user->plane;
+    struct presence changed[RESYNC_CONTACTS_PER_QUERY];
     size_t changed_count = 0;
     for (size_t i = 0; ok && i < count; i++)
         if (presences[i].status != PRESENCE_UNKNOWN && !presences[i].stale &&
-            presences[i].version >= plane->resync.since_ms)
+            presences[i].version >= plane->resync.changed_since_ms)
             changed[changed_count++] = presences[i];
     struct message snapshot = {.type = MESSAGE_PRESENCE_SNAPSHOT,
                                .snapshot = {changed, changed_count}};
     if (changed_count)
-        router_send_to_user(plane->router, (struct slice){look->user, look->user_len}, &snapshot,
+        router_send_to_user(plane->router, (struct slice){user->user, user->user_len}, &snapshot,
                             NULL);
     metrics_add(plane->metrics, METRIC_RESYNC_USERS, (int64_t)count);
     metrics_add(plane->metrics, METRIC_RESYNC_TOLD, (int64_t)changed_count);
     if (ok)
-        look_on(look);
+        contacts_resync_query_next(user);
     else
-        end_look(look);
+        contacts_resync_end(user);
 }
 
-static void look_on(struct graph_look *look)
+static void contacts_resync_query_next(struct contacts_resync *user)
 {
-    size_t left = look->contacts.count - look->next;
-    size_t count = left < RESYNC_USERS_MAX ? left : RESYNC_USERS_MAX;
-    const struct slice *batch = look->contacts.ids + look->next;
-    struct slice user = {look->user, look->user_len};
-    if (count == 0 || !router_find(look->plane->router, user)) {
-        end_look(look);
+    size_t left = user->contacts.count - user->next;
+    size_t count = left < RESYNC_CONTACTS_PER_QUERY ? left : RESYNC_CONTACTS_PER_QUERY;
+    const struct slice *batch = user->contacts.ids + user->next;
+    struct slice viewer = {user->user, user->user_len};
+    if (count == 0 || !router_find(user->plane->router, viewer)) {
+        contacts_resync_end(user);
         return;
     }
-    look->next += count;
-    presence_query(look->plane, user, batch, count,
-                   &(struct presence_query_handler){.done = looked, .arg = look});
+    user->next += count;
+    presence_query(user->plane, viewer, batch, count,
+                   &(struct presence_query_handler){.done = on_contacts_queried, .arg = user});
 }
 
-/* Without an answer from the ledger this user's contacts are left as they are known. */
-static void listed(void *arg, const struct ledger_ids_outcome *outcome)
+/* If the ledger does not answer, the user's knowledge of the contacts stays as it is. */
+static void on_contacts_listed(void *arg, const struct ledger_ids_outcome *outcome)
 {
-    struct graph_look *look = arg;
-    if (outcome->status == LEDGER_OK && id_list_copy(&look->contacts, outcome->ids, outcome->count))
-        look_on(look);
+    struct contacts_resync *user = arg;
+    if (outcome->status == LEDGER_OK && id_list_copy(&user->contacts, outcome->ids, outcome->count))
+        contacts_resync_query_next(user);
     else
-        end_look(look);
+        contacts_resync_end(user);
 }
 
-static void begin_user(struct presence_plane *plane, struct slice user)
+static void resync_contacts_of(struct presence_plane *plane, struct slice user_id)
 {
-    if (!router_find(plane->router, user))
+    if (!router_find(plane->router, user_id))
         return;
-    struct graph_look *asked = calloc(1, sizeof(*asked));
-    if (!asked)
+    struct contacts_resync *user = calloc(1, sizeof(*user));
+    if (!user)
         return;
-    asked->plane = plane;
-    asked->user_len = user.len;
-    memcpy(asked->user, user.data, user.len);
-    plane->resync.graphs_under_way++;
-    ledger_contacts_list(plane->ledger, user, listed, asked);
+    user->plane = plane;
+    user->user_len = user_id.len;
+    memcpy(user->user, user_id.data, user_id.len);
+    plane->resync.users_pending++;
+    ledger_contacts_list(plane->ledger, user_id, on_contacts_listed, user);
 }
 
-void resync_graphs_run(struct presence_plane *plane)
+void resync_contacts_run(struct presence_plane *plane)
 {
     struct resync *resync = &plane->resync;
-    unsigned room = RESYNC_GRAPHS_PER_RUN - resync->graphs_under_way;
-    while (room-- > 0 && resync->graphs_at < resync->graphs.len) {
-        const char *at = resync->graphs.data + resync->graphs_at;
-        struct slice user = {at + 1, (uint8_t)*at};
-        resync->graphs_at += 1 + user.len;
-        begin_user(plane, user);
+    unsigned left = RESYNC_CONTACTS_PER_RUN - resync->users_pending;
+    while (left-- > 0 && resync->users_at < resync->users.len) {
+        const char *at = resync->users.data + resync->users_at;
+        struct slice user_id = {at + 1, (uint8_t)*at};
+        resync->users_at += 1 + user_id.len;
+        resync_contacts_of(plane, user_id);
     }
-    if (resync->graphs.len && resync->graphs_at >= resync->graphs.len) {
-        buffer_free(&resync->graphs);
-        resync->graphs_at = 0;
+    if (resync->users.len && resync->users_at >= resync->users.len) {
+        buffer_free(&resync->users);
+        resync->users_at = 0;
     }
 }

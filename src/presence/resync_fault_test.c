@@ -60,7 +60,7 @@ static size_t live_through(void (*fail_at)(size_t n), size_t n)
     assert_true(told || failed > 0);
     world_advance(&world, HEAL_MS);
     assert_true(told || is_told());
-    assert_true(resync_idle(&world.presence->resync));
+    assert_true(resync_is_idle(world.presence));
     client_hang_up(&alice);
     client_hang_up(&bob);
     world_close(&world);

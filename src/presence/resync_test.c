@@ -2,9 +2,9 @@
 #include "presence/resync.h"
 
 #include "base/container.h"
-#include "chats/chat_plane.h"
 #include "presence/presence_event.h"
 #include "presence/subscription.h"
+#include "routing/chat_topic.h"
 #include "support/client.h"
 
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { HEAL_MS = 2000, LATER_MS = 2 * RESYNC_DOUBT_MS, CROWD = 250 };
+enum { HEAL_MS = 2000, LATER_MS = 2 * RESYNC_UNDETECTED_MS, CROWD = 250 };
 
 static struct world world;
 static struct client alice, bob;
@@ -56,7 +56,7 @@ static void gap(const char *topic)
 {
     resync_gap(world.presence, slice_of(topic));
     world_advance(&world, HEAL_MS);
-    assert_true(resync_idle(&world.presence->resync));
+    assert_true(resync_is_idle(world.presence));
 }
 
 static int open_world(void **unused)

@@ -153,7 +153,7 @@ void subscription_told(struct presence_plane *plane, const struct endpoint *endp
         bool outdated = held->version > presence->version;
         note_told(held, presence);
         if (outdated)
-            resync_topic(plane, held->topic);
+            reread_queue_add_topic(plane, held->topic);
     }
 }
 

@@ -45,7 +45,7 @@ static const char *const TYPE_NAMES[MESSAGE_TYPE_COUNT] = {
     [MESSAGE_DELIVERY] = "delivery",
     [MESSAGE_CONNECTION_CLOSING] = "connection_closing",
     [MESSAGE_CONTACT_PRESENCE] = "contact_presence",
-    [MESSAGE_ROOM_PRESENCE] = "room_presence",
+    [MESSAGE_CHAT_PRESENCE] = "room_presence",
     [MESSAGE_RELAY] = "relay",
 };
 
@@ -76,11 +76,11 @@ static const char *const CLOSING_NAMES[CLOSING_REASON_COUNT] = {
     [CLOSING_ADMIN] = "admin",
 };
 
-static const char *const NEWS_NAMES[PRESENCE_NEWS_COUNT] = {
-    [PRESENCE_NEWS_ONLINE] = "online",
-    [PRESENCE_NEWS_OFFLINE] = "offline",
-    [PRESENCE_NEWS_IN_CALL] = "in_call",
-    [PRESENCE_NEWS_OUT_OF_CALL] = "out_of_call",
+static const char *const NEWS_NAMES[PRESENCE_ANNOUNCEMENTS] = {
+    [PRESENCE_ANNOUNCE_ONLINE] = "online",
+    [PRESENCE_ANNOUNCE_OFFLINE] = "offline",
+    [PRESENCE_ANNOUNCE_IN_CALL] = "in_call",
+    [PRESENCE_ANNOUNCE_OUT_OF_CALL] = "out_of_call",
 };
 
 const char *message_type_name(enum message_type type)
@@ -103,17 +103,17 @@ enum message_type message_type_from_client(struct slice name)
     return MESSAGE_INVALID;
 }
 
-const char *presence_news_name(enum presence_news news)
+const char *presence_announcement_name(enum presence_announcement news)
 {
     return NEWS_NAMES[news];
 }
 
-enum presence_news presence_news_parse(struct slice name)
+enum presence_announcement presence_announcement_parse(struct slice name)
 {
-    for (int news = PRESENCE_NEWS_ONLINE; news < PRESENCE_NEWS_COUNT; news++)
+    for (int news = PRESENCE_ANNOUNCE_ONLINE; news < PRESENCE_ANNOUNCEMENTS; news++)
         if (slice_is(name, NEWS_NAMES[news]))
-            return (enum presence_news)news;
-    return PRESENCE_NEWS_NONE;
+            return (enum presence_announcement)news;
+    return PRESENCE_ANNOUNCE_NOTHING;
 }
 
 const char *error_code_name(enum error_code code)

@@ -66,7 +66,7 @@ enum message_type {
     MESSAGE_DELIVERY,
     MESSAGE_CONNECTION_CLOSING,
     MESSAGE_CONTACT_PRESENCE, /* for endpoints that hear roads (routing/router.h) */
-    MESSAGE_ROOM_PRESENCE,
+    MESSAGE_CHAT_PRESENCE,
     MESSAGE_RELAY, /* an event of another gateway, its fields already JSON */
     MESSAGE_TYPE_COUNT
 };
@@ -120,20 +120,20 @@ struct message_error {
     int64_t grace_period_ms;        /* < 0: not said */
 };
 
-/* What a change of presence is to those who watch for one thing. */
-enum presence_news {
-    PRESENCE_NEWS_NONE,
-    PRESENCE_NEWS_ONLINE, /* came, be it idle */
-    PRESENCE_NEWS_OFFLINE,
-    PRESENCE_NEWS_IN_CALL,
-    PRESENCE_NEWS_OUT_OF_CALL,
-    PRESENCE_NEWS_COUNT
+/* What a change announces to clients that want events rather than state (presence/announcement.h). */
+enum presence_announcement {
+    PRESENCE_ANNOUNCE_NOTHING,
+    PRESENCE_ANNOUNCE_ONLINE, /* came, possibly idle */
+    PRESENCE_ANNOUNCE_OFFLINE,
+    PRESENCE_ANNOUNCE_IN_CALL,
+    PRESENCE_ANNOUNCE_OUT_OF_CALL,
+    PRESENCE_ANNOUNCEMENTS
 };
 
 struct presence_change {
     struct presence presence;
     int64_t timestamp_ms;
-    enum presence_news news;
+    enum presence_announcement announcement;
 };
 
 /* What to sync one chat after: everything up to this sequence was sent. */
@@ -268,8 +268,8 @@ struct slice message_name(const struct message *message);
 enum message_type message_type_from_client(struct slice name);
 
 /* How gateways name it to each other; NULL for NONE. */
-const char *presence_news_name(enum presence_news news);
-enum presence_news presence_news_parse(struct slice name);
+const char *presence_announcement_name(enum presence_announcement news);
+enum presence_announcement presence_announcement_parse(struct slice name);
 
 const char *error_code_name(enum error_code code);
 const char *closing_reason_name(enum closing_reason reason);

@@ -48,7 +48,7 @@ struct endpoint {
         *typing_notices;   /* where this device types; owned by typing/typing_plane.h */
     struct recent *recent; /* what it was told lately; NULL until needed */
     uint32_t subscription_count;
-    bool hears_sources; /* is also told the source of each change (presence/change_source.h) */
+    bool wants_announcements; /* is also told the source of each change (presence/announcement.h) */
 };
 
 struct topic {

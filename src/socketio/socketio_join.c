@@ -209,7 +209,7 @@ static bool joining_open_session(struct admission *admission)
     if (!session_attach(session, &admission->identity, &admission->conn_id,
                         admission_device(admission)))
         return false;
-    session->endpoint.hears_sources = true;
+    session->endpoint.wants_announcements = true;
     socketio_connection(socketio)->silent = false;
     socketio_waiting_free(socketio);
     socketio->device_is_made = joining->device_is_made;

@@ -2,8 +2,8 @@
 
 #include "auth/user_id.h"
 #include "base/container.h"
-#include "chats/chat_event.h"
 #include "presence/presence_event.h"
+#include "routing/chat_topic.h"
 #include "session/dispatch.h"
 #include "store/recovery_store.h"
 #include "text/base64url.h"

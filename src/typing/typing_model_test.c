@@ -158,7 +158,7 @@ static void set_shows(struct person *person, const char *name, bool shows)
     enum ledger_visibility visibility = shows ? LEDGER_VISIBLE_EVERYONE : LEDGER_VISIBLE_NOBODY;
     person->shows = shows;
     fake_ledger_show(&world.ledger, name, visibility, visibility);
-    audience_drop(world.presence, slice_of(name));
+    graph_reader_drop(&world.presence->graphs, slice_of(name));
     if (person->types_until_ms <= world_now(&world))
         person->shown_when_read = shows;
 }

@@ -1,7 +1,8 @@
 #include "typing/typing_plane.h"
 
-#include "chats/chat_event.h"
 #include "log/log.h"
+#include "routing/chat_topic.h"
+#include "typing/typing_event.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,7 @@ static void publish(struct typing_plane *plane, struct slice chat_id, struct sli
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
     struct buffer payload = BUFFER_INIT;
-    chat_event_write_typing(&payload, chat_id, user_id, typing, plane->clock->wall_ms);
+    typing_event_write(&payload, chat_id, user_id, typing, plane->clock->wall_ms);
     if (!payload.failed)
         bus_publish(plane->bus, chat_topic_name(name, chat_id, CHAT_TOPIC_TYPING),
                     buffer_slice(&payload));
@@ -245,13 +246,13 @@ void typing_ended(struct typing_plane *plane, struct slice chat_id, struct slice
 
 void typing_received(struct typing_plane *plane, struct slice chat_id, struct slice payload)
 {
-    struct chat_event event;
-    if (!chat_event_parse(payload, &event)) {
+    char text[TYPING_EVENT_BYTES_MAX];
+    struct typing_event event;
+    if (payload.len <= sizeof(text))
+        memcpy(text, payload.data, payload.len);
+    if (payload.len > sizeof(text) || !typing_event_parse(text, payload.len, &event)) {
         log_warn("bad_typing_event", "chat=%s", log_quote(chat_id));
         return;
     }
-    if (event.kind == CHAT_EVENT_TYPING)
-        typing_view_heard(&plane->rooms, chat_id, event.change.presence.user_id, event.typing,
-                          event.change.timestamp_ms);
-    chat_event_free(&event);
+    typing_view_heard(&plane->rooms, chat_id, event.user_id, event.typing, event.timestamp_ms);
 }

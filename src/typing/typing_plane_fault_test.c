@@ -1,5 +1,4 @@
 /* Typing and chat events without memory: an update may be lost, nobody types for ever, nothing leaks. */
-#include "chats/chat_plane.h"
 #include "support/alloc_fault.h"
 #include "support/client.h"
 
@@ -63,32 +62,10 @@ static void a_lost_update_heals(void **unused)
     world_close(&world);
 }
 
-static void an_event_is_read_whole_or_not(void **unused)
-{
-    (void)unused;
-    static const char TEXT[] =
-        "{\"type\":\"presence_changed\",\"user_id\":\"a\",\"status\":\"away\",\"except\":["
-        "\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"10\",\"11\",\"12\",\"13\",\"14\","
-        "\"15\",\"16\",\"17\"]}";
-    size_t failed = 1;
-    for (size_t n = 1; failed > 0; n++) {
-        struct chat_event event;
-        alloc_fault_after(n);
-        bool read = chat_event_parse(slice_of(TEXT), &event);
-        failed = alloc_fault_off();
-        assert_int_equal(read, failed == 0);
-        if (read)
-            assert_int_equal(event.except_count, 17);
-        if (read)
-            chat_event_free(&event);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lost_update_heals),
-        cmocka_unit_test(an_event_is_read_whole_or_not),
     };
     return cmocka_run_group_tests_name("typing_fault", tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* Open chats and typing on virtual time, in a world of one real gateway. */
 #include "typing/typing_plane.h"
 
-#include "chats/chat_plane.h"
 #include "support/client.h"
 
 #include <setjmp.h>
@@ -63,7 +62,7 @@ static int64_t counted(enum metric metric)
 /* What the ledger was told of a user is known everywhere, as after every change over REST. */
 static void changed(const char *user)
 {
-    audience_drop(world.presence, slice_of(user));
+    graph_reader_drop(&world.presence->graphs, slice_of(user));
 }
 
 /* ---- who sees it, and for how long ---- */

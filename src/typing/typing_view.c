@@ -2,8 +2,8 @@
 
 #include "base/container.h"
 #include "base/list.h"
-#include "chats/chat_plane.h"
 #include "presence/visibility/visibility.h"
+#include "routing/chat_topic.h"
 
 #include <stdlib.h>
 #include <string.h>

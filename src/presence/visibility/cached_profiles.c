@@ -36,8 +36,8 @@ static void ask(struct recalling *recalling, struct slice user_id, graph_lookup_
                 void *arg)
 {
     recalling->waiting++;
-    recalling->plane->audience.asking++;
-    graph_lookup(recalling->plane->audience.graphs, user_id, done, arg);
+    recalling->plane->graphs.pending++;
+    graph_lookup(recalling->plane->graphs.store, user_id, done, arg);
 }
 
 static void heard_target(void *arg, enum state_status status, const struct graph_lookup *audience)
@@ -45,7 +45,7 @@ static void heard_target(void *arg, enum state_status status, const struct graph
     struct recalled recalled = *(struct recalled *)arg;
     struct cached_profile *recall = &recalled.recalling->recalls[recalled.index];
     free(arg);
-    recalled.recalling->plane->audience.asking--;
+    recalled.recalling->plane->graphs.pending--;
     if (status == STATE_OK && audience->known) {
         const struct social_graph *graph = &audience->graph;
         recall->known = true;
@@ -63,7 +63,7 @@ static void heard_target(void *arg, enum state_status status, const struct graph
 static void heard_viewer(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     struct recalling *recalling = arg;
-    recalling->plane->audience.asking--;
+    recalling->plane->graphs.pending--;
     for (size_t i = 0; i < recalling->count && status == STATE_OK && audience->known; i++)
         recalling->recalls[i].profile.blocked_by_viewer =
             id_list_contains(&audience->graph.blocked, recalling->recalls[i].profile.user);
@@ -90,7 +90,7 @@ void cached_profiles_read(struct presence_plane *plane, struct slice viewer,
                           void (*done)(void *arg, const struct cached_profile *recalls), void *arg)
 {
     struct recalling *recalling = NULL;
-    if (plane->audience.graphs && count <= CACHED_PROFILES_MAX)
+    if (plane->graphs.store && count <= CACHED_PROFILES_MAX)
         recalling = malloc(sizeof(*recalling) + count * sizeof(recalling->recalls[0]));
     if (!recalling) {
         done(arg, NULL);

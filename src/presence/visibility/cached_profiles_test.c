@@ -2,6 +2,7 @@
  * would have shown. */
 #include "presence/visibility/cached_profiles.h"
 
+#include "presence/notify.h"
 #include "support/client.h"
 
 #include <setjmp.h>
@@ -36,8 +37,8 @@ static void cache(const char *user)
 {
     struct presence_change change = {
         .presence = {.user_id = slice_of(user), .status = PRESENCE_ONLINE, .version = 1}};
-    audience_drop(world.presence, slice_of(user));
-    audience_tell(world.presence, &change);
+    graph_reader_drop(&world.presence->graphs, slice_of(user));
+    notify_change(world.presence, &change);
     world_settle(&world);
 }
 
@@ -130,7 +131,7 @@ static void a_viewer_nobody_remembers_is_a_stranger(void **unused)
     (void)unused;
     show("bob", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_CONTACTS_ONLY);
     client_expect(&alice, "presence_changed");
-    audience_drop(world.presence, SLICE("alice"));
+    graph_reader_drop(&world.presence->graphs, SLICE("alice"));
     world.ledger.failing = LEDGER_UNAVAILABLE;
     query(&alice, "\"bob\"");
     expect_seen(&alice, "not_contacts");
@@ -158,7 +159,7 @@ static void what_changed_meanwhile_is_not_recalled(void **unused)
     world.ledger.holding = true;
     query(&alice, "\"bob\"");
     world_settle(&world);
-    audience_drop(world.presence, SLICE("bob"));
+    graph_reader_drop(&world.presence->graphs, SLICE("bob"));
     world.ledger.holding = false;
     fake_ledger_release_all(&world.ledger);
     client_expect(&alice, "error");

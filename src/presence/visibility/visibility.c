@@ -74,7 +74,8 @@ void visibility_read(struct presence_plane *plane, struct slice user_id,
         .place = reading, .done = done, .arg = arg, .user_id_len = (uint8_t)user_id.len};
     memcpy(made->user_id, user_id.data, user_id.len);
     *reading = made;
-    audience_ask(plane, (struct slice){made->user_id, made->user_id_len}, answered, made);
+    graph_reader_read(&plane->graphs, (struct slice){made->user_id, made->user_id_len}, answered,
+                      made);
 }
 
 void visibility_forget(struct visibility_reading **reading)

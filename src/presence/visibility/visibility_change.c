@@ -1,6 +1,6 @@
 #include "presence/visibility/visibility_change.h"
 
-#include "presence/audience.h"
+#include "presence/notify.h"
 #include "presence/presence_plane.h"
 #include "presence/presence_query.h"
 #include "presence/push.h"
@@ -72,7 +72,7 @@ static void send_pass(struct relation *relation, bool shown_to_strangers)
 {
     bool block = relation->cause == VISIBILITY_BLOCKED || relation->cause == VISIBILITY_UNBLOCKED;
     if (block && relation->pass == 0 && shown_to_strangers) {
-        audience_ask(relation->plane, target_of(relation), send_with_chats, relation);
+        graph_reader_read(&relation->plane->graphs, target_of(relation), send_with_chats, relation);
         return;
     }
     send(relation);
@@ -107,7 +107,8 @@ static void looked(void *arg, bool ok, const struct presence *presences, size_t 
     relation->push.change.presence = presences[0];
     relation->push.change.presence.user_id = target_of(relation);
     if (relation->push.contacts && presences[0].status >= PRESENCE_AWAY)
-        relation->push.change.news = PRESENCE_NEWS_ONLINE; /* to one who saw nothing until now */
+        relation->push.change.announcement =
+            PRESENCE_ANNOUNCE_ONLINE; /* to one who saw nothing until now */
     send_pass(relation, relation->cause != VISIBILITY_CONTACT_MADE);
 }
 
@@ -145,8 +146,8 @@ void visibility_change_of_relation(struct presence_plane *plane, enum visibility
                                    struct slice user_id, struct slice peer_id, bool were_contacts,
                                    void (*done)(void *arg), void *arg)
 {
-    audience_drop(plane, user_id);
-    audience_drop(plane, peer_id);
+    graph_reader_drop(&plane->graphs, user_id);
+    graph_reader_drop(&plane->graphs, peer_id);
     struct relation *relation = malloc(sizeof(*relation) + user_id.len + peer_id.len);
     if (!relation) {
         presence_publish_privacy(plane, user_id);
@@ -212,8 +213,7 @@ static void tell(void *arg, const struct social_graph *graph)
         (stranger.view != PRIVACY_HIDDEN ||
          privacy_of_stranger(&resetting->before).view != PRIVACY_HIDDEN)) {
         struct presence_change change = change_for(resetting, stranger);
-        audience_tell_chats(resetting->plane, &graph->chats, &change, &graph->blocked,
-                            &graph->contacts);
+        notify_chats(resetting->plane, &graph->chats, &change, &graph->blocked, &graph->contacts);
     }
     end_resetting(resetting);
 }
@@ -227,7 +227,7 @@ static void looked_at_self(void *arg, bool ok, const struct presence *presences,
     }
     resetting->presence = presences[0];
     resetting->presence.user_id = resetting->user_id;
-    audience_ask(resetting->plane, resetting->user_id, tell, resetting);
+    graph_reader_read(&resetting->plane->graphs, resetting->user_id, tell, resetting);
 }
 
 void visibility_change_of_settings(struct presence_plane *plane, struct slice user_id,
@@ -235,7 +235,7 @@ void visibility_change_of_settings(struct presence_plane *plane, struct slice us
                                    const struct ledger_settings *after, void (*done)(void *arg),
                                    void *arg)
 {
-    audience_drop(plane, user_id);
+    graph_reader_drop(&plane->graphs, user_id);
     presence_publish_privacy(plane, user_id);
     struct resetting *resetting = malloc(sizeof(*resetting) + user_id.len);
     if (!resetting) {

@@ -187,19 +187,19 @@ static void write_typing(const struct typing_change *change, struct buffer *out)
     end_event(out);
 }
 
-static const char *const CONTACT_EVENTS[PRESENCE_NEWS_COUNT] = {
-    [PRESENCE_NEWS_ONLINE] = "friend_online",
-    [PRESENCE_NEWS_OFFLINE] = "friend_offline",
-    [PRESENCE_NEWS_IN_CALL] = "friend_in_call",
-    [PRESENCE_NEWS_OUT_OF_CALL] = "friend_out_of_call",
+static const char *const CONTACT_EVENTS[PRESENCE_ANNOUNCEMENTS] = {
+    [PRESENCE_ANNOUNCE_ONLINE] = "friend_online",
+    [PRESENCE_ANNOUNCE_OFFLINE] = "friend_offline",
+    [PRESENCE_ANNOUNCE_IN_CALL] = "friend_in_call",
+    [PRESENCE_ANNOUNCE_OUT_OF_CALL] = "friend_out_of_call",
 };
 
-static const char *const ROOM_EVENTS[PRESENCE_NEWS_COUNT] = {
-    [PRESENCE_NEWS_ONLINE] = "USER_ONLINE",
-    [PRESENCE_NEWS_OFFLINE] = "USER_OFFLINE",
+static const char *const ROOM_EVENTS[PRESENCE_ANNOUNCEMENTS] = {
+    [PRESENCE_ANNOUNCE_ONLINE] = "USER_ONLINE",
+    [PRESENCE_ANNOUNCE_OFFLINE] = "USER_OFFLINE",
 };
 
-/* Nothing where there is no customary word for the news: those who send ask presence/change_source.h first. */
+/* Nothing where there is no customary word for the news: those who send ask presence/announcement.h first. */
 static void write_news(struct slice user_id, const char *name, struct buffer *out)
 {
     if (!name)
@@ -213,9 +213,9 @@ static void write_news(struct slice user_id, const char *name, struct buffer *ou
 static void write_contact_news(const struct presence_change *change, struct buffer *out)
 {
     struct slice user_id = change->presence.user_id;
-    write_news(user_id, CONTACT_EVENTS[change->news], out);
-    if (change->news == PRESENCE_NEWS_ONLINE && change->presence.in_call)
-        write_news(user_id, CONTACT_EVENTS[PRESENCE_NEWS_IN_CALL], out);
+    write_news(user_id, CONTACT_EVENTS[change->announcement], out);
+    if (change->announcement == PRESENCE_ANNOUNCE_ONLINE && change->presence.in_call)
+        write_news(user_id, CONTACT_EVENTS[PRESENCE_ANNOUNCE_IN_CALL], out);
 }
 
 /* ---- calls, which come as relays from whichever gateway made the transition ---- */
@@ -275,8 +275,9 @@ static void encode(const struct message *message, struct buffer *out)
 {
     if (message->type == MESSAGE_CONTACT_PRESENCE)
         write_contact_news(&message->change, out);
-    else if (message->type == MESSAGE_ROOM_PRESENCE)
-        write_news(message->change.presence.user_id, ROOM_EVENTS[message->change.news], out);
+    else if (message->type == MESSAGE_CHAT_PRESENCE)
+        write_news(message->change.presence.user_id, ROOM_EVENTS[message->change.announcement],
+                   out);
     else if (message->id.data)
         write_ack(message, out);
     else

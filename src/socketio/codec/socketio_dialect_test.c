@@ -139,20 +139,20 @@ static void news_are_named_by_their_road(void **unused)
     char expected[64];
     struct message news = {.type = MESSAGE_CONTACT_PRESENCE,
                            .change = {.presence = {.user_id = SLICE("bob")}}};
-    for (int i = PRESENCE_NEWS_ONLINE; i < PRESENCE_NEWS_COUNT; i++) {
-        news.change.news = (enum presence_news)i;
+    for (int i = PRESENCE_ANNOUNCE_ONLINE; i < PRESENCE_ANNOUNCEMENTS; i++) {
+        news.change.announcement = (enum presence_announcement)i;
         snprintf(expected, sizeof(expected), "42[\"%s\",{\"userId\":\"bob\"}]", CONTACT[i]);
         expect_encoded(&news, expected);
     }
     news.change.presence.in_call = true;
-    news.change.news = PRESENCE_NEWS_ONLINE;
+    news.change.announcement = PRESENCE_ANNOUNCE_ONLINE;
     expect_encoded(&news, "42[\"friend_online\",{\"userId\":\"bob\"}]\x1e"
                           "42[\"friend_in_call\",{\"userId\":\"bob\"}]");
-    news.change.news = PRESENCE_NEWS_IN_CALL;
+    news.change.announcement = PRESENCE_ANNOUNCE_IN_CALL;
     expect_encoded(&news, "42[\"friend_in_call\",{\"userId\":\"bob\"}]");
-    news.type = MESSAGE_ROOM_PRESENCE;
-    for (int i = PRESENCE_NEWS_ONLINE; i <= PRESENCE_NEWS_OFFLINE; i++) {
-        news.change.news = (enum presence_news)i;
+    news.type = MESSAGE_CHAT_PRESENCE;
+    for (int i = PRESENCE_ANNOUNCE_ONLINE; i <= PRESENCE_ANNOUNCE_OFFLINE; i++) {
+        news.change.announcement = (enum presence_announcement)i;
         snprintf(expected, sizeof(expected), "42[\"%s\",{\"userId\":\"bob\"}]", ROOM[i]);
         expect_encoded(&news, expected);
     }

@@ -81,7 +81,7 @@ static const struct message online_in_call = {
     .type = MESSAGE_CONTACT_PRESENCE,
     .id = SLICE_NONE,
     .change = {.presence = {.user_id = SLICE("bob"), .in_call = true},
-               .news = PRESENCE_NEWS_ONLINE},
+               .announcement = PRESENCE_ANNOUNCE_ONLINE},
 };
 
 static void a_packed_blob_has_the_frames_and_the_offset_of_its_text(void **state)

@@ -1,5 +1,5 @@
 /* Socket.IO clients hear by which road a change comes; native ones hear the change alone. */
-#include "presence/change_source.h"
+#include "presence/announcement.h"
 
 #include "support/client.h"
 
@@ -135,7 +135,7 @@ static void a_stranger_hears_in_a_room_of_who_shows_everybody(void **unused)
     assert_string_equal(events(&carol), "");
     client_hang_up(&bob);
     fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_EVERYONE);
-    audience_drop(world.presence, SLICE("bob"));
+    graph_reader_drop(&world.presence->graphs, SLICE("bob"));
     client_connect(&bob, &world, "bob");
     assert_string_equal(events(&carol), "USER_ONLINE presence_changed ");
     client_hang_up(&bob);

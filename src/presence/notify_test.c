@@ -1,5 +1,5 @@
 /* Who hears of a change without having asked, with a ledger that answers when and how the test wants. */
-#include "presence/audience.h"
+#include "presence/notify.h"
 
 #include "presence/presence_plane.h"
 #include "support/client.h"
@@ -60,18 +60,18 @@ static void changes_wait_for_the_graph_together_and_in_order(void **unused)
 {
     (void)unused;
     size_t before = loads();
-    audience_drop(world.presence, SLICE("bob"));
+    graph_reader_drop(&world.presence->graphs, SLICE("bob"));
     world.ledger.holding = true;
     client_set_away(&bob, true);
     client_set_away(&bob, false);
     client_set_away(&bob, true);
     client_expect_nothing(&alice);
-    assert_false(audience_idle(&world.presence->audience));
+    assert_false(graph_reader_is_idle(&world.presence->graphs));
     world.ledger.holding = false;
     fake_ledger_release_all(&world.ledger);
     world_settle(&world);
     assert_int_equal(loads(), before + 1);
-    assert_true(audience_idle(&world.presence->audience));
+    assert_true(graph_reader_is_idle(&world.presence->graphs));
     client_expect_change(&alice, "bob",
                          "away"); /* the newest took the others' place in the queue */
     client_expect_nothing(&alice);
@@ -81,11 +81,11 @@ static void changes_wait_for_the_graph_together_and_in_order(void **unused)
 static void what_was_read_before_a_change_is_not_kept(void **unused)
 {
     (void)unused;
-    audience_drop(world.presence, SLICE("bob"));
+    graph_reader_drop(&world.presence->graphs, SLICE("bob"));
     world.ledger.holding = true;
     client_set_away(&bob, true); /* the answer, made now, knows no carol */
     fake_ledger_befriend(&world.ledger, "bob", "carol");
-    audience_drop(world.presence, SLICE("bob"));
+    graph_reader_drop(&world.presence->graphs, SLICE("bob"));
     world.ledger.holding = false;
     fake_ledger_release_all(&world.ledger);
     world_settle(&world);
@@ -96,7 +96,7 @@ static void what_was_read_before_a_change_is_not_kept(void **unused)
 static void without_the_ledger_contacts_hear_nothing_until_it_is_back(void **unused)
 {
     (void)unused;
-    audience_drop(world.presence, SLICE("bob"));
+    graph_reader_drop(&world.presence->graphs, SLICE("bob"));
     world.ledger.failing = LEDGER_UNAVAILABLE;
     client_set_away(&bob, true);
     client_expect_nothing(&alice);
@@ -109,15 +109,15 @@ static void without_the_ledger_contacts_hear_nothing_until_it_is_back(void **unu
 static void those_who_wait_are_bounded(void **unused)
 {
     (void)unused;
-    audience_drop(world.presence, SLICE("bob"));
+    graph_reader_drop(&world.presence->graphs, SLICE("bob"));
     world.ledger.holding = true;
-    for (int i = 0; i < AUDIENCE_WAITING_MAX + 5; i++) {
+    for (int i = 0; i < GRAPH_READER_WAITING_MAX + 5; i++) {
         struct presence_change change = {.presence = {.user_id = SLICE("bob"),
                                                       .status = PRESENCE_AWAY,
                                                       .last_seen_ms = TIME_NONE,
                                                       .version = i},
                                          .timestamp_ms = i};
-        audience_tell(world.presence, &change);
+        notify_change(world.presence, &change);
     }
     assert_int_equal(world_metric(&world, METRIC_FRIENDS_SKIPPED), 5);
     world.ledger.holding = false;
@@ -193,8 +193,8 @@ static void let_graphs_age(void)
         .set_online = aging_set_online,
         .free = aging_free,
     };
-    aging = (struct aging_store){.store = {&OPERATIONS}, .inner = world.presence->audience.graphs};
-    world.presence->audience.graphs = &aging.store;
+    aging = (struct aging_store){.store = {&OPERATIONS}, .inner = world.presence->graphs.store};
+    world.presence->graphs.store = &aging.store;
 }
 
 static void an_aged_graph_serves_and_is_read_anew(void **unused)
@@ -213,7 +213,7 @@ static void an_aged_graph_serves_and_is_read_anew(void **unused)
     fake_ledger_release_all(&world.ledger);
     world_settle(&world);
     assert_int_equal(aging.puts, 1);
-    assert_true(audience_idle(&world.presence->audience));
+    assert_true(graph_reader_is_idle(&world.presence->graphs));
 }
 
 static void an_aged_graph_serves_on_without_the_ledger(void **unused)
