@@ -6,182 +6,193 @@
 
 #include <stdlib.h>
 
-static struct call_port *port_of(struct call_store *store)
+static struct redis_call_backend *redis_call_backend_of(struct call_store *store)
 {
-    return CONTAINER_OF(store, struct call_port, store);
+    return CONTAINER_OF(store, struct redis_call_backend, store);
 }
 
 /* ---- operations on one call ---- */
 
-static void answered(void *arg, const struct resp_value *reply)
+static void on_call_script_reply(void *arg, const struct resp_value *reply)
 {
-    call_errand_end_with(arg, reply);
+    call_operation_finish_with_reply(arg, reply);
 }
 
-/* The operation's words after the id. Devices and connections are there for those that want them. */
-static void run(struct call_errand *errand, struct slice id, struct slice claim)
+/* Operations by a device pass the device and its connection to the script. */
+static void run_call_operation(struct call_operation *operation, struct slice id,
+                               struct slice nonce)
 {
-    struct slice conn = {errand->conn, ULID_TEXT_LEN};
-    bool by_device = errand->device.data != NULL;
-    call_run(errand->port, errand->operation, id,
-             by_device ? REDIS_ARGS(claim, errand->user, errand->device, conn)
-                       : REDIS_ARGS(claim, errand->user, conn),
-             answered, errand);
+    struct slice conn = {operation->conn, ULID_TEXT_LEN};
+    bool by_device = operation->device.data != NULL;
+    redis_call_run(operation->calls, operation->verb, id,
+                   by_device ? REDIS_ARGS(nonce, operation->user, operation->device, conn)
+                             : REDIS_ARGS(nonce, operation->user, conn),
+                   on_call_script_reply, operation);
 }
 
-static void read_claim(void *arg, const struct resp_value *reply)
+static void on_call_claim_read(void *arg, const struct resp_value *reply)
 {
-    struct call_errand *errand = arg;
-    if (call_errand_take_claim(errand, reply))
-        run(errand, call_claim_id(&errand->claim), call_claim_key(&errand->claim));
+    struct call_operation *operation = arg;
+    if (call_operation_read_claim(operation, reply))
+        run_call_operation(operation, call_claim_call_id(&operation->claim),
+                           call_claim_nonce(&operation->claim));
 }
 
-/* An errand for the plan; NULL: answered, for want of memory. */
-static struct call_errand *begin(struct call_store *store, const struct call_errand *plan)
+/* Returns NULL when out of memory; the plan is completed then. */
+static struct call_operation *begin_call_operation(struct call_store *store,
+                                                   const struct call_operation *plan)
 {
-    struct call_errand *errand = call_errand_make(port_of(store), plan);
-    if (!errand)
+    struct call_operation *operation = call_operation_make(redis_call_backend_of(store), plan);
+    if (!operation)
         plan->done(plan->arg, &(struct call_answer){CALL_UNAVAILABLE, NULL});
-    return errand;
+    return operation;
 }
 
-/* Runs the plan's operation on the call it names, or on the one its user is in. */
-static void start(struct call_store *store, const struct call_errand *plan)
+/* Runs the plan on the call that it names, or on the one that its user is in. */
+static void start_call_operation(struct call_store *store, const struct call_operation *plan)
 {
-    struct call_errand *errand = begin(store, plan);
-    if (!errand)
+    struct call_operation *operation = begin_call_operation(store, plan);
+    if (!operation)
         return;
-    if (errand->id.data)
-        run(errand, errand->id, SLICE(""));
+    if (operation->id.data)
+        run_call_operation(operation, operation->id, SLICE(""));
     else
-        call_run_claim(errand->port, errand->user, REDIS_ARGS(SLICE("read"), SLICE("")), read_claim,
-                       errand);
+        redis_call_run_claim(operation->calls, operation->user,
+                             REDIS_ARGS(SLICE("read"), SLICE("")), on_call_claim_read, operation);
 }
 
 /* ---- the port ---- */
 
-static void request(struct call_store *store, struct slice id, const struct call_device *caller,
-                    struct slice callee, call_answer_done done, void *arg)
+static void redis_call_store_request(struct call_store *store, struct slice id,
+                                     const struct call_device *caller, struct slice callee,
+                                     call_answer_done done, void *arg)
 {
-    struct call_errand *errand = begin(store, &(struct call_errand){.done = done,
-                                                                    .arg = arg,
-                                                                    .id = id,
-                                                                    .user = caller->user_id,
-                                                                    .device = caller->device_id,
-                                                                    .callee = callee,
-                                                                    .conn_id = caller->conn_id});
-    if (errand)
-        call_request_start(errand);
+    struct call_operation *operation =
+        begin_call_operation(store, &(struct call_operation){.done = done,
+                                                             .arg = arg,
+                                                             .id = id,
+                                                             .user = caller->user_id,
+                                                             .device = caller->device_id,
+                                                             .callee = callee,
+                                                             .conn_id = caller->conn_id});
+    if (operation)
+        redis_call_request(operation);
 }
 
-static void declare(struct call_store *store, struct slice id, const struct call_device *caller,
-                    call_answer_done done, void *arg)
+static void redis_call_store_declare(struct call_store *store, struct slice id,
+                                     const struct call_device *caller, call_answer_done done,
+                                     void *arg)
 {
-    request(store, id, caller, SLICE_NONE, done, arg);
+    redis_call_store_request(store, id, caller, SLICE_NONE, done, arg);
 }
 
-static void answer_call(struct call_store *store, struct slice id, const struct call_device *callee,
-                        call_answer_done done, void *arg)
+static void redis_call_store_answer(struct call_store *store, struct slice id,
+                                    const struct call_device *callee, call_answer_done done,
+                                    void *arg)
 {
-    start(store, &(struct call_errand){.done = done,
-                                       .arg = arg,
-                                       .operation = "answer",
-                                       .id = id,
-                                       .user = callee->user_id,
-                                       .device = callee->device_id,
-                                       .conn_id = callee->conn_id});
+    start_call_operation(store, &(struct call_operation){.done = done,
+                                                         .arg = arg,
+                                                         .verb = "answer",
+                                                         .id = id,
+                                                         .user = callee->user_id,
+                                                         .device = callee->device_id,
+                                                         .conn_id = callee->conn_id});
 }
 
-static void reject(struct call_store *store, struct slice id, struct slice user_id,
-                   call_answer_done done, void *arg)
+static void redis_call_store_reject(struct call_store *store, struct slice id, struct slice user_id,
+                                    call_answer_done done, void *arg)
 {
-    start(store, &(struct call_errand){
-                     .done = done, .arg = arg, .operation = "reject", .id = id, .user = user_id});
+    start_call_operation(
+        store, &(struct call_operation){
+                   .done = done, .arg = arg, .verb = "reject", .id = id, .user = user_id});
 }
 
-static void end_call(struct call_store *store, struct slice id, struct slice user_id,
-                     call_answer_done done, void *arg)
+static void redis_call_store_end(struct call_store *store, struct slice id, struct slice user_id,
+                                 call_answer_done done, void *arg)
 {
-    start(store, &(struct call_errand){
-                     .done = done, .arg = arg, .operation = "end", .id = id, .user = user_id});
+    start_call_operation(store,
+                         &(struct call_operation){
+                             .done = done, .arg = arg, .verb = "end", .id = id, .user = user_id});
 }
 
-static void get(struct call_store *store, struct slice id, struct slice user_id,
-                call_answer_done done, void *arg)
+static void redis_call_store_get(struct call_store *store, struct slice id, struct slice user_id,
+                                 call_answer_done done, void *arg)
 {
-    start(store, &(struct call_errand){
-                     .done = done, .arg = arg, .operation = "get", .id = id, .user = user_id});
+    start_call_operation(store,
+                         &(struct call_operation){
+                             .done = done, .arg = arg, .verb = "get", .id = id, .user = user_id});
 }
 
-static void attach(struct call_store *store, const struct call_device *device,
-                   call_answer_done done, void *arg)
+static void redis_call_store_attach(struct call_store *store, const struct call_device *device,
+                                    call_answer_done done, void *arg)
 {
-    start(store, &(struct call_errand){.done = done,
-                                       .arg = arg,
-                                       .operation = "attach",
-                                       .user = device->user_id,
-                                       .device = device->device_id,
-                                       .conn_id = device->conn_id});
+    start_call_operation(store, &(struct call_operation){.done = done,
+                                                         .arg = arg,
+                                                         .verb = "attach",
+                                                         .user = device->user_id,
+                                                         .device = device->device_id,
+                                                         .conn_id = device->conn_id});
 }
 
-static void detach(struct call_store *store, struct slice user_id, const struct ulid *conn_id,
-                   call_answer_done done, void *arg)
+static void redis_call_store_detach(struct call_store *store, struct slice user_id,
+                                    const struct ulid *conn_id, call_answer_done done, void *arg)
 {
-    start(
+    start_call_operation(
         store,
-        &(struct call_errand){
-            .done = done, .arg = arg, .operation = "detach", .user = user_id, .conn_id = *conn_id});
+        &(struct call_operation){
+            .done = done, .arg = arg, .verb = "detach", .user = user_id, .conn_id = *conn_id});
 }
 
-static void renew(struct call_store *store, const struct call_device *devices, size_t count,
-                  call_device_lost lost, void *arg)
+static void redis_call_store_renew(struct call_store *store, const struct call_device *devices,
+                                   size_t count, call_device_lost on_lost, void *arg)
 {
-    call_renew_start(port_of(store), devices, count, lost, arg);
+    redis_call_renew(redis_call_backend_of(store), devices, count, on_lost, arg);
 }
 
-static void reap(struct call_store *store, size_t max, call_reap_done done, void *arg)
+static void redis_call_store_reap(struct call_store *store, size_t max, call_reap_done done,
+                                  void *arg)
 {
-    call_reap_start(port_of(store), max, done, arg);
+    redis_call_reap(redis_call_backend_of(store), max, done, arg);
 }
 
-static void free_port(struct call_store *store)
+static void redis_call_store_free(struct call_store *store)
 {
-    struct call_port *port = port_of(store);
-    port->is_freed = true;
-    call_port_hold(port);
-    call_request_end_paused(port);
-    call_port_let_go(port);
+    struct redis_call_backend *calls = redis_call_backend_of(store);
+    calls->is_freed = true;
+    redis_calls_begin(calls);
+    redis_call_end_paused(calls);
+    redis_calls_end(calls);
 }
 
 static const struct call_store_operations OPERATIONS = {
-    .request = request,
-    .declare = declare,
-    .answer = answer_call,
-    .reject = reject,
-    .end = end_call,
-    .get = get,
-    .attach = attach,
-    .detach = detach,
-    .renew = renew,
-    .reap = reap,
-    .free = free_port,
+    .request = redis_call_store_request,
+    .declare = redis_call_store_declare,
+    .answer = redis_call_store_answer,
+    .reject = redis_call_store_reject,
+    .end = redis_call_store_end,
+    .get = redis_call_store_get,
+    .attach = redis_call_store_attach,
+    .detach = redis_call_store_detach,
+    .renew = redis_call_store_renew,
+    .reap = redis_call_store_reap,
+    .free = redis_call_store_free,
 };
 
 struct call_store *redis_call_make(const struct redis_call_options *options)
 {
-    struct call_port *port = malloc(sizeof(*port));
-    if (!port)
+    struct redis_call_backend *calls = malloc(sizeof(*calls));
+    if (!calls)
         return NULL;
-    *port = (struct call_port){
+    *calls = (struct redis_call_backend){
         .store = {&OPERATIONS},
         .options = *options,
         .keys.cluster = redis_is_cluster(options->client),
     };
-    list_init(&port->paused);
-    if (!redis_script_init(&port->calls, slice_of(REDIS_LUA_CALLS)) ||
-        !redis_script_init(&port->claims, slice_of(REDIS_LUA_CALL_CLAIM))) {
-        free(port);
+    list_init(&calls->paused);
+    if (!redis_script_init(&calls->call_script, slice_of(REDIS_LUA_CALLS)) ||
+        !redis_script_init(&calls->claim_script, slice_of(REDIS_LUA_CALL_CLAIM))) {
+        free(calls);
         return NULL;
     }
-    return &port->store;
+    return &calls->store;
 }

@@ -1,9 +1,14 @@
 /*
- * What the parts of the call store on Redis share: the port, errands and how they run scripts.
+ * The parts of the call store on Redis:
  *
- * An errand is one call of the port under way. It goes from script to script, each with a step that takes the
- * reply, and ends with exactly one answer. The port outlives its errands: freed before, it makes them end at
- * their next step, unavailable.
+ *   redis_call.c            the port: operations on one call
+ *   redis_call_request.c    requests: prepare, claim, commit (redis_call.h)
+ *   redis_call_lifetime.c   renewals and the reaper
+ *   redis_call_operation.c  operations, scripts and replies, for the other three
+ *
+ * An operation goes from script to script; each reply decides the next step, and the last one completes the operation,
+ * exactly once. The store outlives its operations: once freed by its owner, it ends each of them at its next step with
+ * CALL_UNAVAILABLE, and the last one frees the memory.
  */
 #ifndef ROLLCALL_STORE_REDIS_REDIS_CALL_INTERNAL_H
 #define ROLLCALL_STORE_REDIS_REDIS_CALL_INTERNAL_H
@@ -12,121 +17,128 @@
 #include "net/loop.h"
 #include "store/redis/redis_call.h"
 #include "store/redis/redis_keys.h"
+#include "store/redis/redis_store.h"
 
 enum {
     REDIS_CALL_CLAIM_BYTES_MAX = ULID_TEXT_LEN + CALL_ID_BYTES_MAX,
 };
 
-struct call_port {
+struct redis_call_backend {
     struct call_store store;
     struct redis_call_options options;
     struct redis_keys keys;
-    struct redis_script calls;
-    struct redis_script claims;
-    size_t errands;
-    struct list paused; /* errands between two looks */
-    bool reaps;         /* one pass at a time */
+    struct redis_script call_script;
+    struct redis_script claim_script;
+    size_t pending;
+    struct list paused; /* operations between two checks */
+    bool is_reaping;    /* one pass at a time */
     bool is_freed;
 };
 
-/* What a user's claim says: the random part, and the call's id behind it. */
+/* A user's claim: a random nonce, followed by the call's id. */
 struct call_claim {
-    size_t len; /* 0: nothing */
+    size_t len; /* 0: no claim */
     char bytes[REDIS_CALL_CLAIM_BYTES_MAX];
 };
 
 enum { CALL_SIDES = 2 }; /* caller, callee */
 
-/* Slices point behind the struct. */
-struct call_errand {
-    struct call_port *port;
+/* The slices point to memory behind the struct. */
+struct call_operation {
+    struct redis_call_backend *calls;
     call_answer_done done;
-    call_device_lost lost; /* of a renewal, instead */
+    call_device_lost on_lost; /* for a renewal, instead of `done` */
     void *arg;
-    const char *operation; /* of the script */
-    struct slice id;       /* SLICE_NONE: the one the user is in */
+    const char *verb; /* the script's operation */
+    struct slice id;  /* SLICE_NONE: the call that the user is in */
     struct slice user;
     struct slice device;
     struct slice callee;
     struct ulid conn_id;
     char conn[ULID_TEXT_LEN];
-    struct call_claim claim; /* the errand's own, or the user's */
-    /* Of requests: */
-    struct call_claim found;            /* stands in the way */
-    struct call_claim dead[CALL_SIDES]; /* was found to be nothing */
-    size_t order[CALL_SIDES];           /* the lesser user's side first */
+    struct call_claim claim; /* a request's own claim; otherwise the user's current one */
+    /* For requests only: */
+    struct call_claim blocking;         /* another call's claim that is in the way */
+    struct call_claim dead[CALL_SIDES]; /* claims whose calls were found dead */
+    size_t order[CALL_SIDES];           /* sides, the smaller user id first */
     size_t side_count;
-    size_t next_side; /* in `order` */
-    size_t looks;
+    size_t next_side; /* index into `order` */
+    size_t checks;
     bool prepared;
-    struct list place;        /* of those paused */
-    struct wheel_timer pause; /* until the next look */
+    struct list place;        /* in calls->paused */
+    struct wheel_timer pause; /* until the next check */
 };
 
-/* ---- errands ---- */
+/* ---- operations ---- */
 
-/* A copy, ids included; NULL when memory is short. */
-struct call_errand *call_errand_make(struct call_port *port, const struct call_errand *plan);
+/* Copies the plan with its ids. Returns NULL when out of memory. */
+struct call_operation *call_operation_make(struct redis_call_backend *calls,
+                                           const struct call_operation *plan);
 
-/* Answers, and frees. */
-void call_errand_end(struct call_errand *errand, enum call_result result, const struct call *call);
+/* Completes the operation and frees it. */
+void call_operation_finish(struct call_operation *operation, enum call_result result,
+                           const struct call *call);
 
-/* The same with what a script's reply says. */
-void call_errand_end_with(struct call_errand *errand, const struct resp_value *reply);
+/* The same with the result that a script's reply has. */
+void call_operation_finish_with_reply(struct call_operation *operation,
+                                      const struct resp_value *reply);
 
-/* Something is under way for the port without an errand; its completion calls call_port_let_go(). */
-void call_port_hold(struct call_port *port);
-void call_port_let_go(struct call_port *port);
+/* Reads the user's claim from the reply. Returns false when there is none; the operation is finished then. */
+bool call_operation_read_claim(struct call_operation *operation, const struct resp_value *reply);
+
+/* Marks something as pending that has no operation; its completion calls redis_calls_end(). */
+void redis_calls_begin(struct redis_call_backend *calls);
+void redis_calls_end(struct redis_call_backend *calls);
+
+/* A completion for scripts whose reply does not matter; `arg` is the store. */
+void redis_calls_on_ignored_reply(void *arg, const struct resp_value *reply);
 
 /* ---- scripts ---- */
 
-enum { CALL_WORDS_OWN_MAX = 6 };
+enum { CALL_ARGUMENTS_MAX = 6 };
 
 /* Runs an operation on the record of a call. */
-void call_run(struct call_port *port, const char *operation, struct slice id, struct redis_args own,
-              void (*done)(void *arg, const struct resp_value *reply), void *arg);
+void redis_call_run(struct redis_call_backend *calls, const char *verb, struct slice id,
+                    struct redis_args arguments, redis_reply_done done, void *arg);
 
-/* Runs an operation on the index of a shard, with what stands before its calls' ids as first word. */
-void call_run_shard(struct call_port *port, const char *operation, size_t shard,
-                    struct redis_args own, void (*done)(void *arg, const struct resp_value *reply),
-                    void *arg);
+/* Runs an operation on the index of a shard. Its first argument is the prefix of the shard's record keys. */
+void redis_call_run_shard(struct redis_call_backend *calls, const char *verb, size_t shard,
+                          struct redis_args arguments, redis_reply_done done, void *arg);
 
 /* Runs an operation on a user's claim. */
-void call_run_claim(struct call_port *port, struct slice user, struct redis_args words,
-                    void (*done)(void *arg, const struct resp_value *reply), void *arg);
+void redis_call_run_claim(struct redis_call_backend *calls, struct slice user,
+                          struct redis_args arguments, redis_reply_done done, void *arg);
 
-/* A call ended and this gateway knows: neither claims nor the reaper need to think of it any more. */
-void call_settle(struct call_port *port, const struct resp_value *shown);
+/* This gateway knows that the call in the reply ended and tells the parties: removes the claims, and takes the call out
+ * of the reaper's index. */
+void redis_call_acknowledge_end(struct redis_call_backend *calls, const struct resp_value *reply);
 
-size_t call_shard_count(const struct call_port *port);
-int64_t call_claim_ttl_ms(const struct call_port *port);
+size_t redis_call_shard_count(const struct redis_call_backend *calls);
+int64_t redis_call_claim_ttl_ms(const struct redis_call_backend *calls);
 
 /* ---- replies ---- */
 
-/* The first word of a reply; SLICE_NONE for what makes no sense. */
-struct slice call_reply_result(const struct resp_value *reply);
+/* The first item of a reply; SLICE_NONE when the reply is malformed. */
+struct slice redis_call_reply_result(const struct resp_value *reply);
 
-/* The call a reply shows, pointing into it. False: it shows none. */
-bool call_reply_show(const struct resp_value *reply, struct call *call);
+/* Reads the call in a reply, pointing into the reply. Returns false when there is none. */
+bool redis_call_parse_reply(const struct resp_value *reply, struct call *call);
 
-/* A claim as a reply has it: false for what makes no sense; with len 0 there is none. */
-bool call_reply_claim(const struct resp_value *reply, struct call_claim *claim);
+/* Reads a claim; len is 0 when the user has none. Returns false when the reply is malformed. */
+bool redis_call_parse_claim(const struct resp_value *reply, struct call_claim *claim);
 
-/* Takes the claim that was read for an errand; false: there is none, and the errand has been ended. */
-bool call_errand_take_claim(struct call_errand *errand, const struct resp_value *reply);
+struct slice call_claim_value(const struct call_claim *claim);
+struct slice call_claim_nonce(const struct call_claim *claim);
+struct slice call_claim_call_id(const struct call_claim *claim);
 
-struct slice call_claim_text(const struct call_claim *claim);
-struct slice call_claim_key(const struct call_claim *claim); /* the random part */
-struct slice call_claim_id(const struct call_claim *claim);
+/* ---- the other parts ---- */
 
-/* ---- what the port does ---- */
+void redis_call_request(struct call_operation *operation);
 
-void call_request_start(struct call_errand *errand);
-
-/* The port is being freed: those that wait for nothing but time end now. */
-void call_request_end_paused(struct call_port *port);
-void call_renew_start(struct call_port *port, const struct call_device *devices, size_t count,
-                      call_device_lost lost, void *arg);
-void call_reap_start(struct call_port *port, size_t max, call_reap_done done, void *arg);
+/* The store is being freed: ends the operations that wait only for a timer. */
+void redis_call_end_paused(struct redis_call_backend *calls);
+void redis_call_renew(struct redis_call_backend *calls, const struct call_device *devices,
+                      size_t count, call_device_lost on_lost, void *arg);
+void redis_call_reap(struct redis_call_backend *calls, size_t max, call_reap_done done, void *arg);
 
 #endif

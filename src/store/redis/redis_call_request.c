@@ -1,255 +1,243 @@
-/* Requests and declarations: redis_call.h says why it goes this way. */
+/* Requests and declarations, in the three steps that redis_call.h explains. */
 #include "base/container.h"
+#include "base/id_list.h"
 #include "store/redis/redis_call_internal.h"
-#include "store/redis/redis_store.h"
 
 enum { CALLER, CALLEE };
 
-static void prepare(struct call_errand *errand);
-static void take_claims(struct call_errand *errand);
+static void prepare_call(struct call_operation *operation);
+static void take_next_call_claim(struct call_operation *operation);
 
-static struct slice user_of(const struct call_errand *errand, size_t side)
+static struct slice user_on_side(const struct call_operation *operation, size_t side)
 {
-    return side == CALLER ? errand->user : errand->callee;
+    return side == CALLER ? operation->user : operation->callee;
 }
 
 /* ---- refusals ---- */
 
-static void let_go(void *arg, const struct resp_value *reply)
+/* Removes the prepared record and the claims. Where Redis is out of reach, they time out. */
+static void undo_call_request(struct call_operation *operation)
 {
-    (void)reply;
-    call_port_let_go(arg);
-}
-
-/* What was prepared and claimed is given back, as far as Redis can be reached; else it dies by its time. */
-static void undo(struct call_errand *errand)
-{
-    struct call_port *port = errand->port;
-    if (!errand->prepared || port->is_freed)
+    struct redis_call_backend *calls = operation->calls;
+    if (!operation->prepared || calls->is_freed)
         return;
-    call_port_hold(port);
-    call_run(port, "abandon", errand->id, REDIS_ARGS(call_claim_key(&errand->claim)), let_go, port);
-    for (size_t i = 0; i < errand->side_count; i++) {
-        call_port_hold(port);
-        call_run_claim(port, user_of(errand, i),
-                       REDIS_ARGS(SLICE("release"), call_claim_text(&errand->claim)), let_go, port);
+    redis_calls_begin(calls);
+    redis_call_run(calls, "abandon", operation->id, REDIS_ARGS(call_claim_nonce(&operation->claim)),
+                   redis_calls_on_ignored_reply, calls);
+    for (size_t i = 0; i < operation->side_count; i++) {
+        redis_calls_begin(calls);
+        redis_call_run_claim(calls, user_on_side(operation, i),
+                             REDIS_ARGS(SLICE("release"), call_claim_value(&operation->claim)),
+                             redis_calls_on_ignored_reply, calls);
     }
 }
 
-static void refuse(struct call_errand *errand, enum call_result result, const struct call *call)
+static void refuse_call_request(struct call_operation *operation, enum call_result result,
+                                const struct call *call)
 {
-    undo(errand);
-    call_errand_end(errand, result, call);
+    undo_call_request(operation);
+    call_operation_finish(operation, result, call);
 }
 
-/* ---- the caller is in a call already ---- */
+/* ---- a claim is in the way ---- */
 
-static bool is_repeated(const struct call_errand *errand, const struct call *call)
+static bool is_same_call_request(const struct call_operation *operation, const struct call *call)
 {
-    return call->state == CALL_RINGING && slice_equal(call->id, errand->id) &&
-           slice_equal(call->caller.user_id, errand->user) &&
-           slice_equal(call->caller.device_id, errand->device) &&
-           slice_equal(call->callee.user_id, errand->callee);
+    return call->state == CALL_RINGING && slice_equal(call->id, operation->id) &&
+           slice_equal(call->caller.user_id, operation->user) &&
+           slice_equal(call->caller.device_id, operation->device) &&
+           slice_equal(call->callee.user_id, operation->callee);
 }
 
-static bool crosses(const struct call_errand *errand, const struct call *call)
+/* Whether the call rings from our callee to our caller. */
+static bool is_crossing_call(const struct call_operation *operation, const struct call *call)
 {
-    return errand->callee.data && call->state == CALL_RINGING &&
-           slice_equal(call->callee.user_id, errand->user) &&
-           slice_equal(call->caller.user_id, errand->callee);
+    return operation->callee.data && call->state == CALL_RINGING &&
+           slice_equal(call->callee.user_id, operation->user) &&
+           slice_equal(call->caller.user_id, operation->callee);
 }
 
-/* The call that rang the other way may be over by now; then nothing was learned. */
-static void crossed(void *arg, const struct resp_value *reply)
+/* The crossing call may have ended in the meantime; then nothing is known about the caller. */
+static void on_crossing_call_answered(void *arg, const struct resp_value *reply)
 {
-    struct call_errand *errand = arg;
+    struct call_operation *operation = arg;
     struct call call;
-    bool answered = slice_is(call_reply_result(reply), "done") && call_reply_show(reply, &call);
-    if (answered)
-        call_errand_end(errand, CALL_GLARE, &call);
+    if (slice_is(redis_call_reply_result(reply), "done") && redis_call_parse_reply(reply, &call))
+        call_operation_finish(operation, CALL_GLARE, &call);
     else
-        call_errand_end(errand, reply ? CALL_UNAVAILABLE : CALL_UNKNOWN, NULL);
+        call_operation_finish(operation, reply ? CALL_UNAVAILABLE : CALL_UNKNOWN, NULL);
 }
 
-static void meet_own(struct call_errand *errand, const struct call *call)
+static void handle_live_call(struct call_operation *operation, size_t side, const struct call *call)
 {
-    if (is_repeated(errand, call)) {
-        refuse(errand, CALL_REPEATED, call);
-    } else if (!crosses(errand, call)) {
-        refuse(errand, CALL_CALLER_BUSY, call);
+    if (is_crossing_call(operation, call)) {
+        undo_call_request(operation);
+        redis_call_run(operation->calls, "answer", call_claim_call_id(&operation->blocking),
+                       REDIS_ARGS(call_claim_nonce(&operation->blocking), operation->user,
+                                  operation->device,
+                                  (struct slice){operation->conn, ULID_TEXT_LEN}),
+                       on_crossing_call_answered, operation);
+    } else if (side != CALLER) {
+        refuse_call_request(operation, CALL_CALLEE_BUSY, NULL);
+    } else if (is_same_call_request(operation, call)) {
+        refuse_call_request(operation, CALL_REPEATED, call);
     } else {
-        undo(errand);
-        call_run(errand->port, "answer", call_claim_id(&errand->found),
-                 REDIS_ARGS(call_claim_key(&errand->found), errand->user, errand->device,
-                            (struct slice){errand->conn, ULID_TEXT_LEN}),
-                 crossed, errand);
+        refuse_call_request(operation, CALL_CALLER_BUSY, call);
     }
 }
 
-/* ---- a claim stands in the way ---- */
+static void check_blocking_claim(struct call_operation *operation);
 
-static void look(struct call_errand *errand);
-static void look_again(struct call_errand *errand);
-
-static void looked(void *arg, const struct resp_value *reply)
+static void on_check_pause_over(struct wheel_timer *timer)
 {
-    struct call_errand *errand = arg;
-    struct slice result = errand->port->is_freed ? SLICE_NONE : call_reply_result(reply);
-    size_t side = errand->prepared ? errand->order[errand->next_side] : CALLER;
+    struct call_operation *operation = CONTAINER_OF(timer, struct call_operation, pause);
+    list_remove(&operation->place);
+    check_blocking_claim(operation);
+}
+
+/* The other request may still be in preparation and needs a moment, so later checks wait a little. */
+static void check_blocking_claim_again(struct call_operation *operation)
+{
+    struct loop *loop = operation->calls->options.loop;
+    if (++operation->checks >= REDIS_CALL_CHECKS_MAX) {
+        refuse_call_request(operation, CALL_UNAVAILABLE, NULL);
+    } else if (operation->checks <= REDIS_CALL_CHECKS_AT_ONCE) {
+        check_blocking_claim(operation);
+    } else {
+        list_append(&operation->calls->paused, &operation->place);
+        operation->pause = (struct wheel_timer){.fire = on_check_pause_over};
+        loop_set_timer(loop, &operation->pause, loop->clock.now_ms + REDIS_CALL_CHECK_PAUSE_MS);
+    }
+}
+
+static void on_blocking_claim_checked(void *arg, const struct resp_value *reply)
+{
+    struct call_operation *operation = arg;
+    struct slice result = operation->calls->is_freed ? SLICE_NONE : redis_call_reply_result(reply);
+    size_t side = operation->prepared ? operation->order[operation->next_side] : CALLER;
     struct call call;
     if (slice_is(result, "none")) {
-        errand->dead[side] = errand->found;
-        (errand->prepared ? take_claims : prepare)(errand);
+        operation->dead[side] = operation->blocking;
+        (operation->prepared ? take_next_call_claim : prepare_call)(operation);
     } else if (slice_is(result, "preparing")) {
-        look_again(errand);
-    } else if (slice_is(result, "done") && call_reply_show(reply, &call)) {
-        if (side == CALLER || crosses(errand, &call))
-            meet_own(errand, &call);
-        else
-            refuse(errand, CALL_CALLEE_BUSY, NULL);
+        check_blocking_claim_again(operation);
+    } else if (slice_is(result, "done") && redis_call_parse_reply(reply, &call)) {
+        handle_live_call(operation, side, &call);
     } else {
-        refuse(errand, CALL_UNAVAILABLE, NULL);
+        refuse_call_request(operation, CALL_UNAVAILABLE, NULL);
     }
 }
 
-static struct call_errand *paused_errand(struct list *place)
+static void check_blocking_claim(struct call_operation *operation)
 {
-    return CONTAINER_OF(place, struct call_errand, place);
+    redis_call_run(operation->calls, "check", call_claim_call_id(&operation->blocking),
+                   REDIS_ARGS(call_claim_nonce(&operation->blocking)), on_blocking_claim_checked,
+                   operation);
 }
 
-static void resume(struct wheel_timer *timer)
+void redis_call_end_paused(struct redis_call_backend *calls)
 {
-    struct call_errand *errand = CONTAINER_OF(timer, struct call_errand, pause);
-    list_remove(&errand->place);
-    look(errand);
-}
-
-/* A request that is being prepared needs a moment, which looking at it does not shorten. */
-static void look_again(struct call_errand *errand)
-{
-    struct loop *loop = errand->port->options.loop;
-    if (++errand->looks >= REDIS_CALL_LOOKS_MAX) {
-        refuse(errand, CALL_UNAVAILABLE, NULL);
-    } else if (errand->looks <= REDIS_CALL_LOOKS_AT_ONCE) {
-        look(errand);
-    } else {
-        list_append(&errand->port->paused, &errand->place);
-        errand->pause = (struct wheel_timer){.fire = resume};
-        loop_set_timer(loop, &errand->pause, loop->clock.now_ms + REDIS_CALL_LOOK_PAUSE_MS);
+    while (!list_empty(&calls->paused)) {
+        struct call_operation *operation =
+            CONTAINER_OF(calls->paused.next, struct call_operation, place);
+        loop_cancel_timer(calls->options.loop, &operation->pause);
+        list_remove(&operation->place);
+        refuse_call_request(operation, CALL_UNAVAILABLE, NULL);
     }
 }
 
-void call_request_end_paused(struct call_port *port)
-{
-    while (!list_empty(&port->paused)) {
-        struct call_errand *errand = paused_errand(port->paused.next);
-        loop_cancel_timer(port->options.loop, &errand->pause);
-        list_remove(&errand->place);
-        refuse(errand, CALL_UNAVAILABLE, NULL);
-    }
-}
+/* ---- step 3: commit ---- */
 
-static void look(struct call_errand *errand)
+static void on_call_committed(void *arg, const struct resp_value *reply)
 {
-    call_run(errand->port, "check", call_claim_id(&errand->found),
-             REDIS_ARGS(call_claim_key(&errand->found)), looked, errand);
-}
-
-/* ---- 3: commit ---- */
-
-static void committed(void *arg, const struct resp_value *reply)
-{
-    struct call_errand *errand = arg;
+    struct call_operation *operation = arg;
     struct call call;
-    if (slice_is(call_reply_result(reply), "done") && call_reply_show(reply, &call))
-        call_errand_end(errand, CALL_DONE, &call);
+    if (slice_is(redis_call_reply_result(reply), "done") && redis_call_parse_reply(reply, &call))
+        call_operation_finish(operation, CALL_DONE, &call);
     else
-        refuse(errand, reply ? CALL_UNAVAILABLE : CALL_UNKNOWN, NULL);
+        refuse_call_request(operation, reply ? CALL_UNAVAILABLE : CALL_UNKNOWN, NULL);
 }
 
-/* ---- 2: claim ---- */
+/* ---- step 2: claim ---- */
 
-static void taken(void *arg, const struct resp_value *reply)
+static void on_call_claim_taken(void *arg, const struct resp_value *reply)
 {
-    struct call_errand *errand = arg;
-    bool understood = call_reply_claim(reply, &errand->found) && !errand->port->is_freed;
-    if (!understood) {
-        refuse(errand, CALL_UNAVAILABLE, NULL);
-    } else if (errand->found.len > 0) {
-        look_again(errand);
+    struct call_operation *operation = arg;
+    if (!redis_call_parse_claim(reply, &operation->blocking) || operation->calls->is_freed) {
+        refuse_call_request(operation, CALL_UNAVAILABLE, NULL);
+    } else if (operation->blocking.len > 0) {
+        check_blocking_claim_again(operation);
     } else {
-        errand->next_side++;
-        take_claims(errand);
+        operation->next_side++;
+        take_next_call_claim(operation);
     }
 }
 
-static void take_claims(struct call_errand *errand)
+static void take_next_call_claim(struct call_operation *operation)
 {
-    if (errand->next_side == errand->side_count) {
-        call_run(errand->port, "commit", errand->id, REDIS_ARGS(call_claim_key(&errand->claim)),
-                 committed, errand);
+    if (operation->next_side == operation->side_count) {
+        redis_call_run(operation->calls, "commit", operation->id,
+                       REDIS_ARGS(call_claim_nonce(&operation->claim)), on_call_committed,
+                       operation);
         return;
     }
-    size_t side = errand->order[errand->next_side];
+    size_t side = operation->order[operation->next_side];
     struct redis_store_number ttl;
-    call_run_claim(errand->port, user_of(errand, side),
-                   REDIS_ARGS(SLICE("take"), call_claim_text(&errand->claim),
-                              call_claim_text(&errand->dead[side]),
-                              redis_store_number(&ttl, call_claim_ttl_ms(errand->port))),
-                   taken, errand);
+    redis_call_run_claim(
+        operation->calls, user_on_side(operation, side),
+        REDIS_ARGS(SLICE("take"), call_claim_value(&operation->claim),
+                   call_claim_value(&operation->dead[side]),
+                   redis_store_number(&ttl, redis_call_claim_ttl_ms(operation->calls))),
+        on_call_claim_taken, operation);
 }
 
-/* ---- 1: prepare ---- */
+/* ---- step 1: prepare ---- */
 
-static void prepared(void *arg, const struct resp_value *reply)
+static void on_call_prepared(void *arg, const struct resp_value *reply)
 {
-    struct call_errand *errand = arg;
-    struct slice result = call_reply_result(reply);
-    errand->prepared = slice_is(result, "prepared");
-    if (errand->prepared && !errand->port->is_freed)
-        take_claims(errand);
+    struct call_operation *operation = arg;
+    struct slice result = redis_call_reply_result(reply);
+    operation->prepared = slice_is(result, "prepared");
+    if (operation->prepared && !operation->calls->is_freed)
+        take_next_call_claim(operation);
     else
-        refuse(errand, slice_is(result, "taken") ? CALL_ID_TAKEN : CALL_UNAVAILABLE, NULL);
+        refuse_call_request(operation, slice_is(result, "taken") ? CALL_ID_TAKEN : CALL_UNAVAILABLE,
+                            NULL);
 }
 
-static void prepare(struct call_errand *errand)
+static void prepare_call(struct call_operation *operation)
 {
-    call_run(errand->port, "prepare", errand->id,
-             REDIS_ARGS(call_claim_key(&errand->claim), errand->user, errand->device,
-                        (struct slice){errand->conn, ULID_TEXT_LEN},
-                        errand->callee.data ? errand->callee : SLICE("")),
-             prepared, errand);
+    redis_call_run(operation->calls, "prepare", operation->id,
+                   REDIS_ARGS(call_claim_nonce(&operation->claim), operation->user,
+                              operation->device, (struct slice){operation->conn, ULID_TEXT_LEN},
+                              operation->callee.data ? operation->callee : SLICE("")),
+                   on_call_prepared, operation);
 }
 
-/* ---- first: is the caller free? ---- */
+/* ---- before them: is the caller free? ---- */
 
-static void read_own(void *arg, const struct resp_value *reply)
+static void on_caller_claim_read(void *arg, const struct resp_value *reply)
 {
-    struct call_errand *errand = arg;
-    if (errand->port->is_freed || !call_reply_claim(reply, &errand->found))
-        refuse(errand, CALL_UNAVAILABLE, NULL);
-    else if (errand->found.len)
-        look(errand);
+    struct call_operation *operation = arg;
+    if (operation->calls->is_freed || !redis_call_parse_claim(reply, &operation->blocking))
+        refuse_call_request(operation, CALL_UNAVAILABLE, NULL);
+    else if (operation->blocking.len)
+        check_blocking_claim(operation);
     else
-        prepare(errand);
+        prepare_call(operation);
 }
 
-static bool is_less(struct slice a, struct slice b)
+void redis_call_request(struct call_operation *operation)
 {
-    int order = memcmp(a.data, b.data, a.len < b.len ? a.len : b.len);
-    return order < 0 || (order == 0 && a.len < b.len);
-}
-
-void call_request_start(struct call_errand *errand)
-{
-    struct ulid chance = ulid_make(0, errand->port->options.random);
-    ulid_write(errand->claim.bytes, &chance);
-    memcpy(errand->claim.bytes + ULID_TEXT_LEN, errand->id.data, errand->id.len);
-    errand->claim.len = ULID_TEXT_LEN + errand->id.len;
-    errand->side_count = errand->callee.data ? CALL_SIDES : 1;
-    bool callee_first = errand->callee.data && is_less(errand->callee, errand->user);
-    errand->order[0] = callee_first ? CALLEE : CALLER;
-    errand->order[1] = callee_first ? CALLER : CALLEE;
-    call_run_claim(errand->port, errand->user, REDIS_ARGS(SLICE("read"), SLICE("")), read_own,
-                   errand);
+    struct ulid nonce = ulid_make(0, operation->calls->options.random);
+    ulid_write(operation->claim.bytes, &nonce);
+    memcpy(operation->claim.bytes + ULID_TEXT_LEN, operation->id.data, operation->id.len);
+    operation->claim.len = ULID_TEXT_LEN + operation->id.len;
+    operation->side_count = operation->callee.data ? CALL_SIDES : 1;
+    bool callee_first =
+        operation->callee.data && id_list_compare(operation->callee, operation->user) < 0;
+    operation->order[0] = callee_first ? CALLEE : CALLER;
+    operation->order[1] = callee_first ? CALLER : CALLEE;
+    redis_call_run_claim(operation->calls, operation->user, REDIS_ARGS(SLICE("read"), SLICE("")),
+                         on_caller_claim_read, operation);
 }

@@ -9,240 +9,229 @@
 
 #include <stdlib.h>
 
-enum { USER_KEYS = 6, KEYS_MAX = USER_KEYS + 1, UNDROPPED_PER_TRY_MAX = 1000 };
+enum { USER_KEYS = 6, KEYS_MAX = USER_KEYS + 1, DROPS_PER_RETRY_MAX = 1000 };
 
 struct redis_graphs {
     struct graph_store store;
     struct redis_graph_options options;
     struct redis_keys keys;
     struct redis_script script;
-    struct list undropped; /* to be sent again, longest waiting first */
-    size_t undropped_count;
-    struct wheel_timer retry; /* set while some wait */
-    size_t errands;           /* under way; the last one ends a store that was freed */
+    struct list failed_drops; /* to be sent again, the oldest first */
+    size_t failed_drop_count;
+    struct wheel_timer retry; /* set while failed drops wait */
+    size_t pending;           /* operations; the last one frees a store that its owner has freed */
     bool is_freed;
 };
 
-/* An audience asked for. */
-struct errand {
+/* One pending lookup. */
+struct graph_lookup_operation {
     struct redis_graphs *graphs;
     graph_lookup_done done;
     void *arg;
 };
 
-/* A drop under way, or waiting to be tried again. */
-struct drop {
+/* A drop that is pending, or waits to be sent again. */
+struct graph_drop_operation {
     struct list place;
     struct redis_graphs *graphs;
     uint8_t user_id_len;
     char user_id[];
 };
 
-static struct redis_graphs *graphs_of(struct graph_store *store)
+static struct redis_graphs *redis_graphs_of(struct graph_store *store)
 {
     return CONTAINER_OF(store, struct redis_graphs, store);
 }
 
-static void end_errand(struct redis_graphs *graphs)
+static void end_graph_operation(struct redis_graphs *graphs)
 {
-    if (--graphs->errands == 0 && graphs->is_freed)
+    if (--graphs->pending == 0 && graphs->is_freed)
         free(graphs);
 }
 
-/* ---- the script ---- */
-
-struct graph_keys {
-    char bytes[USER_KEYS][REDIS_KEY_BYTES_MAX];
-    struct slice items[KEYS_MAX];
-    size_t count;
-};
-
-static void name_keys(const struct redis_graphs *graphs, struct slice user_id,
-                      struct graph_keys *keys)
+/* Runs an operation of the script on the keys of a user. `online_key` is passed as one more key if it is not empty. */
+static void run_graph_script(struct redis_graphs *graphs, struct slice user_id,
+                             struct slice online_key, struct redis_args arguments,
+                             redis_reply_done done, void *arg)
 {
     static const char *const NAMES[USER_KEYS][2] = {
         {"user:", ":circle"}, {"user:", ":friends"},        {"user:", ":blocked"},
         {"user:", ":chats"},  {"presence_visibility:", ""}, {"user:", ":circle:ticket"},
     };
-    for (keys->count = 0; keys->count < USER_KEYS; keys->count++)
-        keys->items[keys->count] =
-            redis_key_user(&graphs->keys, keys->bytes[keys->count], NAMES[keys->count][0], user_id,
-                           NAMES[keys->count][1]);
-}
-
-static void run(struct redis_graphs *graphs, const struct graph_keys *keys, struct redis_args words,
-                void (*done)(void *arg, const struct resp_value *reply), void *arg)
-{
+    char bytes[USER_KEYS][REDIS_KEY_BYTES_MAX];
+    struct slice keys[KEYS_MAX];
+    for (size_t i = 0; i < USER_KEYS; i++)
+        keys[i] = redis_key_user(&graphs->keys, bytes[i], NAMES[i][0], user_id, NAMES[i][1]);
+    keys[USER_KEYS] = online_key;
+    graphs->pending++;
     redis_eval(graphs->options.client, &graphs->script,
-               (struct redis_args){keys->items, keys->count}, words, done, arg);
+               (struct redis_args){keys, online_key.len ? KEYS_MAX : USER_KEYS}, arguments, done,
+               arg);
 }
 
 /* ---- drop ---- */
 
-static void retry_later(struct redis_graphs *graphs)
+static void schedule_drop_retry(struct redis_graphs *graphs)
 {
     struct loop *loop = graphs->options.loop;
     if (!wheel_is_set(&graphs->retry))
         loop_set_timer(loop, &graphs->retry, loop->clock.now_ms + REDIS_GRAPH_RETRY_MS);
 }
 
-/* Too many: what waits longest is left to age. */
-static void bound_undropped(struct redis_graphs *graphs)
+/* When too many drops have failed, the oldest is given up: its graph ages. */
+static void add_failed_drop(struct redis_graphs *graphs, struct graph_drop_operation *drop)
 {
-    if (graphs->undropped_count <= REDIS_GRAPH_UNDROPPED_MAX)
+    list_append(&graphs->failed_drops, &drop->place);
+    if (graphs->failed_drop_count < REDIS_GRAPH_FAILED_DROPS_MAX) {
+        graphs->failed_drop_count++;
         return;
-    struct drop *oldest = CONTAINER_OF(graphs->undropped.next, struct drop, place);
+    }
+    struct graph_drop_operation *oldest =
+        CONTAINER_OF(graphs->failed_drops.next, struct graph_drop_operation, place);
     list_remove(&oldest->place);
-    graphs->undropped_count--;
     log_warn("graph_not_dropped", "user=%s",
              log_quote((struct slice){oldest->user_id, oldest->user_id_len}));
     free(oldest);
 }
 
-static void dropped(void *arg, const struct resp_value *reply)
+static void on_graph_dropped(void *arg, const struct resp_value *reply)
 {
-    struct drop *drop = arg;
+    struct graph_drop_operation *drop = arg;
     struct redis_graphs *graphs = drop->graphs;
     if (redis_store_is_integer(reply) || graphs->is_freed) {
         free(drop);
     } else {
-        list_append(&graphs->undropped, &drop->place);
-        graphs->undropped_count++;
-        bound_undropped(graphs);
-        retry_later(graphs);
+        add_failed_drop(graphs, drop);
+        schedule_drop_retry(graphs);
     }
-    end_errand(graphs);
+    end_graph_operation(graphs);
 }
 
-static void send_drop(struct drop *drop)
+static void send_graph_drop(struct graph_drop_operation *drop)
 {
-    struct graph_keys keys;
-    name_keys(drop->graphs, (struct slice){drop->user_id, drop->user_id_len}, &keys);
-    drop->graphs->errands++;
-    run(drop->graphs, &keys, REDIS_ARGS(SLICE("drop")), dropped, drop);
+    run_graph_script(drop->graphs, (struct slice){drop->user_id, drop->user_id_len}, SLICE_NONE,
+                     REDIS_ARGS(SLICE("drop")), on_graph_dropped, drop);
 }
 
-/* A drop that fails at once comes back to the list's end, so only those there now are tried. */
-static void retry_drops(struct wheel_timer *timer)
+/* A drop that fails at once is appended to the list again, so only the drops that are in it now are sent. */
+static void retry_failed_drops(struct wheel_timer *timer)
 {
     struct redis_graphs *graphs = CONTAINER_OF(timer, struct redis_graphs, retry);
-    size_t count = graphs->undropped_count < UNDROPPED_PER_TRY_MAX ? graphs->undropped_count
-                                                                   : UNDROPPED_PER_TRY_MAX;
+    size_t count = graphs->failed_drop_count < DROPS_PER_RETRY_MAX ? graphs->failed_drop_count
+                                                                   : DROPS_PER_RETRY_MAX;
     for (; count > 0; count--) {
-        struct drop *drop = CONTAINER_OF(graphs->undropped.next, struct drop, place);
+        struct graph_drop_operation *drop =
+            CONTAINER_OF(graphs->failed_drops.next, struct graph_drop_operation, place);
         list_remove(&drop->place);
-        graphs->undropped_count--;
-        send_drop(drop);
+        graphs->failed_drop_count--;
+        send_graph_drop(drop);
     }
-    if (graphs->undropped_count > 0)
-        retry_later(graphs);
+    if (graphs->failed_drop_count > 0)
+        schedule_drop_retry(graphs);
 }
 
-static void drop_graph(struct graph_store *store, struct slice user_id)
+static void redis_graph_drop(struct graph_store *store, struct slice user_id)
 {
-    struct redis_graphs *graphs = graphs_of(store);
-    struct drop *drop = malloc(sizeof(*drop) + user_id.len);
+    struct graph_drop_operation *drop = malloc(sizeof(*drop) + user_id.len);
     if (!drop) {
         log_warn("graph_not_dropped", "user=%s", log_quote(user_id));
         return;
     }
-    *drop = (struct drop){.graphs = graphs, .user_id_len = (uint8_t)user_id.len};
+    *drop = (struct graph_drop_operation){.graphs = redis_graphs_of(store),
+                                          .user_id_len = (uint8_t)user_id.len};
     memcpy(drop->user_id, user_id.data, user_id.len);
     list_init(&drop->place);
-    send_drop(drop);
+    send_graph_drop(drop);
 }
 
-/* ---- audience ---- */
+/* ---- lookup ---- */
 
-static void heard(void *arg, enum state_status status, const struct graph_lookup *audience)
+static void on_graph_read(void *arg, enum state_status status, const struct graph_lookup *lookup)
 {
-    struct errand errand = *(struct errand *)arg;
+    struct graph_lookup_operation operation = *(struct graph_lookup_operation *)arg;
     free(arg);
-    errand.done(errand.arg, status, audience);
-    end_errand(errand.graphs);
+    operation.done(operation.arg, status, lookup);
+    end_graph_operation(operation.graphs);
 }
 
-static void answered(void *arg, const struct resp_value *reply)
+static void on_graph_lookup_reply(void *arg, const struct resp_value *reply)
 {
-    struct errand *errand = arg;
-    redis_graph_reading_start(errand->graphs->is_freed ? NULL : reply,
-                              errand->graphs->options.client, heard, errand);
+    struct graph_lookup_operation *operation = arg;
+    redis_graph_read(operation->graphs->is_freed ? NULL : reply, operation->graphs->options.client,
+                     on_graph_read, operation);
 }
 
-static void ask_audience(struct graph_store *store, struct slice user_id, graph_lookup_done done,
-                         void *arg)
+static void redis_graph_lookup(struct graph_store *store, struct slice user_id,
+                               graph_lookup_done done, void *arg)
 {
-    struct redis_graphs *graphs = graphs_of(store);
-    struct errand *errand = malloc(sizeof(*errand));
-    struct graph_keys keys;
+    struct redis_graphs *graphs = redis_graphs_of(store);
+    struct graph_lookup_operation *operation = malloc(sizeof(*operation));
     struct redis_store_number ticket;
-    if (!errand) {
+    if (!operation) {
         done(arg, STATE_UNAVAILABLE, NULL);
         return;
     }
-    *errand = (struct errand){graphs, done, arg};
-    graphs->errands++;
-    name_keys(graphs, user_id, &keys);
-    if (!graphs->keys.cluster)
-        keys.items[keys.count++] = SLICE(REDIS_GRAPH_ONLINE);
-    run(graphs, &keys,
+    *operation = (struct graph_lookup_operation){graphs, done, arg};
+    run_graph_script(
+        graphs, user_id, graphs->keys.cluster ? SLICE_NONE : SLICE(REDIS_GRAPH_ONLINE),
         REDIS_ARGS(
-            SLICE("audience"),
+            SLICE("lookup"),
             redis_store_number(&ticket, (int64_t)random_below(graphs->options.random, INT64_MAX))),
-        answered, errand);
+        on_graph_lookup_reply, operation);
 }
 
 /* ---- put ---- */
 
-static void have_put(void *arg, const struct resp_value *reply)
+/* Nobody waits for the reply: a graph that was not put is a miss. */
+static void on_graph_put(void *arg, const struct resp_value *reply)
 {
     (void)reply;
-    end_errand(arg);
+    end_graph_operation(arg);
 }
 
-static size_t add_ids(struct slice *words, size_t at, const struct id_list *list, size_t count)
+static size_t add_graph_ids(struct slice *arguments, size_t at, const struct slice *ids,
+                            size_t count)
 {
     if (count)
-        memcpy(words + at, list->ids, count * sizeof(*words));
+        memcpy(arguments + at, ids, count * sizeof(*arguments));
     return at + count;
 }
 
-static void put_graph(struct graph_store *store, struct slice user_id, uint64_t ticket,
-                      const struct social_graph *graph)
+static void redis_graph_put(struct graph_store *store, struct slice user_id, uint64_t ticket,
+                            const struct social_graph *graph)
 {
-    enum { WORDS_BEFORE = 7 };
-    struct redis_graphs *graphs = graphs_of(store);
+    enum { ARGUMENTS_FIRST = 7 };
+    struct redis_graphs *graphs = redis_graphs_of(store);
     const char *presence = redis_graph_visibility_name(graph->presence_visibility);
     const char *last_seen = redis_graph_visibility_name(graph->last_seen_visibility);
     size_t contacts =
         graph->contacts.count < GRAPH_CONTACTS_MAX ? graph->contacts.count : GRAPH_CONTACTS_MAX;
     size_t blocked = graph->blocked.count, chats = graph->chats.count;
-    struct slice *words = malloc((WORDS_BEFORE + contacts + blocked + chats) * sizeof(*words));
+    struct slice *arguments =
+        malloc((ARGUMENTS_FIRST + contacts + blocked + chats) * sizeof(*arguments));
     struct redis_store_number numbers[4];
-    struct graph_keys keys;
-    if (words && presence && last_seen) {
-        words[0] = SLICE("put");
-        words[1] = redis_store_number(&numbers[0], (int64_t)ticket);
-        words[2] = slice_of(presence);
-        words[3] = slice_of(last_seen);
-        words[4] = redis_store_number(&numbers[1], (int64_t)contacts);
-        words[5] = redis_store_number(&numbers[2], (int64_t)blocked);
-        words[6] = redis_store_number(&numbers[3], (int64_t)chats);
-        size_t count = add_ids(words, WORDS_BEFORE, &graph->contacts, contacts);
-        count = add_ids(words, count, &graph->blocked, blocked);
-        count = add_ids(words, count, &graph->chats, chats);
-        name_keys(graphs, user_id, &keys);
-        graphs->errands++;
-        run(graphs, &keys, (struct redis_args){words, count}, have_put, graphs);
+    if (arguments && presence && last_seen) {
+        arguments[0] = SLICE("put");
+        arguments[1] = redis_store_number(&numbers[0], (int64_t)ticket);
+        arguments[2] = slice_of(presence);
+        arguments[3] = slice_of(last_seen);
+        arguments[4] = redis_store_number(&numbers[1], (int64_t)contacts);
+        arguments[5] = redis_store_number(&numbers[2], (int64_t)blocked);
+        arguments[6] = redis_store_number(&numbers[3], (int64_t)chats);
+        size_t count = add_graph_ids(arguments, ARGUMENTS_FIRST, graph->contacts.ids, contacts);
+        count = add_graph_ids(arguments, count, graph->blocked.ids, blocked);
+        count = add_graph_ids(arguments, count, graph->chats.ids, chats);
+        run_graph_script(graphs, user_id, SLICE_NONE, (struct redis_args){arguments, count},
+                         on_graph_put, graphs);
     }
-    free(words);
+    free(arguments);
 }
 
-/* ---- life ---- */
+/* ---- making and freeing ---- */
 
-/* The state store knows. */
-static void set_online(struct graph_store *store, struct slice user_id, bool online,
-                       int64_t version)
+/* Does nothing: the state store keeps the online set. */
+static void redis_graph_set_online(struct graph_store *store, struct slice user_id, bool online,
+                                   int64_t version)
 {
     (void)store;
     (void)user_id;
@@ -250,27 +239,27 @@ static void set_online(struct graph_store *store, struct slice user_id, bool onl
     (void)version;
 }
 
-static void free_graphs(struct graph_store *store)
+static void redis_graph_free(struct graph_store *store)
 {
-    struct redis_graphs *graphs = graphs_of(store);
-    struct list *at = graphs->undropped.next;
-    while (at != &graphs->undropped) {
-        struct drop *drop = CONTAINER_OF(at, struct drop, place);
+    struct redis_graphs *graphs = redis_graphs_of(store);
+    struct list *at = graphs->failed_drops.next;
+    while (at != &graphs->failed_drops) {
+        struct graph_drop_operation *drop = CONTAINER_OF(at, struct graph_drop_operation, place);
         at = at->next;
         free(drop);
     }
     loop_cancel_timer(graphs->options.loop, &graphs->retry);
     graphs->is_freed = true;
-    if (graphs->errands == 0)
+    if (graphs->pending == 0)
         free(graphs);
 }
 
 static const struct graph_store_operations OPERATIONS = {
-    .lookup = ask_audience,
-    .put = put_graph,
-    .drop = drop_graph,
-    .set_online = set_online,
-    .free = free_graphs,
+    .lookup = redis_graph_lookup,
+    .put = redis_graph_put,
+    .drop = redis_graph_drop,
+    .set_online = redis_graph_set_online,
+    .free = redis_graph_free,
 };
 
 struct graph_store *redis_graph_make(const struct redis_graph_options *options)
@@ -282,9 +271,9 @@ struct graph_store *redis_graph_make(const struct redis_graph_options *options)
         .store = {&OPERATIONS},
         .options = *options,
         .keys.cluster = redis_is_cluster(options->client),
-        .retry.fire = retry_drops,
+        .retry.fire = retry_failed_drops,
     };
-    list_init(&graphs->undropped);
+    list_init(&graphs->failed_drops);
     if (!redis_script_init(&graphs->script, slice_of(REDIS_LUA_GRAPH))) {
         free(graphs);
         return NULL;

@@ -1,27 +1,28 @@
 /*
- * The graph store on Redis: one cache for a fleet.
+ * The graph store on Redis: one cache of social graphs for a fleet.
  *
  *   user:<user>:friends          SET     the contacts; 24 h from the last use
- *   user:<user>:circle           HASH    both settings, and how many of each list there are
- *   user:<user>:blocked, :chats  LIST    these, and the hash, live as long as the contacts
+ *   user:<user>:circle           HASH    both settings, and the length of each list
+ *   user:<user>:blocked, :chats  LIST    live as long as the contacts, like the hash
  *   presence_visibility:<user>   STRING  everyone | contacts_only | nobody; 300 s
- *   user:<user>:circle:ticket    STRING  what a put must show; 60 s
+ *   user:<user>:circle:ticket    STRING  the ticket that a put must present; 60 s
  *
- * All are one user's, so of one slot on a cluster, and every operation is one script (store/redis/lua/graph.lua).
- * A drop removes them all, tickets included, whichever gateway gave those: what was read before it is
- * refused everywhere. One that Redis does not take is tried again, REDIS_GRAPH_RETRY_MS later, until it does;
- * REDIS_GRAPH_UNDROPPED_MAX wait at most. Should that not help either (a gateway dies between the commit and the drop, a failover loses
- * it), a graph is aged once its visibility has run out, and who uses an aged one reads the ledger anew.
+ * All keys of one user are in one slot on a cluster, and every operation is one script (store/redis/lua/graph.lua).
  *
- * Who is online is never copied here: the state store keeps the sets of those (redis_state.h), and changes
- * need no further word (set_online does nothing). A single server intersects the contacts with that set in
- * the script: it looks at each contact and sends those online. On a cluster the set is in shards elsewhere, so
- * the contacts come to the gateway, which asks each shard for its part of them at once: two journeys, and
- * bytes that grow with the contacts, but at most REDIS_STATE_SHARDS commands. The shards follow a transition
- * a moment later, and one that cannot be reached counts all its contacts as online: being told without being
- * there does no harm.
+ * A drop removes all of them, the ticket included, whichever gateway gave the ticket out. So a graph that any gateway
+ * read from the ledger before the drop is refused after it. A drop that Redis does not accept is sent again after
+ * REDIS_GRAPH_RETRY_MS until it does; at most REDIS_GRAPH_FAILED_DROPS_MAX wait for that. A drop can still be lost: a
+ * gateway dies between its commit and the drop, or a failover loses it. Therefore a graph counts as aged once its
+ * presence_visibility has expired, and whoever uses an aged graph reads the ledger again.
  *
- * One per worker, on its thread. Foreign or corrupt values are removed and count as a miss.
+ * Who is online is never copied here. The state store keeps the online set (redis_state.h), so set_online() does
+ * nothing. A single server intersects the contacts with that set in the script: it checks every contact and returns those
+ * who are online. On a cluster the set is in shards in other slots. There the script returns all contacts, and the
+ * gateway asks each shard about its part of them, all shards at once: two round trips and bytes that grow with the
+ * contacts, but at most REDIS_STATE_SHARDS commands. A shard follows a transition after a moment. When a shard is out of
+ * reach, all its contacts count as online: an event for a user who is offline does no harm.
+ *
+ * One store per worker, on its thread. Foreign or corrupt values are removed and count as a miss.
  */
 #ifndef ROLLCALL_STORE_REDIS_REDIS_GRAPH_H
 #define ROLLCALL_STORE_REDIS_REDIS_GRAPH_H
@@ -34,7 +35,7 @@
 #define REDIS_GRAPH_ONLINE "presence:online"
 
 enum {
-    REDIS_GRAPH_UNDROPPED_MAX = 10000,
+    REDIS_GRAPH_FAILED_DROPS_MAX = 10000,
     REDIS_GRAPH_RETRY_MS = 500,
 };
 
@@ -44,8 +45,8 @@ struct redis_graph_options {
     struct loop *loop;
 };
 
-/* A worker's port. NULL when memory is short. May be freed while answers are owed; they come when the client
- * gives them. */
+/* Creates one worker's store. Returns NULL when out of memory. It may be freed while lookups are pending; they complete
+ * when the client answers them. */
 struct graph_store *redis_graph_make(const struct redis_graph_options *options);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* Where things stand in the script's answer. */
+/* The items of the script's reply. */
 enum {
     AT_KNOWN,
     AT_TICKET,
@@ -21,20 +21,20 @@ enum {
     HIT_ITEMS,
 };
 
-/* One shard of those who are online, and the contacts that would be in it. */
-struct part {
-    struct reading *reading;
-    size_t first; /* of the contacts, which stand shard by shard */
+/* The contacts that belong to one shard of the online set. */
+struct graph_shard {
+    struct graph_read *read;
+    size_t first; /* index of the first contact; contacts are sorted by shard */
     size_t count;
 };
 
-/* One allocation: the ids of the three lists follow, then their bytes. */
-struct reading {
+/* A graph that was found. One allocation: the ids of the three lists follow, then their bytes. */
+struct graph_read {
     graph_lookup_done done;
     void *arg;
-    struct graph_lookup audience;
-    size_t waiting; /* shards that have not answered, and one for the asking itself */
-    struct part parts[REDIS_STATE_SHARDS];
+    struct graph_lookup lookup;
+    size_t waiting; /* shards that have not answered, and one while they are being asked */
+    struct graph_shard shards[REDIS_STATE_SHARDS];
     struct slice ids[];
 };
 
@@ -48,7 +48,9 @@ const char *redis_graph_visibility_name(uint8_t visibility)
     return visibility < VISIBILITY_COUNT ? VISIBILITIES[visibility] : NULL;
 }
 
-static bool parse_visibility(const struct resp_value *value, uint8_t *out)
+/* ---- parsing ---- */
+
+static bool parse_graph_visibility(const struct resp_value *value, uint8_t *out)
 {
     for (size_t i = 0; i < VISIBILITY_COUNT; i++)
         if (value->type == RESP_TEXT && slice_is(value->text, VISIBILITIES[i])) {
@@ -58,7 +60,7 @@ static bool parse_visibility(const struct resp_value *value, uint8_t *out)
     return false;
 }
 
-static bool is_list(const struct resp_value *value, size_t id_bytes_max)
+static bool is_list_of_graph_ids(const struct resp_value *value, size_t id_bytes_max)
 {
     if (value->type != RESP_ARRAY)
         return false;
@@ -69,151 +71,149 @@ static bool is_list(const struct resp_value *value, size_t id_bytes_max)
     return true;
 }
 
-/* Appends a list's texts, which still belong to the reply, to the reading's ids. */
-static struct id_list take_list(struct reading *reading, size_t *at, const struct resp_value *list)
+/* Appends a list's ids, which still belong to the reply, to the graph's ids. */
+static struct id_list append_graph_ids(struct graph_read *read, size_t *at,
+                                       const struct resp_value *list)
 {
-    struct id_list taken = {reading->ids + *at, list->count};
+    struct id_list ids = {read->ids + *at, list->count};
     for (size_t i = 0; i < list->count; i++)
-        reading->ids[(*at)++] = list->items[i].text;
-    return taken;
+        read->ids[(*at)++] = list->items[i].text;
+    return ids;
 }
 
-static struct reading *make_reading(const struct resp_value *items)
+/* Returns NULL when the reply is malformed, or when out of memory. */
+static struct graph_read *make_graph_read(const struct resp_value *reply)
 {
-    size_t count = items[AT_CONTACTS].count + items[AT_BLOCKED].count + items[AT_CHATS].count;
-    size_t bytes = 0, at = 0;
-    for (size_t list = AT_CONTACTS; list <= AT_CHATS; list++)
+    struct social_graph graph = {0};
+    if (!redis_store_is_array(reply, HIT_ITEMS))
+        return NULL;
+    const struct resp_value *items = reply->items;
+    if (!is_list_of_graph_ids(&items[AT_CONTACTS], USER_ID_BYTES_MAX) ||
+        !is_list_of_graph_ids(&items[AT_BLOCKED], USER_ID_BYTES_MAX) ||
+        !is_list_of_graph_ids(&items[AT_CHATS], CHAT_ID_BYTES_MAX) ||
+        !parse_graph_visibility(&items[AT_PRESENCE], &graph.presence_visibility) ||
+        !parse_graph_visibility(&items[AT_LAST_SEEN], &graph.last_seen_visibility))
+        return NULL;
+    size_t count = 0, bytes = 0, at = 0;
+    for (size_t list = AT_CONTACTS; list <= AT_CHATS; list++) {
+        count += items[list].count;
         for (size_t i = 0; i < items[list].count; i++)
             bytes += items[list].items[i].text.len;
-    struct reading *reading = malloc(sizeof(*reading) + count * sizeof(struct slice) + bytes);
-    if (!reading)
+    }
+    struct graph_read *read = malloc(sizeof(*read) + count * sizeof(struct slice) + bytes);
+    if (!read)
         return NULL;
-    *reading = (struct reading){.waiting = 1};
-    reading->audience.known = true;
-    reading->audience.aged = redis_store_integer(&items[AT_AGED]) != 0;
-    reading->audience.graph.contacts = take_list(reading, &at, &items[AT_CONTACTS]);
-    reading->audience.graph.blocked = take_list(reading, &at, &items[AT_BLOCKED]);
-    reading->audience.graph.chats = take_list(reading, &at, &items[AT_CHATS]);
-    id_list_pack(reading->ids, reading->ids, count, (char *)(reading->ids + count));
-    return reading;
-}
-
-static bool makes_sense(const struct resp_value *reply, struct social_graph *settings)
-{
-    return redis_store_is_array(reply, HIT_ITEMS) &&
-           is_list(&reply->items[AT_CONTACTS], USER_ID_BYTES_MAX) &&
-           is_list(&reply->items[AT_BLOCKED], USER_ID_BYTES_MAX) &&
-           is_list(&reply->items[AT_CHATS], CHAT_ID_BYTES_MAX) &&
-           parse_visibility(&reply->items[AT_PRESENCE], &settings->presence_visibility) &&
-           parse_visibility(&reply->items[AT_LAST_SEEN], &settings->last_seen_visibility);
+    *read = (struct graph_read){.waiting = 1};
+    graph.contacts = append_graph_ids(read, &at, &items[AT_CONTACTS]);
+    graph.blocked = append_graph_ids(read, &at, &items[AT_BLOCKED]);
+    graph.chats = append_graph_ids(read, &at, &items[AT_CHATS]);
+    id_list_pack(read->ids, read->ids, count, (char *)(read->ids + count));
+    read->lookup = (struct graph_lookup){
+        .known = true,
+        .aged = redis_store_integer(&items[AT_AGED]) != 0,
+        .ticket = (uint64_t)redis_store_integer(&items[AT_TICKET]),
+        .graph = graph,
+    };
+    return read;
 }
 
 /* ---- who is online, on a cluster ---- */
 
-static void finish(struct reading *reading)
+static void finish_graph_read(struct graph_read *read)
 {
-    reading->done(reading->arg, STATE_OK, &reading->audience);
-    free(reading);
+    read->done(read->arg, STATE_OK, &read->lookup);
+    free(read);
 }
 
-/* Contacts who are not online have lost their id by now. */
-static void drop_absent(struct reading *reading)
+/* After the last answer, removes the contacts whose id was cleared because they are offline. */
+static void end_graph_shard(struct graph_read *read)
 {
-    struct id_list *contacts = &reading->audience.graph.contacts;
+    if (--read->waiting)
+        return;
+    struct id_list *contacts = &read->lookup.graph.contacts;
     size_t count = contacts->count;
     contacts->count = 0;
     for (size_t i = 0; i < count; i++)
-        if (reading->ids[i].data)
-            reading->ids[contacts->count++] = reading->ids[i];
+        if (read->ids[i].data)
+            read->ids[contacts->count++] = read->ids[i];
+    finish_graph_read(read);
 }
 
-static void answered(struct reading *reading)
+/* Without a valid answer all contacts stay: an event for an offline contact does no harm. */
+static void on_shard_online_contacts(void *arg, const struct resp_value *reply)
 {
-    if (--reading->waiting)
-        return;
-    drop_absent(reading);
-    finish(reading);
-}
-
-/* Where it cannot be known all of them stay: who is told and not there does no harm. */
-static void picked(void *arg, const struct resp_value *reply)
-{
-    struct part *part = arg;
-    for (size_t i = 0; redis_store_is_array(reply, part->count) && i < part->count; i++)
+    struct graph_shard *shard = arg;
+    for (size_t i = 0; redis_store_is_array(reply, shard->count) && i < shard->count; i++)
         if (redis_store_integer(&reply->items[i]) == 0)
-            part->reading->ids[part->first + i] = SLICE_NONE;
-    answered(part->reading);
+            shard->read->ids[shard->first + i] = SLICE_NONE;
+    end_graph_shard(shard->read);
 }
 
-/* Puts the contacts shard by shard. False: there is no memory for it. */
-static bool sort_by_shard(struct reading *reading)
+/* Returns false when out of memory. */
+static bool sort_contacts_by_shard(struct graph_read *read)
 {
-    struct id_list *contacts = &reading->audience.graph.contacts;
+    struct id_list *contacts = &read->lookup.graph.contacts;
     size_t starts[REDIS_STATE_SHARDS] = {0}, at = 0;
     struct slice *unsorted = malloc((contacts->count + 1) * sizeof(*unsorted));
     if (!unsorted)
         return false;
     for (size_t i = 0; i < contacts->count; i++)
-        reading->parts[redis_state_shard(reading->ids[i])].count++;
+        read->shards[redis_state_shard(read->ids[i])].count++;
     for (size_t i = 0; i < REDIS_STATE_SHARDS; i++) {
-        reading->parts[i].reading = reading;
-        reading->parts[i].first = starts[i] = at;
-        at += reading->parts[i].count;
+        read->shards[i].read = read;
+        read->shards[i].first = starts[i] = at;
+        at += read->shards[i].count;
     }
-    memcpy(unsorted, reading->ids, contacts->count * sizeof(*unsorted));
+    memcpy(unsorted, read->ids, contacts->count * sizeof(*unsorted));
     for (size_t i = 0; i < contacts->count; i++)
-        reading->ids[starts[redis_state_shard(unsorted[i])]++] = unsorted[i];
+        read->ids[starts[redis_state_shard(unsorted[i])]++] = unsorted[i];
     free(unsorted);
     return true;
 }
 
-static void ask_shard(struct redis_client *client, struct part *part, unsigned shard)
+/* Without memory for the command, the shard counts as out of reach. */
+static void ask_online_contacts(struct redis_client *client, struct graph_shard *shard,
+                                unsigned number)
 {
-    enum { WORDS_BEFORE = 2 };
+    enum { ARGUMENTS_FIRST = 2 };
     char key[REDIS_KEY_BYTES_MAX];
-    struct slice *words = malloc((WORDS_BEFORE + part->count) * sizeof(*words));
-    if (!words)
-        return; /* as if it could not be reached */
-    words[0] = SLICE("SMISMEMBER");
-    words[1] = redis_state_shard_key(key, REDIS_GRAPH_ONLINE, shard);
-    memcpy(words + WORDS_BEFORE, part->reading->ids + part->first, part->count * sizeof(*words));
-    part->reading->waiting++;
-    redis_command(client, words[1], (struct redis_args){words, WORDS_BEFORE + part->count}, picked,
-                  part);
-    free(words);
+    struct slice *arguments = malloc((ARGUMENTS_FIRST + shard->count) * sizeof(*arguments));
+    if (!arguments)
+        return;
+    arguments[0] = SLICE("SMISMEMBER");
+    arguments[1] = redis_state_shard_key(key, REDIS_GRAPH_ONLINE, number);
+    memcpy(arguments + ARGUMENTS_FIRST, shard->read->ids + shard->first,
+           shard->count * sizeof(*arguments));
+    shard->read->waiting++;
+    redis_command(client, arguments[1],
+                  (struct redis_args){arguments, ARGUMENTS_FIRST + shard->count},
+                  on_shard_online_contacts, shard);
+    free(arguments);
 }
 
-static void pick(struct reading *reading, struct redis_client *client)
+void redis_graph_read(const struct resp_value *reply, struct redis_client *client,
+                      graph_lookup_done done, void *arg)
 {
-    if (sort_by_shard(reading))
-        for (unsigned i = 0; i < REDIS_STATE_SHARDS; i++)
-            if (reading->parts[i].count)
-                ask_shard(client, &reading->parts[i], i);
-    answered(reading);
-}
-
-void redis_graph_reading_start(const struct resp_value *reply, struct redis_client *client,
-                               graph_lookup_done done, void *arg)
-{
-    struct social_graph settings = {0};
-    bool is_answer = redis_store_is_array(reply, MISS_ITEMS);
-    uint64_t ticket = is_answer ? (uint64_t)redis_store_integer(&reply->items[AT_TICKET]) : 0;
-    if (is_answer && redis_store_integer(&reply->items[AT_KNOWN]) == 0) {
+    if (redis_store_is_array(reply, MISS_ITEMS) &&
+        redis_store_integer(&reply->items[AT_KNOWN]) == 0) {
+        uint64_t ticket = (uint64_t)redis_store_integer(&reply->items[AT_TICKET]);
         done(arg, STATE_OK, &(struct graph_lookup){.ticket = ticket});
         return;
     }
-    struct reading *reading = makes_sense(reply, &settings) ? make_reading(reply->items) : NULL;
-    if (!reading) {
+    struct graph_read *read = make_graph_read(reply);
+    if (!read) {
         done(arg, STATE_UNAVAILABLE, NULL);
         return;
     }
-    reading->done = done;
-    reading->arg = arg;
-    reading->audience.ticket = ticket;
-    reading->audience.graph.presence_visibility = settings.presence_visibility;
-    reading->audience.graph.last_seen_visibility = settings.last_seen_visibility;
-    if (redis_is_cluster(client))
-        pick(reading, client);
-    else
-        finish(reading);
+    read->done = done;
+    read->arg = arg;
+    if (!redis_is_cluster(client)) {
+        finish_graph_read(read);
+        return;
+    }
+    if (sort_contacts_by_shard(read))
+        for (unsigned i = 0; i < REDIS_STATE_SHARDS; i++)
+            if (read->shards[i].count)
+                ask_online_contacts(client, &read->shards[i], i);
+    end_graph_shard(read);
 }

@@ -3,7 +3,6 @@
 #include "base/buffer.h"
 #include "base/container.h"
 #include "store/redis/redis_lua.h"
-#include "store/redis/redis_store.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -11,8 +10,8 @@
 #include <xxhash.h>
 
 enum {
-    PARKING_WORDS_FIRST = 8,
-    PARKING_WORDS_MAX = PARKING_WORDS_FIRST + RECOVERY_TOPICS_MAX + RECOVERY_EVENTS_MAX,
+    PARK_ARGUMENTS_FIRST = 8,
+    PARK_ARGUMENTS_MAX = PARK_ARGUMENTS_FIRST + RECOVERY_TOPICS_MAX + RECOVERY_EVENTS_MAX,
 };
 
 struct redis_recovery *redis_recovery_of(struct recovery_store *store)
@@ -27,21 +26,21 @@ int64_t redis_recovery_now_ms(const struct redis_recovery *recovery)
 
 void redis_recovery_end(struct redis_recovery *recovery)
 {
-    if (--recovery->errands == 0 && recovery->is_freed)
+    if (--recovery->pending == 0 && recovery->is_freed)
         free(recovery);
 }
 
 void redis_recovery_run(struct redis_recovery *recovery, struct slice user_id,
-                        struct redis_args words,
-                        void (*done)(void *arg, const struct resp_value *reply), void *arg)
+                        struct redis_args arguments, redis_reply_done done, void *arg)
 {
     char key[REDIS_KEY_BYTES_MAX];
     struct slice sessions = redis_key_user(&recovery->keys, key, "recoveries:", user_id, "");
-    recovery->errands++;
-    redis_eval(recovery->options.client, &recovery->script, REDIS_ARGS(sessions), words, done, arg);
+    recovery->pending++;
+    redis_eval(recovery->options.client, &recovery->script, REDIS_ARGS(sessions), arguments, done,
+               arg);
 }
 
-/* ---- what is in Redis ---- */
+/* ---- encoding ---- */
 
 struct slice redis_recovery_write_hex(struct redis_recovery_hex *hex, uint64_t number)
 {
@@ -49,7 +48,7 @@ struct slice redis_recovery_write_hex(struct redis_recovery_hex *hex, uint64_t n
     return (struct slice){hex->text, REDIS_RECOVERY_HEX_DIGITS};
 }
 
-static void write_event(struct buffer *out, const struct recovery_event *event)
+static void write_recovery_event(struct buffer *out, const struct recovery_event *event)
 {
     struct redis_recovery_hex offset, id;
     buffer_append_slice(out, redis_recovery_write_hex(&offset, event->offset));
@@ -59,89 +58,86 @@ static void write_event(struct buffer *out, const struct recovery_event *event)
 
 /* ---- parking ---- */
 
-static struct redis_recovery_lately *lately_of(struct redis_recovery *recovery,
-                                               struct slice user_id, uint64_t *hash)
+static struct redis_recovery_recent *find_recent_entry(struct redis_recovery *recovery,
+                                                       struct slice user_id, uint64_t *hash)
 {
     *hash = XXH3_64bits(user_id.data, user_id.len);
-    return &recovery->lately[*hash % REDIS_RECOVERY_LATELY_MAX];
+    return &recovery->recent[*hash % REDIS_RECOVERY_RECENT_MAX];
 }
 
-void redis_recovery_note_lately(struct redis_recovery *recovery, struct slice user_id)
+void redis_recovery_note_recent(struct redis_recovery *recovery, struct slice user_id)
 {
     uint64_t hash;
-    struct redis_recovery_lately *lately = lately_of(recovery, user_id, &hash);
-    recovery->lately_until_ms = redis_recovery_now_ms(recovery) + REDIS_RECOVERY_LATELY_MS;
-    *lately = (struct redis_recovery_lately){hash, recovery->lately_until_ms};
+    struct redis_recovery_recent *recent = find_recent_entry(recovery, user_id, &hash);
+    recovery->recent_until_ms = redis_recovery_now_ms(recovery) + REDIS_RECOVERY_RECENT_MS;
+    *recent = (struct redis_recovery_recent){hash, recovery->recent_until_ms};
 }
 
-static bool expects(struct recovery_store *store, struct slice user_id)
+static bool redis_recovery_expects(struct recovery_store *store, struct slice user_id)
 {
     struct redis_recovery *recovery = redis_recovery_of(store);
     uint64_t hash;
-    if (redis_recovery_now_ms(recovery) >= recovery->lately_until_ms)
+    if (redis_recovery_now_ms(recovery) >= recovery->recent_until_ms)
         return false;
-    const struct redis_recovery_lately *lately = lately_of(recovery, user_id, &hash);
-    return lately->user_hash == hash && redis_recovery_now_ms(recovery) < lately->until_ms;
+    const struct redis_recovery_recent *recent = find_recent_entry(recovery, user_id, &hash);
+    return recent->user_hash == hash && redis_recovery_now_ms(recovery) < recent->until_ms;
 }
 
-static void parked(void *arg, const struct resp_value *reply)
+/* Nobody waits for the reply: a session that was not parked is not recovered. */
+static void on_session_parked(void *arg, const struct resp_value *reply)
 {
     (void)reply;
     redis_recovery_end(arg);
 }
 
-/* A session on its way to Redis, as words. */
-struct parking {
+/* The arguments of one park operation, and the memory that they point to. */
+struct park_arguments {
     struct redis_store_number time, window, topics;
     struct redis_recovery_hex floor, ceiling;
     struct buffer events;
-    struct slice words[PARKING_WORDS_MAX];
+    struct slice items[PARK_ARGUMENTS_MAX];
     size_t count;
 };
 
-static void add_events(struct parking *parking, const struct recovery_record *record)
-{
-    for (size_t i = 0; i < record->event_count; i++)
-        write_event(&parking->events, &record->events[i]);
-    const char *at = parking->events.data;
-    for (size_t i = 0; i < record->event_count && !parking->events.failed; i++) {
-        size_t len = REDIS_RECOVERY_EVENT_HEAD + record->events[i].frames.len;
-        parking->words[parking->count++] = (struct slice){at, len};
-        at += len;
-    }
-}
-
-static void park(struct recovery_store *store, const struct recovery_record *record)
+static void redis_recovery_park(struct recovery_store *store, const struct recovery_record *record)
 {
     struct redis_recovery *recovery = redis_recovery_of(store);
-    struct parking parking = {.events = BUFFER_INIT};
+    struct park_arguments arguments = {.events = BUFFER_INIT};
     size_t topic_count =
         record->topic_count < RECOVERY_TOPICS_MAX ? record->topic_count : RECOVERY_TOPICS_MAX;
-    const struct slice first[PARKING_WORDS_FIRST] = {
+    const struct slice first[PARK_ARGUMENTS_FIRST] = {
         SLICE("park"),
-        redis_store_time(&parking.time, recovery->options.script_clock),
-        redis_store_number(&parking.window, recovery->options.window_ms),
+        redis_store_time(&arguments.time, recovery->options.script_clock),
+        redis_store_number(&arguments.window, recovery->options.window_ms),
         record->pid,
         record->sid,
-        redis_recovery_write_hex(&parking.floor, record->floor),
-        redis_recovery_write_hex(&parking.ceiling, record->ceiling),
-        redis_store_number(&parking.topics, (int64_t)topic_count),
+        redis_recovery_write_hex(&arguments.floor, record->floor),
+        redis_recovery_write_hex(&arguments.ceiling, record->ceiling),
+        redis_store_number(&arguments.topics, (int64_t)topic_count),
     };
     assert(record->event_count <= RECOVERY_EVENTS_MAX);
-    memcpy(parking.words, first, sizeof(first));
-    parking.count = PARKING_WORDS_FIRST;
+    memcpy(arguments.items, first, sizeof(first));
+    arguments.count = PARK_ARGUMENTS_FIRST;
     for (size_t i = 0; i < topic_count; i++)
-        parking.words[parking.count++] = record->topics[i];
-    add_events(&parking, record);
-    redis_recovery_note_lately(recovery, record->user_id);
-    if (!parking.events.failed)
+        arguments.items[arguments.count++] = record->topics[i];
+    for (size_t i = 0; i < record->event_count; i++)
+        write_recovery_event(&arguments.events, &record->events[i]);
+    const char *at = arguments.events.data;
+    for (size_t i = 0; i < record->event_count && !arguments.events.failed; i++) {
+        size_t len = REDIS_RECOVERY_EVENT_HEAD + record->events[i].frames.len;
+        arguments.items[arguments.count++] = (struct slice){at, len};
+        at += len;
+    }
+    redis_recovery_note_recent(recovery, record->user_id);
+    if (!arguments.events.failed)
         redis_recovery_run(recovery, record->user_id,
-                           (struct redis_args){parking.words, parking.count}, parked, recovery);
-    buffer_free(&parking.events);
+                           (struct redis_args){arguments.items, arguments.count}, on_session_parked,
+                           recovery);
+    buffer_free(&arguments.events);
 }
 
-/* Who is parked is known to Redis alone. */
-static bool is_empty(struct recovery_store *store)
+/* Only Redis knows who is parked, so this store itself has nobody. */
+static bool redis_recovery_is_empty(struct recovery_store *store)
 {
     (void)store;
     return true;
@@ -149,68 +145,68 @@ static bool is_empty(struct recovery_store *store)
 
 /* ---- events ---- */
 
-static void disturb(struct recovery_store *store)
+static void redis_recovery_disturb(struct recovery_store *store)
 {
     redis_recovery_of(store)->disturbed_at_ms = redis_recovery_now_ms(redis_recovery_of(store));
 }
 
-static void appended(void *arg, const struct resp_value *reply)
+static void on_event_appended(void *arg, const struct resp_value *reply)
 {
     struct redis_recovery *recovery = arg;
     if (!redis_store_is_integer(reply))
-        disturb(&recovery->store);
+        redis_recovery_disturb(&recovery->store);
     redis_recovery_end(recovery);
 }
 
-static void append(struct recovery_store *store, const struct slice *user_ids, size_t count,
-                   const struct recovery_event *event)
+static void redis_recovery_append(struct recovery_store *store, const struct slice *user_ids,
+                                  size_t count, const struct recovery_event *event)
 {
     struct redis_recovery *recovery = redis_recovery_of(store);
     struct redis_store_number time;
     struct buffer text = BUFFER_INIT;
-    write_event(&text, event);
+    write_recovery_event(&text, event);
     if (text.failed)
-        disturb(store);
+        redis_recovery_disturb(store);
     for (size_t i = 0; i < count; i++) {
-        redis_recovery_hold(recovery, user_ids[i], event);
+        redis_recovery_add_to_takes(recovery, user_ids[i], event);
         if (!text.failed)
             redis_recovery_run(recovery, user_ids[i],
                                REDIS_ARGS(SLICE("append"),
                                           redis_store_time(&time, recovery->options.script_clock),
                                           buffer_slice(&text)),
-                               appended, recovery);
+                               on_event_appended, recovery);
     }
     buffer_free(&text);
 }
 
-/* ---- life ---- */
+/* ---- making and freeing ---- */
 
-/* That Redis is found at the start disturbs nothing. */
-static void availability_changed(struct redis_observer *listener, bool available)
+/* The first connection to Redis after the start is no disturbance. */
+static void on_recovery_availability_changed(struct redis_observer *observer, bool available)
 {
-    struct redis_recovery *recovery = CONTAINER_OF(listener, struct redis_recovery, listener);
+    struct redis_recovery *recovery = CONTAINER_OF(observer, struct redis_recovery, observer);
     if (!available || recovery->disturbed_at_ms >= 0)
-        disturb(&recovery->store);
+        redis_recovery_disturb(&recovery->store);
 }
 
-static void free_recovery(struct recovery_store *store)
+static void redis_recovery_free(struct recovery_store *store)
 {
     struct redis_recovery *recovery = redis_recovery_of(store);
-    redis_unobserve(&recovery->listener);
-    redis_recovery_give_up(recovery);
+    redis_unobserve(&recovery->observer);
+    redis_recovery_end_takes(recovery);
     recovery->is_freed = true;
-    if (recovery->errands == 0)
+    if (recovery->pending == 0)
         free(recovery);
 }
 
 static const struct recovery_store_operations OPERATIONS = {
-    .park = park,
-    .is_empty = is_empty,
-    .expects = expects,
-    .append = append,
+    .park = redis_recovery_park,
+    .is_empty = redis_recovery_is_empty,
+    .expects = redis_recovery_expects,
+    .append = redis_recovery_append,
     .take = redis_recovery_take,
-    .disturb = disturb,
-    .free = free_recovery,
+    .disturb = redis_recovery_disturb,
+    .free = redis_recovery_free,
 };
 
 struct recovery_store *redis_recovery_make(const struct redis_recovery_options *options)
@@ -222,12 +218,12 @@ struct recovery_store *redis_recovery_make(const struct redis_recovery_options *
     recovery->options = *options;
     recovery->keys.cluster = redis_is_cluster(options->client);
     recovery->disturbed_at_ms = -1;
-    recovery->listener.on_availability_changed = availability_changed;
-    list_init(&recovery->takings);
+    recovery->observer.on_availability_changed = on_recovery_availability_changed;
+    list_init(&recovery->takes);
     if (!redis_script_init(&recovery->script, slice_of(REDIS_LUA_RECOVERY))) {
         free(recovery);
         return NULL;
     }
-    redis_observe(options->client, &recovery->listener);
+    redis_observe(options->client, &recovery->observer);
     return &recovery->store;
 }

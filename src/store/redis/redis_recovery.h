@@ -1,18 +1,20 @@
 /*
- * The recovery store on Redis: who is cut off by one gateway is recovered by any other of the fleet.
+ * The recovery store on Redis: a session that was cut on one gateway can be recovered on any gateway of the fleet.
  *
- * A user's sessions are in the user's slot, and every operation is one script on them
- * (store/redis/lua/recovery.lua): a session is taken once, whoever asks. All keys end with the window. That somebody
- * has a session parked is told with the routes, so that delivery appends for those alone: a fleet in which
- * nobody is cut off sends Redis nothing for it.
+ * A user's parked sessions are in the user's slot, and every operation is one script on them
+ * (store/redis/lua/recovery.lua), so a session is taken only once, whoever asks for it. All keys expire with the window.
+ * The reply with a user's routes also says whether the user has a parked session, and delivery appends events only for
+ * those users: while nobody is parked, this store sends Redis nothing.
  *
- * What Redis cannot be told: while it is out of reach events go by unkept. A gateway that was cut off from it,
- * that failed to append, or that heard a broadcast (recovery_disturb()) gives back no session that was parked
- * before. Out of reach, or an answer that makes no sense: nothing to recover.
+ * Events are lost to this store while Redis is out of reach. So a gateway that was cut off from Redis, failed to append,
+ * or received a broadcast (recovery_disturb()) recovers no session that was parked before that moment. When Redis is out
+ * of reach or its reply is malformed, there is nothing to recover.
  *
- * This worker's own part: whom it parked in the last REDIS_RECOVERY_LATELY_MS, as hashes in a table of fixed
- * size where the younger takes the older's place, so that nearly all late events are still kept; and events
- * that arrive while a session is being taken, within the bounds of a session.
+ * This worker's own part, in memory:
+ *   - the users whom it parked within the last REDIS_RECOVERY_RECENT_MS, so that it appends events that arrive late for
+ *     them. It is a table of hashes of fixed size, in which a newer user replaces an older one, so a few late events may
+ *     be missed;
+ *   - the events that arrive while a session is being taken, within the limits of one session.
  */
 #ifndef ROLLCALL_STORE_REDIS_REDIS_RECOVERY_H
 #define ROLLCALL_STORE_REDIS_REDIS_RECOVERY_H
@@ -21,7 +23,7 @@
 #include "redis/redis_client.h"
 #include "store/recovery_store.h"
 
-enum { REDIS_RECOVERY_LATELY_MS = 10000, REDIS_RECOVERY_LATELY_MAX = 2048 };
+enum { REDIS_RECOVERY_RECENT_MS = 10000, REDIS_RECOVERY_RECENT_MAX = 2048 };
 
 struct redis_recovery_options {
     struct redis_client *client; /* borrowed for the store's life */
@@ -30,7 +32,8 @@ struct redis_recovery_options {
     const struct clock *script_clock; /* NULL: Redis's own (redis_store.h) */
 };
 
-/* A worker's port. NULL when memory is short. Freeing it answers what is being taken: nothing to recover. */
+/* Creates one worker's store. Returns NULL when out of memory. Freeing it completes every pending take with nothing to
+ * recover. */
 struct recovery_store *redis_recovery_make(const struct redis_recovery_options *options);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * The recovery store on Redis, for the files it is made of:
+ * The parts of the recovery store on Redis:
  *
- *   redis_recovery.c         parking, appending, life
- *   redis_recovery_taking.c  sessions that are being taken, and what arrives meanwhile
+ *   redis_recovery.c       parking and appending; making and freeing the store
+ *   redis_recovery_take.c  taking a session, and the events that arrive meanwhile
  */
 #ifndef ROLLCALL_STORE_REDIS_REDIS_RECOVERY_INTERNAL_H
 #define ROLLCALL_STORE_REDIS_REDIS_RECOVERY_INTERNAL_H
@@ -10,16 +10,17 @@
 #include "base/list.h"
 #include "store/redis/redis_keys.h"
 #include "store/redis/redis_recovery.h"
+#include "store/redis/redis_store.h"
 
-/* In Redis a number is so many hexadecimal digits, and an event its offset, its id and its frames. */
+/* In Redis a number has this many hexadecimal digits. An event is its offset, its id and its frames. */
 enum { REDIS_RECOVERY_HEX_DIGITS = 16, REDIS_RECOVERY_EVENT_HEAD = 2 * REDIS_RECOVERY_HEX_DIGITS };
 
 struct redis_recovery_hex {
     char text[REDIS_RECOVERY_HEX_DIGITS + 1];
 };
 
-/* A user of whom late events may come. */
-struct redis_recovery_lately {
+/* A user for whom late events may arrive. */
+struct redis_recovery_recent {
     uint64_t user_hash;
     int64_t until_ms;
 };
@@ -28,42 +29,41 @@ struct redis_recovery {
     struct recovery_store store;
     struct redis_recovery_options options;
     struct redis_keys keys;
-    struct redis_script script; /* of what is under way too: see `errands` */
-    struct redis_observer listener;
-    size_t errands;
+    struct redis_script script;
+    struct redis_observer observer;
+    size_t pending; /* scripts; the last one frees a store that its owner has freed */
     bool is_freed;
     int64_t disturbed_at_ms; /* -1: never */
-    int64_t lately_until_ms; /* when the last of them has passed */
-    struct redis_recovery_lately lately[REDIS_RECOVERY_LATELY_MAX];
-    struct list takings; /* redis_recovery_taking.c */
+    int64_t recent_until_ms; /* when the last entry of `recent` expires */
+    struct redis_recovery_recent recent[REDIS_RECOVERY_RECENT_MAX];
+    struct list takes; /* pending ones (redis_recovery_take.c) */
 };
 
 struct redis_recovery *redis_recovery_of(struct recovery_store *store);
 
 int64_t redis_recovery_now_ms(const struct redis_recovery *recovery);
 
-/* Runs an operation of the script on a user's sessions. `done` calls redis_recovery_end(), after which the store
- * may be gone. */
+/* Runs an operation of the script on a user's sessions. `done` must call redis_recovery_end(), which may free the
+ * store. */
 void redis_recovery_run(struct redis_recovery *recovery, struct slice user_id,
-                        struct redis_args words,
-                        void (*done)(void *arg, const struct resp_value *reply), void *arg);
+                        struct redis_args arguments, redis_reply_done done, void *arg);
 void redis_recovery_end(struct redis_recovery *recovery);
 
-/* Late events of this user may come from now on. */
-void redis_recovery_note_lately(struct redis_recovery *recovery, struct slice user_id);
+/* From now on late events may arrive for this user. */
+void redis_recovery_note_recent(struct redis_recovery *recovery, struct slice user_id);
 
 struct slice redis_recovery_write_hex(struct redis_recovery_hex *hex, uint64_t number);
 
-/* ---- redis_recovery_taking.c ---- */
+/* ---- redis_recovery_take.c ---- */
 
 void redis_recovery_take(struct recovery_store *store, struct slice user_id, struct slice pid,
                          uint64_t offset, recovery_take_done done, void *arg);
 
-/* An event arrived for a user: it joins what is being taken. */
-void redis_recovery_hold(struct redis_recovery *recovery, struct slice user_id,
-                         const struct recovery_event *event);
+/* Adds an event that arrived for a user to the user's pending takes. */
+void redis_recovery_add_to_takes(struct redis_recovery *recovery, struct slice user_id,
+                                 const struct recovery_event *event);
 
-/* Tells whoever waits that there is nothing to recover. */
-void redis_recovery_give_up(struct redis_recovery *recovery);
+/* Completes all pending takes with nothing to recover. */
+void redis_recovery_end_takes(struct redis_recovery *recovery);
 
 #endif

@@ -1,96 +1,90 @@
 #include "base/container.h"
 #include "store/redis/redis_recovery_internal.h"
-#include "store/redis/redis_store.h"
 
 #include <stdlib.h>
 
-struct held_event {
-    struct list of_taking;
+/* An event that arrived while the session was being taken. */
+struct late_event {
+    struct list place;
     uint64_t id;
     size_t len;
     char frames[];
 };
 
-/* A session that is being taken. */
-struct taking {
-    struct list of_recovery;
+/* One pending take. */
+struct recovery_take {
+    struct list place;
     struct redis_recovery *recovery;
-    recovery_take_done done; /* NULL: it was answered */
+    recovery_take_done done; /* NULL once it has run */
     void *arg;
-    struct list held; /* what arrived here meanwhile */
-    size_t held_count;
-    size_t held_bytes;
-    bool broken; /* something could not be held */
+    struct list late_events;
+    size_t late_count;
+    size_t late_bytes;
+    bool is_incomplete; /* a late event could not be kept */
     size_t user_len;
     size_t pid_len;
     char bytes[]; /* user, pid */
 };
 
-/* ---- what arrives meanwhile ---- */
+/* ---- events that arrive meanwhile ---- */
 
-static bool is_held(const struct taking *taking, uint64_t id)
-{
-    for (struct list *at = taking->held.next; id && at != &taking->held; at = at->next)
-        if (CONTAINER_OF(at, struct held_event, of_taking)->id == id)
-            return true;
-    return false;
-}
-
-static void hold(struct taking *taking, const struct recovery_event *event)
+static void add_late_event(struct recovery_take *take, const struct recovery_event *event)
 {
     size_t len = event->frames.len;
-    if (is_held(taking, event->id))
-        return;
-    bool fits = taking->held_count < RECOVERY_EVENTS_MAX &&
-                taking->held_bytes + len <= RECOVERY_EVENT_BYTES_MAX;
-    struct held_event *held = fits ? malloc(sizeof(*held) + len) : NULL;
-    if (!held) {
-        taking->broken = true;
+    for (struct list *at = take->late_events.next; event->id && at != &take->late_events;
+         at = at->next)
+        if (CONTAINER_OF(at, struct late_event, place)->id == event->id)
+            return;
+    bool fits = take->late_count < RECOVERY_EVENTS_MAX &&
+                take->late_bytes + len <= RECOVERY_EVENT_BYTES_MAX;
+    struct late_event *late = fits ? malloc(sizeof(*late) + len) : NULL;
+    if (!late) {
+        take->is_incomplete = true;
         return;
     }
-    held->id = event->id;
-    held->len = len;
-    memcpy(held->frames, event->frames.data, len);
-    list_append(&taking->held, &held->of_taking);
-    taking->held_count++;
-    taking->held_bytes += len;
+    late->id = event->id;
+    late->len = len;
+    memcpy(late->frames, event->frames.data, len);
+    list_append(&take->late_events, &late->place);
+    take->late_count++;
+    take->late_bytes += len;
 }
 
-void redis_recovery_hold(struct redis_recovery *recovery, struct slice user_id,
-                         const struct recovery_event *event)
+void redis_recovery_add_to_takes(struct redis_recovery *recovery, struct slice user_id,
+                                 const struct recovery_event *event)
 {
-    for (struct list *at = recovery->takings.next; at != &recovery->takings; at = at->next) {
-        struct taking *taking = CONTAINER_OF(at, struct taking, of_recovery);
-        if (slice_equal((struct slice){taking->bytes, taking->user_len}, user_id))
-            hold(taking, event);
+    for (struct list *at = recovery->takes.next; at != &recovery->takes; at = at->next) {
+        struct recovery_take *take = CONTAINER_OF(at, struct recovery_take, place);
+        if (slice_equal((struct slice){take->bytes, take->user_len}, user_id))
+            add_late_event(take, event);
     }
 }
 
-/* ---- the answer ---- */
+/* ---- the reply ---- */
 
-static void free_taking(struct taking *taking)
+static void free_recovery_take(struct recovery_take *take)
 {
-    for (struct list *at = taking->held.next; at != &taking->held;) {
-        struct held_event *held = CONTAINER_OF(at, struct held_event, of_taking);
+    for (struct list *at = take->late_events.next; at != &take->late_events;) {
+        struct late_event *late = CONTAINER_OF(at, struct late_event, place);
         at = at->next;
-        free(held);
+        free(late);
     }
-    free(taking);
+    free(take);
 }
 
-/* Answers once, and is out of everybody's sight from then on. */
-static void answer(struct taking *taking, const struct recovery_record *record)
+/* Runs the completion once. From then on no late event is added. */
+static void complete_recovery_take(struct recovery_take *take, const struct recovery_record *record)
 {
-    recovery_take_done done = taking->done;
-    taking->done = NULL;
+    recovery_take_done done = take->done;
+    take->done = NULL;
     if (!done)
         return;
-    list_remove(&taking->of_recovery);
-    done(taking->arg, record);
+    list_remove(&take->place);
+    done(take->arg, record);
 }
 
-static bool is_among(const struct recovery_record *record, const struct recovery_event *events,
-                     uint64_t id)
+static bool has_recovery_event(const struct recovery_record *record,
+                               const struct recovery_event *events, uint64_t id)
 {
     for (size_t i = 0; id && i < record->event_count; i++)
         if (events[i].id == id)
@@ -98,23 +92,23 @@ static bool is_among(const struct recovery_record *record, const struct recovery
     return false;
 }
 
-/* What arrived here meanwhile comes after what Redis had. False: there is too much. */
-static bool add_held(const struct taking *taking, struct recovery_record *record,
-                     struct recovery_event events[RECOVERY_EVENTS_MAX])
+/* Appends the late events after those from Redis. Returns false when there are too many. */
+static bool append_late_events(const struct recovery_take *take, struct recovery_record *record,
+                               struct recovery_event events[RECOVERY_EVENTS_MAX])
 {
-    for (struct list *at = taking->held.next; at != &taking->held; at = at->next) {
-        const struct held_event *held = CONTAINER_OF(at, struct held_event, of_taking);
-        if (is_among(record, events, held->id))
+    for (struct list *at = take->late_events.next; at != &take->late_events; at = at->next) {
+        const struct late_event *late = CONTAINER_OF(at, struct late_event, place);
+        if (has_recovery_event(record, events, late->id))
             continue;
         if (record->event_count == RECOVERY_EVENTS_MAX)
             return false;
         events[record->event_count++] =
-            (struct recovery_event){RECOVERY_MISSED, held->id, {held->frames, held->len}};
+            (struct recovery_event){RECOVERY_MISSED, late->id, {late->frames, late->len}};
     }
     return true;
 }
 
-static bool read_hex(struct slice text, uint64_t *out)
+static bool parse_hex(struct slice text, uint64_t *out)
 {
     char digits[REDIS_RECOVERY_HEX_DIGITS + 1] = {0};
     char *end;
@@ -125,22 +119,22 @@ static bool read_hex(struct slice text, uint64_t *out)
     return end == digits + REDIS_RECOVERY_HEX_DIGITS;
 }
 
-static bool read_event(const struct resp_value *value, struct recovery_event *out)
+static bool parse_recovery_event(const struct resp_value *value, struct recovery_event *out)
 {
     if (value->type != RESP_TEXT || value->text.len < REDIS_RECOVERY_EVENT_HEAD)
         return false;
     out->frames = slice_after(value->text, REDIS_RECOVERY_EVENT_HEAD);
-    return read_hex(value->text, &out->offset) &&
-           read_hex(slice_after(value->text, REDIS_RECOVERY_HEX_DIGITS), &out->id);
+    return parse_hex(value->text, &out->offset) &&
+           parse_hex(slice_after(value->text, REDIS_RECOVERY_HEX_DIGITS), &out->id);
 }
 
-enum { AT_SID, AT_CEILING, AT_TOPICS, AT_EVENTS, ANSWER_ITEMS };
+enum { AT_SID, AT_CEILING, AT_TOPICS, AT_EVENTS, TAKE_REPLY_ITEMS };
 
-static bool read_answer(const struct resp_value *reply, struct recovery_record *record,
-                        struct recovery_event events[RECOVERY_EVENTS_MAX],
-                        struct slice topics[RECOVERY_TOPICS_MAX])
+static bool parse_take_reply(const struct resp_value *reply, struct recovery_record *record,
+                             struct recovery_event events[RECOVERY_EVENTS_MAX],
+                             struct slice topics[RECOVERY_TOPICS_MAX])
 {
-    if (!redis_store_is_array(reply, ANSWER_ITEMS))
+    if (!redis_store_is_array(reply, TAKE_REPLY_ITEMS))
         return false;
     const struct resp_value *names = &reply->items[AT_TOPICS], *kept = &reply->items[AT_EVENTS];
     if (!redis_store_is_array(names, 0) || !redis_store_is_array(kept, 0) ||
@@ -149,72 +143,67 @@ static bool read_answer(const struct resp_value *reply, struct recovery_record *
     record->sid = reply->items[AT_SID].text;
     for (; record->topic_count < names->count; record->topic_count++)
         topics[record->topic_count] = names->items[record->topic_count].text;
-    bool read = read_hex(reply->items[AT_CEILING].text, &record->ceiling);
+    bool read = parse_hex(reply->items[AT_CEILING].text, &record->ceiling);
     for (; read && record->event_count < kept->count; record->event_count++)
-        read = read_event(&kept->items[record->event_count], &events[record->event_count]);
+        read =
+            parse_recovery_event(&kept->items[record->event_count], &events[record->event_count]);
     return read;
 }
 
-static void taken(void *arg, const struct resp_value *reply)
+static void on_session_taken(void *arg, const struct resp_value *reply)
 {
-    struct taking *taking = arg;
-    struct redis_recovery *recovery = taking->recovery;
+    struct recovery_take *take = arg;
+    struct redis_recovery *recovery = take->recovery;
     struct recovery_event events[RECOVERY_EVENTS_MAX];
     struct slice topics[RECOVERY_TOPICS_MAX];
     struct recovery_record record = {
-        .user_id = {taking->bytes, taking->user_len},
-        .pid = {taking->bytes + taking->user_len, taking->pid_len},
+        .user_id = {take->bytes, take->user_len},
+        .pid = {take->bytes + take->user_len, take->pid_len},
         .events = events,
         .topics = topics,
     };
-    bool whole = !taking->broken && read_answer(reply, &record, events, topics) &&
-                 add_held(taking, &record, events);
-    answer(taking, whole ? &record : NULL);
-    free_taking(taking);
+    bool is_complete = !take->is_incomplete && parse_take_reply(reply, &record, events, topics) &&
+                       append_late_events(take, &record, events);
+    complete_recovery_take(take, is_complete ? &record : NULL);
+    free_recovery_take(take);
     redis_recovery_end(recovery);
-}
-
-static struct taking *make_taking(struct redis_recovery *recovery, struct slice user_id,
-                                  struct slice pid)
-{
-    struct taking *taking = malloc(sizeof(*taking) + user_id.len + pid.len);
-    if (!taking)
-        return NULL;
-    *taking = (struct taking){.recovery = recovery, .user_len = user_id.len, .pid_len = pid.len};
-    memcpy(taking->bytes, user_id.data, user_id.len);
-    memcpy(taking->bytes + user_id.len, pid.data, pid.len);
-    list_init(&taking->held);
-    list_append(&recovery->takings, &taking->of_recovery);
-    redis_recovery_note_lately(recovery, user_id);
-    return taking;
 }
 
 void redis_recovery_take(struct recovery_store *store, struct slice user_id, struct slice pid,
                          uint64_t offset, recovery_take_done done, void *arg)
 {
     struct redis_recovery *recovery = redis_recovery_of(store);
-    struct taking *taking = make_taking(recovery, user_id, pid);
-    struct redis_store_number time, calm;
+    struct recovery_take *take = malloc(sizeof(*take) + user_id.len + pid.len);
+    struct redis_store_number time, undisturbed_ms;
     struct redis_recovery_hex text;
-    if (!taking) {
+    if (!take) {
         done(arg, NULL);
         return;
     }
-    taking->done = done;
-    taking->arg = arg;
-    redis_recovery_run(recovery, user_id,
-                       REDIS_ARGS(SLICE("take"),
-                                  redis_store_time(&time, recovery->options.script_clock), pid,
-                                  redis_recovery_write_hex(&text, offset),
-                                  recovery->disturbed_at_ms < 0
-                                      ? SLICE("")
-                                      : redis_store_number(&calm, redis_recovery_now_ms(recovery) -
-                                                                      recovery->disturbed_at_ms)),
-                       taken, taking);
+    *take = (struct recovery_take){.recovery = recovery,
+                                   .done = done,
+                                   .arg = arg,
+                                   .user_len = user_id.len,
+                                   .pid_len = pid.len};
+    memcpy(take->bytes, user_id.data, user_id.len);
+    memcpy(take->bytes + user_id.len, pid.data, pid.len);
+    list_init(&take->late_events);
+    list_append(&recovery->takes, &take->place);
+    redis_recovery_note_recent(recovery, user_id);
+    redis_recovery_run(
+        recovery, user_id,
+        REDIS_ARGS(SLICE("take"), redis_store_time(&time, recovery->options.script_clock), pid,
+                   redis_recovery_write_hex(&text, offset),
+                   recovery->disturbed_at_ms < 0
+                       ? SLICE("")
+                       : redis_store_number(&undisturbed_ms, redis_recovery_now_ms(recovery) -
+                                                                 recovery->disturbed_at_ms)),
+        on_session_taken, take);
 }
 
-void redis_recovery_give_up(struct redis_recovery *recovery)
+void redis_recovery_end_takes(struct redis_recovery *recovery)
 {
-    while (!list_empty(&recovery->takings))
-        answer(CONTAINER_OF(recovery->takings.next, struct taking, of_recovery), NULL);
+    while (!list_empty(&recovery->takes))
+        complete_recovery_take(CONTAINER_OF(recovery->takes.next, struct recovery_take, place),
+                               NULL);
 }

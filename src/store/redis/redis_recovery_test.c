@@ -164,7 +164,7 @@ static void late_events_are_expected_for_a_moment(void **state)
 {
     struct fixture *fixture = *state;
     park(fixture);
-    pass(fixture->fleet, REDIS_RECOVERY_LATELY_MS - 1);
+    pass(fixture->fleet, REDIS_RECOVERY_RECENT_MS - 1);
     assert_true(recovery_expects(fixture->store, SLICE("ann")));
     pass(fixture->fleet, 1);
     assert_false(recovery_expects(fixture->store, SLICE("ann")));

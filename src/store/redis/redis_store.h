@@ -1,13 +1,12 @@
 /*
- * What the stores on Redis have in common: replies that may be anything, and the time.
+ * What all stores on Redis share: checked replies, and arguments for scripts.
  *
- * Whatever a server says is looked at before it is used: a reply of another shape than expected counts as
- * none, so that neither foreign values under our keys nor a server of another kind can do more than make
- * a store unavailable.
+ * A store checks the shape of every reply before it uses it. A reply of another shape counts as no reply. So neither
+ * foreign values under our keys nor a server of another kind can do more than make a store unavailable.
  *
- * Time is Redis's own (TIME, inside the scripts): one clock for all gateways, however theirs go. Tests of
- * time give a clock instead, which is then the time of every script. Keys' own times to live are the
- * server's in any case; they are what bounds memory, never what an answer depends on.
+ * Scripts use Redis's own time (TIME): one clock for all gateways, however wrong theirs are. Tests of time pass a
+ * clock instead, which is then the time of every script. A key's time to live always runs on the server's clock; it
+ * only bounds memory, and no answer depends on it.
  */
 #ifndef ROLLCALL_STORE_REDIS_REDIS_STORE_H
 #define ROLLCALL_STORE_REDIS_REDIS_STORE_H
@@ -19,7 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A number as a script's argument. */
+/* The memory of a number that is passed to a script. */
 struct redis_store_number {
     char text[24];
 };
@@ -30,7 +29,7 @@ static inline struct slice redis_store_number(struct redis_store_number *number,
     return (struct slice){number->text, (size_t)len};
 }
 
-/* The time as a script's argument: empty, for the server's own, unless there is a clock. */
+/* The time as a script's argument. Without a clock it is empty, which means the server's time. */
 static inline struct slice redis_store_time(struct redis_store_number *number,
                                             const struct clock *clock)
 {
@@ -43,7 +42,7 @@ static inline struct slice redis_store_ulid(char text[ULID_TEXT_LEN], const stru
     return (struct slice){text, ULID_TEXT_LEN};
 }
 
-/* An array of at least so many items. */
+/* Whether the reply is an array of at least `count` items. */
 static inline bool redis_store_is_array(const struct resp_value *reply, size_t count)
 {
     return reply && reply->type == RESP_ARRAY && reply->count >= count;
@@ -54,7 +53,7 @@ static inline bool redis_store_is_integer(const struct resp_value *reply)
     return reply && reply->type == RESP_INTEGER;
 }
 
-/* What an integer or a text in digits says; 0 for anything else. */
+/* The value of an integer or of a text in digits; 0 for anything else. */
 static inline int64_t redis_store_integer(const struct resp_value *value)
 {
     int64_t number = 0;

@@ -1,16 +1,15 @@
 /*
- * The typing store on Redis: one for a fleet.
+ * The typing store on Redis, shared by a fleet.
  *
- * A chat is one hash, `typing:r:<chat>`, and every operation one script on it (store/redis/lua/typing.lua), so that
- * a cluster needs no more than a single server does. Who types has one field, whose value names the devices
- * that type and when each notice ends; the key lives as long as the longest of them. Who stops has none; that
- * the next update must keep the pace is known from `typing_pace:{typing:r:<chat>}:<user>`, beside the chat
- * (but for a chat with a '}' in its id, where a stop forgets it). What one script does is bounded: an update
- * sweeps a few fields of those who went silent, and a chat is read by a sample.
+ * A chat is one hash, `typing:r:<chat>`, and every operation is one script on it (store/redis/lua/typing.lua), so a
+ * cluster needs nothing more than a single server. A user who types has one field; its value names the typing devices
+ * and when each notice ends. The key lives as long as the longest notice. A user who stops has no field; the time of the
+ * last update, which limits the rate of the next one, is kept in `typing_pace:{typing:r:<chat>}:<user>` in the same slot.
+ * A chat with a '}' in its id cannot have such a key, so there a stop resets the rate limit. The work of one script is
+ * bounded: an update checks a few fields for notices that ended, and a read samples the chat.
  *
- * No answer to a start or a stop is STATE_UNKNOWN, no answer to a read and an answer that makes no sense are
- * STATE_UNAVAILABLE. A foreign value under the key is
- * removed.
+ * When Redis does not answer a start or a stop, the result is STATE_UNKNOWN. When it does not answer a read, or when a
+ * reply is malformed, the result is STATE_UNAVAILABLE. A foreign value under the key is removed.
  */
 #ifndef ROLLCALL_STORE_REDIS_REDIS_TYPING_H
 #define ROLLCALL_STORE_REDIS_REDIS_TYPING_H
@@ -26,8 +25,8 @@ struct redis_typing_options {
     const struct clock *clock; /* NULL: Redis's own (redis_store.h) */
 };
 
-/* A worker's port. NULL when memory is short. May be freed while answers are owed; they come when the client
- * gives them. */
+/* Creates one worker's store. Returns NULL when out of memory. It may be freed while operations are pending; they
+ * complete when the client answers them. */
 struct typing_store *redis_typing_make(const struct redis_typing_options *options);
 
 #endif

@@ -42,7 +42,7 @@ local operations = {}
 
 -- fresh: a ticket to write if there is none. Returns {0, ticket} on a miss; otherwise {1, ticket, aged,
 -- presence_visibility, last_seen_visibility, contacts (only online ones when KEYS has the online set), blocked, chats}.
-function operations.audience(fresh)
+function operations.lookup(fresh)
   local record = redis.call('HMGET', graph, 'presence_visibility', 'last_seen_visibility',
     'friends', 'blocked', 'chats')
   if not is_complete(record) then return {0, get_ticket(fresh)} end
@@ -85,4 +85,4 @@ end
 local ok, answer = pcall(operations[ARGV[1]], unpack(ARGV, 2, 7))
 if ok then return answer end
 remove_graph()
-return ARGV[1] == 'audience' and {0, get_ticket(ARGV[2])} or 0
+return ARGV[1] == 'lookup' and {0, get_ticket(ARGV[2])} or 0
