@@ -1,4 +1,7 @@
+/* Engine.IO packets in frames and in polling payloads. */
 #include "socketio/codec/engineio.h"
+
+#include "support/exact_copy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,15 +10,14 @@
 
 #include <cmocka.h>
 
-/* Packets of a payload as "type:data ", binary ones in brackets; "bad" where it is none. */
+/* Writes the packets of a payload as "type:data ", binary ones in brackets, and "bad" where one is malformed. */
 static void expect_payload(const char *text, size_t len, const char *expected)
 {
     struct engineio_payload payload;
     struct engineio_packet packet;
     enum engineio_next next;
-    char *copy = malloc(len ? len : 1);
+    char *copy = exact_copy((struct slice){text, len});
     struct buffer seen = BUFFER_INIT;
-    memcpy(copy, text, len);
     engineio_payload_start(&payload, copy, len);
     while ((next = engineio_payload_next(&payload, &packet)) == ENGINEIO_PACKET)
         buffer_printf(&seen, packet.binary ? "%d[%.*s] " : "%d:%.*s ", (int)packet.type,
@@ -31,7 +33,7 @@ static void expect_payload(const char *text, size_t len, const char *expected)
 
 #define EXPECT_PAYLOAD(text, expected) expect_payload((text), sizeof(text) - 1, (expected))
 
-static void a_payload_is_its_packets(void **unused)
+static void a_payload_is_read_packet_by_packet(void **unused)
 {
     (void)unused;
     EXPECT_PAYLOAD("4hello", "4:hello ");
@@ -46,7 +48,7 @@ static void a_payload_is_its_packets(void **unused)
     EXPECT_PAYLOAD("b", "4[] ");
 }
 
-static void what_is_no_packet_ends_the_payload(void **unused)
+static void a_malformed_packet_ends_the_payload(void **unused)
 {
     (void)unused;
     EXPECT_PAYLOAD("", "bad");
@@ -61,7 +63,7 @@ static void what_is_no_packet_ends_the_payload(void **unused)
     EXPECT_PAYLOAD("b!!!!", "bad");
 }
 
-static void packets_of_a_payload_are_bounded(void **unused)
+static void a_payload_has_a_limited_number_of_packets(void **unused)
 {
     (void)unused;
     struct engineio_payload payload;
@@ -69,36 +71,44 @@ static void packets_of_a_payload_are_bounded(void **unused)
     struct buffer text = BUFFER_INIT;
     for (int i = 0; i < ENGINEIO_PACKETS_MAX + 1; i++)
         engineio_payload_append(&text, SLICE("3"));
-    engineio_payload_start(&payload, text.data, text.len);
+    char *copy = exact_copy(buffer_slice(&text));
+    engineio_payload_start(&payload, copy, text.len);
     for (int i = 0; i < ENGINEIO_PACKETS_MAX; i++)
         assert_int_equal(engineio_payload_next(&payload, &packet), ENGINEIO_PACKET);
     assert_int_equal(engineio_payload_next(&payload, &packet), ENGINEIO_BAD);
     assert_int_equal(engineio_payload_next(&payload, &packet), ENGINEIO_END);
     buffer_free(&text);
+    free(copy);
 }
 
-static void a_frame_is_a_packet(void **unused)
+/* What the packet in a frame holds, or NULL where it is malformed. */
+static void expect_frame(const char *frame, bool binary, enum engineio_type type, bool is_binary,
+                         const char *held)
+{
+    struct engineio_packet packet;
+    char *copy = exact_copy(slice_of(frame));
+    assert_int_equal(engineio_parse(copy, strlen(frame), binary, &packet), held != NULL);
+    if (held) {
+        assert_int_equal(packet.type, type);
+        assert_int_equal(packet.binary, is_binary);
+        assert_int_equal(packet.len, strlen(held));
+        assert_memory_equal(packet.data, held, packet.len);
+    }
+    free(copy);
+}
+
+static void a_frame_is_read_as_one_packet(void **unused)
 {
     (void)unused;
-    struct engineio_packet packet;
-    char text[] = "2probe";
-    assert_true(engineio_parse(text, 6, false, &packet));
-    assert_int_equal(packet.type, ENGINEIO_PING);
-    assert_memory_equal(packet.data, "probe", packet.len);
-    assert_true(engineio_parse(text, 6, true, &packet));
-    assert_int_equal(packet.type, ENGINEIO_MESSAGE);
-    assert_true(packet.binary);
-    assert_int_equal(packet.len, 6);
-    assert_true(engineio_parse(text, 0, true, &packet));
-    assert_false(engineio_parse(text, 0, false, &packet));
-    char base64[] = "bQUI=";
-    assert_true(engineio_parse(base64, 5, false, &packet));
-    assert_true(packet.binary);
-    assert_memory_equal(packet.data, "AB", packet.len);
-    assert_false(engineio_parse(base64, 4, false, &packet));
+    expect_frame("2probe", false, ENGINEIO_PING, false, "probe");
+    expect_frame("2probe", true, ENGINEIO_MESSAGE, true, "2probe");
+    expect_frame("", true, ENGINEIO_MESSAGE, true, "");
+    expect_frame("", false, ENGINEIO_MESSAGE, false, NULL);
+    expect_frame("bQUI=", false, ENGINEIO_MESSAGE, true, "AB");
+    expect_frame("bQUI", false, ENGINEIO_MESSAGE, true, NULL);
 }
 
-static void a_binary_message_becomes_base64(void **unused)
+static void a_binary_message_is_written_as_base64(void **unused)
 {
     (void)unused;
     struct buffer payload = BUFFER_INIT;
@@ -113,7 +123,7 @@ static void a_binary_message_becomes_base64(void **unused)
     buffer_free(&payload);
 }
 
-static void the_open_packet_says_what_holds(void **unused)
+static void the_open_packet_tells_the_settings(void **unused)
 {
     (void)unused;
     struct buffer out = BUFFER_INIT;
@@ -137,12 +147,12 @@ static void the_open_packet_says_what_holds(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_payload_is_its_packets),
-        cmocka_unit_test(what_is_no_packet_ends_the_payload),
-        cmocka_unit_test(packets_of_a_payload_are_bounded),
-        cmocka_unit_test(a_frame_is_a_packet),
-        cmocka_unit_test(a_binary_message_becomes_base64),
-        cmocka_unit_test(the_open_packet_says_what_holds),
+        cmocka_unit_test(a_payload_is_read_packet_by_packet),
+        cmocka_unit_test(a_malformed_packet_ends_the_payload),
+        cmocka_unit_test(a_payload_has_a_limited_number_of_packets),
+        cmocka_unit_test(a_frame_is_read_as_one_packet),
+        cmocka_unit_test(a_binary_message_is_written_as_base64),
+        cmocka_unit_test(the_open_packet_tells_the_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

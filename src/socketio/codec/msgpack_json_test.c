@@ -1,5 +1,7 @@
-/* MessagePack becomes JSON and JSON MessagePack; what one cannot say in the other is told. */
+/* MessagePack becomes JSON and JSON becomes MessagePack; what JSON cannot express is reported. */
 #include "socketio/codec/msgpack_json.h"
+
+#include "support/exact_copy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,9 +16,7 @@ enum { DEEP = 50000 };
 
 static bool to_json(struct slice packed, struct buffer *json, bool *lost)
 {
-    char *copy = malloc(packed.len ? packed.len : 1);
-    if (packed.len)
-        memcpy(copy, packed.data, packed.len);
+    char *copy = exact_copy(packed);
     struct slice rest = {copy, packed.len};
     *lost = false;
     *json = BUFFER_INIT;
@@ -38,7 +38,7 @@ static void expect_json(struct slice packed, const char *expected, bool expected
     buffer_free(&json);
 }
 
-static void all_that_json_has_becomes_json(void **unused)
+static void every_value_that_json_has_becomes_json(void **unused)
 {
     (void)unused;
     static const struct {
@@ -73,7 +73,7 @@ static void all_that_json_has_becomes_json(void **unused)
         expect_json(rows[i].packed, rows[i].json, false);
 }
 
-static void what_json_cannot_say_is_lost_and_told(void **unused)
+static void a_value_that_json_lacks_becomes_null_and_is_reported(void **unused)
 {
     (void)unused;
     expect_json(BYTES("\x92\xc4\x02xy\x01"), "[null,1]", true);
@@ -83,7 +83,7 @@ static void what_json_cannot_say_is_lost_and_told(void **unused)
     expect_json(BYTES("\x82\x92\x01\x02\x90\xa1x\x03"), "{\"x\":3}", true);
 }
 
-static void nesting_is_bounded_and_what_lies_beyond_is_passed_over(void **unused)
+static void values_nested_too_deeply_are_skipped_and_reported(void **unused)
 {
     (void)unused;
     char *deep = malloc(DEEP);
@@ -106,7 +106,7 @@ static void nesting_is_bounded_and_what_lies_beyond_is_passed_over(void **unused
     free(deep);
 }
 
-static void what_is_no_container_or_not_whole_is_refused(void **unused)
+static void a_truncated_value_or_a_scalar_is_refused(void **unused)
 {
     (void)unused;
     static const struct slice rows[] = {
@@ -136,10 +136,10 @@ static void what_is_no_container_or_not_whole_is_refused(void **unused)
 static bool from_json(const char *text, struct buffer *out)
 {
     struct json json;
-    char *copy = strdup(text);
+    char *copy = exact_copy(slice_of(text));
     *out = BUFFER_INIT;
     buffer_append_text(out, "head");
-    json_init(&json, copy, strlen(copy));
+    json_init(&json, copy, strlen(text));
     bool read = msgpack_from_json(&json, out);
     free(copy);
     return read;
@@ -172,7 +172,7 @@ static void json_becomes_messagepack(void **unused)
     expect_packed("[1e999,2]", BYTES("\x92\xc0\x02"));
 }
 
-static void what_is_no_json_leaves_nothing(void **unused)
+static void malformed_json_writes_nothing(void **unused)
 {
     (void)unused;
     static const char *const rows[] = {"",        "[",  "[1,{\"a\":[2,", "{\"a\"}", "tru",
@@ -185,7 +185,7 @@ static void what_is_no_json_leaves_nothing(void **unused)
     }
 }
 
-static void there_and_back_is_the_same(void **unused)
+static void json_survives_packing_and_unpacking(void **unused)
 {
     (void)unused;
     static const char *const rows[] = {
@@ -204,13 +204,13 @@ static void there_and_back_is_the_same(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_that_json_has_becomes_json),
-        cmocka_unit_test(what_json_cannot_say_is_lost_and_told),
-        cmocka_unit_test(nesting_is_bounded_and_what_lies_beyond_is_passed_over),
-        cmocka_unit_test(what_is_no_container_or_not_whole_is_refused),
+        cmocka_unit_test(every_value_that_json_has_becomes_json),
+        cmocka_unit_test(a_value_that_json_lacks_becomes_null_and_is_reported),
+        cmocka_unit_test(values_nested_too_deeply_are_skipped_and_reported),
+        cmocka_unit_test(a_truncated_value_or_a_scalar_is_refused),
         cmocka_unit_test(json_becomes_messagepack),
-        cmocka_unit_test(what_is_no_json_leaves_nothing),
-        cmocka_unit_test(there_and_back_is_the_same),
+        cmocka_unit_test(malformed_json_writes_nothing),
+        cmocka_unit_test(json_survives_packing_and_unpacking),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

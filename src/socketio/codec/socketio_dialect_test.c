@@ -1,5 +1,8 @@
+/* Commands as Socket.IO events, and messages as the events and acknowledgements that clients get. */
 #include "protocol/encoder.h"
 #include "socketio/codec/socketio_dialect.h"
+
+#include "support/exact_copy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,14 +13,27 @@
 
 static const struct dialect *const dialect = &DIALECT_TABLE_SOCKETIO;
 static struct fields_scratch scratch;
-static char text[1024];
+static char *text; /* of the last packet, which the message borrows from */
+
+static bool decode(const char *packet, struct message *message, const char **problem)
+{
+    free(text);
+    text = exact_copy(slice_of(packet));
+    return dialect->decode(&scratch, text, strlen(packet), message, problem);
+}
+
+static int free_text(void **unused)
+{
+    (void)unused;
+    free(text);
+    return 0;
+}
 
 static struct message command(const char *packet)
 {
     struct message message;
     const char *problem;
-    strcpy(text, packet);
-    if (!dialect->decode(&scratch, text, strlen(text), &message, &problem))
+    if (!decode(packet, &message, &problem))
         fail_msg("%s: %s", packet, problem);
     return message;
 }
@@ -26,13 +42,12 @@ static void refuse(const char *packet, const char *id)
 {
     struct message message;
     const char *problem;
-    strcpy(text, packet);
-    if (dialect->decode(&scratch, text, strlen(text), &message, &problem))
-        fail_msg("%s was taken", packet);
+    if (decode(packet, &message, &problem))
+        fail_msg("%s was accepted", packet);
     assert_true(id ? slice_is(message.id, id) : !message.id.data);
 }
 
-static void every_native_command_is_an_event(void **unused)
+static void a_native_command_is_read_from_an_event(void **unused)
 {
     (void)unused;
     struct message message = command("2[\"open_chat\",{\"chat_id\":\"c\"}]");
@@ -53,7 +68,7 @@ static void every_native_command_is_an_event(void **unused)
     refuse("51-8[\"heartbeat\",{\"_placeholder\":true,\"num\":0}]", "#8");
 }
 
-static void customary_words_are_commands(void **unused)
+static void a_customary_event_is_read_as_its_command(void **unused)
 {
     (void)unused;
     struct message message = command("2[\"HEARTBEAT\",{\"active\":true}]");
@@ -94,7 +109,7 @@ static void expect_encoded(const struct message *message, const char *expected)
     buffer_free(&out);
 }
 
-static void an_answer_is_an_acknowledgement_or_an_event(void **unused)
+static void an_answer_is_an_acknowledgement_if_asked_for_else_an_event(void **unused)
 {
     (void)unused;
     struct message ok = {.type = MESSAGE_OK, .id = SLICE("#12")};
@@ -109,7 +124,7 @@ static void an_answer_is_an_acknowledgement_or_an_event(void **unused)
     expect_encoded(&error, "430[{\"type\":\"error\",\"code\":\"NOT_FOUND\",\"message\":\"no\"}]");
 }
 
-static void what_has_a_customary_word_is_said_with_it_too(void **unused)
+static void a_message_with_a_customary_event_is_followed_by_it(void **unused)
 {
     (void)unused;
     struct message typing = {.type = MESSAGE_TYPING_CHANGED,
@@ -130,7 +145,7 @@ static void what_has_a_customary_word_is_said_with_it_too(void **unused)
                           "\"reason\":\"hangup\"}]");
 }
 
-static void news_are_named_by_their_road(void **unused)
+static void presence_news_are_named_by_their_change_source(void **unused)
 {
     (void)unused;
     static const char *const CONTACT[] = {"", "friend_online", "friend_offline", "friend_in_call",
@@ -180,12 +195,12 @@ static void a_message_of_two_events_is_two_frames_in_one_blob(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_native_command_is_an_event),
-        cmocka_unit_test(customary_words_are_commands),
-        cmocka_unit_test(an_answer_is_an_acknowledgement_or_an_event),
-        cmocka_unit_test(what_has_a_customary_word_is_said_with_it_too),
-        cmocka_unit_test(news_are_named_by_their_road),
+        cmocka_unit_test(a_native_command_is_read_from_an_event),
+        cmocka_unit_test(a_customary_event_is_read_as_its_command),
+        cmocka_unit_test(an_answer_is_an_acknowledgement_if_asked_for_else_an_event),
+        cmocka_unit_test(a_message_with_a_customary_event_is_followed_by_it),
+        cmocka_unit_test(presence_news_are_named_by_their_change_source),
         cmocka_unit_test(a_message_of_two_events_is_two_frames_in_one_blob),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, free_text);
 }

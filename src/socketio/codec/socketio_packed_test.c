@@ -1,7 +1,8 @@
-/* Packets in MessagePack are the packets they would be as text, and are written as the npm parser reads them. */
+/* Packets in MessagePack are read as the same packets in text, and written as the npm parser reads them. */
 #include "socketio/codec/socketio_packed.h"
 
 #include "socketio/codec/socketio_dialect.h"
+#include "support/exact_copy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +23,7 @@
 
 static struct buffer text;
 
-static int forget_text(void **unused)
+static int free_text(void **unused)
 {
     (void)unused;
     buffer_free(&text);
@@ -31,8 +32,11 @@ static int forget_text(void **unused)
 
 static bool unpack(struct slice packed, struct socketio_packet *out, const char **problem)
 {
+    char *copy = exact_copy(packed);
     buffer_free(&text);
-    return socketio_unpack(packed, &text, out, problem);
+    bool unpacked = socketio_unpack((struct slice){copy, packed.len}, &text, out, problem);
+    free(copy);
+    return unpacked;
 }
 
 static struct socketio_packet accept(struct slice packed)
@@ -44,7 +48,7 @@ static struct socketio_packet accept(struct slice packed)
     return packet;
 }
 
-static void packets_of_every_type(void **unused)
+static void packets_of_every_type_are_read(void **unused)
 {
     (void)unused;
     struct socketio_packet packet =
@@ -67,7 +71,7 @@ static void packets_of_every_type(void **unused)
     assert_true(slice_is(packet.ack_id, "1"));
 }
 
-static void members_come_in_any_order_and_others_are_passed_over(void **unused)
+static void members_are_read_in_any_order_and_unknown_ones_skipped(void **unused)
 {
     (void)unused;
     struct socketio_packet packet =
@@ -83,7 +87,7 @@ static void members_come_in_any_order_and_others_are_passed_over(void **unused)
     assert_int_equal(packet.type, SOCKETIO_DISCONNECT);
 }
 
-static void an_event_with_what_json_has_not_is_unreadable(void **unused)
+static void an_event_with_a_value_that_json_lacks_is_unreadable(void **unused)
 {
     (void)unused;
     struct fields_scratch scratch;
@@ -99,7 +103,7 @@ static void an_event_with_what_json_has_not_is_unreadable(void **unused)
     assert_false(packet.unreadable);
 }
 
-static void what_is_no_packet_is_a_problem(void **unused)
+static void a_malformed_packet_is_refused(void **unused)
 {
     (void)unused;
     static const struct slice rows[] = {
@@ -140,23 +144,23 @@ static void what_is_no_packet_is_a_problem(void **unused)
         struct socketio_packet packet;
         const char *problem = NULL;
         if (unpack(rows[i], &packet, &problem))
-            fail_msg("row %zu was taken", i);
+            fail_msg("row %zu was accepted", i);
         assert_non_null(problem);
     }
 }
 
 static void expect_packed(const char *packet, struct slice packed)
 {
-    char *copy = strdup(packet);
+    char *copy = exact_copy(slice_of(packet));
     struct buffer out = BUFFER_INIT;
-    socketio_pack(copy, strlen(copy), &out);
+    socketio_pack(copy, strlen(packet), &out);
     if (!slice_equal(buffer_slice(&out), packed))
         fail_msg("%s is packed otherwise", packet);
     buffer_free(&out);
     free(copy);
 }
 
-static void what_we_say_is_packed(void **unused)
+static void packets_that_we_send_are_packed(void **unused)
 {
     (void)unused;
     expect_packed("40{\"sid\":\"s\"}", BYTES("\x83" TYPE "\x00" MAIN DATA "\x81\xa3sid\xa1s"));
@@ -176,8 +180,8 @@ static void what_we_say_is_packed(void **unused)
     expect_packed("42[1,}]", BYTES("\x83" TYPE "\x02" MAIN DATA "\x91\x01"));
 }
 
-/* An argument may be as deep as JSON goes; the array around it is one more. */
-static void the_deepest_argument_is_packed(void **unused)
+/* An argument may be nested as deeply as JSON allows; the array around it is one level more. */
+static void an_argument_of_the_greatest_depth_is_packed(void **unused)
 {
     (void)unused;
     struct buffer packet = BUFFER_INIT, packed = BUFFER_INIT;
@@ -197,12 +201,12 @@ static void the_deepest_argument_is_packed(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packets_of_every_type),
-        cmocka_unit_test(members_come_in_any_order_and_others_are_passed_over),
-        cmocka_unit_test(an_event_with_what_json_has_not_is_unreadable),
-        cmocka_unit_test(what_is_no_packet_is_a_problem),
-        cmocka_unit_test(what_we_say_is_packed),
-        cmocka_unit_test(the_deepest_argument_is_packed),
+        cmocka_unit_test(packets_of_every_type_are_read),
+        cmocka_unit_test(members_are_read_in_any_order_and_unknown_ones_skipped),
+        cmocka_unit_test(an_event_with_a_value_that_json_lacks_is_unreadable),
+        cmocka_unit_test(a_malformed_packet_is_refused),
+        cmocka_unit_test(packets_that_we_send_are_packed),
+        cmocka_unit_test(an_argument_of_the_greatest_depth_is_packed),
     };
-    return cmocka_run_group_tests(tests, NULL, forget_text);
+    return cmocka_run_group_tests(tests, NULL, free_text);
 }

@@ -1,6 +1,8 @@
+/* Socket.IO packets are read as strictly as the reference server reads them. */
 #include "socketio/codec/socketio.h"
 
 #include "protocol/fields.h"
+#include "support/exact_copy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,14 +11,27 @@
 
 #include <cmocka.h>
 
-static char text[4096];
+static char *text; /* of the last packet, which borrows from it */
+
+static bool parse(const char *packet, struct socketio_packet *parsed, const char **problem)
+{
+    free(text);
+    text = exact_copy(slice_of(packet));
+    return socketio_parse(text, strlen(packet), parsed, problem);
+}
+
+static int free_text(void **unused)
+{
+    (void)unused;
+    free(text);
+    return 0;
+}
 
 static struct socketio_packet accept(const char *packet)
 {
     struct socketio_packet parsed;
     const char *problem;
-    strcpy(text, packet);
-    if (!socketio_parse(text, strlen(text), &parsed, &problem))
+    if (!parse(packet, &parsed, &problem))
         fail_msg("%s: %s", packet, problem);
     return parsed;
 }
@@ -25,13 +40,12 @@ static void refuse(const char *packet)
 {
     struct socketio_packet parsed;
     const char *problem = NULL;
-    strcpy(text, packet);
-    if (socketio_parse(text, strlen(text), &parsed, &problem))
-        fail_msg("%s was taken", packet);
+    if (parse(packet, &parsed, &problem))
+        fail_msg("%s was accepted", packet);
     assert_non_null(problem);
 }
 
-static void a_packet_has_type_namespace_id_and_data(void **unused)
+static void a_packet_is_read_into_type_namespace_id_and_data(void **unused)
 {
     (void)unused;
     struct socketio_packet packet = accept("0{\"token\":\"t\"}");
@@ -64,7 +78,7 @@ static void a_packet_has_type_namespace_id_and_data(void **unused)
     assert_false(packet.empty);
 }
 
-static void packets_without_data_are_packets(void **unused)
+static void a_packet_without_data_is_accepted_as_empty(void **unused)
 {
     (void)unused;
     struct socketio_packet packet = accept("2");
@@ -82,7 +96,7 @@ static void packets_without_data_are_packets(void **unused)
     refuse("5-");
 }
 
-static void what_the_reference_closes_for_is_refused(void **unused)
+static void packets_that_the_reference_server_closes_for_are_refused(void **unused)
 {
     (void)unused;
     refuse("");
@@ -109,7 +123,7 @@ static void what_the_reference_closes_for_is_refused(void **unused)
     refuse("2[\"dis\\u0063onnect\"]");
 }
 
-static void attachments_are_counted_and_bounded(void **unused)
+static void attachments_are_counted_and_limited(void **unused)
 {
     (void)unused;
     struct socketio_packet packet = accept(
@@ -133,7 +147,7 @@ static void attachments_are_counted_and_bounded(void **unused)
     refuse("51-[{\"_placeholder\":true,\"num\":0}]");
 }
 
-static void bounds_hold(void **unused)
+static void an_id_or_namespace_that_is_too_long_is_refused(void **unused)
 {
     (void)unused;
     char packet[2 * SOCKETIO_NAMESPACE_BYTES_MAX];
@@ -148,8 +162,8 @@ static void bounds_hold(void **unused)
     refuse(packet);
 }
 
-/* The reference reads it: to us it is an event that is refused, not a broken packet. */
-static void json_beyond_our_bounds_is_an_event(void **unused)
+/* The reference server reads it, so it is an event to refuse and not a broken packet. */
+static void an_event_with_json_beyond_our_limits_is_unreadable(void **unused)
 {
     (void)unused;
     struct fields_scratch scratch;
@@ -176,7 +190,7 @@ static void expect_written(struct buffer *out, const char *expected)
     buffer_free(out);
 }
 
-static void answers_to_connect_are_packets(void **unused)
+static void answers_to_connect_are_written_as_packets(void **unused)
 {
     (void)unused;
     struct buffer out = BUFFER_INIT;
@@ -195,13 +209,13 @@ static void answers_to_connect_are_packets(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_packet_has_type_namespace_id_and_data),
-        cmocka_unit_test(packets_without_data_are_packets),
-        cmocka_unit_test(what_the_reference_closes_for_is_refused),
-        cmocka_unit_test(attachments_are_counted_and_bounded),
-        cmocka_unit_test(bounds_hold),
-        cmocka_unit_test(json_beyond_our_bounds_is_an_event),
-        cmocka_unit_test(answers_to_connect_are_packets),
+        cmocka_unit_test(a_packet_is_read_into_type_namespace_id_and_data),
+        cmocka_unit_test(a_packet_without_data_is_accepted_as_empty),
+        cmocka_unit_test(packets_that_the_reference_server_closes_for_are_refused),
+        cmocka_unit_test(attachments_are_counted_and_limited),
+        cmocka_unit_test(an_id_or_namespace_that_is_too_long_is_refused),
+        cmocka_unit_test(an_event_with_json_beyond_our_limits_is_unreadable),
+        cmocka_unit_test(answers_to_connect_are_written_as_packets),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, free_text);
 }
