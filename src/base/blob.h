@@ -1,9 +1,10 @@
 /*
- * A blob is immutable bytes shared by reference count: what goes to many is encoded once.
+ * A blob is immutable bytes shared by reference count, so that a message to many connections is
+ * encoded once.
  *
- * Its bytes are a complete WebSocket frame; `payload_at` says where the message itself starts, for
- * transports that put another envelope around it. Counts are plain integers: a blob never leaves
- * the worker that made it.
+ * Its bytes are a complete WebSocket frame; `payload_at` is the offset of the message itself, for
+ * transports that wrap it differently. The count is a plain integer: a blob never leaves the worker
+ * that made it.
  */
 #ifndef ROLLCALL_BASE_BLOB_H
 #define ROLLCALL_BASE_BLOB_H
@@ -19,8 +20,8 @@ struct blob {
     char bytes[];
 };
 
-/* A blob with one reference holding `head` (at most 255 bytes) and then `payload`; NULL when memory
- * is short or they are too long. */
+/* Makes a blob with one reference that holds `head` (at most 255 bytes) followed by `payload`.
+ * Returns NULL when out of memory or when the two are too long. */
 struct blob *blob_make(struct slice head, struct slice payload);
 
 static inline struct blob *blob_share(struct blob *blob)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-static void it_holds_head_and_payload(void **state)
+static void blob_holds_head_and_payload(void **state)
 {
     (void)state;
     struct blob *blob = blob_make(SLICE("\x81\x05"), SLICE("hello"));
@@ -29,7 +29,7 @@ static void either_part_may_be_empty(void **state)
     blob_drop(&blob);
 }
 
-static void the_last_reference_frees(void **state)
+static void last_reference_frees_the_blob(void **state)
 {
     (void)state;
     struct blob *blob = blob_make(SLICE("h"), SLICE("p"));
@@ -46,7 +46,7 @@ static void the_last_reference_frees(void **state)
     assert_null(second);
 }
 
-static void too_long_a_head_is_refused(void **state)
+static void head_beyond_255_bytes_is_refused(void **state)
 {
     (void)state;
     char head[256] = {0};
@@ -56,7 +56,7 @@ static void too_long_a_head_is_refused(void **state)
     assert_null(blob_make((struct slice){head, 256}, SLICE("p")));
 }
 
-static void too_long_a_payload_is_refused(void **state)
+static void payload_beyond_uint32_is_refused(void **state)
 {
     (void)state;
     char byte = 'x'; /* the length alone decides: nothing is read */
@@ -66,11 +66,11 @@ static void too_long_a_payload_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_holds_head_and_payload),
+        cmocka_unit_test(blob_holds_head_and_payload),
         cmocka_unit_test(either_part_may_be_empty),
-        cmocka_unit_test(the_last_reference_frees),
-        cmocka_unit_test(too_long_a_head_is_refused),
-        cmocka_unit_test(too_long_a_payload_is_refused),
+        cmocka_unit_test(last_reference_frees_the_blob),
+        cmocka_unit_test(head_beyond_255_bytes_is_refused),
+        cmocka_unit_test(payload_beyond_uint32_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,20 +6,20 @@
 
 enum { BUFFER_CAP_MIN = 64 };
 
-static bool fail(struct buffer *buffer)
+static bool buffer_fail(struct buffer *buffer)
 {
     buffer->failed = true;
     return false;
 }
 
-static bool grow(struct buffer *buffer, size_t cap_min)
+static bool buffer_grow(struct buffer *buffer, size_t cap_min)
 {
     size_t cap = buffer->cap ? buffer->cap : BUFFER_CAP_MIN;
     while (cap < cap_min)
         cap *= 2;
     char *data = realloc(buffer->data, cap);
     if (!data)
-        return fail(buffer);
+        return buffer_fail(buffer);
     buffer->data = data;
     buffer->cap = cap;
     return true;
@@ -31,8 +31,8 @@ bool buffer_reserve(struct buffer *buffer, size_t extra)
         return false;
     size_t len_max = buffer->max ? buffer->max : SIZE_MAX / 4;
     if (buffer->len > len_max || extra > len_max - buffer->len)
-        return fail(buffer);
-    return buffer->len + extra <= buffer->cap || grow(buffer, buffer->len + extra);
+        return buffer_fail(buffer);
+    return buffer->len + extra <= buffer->cap || buffer_grow(buffer, buffer->len + extra);
 }
 
 void buffer_append(struct buffer *buffer, const void *data, size_t len)
@@ -76,10 +76,9 @@ void buffer_printf(struct buffer *buffer, const char *format, ...)
     int measure = vsnprintf(NULL, 0, format, measured);
     va_end(measured);
     size_t len = measure < 0 ? SIZE_MAX : (size_t)measure;
-    /* The terminator needs memory but is no part of the text, so it does not count for the bound.
-     */
+    /* The terminator needs memory but does not count towards the bound. */
     if (buffer_reserve(buffer, len) &&
-        (buffer->len + len < buffer->cap || grow(buffer, buffer->len + len + 1))) {
+        (buffer->len + len < buffer->cap || buffer_grow(buffer, buffer->len + len + 1))) {
         vsnprintf(buffer->data + buffer->len, len + 1, format, args);
         buffer->len += len;
     }

@@ -1,9 +1,9 @@
 /*
  * A buffer is a growable array of bytes to write text into.
  *
- * Failure is sticky: when memory runs out, or `max` would be passed, `failed` is set and every
- * later append does nothing, so that a writer checks once, at the end. Owned by whoever holds the
- * struct; buffer_free() or buffer_detach() ends it. Not shared between threads.
+ * Failure is sticky: when memory runs out, or `max` would be exceeded, `failed` is set and later
+ * appends do nothing, so a writer checks once, at the end. The holder of the struct owns the memory
+ * until buffer_free() or buffer_detach(). Not shared between threads.
  */
 #ifndef ROLLCALL_BASE_BUFFER_H
 #define ROLLCALL_BASE_BUFFER_H
@@ -18,14 +18,14 @@ struct buffer {
     char *data;
     size_t len;
     size_t cap;
-    size_t max; /* 0: no bound but memory */
+    size_t max; /* 0: bounded by memory only */
     bool failed;
 };
 
 #define BUFFER_INIT ((struct buffer){0})
 #define BUFFER_BOUNDED(bytes_max) ((struct buffer){.max = (bytes_max)})
 
-/* Makes room for `extra` more bytes. False (and sticky) when that cannot be had. */
+/* Reserves capacity for `extra` more bytes. Returns false (sticky) if that is impossible. */
 bool buffer_reserve(struct buffer *buffer, size_t extra);
 
 void buffer_append(struct buffer *buffer, const void *data, size_t len);
@@ -50,13 +50,13 @@ static inline struct slice buffer_slice(const struct buffer *buffer)
     return (struct slice){buffer->data, buffer->len};
 }
 
-/* Drops the first `count` bytes. */
+/* Removes the first `count` bytes. */
 void buffer_consume(struct buffer *buffer, size_t count);
 
-/* Empties the buffer, keeps its memory and its bound, and clears a failure. */
+/* Empties the buffer and clears a failure; memory and bound stay. */
 void buffer_clear(struct buffer *buffer);
 
-/* Moves the bytes out (the caller frees them with free()) and leaves the buffer empty. */
+/* Moves the bytes out and leaves the buffer empty. The caller frees them with free(). */
 char *buffer_detach(struct buffer *buffer, size_t *len);
 
 void buffer_free(struct buffer *buffer);

@@ -8,7 +8,7 @@
 
 #define assert_holds(buffer, text) assert_true(slice_is(buffer_slice(buffer), (text)))
 
-static void appends_grow_it(void **state)
+static void append_grows_the_buffer(void **state)
 {
     (void)state;
     struct buffer buffer = BUFFER_INIT;
@@ -25,7 +25,7 @@ static void appends_grow_it(void **state)
     assert_int_equal(buffer.len + buffer.cap, 0);
 }
 
-static void nothing_is_a_text_too(void **state)
+static void empty_text_can_be_appended(void **state)
 {
     (void)state;
     struct buffer buffer = BUFFER_INIT;
@@ -40,7 +40,7 @@ static void nothing_is_a_text_too(void **state)
     buffer_free(&buffer);
 }
 
-static void numbers_are_written_to_their_limits(void **state)
+static void extreme_numbers_are_written(void **state)
 {
     (void)state;
     struct buffer buffer = BUFFER_INIT;
@@ -55,7 +55,7 @@ static void numbers_are_written_to_their_limits(void **state)
     buffer_free(&buffer);
 }
 
-static void printf_appends_what_it_formats(void **state)
+static void printf_appends_formatted_text(void **state)
 {
     (void)state;
     struct buffer buffer = BUFFER_INIT;
@@ -68,7 +68,7 @@ static void printf_appends_what_it_formats(void **state)
     buffer_free(&buffer);
 }
 
-static void the_bound_holds_even_where_memory_would_do(void **state)
+static void bound_holds_within_the_capacity(void **state)
 {
     (void)state;
     struct buffer buffer = BUFFER_BOUNDED(10);
@@ -114,7 +114,7 @@ static void failure_is_sticky_until_cleared(void **state)
     buffer_free(&buffer);
 }
 
-static void a_size_that_cannot_be_fails(void **state)
+static void impossible_size_fails(void **state)
 {
     (void)state;
     struct buffer buffer = BUFFER_INIT;
@@ -126,7 +126,7 @@ static void a_size_that_cannot_be_fails(void **state)
     buffer_free(&buffer);
 }
 
-static void consume_drops_from_the_front(void **state)
+static void consume_removes_from_the_front(void **state)
 {
     (void)state;
     struct buffer buffer = BUFFER_INIT;
@@ -162,15 +162,15 @@ static void detach_moves_the_bytes_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(appends_grow_it),
-        cmocka_unit_test(nothing_is_a_text_too),
-        cmocka_unit_test(numbers_are_written_to_their_limits),
-        cmocka_unit_test(printf_appends_what_it_formats),
-        cmocka_unit_test(the_bound_holds_even_where_memory_would_do),
+        cmocka_unit_test(append_grows_the_buffer),
+        cmocka_unit_test(empty_text_can_be_appended),
+        cmocka_unit_test(extreme_numbers_are_written),
+        cmocka_unit_test(printf_appends_formatted_text),
+        cmocka_unit_test(bound_holds_within_the_capacity),
         cmocka_unit_test(printf_may_fill_the_bound_exactly),
         cmocka_unit_test(failure_is_sticky_until_cleared),
-        cmocka_unit_test(a_size_that_cannot_be_fails),
-        cmocka_unit_test(consume_drops_from_the_front),
+        cmocka_unit_test(impossible_size_fails),
+        cmocka_unit_test(consume_removes_from_the_front),
         cmocka_unit_test(detach_moves_the_bytes_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-static int64_t read_ms(clockid_t id)
+static int64_t read_clock_ms(clockid_t id)
 {
     struct timespec ts;
     clock_gettime(id, &ts);
@@ -11,8 +11,8 @@ static int64_t read_ms(clockid_t id)
 
 void clock_advance(struct clock *clock)
 {
-    clock->now_ms = read_ms(CLOCK_MONOTONIC);
-    clock->wall_ms = read_ms(CLOCK_REALTIME);
+    clock->now_ms = read_clock_ms(CLOCK_MONOTONIC);
+    clock->wall_ms = read_clock_ms(CLOCK_REALTIME);
 }
 
 int64_t clock_microseconds(void)

@@ -1,11 +1,10 @@
 /*
- * A clock is a value: the time as of this turn of the loop. Its owner advances it (the loop from
- * the system, a test or the simulator by hand); everybody else reads the fields and never asks the
+ * A clock is a value: the time of this turn of the loop. Its owner advances it (the loop from the
+ * system, a test or a simulator by hand); everybody else reads the fields and never asks the
  * system.
  *
- * `now_ms` is monotonic and what all waiting is measured in; `wall_ms` is Unix time in milliseconds
- * and only ever shown or stored. The wall clock may jump; no decision is taken from its
- * differences.
+ * `now_ms` is monotonic; all waiting is measured with it. `wall_ms` is Unix time in milliseconds;
+ * it is only shown or stored. The wall clock may jump, so no decision depends on its differences.
  */
 #ifndef ROLLCALL_BASE_CLOCK_H
 #define ROLLCALL_BASE_CLOCK_H
@@ -17,11 +16,11 @@ struct clock {
     int64_t wall_ms;
 };
 
-/* Reads the system's clocks. Only the loop, command-line tools and threads of their own call
- * this. */
+/* Reads the system's clocks. Only the loop, command-line tools and threads without a loop call
+ * it. */
 void clock_advance(struct clock *clock);
 
-/* The monotonic clock in microseconds, for measuring only. */
+/* Returns the monotonic clock in microseconds, for measurements only. */
 int64_t clock_microseconds(void);
 
 #endif

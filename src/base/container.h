@@ -1,4 +1,4 @@
-/* From a pointer to an embedded member back to the struct that holds it. */
+/* Gets from a pointer to an embedded member to the struct that holds it. */
 #ifndef ROLLCALL_BASE_CONTAINER_H
 #define ROLLCALL_BASE_CONTAINER_H
 

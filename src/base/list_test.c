@@ -8,7 +8,7 @@
 
 enum { ITEMS = 4 };
 
-/* Both directions show the items with these numbers, in this order. */
+/* Checks that both directions hold the items with these numbers, in this order. */
 static void assert_order(struct list *head, struct list *items, const int *order, size_t count)
 {
     struct list *at = head;
@@ -31,7 +31,7 @@ static void fill(struct list *head, struct list items[ITEMS])
     }
 }
 
-static void it_keeps_the_order_of_appending(void **state)
+static void items_keep_the_order_of_appending(void **state)
 {
     (void)state;
     struct list head, items[ITEMS];
@@ -41,7 +41,7 @@ static void it_keeps_the_order_of_appending(void **state)
     assert_order(&head, items, (int[]){0, 1, 2, 3}, 4);
 }
 
-static void any_item_can_be_removed_even_twice(void **state)
+static void item_can_be_removed_twice(void **state)
 {
     (void)state;
     struct list head, items[ITEMS];
@@ -58,7 +58,7 @@ static void any_item_can_be_removed_even_twice(void **state)
     assert_order(&head, items, NULL, 0);
 }
 
-static void an_item_moves_to_the_end(void **state)
+static void appending_a_removed_item_moves_it_to_the_end(void **state)
 {
     (void)state;
     struct list head, items[ITEMS];
@@ -71,9 +71,9 @@ static void an_item_moves_to_the_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_keeps_the_order_of_appending),
-        cmocka_unit_test(any_item_can_be_removed_even_twice),
-        cmocka_unit_test(an_item_moves_to_the_end),
+        cmocka_unit_test(items_keep_the_order_of_appending),
+        cmocka_unit_test(item_can_be_removed_twice),
+        cmocka_unit_test(appending_a_removed_item_moves_it_to_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

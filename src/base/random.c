@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Without a source of chance no token or identifier is safe to hand out, so there is no way on. */
+/* Without randomness no token or identifier is safe to issue, so the process aborts. */
 static void refill_from_system(struct random *random)
 {
-    static_assert(RANDOM_BLOCK_BYTES <= 256, "getrandom(2) gives up to 256 bytes whole");
+    static_assert(RANDOM_BLOCK_BYTES <= 256, "getrandom(2) returns up to 256 bytes in one piece");
     ssize_t got;
     do {
         got = getrandom(random->block, sizeof(random->block), 0);
@@ -25,7 +25,7 @@ static uint64_t rotate_left(uint64_t value, unsigned count)
 }
 
 /* xoshiro256** (Blackman and Vigna). */
-static uint64_t next_seeded(uint64_t state[4])
+static uint64_t next_xoshiro(uint64_t state[4])
 {
     uint64_t result = rotate_left(state[1] * 5, 7) * 9;
     uint64_t shifted = state[1] << 17;
@@ -41,7 +41,7 @@ static uint64_t next_seeded(uint64_t state[4])
 static void refill_from_seed(struct random *random)
 {
     for (size_t i = 0; i < sizeof(random->block); i += sizeof(uint64_t)) {
-        uint64_t value = htole64(next_seeded(random->state));
+        uint64_t value = htole64(next_xoshiro(random->state));
         memcpy(random->block + i, &value, sizeof(value));
     }
 }
@@ -52,8 +52,8 @@ void random_init_system(struct random *random)
     random->refill = refill_from_system;
 }
 
-/* splitmix64 (Steele, Lea and Flood): seeds that lie close together give states that do not. */
-static uint64_t next_split(uint64_t *seed)
+/* splitmix64 (Steele, Lea and Flood): similar seeds give dissimilar states. */
+static uint64_t next_splitmix(uint64_t *seed)
 {
     uint64_t mixed = *seed += 0x9e3779b97f4a7c15;
     mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
@@ -66,7 +66,7 @@ void random_init_seeded(struct random *random, uint64_t seed)
     memset(random, 0, sizeof(*random));
     random->refill = refill_from_seed;
     for (size_t i = 0; i < 4; i++)
-        random->state[i] = next_split(&seed);
+        random->state[i] = next_splitmix(&seed);
 }
 
 void random_bytes(struct random *random, void *out, size_t len)
@@ -98,7 +98,7 @@ uint64_t random_below(struct random *random, uint64_t bound)
 {
     if (bound == 0)
         return 0;
-    /* 2^64 mod bound: dropping that many numbers leaves each remainder equally often. */
+    /* 2^64 mod bound: without the lowest that many numbers, all remainders are equally frequent. */
     uint64_t dropped = (0 - bound) % bound;
     uint64_t value;
     do {

@@ -1,10 +1,10 @@
 /*
- * Chance is passed in, so that a simulation can repeat itself. The system's source is unguessable
- * (getrandom(2), fetched in blocks; the process ends if there is none); a seeded one, for tests and
- * the simulator, gives the same bytes on every machine for ever.
+ * A source of randomness is passed in, so that a simulation can repeat itself. The system's source
+ * is unpredictable (getrandom(2), read in blocks; the process aborts if it fails). A seeded source,
+ * for tests and simulations, returns the same bytes on every machine.
  *
- * Bytes are wiped from the block as they are given out, since they may have become a secret. One
- * struct per thread; after fork(2) a child must set up its own, or both give out the same.
+ * Bytes are erased from the block when they are returned, since they may become a secret. One
+ * struct per thread. After fork(2) a child must initialise its own, or both return the same bytes.
  */
 #ifndef ROLLCALL_BASE_RANDOM_H
 #define ROLLCALL_BASE_RANDOM_H
@@ -16,7 +16,7 @@ enum { RANDOM_BLOCK_BYTES = 256 };
 
 struct random {
     void (*refill)(struct random *random); /* fills the whole block */
-    uint64_t state[4];                     /* of a seeded source */
+    uint64_t state[4];                     /* of a seeded source only */
     uint16_t left;                         /* unused bytes at the end of block */
     uint8_t block[RANDOM_BLOCK_BYTES];
 };
@@ -27,7 +27,7 @@ void random_init_seeded(struct random *random, uint64_t seed);
 void random_bytes(struct random *random, void *out, size_t len);
 uint64_t random_u64(struct random *random);
 
-/* A uniform number in [0, bound), without bias; 0 when bound is 0. */
+/* Returns a uniform number in [0, bound), without bias; 0 if bound is 0. */
 uint64_t random_below(struct random *random, uint64_t bound);
 
 #endif

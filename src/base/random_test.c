@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-static void a_seed_repeats_for_ever(void **state)
+static void same_seed_gives_the_same_numbers(void **state)
 {
     (void)state;
     struct random a, b;
@@ -17,8 +17,8 @@ static void a_seed_repeats_for_ever(void **state)
         assert_true(random_u64(&a) == random_u64(&b));
 }
 
-/* Recorded runs are replayed by seed, so the numbers of a seed must never change. */
-static void the_numbers_of_a_seed_are_known(void **state)
+/* Recorded runs are replayed from their seed, so the numbers of a seed must never change. */
+static void numbers_of_a_seed_never_change(void **state)
 {
     (void)state;
     struct random random;
@@ -28,7 +28,7 @@ static void the_numbers_of_a_seed_are_known(void **state)
     assert_true(random_u64(&random) == UINT64_C(0x1a5f849d4933e6e0));
 }
 
-static void seeds_that_lie_close_differ(void **state)
+static void similar_seeds_differ(void **state)
 {
     (void)state;
     struct random a, b;
@@ -38,7 +38,7 @@ static void seeds_that_lie_close_differ(void **state)
     assert_in_range(equal_bits, 12, 52);
 }
 
-/* However it is cut into calls, the stream of bytes is the same. */
+/* The stream of bytes does not depend on the sizes of the calls. */
 static void bytes_are_one_stream(void **state)
 {
     (void)state;
@@ -55,7 +55,7 @@ static void bytes_are_one_stream(void **state)
     assert_memory_equal(expected, got, sizeof(got));
 }
 
-static void what_was_given_out_is_forgotten(void **state)
+static void returned_bytes_are_erased(void **state)
 {
     (void)state;
     static const uint8_t nothing[100];
@@ -66,7 +66,7 @@ static void what_was_given_out_is_forgotten(void **state)
     assert_memory_equal(random.block, nothing, sizeof(nothing));
 }
 
-static void the_system_does_not_repeat(void **state)
+static void system_source_does_not_repeat(void **state)
 {
     (void)state;
     struct random a, b;
@@ -80,7 +80,7 @@ static void the_system_does_not_repeat(void **state)
     }
 }
 
-static void below_stays_below(void **state)
+static void below_stays_below_its_bound(void **state)
 {
     (void)state;
     static const uint64_t bounds[] = {1, 2, 3, 10, 1000, UINT64_C(1) << 63, UINT64_MAX};
@@ -93,7 +93,7 @@ static void below_stays_below(void **state)
     }
 }
 
-static void below_favours_no_number(void **state)
+static void below_is_unbiased(void **state)
 {
     (void)state;
     enum { BINS = 6, DRAWS = 60000 };
@@ -105,7 +105,7 @@ static void below_favours_no_number(void **state)
     for (int i = 0; i < BINS; i++)
         assert_in_range(bins[i], DRAWS / BINS - 500, DRAWS / BINS + 500);
 
-    /* Of three quarters of all numbers, plain remainders would hit the lowest third twice. */
+    /* With a bound of three quarters of the range, plain remainders hit the lowest third twice. */
     const uint64_t bound = UINT64_C(3) << 62;
     int low = 0;
     for (int i = 0; i < DRAWS; i++)
@@ -116,14 +116,14 @@ static void below_favours_no_number(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_seed_repeats_for_ever),
-        cmocka_unit_test(the_numbers_of_a_seed_are_known),
-        cmocka_unit_test(seeds_that_lie_close_differ),
+        cmocka_unit_test(same_seed_gives_the_same_numbers),
+        cmocka_unit_test(numbers_of_a_seed_never_change),
+        cmocka_unit_test(similar_seeds_differ),
         cmocka_unit_test(bytes_are_one_stream),
-        cmocka_unit_test(what_was_given_out_is_forgotten),
-        cmocka_unit_test(the_system_does_not_repeat),
-        cmocka_unit_test(below_stays_below),
-        cmocka_unit_test(below_favours_no_number),
+        cmocka_unit_test(returned_bytes_are_erased),
+        cmocka_unit_test(system_source_does_not_repeat),
+        cmocka_unit_test(below_stays_below_its_bound),
+        cmocka_unit_test(below_is_unbiased),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,11 @@
 /*
- * What was seen lately, as hashes of 64 bits: for those who get the same thing by several roads and
- * must take it once.
+ * A set of recently seen 64-bit hashes, for receivers that get the same event over several
+ * transports and must handle it once.
  *
- * A key has SEEN_WAYS places it may be in; a new one takes the place of the oldest there. So a look
- * costs one cache line whatever is remembered, nothing is ever allocated, and a key is forgotten
- * after about SEEN_KEYS_MAX newer ones (after a third of that at the earliest, in practice). All
- * zero is empty; the key 0 counts as 1. One thread.
+ * A key has SEEN_WAYS possible slots; a new key replaces the oldest of them. So a lookup costs one
+ * cache line whatever the set holds, nothing is ever allocated, and a key is forgotten after about
+ * SEEN_KEYS_MAX newer ones (in practice after a third of that at the earliest). All zero is the
+ * empty set; the key 0 counts as 1. One thread.
  */
 #ifndef ROLLCALL_BASE_SEEN_H
 #define ROLLCALL_BASE_SEEN_H
@@ -20,7 +20,7 @@ struct seen {
     uint8_t oldest[SEEN_SETS];
 };
 
-/* True when this key was not seen lately; from now on it was. */
+/* Adds the key. Returns true if it was not in the set. */
 bool seen_note(struct seen *seen, uint64_t key);
 
 #endif

@@ -20,7 +20,7 @@ static int close_seen(void **state)
     return 0;
 }
 
-static void a_key_is_new_once(void **state)
+static void key_is_new_once(void **state)
 {
     static const uint64_t keys[] = {0, 7, 7 + SEEN_SETS, UINT64_MAX};
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
@@ -29,7 +29,7 @@ static void a_key_is_new_once(void **state)
     }
 }
 
-static void the_oldest_of_a_set_gives_way(void **state)
+static void new_key_replaces_the_oldest_of_its_set(void **state)
 {
     for (uint64_t i = 0; i < SEEN_WAYS; i++)
         assert_true(seen_note(*state, 7 + i * SEEN_SETS));
@@ -39,16 +39,16 @@ static void the_oldest_of_a_set_gives_way(void **state)
     assert_false(seen_note(*state, 7 + 2 * SEEN_SETS));
 }
 
-/* A storm of a third of the memory forgets nothing worth mentioning. */
-static void a_storm_is_remembered(void **state)
+/* A burst of a third of the capacity loses less than one per cent. */
+static void burst_is_remembered(void **state)
 {
-    enum { STORM = SEEN_KEYS_MAX / 3 };
+    enum { BURST = SEEN_KEYS_MAX / 3 };
     size_t forgotten = 0;
-    for (uint64_t i = 0; i < STORM; i++)
+    for (uint64_t i = 0; i < BURST; i++)
         seen_note(*state, XXH3_64bits(&i, sizeof(i)));
-    for (uint64_t i = 0; i < STORM; i++)
+    for (uint64_t i = 0; i < BURST; i++)
         forgotten += seen_note(*state, XXH3_64bits(&i, sizeof(i)));
-    assert_in_range(forgotten, 0, STORM / 100);
+    assert_in_range(forgotten, 0, BURST / 100);
 }
 
 #define with_seen(test) cmocka_unit_test_setup_teardown(test, open_seen, close_seen)
@@ -56,9 +56,9 @@ static void a_storm_is_remembered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_seen(a_key_is_new_once),
-        with_seen(the_oldest_of_a_set_gives_way),
-        with_seen(a_storm_is_remembered),
+        with_seen(key_is_new_once),
+        with_seen(new_key_replaces_the_oldest_of_its_set),
+        with_seen(burst_is_remembered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

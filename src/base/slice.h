@@ -1,6 +1,6 @@
 /*
  * A slice is a borrowed view of bytes: a pointer and a length, never terminated, never owned. It is
- * valid as long as the memory it points into; a function that keeps one past its call says so.
+ * valid as long as the memory it points into; a function that keeps one after it returns says so.
  */
 #ifndef ROLLCALL_BASE_SLICE_H
 #define ROLLCALL_BASE_SLICE_H
@@ -40,7 +40,7 @@ static inline bool slice_starts_with(struct slice s, struct slice prefix)
     return s.len >= prefix.len && slice_equal((struct slice){s.data, prefix.len}, prefix);
 }
 
-/* The part after the first `count` bytes; empty when there are fewer. */
+/* Returns the part after the first `count` bytes; empty if there are fewer. */
 static inline struct slice slice_after(struct slice s, size_t count)
 {
     return count >= s.len ? SLICE_NONE : (struct slice){s.data + count, s.len - count};
@@ -51,8 +51,8 @@ static inline struct slice slice_first(struct slice s, size_t count)
     return (struct slice){s.data, count < s.len ? count : s.len};
 }
 
-/* Splits at the first `separator`: *head is what stands before it, the return value what follows.
- * Without a separator *head is everything and the rest is SLICE_NONE (data == NULL). */
+/* Splits at the first `separator`: *head is the part before it; the part after it is returned.
+ * Without a separator *head is everything and SLICE_NONE (data == NULL) is returned. */
 static inline struct slice slice_split(struct slice s, char separator, struct slice *head)
 {
     const char *at = s.data && s.len ? memchr(s.data, separator, s.len) : NULL;

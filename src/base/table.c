@@ -6,30 +6,29 @@
 
 enum { TABLE_BUCKETS_MIN = 64, TABLE_MOVES_PER_INSERT = 4 };
 
-static bool buckets_alloc(struct table_buckets *buckets, size_t count)
+static bool alloc_buckets(struct table_buckets *buckets, size_t count)
 {
     buckets->heads = calloc(count, sizeof(struct table_node *));
     buckets->count = buckets->heads ? count : 0;
     return buckets->heads != NULL;
 }
 
-static struct table_node **bucket_of(const struct table_buckets *buckets, uint32_t hash)
+static struct table_node **table_bucket_of(const struct table_buckets *buckets, uint32_t hash)
 {
     return &buckets->heads[hash & (buckets->count - 1)];
 }
 
-static void push(struct table_buckets *buckets, struct table_node *node)
+static void push_table_node(struct table_buckets *buckets, struct table_node *node)
 {
-    struct table_node **head = bucket_of(buckets, node->hash);
+    struct table_node **head = table_bucket_of(buckets, node->hash);
     node->next = *head;
     *head = node;
 }
 
-bool table_init(struct table *table, uint64_t seed,
-                bool (*match)(const struct table_node *node, struct slice key))
+bool table_init(struct table *table, uint64_t seed, table_match match)
 {
     *table = (struct table){.seed = seed, .match = match};
-    return buckets_alloc(&table->current, TABLE_BUCKETS_MIN);
+    return alloc_buckets(&table->current, TABLE_BUCKETS_MIN);
 }
 
 void table_free(struct table *table)
@@ -39,17 +38,18 @@ void table_free(struct table *table)
     *table = (struct table){0};
 }
 
-static uint32_t hash_of(const struct table *table, struct slice key)
+static uint32_t table_hash_of(const struct table *table, struct slice key)
 {
     return (uint32_t)XXH3_64bits_withSeed(key.data, key.len, table->seed);
 }
 
-static struct table_node *find_in(const struct table *table, const struct table_buckets *buckets,
-                                  uint32_t hash, struct slice key)
+static struct table_node *find_in_buckets(const struct table *table,
+                                          const struct table_buckets *buckets, uint32_t hash,
+                                          struct slice key)
 {
     if (buckets->count == 0)
         return NULL;
-    for (struct table_node *node = *bucket_of(buckets, hash); node; node = node->next)
+    for (struct table_node *node = *table_bucket_of(buckets, hash); node; node = node->next)
         if (node->hash == hash && table->match(node, key))
             return node;
     return NULL;
@@ -57,19 +57,19 @@ static struct table_node *find_in(const struct table *table, const struct table_
 
 struct table_node *table_find(const struct table *table, struct slice key)
 {
-    uint32_t hash = hash_of(table, key);
-    struct table_node *node = find_in(table, &table->current, hash, key);
-    return node ? node : find_in(table, &table->old, hash, key);
+    uint32_t hash = table_hash_of(table, key);
+    struct table_node *node = find_in_buckets(table, &table->current, hash, key);
+    return node ? node : find_in_buckets(table, &table->old, hash, key);
 }
 
-static void move_buckets(struct table *table, size_t moves)
+static void move_old_buckets(struct table *table, size_t moves)
 {
     for (; moves && table->old_next < table->old.count; moves--) {
         struct table_node *node = table->old.heads[table->old_next];
-        table->old.heads[table->old_next++] = NULL; /* finders still look here */
+        table->old.heads[table->old_next++] = NULL; /* table_find() still reads it */
         while (node) {
             struct table_node *next = node->next;
-            push(&table->current, node);
+            push_table_node(&table->current, node);
             node = next;
         }
     }
@@ -79,12 +79,12 @@ static void move_buckets(struct table *table, size_t moves)
     }
 }
 
-static void grow_if_full(struct table *table)
+static void grow_full_table(struct table *table)
 {
     if (table->old.count || table->size < table->current.count)
         return;
     struct table_buckets bigger;
-    if (!buckets_alloc(&bigger, table->current.count * 2))
+    if (!alloc_buckets(&bigger, table->current.count * 2))
         return;
     table->old = table->current;
     table->old_next = 0;
@@ -93,18 +93,18 @@ static void grow_if_full(struct table *table)
 
 void table_insert(struct table *table, struct table_node *node, struct slice key)
 {
-    node->hash = hash_of(table, key);
-    grow_if_full(table);
-    push(&table->current, node);
+    node->hash = table_hash_of(table, key);
+    grow_full_table(table);
+    push_table_node(&table->current, node);
     table->size++;
-    move_buckets(table, TABLE_MOVES_PER_INSERT);
+    move_old_buckets(table, TABLE_MOVES_PER_INSERT);
 }
 
-static bool unlink_from(struct table_buckets *buckets, struct table_node *node)
+static bool unlink_from_buckets(struct table_buckets *buckets, struct table_node *node)
 {
     if (buckets->count == 0)
         return false;
-    struct table_node **at = bucket_of(buckets, node->hash);
+    struct table_node **at = table_bucket_of(buckets, node->hash);
     while (*at && *at != node)
         at = &(*at)->next;
     if (!*at)
@@ -115,16 +115,17 @@ static bool unlink_from(struct table_buckets *buckets, struct table_node *node)
 
 void table_remove(struct table *table, struct table_node *node)
 {
-    bool found = unlink_from(&table->current, node) || unlink_from(&table->old, node);
+    bool found =
+        unlink_from_buckets(&table->current, node) || unlink_from_buckets(&table->old, node);
     assert(found);
     (void)found;
     node->next = NULL;
     table->size--;
 }
 
-void table_each(struct table *table, void (*visit)(struct table_node *node, void *arg), void *arg)
+void table_each(struct table *table, table_visit visit, void *arg)
 {
-    move_buckets(table, SIZE_MAX);
+    move_old_buckets(table, SIZE_MAX);
     for (size_t i = 0; i < table->current.count; i++) {
         struct table_node *node = table->current.heads[i];
         while (node) {

@@ -1,12 +1,13 @@
 /*
- * An intrusive hash table: the node is embedded in what is stored, the table owns only its buckets.
+ * An intrusive hash table: the node is embedded in the stored struct; the table owns only its
+ * buckets.
  *
- * Keys are bytes; the table hashes them with a seed of its own (so that peers cannot aim at one
- * bucket) and asks the caller's `match` whether a node has the key. Growth is incremental: an
- * insert moves a few buckets from the old array, so that no call pays for the whole table. An
- * allocation that fails while growing is not an error; chains merely get longer until the next try.
+ * Keys are bytes. The table hashes them with its own seed, so that clients cannot aim at one bucket,
+ * and asks `match` whether a node has the key. Growth is incremental: an insert moves a few buckets
+ * from the old array, so that no insert pays for the whole table. If an allocation fails during
+ * growth, chains get longer until a later insert succeeds; this is not an error.
  *
- * Duplicate keys are the caller's business. One thread at a time.
+ * The table does not check for duplicate keys. One thread at a time.
  */
 #ifndef ROLLCALL_BASE_TABLE_H
 #define ROLLCALL_BASE_TABLE_H
@@ -22,6 +23,12 @@ struct table_node {
     uint32_t hash;
 };
 
+/* Returns whether the node has this key. */
+typedef bool (*table_match)(const struct table_node *node, struct slice key);
+
+/* Receives one node of table_each(); may remove and free that node, but no other. */
+typedef void (*table_visit)(struct table_node *node, void *arg);
+
 struct table_buckets {
     struct table_node **heads;
     size_t count; /* a power of two, or 0 */
@@ -29,18 +36,17 @@ struct table_buckets {
 
 struct table {
     struct table_buckets current;
-    struct table_buckets old; /* being emptied into current; count 0 when there is none */
-    size_t old_next;          /* the first bucket of old not moved yet */
+    struct table_buckets old; /* being moved to current; count 0 if there is none */
+    size_t old_next;          /* the first bucket of old that is not moved yet */
     size_t size;
     uint64_t seed;
-    bool (*match)(const struct table_node *node, struct slice key);
+    table_match match;
 };
 
-/* False when the first buckets cannot be allocated. */
-bool table_init(struct table *table, uint64_t seed,
-                bool (*match)(const struct table_node *node, struct slice key));
+/* Returns false when out of memory. */
+bool table_init(struct table *table, uint64_t seed, table_match match);
 
-/* Frees the buckets; the nodes are the caller's. */
+/* Frees the buckets; the nodes belong to the caller. */
 void table_free(struct table *table);
 
 struct table_node *table_find(const struct table *table, struct slice key);
@@ -49,7 +55,7 @@ void table_insert(struct table *table, struct table_node *node, struct slice key
 /* The node must be in the table. */
 void table_remove(struct table *table, struct table_node *node);
 
-/* Calls `visit` for every node; it may remove and free the node it is given, and nothing else. */
-void table_each(struct table *table, void (*visit)(struct table_node *node, void *arg), void *arg);
+/* Calls `visit` for every node. */
+void table_each(struct table *table, table_visit visit, void *arg);
 
 #endif

@@ -66,7 +66,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void it_finds_what_it_holds_while_it_grows(void **state)
+static void find_works_while_the_table_grows(void **state)
 {
     enum { KEYS = 5000 };
     struct table *table = *state;
@@ -74,15 +74,15 @@ static void it_finds_what_it_holds_while_it_grows(void **state)
         assert_null(find(table, key));
         insert(table, key);
         assert_int_equal(table->size, key + 1);
-        /* All of them at the times when buckets move, a sample otherwise. */
+        /* Check all keys while buckets move, else a sample. */
         for (uint32_t known = 0; known <= key; known += table->old.count ? 1 : 97)
             assert_int_equal(find(table, known)->key, known);
     }
     assert_true(table->current.count >= KEYS);
 }
 
-/* What has moved to the new buckets and is freed must not be met again in the old ones. */
-static void what_is_removed_while_it_grows_is_gone(void **state)
+/* A node that moved to the new buckets and was freed must not be reachable from the old ones. */
+static void node_removed_during_growth_is_not_found(void **state)
 {
     struct table *table = *state;
     uint32_t next = 0;
@@ -97,7 +97,7 @@ static void what_is_removed_while_it_grows_is_gone(void **state)
     assert_int_equal(table->size, 0);
 }
 
-static void it_follows_a_model(void **state)
+static void table_agrees_with_a_model(void **state)
 {
     enum { KEYS = 600, STEPS = 60000 };
     struct table *table = *state;
@@ -127,11 +127,11 @@ static void visit_and_drop_odd(struct table_node *node, void *arg)
         remove_and_free(arg, entry);
 }
 
-static void each_may_remove_what_it_is_given(void **state)
+static void each_may_remove_the_visited_node(void **state)
 {
     struct table *table = *state;
     uint32_t keys = 0;
-    while (keys < 300 || table->old.count == 0) /* in the middle of growing */
+    while (keys < 300 || table->old.count == 0) /* until growth is in progress */
         insert(table, keys++);
     table_each(table, visit_and_drop_odd, table);
     assert_int_equal(table->size, (keys + 1) / 2);
@@ -143,7 +143,7 @@ static void each_may_remove_what_it_is_given(void **state)
     }
 }
 
-static void an_empty_key_is_a_key(void **state)
+static void empty_key_is_valid(void **state)
 {
     struct table *table = *state;
     assert_null(table_find(table, SLICE_NONE));
@@ -154,11 +154,11 @@ static void an_empty_key_is_a_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_table(it_finds_what_it_holds_while_it_grows),
-        with_table(what_is_removed_while_it_grows_is_gone),
-        with_table(it_follows_a_model),
-        with_table(each_may_remove_what_it_is_given),
-        with_table(an_empty_key_is_a_key),
+        with_table(find_works_while_the_table_grows),
+        with_table(node_removed_during_growth_is_not_found),
+        with_table(table_agrees_with_a_model),
+        with_table(each_may_remove_the_visited_node),
+        with_table(empty_key_is_valid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 
 enum { ULID_TIME_BYTES = 6 };
 
-static const char alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+static const char ulid_alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 struct ulid ulid_make(int64_t wall_ms, struct random *random)
 {
@@ -18,7 +18,7 @@ struct ulid ulid_make(int64_t wall_ms, struct random *random)
     return ulid;
 }
 
-/* 26 characters hold 130 bits; the two to spare stand in front of the number and are zero. */
+/* 26 characters hold 130 bits; the two extra bits are the highest ones and are zero. */
 void ulid_write(char out[ULID_TEXT_LEN], const struct ulid *ulid)
 {
     unsigned bits = 0;
@@ -26,13 +26,14 @@ void ulid_write(char out[ULID_TEXT_LEN], const struct ulid *ulid)
     for (size_t i = 0; i < sizeof(ulid->bytes); i++) {
         bits = (bits << 8 | ulid->bytes[i]) & 0xffff;
         for (bit_count += 8; bit_count >= 5; bit_count -= 5)
-            *out++ = alphabet[bits >> (bit_count - 5) & 31];
+            *out++ = ulid_alphabet[bits >> (bit_count - 5) & 31];
     }
 }
 
-/* The value of a character, or a number above 31 for one outside the alphabet. Crockford would also
- * read I, L and O as digits; an identifier must have one spelling only (but for case). */
-static unsigned digit_value(char character)
+/* Returns the value of a character, or a number above 31 if it is outside the ulid_alphabet.
+ * Crockford also reads I, L and O as digits; we do not, since an identifier must have one spelling
+ * (apart from case). */
+static unsigned ulid_digit_value(char character)
 {
     static const uint8_t letters[26] = {10, 11, 12, 13, 14, 15, 16, 17, 32, 18, 19, 32, 20,
                                         21, 32, 22, 23, 24, 25, 26, 32, 27, 28, 29, 30, 31};
@@ -44,13 +45,13 @@ static unsigned digit_value(char character)
 
 bool ulid_parse(struct slice text, struct ulid *out)
 {
-    if (text.len != ULID_TEXT_LEN || digit_value(text.data[0]) > 7)
+    if (text.len != ULID_TEXT_LEN || ulid_digit_value(text.data[0]) > 7)
         return false;
     uint8_t *to = out->bytes;
     unsigned bits = 0;
     unsigned bit_count = 0;
     for (size_t i = 0; i < ULID_TEXT_LEN; i++) {
-        unsigned value = digit_value(text.data[i]);
+        unsigned value = ulid_digit_value(text.data[i]);
         if (value > 31)
             return false;
         bits = (bits << 5 | value) & 0xffff;

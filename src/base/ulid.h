@@ -1,5 +1,5 @@
-/* ULIDs: 48 bits of time in milliseconds, 80 of chance; their text (26 characters of Crockford's
- * base 32) sorts by time. Kept in memory as 16 bytes, big-endian. */
+/* ULIDs: 48 bits of time in milliseconds and 80 random bits. Their text (26 characters of
+ * Crockford's base 32) sorts by time. In memory a ULID is 16 bytes, big-endian. */
 #ifndef ROLLCALL_BASE_ULID_H
 #define ROLLCALL_BASE_ULID_H
 
@@ -15,15 +15,15 @@ struct ulid {
     uint8_t bytes[16];
 };
 
-/* A time before 1970 or beyond 48 bits is clamped. */
+/* Makes a ULID; a time before 1970 or beyond 48 bits is clamped. */
 struct ulid ulid_make(int64_t wall_ms, struct random *random);
 void ulid_write(char out[ULID_TEXT_LEN], const struct ulid *ulid); /* not terminated */
 
 /* Accepts upper and lower case, but not the letters I, L and O for digits: apart from case a ULID
- * has one spelling. False for anything that is not exactly one ULID; *out then has no meaning. */
+ * has one spelling. Returns false for anything but exactly one ULID; *out is then undefined. */
 bool ulid_parse(struct slice text, struct ulid *out);
 
-/* The time it was made at, Unix milliseconds. */
+/* Returns the time it was made at, in Unix milliseconds. */
 static inline int64_t ulid_time_ms(const struct ulid *ulid)
 {
     int64_t time_ms = 0;

@@ -12,7 +12,7 @@ static void assert_text(const struct ulid *ulid, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void known_identifiers_hold_both_ways(void **state)
+static void known_ulids_are_written_and_parsed(void **state)
 {
     (void)state;
     static const struct {
@@ -36,7 +36,7 @@ static void known_identifiers_hold_both_ways(void **state)
     }
 }
 
-static void case_does_not_matter(void **state)
+static void parse_ignores_case(void **state)
 {
     (void)state;
     struct ulid upper, lower;
@@ -46,7 +46,7 @@ static void case_does_not_matter(void **state)
     assert_text(&lower, "01ARYZ6S41TSV4RRFFQ69G5FAV");
 }
 
-static void all_else_is_refused(void **state)
+static void parse_refuses_everything_else(void **state)
 {
     (void)state;
     struct ulid ulid;
@@ -85,7 +85,7 @@ static void texts_sort_by_time(void **state)
     }
 }
 
-static void time_stands_in_front_and_is_clamped(void **state)
+static void time_comes_first_and_is_clamped(void **state)
 {
     (void)state;
     static const struct {
@@ -104,7 +104,7 @@ static void time_stands_in_front_and_is_clamped(void **state)
     }
 }
 
-static void two_of_one_moment_differ(void **state)
+static void two_ulids_of_one_millisecond_differ(void **state)
 {
     (void)state;
     struct random random;
@@ -116,12 +116,12 @@ static void two_of_one_moment_differ(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_identifiers_hold_both_ways),
-        cmocka_unit_test(case_does_not_matter),
-        cmocka_unit_test(all_else_is_refused),
+        cmocka_unit_test(known_ulids_are_written_and_parsed),
+        cmocka_unit_test(parse_ignores_case),
+        cmocka_unit_test(parse_refuses_everything_else),
         cmocka_unit_test(texts_sort_by_time),
-        cmocka_unit_test(time_stands_in_front_and_is_clamped),
-        cmocka_unit_test(two_of_one_moment_differ),
+        cmocka_unit_test(time_comes_first_and_is_clamped),
+        cmocka_unit_test(two_ulids_of_one_millisecond_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@ void wheel_init(struct wheel *wheel, int64_t now_ms)
     wheel->now_ms = now_ms;
 }
 
-static void push(struct wheel_timer **head, struct wheel_timer *timer)
+static void push_timer(struct wheel_timer **head, struct wheel_timer *timer)
 {
     timer->next = *head;
     timer->link = head;
@@ -17,14 +17,14 @@ static void push(struct wheel_timer **head, struct wheel_timer *timer)
     *head = timer;
 }
 
-static unsigned slot_at(int64_t at_ms, unsigned level)
+static unsigned wheel_slot_at(int64_t at_ms, unsigned level)
 {
     return (unsigned)(at_ms >> (level * WHEEL_SLOT_BITS)) & (WHEEL_SLOTS - 1);
 }
 
-/* A slot of the last level for a time that no level can tell from now: its own slot when that comes
- * up within the next turn of the wheel (time may be about to carry over into the bits above), or
- * else the last slot of that turn. */
+/* Returns a slot of the last level for a time that differs from now above all levels: its own slot
+ * if that comes up within the next turn of the wheel (time may be about to carry into the bits
+ * above), else the last slot of that turn. */
 static unsigned last_level_slot(const struct wheel *wheel, int64_t at_ms)
 {
     unsigned shift = (WHEEL_LEVELS - 1) * WHEEL_SLOT_BITS;
@@ -33,26 +33,25 @@ static unsigned last_level_slot(const struct wheel *wheel, int64_t at_ms)
     return (unsigned)(here + (ahead < WHEEL_SLOTS ? ahead : WHEEL_SLOTS - 1)) & (WHEEL_SLOTS - 1);
 }
 
-/* For a time in the future. The highest level on which it and now differ is the one whose slot
- * tells them apart. */
-static void place(struct wheel *wheel, struct wheel_timer *timer)
+/* Places a timer with a future time in the highest level on which that time differs from now. */
+static void place_timer(struct wheel *wheel, struct wheel_timer *timer)
 {
     uint64_t differing = (uint64_t)timer->at_ms ^ (uint64_t)wheel->now_ms;
     unsigned level = (63U - (unsigned)__builtin_clzll(differing)) / WHEEL_SLOT_BITS;
     unsigned slot;
     if (level < WHEEL_LEVELS) {
-        slot = slot_at(timer->at_ms, level);
+        slot = wheel_slot_at(timer->at_ms, level);
     } else {
         level = WHEEL_LEVELS - 1;
         slot = last_level_slot(wheel, timer->at_ms);
     }
-    push(&wheel->slots[level][slot], timer);
+    push_timer(&wheel->slots[level][slot], timer);
     wheel->occupied[level] |= 1ULL << slot;
 }
 
 void wheel_cancel(struct wheel *wheel, struct wheel_timer *timer)
 {
-    (void)wheel; /* an emptied slot's bit is cleared when the slot comes up */
+    (void)wheel; /* the bit of an emptied slot is cleared when the slot comes up */
     if (!timer->link)
         return;
     *timer->link = timer->next;
@@ -66,13 +65,13 @@ void wheel_set(struct wheel *wheel, struct wheel_timer *timer, int64_t at_ms)
     wheel_cancel(wheel, timer);
     timer->at_ms = at_ms;
     if (at_ms > wheel->now_ms)
-        place(wheel, timer);
+        place_timer(wheel, timer);
     else
-        push(&wheel->due, timer);
+        push_timer(&wheel->due, timer);
 }
 
-/* Takes a slot's timers out: some fire now, the others go to a finer level. */
-static void empty_slot(struct wheel *wheel, unsigned level, unsigned slot)
+/* Takes the timers out of a slot: some fire now, the others move to a finer level. */
+static void empty_wheel_slot(struct wheel *wheel, unsigned level, unsigned slot)
 {
     struct wheel_timer *timer = wheel->slots[level][slot];
     wheel->slots[level][slot] = NULL;
@@ -80,21 +79,21 @@ static void empty_slot(struct wheel *wheel, unsigned level, unsigned slot)
     while (timer) {
         struct wheel_timer *next = timer->next;
         if (timer->at_ms > wheel->now_ms)
-            place(wheel, timer);
+            place_timer(wheel, timer);
         else
-            push(&wheel->firing, timer);
+            push_timer(&wheel->firing, timer);
         timer = next;
     }
 }
 
-/* The start of the nearest occupied slot of a level, seen from now; INT64_MAX when it is empty. */
+/* Returns the start of the next occupied slot of a level; INT64_MAX if the level is empty. */
 static int64_t level_next_ms(const struct wheel *wheel, unsigned level)
 {
     uint64_t occupied = wheel->occupied[level];
     if (!occupied)
         return INT64_MAX;
     unsigned shift = level * WHEEL_SLOT_BITS;
-    unsigned here = slot_at(wheel->now_ms, level);
+    unsigned here = wheel_slot_at(wheel->now_ms, level);
     unsigned turn = (here + 1) & (WHEEL_SLOTS - 1);
     uint64_t rotated = turn ? (occupied >> turn) | (occupied << (WHEEL_SLOTS - turn)) : occupied;
     unsigned ahead = (unsigned)__builtin_ctzll(rotated) + 1;
@@ -117,8 +116,8 @@ int64_t wheel_next_ms(const struct wheel *wheel)
     return wheel->due || wheel->firing ? wheel->now_ms : next_slot_ms(wheel);
 }
 
-/* Moves time to the next occupied slot, or to `until` when none comes before it. */
-static void step(struct wheel *wheel, int64_t until)
+/* Moves time to the next occupied slot, or to `until` if none comes before it. */
+static void step_wheel(struct wheel *wheel, int64_t until)
 {
     int64_t next = next_slot_ms(wheel);
     if (next > until) {
@@ -127,26 +126,21 @@ static void step(struct wheel *wheel, int64_t until)
     }
     wheel->now_ms = next;
     for (unsigned level = WHEEL_LEVELS; level-- > 0;) {
-        unsigned slot = slot_at(next, level);
+        unsigned slot = wheel_slot_at(next, level);
         bool starts_here = (next & ((1LL << (level * WHEEL_SLOT_BITS)) - 1)) == 0;
         if (starts_here && (wheel->occupied[level] >> slot & 1))
-            empty_slot(wheel, level, slot);
-    }
-}
-
-static void start_due(struct wheel *wheel)
-{
-    while (wheel->due) {
-        struct wheel_timer *timer = wheel->due;
-        wheel_cancel(wheel, timer);
-        push(&wheel->firing, timer);
+            empty_wheel_slot(wheel, level, slot);
     }
 }
 
 size_t wheel_advance(struct wheel *wheel, int64_t now_ms, size_t max)
 {
     size_t fired = 0;
-    start_due(wheel);
+    while (wheel->due) {
+        struct wheel_timer *timer = wheel->due;
+        wheel_cancel(wheel, timer);
+        push_timer(&wheel->firing, timer);
+    }
     for (;;) {
         while (wheel->firing && fired < max) {
             struct wheel_timer *timer = wheel->firing;
@@ -156,6 +150,6 @@ size_t wheel_advance(struct wheel *wheel, int64_t now_ms, size_t max)
         }
         if (wheel->firing || wheel->now_ms >= now_ms)
             return fired;
-        step(wheel, now_ms);
+        step_wheel(wheel, now_ms);
     }
 }

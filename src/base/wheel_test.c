@@ -15,23 +15,23 @@ static const int64_t LAST_LEVEL_SPAN_MS = INT64_C(1) << (WHEEL_LEVELS * WHEEL_SL
 
 struct bench;
 
-/* A timer and what the model knows of it. */
+/* A timer and its state in the model. */
 struct probe {
     struct wheel_timer timer;
     struct bench *bench;
     int64_t expected_ms; /* INT64_MAX: not set */
     size_t advance;      /* the number of the advance in which it was set */
-    bool in_order;       /* was in the future then */
+    bool in_order;       /* it was set to a future time */
     size_t fired;
 };
 
 struct bench {
     struct wheel wheel;
     struct random random;
-    int64_t now_ms; /* what the running advance was given */
+    int64_t now_ms; /* the argument of the running advance */
     size_t advances;
-    int64_t last_ms; /* of the last that fired in order */
-    bool meddle;     /* callbacks set and cancel others */
+    int64_t last_ms; /* time of the last timer that fired in order */
+    bool meddle;     /* callbacks set and cancel other timers */
     struct probe probes[TIMERS];
 };
 
@@ -51,7 +51,7 @@ static void cancel(struct probe *probe)
     assert_false(wheel_is_set(&probe->timer));
 }
 
-/* Near times mostly, some far, some further than the wheel reaches, some past. */
+/* Mostly near times, some far, some beyond the last level, some past. */
 static int64_t some_time(struct bench *bench)
 {
     static const int64_t SPANS_MS[] = {2, 64, 70, 4096, 300000, 20000000, 1200000000, 90000000000};
@@ -71,7 +71,7 @@ static void meddle(struct bench *bench, struct probe *self)
         set(self, some_time(bench));
         break;
     case 1:
-        set(self, bench->now_ms); /* would go round and round if it fired in this advance */
+        set(self, bench->now_ms); /* would loop forever if it fired in this advance */
         break;
     case 2:
         set(some_probe(bench), some_time(bench));
@@ -91,7 +91,7 @@ static void fire(struct wheel_timer *timer)
     assert_false(wheel_is_set(timer));
     assert_true(probe->expected_ms <= bench->now_ms);
     assert_int_equal(timer->at_ms, probe->expected_ms);
-    /* What was in the future when it was set fires in the order of time. */
+    /* Timers that were set to a future time fire in the order of time. */
     if (probe->in_order) {
         assert_true(timer->at_ms >= bench->last_ms);
         bench->last_ms = timer->at_ms;
@@ -121,7 +121,7 @@ static size_t advance(struct bench *bench, int64_t now_ms, size_t max)
     return wheel_advance(&bench->wheel, now_ms, max);
 }
 
-/* All that was set before the last advance and is due has fired; nobody was woken too late. */
+/* Every due timer that was set before the last advance has fired; none fired late. */
 static void check(struct bench *bench)
 {
     int64_t first_ms = INT64_MAX;
@@ -165,7 +165,7 @@ static void run_against_model(uint64_t seed, bool meddling)
     }
 }
 
-static void it_follows_a_model(void **state)
+static void wheel_agrees_with_a_model(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 5; seed++)
@@ -179,7 +179,7 @@ static void callbacks_may_set_and_cancel(void **state)
         run_against_model(seed, true);
 }
 
-static void each_time_is_kept_to_the_millisecond(void **state)
+static void timer_fires_in_its_millisecond(void **state)
 {
     (void)state;
     static const int64_t DELAYS_MS[] = {1, 2, 63, 64, 65, 4095, 4096, 4097, 262143, 262145};
@@ -207,8 +207,8 @@ static size_t turns_until_fired(struct bench *bench, struct probe *probe, int64_
     return turns;
 }
 
-/* A loop that sleeps until wheel_next_ms() fires on time, and is not woken over and over. */
-static void sleeping_until_next_is_enough(void **state)
+/* A loop that sleeps until wheel_next_ms() fires timers on time and does not wake up needlessly. */
+static void sleeping_until_next_ms_suffices(void **state)
 {
     (void)state;
     struct bench bench;
@@ -220,8 +220,8 @@ static void sleeping_until_next_is_enough(void **state)
     }
 }
 
-/* Where time carries over into bits that no level looks at (after 12 days of uptime). */
-static void near_times_beyond_the_carry_are_near(void **state)
+/* Time carries into bits above all levels (after 12 days of uptime). */
+static void near_time_beyond_the_carry_fires_soon(void **state)
 {
     (void)state;
     for (int64_t before = 1; before <= 100000; before *= 10) {
@@ -235,7 +235,7 @@ static void near_times_beyond_the_carry_are_near(void **state)
     }
 }
 
-static void a_timer_for_the_end_of_time_waits(void **state)
+static void timer_at_int64_max_waits(void **state)
 {
     (void)state;
     struct bench bench;
@@ -245,7 +245,7 @@ static void a_timer_for_the_end_of_time_waits(void **state)
     assert_true(wheel_is_set(&bench.probes[0].timer));
 }
 
-static void an_advance_is_bounded(void **state)
+static void advance_fires_at_most_max_timers(void **state)
 {
     (void)state;
     struct bench bench;
@@ -265,7 +265,7 @@ static void an_advance_is_bounded(void **state)
         assert_int_equal(bench.probes[i].fired, 1);
 }
 
-static void what_is_left_over_can_be_cancelled_and_moved(void **state)
+static void due_timer_can_be_cancelled_and_moved(void **state)
 {
     (void)state;
     struct bench bench;
@@ -292,7 +292,7 @@ static void again_and_again(struct wheel_timer *timer)
     wheel_set(&probe->bench->wheel, timer, 0);
 }
 
-static void a_timer_set_to_the_past_waits_for_the_next_advance(void **state)
+static void timer_set_to_the_past_fires_at_the_next_advance(void **state)
 {
     (void)state;
     struct bench bench;
@@ -308,7 +308,7 @@ static void a_timer_set_to_the_past_waits_for_the_next_advance(void **state)
     assert_int_equal(bench.probes[1].fired, 1);
 }
 
-static void time_that_goes_back_changes_nothing(void **state)
+static void advance_to_an_earlier_time_changes_nothing(void **state)
 {
     (void)state;
     struct bench bench;
@@ -322,16 +322,16 @@ static void time_that_goes_back_changes_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_follows_a_model),
+        cmocka_unit_test(wheel_agrees_with_a_model),
         cmocka_unit_test(callbacks_may_set_and_cancel),
-        cmocka_unit_test(each_time_is_kept_to_the_millisecond),
-        cmocka_unit_test(sleeping_until_next_is_enough),
-        cmocka_unit_test(near_times_beyond_the_carry_are_near),
-        cmocka_unit_test(a_timer_for_the_end_of_time_waits),
-        cmocka_unit_test(an_advance_is_bounded),
-        cmocka_unit_test(what_is_left_over_can_be_cancelled_and_moved),
-        cmocka_unit_test(a_timer_set_to_the_past_waits_for_the_next_advance),
-        cmocka_unit_test(time_that_goes_back_changes_nothing),
+        cmocka_unit_test(timer_fires_in_its_millisecond),
+        cmocka_unit_test(sleeping_until_next_ms_suffices),
+        cmocka_unit_test(near_time_beyond_the_carry_fires_soon),
+        cmocka_unit_test(timer_at_int64_max_waits),
+        cmocka_unit_test(advance_fires_at_most_max_timers),
+        cmocka_unit_test(due_timer_can_be_cancelled_and_moved),
+        cmocka_unit_test(timer_set_to_the_past_fires_at_the_next_advance),
+        cmocka_unit_test(advance_to_an_earlier_time_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
