@@ -88,8 +88,8 @@ static void run_typing_update(struct redis_typing *typing, const char *verb, str
         done, operation);
 }
 
-/* For an operation that changes something. */
-static enum state_status typing_status(bool ok, const struct resp_value *reply)
+/* The status of an operation that changes something: without a reply it may have happened. */
+static enum state_status typing_update_status(bool ok, const struct resp_value *reply)
 {
     if (ok)
         return STATE_OK;
