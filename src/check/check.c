@@ -8,7 +8,7 @@ enum { GATEWAY_KEY_BYTES = 256 };
 
 static void took_window(void *arg, const struct resp_value *reply)
 {
-    struct look_context *context = arg;
+    struct check_context *context = arg;
     int64_t window_ms;
     context->errand->outstanding--;
     if (reply && reply->type == RESP_TEXT && resp_parse_integer(reply->text, &window_ms) &&
@@ -18,7 +18,7 @@ static void took_window(void *arg, const struct resp_value *reply)
 
 static void took_gateways(void *arg, const struct resp_value *reply)
 {
-    struct look_context *context = arg;
+    struct check_context *context = arg;
     char text[GATEWAY_KEY_BYTES];
     context->errand->outstanding--;
     if (!reply || reply->type != RESP_ARRAY)
@@ -36,7 +36,7 @@ static void took_gateways(void *arg, const struct resp_value *reply)
 }
 
 /* From the gateways' records. What cannot be read here is met again by the scan, and told. */
-static void learn_window(struct look_context *context)
+static void learn_window(struct check_context *context)
 {
     static const struct slice LIST = {"presence:gateways", 17};
     char last[24];
@@ -64,13 +64,13 @@ static void took_page(void *arg, const struct resp_value *reply)
     struct check *check = arg;
     check->context.errand->outstanding--;
     if (!is_page(reply)) {
-        look_fail(&check->context, reply);
+        check_fail(&check->context, reply);
         return;
     }
     snprintf(check->cursor, sizeof(check->cursor), "%.*s", SLICE_FORMAT(reply->items[0].text));
     check->page_keys = reply->items[1].count;
     for (size_t i = 0; i < reply->items[1].count; i++) {
-        bool ours = look_start(&check->context, reply->items[1].items[i].text);
+        bool ours = check_key_start(&check->context, reply->items[1].items[i].text);
         check->keys += ours;
         check->foreign += !ours;
     }
@@ -115,14 +115,14 @@ static void scan_all(struct check *check)
 /* The counts are of the first look. */
 static void look_again(struct check *check)
 {
-    struct look_context *context = &check->context;
+    struct check_context *context = &check->context;
     size_t users = context->users;
     size_t connections = context->connections;
-    blocking_redis_rest(context->errand, check->patience_ms / (CHECK_LOOKS - 1));
+    blocking_redis_rest(context->errand, check->patience_ms / (CHECK_ROUNDS - 1));
     violations_confirm(&context->violations);
     for (size_t i = 0; i < context->violations.count && !context->failed; i++) {
         const struct violation *violation = &context->violations.items[i];
-        look_start(context, (struct slice){violation->key, violation->key_len});
+        check_key_start(context, (struct slice){violation->key, violation->key_len});
         if (i % CHECK_PAGE_KEYS == CHECK_PAGE_KEYS - 1)
             blocking_redis_wait(context->errand);
     }
@@ -133,7 +133,7 @@ static void look_again(struct check *check)
 }
 
 /* That nothing is left of those that were looked at again says nothing of the others. */
-static void doubt_the_rest(struct look_context *context)
+static void doubt_the_rest(struct check_context *context)
 {
     const struct violations *violations = &context->violations;
     if (context->failed || violations->count > 0 || violations->more == 0)
@@ -151,7 +151,7 @@ bool check_run(struct check *check)
     if (check->patience_ms == 0)
         check->patience_ms = check->context.window_ms + CHECK_PATIENCE_EXTRA_MS;
     scan_all(check);
-    for (int looks = 1; looks < CHECK_LOOKS; looks++)
+    for (int looks = 1; looks < CHECK_ROUNDS; looks++)
         if (check->context.violations.count > 0 && !check->context.failed)
             look_again(check);
     doubt_the_rest(&check->context);

@@ -3,7 +3,7 @@
  * cluster, without disturbing it: SCAN in pages of CHECK_PAGE_KEYS, so many keys a second at most, read-only
  * scripts, and nothing kept of what is in order.
  *
- * Suspicions are looked at again, CHECK_LOOKS times in all, until the patience ends, or none is left. What a
+ * Suspicions are looked at again, CHECK_ROUNDS times in all, until the patience ends, or none is left. What a
  * crash leaves behind may stand for a lease window and a second, so the patience is a little longer than that.
  * What is found every time is a violation. Of more suspicions than can be kept (violations.h) none can be called
  * in order: where all that were kept have passed, the check was not completed.
@@ -11,7 +11,7 @@
 #ifndef ROLLCALL_CHECK_CHECK_H
 #define ROLLCALL_CHECK_CHECK_H
 
-#include "check/check_pass.h"
+#include "check/check_key.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 enum {
     CHECK_PAGE_KEYS = 100,
-    CHECK_LOOKS = 6,
+    CHECK_ROUNDS = 6,
     CHECK_PATIENCE_EXTRA_MS = 2000, /* beyond the window, unless told otherwise */
     CHECK_KEYS_A_SECOND = 5000,     /* likewise */
     CHECK_WINDOW_MS = 15000,        /* where no gateway says it */
@@ -28,7 +28,7 @@ enum {
 };
 
 struct check {
-    struct look_context context;
+    struct check_context context;
     size_t keys_a_second;
     int64_t patience_ms; /* 0: a little longer than the window */
     size_t keys;         /* ours */

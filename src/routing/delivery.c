@@ -31,7 +31,7 @@ uint64_t delivery_chat_message_id(struct slice chat_id, int64_t sequence)
 void delivery_disturbed(struct delivery *delivery)
 {
     if (delivery->recovery)
-        recovery_disturb(delivery->recovery);
+        recovery_invalidate(delivery->recovery);
 }
 
 static void write_conn_id(struct buffer *out, struct slice key, const struct ulid *conn_id)

@@ -114,7 +114,7 @@ static void keep_received_event(const struct delivery *delivery, struct slice us
                                                  broadcast->message->relay.event_id,
                                                  {blob->bytes, blob->len}});
     else
-        recovery_disturb(delivery->recovery);
+        recovery_invalidate(delivery->recovery);
 }
 
 static bool receive_delivered_event(struct delivery *delivery, struct json *members)

@@ -49,7 +49,7 @@ static void disturb(struct recovery_store *store)
 }
 
 static const struct recovery_store_operations KEEPER = {
-    .is_empty = is_empty, .expects = expects, .append = append, .disturb = disturb};
+    .is_empty = is_empty, .expects = expects, .append = append, .invalidate = disturb};
 
 static int begin(void **state)
 {

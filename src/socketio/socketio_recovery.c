@@ -85,7 +85,7 @@ void socketio_return_read(const struct fields_scratch *scratch, struct socketio_
     out->pid_len = pid.len;
 }
 
-static bool copy_topics(struct socketio_recovered *out, const struct recovery_record *record)
+static bool copy_topics(struct socketio_recovered *out, const struct parked_session *record)
 {
     for (size_t i = 0; i < record->topic_count; i++)
         buffer_append_slice(&out->topic_bytes, record->topics[i]);
@@ -101,7 +101,7 @@ static bool copy_topics(struct socketio_recovered *out, const struct recovery_re
 }
 
 /* What comes from a store is held to what was put there: these bytes go to sockets as they are. */
-static bool copy_events(struct socketio_recovered *out, const struct recovery_record *record)
+static bool copy_events(struct socketio_recovered *out, const struct parked_session *record)
 {
     for (; out->event_count < record->event_count; out->event_count++) {
         struct slice frames = record->events[out->event_count].frames;
@@ -114,7 +114,7 @@ static bool copy_events(struct socketio_recovered *out, const struct recovery_re
     return true;
 }
 
-static bool copy_ids(struct socketio_recovered *out, const struct recovery_record *record)
+static bool copy_ids(struct socketio_recovered *out, const struct parked_session *record)
 {
     struct ulid device;
     out->ceiling = record->ceiling;
@@ -127,7 +127,7 @@ struct asking {
 };
 
 /* For want of memory there is nothing to recover. */
-static void taken(void *arg, const struct recovery_record *record)
+static void taken(void *arg, const struct parked_session *record)
 {
     struct asking asking = *(struct asking *)arg;
     struct socketio_recovered *recovered = record ? calloc(1, sizeof(*recovered)) : NULL;
@@ -312,7 +312,7 @@ void socketio_recovery_park(struct socketio_session *socketio)
     ulid_write(sid, &socketio->public_id);
     socketio_pid_write(socketio, &pid);
     if (!pid.failed)
-        recovery_park(recovery, &(struct recovery_record){
+        recovery_park(recovery, &(struct parked_session){
                                     .user_id = session_user(session),
                                     .pid = buffer_slice(&pid),
                                     .sid = {sid, sizeof(sid)},

@@ -37,7 +37,7 @@ static struct world world;
 static struct client client;
 static char given_pid[SOCKETIO_PID_TEXT_MAX]; /* to who joined last */
 
-static void park(struct recovery_store *store, const struct recovery_record *record)
+static void park(struct recovery_store *store, const struct parked_session *record)
 {
     (void)store;
     fake.parked++;
@@ -64,11 +64,11 @@ static void take(struct recovery_store *store, struct slice user_id, struct slic
     (void)store;
     fake.taken++;
     fake.offset = offset;
-    struct recovery_record record = {.user_id = user_id,
-                                     .pid = pid,
-                                     .sid = SLICE(SID),
-                                     .topics = fake.topics,
-                                     .topic_count = fake.topic_count};
+    struct parked_session record = {.user_id = user_id,
+                                    .pid = pid,
+                                    .sid = SLICE(SID),
+                                    .topics = fake.topics,
+                                    .topic_count = fake.topic_count};
     done(arg, fake.forgets ? NULL : &record);
 }
 

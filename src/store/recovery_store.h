@@ -51,7 +51,7 @@ struct recovery_event {
     struct slice frames;
 };
 
-struct recovery_record {
+struct parked_session {
     struct slice user_id;
     struct slice pid; /* the client's private id, a secret */
     struct slice sid; /* the one it is known by */
@@ -65,17 +65,17 @@ struct recovery_record {
 
 struct recovery_store;
 
-typedef void (*recovery_take_done)(void *arg, const struct recovery_record *record);
+typedef void (*recovery_take_done)(void *arg, const struct parked_session *session);
 
 struct recovery_store_operations {
-    void (*park)(struct recovery_store *store, const struct recovery_record *record);
+    void (*park)(struct recovery_store *store, const struct parked_session *session);
     bool (*is_empty)(struct recovery_store *store);
     bool (*expects)(struct recovery_store *store, struct slice user_id);
     void (*append)(struct recovery_store *store, const struct slice *user_ids, size_t count,
                    const struct recovery_event *event);
     void (*take)(struct recovery_store *store, struct slice user_id, struct slice pid,
                  uint64_t offset, recovery_take_done done, void *arg);
-    void (*disturb)(struct recovery_store *store);
+    void (*invalidate)(struct recovery_store *store);
     void (*free)(struct recovery_store *store);
 };
 
@@ -85,9 +85,9 @@ struct recovery_store {
 };
 
 /* Keeps a session for the window. */
-static inline void recovery_park(struct recovery_store *store, const struct recovery_record *record)
+static inline void recovery_park(struct recovery_store *store, const struct parked_session *session)
 {
-    store->operations->park(store, record);
+    store->operations->park(store, session);
 }
 
 /* Whether nobody is parked whom only this store knows: then events need not be offered for all, only for those
@@ -121,9 +121,9 @@ static inline void recovery_take(struct recovery_store *store, struct slice user
 }
 
 /* Events went by that may not have been appended: what is parked now cannot be taken here any more. */
-static inline void recovery_disturb(struct recovery_store *store)
+static inline void recovery_invalidate(struct recovery_store *store)
 {
-    store->operations->disturb(store);
+    store->operations->invalidate(store);
 }
 
 static inline void recovery_store_free(struct recovery_store **store)

@@ -39,7 +39,7 @@ static void add(char out[TEXT_MAX], struct slice text)
     snprintf(out + len, TEXT_MAX - len, "%.*s ", SLICE_FORMAT(text));
 }
 
-static void taken(void *arg, const struct recovery_record *record)
+static void taken(void *arg, const struct parked_session *record)
 {
     struct given *given = arg;
     *given = (struct given){.answers = given->answers + 1, .found = record != NULL};
@@ -75,15 +75,15 @@ static void park(struct suite *suite, const char *user, const char *pid)
 {
     const struct recovery_event sent = {10, 1010, SLICE("ten")};
     const struct slice topics[] = {SLICE("presence:bob"), SLICE("chat:a b\n:presence")};
-    recovery_park(suite->ports[0], &(struct recovery_record){.user_id = slice_of(user),
-                                                             .pid = slice_of(pid),
-                                                             .sid = SLICE("public"),
-                                                             .floor = 5,
-                                                             .ceiling = UINT64_MAX - 7,
-                                                             .events = &sent,
-                                                             .event_count = 1,
-                                                             .topics = topics,
-                                                             .topic_count = 2});
+    recovery_park(suite->ports[0], &(struct parked_session){.user_id = slice_of(user),
+                                                            .pid = slice_of(pid),
+                                                            .sid = SLICE("public"),
+                                                            .floor = 5,
+                                                            .ceiling = UINT64_MAX - 7,
+                                                            .events = &sent,
+                                                            .event_count = 1,
+                                                            .topics = topics,
+                                                            .topic_count = 2});
     settle(suite);
 }
 
@@ -119,9 +119,9 @@ static void what_came_before_and_after_the_cut_is_given_back_once(void **state)
 static void nothing_but_a_name_is_recovered_too(void **state)
 {
     struct suite *suite = *state;
-    recovery_park(suite->ports[0], &(struct recovery_record){.user_id = SLICE("ann"),
-                                                             .pid = SLICE("secret"),
-                                                             .sid = SLICE("public")});
+    recovery_park(suite->ports[0], &(struct parked_session){.user_id = SLICE("ann"),
+                                                            .pid = SLICE("secret"),
+                                                            .sid = SLICE("public")});
     settle(suite);
     assert_true(take(suite, "ann", "secret", 0));
     assert_int_equal(suite->given.event_count + suite->given.topic_count, 0);
@@ -261,7 +261,7 @@ static void what_was_parked_before_a_disturbance_is_not_given(void **state)
     struct suite *suite = *state;
     park(suite, "ann", "secret");
     suite->backend->pass(suite->backend->context, 10);
-    recovery_disturb(suite->ports[1]);
+    recovery_invalidate(suite->ports[1]);
     suite->backend->pass(suite->backend->context, 10);
     assert_false(take(suite, "ann", "secret", 10));
     park(suite, "ann", "secret");

@@ -1,8 +1,8 @@
 -- A value that stands for itself. ARGV[5..7]: its type ('': any), how long it may live in ms ('': for ever), what
--- it may be ('time', 'visibility', 'circle' or '').
-local CIRCLE = {friends = true, circle = true, blocked = true, chats = true}
+-- it may be ('time', 'visibility', 'graph': one of the keys of a user's social graph, or '').
+local GRAPH_KEYS = {friends = true, circle = true, blocked = true, chats = true}
 local what = ARGV[7]
-if what == 'circle' and not CIRCLE[string.match(name, ':(%a+)$') or ''] then return answer end
+if what == 'graph' and not GRAPH_KEYS[string.match(name, ':(%a+)$') or ''] then return answer end
 if ARGV[5] ~= '' and not is(key, ARGV[5]) then return answer end
 if ARGV[6] ~= '' then lives_at_most(key, tonumber(ARGV[6]), 'cache_ttl_bounded') end
 local value = (what == 'time' or what == 'visibility') and redis.call('GET', key)

@@ -17,7 +17,7 @@ struct memory_graph_store {
 /* What a node's first state is read with: those of one batch that nobody has checked. */
 struct check {
     struct memory_graphs *graphs;
-    struct memory_node *nodes[MEMORY_GRAPH_BATCH];
+    struct memory_graph_user *nodes[MEMORY_GRAPH_BATCH];
     struct slice ids[MEMORY_GRAPH_BATCH];
     size_t count;
     bool known;
@@ -31,17 +31,18 @@ static void checked(void *arg, enum state_status status, const struct presence *
     check->known = status == STATE_OK && count == check->count;
     memory_graphs_lock(graphs);
     for (size_t i = 0; check->known && i < count; i++)
-        memory_nodes_set_online(&graphs->nodes, check->nodes[i],
-                                presences[i].status != PRESENCE_OFFLINE, presences[i].version);
+        memory_graph_users_set_online(&graphs->nodes, check->nodes[i],
+                                      presences[i].status != PRESENCE_OFFLINE,
+                                      presences[i].version);
     memory_graphs_unlock(graphs);
 }
 
-static void add_check(struct check *check, struct memory_node *node)
+static void add_check(struct check *check, struct memory_graph_user *node)
 {
     if (node->version != INT64_MIN)
         return;
     check->nodes[check->count] = node;
-    check->ids[check->count++] = memory_node_id(node);
+    check->ids[check->count++] = memory_graph_user_id(node);
 }
 
 /* Refers to the next batch of contacts, or to the owner when `count` is 0, and sees who of them is
@@ -54,7 +55,7 @@ static bool intern(struct memory_graph_store *store, struct memory_graph *made,
     bool interned = true;
     memory_graphs_lock(graphs);
     for (size_t i = 0; i < count && interned; i++) {
-        struct memory_node *node = memory_nodes_share(&graphs->nodes, ids[i]);
+        struct memory_graph_user *node = memory_graph_users_retain(&graphs->nodes, ids[i]);
         interned = node != NULL;
         if (!node)
             break;
@@ -62,7 +63,7 @@ static bool intern(struct memory_graph_store *store, struct memory_graph *made,
         add_check(&check, node);
     }
     if (count == 0) {
-        made->owner = memory_nodes_share(&graphs->nodes, owner);
+        made->owner = memory_graph_users_retain(&graphs->nodes, owner);
         interned = made->owner != NULL;
         if (made->owner)
             add_check(&check, made->owner);
@@ -90,7 +91,7 @@ static bool install(struct memory_graph_store *store, struct memory_graph *made,
 {
     struct memory_graphs *graphs = store->graphs;
     memory_graphs_lock(graphs);
-    bool good = *memory_graphs_drops(graphs, memory_node_id(made->owner)) == ticket;
+    bool good = *memory_graphs_drops(graphs, memory_graph_user_id(made->owner)) == ticket;
     if (good)
         memory_graph_link(graphs, made, store->clock->now_ms);
     memory_graphs_unlock(graphs);
@@ -123,17 +124,17 @@ static struct memory_graph *pin(struct memory_graph_store *store, struct slice u
 {
     struct memory_graphs *graphs = store->graphs;
     memory_graphs_lock(graphs);
-    struct memory_node *node = memory_nodes_find(&graphs->nodes, user_id);
+    struct memory_graph_user *node = memory_graph_users_find(&graphs->nodes, user_id);
     struct memory_graph *graph = node ? node->graph : NULL;
     *ticket = *memory_graphs_drops(graphs, user_id);
-    if (graph && !memory_nodes_online(&graphs->nodes, node->number) &&
+    if (graph && !memory_graph_users_is_online(&graphs->nodes, node->number) &&
         memory_graph_is_over(graph, store->clock->now_ms)) {
         memory_graph_unlink(graphs, graph);
         graph = NULL;
     }
     if (graph) {
         graph->pins++;
-        if (memory_nodes_online(&graphs->nodes, node->number))
+        if (memory_graph_users_is_online(&graphs->nodes, node->number))
             memory_graph_place(graphs, graph, store->clock->now_ms);
     }
     memory_graphs_unlock(graphs);
@@ -142,16 +143,16 @@ static struct memory_graph *pin(struct memory_graph_store *store, struct slice u
 
 /* Finds who is online under the lock, and reads their ids, which may be far apart, after it. */
 static size_t find_online(struct memory_graphs *graphs, const struct memory_graph *graph,
-                          struct memory_node **nodes, struct slice *ids)
+                          struct memory_graph_user **nodes, struct slice *ids)
 {
     size_t count = 0;
     memory_graphs_lock(graphs);
     for (size_t i = 0; i < graph->contact_count; i++)
-        if (memory_nodes_online(&graphs->nodes, graph->contacts[i]))
+        if (memory_graph_users_is_online(&graphs->nodes, graph->contacts[i]))
             nodes[count++] = graphs->nodes.by_number[graph->contacts[i]];
     pthread_mutex_unlock(&graphs->lock);
     for (size_t i = 0; i < count; i++)
-        ids[i] = memory_node_id(nodes[i]);
+        ids[i] = memory_graph_user_id(nodes[i]);
     return count;
 }
 
@@ -160,13 +161,13 @@ static void answer(struct memory_graphs *graphs, const struct memory_graph *grap
 {
     struct graph_lookup audience = {.known = true, .graph = memory_graph_view(graph)};
     size_t max = graph->contact_count;
-    struct slice *ids = malloc((max + 1) * (sizeof(*ids) + sizeof(struct memory_node *)));
+    struct slice *ids = malloc((max + 1) * (sizeof(*ids) + sizeof(struct memory_graph_user *)));
     if (!ids) {
         done(arg, STATE_UNAVAILABLE, NULL);
         return;
     }
     audience.graph.contacts = (struct id_list){
-        ids, find_online(graphs, graph, (struct memory_node **)(ids + max + 1), ids)};
+        ids, find_online(graphs, graph, (struct memory_graph_user **)(ids + max + 1), ids)};
     done(arg, STATE_OK, &audience);
     free(ids);
 }
@@ -194,7 +195,7 @@ static void memory_graph_drop(struct graph_store *port, struct slice user_id)
     struct memory_graphs *graphs = store_of(port)->graphs;
     memory_graphs_lock(graphs);
     ++*memory_graphs_drops(graphs, user_id);
-    struct memory_node *node = memory_nodes_find(&graphs->nodes, user_id);
+    struct memory_graph_user *node = memory_graph_users_find(&graphs->nodes, user_id);
     if (node && node->graph)
         memory_graph_unlink(graphs, node->graph);
     memory_graphs_unlock(graphs);
@@ -206,8 +207,8 @@ static void memory_graph_set_online(struct graph_store *port, struct slice user_
     struct memory_graph_store *store = store_of(port);
     struct memory_graphs *graphs = store->graphs;
     memory_graphs_lock(graphs);
-    struct memory_node *node = memory_nodes_find(&graphs->nodes, user_id);
-    if (node && memory_nodes_set_online(&graphs->nodes, node, online, version) && node->graph)
+    struct memory_graph_user *node = memory_graph_users_find(&graphs->nodes, user_id);
+    if (node && memory_graph_users_set_online(&graphs->nodes, node, online, version) && node->graph)
         memory_graph_place(graphs, node->graph, store->clock->now_ms);
     memory_graphs_unlock(graphs);
 }

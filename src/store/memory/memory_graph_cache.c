@@ -15,7 +15,7 @@ struct memory_graphs *memory_graphs_make(const struct memory_graphs_options *opt
     struct memory_graphs *graphs = calloc(1, sizeof(*graphs));
     if (!graphs)
         return NULL;
-    if (!memory_nodes_init(&graphs->nodes, options->contacts_total_max, options->hash_seed)) {
+    if (!memory_graph_users_init(&graphs->nodes, options->contacts_total_max, options->hash_seed)) {
         free(graphs);
         return NULL;
     }
@@ -47,7 +47,7 @@ void memory_graphs_free(struct memory_graphs **graphs)
     free_list(&freed->here);
     free_list(&freed->gone);
     free_list(&freed->dead);
-    memory_nodes_free(&freed->nodes);
+    memory_graph_users_free(&freed->nodes);
     pthread_mutex_destroy(&freed->lock);
     free(freed);
 }
@@ -140,7 +140,7 @@ struct memory_graph *memory_graph_make(const struct social_graph *graph)
 
 void memory_graph_place(struct memory_graphs *graphs, struct memory_graph *graph, int64_t now_ms)
 {
-    bool here = memory_nodes_online(&graphs->nodes, graph->owner->number);
+    bool here = memory_graph_users_is_online(&graphs->nodes, graph->owner->number);
     graph->gone_at_ms = now_ms;
     list_remove(&graph->by_use);
     list_append(here ? &graphs->here : &graphs->gone, &graph->by_use);
@@ -178,13 +178,13 @@ void memory_graph_release(struct memory_graphs *graphs, struct memory_graph *gra
     while (graph->contact_count) {
         memory_graphs_lock(graphs);
         for (size_t i = 0; i < MEMORY_GRAPH_BATCH && graph->contact_count; i++)
-            memory_nodes_drop(&graphs->nodes,
-                              graphs->nodes.by_number[graph->contacts[--graph->contact_count]]);
+            memory_graph_users_release(
+                &graphs->nodes, graphs->nodes.by_number[graph->contacts[--graph->contact_count]]);
         pthread_mutex_unlock(&graphs->lock);
     }
     memory_graphs_lock(graphs);
     if (graph->owner)
-        memory_nodes_drop(&graphs->nodes, graph->owner);
+        memory_graph_users_release(&graphs->nodes, graph->owner);
     graphs->cost -= graph->cost;
     pthread_mutex_unlock(&graphs->lock);
     free(graph);

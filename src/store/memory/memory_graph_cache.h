@@ -16,7 +16,7 @@
 
 #include "base/list.h"
 #include "store/memory/memory_graph.h"
-#include "store/memory/memory_nodes.h"
+#include "store/memory/memory_graph_users.h"
 
 #include <pthread.h>
 
@@ -27,7 +27,7 @@ enum { MEMORY_GRAPH_DROP_SLOTS = 4096 };
  * then the slices of blocks and their bytes, then those of chats. */
 struct memory_graph {
     struct list by_use; /* on `here`, `gone` or `dead` */
-    struct memory_node *owner;
+    struct memory_graph_user *owner;
     int64_t gone_at_ms; /* while on `gone`: when the owner left, monotonic */
     uint32_t pins;
     uint32_t contact_count; /* interned so far */
@@ -44,7 +44,7 @@ struct memory_graph {
 
 struct memory_graphs {
     pthread_mutex_t lock;
-    struct memory_nodes nodes;
+    struct memory_graph_users nodes;
     struct list here; /* graphs of users who are online, least recently used first */
     struct list gone; /* of those who are not, longest gone first */
     struct list dead; /* unlinked and unpinned, to be released */

@@ -2,7 +2,7 @@
 
 #include "base/container.h"
 #include "base/table.h"
-#include "store/memory/memory_parked.h"
+#include "store/memory/memory_parked_session.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -49,7 +49,7 @@ static struct parked_user *find_user(struct memory_recovery *shared, struct slic
 /* ---- ending; all under the lock ---- */
 
 /* Takes a session out of everybody's sight. */
-static void detach(struct memory_recovery *shared, struct memory_parked *parked)
+static void detach(struct memory_recovery *shared, struct memory_parked_session *parked)
 {
     struct parked_user *user = parked->user;
     list_remove(&parked->of_all);
@@ -61,15 +61,15 @@ static void detach(struct memory_recovery *shared, struct memory_parked *parked)
     free(user);
 }
 
-static void forget(struct memory_recovery *shared, struct memory_parked *parked)
+static void forget(struct memory_recovery *shared, struct memory_parked_session *parked)
 {
     detach(shared, parked);
-    memory_parked_free(&parked);
+    memory_parked_session_free(&parked);
 }
 
-static struct memory_parked *oldest_of(struct memory_recovery *shared)
+static struct memory_parked_session *oldest_of(struct memory_recovery *shared)
 {
-    return CONTAINER_OF(shared->oldest.next, struct memory_parked, of_all);
+    return CONTAINER_OF(shared->oldest.next, struct memory_parked_session, of_all);
 }
 
 static void expire(struct memory_recovery *shared, int64_t now_ms)
@@ -97,7 +97,7 @@ static struct parked_user *need_user(struct memory_recovery *shared, struct slic
 }
 
 static void add(struct memory_recovery *shared, struct parked_user *user,
-                struct memory_parked *parked, int64_t now_ms)
+                struct memory_parked_session *parked, int64_t now_ms)
 {
     parked->user = user;
     parked->until_ms = now_ms + shared->window_ms;
@@ -107,16 +107,16 @@ static void add(struct memory_recovery *shared, struct parked_user *user,
     user->session_count++;
     atomic_fetch_add(&shared->count, 1);
     if (user->session_count > RECOVERY_USER_SESSIONS_MAX)
-        forget(shared, CONTAINER_OF(user->sessions.next, struct memory_parked, of_user));
+        forget(shared, CONTAINER_OF(user->sessions.next, struct memory_parked_session, of_user));
     if (atomic_load(&shared->count) > MEMORY_RECOVERY_SESSIONS_MAX)
         forget(shared, oldest_of(shared));
 }
 
-static void park(struct recovery_store *store, const struct recovery_record *record)
+static void park(struct recovery_store *store, const struct parked_session *record)
 {
     struct memory_recovery_port *port = port_of(store);
     struct memory_recovery *shared = port->shared;
-    struct memory_parked *parked = memory_parked_make(record);
+    struct memory_parked_session *parked = memory_parked_session_make(record);
     if (!parked)
         return;
     pthread_mutex_lock(&shared->lock);
@@ -126,7 +126,7 @@ static void park(struct recovery_store *store, const struct recovery_record *rec
         add(shared, user, parked, port->clock->now_ms);
     pthread_mutex_unlock(&shared->lock);
     if (!user)
-        memory_parked_free(&parked);
+        memory_parked_session_free(&parked);
 }
 
 static bool is_empty(struct recovery_store *store)
@@ -155,33 +155,35 @@ static void append(struct recovery_store *store, const struct slice *user_ids, s
         struct parked_user *user = find_user(shared, user_ids[i]);
         struct list *at = user ? user->sessions.next : NULL;
         for (; at && at != &user->sessions; at = at->next)
-            memory_parked_keep(CONTAINER_OF(at, struct memory_parked, of_user), event);
+            memory_parked_session_append(CONTAINER_OF(at, struct memory_parked_session, of_user),
+                                         event);
     }
     pthread_mutex_unlock(&shared->lock);
 }
 
 /* ---- coming back ---- */
 
-static struct memory_parked *find_parked(struct memory_recovery *shared, struct slice user_id,
-                                         struct slice pid)
+static struct memory_parked_session *find_parked(struct memory_recovery *shared,
+                                                 struct slice user_id, struct slice pid)
 {
     struct parked_user *user = find_user(shared, user_id);
     struct list *at = user ? user->sessions.next : NULL;
     for (; at && at != &user->sessions; at = at->next) {
-        struct memory_parked *parked = CONTAINER_OF(at, struct memory_parked, of_user);
+        struct memory_parked_session *parked =
+            CONTAINER_OF(at, struct memory_parked_session, of_user);
         if (slice_equal(parked->pid, pid))
             return parked;
     }
     return NULL;
 }
 
-static struct memory_parked *take_parked(struct memory_recovery_port *port, struct slice user_id,
-                                         struct slice pid)
+static struct memory_parked_session *take_parked(struct memory_recovery_port *port,
+                                                 struct slice user_id, struct slice pid)
 {
     struct memory_recovery *shared = port->shared;
     pthread_mutex_lock(&shared->lock);
     expire(shared, port->clock->now_ms);
-    struct memory_parked *parked = find_parked(shared, user_id, pid);
+    struct memory_parked_session *parked = find_parked(shared, user_id, pid);
     if (parked)
         detach(shared, parked);
     if (parked && parked->disturbances != shared->disturbances)
@@ -194,22 +196,22 @@ static void take(struct recovery_store *store, struct slice user_id, struct slic
                  uint64_t offset, recovery_take_done done, void *arg)
 {
     struct recovery_event events[RECOVERY_EVENTS_MAX];
-    struct memory_parked *parked = take_parked(port_of(store), user_id, pid);
+    struct memory_parked_session *parked = take_parked(port_of(store), user_id, pid);
     if (parked && offset >= parked->floor)
-        done(arg, &(struct recovery_record){
+        done(arg, &(struct parked_session){
                       .user_id = user_id,
                       .pid = parked->pid,
                       .sid = parked->sid,
                       .floor = parked->floor,
                       .ceiling = parked->ceiling,
                       .events = events,
-                      .event_count = memory_parked_beyond(parked, offset, events),
+                      .event_count = memory_parked_session_events(parked, offset, events),
                       .topics = parked->topics,
                       .topic_count = parked->topic_count,
                   });
     else
         done(arg, NULL);
-    memory_parked_free(&parked);
+    memory_parked_session_free(&parked);
 }
 
 static void disturb(struct recovery_store *store)
@@ -231,7 +233,7 @@ static const struct recovery_store_operations OPERATIONS = {
     .expects = expects,
     .append = append,
     .take = take,
-    .disturb = disturb,
+    .invalidate = disturb,
     .free = free_port,
 };
 

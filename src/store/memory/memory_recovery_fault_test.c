@@ -11,7 +11,7 @@
 enum { WINDOW_MS = 1000, NOT_RECOVERED = -1 };
 
 /* How many events came back, or NOT_RECOVERED. */
-static void count(void *arg, const struct recovery_record *record)
+static void count(void *arg, const struct parked_session *record)
 {
     *(int *)arg = record ? (int)record->event_count : NOT_RECOVERED;
 }
@@ -29,11 +29,11 @@ static size_t park_and_append(void (*fail_at)(size_t n), size_t n)
     for (uint64_t i = 0; i < RECOVERY_EVENTS_MAX; i++)
         events[i] = (struct recovery_event){.offset = i + 1, .id = i + 1, .frames = SLICE("kept")};
     fail_at(n);
-    recovery_park(store, &(struct recovery_record){.user_id = user,
-                                                   .pid = pid,
-                                                   .sid = SLICE("public"),
-                                                   .events = events,
-                                                   .event_count = RECOVERY_EVENTS_MAX});
+    recovery_park(store, &(struct parked_session){.user_id = user,
+                                                  .pid = pid,
+                                                  .sid = SLICE("public"),
+                                                  .events = events,
+                                                  .event_count = RECOVERY_EVENTS_MAX});
     for (uint64_t id = 1000; id < 1002; id++)
         recovery_append(store, &user, 1,
                         &(struct recovery_event){RECOVERY_MISSED, id, SLICE("missed")});

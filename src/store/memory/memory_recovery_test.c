@@ -41,7 +41,7 @@ static void stop(void *context)
 
 /* ---- what is its own ---- */
 
-static void note(void *arg, const struct recovery_record *record)
+static void note(void *arg, const struct parked_session *record)
 {
     *(bool *)arg = record != NULL;
 }
@@ -55,9 +55,9 @@ static bool take(struct recovery_store *store, const char *user)
 
 static void park(struct recovery_store *store, const char *user)
 {
-    recovery_park(store, &(struct recovery_record){.user_id = slice_of(user),
-                                                   .pid = SLICE("secret"),
-                                                   .sid = SLICE("public")});
+    recovery_park(store, &(struct parked_session){.user_id = slice_of(user),
+                                                  .pid = SLICE("secret"),
+                                                  .sid = SLICE("public")});
 }
 
 static void empty_is_known_without_looking(void **unused)

@@ -99,7 +99,7 @@ struct park_arguments {
     size_t count;
 };
 
-static void redis_recovery_park(struct recovery_store *store, const struct recovery_record *record)
+static void redis_recovery_park(struct recovery_store *store, const struct parked_session *record)
 {
     struct redis_recovery *recovery = redis_recovery_of(store);
     struct park_arguments arguments = {.events = BUFFER_INIT};
@@ -205,7 +205,7 @@ static const struct recovery_store_operations OPERATIONS = {
     .expects = redis_recovery_expects,
     .append = redis_recovery_append,
     .take = redis_recovery_take,
-    .disturb = redis_recovery_disturb,
+    .invalidate = redis_recovery_disturb,
     .free = redis_recovery_free,
 };
 

@@ -7,7 +7,7 @@
  * those users: while nobody is parked, this store sends Redis nothing.
  *
  * Events are lost to this store while Redis is out of reach. So a gateway that was cut off from Redis, failed to append,
- * or received a broadcast (recovery_disturb()) recovers no session that was parked before that moment. When Redis is out
+ * or received a broadcast (recovery_invalidate()) recovers no session that was parked before that moment. When Redis is out
  * of reach or its reply is malformed, there is nothing to recover.
  *
  * This worker's own part, in memory:

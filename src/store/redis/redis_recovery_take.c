@@ -73,7 +73,7 @@ static void free_recovery_take(struct recovery_take *take)
 }
 
 /* Runs the completion once. From then on no late event is added. */
-static void complete_recovery_take(struct recovery_take *take, const struct recovery_record *record)
+static void complete_recovery_take(struct recovery_take *take, const struct parked_session *record)
 {
     recovery_take_done done = take->done;
     take->done = NULL;
@@ -83,7 +83,7 @@ static void complete_recovery_take(struct recovery_take *take, const struct reco
     done(take->arg, record);
 }
 
-static bool has_recovery_event(const struct recovery_record *record,
+static bool has_recovery_event(const struct parked_session *record,
                                const struct recovery_event *events, uint64_t id)
 {
     for (size_t i = 0; id && i < record->event_count; i++)
@@ -93,7 +93,7 @@ static bool has_recovery_event(const struct recovery_record *record,
 }
 
 /* Appends the late events after those from Redis. Returns false when there are too many. */
-static bool append_late_events(const struct recovery_take *take, struct recovery_record *record,
+static bool append_late_events(const struct recovery_take *take, struct parked_session *record,
                                struct recovery_event events[RECOVERY_EVENTS_MAX])
 {
     for (struct list *at = take->late_events.next; at != &take->late_events; at = at->next) {
@@ -130,7 +130,7 @@ static bool parse_recovery_event(const struct resp_value *value, struct recovery
 
 enum { AT_SID, AT_CEILING, AT_TOPICS, AT_EVENTS, TAKE_REPLY_ITEMS };
 
-static bool parse_take_reply(const struct resp_value *reply, struct recovery_record *record,
+static bool parse_take_reply(const struct resp_value *reply, struct parked_session *record,
                              struct recovery_event events[RECOVERY_EVENTS_MAX],
                              struct slice topics[RECOVERY_TOPICS_MAX])
 {
@@ -156,7 +156,7 @@ static void on_session_taken(void *arg, const struct resp_value *reply)
     struct redis_recovery *recovery = take->recovery;
     struct recovery_event events[RECOVERY_EVENTS_MAX];
     struct slice topics[RECOVERY_TOPICS_MAX];
-    struct recovery_record record = {
+    struct parked_session record = {
         .user_id = {take->bytes, take->user_len},
         .pid = {take->bytes + take->user_len, take->pid_len},
         .events = events,

@@ -52,7 +52,7 @@ struct answers {
     char events[64];
 };
 
-static void note(void *arg, const struct recovery_record *record)
+static void note(void *arg, const struct parked_session *record)
 {
     struct answers *answers = arg;
     answers->count++;
@@ -89,11 +89,11 @@ static int tear_down(void **state)
 static void park(struct fixture *fixture)
 {
     const struct recovery_event sent = {10, 1010, SLICE("ten")};
-    recovery_park(fixture->store, &(struct recovery_record){.user_id = SLICE("ann"),
-                                                            .pid = SLICE("secret"),
-                                                            .sid = SLICE("public"),
-                                                            .events = &sent,
-                                                            .event_count = 1});
+    recovery_park(fixture->store, &(struct parked_session){.user_id = SLICE("ann"),
+                                                           .pid = SLICE("secret"),
+                                                           .sid = SLICE("public"),
+                                                           .events = &sent,
+                                                           .event_count = 1});
 }
 
 static void append(struct fixture *fixture, uint64_t id, const char *frames)

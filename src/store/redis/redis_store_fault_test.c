@@ -69,7 +69,7 @@ static void lost(void *arg, const struct ulid *conn_id)
     (void)conn_id;
 }
 
-static void taken(void *arg, const struct recovery_record *record)
+static void taken(void *arg, const struct parked_session *record)
 {
     struct stores *stores = arg;
     stores->answers++;
@@ -82,13 +82,13 @@ static void recover(struct stores *stores)
     const struct recovery_event sent = {1, 1, SLICE("before")};
     const struct recovery_event missed = {RECOVERY_MISSED, 2, SLICE("after")};
     const struct slice topic = SLICE("presence:bob");
-    recovery_park(stores->recovery, &(struct recovery_record){.user_id = SLICE("alice"),
-                                                              .pid = SLICE("secret"),
-                                                              .sid = SLICE("public"),
-                                                              .events = &sent,
-                                                              .event_count = 1,
-                                                              .topics = &topic,
-                                                              .topic_count = 1});
+    recovery_park(stores->recovery, &(struct parked_session){.user_id = SLICE("alice"),
+                                                             .pid = SLICE("secret"),
+                                                             .sid = SLICE("public"),
+                                                             .events = &sent,
+                                                             .event_count = 1,
+                                                             .topics = &topic,
+                                                             .topic_count = 1});
     recovery_take(stores->recovery, SLICE("alice"), SLICE("secret"), 0, taken, stores);
     recovery_append(stores->recovery, &SLICE("alice"), 1, &missed);
     recovery_take(stores->recovery, SLICE("alice"), SLICE("secret"), 0, taken, stores);

@@ -1,4 +1,4 @@
-#include "store/memory/memory_nodes.h"
+#include "store/memory/memory_graph_users.h"
 
 #include "base/container.h"
 
@@ -7,13 +7,14 @@
 
 static bool node_matches(const struct table_node *node, struct slice key)
 {
-    return slice_equal(memory_node_id(CONTAINER_OF(node, struct memory_node, node)), key);
+    return slice_equal(memory_graph_user_id(CONTAINER_OF(node, struct memory_graph_user, node)),
+                       key);
 }
 
-bool memory_nodes_init(struct memory_nodes *nodes, size_t max, uint64_t hash_seed)
+bool memory_graph_users_init(struct memory_graph_users *nodes, size_t max, uint64_t hash_seed)
 {
-    *nodes = (struct memory_nodes){
-        .by_number = calloc(max, sizeof(struct memory_node *)),
+    *nodes = (struct memory_graph_users){
+        .by_number = calloc(max, sizeof(struct memory_graph_user *)),
         .online = calloc(max / 64 + 1, sizeof(*nodes->online)),
         .free_numbers = calloc(max, sizeof(*nodes->free_numbers)),
         .max = max,
@@ -30,10 +31,10 @@ bool memory_nodes_init(struct memory_nodes *nodes, size_t max, uint64_t hash_see
 static void free_node(struct table_node *node, void *arg)
 {
     (void)arg;
-    free(CONTAINER_OF(node, struct memory_node, node));
+    free(CONTAINER_OF(node, struct memory_graph_user, node));
 }
 
-void memory_nodes_free(struct memory_nodes *nodes)
+void memory_graph_users_free(struct memory_graph_users *nodes)
 {
     table_each(&nodes->by_id, free_node, NULL);
     table_free(&nodes->by_id);
@@ -42,20 +43,21 @@ void memory_nodes_free(struct memory_nodes *nodes)
     free(nodes->free_numbers);
 }
 
-struct memory_node *memory_nodes_find(const struct memory_nodes *nodes, struct slice user_id)
+struct memory_graph_user *memory_graph_users_find(const struct memory_graph_users *nodes,
+                                                  struct slice user_id)
 {
     struct table_node *node = table_find(&nodes->by_id, user_id);
-    return node ? CONTAINER_OF(node, struct memory_node, node) : NULL;
+    return node ? CONTAINER_OF(node, struct memory_graph_user, node) : NULL;
 }
 
-static struct memory_node *make_node(struct memory_nodes *nodes, struct slice user_id)
+static struct memory_graph_user *make_node(struct memory_graph_users *nodes, struct slice user_id)
 {
     if (nodes->free_count == 0 && nodes->used == nodes->max)
         return NULL;
-    struct memory_node *node = malloc(sizeof(*node) + user_id.len);
+    struct memory_graph_user *node = malloc(sizeof(*node) + user_id.len);
     if (!node)
         return NULL;
-    *node = (struct memory_node){
+    *node = (struct memory_graph_user){
         .version = INT64_MIN,
         .number =
             nodes->free_count ? nodes->free_numbers[--nodes->free_count] : (uint32_t)nodes->used++,
@@ -67,9 +69,10 @@ static struct memory_node *make_node(struct memory_nodes *nodes, struct slice us
     return node;
 }
 
-struct memory_node *memory_nodes_share(struct memory_nodes *nodes, struct slice user_id)
+struct memory_graph_user *memory_graph_users_retain(struct memory_graph_users *nodes,
+                                                    struct slice user_id)
 {
-    struct memory_node *node = memory_nodes_find(nodes, user_id);
+    struct memory_graph_user *node = memory_graph_users_find(nodes, user_id);
     if (!node)
         node = make_node(nodes, user_id);
     if (node)
@@ -77,7 +80,7 @@ struct memory_node *memory_nodes_share(struct memory_nodes *nodes, struct slice 
     return node;
 }
 
-static void set_bit(struct memory_nodes *nodes, uint32_t number, bool online)
+static void set_bit(struct memory_graph_users *nodes, uint32_t number, bool online)
 {
     uint64_t bit = 1ULL << (number % 64);
     if (online)
@@ -86,7 +89,7 @@ static void set_bit(struct memory_nodes *nodes, uint32_t number, bool online)
         nodes->online[number / 64] &= ~bit;
 }
 
-void memory_nodes_drop(struct memory_nodes *nodes, struct memory_node *node)
+void memory_graph_users_release(struct memory_graph_users *nodes, struct memory_graph_user *node)
 {
     if (--node->refs)
         return;
@@ -97,12 +100,12 @@ void memory_nodes_drop(struct memory_nodes *nodes, struct memory_node *node)
     free(node);
 }
 
-bool memory_nodes_set_online(struct memory_nodes *nodes, struct memory_node *node, bool online,
-                             int64_t version)
+bool memory_graph_users_set_online(struct memory_graph_users *nodes, struct memory_graph_user *node,
+                                   bool online, int64_t version)
 {
     if (version <= node->version)
         return false;
-    bool changed = memory_nodes_online(nodes, node->number) != online;
+    bool changed = memory_graph_users_is_online(nodes, node->number) != online;
     node->version = version;
     set_bit(nodes, node->number, online);
     return changed;

@@ -1,4 +1,4 @@
-#include "check/check_pass.h"
+#include "check/check_key.h"
 
 #include "check/check_scripts.h"
 
@@ -43,7 +43,7 @@ static const struct kind KINDS[] = {
 
 /* One look under way. */
 struct look {
-    struct look_context *context;
+    struct check_context *context;
     const struct kind *kind;
     size_t key_len;
     char key[];
@@ -57,7 +57,7 @@ struct question {
     char *expected;
 };
 
-void look_fail(struct look_context *context, const struct resp_value *reply)
+void check_fail(struct check_context *context, const struct resp_value *reply)
 {
     if (context->failed)
         return;
@@ -79,7 +79,7 @@ static const struct kind *kind_of(struct slice key)
     return NULL;
 }
 
-static struct look *make_look(struct look_context *context, const struct kind *kind,
+static struct look *make_look(struct check_context *context, const struct kind *kind,
                               struct slice key)
 {
     struct look *look = malloc(sizeof(*look) + key.len);
@@ -128,11 +128,11 @@ static bool is_expected(const struct resp_value *reply, struct slice expected)
 static void answered(void *arg, const struct resp_value *reply)
 {
     struct question *question = arg;
-    struct look_context *context = question->look->context;
+    struct check_context *context = question->look->context;
     context->errand->outstanding--;
     /* A value of another type is not what was expected, and is told where it is looked at. */
     if (!reply || (reply->type == RESP_ERROR && !resp_is_error(reply, "WRONGTYPE")))
-        look_fail(context, reply);
+        check_fail(context, reply);
     else if (!is_expected(reply, slice_of(question->expected)))
         violations_add(&context->violations, look_key(question->look),
                        slice_of(question->invariant), slice_of(question->what));
@@ -172,7 +172,7 @@ static void ask(const struct look *look, const struct resp_value *row)
     size_t count = row->count - ROW_COMMAND;
     struct question *question = count <= COMMAND_WORDS_MAX ? make_question(look, row) : NULL;
     if (!question) {
-        look_fail(look->context, NULL);
+        check_fail(look->context, NULL);
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -189,7 +189,7 @@ static void look_from(struct look *look, struct slice cursor);
 static void take_row(const struct look *look, const struct resp_value *row)
 {
     if (row->type != RESP_ARRAY || row->count < ROW_EXPECTED)
-        look_fail(look->context, row);
+        check_fail(look->context, row);
     else if (row->count > ROW_COMMAND)
         ask(look, row);
     else
@@ -200,10 +200,10 @@ static void take_row(const struct look *look, const struct resp_value *row)
 static void looked(void *arg, const struct resp_value *reply)
 {
     struct look *look = arg;
-    struct look_context *context = look->context;
+    struct check_context *context = look->context;
     context->errand->outstanding--;
     if (!reply || reply->type != RESP_ARRAY || reply->count < ANSWER_ROWS) {
-        look_fail(context, reply);
+        check_fail(context, reply);
         free(look);
         return;
     }
@@ -221,7 +221,7 @@ static void looked(void *arg, const struct resp_value *reply)
 static void look_from(struct look *look, struct slice cursor)
 {
     const struct kind *kind = look->kind;
-    struct look_context *context = look->context;
+    struct check_context *context = look->context;
     char window[NUMBER_BYTES];
     char prefix_len[NUMBER_BYTES];
     snprintf(window, sizeof(window), "%lld", (long long)context->window_ms);
@@ -236,7 +236,7 @@ static void look_from(struct look *look, struct slice cursor)
                   looked, look);
 }
 
-bool look_start(struct look_context *context, struct slice key)
+bool check_key_start(struct check_context *context, struct slice key)
 {
     const struct kind *kind = kind_of(key);
     struct look *look = kind ? make_look(context, kind, key) : NULL;
@@ -245,6 +245,6 @@ bool look_start(struct look_context *context, struct slice key)
     if (look)
         look_from(look, SLICE("0"));
     else
-        look_fail(context, NULL);
+        check_fail(context, NULL);
     return true;
 }

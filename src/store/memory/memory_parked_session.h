@@ -7,15 +7,15 @@
  *
  * No locks: memory_recovery.c holds its own while a session is in sight, and whoever took it out has it alone.
  */
-#ifndef ROLLCALL_STORE_MEMORY_MEMORY_PARKED_H
-#define ROLLCALL_STORE_MEMORY_MEMORY_PARKED_H
+#ifndef ROLLCALL_STORE_MEMORY_MEMORY_PARKED_SESSION_H
+#define ROLLCALL_STORE_MEMORY_MEMORY_PARKED_SESSION_H
 
 #include "base/list.h"
 #include "store/recovery_store.h"
 
 struct parked_user;
 
-struct memory_parked {
+struct memory_parked_session {
     struct list of_all; /* the first five are the store's */
     struct list of_user;
     struct parked_user *user;
@@ -33,14 +33,15 @@ struct memory_parked {
 };
 
 /* A copy of all but the user. NULL when memory is short. */
-struct memory_parked *memory_parked_make(const struct recovery_record *record);
-void memory_parked_free(struct memory_parked **parked);
+struct memory_parked_session *memory_parked_session_make(const struct parked_session *record);
+void memory_parked_session_free(struct memory_parked_session **parked);
 
 /* What there is no memory for is lost, and with it all that came before. */
-void memory_parked_keep(struct memory_parked *parked, const struct recovery_event *event);
+void memory_parked_session_append(struct memory_parked_session *parked,
+                                  const struct recovery_event *event);
 
 /* The events beyond the offset, which point into the session. */
-size_t memory_parked_beyond(const struct memory_parked *parked, uint64_t offset,
-                            struct recovery_event events[RECOVERY_EVENTS_MAX]);
+size_t memory_parked_session_events(const struct memory_parked_session *parked, uint64_t offset,
+                                    struct recovery_event events[RECOVERY_EVENTS_MAX]);
 
 #endif

@@ -1,4 +1,4 @@
-#include "store/memory/memory_parked.h"
+#include "store/memory/memory_parked_session.h"
 
 #include "base/container.h"
 
@@ -18,7 +18,7 @@ static struct kept_event *event_at(struct list *place)
 }
 
 /* The oldest go, and are said to be gone. What was said of later ones stays. */
-static void trim_events(struct memory_parked *parked)
+static void trim_events(struct memory_parked_session *parked)
 {
     struct list *at = parked->events.next;
     while (at != &parked->events && (parked->event_count > RECOVERY_EVENTS_MAX ||
@@ -34,7 +34,7 @@ static void trim_events(struct memory_parked *parked)
     }
 }
 
-static bool has_event(const struct memory_parked *parked, uint64_t id)
+static bool has_event(const struct memory_parked_session *parked, uint64_t id)
 {
     for (struct list *at = parked->events.next; id && at != &parked->events; at = at->next)
         if (event_at(at)->id == id)
@@ -42,7 +42,8 @@ static bool has_event(const struct memory_parked *parked, uint64_t id)
     return false;
 }
 
-void memory_parked_keep(struct memory_parked *parked, const struct recovery_event *event)
+void memory_parked_session_append(struct memory_parked_session *parked,
+                                  const struct recovery_event *event)
 {
     if (has_event(parked, event->id))
         return;
@@ -61,8 +62,8 @@ void memory_parked_keep(struct memory_parked *parked, const struct recovery_even
     trim_events(parked);
 }
 
-size_t memory_parked_beyond(const struct memory_parked *parked, uint64_t offset,
-                            struct recovery_event events[RECOVERY_EVENTS_MAX])
+size_t memory_parked_session_events(const struct memory_parked_session *parked, uint64_t offset,
+                                    struct recovery_event events[RECOVERY_EVENTS_MAX])
 {
     size_t count = 0;
     for (struct list *at = parked->events.next; at != &parked->events; at = at->next) {
@@ -82,14 +83,14 @@ static struct slice copy(char **at, struct slice text)
     return copied;
 }
 
-struct memory_parked *memory_parked_make(const struct recovery_record *record)
+struct memory_parked_session *memory_parked_session_make(const struct parked_session *record)
 {
     size_t topics =
         record->topic_count < RECOVERY_TOPICS_MAX ? record->topic_count : RECOVERY_TOPICS_MAX;
     size_t bytes = record->pid.len + record->sid.len;
     for (size_t i = 0; i < topics; i++)
         bytes += record->topics[i].len;
-    struct memory_parked *parked = calloc(1, sizeof(*parked) + bytes);
+    struct memory_parked_session *parked = calloc(1, sizeof(*parked) + bytes);
     if (!parked)
         return NULL;
     char *at = (char *)(parked + 1);
@@ -102,13 +103,13 @@ struct memory_parked *memory_parked_make(const struct recovery_record *record)
     parked->ceiling = record->ceiling;
     list_init(&parked->events);
     for (size_t i = 0; i < record->event_count; i++)
-        memory_parked_keep(parked, &record->events[i]);
+        memory_parked_session_append(parked, &record->events[i]);
     return parked;
 }
 
-void memory_parked_free(struct memory_parked **parked)
+void memory_parked_session_free(struct memory_parked_session **parked)
 {
-    struct memory_parked *freed = *parked;
+    struct memory_parked_session *freed = *parked;
     *parked = NULL;
     if (!freed)
         return;

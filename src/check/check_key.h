@@ -5,8 +5,8 @@
  * Redis itself vouches that nothing is disturbed. What lies in other slots of a cluster is asked afterwards.
  * Looks run side by side; the caller bounds how many and waits for them (blocking_redis.h).
  */
-#ifndef ROLLCALL_CHECK_CHECK_PASS_H
-#define ROLLCALL_CHECK_CHECK_PASS_H
+#ifndef ROLLCALL_CHECK_CHECK_KEY_H
+#define ROLLCALL_CHECK_CHECK_KEY_H
 
 #include "base/slice.h"
 #include "check/blocking_redis.h"
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct look_context {
+struct check_context {
     struct blocking_redis *errand;
     int64_t window_ms;
     struct violations violations;
@@ -27,9 +27,9 @@ struct look_context {
 };
 
 /* Starts a look. False: the key is of no kind of ours. */
-bool look_start(struct look_context *context, struct slice key);
+bool check_key_start(struct check_context *context, struct slice key);
 
 /* The check cannot be completed. Only the first reason is kept. */
-void look_fail(struct look_context *context, const struct resp_value *reply);
+void check_fail(struct check_context *context, const struct resp_value *reply);
 
 #endif
