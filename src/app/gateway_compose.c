@@ -121,8 +121,8 @@ static void compose_presence(struct gateway *gateway)
     if (gateway->parts.fleet)
         presence->last_known = last_known_make(gateway->parts.hash_seed);
     presence->metrics = &gateway->metrics;
-    presence->on_lease_lost = session_lease_lost;
-    presence->on_renewal_failed = session_renew_again;
+    presence->on_lease_lost = session_on_lease_lost;
+    presence->on_renewal_failed = session_on_lease_unrenewed;
     presence->connected_since = session_known_since;
     presence->session_arg = &gateway->handlers;
     presence_init(presence);

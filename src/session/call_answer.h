@@ -1,6 +1,6 @@
 /*
- * Answering a call by who calls, as Socket.IO clients do (`call:accept {from}`): the call that rings from that user
- * is looked up and answered by its id. Another's, or none, is NOT_FOUND.
+ * Answers a call by its caller, as Socket.IO clients do (`call:accept {from}`): looks up the call that rings
+ * from that user and answers it by its id. If there is none, the reply is NOT_FOUND.
  */
 #ifndef ROLLCALL_SESSION_CALL_ANSWER_H
 #define ROLLCALL_SESSION_CALL_ANSWER_H
@@ -8,8 +8,8 @@
 #include "calls/call_plane.h"
 #include "session/pending_reply.h"
 
-/* Owes the answer to `request`; `done` gets it, as that of call_plane_accept() or call_plane_reject(). */
-void call_answer_from(struct pending_reply *request, struct slice from, bool accepts,
+/* Takes `pending`; `done` runs with it as after call_plane_accept() or call_plane_reject(). */
+void call_answer_from(struct pending_reply *pending, struct slice from, bool accepts,
                       void (*done)(void *arg, const struct call_reply *reply));
 
 #endif

@@ -5,38 +5,34 @@
 #include "session/dispatch.h"
 #include "session/pending_reply.h"
 
-/* The answer to a command that was done: a ring to a request, `ok` to the others; to a signal, of which
- * there are many, only where the client gave an id. */
-static void answer(struct pending_reply *request, const struct call *call)
+/* Replies call_ringing to call_request and ok to the others. A call_signal, of which there are many, is
+ * confirmed only if the client gave an id. */
+static void on_call_command_done(void *arg, const struct call_reply *result)
 {
-    struct message message = {.type = MESSAGE_OK};
-    if (request->type == MESSAGE_CALL_REQUEST)
-        message = call_events_message(MESSAGE_CALL_RINGING, call);
-    if (request->type == MESSAGE_CALL_SIGNAL && !request->id.data)
-        pending_reply_end(&request);
+    struct pending_reply *pending = arg;
+    struct message reply = {.type = MESSAGE_OK};
+    if (result->problem) {
+        pending_reply_error(&pending, result->code, result->problem);
+        return;
+    }
+    if (pending->type == MESSAGE_CALL_REQUEST)
+        reply = call_events_message(MESSAGE_CALL_RINGING, result->call);
+    if (pending->type == MESSAGE_CALL_SIGNAL && !pending->id.data)
+        pending_reply_end(&pending);
     else
-        pending_reply_reply(&request, &message);
-}
-
-static void replied(void *arg, const struct call_reply *reply)
-{
-    struct pending_reply *request = arg;
-    if (reply->problem)
-        pending_reply_error(&request, reply->code, reply->problem);
-    else
-        answer(request, reply->call);
+        pending_reply_send(&pending, &reply);
 }
 
 void handle_call_request(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
-    struct pending_reply *request = pending_reply_open(session, message);
-    if (request)
+    struct pending_reply *pending = pending_reply_open(session, message);
+    if (pending)
         call_plane_request(session->context->calls, &device, message->call.to,
-                           message->call.call_id, replied, request);
+                           message->call.call_id, on_call_command_done, pending);
 }
 
-/* Of the Socket.IO dialect: a call may be answered without its id, by who calls. */
+/* The Socket.IO dialect allows a call to be answered without its id, by its caller. */
 static bool names_caller(const struct message *message)
 {
     return message->call.from.data && !message->call.call_id.data;
@@ -45,54 +41,55 @@ static bool names_caller(const struct message *message)
 void handle_call_accept(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
-    struct pending_reply *request = pending_reply_open(session, message);
-    if (request && names_caller(message))
-        call_answer_from(request, message->call.from, true, replied);
-    else if (request)
-        call_plane_accept(session->context->calls, &device, message->call.call_id, replied,
-                          request);
+    struct pending_reply *pending = pending_reply_open(session, message);
+    if (pending && names_caller(message))
+        call_answer_from(pending, message->call.from, true, on_call_command_done);
+    else if (pending)
+        call_plane_accept(session->context->calls, &device, message->call.call_id,
+                          on_call_command_done, pending);
 }
 
 void handle_call_reject(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
-    struct pending_reply *request = pending_reply_open(session, message);
-    if (request && names_caller(message))
-        call_answer_from(request, message->call.from, false, replied);
-    else if (request)
-        call_plane_reject(session->context->calls, &device, message->call.call_id, replied,
-                          request);
+    struct pending_reply *pending = pending_reply_open(session, message);
+    if (pending && names_caller(message))
+        call_answer_from(pending, message->call.from, false, on_call_command_done);
+    else if (pending)
+        call_plane_reject(session->context->calls, &device, message->call.call_id,
+                          on_call_command_done, pending);
 }
 
 void handle_call_end(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
-    struct pending_reply *request = pending_reply_open(session, message);
-    if (request)
-        call_plane_end(session->context->calls, &device, message->call.call_id, replied, request);
+    struct pending_reply *pending = pending_reply_open(session, message);
+    if (pending)
+        call_plane_end(session->context->calls, &device, message->call.call_id,
+                       on_call_command_done, pending);
 }
 
 void handle_call_signal(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
-    struct pending_reply *request = pending_reply_open(session, message);
-    if (request)
+    struct pending_reply *pending = pending_reply_open(session, message);
+    if (pending)
         call_plane_signal(session->context->calls, &device, message->call.call_id,
-                          message->call.data, replied, request);
+                          message->call.data, on_call_command_done, pending);
 }
 
 void handle_call_declare_start(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
-    struct pending_reply *request = pending_reply_open(session, message);
-    if (request)
-        call_plane_declare_start(session->context->calls, &device, replied, request);
+    struct pending_reply *pending = pending_reply_open(session, message);
+    if (pending)
+        call_plane_declare_start(session->context->calls, &device, on_call_command_done, pending);
 }
 
 void handle_call_declare_end(struct session *session, const struct message *message)
 {
     struct call_device device = session_device(session);
-    struct pending_reply *request = pending_reply_open(session, message);
-    if (request)
-        call_plane_declare_end(session->context->calls, &device, replied, request);
+    struct pending_reply *pending = pending_reply_open(session, message);
+    if (pending)
+        call_plane_declare_end(session->context->calls, &device, on_call_command_done, pending);
 }

@@ -11,31 +11,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Presences in one snapshot; of the other members a client asks with query_presence. */
+/* The presences in one snapshot; a client asks for those of other members with query_presence. */
 enum {
     SNAPSHOT_PRESENCES_MAX = 100,
     SNAPSHOT_TYPING_MAX = TYPING_VIEW_SHOWN_MAX,
     SNAPSHOT_USERS_MAX = SNAPSHOT_PRESENCES_MAX + SNAPSHOT_TYPING_MAX,
 };
 
-static_assert((int)SNAPSHOT_TYPING_MAX <= (int)TYPING_READ_MAX, "what the store gives at a time");
-static_assert((int)SNAPSHOT_TYPING_MAX <= (int)SNAPSHOT_PRESENCES_MAX, "typists are shown");
+static_assert((int)SNAPSHOT_TYPING_MAX <= (int)TYPING_READ_MAX,
+              "the store returns no more at a time");
+static_assert((int)SNAPSHOT_TYPING_MAX <= (int)SNAPSHOT_PRESENCES_MAX,
+              "all typing users fit into the snapshot");
 
 /*
  * A chat being opened, step by step:
  *
- *   subscribed (pending) ──► chat read: a member ──► open ──► who types ──► how they all are ──► told
+ *   subscribed (unconfirmed) ──► chat read, membership confirmed ──► typing users read ──► presences read
+ *        ──► chat_snapshot sent
  *
- * Those who type are looked at besides the members, so that of each of them it is known whether the viewer
- * may see them.
+ * The presence query includes the typing users, because it decides which of them the viewer may see.
  */
-struct opening {
-    struct pending_reply *request;
+struct chat_opening {
+    struct pending_reply *pending;
     struct slice chat_id;
     int64_t latest_sequence;
     struct slice members[SNAPSHOT_PRESENCES_MAX];
     size_t member_count;
-    struct slice users[SNAPSHOT_USERS_MAX]; /* to look at: those who type, then other members */
+    struct slice users[SNAPSHOT_USERS_MAX]; /* to query: typing users, then other members */
     bool visible[SNAPSHOT_USERS_MAX];
     size_t typing_count;
     size_t count;
@@ -43,7 +45,7 @@ struct opening {
     char text[CHAT_ID_BYTES_MAX + SNAPSHOT_USERS_MAX * USER_ID_BYTES_MAX];
 };
 
-static struct slice keep(struct opening *opening, struct slice id)
+static struct slice keep_id(struct chat_opening *opening, struct slice id)
 {
     char *at = opening->text + opening->text_len;
     memcpy(at, id.data, id.len);
@@ -51,25 +53,25 @@ static struct slice keep(struct opening *opening, struct slice id)
     return (struct slice){at, id.len};
 }
 
-static void refuse(struct opening *opening, enum error_code code, const char *text)
+static void refuse_opening(struct chat_opening *opening, enum error_code code, const char *text)
 {
-    pending_reply_error(&opening->request, code, text);
+    pending_reply_error(&opening->pending, code, text);
     free(opening);
 }
 
-/* ---- how they are ---- */
+/* ---- presences ---- */
 
-static void decided(void *arg, const struct slice *users, const struct privacy_decision *decisions,
-                    size_t count)
+static void on_member_views_decided(void *arg, const struct slice *users,
+                                    const struct privacy_decision *decisions, size_t count)
 {
     (void)users;
-    struct opening *opening = arg;
+    struct chat_opening *opening = arg;
     for (size_t i = 0; i < count; i++)
         opening->visible[i] = decisions[i].view != PRIVACY_HIDDEN;
 }
 
-/* Where the user stands among those who type; typing_count: does not. */
-static size_t find_typing(const struct opening *opening, struct slice user)
+/* The user's index among the typing users; typing_count: not among them. */
+static size_t find_typing(const struct chat_opening *opening, struct slice user)
 {
     size_t index = 0;
     while (index < opening->typing_count && !slice_equal(opening->users[index], user))
@@ -77,9 +79,9 @@ static size_t find_typing(const struct opening *opening, struct slice user)
     return index;
 }
 
-/* Those who are seen typing, then the members by id: so neither their order nor who is among them tells of one
- * who may not be seen that they type. */
-static size_t choose_presences(const struct opening *opening, const struct presence *presences,
+/* Chooses the visible typing users, then the members by id. So neither the order nor the choice reveals that a
+ * hidden user is typing. */
+static size_t choose_presences(const struct chat_opening *opening, const struct presence *presences,
                                struct presence shown[SNAPSHOT_PRESENCES_MAX])
 {
     size_t count = 0;
@@ -97,8 +99,8 @@ static size_t choose_presences(const struct opening *opening, const struct prese
     return count;
 }
 
-/* Those who type and may be seen, the viewer not among them, are moved to the front. */
-static size_t choose_typing(struct opening *opening, struct slice viewer)
+/* Moves the visible typing users, except the viewer, to the front and returns how many there are. */
+static size_t choose_typing(struct chat_opening *opening, struct slice viewer)
 {
     size_t count = 0;
     for (size_t i = 0; i < opening->typing_count; i++)
@@ -107,15 +109,16 @@ static size_t choose_typing(struct opening *opening, struct slice viewer)
     return count;
 }
 
-static void looked(void *arg, bool ok, const struct presence *presences, size_t count)
+static void on_member_presences_read(void *arg, bool ok, const struct presence *presences,
+                                     size_t count)
 {
-    (void)count; /* one of each who was looked at */
-    struct opening *opening = arg;
-    struct session *session = opening->request->session;
+    (void)count; /* one for each user queried */
+    struct chat_opening *opening = arg;
+    struct session *session = opening->pending->session;
     if (!session || !ok) {
         if (session)
             chat_give_up(session->context->chats, &session->endpoint, opening->chat_id);
-        refuse(opening, ERROR_SERVICE_UNAVAILABLE, "privacy settings cannot be read now");
+        refuse_opening(opening, ERROR_SERVICE_UNAVAILABLE, "privacy settings cannot be read now");
         return;
     }
     struct presence shown[SNAPSHOT_PRESENCES_MAX];
@@ -128,72 +131,75 @@ static void looked(void *arg, bool ok, const struct presence *presences, size_t 
                           .typing = opening->users,
                           .typing_count = choose_typing(opening, session_user(session)),
                           .latest_sequence = opening->latest_sequence}};
-    pending_reply_reply(&opening->request, &snapshot);
+    pending_reply_send(&opening->pending, &snapshot);
     free(opening);
 }
 
-/* ---- who types ---- */
+/* ---- typing users ---- */
 
-static void typing_read(void *arg, enum state_status status, const struct typing_user *users,
-                        size_t count)
+static void on_typing_users_read(void *arg, enum state_status status,
+                                 const struct typing_user *users, size_t count)
 {
-    struct opening *opening = arg;
-    struct session *session = opening->request->session;
+    struct chat_opening *opening = arg;
+    struct session *session = opening->pending->session;
     if (!session) {
-        refuse(opening, ERROR_SERVICE_UNAVAILABLE, "");
+        refuse_opening(opening, ERROR_SERVICE_UNAVAILABLE, "");
         return;
     }
-    struct typing_views *rooms = &session->context->typing->rooms;
+    struct typing_views *views = &session->context->typing->rooms;
     for (size_t i = 0; status == STATE_OK && i < count; i++)
-        if (typing_view_known(rooms, opening->chat_id, users[i].user_id, users[i].left_ms))
-            opening->users[opening->typing_count++] = keep(opening, users[i].user_id);
+        if (typing_view_known(views, opening->chat_id, users[i].user_id, users[i].left_ms))
+            opening->users[opening->typing_count++] = keep_id(opening, users[i].user_id);
     opening->count = opening->typing_count;
     for (size_t i = 0; i < opening->member_count; i++)
         if (find_typing(opening, opening->members[i]) == opening->typing_count)
             opening->users[opening->count++] = opening->members[i];
-    struct presence_query_handler handler = {.decided = decided, .done = looked, .arg = opening};
+    struct presence_query_handler handler = {
+        .decided = on_member_views_decided, .done = on_member_presences_read, .arg = opening};
     presence_query(session->context->presence, session_user(session), opening->users,
                    opening->count, &handler);
 }
 
 /* ---- the chat ---- */
 
-static void not_opened(struct opening *opening, struct session *session, enum ledger_status status)
+static void fail_opening(struct chat_opening *opening, struct session *session,
+                         enum ledger_status status)
 {
-    bool not_theirs = status == LEDGER_FORBIDDEN || status == LEDGER_NOT_FOUND;
-    if (session && not_theirs)
+    bool no_member = status == LEDGER_FORBIDDEN || status == LEDGER_NOT_FOUND;
+    if (session && no_member)
         chat_close(session->context->chats, &session->endpoint, opening->chat_id);
     else if (session)
         chat_give_up(session->context->chats, &session->endpoint, opening->chat_id);
-    pending_reply_ledger_error(&opening->request, status);
+    pending_reply_ledger_error(&opening->pending, status);
     free(opening);
 }
 
-static void chat_read(void *arg, const struct ledger_chat_outcome *outcome)
+static void on_chat_to_open_read(void *arg, const struct ledger_chat_outcome *outcome)
 {
-    struct opening *opening = arg;
-    struct session *session = opening->request->session;
+    struct chat_opening *opening = arg;
+    struct session *session = opening->pending->session;
     if (outcome->status != LEDGER_OK || !session) {
-        not_opened(opening, session, outcome->status);
+        fail_opening(opening, session, outcome->status);
         return;
     }
     if (!chat_confirm(session->context->chats, &session->endpoint, opening->chat_id)) {
-        refuse(opening, ERROR_FORBIDDEN, "the chat was closed, or you were removed from it");
+        refuse_opening(opening, ERROR_FORBIDDEN,
+                       "the chat was closed, or you were removed from it");
         return;
     }
     opening->latest_sequence = (int64_t)outcome->chat.latest_sequence;
     while (opening->member_count < SNAPSHOT_PRESENCES_MAX &&
            opening->member_count < outcome->chat.member_count) {
         size_t index = opening->member_count++;
-        opening->members[index] = keep(opening, outcome->chat.members[index]);
+        opening->members[index] = keep_id(opening, outcome->chat.members[index]);
     }
     typing_store_read(session->context->typing->store, opening->chat_id, SNAPSHOT_TYPING_MAX,
-                      typing_read, opening);
+                      on_typing_users_read, opening);
 }
 
 /* ---- the commands ---- */
 
-static bool begin(struct session *session, const struct message *message)
+static bool begin_opening(struct session *session, const struct message *message)
 {
     switch (chat_begin(session->context->chats, &session->endpoint, message->chat_id)) {
     case CHAT_BEGUN:
@@ -211,21 +217,21 @@ static bool begin(struct session *session, const struct message *message)
 
 void handle_open_chat(struct session *session, const struct message *message)
 {
-    if (!begin(session, message))
+    if (!begin_opening(session, message))
         return;
-    struct opening *opening = calloc(1, sizeof(*opening));
-    struct pending_reply *request = pending_reply_open(session, message);
-    if (!opening || !request) {
+    struct chat_opening *opening = calloc(1, sizeof(*opening));
+    struct pending_reply *pending = pending_reply_open(session, message);
+    if (!opening || !pending) {
         chat_give_up(session->context->chats, &session->endpoint, message->chat_id);
-        if (request)
-            pending_reply_error(&request, ERROR_SERVER_BUSY, "out of memory");
+        if (pending)
+            pending_reply_error(&pending, ERROR_SERVER_BUSY, "out of memory");
         free(opening);
         return;
     }
-    opening->request = request;
-    opening->chat_id = keep(opening, message->chat_id);
-    ledger_chat_get(session->context->ledger, opening->chat_id, session_user(session), chat_read,
-                    opening);
+    opening->pending = pending;
+    opening->chat_id = keep_id(opening, message->chat_id);
+    ledger_chat_get(session->context->ledger, opening->chat_id, session_user(session),
+                    on_chat_to_open_read, opening);
 }
 
 void handle_close_chat(struct session *session, const struct message *message)
@@ -234,7 +240,7 @@ void handle_close_chat(struct session *session, const struct message *message)
     connection_send(&session->connection, &(struct message){.type = MESSAGE_OK, .id = message->id});
 }
 
-/* An opening changes no subscription of a chat that is open, and answers later. */
+/* Opening a chat that is open changes no subscription, and replies later. */
 void chat_commands_refresh(struct session *session)
 {
     for (struct subscription *at = session->endpoint.subscriptions; at; at = at->next) {

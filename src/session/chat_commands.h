@@ -1,14 +1,14 @@
-/* What else a session's open chats need; the commands themselves are in dispatch.h. */
+/* Refreshes a session's open chats; the commands themselves are declared in dispatch.h. */
 #ifndef ROLLCALL_SESSION_CHAT_COMMANDS_H
 #define ROLLCALL_SESSION_CHAT_COMMANDS_H
 
 #include "session/session.h"
 
-/* Who types and how people are gave way to what was owed to a slow reader, and it has caught up: sends a
- * snapshot of every chat it has open. */
+/* Sends a snapshot of every open chat: typing and presence were shed while the client read slowly, and it has
+ * caught up. */
 void chat_commands_refresh(struct session *session);
 
-/* resync.refresh_chat: the same of one chat that the endpoint's session has open. */
+/* Hook of presence/resync.h: sends a snapshot of one chat that the endpoint's session has open. */
 void chat_commands_refresh_chat(struct endpoint *endpoint, struct slice chat_id);
 
 #endif

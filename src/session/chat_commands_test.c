@@ -1,4 +1,4 @@
-/* What a chat's snapshot shows, and what it must not: who of those that are hidden types. */
+/* What a chat snapshot shows, and that it does not reveal which hidden users are typing. */
 #include "session/chat_commands.h"
 
 #include "support/client.h"
@@ -30,17 +30,17 @@ static int close_world(void **unused)
     return 0;
 }
 
-/* Alice, so many in the middle, and zoe, who comes last by id and types. */
-static void make_room(unsigned others)
+/* Makes a chat of alice, `others` more, and zoe, who is last by id and types. */
+static void make_chat(unsigned others)
 {
-    fake_ledger_join(&world.ledger, "room", "alice");
+    fake_ledger_join(&world.ledger, "chat", "alice");
     for (unsigned i = 0; i < others; i++) {
         char name[16];
         snprintf(name, sizeof(name), "m%03u", i);
-        fake_ledger_join(&world.ledger, "room", name);
+        fake_ledger_join(&world.ledger, "chat", name);
     }
-    fake_ledger_join(&world.ledger, "room", "zoe");
-    client_send(&zoe, "{\"type\":\"typing_start\",\"chat_id\":\"room\"}");
+    fake_ledger_join(&world.ledger, "chat", "zoe");
+    client_send(&zoe, "{\"type\":\"typing_start\",\"chat_id\":\"chat\"}");
 }
 
 static const char *place_of(const char *user)
@@ -58,17 +58,17 @@ static size_t count_presences(void)
     return count;
 }
 
-static void open_room(void)
+static void open_chat(void)
 {
-    client_send(&alice, "{\"type\":\"open_chat\",\"chat_id\":\"room\"}");
+    client_send(&alice, "{\"type\":\"open_chat\",\"chat_id\":\"chat\"}");
     client_expect(&alice, "chat_snapshot");
 }
 
-static void who_is_seen_typing_comes_first(void **unused)
+static void visible_typing_user_comes_first(void **unused)
 {
     (void)unused;
-    make_room(CROWD);
-    open_room();
+    make_chat(CROWD);
+    open_chat();
     assert_true(client_has(&alice, "\"typing\":[\"zoe\"]"));
     assert_non_null(place_of("zoe"));
     assert_true(place_of("zoe") < place_of("alice"));
@@ -76,24 +76,24 @@ static void who_is_seen_typing_comes_first(void **unused)
     assert_int_equal(count_presences(), SHOWN);
 }
 
-static void who_is_hidden_keeps_their_place(void **unused)
+static void hidden_typing_user_keeps_the_place_by_id(void **unused)
 {
     (void)unused;
     fake_ledger_show(&world.ledger, "zoe", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
-    make_room(2);
-    open_room();
+    make_chat(2);
+    open_chat();
     assert_true(client_has(&alice, "\"typing\":[]"));
     assert_non_null(place_of("zoe"));
     assert_true(place_of("zoe") > place_of("m001"));
     assert_int_equal(count_presences(), 4);
 }
 
-static void who_is_hidden_is_not_in_sight_for_typing(void **unused)
+static void hidden_typing_user_is_not_listed_as_typing(void **unused)
 {
     (void)unused;
     fake_ledger_show(&world.ledger, "zoe", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
-    make_room(CROWD);
-    open_room();
+    make_chat(CROWD);
+    open_chat();
     assert_null(place_of("zoe"));
     assert_int_equal(count_presences(), SHOWN);
 }
@@ -102,9 +102,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
-        TEST(who_is_seen_typing_comes_first),
-        TEST(who_is_hidden_keeps_their_place),
-        TEST(who_is_hidden_is_not_in_sight_for_typing),
+        TEST(visible_typing_user_comes_first),
+        TEST(hidden_typing_user_keeps_the_place_by_id),
+        TEST(hidden_typing_user_is_not_listed_as_typing),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

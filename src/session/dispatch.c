@@ -2,7 +2,7 @@
 
 struct command {
     void (*handle)(struct session *session, const struct message *message);
-    bool unlimited; /* never refused for coming too often */
+    bool unlimited; /* exempt from the rate limit */
 };
 
 static const struct command COMMANDS[MESSAGE_TYPE_COUNT] = {
@@ -40,8 +40,8 @@ bool dispatch_within_rate(struct session *session, int64_t *retry_after_ms)
     return false;
 }
 
-/* True when the command may go on; else the client was told when to come back. */
-static bool within_rate(struct session *session, const struct message *message)
+/* Returns false after telling the client when to retry. */
+static bool check_command_rate(struct session *session, const struct message *message)
 {
     int64_t retry_after_ms;
     if (dispatch_within_rate(session, &retry_after_ms))
@@ -52,7 +52,7 @@ static bool within_rate(struct session *session, const struct message *message)
 
 void dispatch_invalid(struct session *session, const struct message *message, const char *problem)
 {
-    if (!within_rate(session, message))
+    if (!check_command_rate(session, message))
         return;
     metrics_count(session->context->metrics, METRIC_INVALID_MESSAGES);
     session_refuse(session, message, ERROR_INVALID_MESSAGE, problem, -1);
@@ -64,6 +64,6 @@ void dispatch(struct session *session, const struct message *message)
         COMMANDS[message->type].handle;
     if (!handle)
         dispatch_invalid(session, message, "unknown type");
-    else if (COMMANDS[message->type].unlimited || within_rate(session, message))
+    else if (COMMANDS[message->type].unlimited || check_command_rate(session, message))
         handle(session, message);
 }

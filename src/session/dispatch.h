@@ -1,6 +1,6 @@
 /*
- * From a decoded message to its handler: one table, one row a command. Limits that hold for all
- * commands are applied here.
+ * Dispatches decoded commands to their handlers: one table, one row per command. Applies the limits that
+ * hold for all commands.
  */
 #ifndef ROLLCALL_SESSION_DISPATCH_H
 #define ROLLCALL_SESSION_DISPATCH_H
@@ -9,13 +9,13 @@
 
 void dispatch(struct session *session, const struct message *message);
 
-/* Answers what could not be decoded; `message` has what could. */
+/* Refuses a message that could not be decoded; `message` has the fields that could. */
 void dispatch_invalid(struct session *session, const struct message *message, const char *problem);
 
-/* Whether one more command may come from this connection, which is counted; else when. */
+/* Counts one more command of this connection. Returns false when it is beyond the rate limit, and when to retry. */
 bool dispatch_within_rate(struct session *session, int64_t *retry_after_ms);
 
-/* The handlers, one file a group. */
+/* The handlers, one file per group. */
 void handle_heartbeat(struct session *session, const struct message *message);
 void handle_subscribe_presence(struct session *session, const struct message *message);
 void handle_unsubscribe_presence(struct session *session, const struct message *message);

@@ -5,18 +5,18 @@
 #include "session/dispatch.h"
 #include "session/pending_reply.h"
 
-/* When a queue is too full for a page of history. */
+/* When to retry after the queue was too full for a page of history. */
 enum { SYNC_RETRY_AFTER_MS = 1000 };
 
-static void sent(void *arg, const struct send_result *result)
+static void on_send_message_done(void *arg, const struct send_result *result)
 {
-    struct pending_reply *request = arg;
-    struct message answer = {.type = result->accepted ? MESSAGE_MESSAGE_ACK : MESSAGE_ERROR};
+    struct pending_reply *pending = arg;
+    struct message reply = {.type = result->accepted ? MESSAGE_MESSAGE_ACK : MESSAGE_ERROR};
     if (result->accepted)
-        answer.message_ack = result->ack;
+        reply.message_ack = result->ack;
     else
-        answer.error = result->error;
-    pending_reply_reply(&request, &answer);
+        reply.error = result->error;
+    pending_reply_send(&pending, &reply);
 }
 
 static bool within_message_rate(struct session *session, const struct message *message)
@@ -40,8 +40,8 @@ void handle_send_message(struct session *session, const struct message *message)
     }
     if (!within_message_rate(session, message))
         return;
-    struct pending_reply *request = pending_reply_open(session, message);
-    if (!request)
+    struct pending_reply *pending = pending_reply_open(session, message);
+    if (!pending)
         return;
     struct send_order order = {
         .chat = send->chat_id,
@@ -50,7 +50,7 @@ void handle_send_message(struct session *session, const struct message *message)
         .body = send->body,
         .except = &session->conn_id,
     };
-    send_message(session->context->messages, &order, sent, request);
+    send_message(session->context->messages, &order, on_send_message_done, pending);
 }
 
 void handle_ack(struct session *session, const struct message *message)
@@ -58,47 +58,48 @@ void handle_ack(struct session *session, const struct message *message)
     cursor_advance(session->context->messages, message->ack.chat_id, session_user(session),
                    (struct slice){session->device, session->device_len},
                    (uint64_t)message->ack.sequence);
-    /* nothing answers it, but a callback that waits is called */
+    /* nothing answers an ack, except where the dialect has a callback that waits */
     if (message->id.data && session->connection.dialect->confirms_acks)
         connection_send(&session->connection,
                         &(struct message){.type = MESSAGE_OK, .id = message->id});
 }
 
-static void refuse_page(struct pending_reply *request, enum ledger_status status)
+static void refuse_history_page(struct pending_reply *pending, enum ledger_status status)
 {
     if (status == LEDGER_NOT_FOUND)
-        pending_reply_error(&request, ERROR_NOT_FOUND, "there is no such chat");
+        pending_reply_error(&pending, ERROR_NOT_FOUND, "there is no such chat");
     else if (status == LEDGER_FORBIDDEN)
-        pending_reply_error(&request, ERROR_FORBIDDEN, "only members may read a chat");
+        pending_reply_error(&pending, ERROR_FORBIDDEN, "only members may read a chat");
     else if (status == LEDGER_BUSY)
-        pending_reply_error(&request, ERROR_SERVER_BUSY, "too many requests wait for the ledger");
+        pending_reply_error(&pending, ERROR_SERVER_BUSY, "too many requests wait for the ledger");
     else
-        pending_reply_error(&request, ERROR_SERVICE_UNAVAILABLE, "the chat cannot be read now");
+        pending_reply_error(&pending, ERROR_SERVICE_UNAVAILABLE, "the chat cannot be read now");
 }
 
-/* A page is asked for, so it can be asked for again: it must not make a slow consumer of a client that
- * reads many chats at once. */
-static void page_read(void *arg, enum ledger_status status, const struct sync_response *page)
+/* The client can ask for a page again, so a page must not make a slow consumer of a client that reads many
+ * chats at once. */
+static void on_history_page_read(void *arg, enum ledger_status status,
+                                 const struct sync_response *page)
 {
-    struct pending_reply *request = arg;
+    struct pending_reply *pending = arg;
     if (status != LEDGER_OK) {
-        refuse_page(request, status);
+        refuse_history_page(pending, status);
         return;
     }
-    struct message answer = {.type = MESSAGE_SYNC_RESPONSE, .sync_response = *page};
-    if (request->session && connection_is_filling(&request->session->connection))
-        answer = (struct message){.type = MESSAGE_ERROR,
-                                  .error = {.code = ERROR_SERVER_BUSY,
-                                            .text = "read what is on its way first",
-                                            .retry_after_ms = SYNC_RETRY_AFTER_MS,
-                                            .grace_period_ms = -1}};
-    pending_reply_reply(&request, &answer);
+    struct message reply = {.type = MESSAGE_SYNC_RESPONSE, .sync_response = *page};
+    if (pending->session && connection_is_filling(&pending->session->connection))
+        reply = (struct message){.type = MESSAGE_ERROR,
+                                 .error = {.code = ERROR_SERVER_BUSY,
+                                           .text = "read the messages on their way first",
+                                           .retry_after_ms = SYNC_RETRY_AFTER_MS,
+                                           .grace_period_ms = -1}};
+    pending_reply_send(&pending, &reply);
 }
 
 void handle_sync_request(struct session *session, const struct message *message)
 {
-    struct pending_reply *request = pending_reply_open(session, message);
-    if (!request)
+    struct pending_reply *pending = pending_reply_open(session, message);
+    if (!pending)
         return;
     struct history_query query = {
         .chat = message->sync.chat_id,
@@ -106,5 +107,5 @@ void handle_sync_request(struct session *session, const struct message *message)
         .sequence = (uint64_t)message->sync.after_sequence,
         .limit = message->sync.limit,
     };
-    history_read(session->context->messages, &query, page_read, request);
+    history_read(session->context->messages, &query, on_history_page_read, pending);
 }

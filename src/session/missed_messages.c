@@ -10,7 +10,7 @@ struct missed_messages {
     struct sync_point points[]; /* chat ids are allocated one by one */
 };
 
-static struct sync_point *find(struct missed_messages *missed, struct slice chat)
+static struct sync_point *find_point(struct missed_messages *missed, struct slice chat)
 {
     for (size_t i = 0; i < missed->count; i++)
         if (slice_equal(missed->points[i].chat_id, chat))
@@ -18,8 +18,8 @@ static struct sync_point *find(struct missed_messages *missed, struct slice chat
     return NULL;
 }
 
-/* Room for one more; false without memory or beyond the bound. */
-static bool reserve(struct missed_messages **missed)
+/* Reserves space for one more chat. Returns false when out of memory or at the bound. */
+static bool reserve_point(struct missed_messages **missed)
 {
     size_t cap = *missed ? (*missed)->cap : 0;
     size_t count = *missed ? (*missed)->count : 0;
@@ -40,14 +40,14 @@ static bool reserve(struct missed_messages **missed)
 
 void missed_messages_note(struct missed_messages **missed, struct slice chat, int64_t sequence)
 {
-    struct sync_point *known = *missed ? find(*missed, chat) : NULL;
+    struct sync_point *known = *missed ? find_point(*missed, chat) : NULL;
     int64_t after = sequence - 1;
     if (known) {
         known->sequence = after < known->sequence ? after : known->sequence;
         return;
     }
     char *id = malloc(chat.len);
-    if (!id || !reserve(missed)) {
+    if (!id || !reserve_point(missed)) {
         free(id);
         return;
     }

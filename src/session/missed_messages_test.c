@@ -12,7 +12,7 @@ static void note(struct missed_messages **missed, const char *chat, int64_t sequ
     missed_messages_note(missed, slice_of(chat), sequence);
 }
 
-static void test_first_of_each_chat(void **state)
+static void first_missed_message_of_each_chat_is_noted(void **state)
 {
     (void)state;
     struct missed_messages *missed = NULL;
@@ -30,7 +30,7 @@ static void test_first_of_each_chat(void **state)
     assert_null(missed);
 }
 
-static void test_bounded(void **state)
+static void noted_chats_are_bounded(void **state)
 {
     (void)state;
     struct missed_messages *missed = NULL;
@@ -48,8 +48,8 @@ static void test_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_of_each_chat),
-        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(first_missed_message_of_each_chat_is_noted),
+        cmocka_unit_test(noted_chats_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,96 +6,96 @@
 struct pending_reply *pending_reply_open(struct session *session, const struct message *message)
 {
     uint32_t max = session->context->config->gateway.backpressure.inbound.max_queue_depth;
-    struct pending_reply *request = NULL;
-    if (session->request_count < max)
-        request = malloc(sizeof(*request) + message->id.len);
-    if (!request) {
+    struct pending_reply *pending = NULL;
+    if (session->pending_reply_count < max)
+        pending = malloc(sizeof(*pending) + message->id.len);
+    if (!pending) {
         metrics_count(session->context->metrics, METRIC_SERVER_BUSY);
         session_refuse(session, message, ERROR_SERVER_BUSY,
-                       "too many requests under way on this connection", -1);
+                       "too many commands are pending on this connection", -1);
         return NULL;
     }
-    char *id = (char *)(request + 1);
-    *request = (struct pending_reply){
-        .next = session->requests,
+    char *id = (char *)(pending + 1);
+    *pending = (struct pending_reply){
+        .next = session->pending_replies,
         .session = session,
         .type = message->type,
         .id = message->id.data ? (struct slice){id, message->id.len} : SLICE_NONE,
     };
     if (message->id.data && message->id.len)
         memcpy(id, message->id.data, message->id.len);
-    session->requests = request;
-    session->request_count++;
-    return request;
+    session->pending_replies = pending;
+    session->pending_reply_count++;
+    return pending;
 }
 
-void pending_reply_end(struct pending_reply **request)
+void pending_reply_end(struct pending_reply **pending)
 {
-    struct pending_reply *ended = *request;
-    *request = NULL;
+    struct pending_reply *ended = *pending;
+    *pending = NULL;
     if (ended->session) {
-        struct pending_reply **at = &ended->session->requests;
+        struct pending_reply **at = &ended->session->pending_replies;
         while (*at != ended)
             at = &(*at)->next;
         *at = ended->next;
-        ended->session->request_count--;
+        ended->session->pending_reply_count--;
     }
     free(ended);
 }
 
-void pending_reply_reply(struct pending_reply **request, struct message *answer)
+void pending_reply_send(struct pending_reply **pending, struct message *reply)
 {
-    answer->id = (*request)->id;
-    if ((*request)->session)
-        connection_send(&(*request)->session->connection, answer);
-    pending_reply_end(request);
+    reply->id = (*pending)->id;
+    if ((*pending)->session)
+        connection_send(&(*pending)->session->connection, reply);
+    pending_reply_end(pending);
 }
 
-void pending_reply_error(struct pending_reply **request, enum error_code code, const char *text)
+void pending_reply_error(struct pending_reply **pending, enum error_code code, const char *text)
 {
-    if ((*request)->session)
-        session_error((*request)->session, (*request)->id, code, text);
-    pending_reply_end(request);
+    if ((*pending)->session)
+        session_error((*pending)->session, (*pending)->id, code, text);
+    pending_reply_end(pending);
 }
 
-void pending_reply_ledger_error(struct pending_reply **request, enum ledger_status status)
+void pending_reply_ledger_error(struct pending_reply **pending, enum ledger_status status)
 {
     switch (status) {
     case LEDGER_NOT_FOUND:
-        pending_reply_error(request, ERROR_NOT_FOUND, "there is no such thing");
+        pending_reply_error(pending, ERROR_NOT_FOUND, "there is no such thing");
         break;
     case LEDGER_FORBIDDEN:
-        pending_reply_error(request, ERROR_FORBIDDEN, "you may not do this");
+        pending_reply_error(pending, ERROR_FORBIDDEN, "you may not do this");
         break;
     case LEDGER_HALTED:
-        pending_reply_error(request, ERROR_CHAT_HALTED,
+        pending_reply_error(pending, ERROR_CHAT_HALTED,
                             "the chat takes no messages until it is repaired");
         break;
     case LEDGER_INVALID:
     case LEDGER_CONFLICT:
     case LEDGER_LIMIT:
-        pending_reply_error(request, ERROR_INVALID_MESSAGE, ledger_status_name(status));
+        pending_reply_error(pending, ERROR_INVALID_MESSAGE, ledger_status_name(status));
         break;
     default:
-        pending_reply_error(request, ERROR_SERVICE_UNAVAILABLE, "the ledger does not answer");
+        pending_reply_error(pending, ERROR_SERVICE_UNAVAILABLE, "the ledger does not answer");
         break;
     }
 }
 
-void pending_reply_take_back(struct session *session, enum message_type type, struct slice about)
+void pending_reply_cancel(struct session *session, enum message_type type, struct slice chat_id)
 {
-    for (struct pending_reply *at = session->requests; at; at = at->next)
-        if (at->type == type && slice_equal(at->about, about))
-            at->taken_back = true;
+    for (struct pending_reply *at = session->pending_replies; at; at = at->next)
+        if (at->type == type && slice_equal(at->chat_id, chat_id))
+            at->cancelled = true;
 }
 
 void pending_reply_orphan_all(struct session *session)
 {
-    while (session->requests) {
-        struct pending_reply *request = session->requests;
-        session->requests = request->next;
-        request->session = NULL;
-        request->next = NULL;
+    while (session->pending_replies) {
+        struct pending_reply *pending = session->pending_replies;
+        session->pending_replies = pending->next;
+        pending->session = NULL;
+        pending->next = NULL;
     }
-    session->request_count = 0;
+    session->pending_reply_count = 0;
 }

@@ -1,9 +1,10 @@
 /*
- * A request is an answer that is owed: from a command that needs others until its one reply.
+ * A pending reply: a session owes it to its client from the moment a command waits for a completion until
+ * its one reply.
  *
- * A session has at most max_queue_depth of them; more are refused with
- * SERVER_BUSY. When the session goes first, its requests are orphaned: their completions find no
- * session and merely end them.
+ * A session has at most max_queue_depth pending replies; more commands are refused with SERVER_BUSY. When
+ * the session ends first, its pending replies are orphaned: their completions find no session and only end
+ * them.
  */
 #ifndef ROLLCALL_SESSION_PENDING_REPLY_H
 #define ROLLCALL_SESSION_PENDING_REPLY_H
@@ -14,28 +15,29 @@ struct pending_reply {
     struct pending_reply *next;
     struct session *session; /* NULL: orphaned */
     enum message_type type;
-    bool taken_back;    /* a later command of the client's made it pointless */
-    struct slice id;    /* points behind the struct */
-    struct slice about; /* a chat, of what may be taken back; borrowed from whoever waits with it */
+    bool cancelled;       /* by a later command of the client */
+    struct slice id;      /* of the command; points behind the struct */
+    struct slice chat_id; /* of a command that may be cancelled; borrowed from its handler */
 };
 
-/* Owes an answer to `message`. NULL: the client was told why not. */
+/* Opens a pending reply to `message`. Returns NULL after telling the client why it is refused. */
 struct pending_reply *pending_reply_open(struct session *session, const struct message *message);
 
-/* Gives the answer (its id is filled in) and ends the request. */
-void pending_reply_reply(struct pending_reply **request, struct message *answer);
-void pending_reply_error(struct pending_reply **request, enum error_code code, const char *text);
+/* Sends the reply (its id is filled in) and ends the pending reply. */
+void pending_reply_send(struct pending_reply **pending, struct message *reply);
+void pending_reply_error(struct pending_reply **pending, enum error_code code, const char *text);
 
-/* The error that goes with a ledger status other than OK. */
-void pending_reply_ledger_error(struct pending_reply **request, enum ledger_status status);
+/* Sends the error that belongs to a ledger status other than OK. */
+void pending_reply_ledger_error(struct pending_reply **pending, enum ledger_status status);
 
-/* The client takes back what it asked of this type about this: whoever waits sees it when it goes on. */
-void pending_reply_take_back(struct session *session, enum message_type type, struct slice about);
+/* Cancels the client's waiting commands of this type on this chat; their handlers check `cancelled` when they
+ * continue. */
+void pending_reply_cancel(struct session *session, enum message_type type, struct slice chat_id);
 
-/* Ends it without a word: a command that is answered by what it does. */
-void pending_reply_end(struct pending_reply **request);
+/* Ends it without a reply, for commands that are answered by their effect. */
+void pending_reply_end(struct pending_reply **pending);
 
-/* The session goes. */
+/* Orphans all pending replies: the session ends. */
 void pending_reply_orphan_all(struct session *session);
 
 #endif

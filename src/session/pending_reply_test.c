@@ -1,4 +1,4 @@
-/* Requests under way: their bound, their one answer, what becomes of them when the session goes. */
+/* Pending replies: their bound, their one reply, and what happens to them when the session ends. */
 #include "session/pending_reply.h"
 
 #include "support/client.h"
@@ -49,7 +49,7 @@ static void expect_snapshot(int id)
     client_expect_with(&alice, "presence_snapshot", "\"id\":%d,", id);
 }
 
-static void too_many_under_way_are_refused_and_the_others_answered(void **unused)
+static void commands_beyond_the_bound_are_refused_and_the_others_answered(void **unused)
 {
     (void)unused;
     world.ledger.holding = true;
@@ -59,21 +59,21 @@ static void too_many_under_way_are_refused_and_the_others_answered(void **unused
     query(DEPTH);
     expect_error("SERVER_BUSY", DEPTH);
     assert_int_equal(world_metric(&world, METRIC_SERVER_BUSY), 1);
-    client_send(&alice, "{\"type\":\"heartbeat\"}"); /* needs no place */
+    client_send(&alice, "{\"type\":\"heartbeat\"}"); /* needs no pending reply */
     client_expect(&alice, "heartbeat_ack");
     fake_ledger_release(&world.ledger);
     expect_snapshot(0);
     query(DEPTH + 1);
     client_expect_nothing(&alice);
     fake_ledger_release_newest(&world.ledger);
-    expect_snapshot(DEPTH + 1); /* answers come as they are ready */
+    expect_snapshot(DEPTH + 1); /* replies come when they are ready */
     fake_ledger_release_all(&world.ledger);
     for (int id = 1; id < DEPTH; id++)
         expect_snapshot(id);
-    assert_int_equal(world_session(&world, "alice")->request_count, 0);
+    assert_int_equal(world_session(&world, "alice")->pending_reply_count, 0);
 }
 
-static void a_ledger_that_fails_is_told(void **unused)
+static void failing_ledger_is_reported(void **unused)
 {
     (void)unused;
     world.ledger.failing = LEDGER_UNAVAILABLE;
@@ -87,7 +87,7 @@ static void a_ledger_that_fails_is_told(void **unused)
     expect_snapshot(3);
 }
 
-static void a_ledger_that_never_answers_is_told_within_its_time_limit(void **unused)
+static void silent_ledger_is_reported_within_its_time_limit(void **unused)
 {
     (void)unused;
     world.ledger.holding = true;
@@ -96,12 +96,12 @@ static void a_ledger_that_never_answers_is_told_within_its_time_limit(void **unu
     client_expect_nothing(&alice);
     world_advance(&world, 1001);
     expect_error("SERVICE_UNAVAILABLE", 1);
-    fake_ledger_release_all(&world.ledger); /* too late: nobody waits for it */
+    fake_ledger_release_all(&world.ledger); /* too late: nothing waits for it */
     client_expect_nothing(&alice);
-    assert_int_equal(world_session(&world, "alice")->request_count, 0);
+    assert_int_equal(world_session(&world, "alice")->pending_reply_count, 0);
 }
 
-static void answers_to_one_who_has_gone_are_dropped(void **unused)
+static void reply_to_a_client_that_has_gone_is_dropped(void **unused)
 {
     (void)unused;
     char token[WORLD_TOKEN_BYTES_MAX], json[WORLD_TOKEN_BYTES_MAX + 64];
@@ -119,7 +119,7 @@ static void answers_to_one_who_has_gone_are_dropped(void **unused)
     assert_int_equal(world.handlers->ledger->outstanding, 0);
 }
 
-static void answers_to_one_who_is_ending_are_dropped(void **unused)
+static void reply_to_an_ending_connection_is_dropped(void **unused)
 {
     (void)unused;
     world.ledger.holding = true;
@@ -131,7 +131,7 @@ static void answers_to_one_who_is_ending_are_dropped(void **unused)
 
 /* ---- rates ---- */
 
-static void commands_beyond_the_burst_are_refused_with_when_to_come_back(void **unused)
+static void commands_beyond_the_burst_are_refused_with_a_retry_time(void **unused)
 {
     (void)unused;
     for (int i = 0; i < 100; i++) {
@@ -150,7 +150,7 @@ static void commands_beyond_the_burst_are_refused_with_when_to_come_back(void **
     client_expect(&alice, "heartbeat_ack");
 }
 
-static void nonsense_counts_for_the_rate_too(void **unused)
+static void invalid_messages_count_for_the_rate_too(void **unused)
 {
     (void)unused;
     for (int i = 0; i < 100; i++) {
@@ -164,7 +164,7 @@ static void nonsense_counts_for_the_rate_too(void **unused)
     assert_int_equal(world_metric(&world, METRIC_INVALID_MESSAGES), 100);
 }
 
-static void what_is_no_command_is_refused_and_the_connection_stays(void **unused)
+static void unknown_command_is_refused_and_the_connection_stays(void **unused)
 {
     (void)unused;
     client_frame(&alice, CLIENT_BINARY, "\x01", 1);
@@ -173,7 +173,7 @@ static void what_is_no_command_is_refused_and_the_connection_stays(void **unused
     client_send(&alice, "{\"type\":\"no_such_thing\",\"id\":\"x\"}");
     client_expect(&alice, "error");
     assert_true(client_has(&alice, "\"id\":\"x\",\"code\":\"INVALID_MESSAGE\""));
-    client_send(&alice, "{\"type\":\"presence_changed\"}"); /* ours to say */
+    client_send(&alice, "{\"type\":\"presence_changed\"}"); /* only the server sends this */
     client_expect(&alice, "error");
     client_send(&alice, "{\"type\":\"heartbeat\"}");
     client_expect(&alice, "heartbeat_ack");
@@ -183,14 +183,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
-        TEST(too_many_under_way_are_refused_and_the_others_answered),
-        TEST(a_ledger_that_fails_is_told),
-        TEST(a_ledger_that_never_answers_is_told_within_its_time_limit),
-        TEST(answers_to_one_who_has_gone_are_dropped),
-        TEST(answers_to_one_who_is_ending_are_dropped),
-        TEST(commands_beyond_the_burst_are_refused_with_when_to_come_back),
-        TEST(nonsense_counts_for_the_rate_too),
-        TEST(what_is_no_command_is_refused_and_the_connection_stays),
+        TEST(commands_beyond_the_bound_are_refused_and_the_others_answered),
+        TEST(failing_ledger_is_reported),
+        TEST(silent_ledger_is_reported_within_its_time_limit),
+        TEST(reply_to_a_client_that_has_gone_is_dropped),
+        TEST(reply_to_an_ending_connection_is_dropped),
+        TEST(commands_beyond_the_burst_are_refused_with_a_retry_time),
+        TEST(invalid_messages_count_for_the_rate_too),
+        TEST(unknown_command_is_refused_and_the_connection_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

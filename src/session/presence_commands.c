@@ -4,7 +4,7 @@
 #include "session/dispatch.h"
 #include "session/pending_reply.h"
 
-/* A heartbeat's latency is measured on one of so many, since it means asking the clock. */
+/* The latency of one heartbeat in so many is measured, because reading the clock costs time. */
 enum { HEARTBEAT_SAMPLING = 64 };
 
 void handle_heartbeat(struct session *session, const struct message *message)
@@ -37,55 +37,56 @@ static bool too_many_users(struct session *session, const struct message *messag
     return true;
 }
 
-static void looked(void *arg, bool ok, const struct presence *presences, size_t count)
+static void on_presence_read(void *arg, bool ok, const struct presence *presences, size_t count)
 {
-    struct pending_reply *request = arg;
-    if (ok && request->session)
-        subscription_told(request->session->context->presence, &request->session->endpoint,
+    struct pending_reply *pending = arg;
+    if (ok && pending->session)
+        subscription_told(pending->session->context->presence, &pending->session->endpoint,
                           presences, count);
     if (ok)
-        pending_reply_reply(&request, &(struct message){.type = MESSAGE_PRESENCE_SNAPSHOT,
-                                                        .snapshot = {presences, count}});
+        pending_reply_send(&pending, &(struct message){.type = MESSAGE_PRESENCE_SNAPSHOT,
+                                                       .snapshot = {presences, count}});
     else
-        pending_reply_error(&request, ERROR_SERVICE_UNAVAILABLE,
+        pending_reply_error(&pending, ERROR_SERVICE_UNAVAILABLE,
                             "privacy settings cannot be read now");
 }
 
-/* The views are set before the state is read, so that no change falls between the two. */
-static void decided(void *arg, const struct slice *users, const struct privacy_decision *decisions,
-                    size_t count)
+/* Sets the views before the state is read, so that no change is lost between the two. */
+static void on_views_decided(void *arg, const struct slice *users,
+                             const struct privacy_decision *decisions, size_t count)
 {
-    struct pending_reply *request = arg;
-    if (request->session)
-        subscription_decide(request->session->context->presence, &request->session->endpoint, users,
+    struct pending_reply *pending = arg;
+    if (pending->session)
+        subscription_decide(pending->session->context->presence, &pending->session->endpoint, users,
                             decisions, count);
 }
 
-/* A client that is told it failed holds nothing of it; unless another of its requests, still under way,
- * may want the same. */
-static void withdraw(struct pending_reply *failed, const struct slice *users, size_t count)
+/* A client that is told of a failure holds no subscription of it, unless another of its pending commands may
+ * want the same. */
+static void withdraw_subscriptions(struct pending_reply *failed, const struct slice *users,
+                                   size_t count)
 {
     struct session *session = failed->session;
-    for (const struct pending_reply *at = session->requests; at; at = at->next)
+    for (const struct pending_reply *at = session->pending_replies; at; at = at->next)
         if (at != failed && at->type == MESSAGE_SUBSCRIBE_PRESENCE)
             return;
     subscription_withdraw(session->context->presence, &session->endpoint, users, count);
 }
 
-static void undecided(void *arg, const struct slice *users, size_t count)
+static void on_views_undecided(void *arg, const struct slice *users, size_t count)
 {
-    struct pending_reply *request = arg;
-    if (request->session)
-        withdraw(request, users, count);
+    struct pending_reply *pending = arg;
+    if (pending->session)
+        withdraw_subscriptions(pending, users, count);
 }
 
-static void look(struct session *session, struct pending_reply *request,
-                 const struct id_list *users, bool subscribing)
+static void query_for_session(struct session *session, struct pending_reply *pending,
+                              const struct id_list *users, bool subscribing)
 {
-    struct presence_query_handler handler = {.decided = subscribing ? decided : NULL,
-                                             .undecided = subscribing ? undecided : NULL,
-                                             .done = looked,
-                                             .arg = request};
+    struct presence_query_handler handler = {.decided = subscribing ? on_views_decided : NULL,
+                                             .undecided = subscribing ? on_views_undecided : NULL,
+                                             .done = on_presence_read,
+                                             .arg = pending};
     presence_query(session->context->presence, session_user(session), users->ids, users->count,
                    &handler);
 }
@@ -102,15 +103,15 @@ void handle_subscribe_presence(struct session *session, const struct message *me
                       "this connection would hold too many presence subscriptions");
         return;
     }
-    struct pending_reply *request = pending_reply_open(session, message);
-    if (!request)
+    struct pending_reply *pending = pending_reply_open(session, message);
+    if (!pending)
         return;
     if (subscription_add(plane, &session->endpoint, users->ids, users->count)) {
-        look(session, request, users, true);
+        query_for_session(session, pending, users, true);
         return;
     }
-    withdraw(request, users->ids, users->count);
-    pending_reply_error(&request, ERROR_SERVER_BUSY, "out of memory");
+    withdraw_subscriptions(pending, users->ids, users->count);
+    pending_reply_error(&pending, ERROR_SERVER_BUSY, "out of memory");
 }
 
 void handle_unsubscribe_presence(struct session *session, const struct message *message)
@@ -124,7 +125,7 @@ void handle_query_presence(struct session *session, const struct message *messag
 {
     if (too_many_users(session, message))
         return;
-    struct pending_reply *request = pending_reply_open(session, message);
-    if (request)
-        look(session, request, &message->users, false);
+    struct pending_reply *pending = pending_reply_open(session, message);
+    if (pending)
+        query_for_session(session, pending, &message->users, false);
 }

@@ -5,10 +5,11 @@
 #include "presence/subscription.h"
 #include "session/pending_reply.h"
 
-/* One snapshot of so many fits any queue; who has more friends asks for them (GET /v1/friends). */
-enum { REFRESHED_FRIENDS_MAX = 1000 };
+/* One snapshot of so many fits any queue; a user with more contacts asks for them (GET /v1/friends). */
+enum { REFRESHED_CONTACTS_MAX = 1000 };
 
-static size_t gather_users(const struct session *session, struct slice users[FIELDS_USERS_MAX])
+static size_t gather_subscribed_users(const struct session *session,
+                                      struct slice users[FIELDS_USERS_MAX])
 {
     size_t count = 0;
     const struct subscription *at = session->endpoint.subscriptions;
@@ -21,51 +22,52 @@ static size_t gather_users(const struct session *session, struct slice users[FIE
     return count;
 }
 
-/* A look that fails is not repeated: the next change, or a query, tells. */
-static void looked(void *arg, bool ok, const struct presence *presences, size_t count)
+/* A query that fails is not repeated: the next change, or a query of the client, makes up for it. */
+static void on_refresh_read(void *arg, bool ok, const struct presence *presences, size_t count)
 {
-    struct pending_reply *request = arg;
+    struct pending_reply *pending = arg;
     struct message snapshot = {.type = MESSAGE_PRESENCE_SNAPSHOT, .snapshot = {presences, count}};
-    if (ok && request->session)
-        subscription_told(request->session->context->presence, &request->session->endpoint,
+    if (ok && pending->session)
+        subscription_told(pending->session->context->presence, &pending->session->endpoint,
                           presences, count);
     if (ok)
-        pending_reply_reply(&request, &snapshot);
+        pending_reply_send(&pending, &snapshot);
     else
-        pending_reply_end(&request);
+        pending_reply_end(&pending);
 }
 
-static struct pending_reply *open_request(struct session *session)
+static struct pending_reply *open_refresh(struct session *session)
 {
     return pending_reply_open(session, &(struct message){.type = MESSAGE_QUERY_PRESENCE});
 }
 
-static void look(struct pending_reply *request, const struct slice *users, size_t count)
+static void read_refresh(struct pending_reply *pending, const struct slice *users, size_t count)
 {
-    struct session *session = request->session;
-    struct presence_query_handler handler = {.done = looked, .arg = request};
+    struct session *session = pending->session;
+    struct presence_query_handler handler = {.done = on_refresh_read, .arg = pending};
     presence_query(session->context->presence, session_user(session), users, count, &handler);
 }
 
-static void listed_friends(void *arg, const struct ledger_ids_outcome *outcome)
+static void on_refresh_contacts_listed(void *arg, const struct ledger_ids_outcome *outcome)
 {
-    struct pending_reply *request = arg;
-    size_t count = outcome->count < REFRESHED_FRIENDS_MAX ? outcome->count : REFRESHED_FRIENDS_MAX;
-    if (outcome->status == LEDGER_OK && count > 0 && request->session)
-        look(request, outcome->ids, count);
+    struct pending_reply *pending = arg;
+    size_t count =
+        outcome->count < REFRESHED_CONTACTS_MAX ? outcome->count : REFRESHED_CONTACTS_MAX;
+    if (outcome->status == LEDGER_OK && count > 0 && pending->session)
+        read_refresh(pending, outcome->ids, count);
     else
-        pending_reply_end(&request);
+        pending_reply_end(&pending);
 }
 
 void presence_refresh(struct session *session)
 {
     struct slice users[FIELDS_USERS_MAX];
-    size_t count = gather_users(session, users);
-    struct pending_reply *subscribed = count > 0 ? open_request(session) : NULL;
+    size_t count = gather_subscribed_users(session, users);
+    struct pending_reply *subscribed = count > 0 ? open_refresh(session) : NULL;
     if (subscribed)
-        look(subscribed, users, count);
-    struct pending_reply *friends = open_request(session);
-    if (friends)
-        ledger_contacts_list(session->context->ledger, session_user(session), listed_friends,
-                             friends);
+        read_refresh(subscribed, users, count);
+    struct pending_reply *contacts = open_refresh(session);
+    if (contacts)
+        ledger_contacts_list(session->context->ledger, session_user(session),
+                             on_refresh_contacts_listed, contacts);
 }

@@ -1,7 +1,7 @@
 /*
- * After a queue has drained again: presence changes gave way while it was filling up, so the client is
- * told anew, by presence_snapshots nobody asked for, how those are whom it is subscribed to, and how its
- * friends are. What it has open is told anew by chat_commands.h.
+ * Refreshes presence after a queue has drained: changes were shed while it was filling up, so the client gets
+ * unrequested presence_snapshots of its subscriptions and of its contacts. chat_commands.h refreshes its open
+ * chats.
  */
 #ifndef ROLLCALL_SESSION_PRESENCE_REFRESH_H
 #define ROLLCALL_SESSION_PRESENCE_REFRESH_H

@@ -9,12 +9,7 @@
 
 #include <stdlib.h>
 
-static struct session *session_of(struct connection *connection)
-{
-    return CONTAINER_OF(connection, struct session, connection);
-}
-
-static const struct clock *clock_of(const struct session *session)
+static const struct clock *session_clock(const struct session *session)
 {
     return &session->context->loop->clock;
 }
@@ -32,17 +27,17 @@ void session_error(struct session *session, struct slice id, enum error_code cod
 void session_refuse(struct session *session, const struct message *command, enum error_code code,
                     const char *text, int64_t retry_after_ms)
 {
-    struct message answer = {
+    struct message error = {
         .type = MESSAGE_ERROR,
         .id = command->id,
         .error = {
             .code = code, .text = text, .retry_after_ms = retry_after_ms, .grace_period_ms = -1}};
     if (command->type == MESSAGE_SEND_MESSAGE)
-        answer.error.client_message_id = command->send.client_message_id;
-    connection_send(&session->connection, &answer);
+        error.error.client_message_id = command->send.client_message_id;
+    connection_send(&session->connection, &error);
 }
 
-/* ---- which one is it ---- */
+/* ---- finding sessions ---- */
 
 struct session *session_find(struct session_context *context, struct slice user_id,
                              const struct ulid *conn_id)
@@ -81,7 +76,7 @@ struct call_device session_device(const struct session *session)
 
 /* ---- limits ---- */
 
-/* The jitter comes from the connection's id, which is random enough. */
+/* The jitter comes from the connection id, which is random enough. */
 static int64_t lifetime_end_ms(const struct config_gateway *gateway, const struct ulid *conn_id,
                                int64_t now_ms)
 {
@@ -94,7 +89,7 @@ static int64_t lifetime_end_ms(const struct config_gateway *gateway, const struc
 
 void session_limit_token(struct session *session, int64_t expires_at_wall_ms)
 {
-    const struct clock *clock = clock_of(session);
+    const struct clock *clock = session_clock(session);
     connection_unlimit(&session->connection, CLOSING_TOKEN_EXPIRED);
     connection_limit(&session->connection, CLOSING_MAX_LIFETIME, session->lifetime_ends_at_ms);
     connection_limit(&session->connection, CLOSING_TOKEN_EXPIRED,
@@ -123,15 +118,15 @@ void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uin
         missed_messages_note(&session->missed, message->relay.chat_id, message->relay.sequence);
 }
 
-bool session_owes(const struct connection *connection)
+bool session_owes_replies(const struct connection *connection)
 {
-    return CONTAINER_OF(connection, struct session, connection)->request_count > 0;
+    return CONTAINER_OF(connection, struct session, connection)->pending_reply_count > 0;
 }
 
-void session_recovered(struct connection *connection)
+void session_on_recovered(struct connection *connection)
 {
-    presence_refresh(session_of(connection));
-    chat_commands_refresh(session_of(connection));
+    presence_refresh(session_of_connection(connection));
+    chat_commands_refresh(session_of_connection(connection));
 }
 
 size_t session_sync_from(const struct connection *connection, const struct sync_point **points)
@@ -155,9 +150,9 @@ void session_receive(struct session *session, const struct message *message)
         dispatch(session, message);
 }
 
-static void payload(struct connection *connection, char *data, size_t len, bool binary)
+static void on_session_payload(struct connection *connection, char *data, size_t len, bool binary)
 {
-    struct session *session = session_of(connection);
+    struct session *session = session_of_connection(connection);
     struct message message = {.id = SLICE_NONE};
     const char *problem = "binary messages are not part of this protocol";
     metrics_count(session->context->metrics, METRIC_MESSAGES_IN);
@@ -168,28 +163,28 @@ static void payload(struct connection *connection, char *data, size_t len, bool 
         session_receive(session, &message);
 }
 
-static void left(struct connection *connection)
+static void on_session_left(struct connection *connection)
 {
-    session_detach(session_of(connection));
+    session_detach(session_of_connection(connection));
 }
 
-static void gone(struct connection *connection)
+static void on_session_gone(struct connection *connection)
 {
-    free(session_of(connection));
+    free(session_of_connection(connection));
 }
 
-static const struct connection_owner OWNER = {
-    .on_payload = payload,
-    .on_tick = session_tick,
-    .on_left = left,
-    .owes_replies = session_owes,
+static const struct connection_owner SESSION_OWNER = {
+    .on_payload = on_session_payload,
+    .on_tick = session_on_tick,
+    .on_left = on_session_left,
+    .owes_replies = session_owes_replies,
     .sync_from = session_sync_from,
-    .on_recovered = session_recovered,
+    .on_recovered = session_on_recovered,
     .user_id = session_user_of,
-    .on_gone = gone,
+    .on_gone = on_session_gone,
 };
 
-/* ---- a user comes and goes ---- */
+/* ---- life ---- */
 
 void session_init(struct session *session, struct session_context *context)
 {
@@ -212,35 +207,29 @@ bool session_attach(struct session *session, const struct identity *identity,
     return true;
 }
 
-static void greet(struct session *session)
+void session_begin(struct session *session, const struct identity *identity)
 {
+    struct session_context *context = session->context;
+    const struct config *config = context->config;
     char conn_id[ULID_TEXT_LEN];
+    context->session_count++;
+    metrics_add(context->metrics, METRIC_CONNECTIONS_ACTIVE, 1);
+    metrics_count(context->metrics, METRIC_CONNECTIONS_OPENED);
     ulid_write(conn_id, &session->conn_id);
-    const struct config *config = session->context->config;
     connection_send(&session->connection,
                     &(struct message){
                         .type = MESSAGE_CONNECTION_ESTABLISHED,
                         .established = {
                             .conn_id = {conn_id, sizeof(conn_id)},
-                            .server_id = session->context->gateway_id,
+                            .server_id = context->gateway_id,
                             .user_id = session_user(session),
                             .heartbeat_interval_ms = config->gateway.timeouts.heartbeat_interval_ms,
                             .expiry_window_ms = config->presence.expiry_window_ms,
-                            .server_time_ms = clock_of(session)->wall_ms,
+                            .server_time_ms = session_clock(session)->wall_ms,
                         }});
-}
-
-void session_begin(struct session *session, const struct identity *identity)
-{
-    struct session_context *context = session->context;
-    context->session_count++;
-    metrics_add(context->metrics, METRIC_CONNECTIONS_ACTIVE, 1);
-    metrics_count(context->metrics, METRIC_CONNECTIONS_OPENED);
-    greet(session);
     session_limit_token(session, identity->expires_at_wall_ms);
     connection_wake_at(&session->connection, session->renew_at_ms);
-    connection_wake_at(&session->connection,
-                       session->active_at_ms + context->config->presence.idle_ms);
+    connection_wake_at(&session->connection, session->active_at_ms + config->presence.idle_ms);
     struct call_device device = session_device(session);
     call_plane_attach(context->calls, &device);
 }
@@ -276,8 +265,8 @@ struct session *session_open(struct session_context *context, struct stream *fro
         free(session);
         return NULL;
     }
-    if (!connection_open(&session->connection, &context->connections, &OWNER, &DIALECT_TABLE_NATIVE,
-                         from, greeting)) {
+    if (!connection_open(&session->connection, &context->connections, &SESSION_OWNER,
+                         &DIALECT_TABLE_NATIVE, from, greeting)) {
         router_detach(context->router, &session->endpoint);
         free(session);
         return NULL;

@@ -1,14 +1,14 @@
 /*
- * A session is an authenticated user on a connection: the connection itself, its place in routing, its
- * lease, its limits and its requests under way.
+ * A session is an authenticated user on a connection: the connection itself, its endpoint in routing, its
+ * lease, its limits and its pending replies.
  *
  *   token verified, lease registered ──session_open()──► commands are dispatched (dispatch.h)
- *   connection leaves OPEN ──► lease closed, routes and subscriptions gone, requests orphaned
- *   socket gone ──► freed
+ *   connection leaves OPEN ──► lease closed, route and subscriptions removed, pending replies orphaned
+ *   socket closed ──► freed
  *
- * Memory: one allocation, sized for the device id. Nothing else is held while it is idle.
+ * Memory: one allocation, sized for the device id. An idle session holds nothing else.
  *
- * session.c has its life and what goes in and out, session_lease.c keeps its lease and its user's activity.
+ * session.c has the session's life, input and output; session_lease.c its lease and its user's activity.
  */
 #ifndef ROLLCALL_SESSION_SESSION_H
 #define ROLLCALL_SESSION_SESSION_H
@@ -30,13 +30,12 @@ struct session {
     struct ulid conn_id;
     struct rate_limit commands;
     struct rate_limit messages;
-    struct missed_messages
-        *missed; /* chats' messages that found no room; NULL as long as all did */
-    struct pending_reply *requests; /* answers that are still owed */
+    struct missed_messages *missed; /* NULL until a chat message could not be queued */
+    struct pending_reply *pending_replies;
     int64_t active_at_ms;
     int64_t lifetime_ends_at_ms;
     int64_t renew_at_ms;
-    uint32_t request_count;
+    uint32_t pending_reply_count;
     bool idle;
     uint8_t device_len;
     char device[];
@@ -47,91 +46,98 @@ static inline struct slice session_user(const struct session *session)
     return route_user(session->endpoint.route);
 }
 
-/* The session that stands in this place among its user's (struct route). */
-static inline struct session *session_on_route(struct list *place)
+/* The session of a connection whose owner is a session. */
+static inline struct session *session_of_connection(struct connection *connection)
 {
-    return CONTAINER_OF(CONTAINER_OF(place, struct endpoint, of_route), struct session, endpoint);
+    return CONTAINER_OF(connection, struct session, connection);
+}
+
+/* The session of an item of `endpoints` in struct route. */
+static inline struct session *session_on_route(struct list *item)
+{
+    return CONTAINER_OF(CONTAINER_OF(item, struct endpoint, of_route), struct session, endpoint);
 }
 
 /* Takes over an HTTP connection whose lease is registered and greets the client. `greeting` is the 101
- * answer. NULL when memory is short; the stream is then still the caller's, and so is the lease. */
+ * response. Returns NULL when out of memory; the caller then still owns the stream and the lease. */
 struct session *session_open(struct session_context *context, struct stream *from,
                              struct slice greeting, const struct identity *identity,
                              const struct ulid *conn_id, struct slice device_id);
 
 /*
- * The same in parts, for an owner whose connection is there before its user is known, and may outlive
- * it: session_init() once; session_attach() and session_begin() when a user has come; session_detach()
- * when they go or the connection leaves OPEN.
+ * The same in steps, for an owner whose connection exists before its user is known and may outlive the
+ * session: session_init() once; session_attach() and session_begin() when a user is admitted;
+ * session_detach() when the user leaves or the connection leaves OPEN.
  */
 void session_init(struct session *session, struct session_context *context);
 
-/* Puts the session on its user's route. There must be room for the device id. False: memory is short. */
+/* Adds the session to its user's route. `device` must have space for the device id. Returns false when out of
+ * memory. */
 bool session_attach(struct session *session, const struct identity *identity,
                     const struct ulid *conn_id, struct slice device_id);
 
-/* Greets the client; from now on it is counted, limited and told about calls. */
+/* Greets the client; from now on the session is counted, limited and told about calls. */
 void session_begin(struct session *session, const struct identity *identity);
 
-/* Closes the lease, takes it off its route, orphans its requests. */
+/* Closes the lease, removes the session from its route, orphans its pending replies. */
 void session_detach(struct session *session);
 
-/* The lease was registered a moment ago, and its user is there. Part of session_attach(). */
+/* Starts to keep a lease that was registered a moment ago, with an active user. Part of session_attach(). */
 void session_start_lease(struct session *session);
 
-/* A command that was decoded. */
+/* Receives a decoded command. */
 void session_receive(struct session *session, const struct message *message);
 
-/* For its connection_owner. */
-int64_t session_tick(struct connection *connection);
-bool session_owes(const struct connection *connection);
-void session_recovered(struct connection *connection);
+/* Hooks for the connection_owner of a session. */
+int64_t session_on_tick(struct connection *connection);
+bool session_owes_replies(const struct connection *connection);
+void session_on_recovered(struct connection *connection);
 size_t session_sync_from(const struct connection *connection, const struct sync_point **points);
 struct slice session_user_of(const struct connection *connection);
 
-/* The user did something (or is known to do nothing) on this device. */
+/* Notes whether the user is active on this device. */
 void session_set_activity(struct session *session, enum activity activity);
 
-/* The token is good until then (wall clock). */
+/* Ends the connection when its token expires (wall clock). */
 void session_limit_token(struct session *session, int64_t expires_at_wall_ms);
 
-/* router->deliver */
+/* A router_deliver. */
 void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uint64_t key);
 
-/* presence_plane->lost: the store forgot a lease of ours; register it again. */
-void session_lease_lost(void *arg, struct slice user_id, const struct ulid *conn_id);
+/* Hook of the presence plane: the store lost a lease of ours; opens it again. */
+void session_on_lease_lost(void *arg, struct slice user_id, const struct ulid *conn_id);
 
-/* presence_plane->known_since: when the first of the user's connections here was made. */
+/* Hook of the presence plane: when the user's first connection here was made. */
 int64_t session_known_since(void *arg, struct slice user_id);
 
-/* presence_plane->unrenewed: tries again soon. */
-void session_renew_again(void *arg, struct slice user_id, const struct ulid *conn_id);
+/* Hook of the presence plane: a lease could not be renewed; tries again soon. */
+void session_on_lease_unrenewed(void *arg, struct slice user_id, const struct ulid *conn_id);
 
-/* The store forgot this gateway: every lease is renewed soon, and opened again where it was lost. Paced. */
+/* The store lost this gateway: renews every lease soon, paced, and opens again those that were lost. */
 void session_renew_all(struct session_context *context);
 
-/* The session of this connection id on this gateway, if the user is known; NULL: none. */
+/* The user's session with this connection id on this gateway; NULL: none. */
 struct session *session_find(struct session_context *context, struct slice user_id,
                              const struct ulid *conn_id);
 
-/* delivery.is_connection */
+/* For delivery.is_connection. */
 bool session_is_connection(const struct endpoint *endpoint, const struct ulid *conn_id);
 
-/* delivery.is_device */
+/* For delivery.is_device. */
 bool session_is_device(const struct endpoint *endpoint, struct slice device_id);
 
-/* call_plane.is_connected; `arg` is the handler context. */
+/* For call_plane.is_connected; `arg` is the session context. */
 bool session_is_connected(void *arg, struct slice user_id, const struct ulid *conn_id);
 
-/* The device as calls know it. Borrows from the session. */
+/* The device as the call plane knows it. Borrows from the session. */
 struct call_device session_device(const struct session *session);
 
-/* Refuses a command: the error names its id and, of a send_message, its client_message_id. A
- * `retry_after_ms` < 0 is not said. */
+/* Refuses a command: the error names its id and, for send_message, its client_message_id. A negative
+ * `retry_after_ms` is left out. */
 void session_refuse(struct session *session, const struct message *command, enum error_code code,
                     const char *text, int64_t retry_after_ms);
 
-/* Sends an error that answers `id` (SLICE_NONE: nothing in particular). */
+/* Sends an error in reply to `id` (SLICE_NONE: to no command). */
 void session_error(struct session *session, struct slice id, enum error_code code,
                    const char *text);
 

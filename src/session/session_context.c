@@ -4,19 +4,19 @@
 
 enum { RENEWALS_GATHER_MAX_MS = 100 };
 
-static void verify(struct loop_task *task)
+static void run_token_verifier(struct loop_task *task)
 {
     struct session_context *context = CONTAINER_OF(task, struct session_context, verify);
     if (verifier_run(context->verifier, &context->loop->clock))
         loop_defer(context->loop, task);
 }
 
-static void flush(struct wheel_timer *timer)
+static void flush_lease_renewals(struct wheel_timer *timer)
 {
     presence_flush(CONTAINER_OF(timer, struct session_context, flush)->presence);
 }
 
-/* A hundredth of a window, which a lease can spare. */
+/* Waits a hundredth of the window at most, which a lease can spare. */
 void session_context_flush_soon(struct session_context *context)
 {
     int64_t gather_ms = context->config->presence.expiry_window_ms / 100;
@@ -29,8 +29,8 @@ void session_context_flush_soon(struct session_context *context)
 
 void session_context_init_tasks(struct session_context *context)
 {
-    context->verify.run = verify;
-    context->flush.fire = flush;
+    context->verify.run = run_token_verifier;
+    context->flush.fire = flush_lease_renewals;
 }
 
 bool session_context_verify(struct session_context *context, struct slice token,

@@ -1,4 +1,4 @@
-/* What handlers and resources of one worker work with. Made by gateway.c, borrowed by everybody else. */
+/* What command handlers and REST resources of one worker use. app/ makes it; everything else borrows it. */
 #ifndef ROLLCALL_SESSION_SESSION_CONTEXT_H
 #define ROLLCALL_SESSION_SESSION_CONTEXT_H
 
@@ -56,13 +56,13 @@ struct session_context {
     bool draining;
 };
 
-/* Hands a token to the verifier and makes sure it runs. As verifier_submit(). */
+/* Hands a token to the verifier and makes sure that it runs. Same as verifier_submit(). */
 bool session_context_verify(struct session_context *context, struct slice token,
                             void (*done)(void *arg, enum jwt_result result,
                                          const struct identity *identity),
                             void *arg);
 
-/* Sends collected renewals when some more have had time to join them, if that is not due already. */
+/* Makes collected renewals be sent soon, after some time for more to join them. */
 void session_context_flush_soon(struct session_context *context);
 
 /* Sets up the task and the timer. */

@@ -1,29 +1,24 @@
-/* A session's lease, how it is kept and renewed, and its user's activity, which the lease tells. */
+/* A session's lease and its renewal, and its user's activity, which the lease records. */
 #include "base/container.h"
 #include "log/log.h"
 #include "session/session.h"
 
 enum {
-    /* of the window: what is left is for a store that is slow or away */
+    /* of the window; the rest is for a store that is slow or unavailable */
     LEASE_RENEWAL_PERCENT = 75,
     LEASE_LATE_MS = 100,
     LEASE_RETRY_MS = 500,
-    /* so many renewals out of turn, at most, when all want one */
+    /* renewals out of turn, when all sessions need one */
     LEASES_RETRIED_PER_SECOND = 8000,
 };
 
-static struct session *session_of(struct connection *connection)
-{
-    return CONTAINER_OF(connection, struct session, connection);
-}
-
-static int64_t now_of(const struct session *session)
+static int64_t session_now_ms(const struct session *session)
 {
     return session->context->loop->clock.now_ms;
 }
 
-/* The lease as the store should know it. Borrows from the session. */
-static struct lease lease_of(const struct session *session)
+/* The lease as the store should record it. Borrows from the session. */
+static struct lease current_lease(const struct session *session)
 {
     const struct clock *clock = &session->context->loop->clock;
     return (struct lease){
@@ -39,7 +34,7 @@ static struct lease lease_of(const struct session *session)
 
 /* ---- activity ---- */
 
-static void set_idle(struct session *session, bool idle)
+static void set_session_idle(struct session *session, bool idle)
 {
     if (session->idle == idle)
         return;
@@ -52,16 +47,16 @@ void session_set_activity(struct session *session, enum activity activity)
     if (activity == ACTIVITY_UNSAID)
         return;
     if (activity == ACTIVITY_ACTIVE) {
-        session->active_at_ms = now_of(session);
+        session->active_at_ms = session_now_ms(session);
         connection_wake_at(&session->connection,
                            session->active_at_ms + session->context->config->presence.idle_ms);
     }
-    set_idle(session, activity == ACTIVITY_IDLE);
+    set_session_idle(session, activity == ACTIVITY_IDLE);
 }
 
 /* ---- renewals ---- */
 
-static int64_t renewal_period_ms(const struct config *config)
+static int64_t lease_renewal_period_ms(const struct config *config)
 {
     return config->presence.expiry_window_ms * LEASE_RENEWAL_PERCENT / 100;
 }
@@ -69,17 +64,18 @@ static int64_t renewal_period_ms(const struct config *config)
 void session_start_lease(struct session *session)
 {
     session->idle = false;
-    session->active_at_ms = now_of(session);
-    session->renew_at_ms = session->active_at_ms + renewal_period_ms(session->context->config);
+    session->active_at_ms = session_now_ms(session);
+    session->renew_at_ms =
+        session->active_at_ms + lease_renewal_period_ms(session->context->config);
 }
 
-/* With others, unless it is late: then what is left of the lease may not suffice. */
-static void renew(struct session *session, int64_t now_ms)
+/* Renews together with others, unless it is late: then the rest of the lease may be too short. */
+static void renew_lease(struct session *session, int64_t now_ms)
 {
     struct session_context *context = session->context;
-    struct lease lease = lease_of(session);
+    struct lease lease = current_lease(session);
     bool late = now_ms - session->renew_at_ms > LEASE_LATE_MS;
-    session->renew_at_ms = now_ms + renewal_period_ms(context->config);
+    session->renew_at_ms = now_ms + lease_renewal_period_ms(context->config);
     presence_renew(context->presence, lease.user_id, &lease.conn_id, lease.last_heartbeat_ms);
     if (late)
         presence_flush(context->presence);
@@ -87,37 +83,38 @@ static void renew(struct session *session, int64_t now_ms)
         session_context_flush_soon(context);
 }
 
-/* Answers when to come again. A connection that has been silent for the unhealthy time is renewed once more,
+/* Returns when to check again. A connection that has been silent for the unhealthy time is renewed once more,
  * if it was heard after the last renewal, so that its lease lasts at least a window from its last sign of
- * life; then it keeps what is left. Its next sign of life brings us back at once. */
-static int64_t renew_if_due(struct session *session, int64_t now_ms)
+ * life; after that the lease runs out. The next sign of life makes the timer fire at once. */
+static int64_t renew_lease_if_due(struct session *session, int64_t now_ms)
 {
-    int64_t renewed_at_ms = session->renew_at_ms - renewal_period_ms(session->context->config);
+    int64_t renewed_at_ms =
+        session->renew_at_ms - lease_renewal_period_ms(session->context->config);
     if (!connection_healthy(&session->connection, now_ms)) {
         if (session->connection.last_heard_ms > renewed_at_ms)
-            renew(session, now_ms);
+            renew_lease(session, now_ms);
         return INT64_MAX;
     }
     if (now_ms >= session->renew_at_ms)
-        renew(session, now_ms);
+        renew_lease(session, now_ms);
     return session->renew_at_ms;
 }
 
-int64_t session_tick(struct connection *connection)
+int64_t session_on_tick(struct connection *connection)
 {
-    struct session *session = session_of(connection);
-    int64_t now_ms = now_of(session);
+    struct session *session = session_of_connection(connection);
+    int64_t now_ms = session_now_ms(session);
     int64_t idle_at_ms = session->active_at_ms + session->context->config->presence.idle_ms;
-    int64_t renew_at_ms = renew_if_due(session, now_ms);
+    int64_t renew_at_ms = renew_lease_if_due(session, now_ms);
     if (now_ms >= idle_at_ms)
-        set_idle(session, true);
+        set_session_idle(session, true);
     return session->idle || renew_at_ms < idle_at_ms ? renew_at_ms : idle_at_ms;
 }
 
-/* ---- when the store lost something, or was away ---- */
+/* ---- after the store lost leases, or was unavailable ---- */
 
-/* Out of turn, at a time of its own: a store that has just come back is not stormed. */
-static void renew_soon(struct session *session)
+/* Renews out of turn at a random time, so that a store that has just come back is not overloaded. */
+static void renew_lease_soon(struct session *session)
 {
     struct session_context *context = session->context;
     uint64_t spread_ms = context->session_count * 1000 / LEASES_RETRIED_PER_SECOND;
@@ -126,45 +123,45 @@ static void renew_soon(struct session *session)
     connection_wake_at(&session->connection, session->renew_at_ms);
 }
 
-void session_renew_again(void *arg, struct slice user_id, const struct ulid *conn_id)
+void session_on_lease_unrenewed(void *arg, struct slice user_id, const struct ulid *conn_id)
 {
     struct session *session = session_find(arg, user_id, conn_id);
     if (session)
-        renew_soon(session);
+        renew_lease_soon(session);
 }
 
-static void renew_route(struct table_node *node, void *arg)
+static void renew_leases_of_route(struct table_node *node, void *arg)
 {
     struct route *route = CONTAINER_OF(node, struct route, node);
     (void)arg;
     for (struct list *at = route->endpoints.next; at != &route->endpoints; at = at->next)
-        renew_soon(session_on_route(at));
+        renew_lease_soon(session_on_route(at));
 }
 
 void session_renew_all(struct session_context *context)
 {
-    table_each(&context->router->routes, renew_route, NULL);
+    table_each(&context->router->routes, renew_leases_of_route, NULL);
 }
 
-static void reopened(void *arg, bool registered)
+static void on_lease_reopened(void *arg, bool registered)
 {
     (void)arg;
     if (!registered)
         log_warn("lease_not_registered", "reason=state_store_unavailable");
 }
 
-void session_lease_lost(void *arg, struct slice user_id, const struct ulid *conn_id)
+void session_on_lease_lost(void *arg, struct slice user_id, const struct ulid *conn_id)
 {
     struct session_context *context = arg;
     struct session *session = session_find(context, user_id, conn_id);
     if (!session)
         return;
-    struct lease lease = lease_of(session);
+    struct lease lease = current_lease(session);
     lease.known_since_ms = lease.connected_at_ms;
-    renew_soon(session); /* and so see whether it was taken */
-    presence_open(context->presence, &lease, reopened, NULL);
+    renew_lease_soon(session); /* which also checks whether the store took it */
+    presence_open(context->presence, &lease, on_lease_reopened, NULL);
     struct call_device device = session_device(session);
-    call_plane_attach(context->calls, &device); /* what was forgotten may have been in a call */
+    call_plane_attach(context->calls, &device); /* the lost device may have been in a call */
 }
 
 int64_t session_known_since(void *arg, struct slice user_id)

@@ -1,4 +1,4 @@
-/* What a session does as time passes: its lease, away, its lifetime and its token. */
+/* What a session does as time passes: lease, away, lifetime and token. */
 #include "session/session.h"
 
 #include "support/client.h"
@@ -14,7 +14,7 @@ enum { BEAT_MS = 5000, IDLE_MS = 300000, SECOND_MS = 1000 };
 static struct world world;
 static struct client alice, bob;
 
-/* Heartbeats every five seconds for so long, each answered; the last at the very end. */
+/* Sends a heartbeat every five seconds for `ms`, each answered, the last at the end. */
 static void beat_for(struct client *client, int64_t ms)
 {
     for (int64_t left_ms = ms; left_ms > 0; left_ms -= BEAT_MS) {
@@ -26,7 +26,7 @@ static void beat_for(struct client *client, int64_t ms)
 
 /* ---- the lease ---- */
 
-static void a_live_connection_renews_its_lease_at_three_quarters_of_the_window(void **unused)
+static void live_connection_renews_its_lease_at_three_quarters_of_the_window(void **unused)
 {
     (void)unused;
     int64_t heartbeat_ms;
@@ -41,7 +41,7 @@ static void a_live_connection_renews_its_lease_at_three_quarters_of_the_window(v
     world_close(&world);
 }
 
-static void an_unhealthy_connection_renews_nothing(void **unused)
+static void unhealthy_connection_renews_once_and_then_nothing(void **unused)
 {
     (void)unused;
     int64_t heartbeat_ms;
@@ -59,9 +59,9 @@ static void an_unhealthy_connection_renews_nothing(void **unused)
     world_close(&world);
 }
 
-/* Unhealthy after 6 s of silence, and heard again just before the window of 18 s is over: wherever in
- * the period of renewals that falls, nobody sees the lease run out. */
-static void a_lease_does_not_run_out_under_one_who_comes_back(void **unused)
+/* Unhealthy after 6 s of silence, and heard again just before the window of 18 s is over: wherever in the
+ * renewal period that falls, the lease does not expire. */
+static void lease_of_a_client_that_comes_back_does_not_expire(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_SETS("gateway.timeouts.heartbeat_timeout_seconds=6",
@@ -88,7 +88,7 @@ static void ignore(void *arg, enum state_status status, const struct state_trans
     (void)transition;
 }
 
-static void a_lease_the_store_forgot_is_registered_again(void **unused)
+static void lease_that_the_store_lost_is_opened_again(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_DEFAULTS);
@@ -100,11 +100,11 @@ static void a_lease_the_store_forgot_is_registered_again(void **unused)
                 ignore, NULL);
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
     beat_for(&alice, BEAT_MS);
-    beat_for(&bob, BEAT_MS - 1); /* else it would be pinged */
+    beat_for(&bob, BEAT_MS - 1); /* otherwise it would be pinged */
     world_advance(&world, 2 * SECOND_MS);
     assert_int_equal(world_leases(&world, "alice", NULL), 1);
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_ONLINE);
-    client_expect_nothing(&bob); /* who was never told that she went */
+    client_expect_nothing(&bob); /* was never told that she left */
     client_hang_up(&alice);
     client_hang_up(&bob);
     world_close(&world);
@@ -112,7 +112,7 @@ static void a_lease_the_store_forgot_is_registered_again(void **unused)
 
 /* ---- away ---- */
 
-static void without_activity_a_user_is_away_to_the_millisecond(void **unused)
+static void inactive_user_is_away_to_the_millisecond(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_DEFAULTS);
@@ -132,14 +132,14 @@ static void without_activity_a_user_is_away_to_the_millisecond(void **unused)
     world_close(&world);
 }
 
-static void activity_is_what_the_client_says(void **unused)
+static void activity_is_what_the_client_reports(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_DEFAULTS);
     client_connect(&alice, &world, "alice");
     client_send(&alice, "{\"type\":\"heartbeat\",\"active\":false}");
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_AWAY);
-    client_send(&alice, "{\"type\":\"heartbeat\"}"); /* says nothing of it */
+    client_send(&alice, "{\"type\":\"heartbeat\"}"); /* does not mention activity */
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_AWAY);
     client_send(&alice, "{\"type\":\"heartbeat\",\"active\":true}");
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_ONLINE);
@@ -147,7 +147,7 @@ static void activity_is_what_the_client_says(void **unused)
     world_close(&world);
 }
 
-static void away_is_when_all_devices_are_idle(void **unused)
+static void user_is_away_when_all_devices_are_idle(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_DEFAULTS);
@@ -181,7 +181,7 @@ static int64_t lifetime_of(struct client *client)
     return lived_ms;
 }
 
-static void nobody_outlives_the_maximum_nor_falls_short_of_it_by_more_than_the_jitter(void **unused)
+static void lifetime_is_the_maximum_minus_at_most_the_jitter(void **unused)
 {
     (void)unused;
     int64_t shortest_ms = INT64_MAX, longest_ms = 0;
@@ -198,7 +198,7 @@ static void nobody_outlives_the_maximum_nor_falls_short_of_it_by_more_than_the_j
     world_close(&world);
 }
 
-static void without_jitter_the_maximum_is_exact(void **unused)
+static void lifetime_without_jitter_is_exact(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_SETS("gateway.max_lifetime_seconds=8",
@@ -230,7 +230,7 @@ static void connect_for(struct client *client, const char *user, int64_t valid_m
     client_expect(client, "connection_established");
 }
 
-static void a_token_that_runs_out_ends_the_connection_to_the_millisecond(void **unused)
+static void expired_token_ends_the_connection_to_the_millisecond(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_DEFAULTS);
@@ -242,7 +242,7 @@ static void a_token_that_runs_out_ends_the_connection_to_the_millisecond(void **
     world_close(&world);
 }
 
-static void a_refreshed_token_counts_from_then_on(void **unused)
+static void refreshed_token_replaces_the_old_expiry(void **unused)
 {
     (void)unused;
     char token[WORLD_TOKEN_BYTES_MAX];
@@ -260,7 +260,7 @@ static void a_refreshed_token_counts_from_then_on(void **unused)
     world_close(&world);
 }
 
-static void a_refused_token_changes_nothing(void **unused)
+static void refused_token_changes_nothing(void **unused)
 {
     (void)unused;
     char token[WORLD_TOKEN_BYTES_MAX];
@@ -282,7 +282,7 @@ static void a_refused_token_changes_nothing(void **unused)
     world_close(&world);
 }
 
-static void a_refreshed_token_does_not_prolong_the_lifetime(void **unused)
+static void refreshed_token_does_not_prolong_the_lifetime(void **unused)
 {
     (void)unused;
     char token[WORLD_TOKEN_BYTES_MAX];
@@ -298,8 +298,8 @@ static void a_refreshed_token_does_not_prolong_the_lifetime(void **unused)
     world_close(&world);
 }
 
-/* Somebody sets the clock on the wall, and a refresh looks at the lifetime again. */
-static void a_clock_that_is_set_moves_no_lifetime(void **unused)
+/* The wall clock is set, and a refresh computes the lifetime again. */
+static void setting_the_wall_clock_does_not_move_the_lifetime(void **unused)
 {
     (void)unused;
     char token[WORLD_TOKEN_BYTES_MAX];
@@ -323,20 +323,20 @@ static void a_clock_that_is_set_moves_no_lifetime(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_live_connection_renews_its_lease_at_three_quarters_of_the_window),
-        cmocka_unit_test(an_unhealthy_connection_renews_nothing),
-        cmocka_unit_test(a_lease_does_not_run_out_under_one_who_comes_back),
-        cmocka_unit_test(a_lease_the_store_forgot_is_registered_again),
-        cmocka_unit_test(without_activity_a_user_is_away_to_the_millisecond),
-        cmocka_unit_test(activity_is_what_the_client_says),
-        cmocka_unit_test(away_is_when_all_devices_are_idle),
-        cmocka_unit_test(nobody_outlives_the_maximum_nor_falls_short_of_it_by_more_than_the_jitter),
-        cmocka_unit_test(without_jitter_the_maximum_is_exact),
-        cmocka_unit_test(a_token_that_runs_out_ends_the_connection_to_the_millisecond),
-        cmocka_unit_test(a_refreshed_token_counts_from_then_on),
-        cmocka_unit_test(a_refused_token_changes_nothing),
-        cmocka_unit_test(a_refreshed_token_does_not_prolong_the_lifetime),
-        cmocka_unit_test(a_clock_that_is_set_moves_no_lifetime),
+        cmocka_unit_test(live_connection_renews_its_lease_at_three_quarters_of_the_window),
+        cmocka_unit_test(unhealthy_connection_renews_once_and_then_nothing),
+        cmocka_unit_test(lease_of_a_client_that_comes_back_does_not_expire),
+        cmocka_unit_test(lease_that_the_store_lost_is_opened_again),
+        cmocka_unit_test(inactive_user_is_away_to_the_millisecond),
+        cmocka_unit_test(activity_is_what_the_client_reports),
+        cmocka_unit_test(user_is_away_when_all_devices_are_idle),
+        cmocka_unit_test(lifetime_is_the_maximum_minus_at_most_the_jitter),
+        cmocka_unit_test(lifetime_without_jitter_is_exact),
+        cmocka_unit_test(expired_token_ends_the_connection_to_the_millisecond),
+        cmocka_unit_test(refreshed_token_replaces_the_old_expiry),
+        cmocka_unit_test(refused_token_changes_nothing),
+        cmocka_unit_test(refreshed_token_does_not_prolong_the_lifetime),
+        cmocka_unit_test(setting_the_wall_clock_does_not_move_the_lifetime),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

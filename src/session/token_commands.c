@@ -3,26 +3,28 @@
 #include "session/dispatch.h"
 #include "session/pending_reply.h"
 
-static void verified(void *arg, enum jwt_result result, const struct identity *identity)
+static void on_new_token_verified(void *arg, enum jwt_result result,
+                                  const struct identity *identity)
 {
-    struct pending_reply *request = arg;
-    struct session *session = request->session;
+    struct pending_reply *pending = arg;
+    struct session *session = pending->session;
     if (result != JWT_OK) {
-        pending_reply_error(&request, ERROR_UNAUTHENTICATED, jwt_result_text(result));
+        pending_reply_error(&pending, ERROR_UNAUTHENTICATED, jwt_result_text(result));
         return;
     }
     if (session && !slice_equal(identity_user(identity), session_user(session))) {
-        pending_reply_error(&request, ERROR_FORBIDDEN, "the token belongs to another user");
+        pending_reply_error(&pending, ERROR_FORBIDDEN, "the token belongs to another user");
         return;
     }
     if (session)
         session_limit_token(session, identity->expires_at_wall_ms);
-    pending_reply_reply(&request, &(struct message){.type = MESSAGE_OK});
+    pending_reply_send(&pending, &(struct message){.type = MESSAGE_OK});
 }
 
 void handle_refresh_token(struct session *session, const struct message *message)
 {
-    struct pending_reply *request = pending_reply_open(session, message);
-    if (request && !session_context_verify(session->context, message->token, verified, request))
-        pending_reply_error(&request, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
+    struct pending_reply *pending = pending_reply_open(session, message);
+    if (pending &&
+        !session_context_verify(session->context, message->token, on_new_token_verified, pending))
+        pending_reply_error(&pending, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
 }

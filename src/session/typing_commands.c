@@ -1,4 +1,4 @@
-/* typing_start, typing_stop: answered only where the client gave an id, or something is wrong. */
+/* typing_start, typing_stop: confirmed only if the client gave an id; errors are always told. */
 #include "chats/chat_plane.h"
 #include "session/dispatch.h"
 #include "session/pending_reply.h"
@@ -7,101 +7,101 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void tell_limited(struct session *session, struct slice id, int64_t retry_after_ms)
+static void refuse_typing_rate(struct session *session, struct slice id, int64_t retry_after_ms)
 {
     metrics_count(session->context->metrics, METRIC_RATE_LIMITED);
     connection_send(&session->connection,
                     &(struct message){.type = MESSAGE_ERROR,
                                       .id = id,
                                       .error = {.code = ERROR_RATE_LIMITED,
-                                                .text = "typing is dropped: one update a second "
-                                                        "and chat, all devices together",
+                                                .text = "typing is dropped: at most one update per "
+                                                        "second and chat, all devices together",
                                                 .retry_after_ms = retry_after_ms,
                                                 .grace_period_ms = -1}});
 }
 
-static void confirm(struct session *session, struct slice id)
+static void confirm_typing(struct session *session, struct slice id)
 {
     if (id.data)
         connection_send(&session->connection, &(struct message){.type = MESSAGE_OK, .id = id});
 }
 
-/* ---- a start under way ---- */
+/* ---- typing_start ---- */
 
-struct start {
-    struct pending_reply *request;
+struct typing_start_command {
+    struct pending_reply *pending;
     struct slice chat_id;
     char chat_id_bytes[CHAT_ID_BYTES_MAX];
 };
 
-/* Typing fails softly: that the store is out of reach is nothing a client could act upon. */
-static void started(void *arg, enum typing_verdict verdict, int64_t retry_after_ms)
+/* Typing fails softly: a client cannot act upon an unavailable store. */
+static void on_typing_started(void *arg, enum typing_verdict verdict, int64_t retry_after_ms)
 {
-    struct start *start = arg;
-    struct session *session = start->request->session;
+    struct typing_start_command *start = arg;
+    struct session *session = start->pending->session;
     if (session && verdict == TYPING_TOO_SOON)
-        tell_limited(session, start->request->id, retry_after_ms);
+        refuse_typing_rate(session, start->pending->id, retry_after_ms);
     else if (session)
-        confirm(session, start->request->id);
-    pending_reply_end(&start->request);
+        confirm_typing(session, start->pending->id);
+    pending_reply_end(&start->pending);
     free(start);
 }
 
-static void begin(struct start *start)
+static void start_typing(struct typing_start_command *start)
 {
-    struct session *session = start->request->session;
+    struct session *session = start->pending->session;
     typing_start(session->context->typing, &session->endpoint, &session->conn_id, start->chat_id,
-                 started, start);
+                 on_typing_started, start);
 }
 
-static void checked(void *arg, const struct ledger_change_outcome *outcome)
+static void on_typist_checked(void *arg, const struct ledger_change_outcome *outcome)
 {
-    struct start *start = arg;
-    if (outcome->status != LEDGER_OK || !start->request->session) {
-        pending_reply_ledger_error(&start->request, outcome->status);
+    struct typing_start_command *start = arg;
+    if (outcome->status != LEDGER_OK || !start->pending->session) {
+        pending_reply_ledger_error(&start->pending, outcome->status);
         free(start);
-    } else if (start->request->taken_back) {
-        started(start, TYPING_TAKEN, 0);
+    } else if (start->pending->cancelled) {
+        on_typing_started(start, TYPING_TAKEN, 0);
     } else {
-        begin(start);
+        start_typing(start);
     }
 }
 
-/* Who has the chat open is a member; of others the ledger knows. */
+/* A user who has the chat open is a member; for others the ledger is asked. */
 void handle_typing_start(struct session *session, const struct message *message)
 {
     struct typing_plane *typing = session->context->typing;
     int64_t retry_after_ms;
     if (typing_is_too_soon(typing, &session->endpoint, message->chat_id, &retry_after_ms)) {
         if (typing_drop(typing, &session->endpoint, message->chat_id) == TYPING_TOO_SOON)
-            tell_limited(session, message->id, retry_after_ms);
+            refuse_typing_rate(session, message->id, retry_after_ms);
         else
-            confirm(session, message->id);
+            confirm_typing(session, message->id);
         return;
     }
-    struct pending_reply *request = pending_reply_open(session, message);
-    struct start *start = request ? malloc(sizeof(*start)) : NULL;
+    struct pending_reply *pending = pending_reply_open(session, message);
+    struct typing_start_command *start = pending ? malloc(sizeof(*start)) : NULL;
     if (!start) {
-        if (request)
-            pending_reply_error(&request, ERROR_SERVER_BUSY, "out of memory");
+        if (pending)
+            pending_reply_error(&pending, ERROR_SERVER_BUSY, "out of memory");
         return;
     }
     memcpy(start->chat_id_bytes, message->chat_id.data, message->chat_id.len);
     start->chat_id = (struct slice){start->chat_id_bytes, message->chat_id.len};
-    start->request = request;
-    request->about = start->chat_id;
+    start->pending = pending;
+    pending->chat_id = start->chat_id;
     if (chat_is_open(&session->endpoint, start->chat_id))
-        begin(start);
+        start_typing(start);
     else
         ledger_chat_member_check(session->context->ledger, start->chat_id, session_user(session),
-                                 checked, start);
+                                 on_typist_checked, start);
 }
 
-/* Never dropped, and about nobody but the one who sends it: it asks nobody. A start that is not through yet is
- * overtaken by it. */
+/* A stop is never dropped, and needs no check, because it concerns the sender only. It cancels starts that
+ * still wait. */
 void handle_typing_stop(struct session *session, const struct message *message)
 {
-    pending_reply_take_back(session, MESSAGE_TYPING_START, message->chat_id);
+    pending_reply_cancel(session, MESSAGE_TYPING_START, message->chat_id);
     typing_stop(session->context->typing, &session->endpoint, message->chat_id);
-    confirm(session, message->id);
+    confirm_typing(session, message->id);
 }

@@ -193,7 +193,7 @@ static int64_t tick(struct connection *connection)
     socketio_recovery_tick(socketio);
     if (!connection_is_open(connection))
         return INT64_MAX;
-    int64_t own_ms = socketio_is_connected(socketio) ? session_tick(connection)
+    int64_t own_ms = socketio_is_connected(socketio) ? session_on_tick(connection)
                                                      : socketio_waiting_tick(socketio);
     return engine_ms < own_ms ? engine_ms : own_ms;
 }
@@ -226,9 +226,9 @@ static const struct connection_owner OWNER = {
     .on_payload = payload,
     .on_tick = tick,
     .on_left = left,
-    .owes_replies = session_owes,
+    .owes_replies = session_owes_replies,
     .sync_from = session_sync_from,
-    .on_recovered = session_recovered,
+    .on_recovered = session_on_recovered,
     .send_ping = ping,
     .user_id = session_user_of,
     .on_gone = gone,
