@@ -9,27 +9,26 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The control part of a packet with one descriptor, aligned as its header must be. */
+/* The control data of a packet with one descriptor, aligned for its header. */
 union rights {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-/* An abstract name stands behind a zero byte and is as long as the address says. */
-static socklen_t address_of(struct sockaddr_un *out, struct slice name)
+/* An abstract name begins with a zero byte; the length of the address says how long it is. */
+static socklen_t set_abstract_address(struct sockaddr_un *out, struct slice name)
 {
     *out = (struct sockaddr_un){.sun_family = AF_UNIX};
     memcpy(out->sun_path + 1, name.data, name.len);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + name.len);
 }
 
-static int make_socket(void)
+static int make_packet_socket(void)
 {
     return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-/* Whether the process at the other end runs as our user. */
-static bool is_ours(int fd)
+static bool runs_as_our_user(int fd)
 {
     struct ucred peer;
     socklen_t len = sizeof(peer);
@@ -38,7 +37,7 @@ static bool is_ours(int fd)
 
 /* ---- sending ---- */
 
-static bool send_packet(int to, int fd, struct slice bytes)
+static bool send_fd_packet(int to, int fd, struct slice bytes)
 {
     union rights rights = {.bytes = {0}};
     struct iovec piece = {(void *)bytes.data, bytes.len};
@@ -60,27 +59,27 @@ bool fd_passing_send(struct slice name, int fd, struct slice bytes)
     struct sockaddr_un address;
     if (name.len > FD_PASSING_NAME_BYTES_MAX || bytes.len == 0 || bytes.len > FD_PASSING_BYTES_MAX)
         return false;
-    socklen_t len = address_of(&address, name);
-    int to = make_socket();
+    socklen_t len = set_abstract_address(&address, name);
+    int to = make_packet_socket();
     if (to < 0)
         return false;
-    bool sent = connect(to, (const struct sockaddr *)&address, len) == 0 && is_ours(to) &&
-                send_packet(to, fd, bytes);
+    bool sent = connect(to, (const struct sockaddr *)&address, len) == 0 && runs_as_our_user(to) &&
+                send_fd_packet(to, fd, bytes);
     close(to);
     return sent;
 }
 
 /* ---- receiving ---- */
 
-static void see_off(struct fd_passing_sender *guest)
+static void close_sender(struct fd_passing_sender *sender)
 {
-    if (guest->source.fd >= 0)
-        close(guest->source.fd); /* which takes it out of epoll */
-    guest->source.fd = -1;
+    if (sender->source.fd >= 0)
+        close(sender->source.fd); /* which takes it out of epoll */
+    sender->source.fd = -1;
 }
 
-/* The descriptor a packet brought, or -1; a packet that was cut short, or has no bytes, is none. */
-static int descriptor_of(struct msghdr *message, ssize_t bytes_len)
+/* Returns the descriptor of a packet, or -1; a packet that was truncated or has no bytes has none. */
+static int take_descriptor(struct msghdr *message, ssize_t bytes_len)
 {
     int fd = -1;
     struct cmsghdr *header = CMSG_FIRSTHDR(message);
@@ -94,144 +93,140 @@ static int descriptor_of(struct msghdr *message, ssize_t bytes_len)
     return fd;
 }
 
-/* False: it has not come yet. */
-static bool receive_packet(struct fd_passing_sender *guest, char *out)
+/* Returns false when the packet has not arrived yet. */
+static bool receive_fd_packet(struct fd_passing_sender *sender, char *out)
 {
-    struct fd_passing *passage = guest->passage;
+    struct fd_passing *receiver = sender->receiver;
     union rights rights;
     struct iovec piece = {out, FD_PASSING_BYTES_MAX};
     struct msghdr message = {
         .msg_iov = &piece,
         .msg_iovlen = 1,
         .msg_control = rights.bytes,
-        .msg_controllen = CMSG_LEN(sizeof(int)), /* no room for a second */
+        .msg_controllen = CMSG_LEN(sizeof(int)), /* no space for a second */
     };
-    ssize_t got = recvmsg(guest->source.fd, &message, MSG_CMSG_CLOEXEC);
+    ssize_t got = recvmsg(sender->source.fd, &message, MSG_CMSG_CLOEXEC);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    int fd = got >= 0 ? descriptor_of(&message, got) : -1;
+    int fd = got >= 0 ? take_descriptor(&message, got) : -1;
     if (fd >= 0)
-        passage->on_received(passage->arg, fd, (struct slice){out, (size_t)got});
+        receiver->on_received(receiver->arg, fd, (struct slice){out, (size_t)got});
     return true;
 }
 
-/* Its packet, if it has come; without memory for it the guest goes with it. */
-static void attend(struct fd_passing_sender *guest)
+/* Takes the packet if it has arrived. When out of memory, drops the sender and its packet. */
+static void serve_sender(struct fd_passing_sender *sender)
 {
     char *bytes = malloc(FD_PASSING_BYTES_MAX);
-    if (!bytes || receive_packet(guest, bytes))
-        see_off(guest);
+    if (!bytes || receive_fd_packet(sender, bytes))
+        close_sender(sender);
     free(bytes);
 }
 
-/* A turn may still hold an event of a guest who has gone, or whose place another has by now. */
-static void guest_ready(struct loop_source *source, uint32_t events)
+/* A turn may still hold an event of a sender that was closed, or whose place another one has now. */
+static void on_sender_ready(struct loop_source *source, uint32_t events)
 {
     (void)events;
     if (source->fd >= 0)
-        attend(CONTAINER_OF(source, struct fd_passing_sender, source));
+        serve_sender(CONTAINER_OF(source, struct fd_passing_sender, source));
 }
 
-/* A place that is free, or that of who came first. */
-static struct fd_passing_sender *find_place(struct fd_passing *passage)
+/* Returns a free place, or that of the oldest sender. */
+static struct fd_passing_sender *find_sender_place(struct fd_passing *receiver)
 {
-    struct fd_passing_sender *oldest = &passage->guests[0];
+    struct fd_passing_sender *oldest = &receiver->senders[0];
     for (size_t i = 0; i < FD_PASSING_SENDERS_MAX; i++) {
-        struct fd_passing_sender *guest = &passage->guests[i];
-        if (guest->source.fd < 0)
-            return guest;
-        if (guest->number < oldest->number)
-            oldest = guest;
+        struct fd_passing_sender *sender = &receiver->senders[i];
+        if (sender->source.fd < 0)
+            return sender;
+        if (sender->number < oldest->number)
+            oldest = sender;
     }
-    see_off(oldest);
+    close_sender(oldest);
     return oldest;
 }
 
-/* The packet is most likely there already; else the guest is waited for. */
-static void welcome(struct fd_passing *passage, int fd)
+static void pause_fd_passing(struct fd_passing *receiver)
 {
-    struct fd_passing_sender *guest = find_place(passage);
-    guest->source.fd = fd;
-    guest->number = passage->guest_count++;
-    attend(guest);
-    if (guest->source.fd >= 0 && !loop_add_level(passage->loop, &guest->source))
-        see_off(guest);
+    loop_set_timer(receiver->loop, &receiver->pause,
+                   receiver->loop->clock.now_ms + FD_PASSING_PAUSE_MS);
 }
 
-static void rest(struct fd_passing *passage)
+/* Returns whether another sender may wait. Without descriptors it pauses instead of spinning. */
+static bool accept_sender(struct fd_passing *receiver)
 {
-    loop_set_timer(passage->loop, &passage->rest, passage->loop->clock.now_ms + FD_PASSING_REST_MS);
-}
-
-/* Whether another may wait. Without descriptors it rests instead of spinning. */
-static bool accept_one(struct fd_passing *passage)
-{
-    int fd = accept4(passage->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = accept4(receiver->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0 && errno != EAGAIN && errno != EINTR) {
-        loop_remove(passage->loop, &passage->source);
-        rest(passage);
+        loop_remove(receiver->loop, &receiver->source);
+        pause_fd_passing(receiver);
     }
     if (fd < 0)
         return false;
-    if (is_ours(fd))
-        welcome(passage, fd);
-    else
+    if (!runs_as_our_user(fd)) {
         close(fd);
+        return true;
+    }
+    struct fd_passing_sender *sender = find_sender_place(receiver);
+    sender->source.fd = fd;
+    sender->number = receiver->sender_count++;
+    serve_sender(sender); /* its packet is most likely there already */
+    if (sender->source.fd >= 0 && !loop_add_level(receiver->loop, &sender->source))
+        close_sender(sender);
     return true;
 }
 
-static void ready(struct loop_source *source, uint32_t events)
+static void on_fd_passing_ready(struct loop_source *source, uint32_t events)
 {
     (void)events;
-    struct fd_passing *passage = CONTAINER_OF(source, struct fd_passing, source);
+    struct fd_passing *receiver = CONTAINER_OF(source, struct fd_passing, source);
     for (int taken = 0; taken < FD_PASSING_ACCEPTS_PER_TURN && source->fd >= 0; taken++)
-        if (!accept_one(passage))
+        if (!accept_sender(receiver))
             return;
 }
 
-static void rested(struct wheel_timer *timer)
+static void on_fd_passing_pause_over(struct wheel_timer *timer)
 {
-    struct fd_passing *passage = CONTAINER_OF(timer, struct fd_passing, rest);
-    if (!loop_add_level(passage->loop, &passage->source))
-        rest(passage);
+    struct fd_passing *receiver = CONTAINER_OF(timer, struct fd_passing, pause);
+    if (!loop_add_level(receiver->loop, &receiver->source))
+        pause_fd_passing(receiver);
 }
 
-bool fd_passing_open(struct fd_passing *passage, struct loop *loop, struct slice name,
+bool fd_passing_open(struct fd_passing *receiver, struct loop *loop, struct slice name,
                      fd_passing_on_received on_received, void *arg)
 {
     struct sockaddr_un address;
-    *passage = (struct fd_passing){.source = {.fd = -1, .on_ready = ready},
-                                   .rest = {.fire = rested},
-                                   .loop = loop,
-                                   .on_received = on_received,
-                                   .arg = arg};
+    *receiver = (struct fd_passing){.source = {.fd = -1, .on_ready = on_fd_passing_ready},
+                                    .pause = {.fire = on_fd_passing_pause_over},
+                                    .loop = loop,
+                                    .on_received = on_received,
+                                    .arg = arg};
     for (size_t i = 0; i < FD_PASSING_SENDERS_MAX; i++)
-        passage->guests[i] = (struct fd_passing_sender){
-            .source = {.fd = -1, .on_ready = guest_ready}, .passage = passage};
+        receiver->senders[i] = (struct fd_passing_sender){
+            .source = {.fd = -1, .on_ready = on_sender_ready}, .receiver = receiver};
     if (name.len > FD_PASSING_NAME_BYTES_MAX) {
         errno = ENAMETOOLONG;
         return false;
     }
-    socklen_t len = address_of(&address, name);
-    passage->source.fd = make_socket();
-    if (passage->source.fd >= 0 &&
-        bind(passage->source.fd, (const struct sockaddr *)&address, len) == 0 &&
-        listen(passage->source.fd, FD_PASSING_BACKLOG) == 0 &&
-        loop_add_level(loop, &passage->source))
+    socklen_t len = set_abstract_address(&address, name);
+    receiver->source.fd = make_packet_socket();
+    if (receiver->source.fd >= 0 &&
+        bind(receiver->source.fd, (const struct sockaddr *)&address, len) == 0 &&
+        listen(receiver->source.fd, FD_PASSING_BACKLOG) == 0 &&
+        loop_add_level(loop, &receiver->source))
         return true;
     int reason = errno;
-    fd_passing_close(passage);
+    fd_passing_close(receiver);
     errno = reason;
     return false;
 }
 
-void fd_passing_close(struct fd_passing *passage)
+void fd_passing_close(struct fd_passing *receiver)
 {
-    if (!passage->loop || passage->source.fd < 0)
+    if (!receiver->loop || receiver->source.fd < 0)
         return;
-    loop_cancel_timer(passage->loop, &passage->rest);
-    close(passage->source.fd);
-    passage->source.fd = -1;
+    loop_cancel_timer(receiver->loop, &receiver->pause);
+    close(receiver->source.fd);
+    receiver->source.fd = -1;
     for (size_t i = 0; i < FD_PASSING_SENDERS_MAX; i++)
-        see_off(&passage->guests[i]);
+        close_sender(&receiver->senders[i]);
 }

@@ -1,22 +1,23 @@
 /*
- * A passage takes connected sockets from other processes of this machine, each with bytes.
+ * Descriptor passing: takes connected sockets from other processes on this machine, each with bytes.
  *
- *   fd_passing_send(): connect, look who is there, one packet with bytes and descriptor, close
+ *   fd_passing_send(): connect, check the receiver's user, send one packet with bytes and descriptor, close
  *        │
- *        ▼  a Unix socket in the abstract namespace, which no file outlives
- *   fd_passing_open(): accept, look who it is ──► a guest ──its packet comes──► `received`
+ *        ▼  a Unix socket in the abstract namespace, so no file is left behind
+ *   fd_passing_open(): accept, check the sender's user ──► a sender ──its packet arrives──► `on_received`
  *
- * Who may share a port by SO_REUSEPORT is of one user, and so is who may use a passage: both ends ask the
- * kernel for the other's user and go no further with a stranger, so that nobody gets a client's bytes by
- * taking the name of a process that has gone. A network namespace has its own passages, as it has its
- * own ports.
+ * Processes share a port by SO_REUSEPORT only if they run as the same user, and the same holds here: both
+ * ends ask the kernel for the other's user and stop when it differs, so that nobody gets a client's bytes by
+ * taking the name of a process that has gone. Each network namespace has its own names, as it has its own
+ * ports.
  *
- * Sending never waits: the kernel queues the packet, or the sender keeps what it has. Nothing is answered;
- * a packet whose receiver goes before it reads it is lost, and its peer's connection ends.
+ * Sending never waits: the kernel queues the packet, or the sender keeps what it has. There is no answer; a
+ * packet whose receiver exits before it reads it is lost, and the client's connection ends.
  *
- * Bounds: FD_PASSING_BACKLOG packets on their way, FD_PASSING_BYTES_MAX bytes of each, FD_PASSING_ACCEPTS_PER_TURN
- * a turn. A packet comes right after its connection; of FD_PASSING_SENDERS_MAX that make us wait for it all the
- * same, the oldest has to go. The struct is its owner's and needs no other memory at rest. One thread.
+ * Bounds: FD_PASSING_BACKLOG packets in transit, FD_PASSING_BYTES_MAX bytes in each,
+ * FD_PASSING_ACCEPTS_PER_TURN per turn. A packet follows its connection at once; when
+ * FD_PASSING_SENDERS_MAX senders keep us waiting for it nevertheless, a new one replaces the oldest. The
+ * owner embeds the struct, which allocates nothing while it waits. One thread.
  */
 #ifndef ROLLCALL_NET_FD_PASSING_H
 #define ROLLCALL_NET_FD_PASSING_H
@@ -28,12 +29,12 @@
 #include <stddef.h>
 
 enum {
-    FD_PASSING_NAME_BYTES_MAX = 100, /* what an address of the family holds, and less */
+    FD_PASSING_NAME_BYTES_MAX = 100, /* fits an address of AF_UNIX */
     FD_PASSING_BACKLOG = 4096,
-    FD_PASSING_BYTES_MAX = 128 * 1024, /* less than what a socket's default send buffer holds */
+    FD_PASSING_BYTES_MAX = 128 * 1024, /* fits the default send buffer of a socket */
     FD_PASSING_ACCEPTS_PER_TURN = 128,
     FD_PASSING_SENDERS_MAX = 64,
-    FD_PASSING_REST_MS = 100, /* when there are no descriptors left to accept with */
+    FD_PASSING_PAUSE_MS = 100, /* when there are no descriptors left to accept with */
 };
 
 struct fd_passing;
@@ -41,32 +42,32 @@ struct fd_passing;
 /* Takes the descriptor; `bytes` last the call. */
 typedef void (*fd_passing_on_received)(void *arg, int fd, struct slice bytes);
 
-/* Another process that has come and not said anything yet. */
+/* Another process that has connected and not sent its packet yet. */
 struct fd_passing_sender {
-    struct loop_source source; /* its descriptor is -1 in a place that is free */
-    struct fd_passing *passage;
-    uint64_t number; /* of all that came */
+    struct loop_source source; /* fd -1: this place is free */
+    struct fd_passing *receiver;
+    uint64_t number; /* in the order of connecting */
 };
 
 struct fd_passing {
-    struct loop_source source; /* its descriptor is -1 while closed */
-    struct wheel_timer rest;
+    struct loop_source source; /* fd -1: closed */
+    struct wheel_timer pause;
     struct loop *loop;
-    struct fd_passing_sender guests[FD_PASSING_SENDERS_MAX];
-    uint64_t guest_count; /* that ever came */
+    struct fd_passing_sender senders[FD_PASSING_SENDERS_MAX];
+    uint64_t sender_count; /* ever */
     fd_passing_on_received on_received;
     void *arg;
 };
 
-/* Opens it under a name that must be nobody's yet. False, with errno, leaves it closed. */
-bool fd_passing_open(struct fd_passing *passage, struct loop *loop, struct slice name,
+/* Opens it under a name that nobody else may have yet. Returns false, with errno, and leaves it closed. */
+bool fd_passing_open(struct fd_passing *receiver, struct loop *loop, struct slice name,
                      fd_passing_on_received on_received, void *arg);
 
-/* What is on its way is lost. Harmless when it is not open. */
-void fd_passing_close(struct fd_passing *passage);
+/* Packets in transit are lost. Does nothing when it is not open. */
+void fd_passing_close(struct fd_passing *receiver);
 
-/* Gives a socket, and bytes, to who has that name. False: nobody of our user has it, or there is no room;
- * nothing was sent. The descriptor stays the caller's to close in any case. */
+/* Gives a socket, and bytes, to the process with that name. Returns false when no process of our user has
+ * it, or its queue is full; nothing was sent then. The caller closes its descriptor in any case. */
 bool fd_passing_send(struct slice name, int fd, struct slice bytes);
 
 #endif

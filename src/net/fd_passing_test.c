@@ -17,7 +17,7 @@ enum { RECEIVED_MAX = 256, STRANGER_UID = 65534 };
 
 struct house {
     struct loop loop;
-    struct fd_passing passage;
+    struct fd_passing receiver;
     char name[FD_PASSING_NAME_BYTES_MAX];
     int fds[RECEIVED_MAX];
     size_t count;
@@ -41,7 +41,7 @@ static int set_up(void **state)
     struct house *house = calloc(1, sizeof(*house));
     *state = house;
     snprintf(house->name, sizeof(house->name), "rollcall-test-%ld", (long)getpid());
-    return loop_init(&house->loop) && fd_passing_open(&house->passage, &house->loop,
+    return loop_init(&house->loop) && fd_passing_open(&house->receiver, &house->loop,
                                                       slice_of(house->name), received, house)
                ? 0
                : -1;
@@ -50,7 +50,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct house *house = *state;
-    fd_passing_close(&house->passage);
+    fd_passing_close(&house->receiver);
     for (size_t i = 0; i < house->count; i++)
         close(house->fds[i]);
     loop_free(&house->loop);
@@ -103,9 +103,9 @@ static void who_is_not_there_gets_nothing(void **state)
 {
     struct house *house = *state;
     assert_false(fd_passing_send(SLICE("rollcall-test-nobody"), STDIN_FILENO, SLICE("x")));
-    fd_passing_close(&house->passage);
+    fd_passing_close(&house->receiver);
     assert_false(fd_passing_send(slice_of(house->name), STDIN_FILENO, SLICE("x")));
-    fd_passing_close(&house->passage); /* harmless */
+    fd_passing_close(&house->receiver); /* harmless */
 }
 
 static void a_name_is_one_passages_alone(void **state)
@@ -261,7 +261,7 @@ static void it_rests_when_descriptors_run_out(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
     loop_turn(&house->loop, 100);
     assert_int_equal(house->count, 0);
-    assert_true(wheel_is_set(&house->passage.rest));
+    assert_true(wheel_is_set(&house->receiver.pause));
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     turn(house, 1);
 }

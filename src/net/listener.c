@@ -12,16 +12,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A peer that vanished without a word is found out by the kernel as well. */
+/* The kernel detects peers that vanished without closing. */
 enum { KEEPALIVE_IDLE_S = 60, KEEPALIVE_INTERVAL_S = 15, KEEPALIVE_PROBES = 4 };
 
-static void rest(struct listener *listener)
+static void pause_listener(struct listener *listener)
 {
-    loop_set_timer(listener->loop, &listener->rest,
-                   listener->loop->clock.now_ms + LISTENER_REST_MS);
+    loop_set_timer(listener->loop, &listener->pause,
+                   listener->loop->clock.now_ms + LISTENER_PAUSE_MS);
 }
 
-static bool accept_one(struct listener *listener)
+/* Returns whether another connection may wait. */
+static bool accept_connection(struct listener *listener)
 {
     int fd = accept4(listener->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
@@ -31,51 +32,47 @@ static bool accept_one(struct listener *listener)
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         log_warn("accept_paused", "error=%s", log_sentence(slice_of(strerror(errno))));
         loop_remove(listener->loop, &listener->source);
-        rest(listener);
+        pause_listener(listener);
     }
     return errno == EINTR || errno == ECONNABORTED;
 }
 
-static void ready(struct loop_source *source, uint32_t events)
+static void on_listener_ready(struct loop_source *source, uint32_t events)
 {
     (void)events;
     struct listener *listener = CONTAINER_OF(source, struct listener, source);
     for (int taken = 0; taken < LISTENER_ACCEPTS_PER_TURN; taken++)
-        if (!accept_one(listener))
+        if (!accept_connection(listener))
             return;
 }
 
-static void rested(struct wheel_timer *timer)
+static void on_listener_pause_over(struct wheel_timer *timer)
 {
-    struct listener *listener = CONTAINER_OF(timer, struct listener, rest);
+    struct listener *listener = CONTAINER_OF(timer, struct listener, pause);
     if (!loop_add_level(listener->loop, &listener->source))
-        rest(listener);
+        pause_listener(listener);
 }
 
-static void set_option(int fd, int level, int name, int value)
+static void set_socket_option(int fd, int level, int name, int value)
 {
     setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-static void set_inherited_options(int fd, const struct listener_options *options)
-{
-    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, (int)options->unsent_bytes_max);
-    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
-}
-
-static int open_socket(const struct sockaddr_storage *address, socklen_t address_len,
-                       const struct listener_options *options)
+static int open_listening_socket(const struct sockaddr_storage *address, socklen_t address_len,
+                                 const struct listener_options *options)
 {
     int fd = socket(address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-    set_inherited_options(fd, options);
+    set_socket_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    set_socket_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    /* accepted sockets inherit these */
+    set_socket_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_socket_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, (int)options->unsent_bytes_max);
+    set_socket_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_socket_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+    set_socket_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
+    set_socket_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
     if (bind(fd, (const struct sockaddr *)address, address_len) == 0 &&
         listen(fd, options->backlog) == 0)
         return fd;
@@ -85,9 +82,9 @@ static int open_socket(const struct sockaddr_storage *address, socklen_t address
     return -1;
 }
 
-/* Happens once, at start, so it may wait for a name server. */
-static bool resolve(const struct listener_options *options, struct sockaddr_storage *out,
-                    socklen_t *out_len)
+/* Runs once, at start, so it may wait for a name server. */
+static bool resolve_listen_address(const struct listener_options *options,
+                                   struct sockaddr_storage *out, socklen_t *out_len)
 {
     struct address address;
     if (!address_parse(slice_of(options->address), &address))
@@ -106,7 +103,7 @@ static bool resolve(const struct listener_options *options, struct sockaddr_stor
     return true;
 }
 
-static uint16_t bound_port(int fd)
+static uint16_t read_bound_port(int fd)
 {
     union {
         struct sockaddr any;
@@ -125,23 +122,23 @@ bool listener_open(struct listener *listener, struct loop *loop,
 {
     struct sockaddr_storage address;
     socklen_t address_len;
-    *listener = (struct listener){.source = {.fd = -1, .on_ready = ready},
-                                  .rest = {.fire = rested},
+    *listener = (struct listener){.source = {.fd = -1, .on_ready = on_listener_ready},
+                                  .pause = {.fire = on_listener_pause_over},
                                   .loop = loop,
                                   .on_accepted = on_accepted,
                                   .arg = arg};
-    if (!resolve(options, &address, &address_len)) {
+    if (!resolve_listen_address(options, &address, &address_len)) {
         snprintf(error, LISTENER_ERROR_TEXT_MAX, "cannot resolve %s", options->address);
         return false;
     }
-    listener->source.fd = open_socket(&address, address_len, options);
+    listener->source.fd = open_listening_socket(&address, address_len, options);
     if (listener->source.fd < 0 || !loop_add_level(loop, &listener->source)) {
         snprintf(error, LISTENER_ERROR_TEXT_MAX, "cannot listen on %s: %s", options->address,
                  strerror(errno));
         listener_close(listener);
         return false;
     }
-    listener->port = bound_port(listener->source.fd);
+    listener->port = read_bound_port(listener->source.fd);
     return true;
 }
 
@@ -149,8 +146,8 @@ void listener_close(struct listener *listener)
 {
     if (listener->source.fd < 0)
         return;
-    ready(&listener->source, 0);
-    loop_cancel_timer(listener->loop, &listener->rest);
+    on_listener_ready(&listener->source, 0);
+    loop_cancel_timer(listener->loop, &listener->pause);
     close(listener->source.fd);
     listener->source.fd = -1;
 }

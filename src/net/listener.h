@@ -1,10 +1,10 @@
 /*
  * A listener accepts connections on one address, shared with other workers and other processes by
- * SO_REUSEPORT: the kernel spreads new connections over all who listen.
+ * SO_REUSEPORT: the kernel spreads new connections over all listeners.
  *
- * It takes at most LISTENER_ACCEPTS_PER_TURN a turn. When descriptors run out it waits
- * LISTENER_REST_MS instead of spinning, and says so. What accepted sockets inherit (TCP_NODELAY, the
- * bound on unsent bytes, keep-alive) is set once, on the listening socket.
+ * It accepts at most LISTENER_ACCEPTS_PER_TURN per turn. When descriptors run out it pauses for
+ * LISTENER_PAUSE_MS instead of spinning, and logs that. Options that accepted sockets inherit (TCP_NODELAY,
+ * the bound on unsent bytes, keep-alive) are set once, on the listening socket.
  */
 #ifndef ROLLCALL_NET_LISTENER_H
 #define ROLLCALL_NET_LISTENER_H
@@ -16,11 +16,11 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-enum { LISTENER_ACCEPTS_PER_TURN = 128, LISTENER_REST_MS = 100, LISTENER_ERROR_TEXT_MAX = 512 };
+enum { LISTENER_ACCEPTS_PER_TURN = 128, LISTENER_PAUSE_MS = 100, LISTENER_ERROR_TEXT_MAX = 512 };
 
 struct listener_options {
-    const char *address; /* HOST:PORT or [V6]:PORT; port 0: any that is free */
-    uint16_t port;       /* not 0: instead of the one in `address` */
+    const char *address; /* HOST:PORT or [V6]:PORT; port 0: any free port */
+    uint16_t port;       /* not 0: replaces the port of `address` */
     int backlog;
     size_t unsent_bytes_max;
 };
@@ -30,19 +30,19 @@ typedef void (*listener_on_accepted)(void *arg, int fd);
 
 struct listener {
     struct loop_source source;
-    struct wheel_timer rest;
+    struct wheel_timer pause;
     struct loop *loop;
     listener_on_accepted on_accepted;
     void *arg;
-    uint16_t port; /* the one it got */
+    uint16_t port; /* the bound one */
 };
 
-/* False with a sentence in `error`. */
+/* Returns false with a sentence in `error`. */
 bool listener_open(struct listener *listener, struct loop *loop,
                    const struct listener_options *options, listener_on_accepted on_accepted,
                    void *arg, char error[LISTENER_ERROR_TEXT_MAX]);
 
-/* Accepts what still waits, then closes. Harmless when it is not open. */
+/* Accepts connections that still wait, then closes. Does nothing when it is not open. */
 void listener_close(struct listener *listener);
 
 #endif

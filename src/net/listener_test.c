@@ -82,7 +82,7 @@ static void without_descriptors_it_rests_and_then_accepts(void **state)
     give_descriptors_back(fixture);
     turn(fixture); /* it rests, and does not spin */
     assert_int_equal(fixture->accepted, 0);
-    pass(fixture, LISTENER_REST_MS);
+    pass(fixture, LISTENER_PAUSE_MS);
     turn(fixture);
     assert_int_equal(fixture->accepted, 1);
 }
@@ -96,9 +96,9 @@ static void one_that_cannot_be_watched_again_yet_is_not_forgotten(void **state)
     turn(fixture);
     give_descriptors_back(fixture);
     fixture->loop.epoll_fd = -1;
-    pass(fixture, LISTENER_REST_MS);
+    pass(fixture, LISTENER_PAUSE_MS);
     fixture->loop.epoll_fd = epoll_fd;
-    pass(fixture, LISTENER_REST_MS);
+    pass(fixture, LISTENER_PAUSE_MS);
     turn(fixture);
     assert_int_equal(fixture->accepted, 1);
 }

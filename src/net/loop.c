@@ -31,7 +31,8 @@ void loop_free(struct loop *loop)
     loop->read_buffer = NULL;
 }
 
-static bool control(struct loop *loop, int operation, struct loop_source *source, uint32_t events)
+static bool control_epoll(struct loop *loop, int operation, struct loop_source *source,
+                          uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.ptr = source};
     return epoll_ctl(loop->epoll_fd, operation, source->fd, &event) == 0;
@@ -39,25 +40,25 @@ static bool control(struct loop *loop, int operation, struct loop_source *source
 
 bool loop_add(struct loop *loop, struct loop_source *source)
 {
-    return control(loop, EPOLL_CTL_ADD, source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+    return control_epoll(loop, EPOLL_CTL_ADD, source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
 }
 
 bool loop_rebind(struct loop *loop, struct loop_source *source)
 {
-    return control(loop, EPOLL_CTL_MOD, source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+    return control_epoll(loop, EPOLL_CTL_MOD, source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
 }
 
 bool loop_add_level(struct loop *loop, struct loop_source *source)
 {
-    return control(loop, EPOLL_CTL_ADD, source, EPOLLIN);
+    return control_epoll(loop, EPOLL_CTL_ADD, source, EPOLLIN);
 }
 
 void loop_remove(struct loop *loop, struct loop_source *source)
 {
-    control(loop, EPOLL_CTL_DEL, source, 0);
-    for (size_t i = 0; i < loop->untold_count; i++)
-        if (loop->untold[i].data.ptr == source)
-            loop->untold[i].data.ptr = NULL;
+    control_epoll(loop, EPOLL_CTL_DEL, source, 0);
+    for (size_t i = 0; i < loop->undelivered_count; i++)
+        if (loop->undelivered[i].data.ptr == source)
+            loop->undelivered[i].data.ptr = NULL;
 }
 
 void loop_defer(struct loop *loop, struct loop_task *task)
@@ -70,7 +71,7 @@ void loop_defer(struct loop *loop, struct loop_task *task)
     loop->tasks_end = &task->next;
 }
 
-static void run_tasks(struct loop *loop)
+static void run_loop_tasks(struct loop *loop)
 {
     struct loop_task *task = loop->tasks;
     loop->tasks = NULL;
@@ -83,7 +84,7 @@ static void run_tasks(struct loop *loop)
     }
 }
 
-static int wait_limit(const struct loop *loop, int wait_ms)
+static int limit_wait_ms(const struct loop *loop, int wait_ms)
 {
     if (loop->tasks)
         return 0;
@@ -103,28 +104,23 @@ int64_t loop_turn_us(const struct loop *loop)
     return clock_microseconds() - loop->turn_started_us;
 }
 
-static void tell_sources(struct loop *loop)
-{
-    while (loop->untold_count > 0) {
-        const struct epoll_event *event = loop->untold++;
-        struct loop_source *source = event->data.ptr;
-        loop->untold_count--;
-        if (source) /* else it was removed meanwhile */
-            source->on_ready(source, event->events);
-    }
-}
-
 void loop_turn(struct loop *loop, int wait_ms)
 {
     struct epoll_event events[LOOP_EVENTS_MAX];
-    int count = epoll_wait(loop->epoll_fd, events, LOOP_EVENTS_MAX, wait_limit(loop, wait_ms));
+    int count = epoll_wait(loop->epoll_fd, events, LOOP_EVENTS_MAX, limit_wait_ms(loop, wait_ms));
     loop->advance(&loop->clock);
     loop->turn_started_us = clock_microseconds();
-    loop->untold = events;
-    loop->untold_count = count > 0 ? (size_t)count : 0;
-    tell_sources(loop);
+    loop->undelivered = events;
+    loop->undelivered_count = count > 0 ? (size_t)count : 0;
+    while (loop->undelivered_count > 0) {
+        const struct epoll_event *event = loop->undelivered++;
+        struct loop_source *source = event->data.ptr;
+        loop->undelivered_count--;
+        if (source) /* otherwise it was removed meanwhile */
+            source->on_ready(source, event->events);
+    }
     wheel_advance(&loop->wheel, loop->clock.now_ms, LOOP_TIMERS_MAX);
-    run_tasks(loop);
+    run_loop_tasks(loop);
 }
 
 void loop_run(struct loop *loop)

@@ -1,16 +1,16 @@
 /*
- * One event loop: epoll, timers, and tasks for the end of the turn. A worker has exactly one.
+ * One event loop: epoll, timers, and tasks for the end of the turn. Each worker has exactly one.
  *
  * A turn: wait; advance the clock; give each ready source its events; fire due timers; run the tasks
- * deferred so far. Everything a turn does is bounded (LOOP_EVENTS_MAX, LOOP_TIMERS_MAX, what sources
- * read at a time); what is left over is done in the next turn, which then does not wait.
+ * deferred so far. All work of a turn is bounded (LOOP_EVENTS_MAX, LOOP_TIMERS_MAX, what sources read at a
+ * time); the rest is done in the next turn, which then does not wait.
  *
- * Sources are edge-triggered, registered once for reading and writing: a source remembers that it is
- * readable or writable until a call says EAGAIN. Nothing is freed inside a callback: mark it, and
- * free it in a task.
+ * Sources are edge-triggered and registered once for reading and writing: a source remembers that it is
+ * readable or writable until a call returns EAGAIN. Nothing is freed inside a callback: mark it, and free
+ * it in a task.
  *
- * All memory of sources, timers and tasks is the caller's. One thread; only loop_stop() and the
- * mailbox (mailbox.h) may be used from others.
+ * The caller owns the memory of sources, timers and tasks. One thread; only loop_stop() and the mailbox
+ * (mailbox.h) may be used from others.
  */
 #ifndef ROLLCALL_NET_LOOP_H
 #define ROLLCALL_NET_LOOP_H
@@ -45,10 +45,10 @@ struct loop_task {
 struct loop {
     int epoll_fd;
     struct clock clock;                   /* as of this turn */
-    void (*advance)(struct clock *clock); /* the system's, unless a test has its own time */
+    void (*advance)(struct clock *clock); /* clock_advance(), unless a test has its own time */
     int64_t turn_started_us;
-    struct epoll_event *untold; /* events of this turn whose sources have not got them yet */
-    size_t untold_count;
+    struct epoll_event *undelivered; /* events of this turn that no source has seen yet */
+    size_t undelivered_count;
     struct wheel wheel;
     struct loop_task *tasks;
     struct loop_task **tasks_end;
@@ -56,20 +56,20 @@ struct loop {
     char *read_buffer; /* LOOP_READ_BYTES, shared by all sources, valid during a callback */
 };
 
-/* False, with errno, when the system gives no epoll descriptor or no memory. */
+/* Returns false, with errno, when there is no epoll descriptor or no memory. */
 bool loop_init(struct loop *loop);
 void loop_free(struct loop *loop);
 
-/* Registers a source for reading and writing, edge-triggered. False, with errno. */
+/* Registers a source for reading and writing, edge-triggered. Returns false with errno on failure. */
 bool loop_add(struct loop *loop, struct loop_source *source);
 
-/* The descriptor's events go to another source from now on. */
+/* Sends the descriptor's events to this source from now on, instead of another. */
 bool loop_rebind(struct loop *loop, struct loop_source *source);
 
-/* Level-triggered, reading only: for listeners and event descriptors. */
+/* Level-triggered, reading only: for listeners and eventfds. */
 bool loop_add_level(struct loop *loop, struct loop_source *source);
 
-/* Its `ready` is not called any more, not in this turn either: its memory may go. */
+/* `on_ready` is not called any more, not even in this turn: the memory may be freed. */
 void loop_remove(struct loop *loop, struct loop_source *source);
 
 /* Runs the task once at the end of this turn (of the next one when called from a task). */
@@ -88,11 +88,11 @@ static inline void loop_cancel_timer(struct loop *loop, struct wheel_timer *time
 /* Turns until loop_stop(). */
 void loop_run(struct loop *loop);
 
-/* One turn that waits at most `wait_ms` (-1: as long as nothing happens). Never from within a turn, whose
- * callbacks still read from the shared buffer. */
+/* One turn that waits at most `wait_ms` (-1: until something happens). Never call it from within a turn,
+ * whose callbacks still use the shared buffer. */
 void loop_turn(struct loop *loop, int wait_ms);
 
-/* Microseconds since this turn woke up: what a message has waited by now. Asks the system. */
+/* Microseconds since this turn woke up, that is, how long a message has waited. Makes a system call. */
 int64_t loop_turn_us(const struct loop *loop);
 
 /* From any thread; takes effect at the end of a turn (wake the loop through its mailbox). */

@@ -13,8 +13,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Shared by the loop and the thread; the last to let go frees it. What the thread finds is the loop's to
- * read once the event descriptor is readable. */
+/* Shared by the loop and the thread; the last one to release it frees it. The loop reads the results only
+ * after the eventfd has become readable. */
 struct resolver_lookup {
     struct loop_source source;
     struct loop *loop;
@@ -28,7 +28,7 @@ struct resolver_lookup {
     struct resolver_address addresses[RESOLVER_ADDRESSES_MAX];
 };
 
-static void let_go(struct resolver_lookup *lookup)
+static void release_lookup(struct resolver_lookup *lookup)
 {
     if (atomic_fetch_sub_explicit(&lookup->refs, 1, memory_order_acq_rel) != 1)
         return;
@@ -36,7 +36,7 @@ static void let_go(struct resolver_lookup *lookup)
     free(lookup);
 }
 
-static void take_addresses(struct resolver_lookup *lookup, const struct addrinfo *found)
+static void copy_addresses(struct resolver_lookup *lookup, const struct addrinfo *found)
 {
     for (; found && lookup->count < RESOLVER_ADDRESSES_MAX; found = found->ai_next) {
         struct resolver_address *address = &lookup->addresses[lookup->count];
@@ -48,30 +48,30 @@ static void take_addresses(struct resolver_lookup *lookup, const struct addrinfo
     }
 }
 
-static int look_up(const char *host, const char *port, int flags, struct addrinfo **found)
+static int call_getaddrinfo(const char *host, const char *port, int flags, struct addrinfo **found)
 {
     struct addrinfo hints = {
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
     return getaddrinfo(host, port, &hints, found);
 }
 
-static void *run(void *arg)
+static void *run_lookup_thread(void *arg)
 {
     struct resolver_lookup *lookup = arg;
     struct addrinfo *found = NULL;
     uint64_t one = 1;
-    lookup->error = look_up(lookup->host, lookup->port, 0, &found);
+    lookup->error = call_getaddrinfo(lookup->host, lookup->port, 0, &found);
     if (lookup->error == 0) {
-        take_addresses(lookup, found);
+        copy_addresses(lookup, found);
         freeaddrinfo(found);
     }
     ssize_t unused = write(lookup->source.fd, &one, sizeof(one)); /* a fresh counter takes a 1 */
     (void)unused;
-    let_go(lookup);
+    release_lookup(lookup);
     return NULL;
 }
 
-static void ready(struct loop_source *source, uint32_t events)
+static void on_lookup_finished(struct loop_source *source, uint32_t events)
 {
     (void)events;
     struct resolver_lookup *lookup = CONTAINER_OF(source, struct resolver_lookup, source);
@@ -82,7 +82,7 @@ static void ready(struct loop_source *source, uint32_t events)
     loop_remove(lookup->loop, &lookup->source);
     lookup->done(lookup->arg, lookup->addresses, lookup->count,
                  error || lookup->count ? error : "the name has no address");
-    let_go(lookup);
+    release_lookup(lookup);
 }
 
 bool resolver_numeric(const char *host, uint16_t port, struct resolver_address *out)
@@ -90,7 +90,7 @@ bool resolver_numeric(const char *host, uint16_t port, struct resolver_address *
     char port_text[6];
     struct addrinfo *found = NULL;
     snprintf(port_text, sizeof(port_text), "%u", port);
-    if (look_up(host, port_text, AI_NUMERICHOST, &found) != 0)
+    if (call_getaddrinfo(host, port_text, AI_NUMERICHOST, &found) != 0)
         return false;
     memcpy(&out->storage, found->ai_addr, found->ai_addrlen);
     out->len = found->ai_addrlen;
@@ -114,16 +114,6 @@ int resolver_connect(const struct resolver_address *address)
     return -1;
 }
 
-static bool start_thread(struct resolver_lookup *lookup)
-{
-    pthread_t thread;
-    atomic_init(&lookup->refs, 2);
-    if (pthread_create(&thread, NULL, run, lookup) == 0)
-        return pthread_detach(thread) == 0;
-    atomic_store(&lookup->refs, 1);
-    return false;
-}
-
 struct resolver_lookup *resolver_start(struct loop *loop, const char *host, uint16_t port,
                                        resolver_done done, void *arg)
 {
@@ -135,18 +125,25 @@ struct resolver_lookup *resolver_start(struct loop *loop, const char *host, uint
     lookup->loop = loop;
     lookup->done = done;
     lookup->arg = arg;
-    lookup->source = (struct loop_source){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), ready};
+    lookup->source =
+        (struct loop_source){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), on_lookup_finished};
     snprintf(lookup->host, sizeof(lookup->host), "%s", host);
     snprintf(lookup->port, sizeof(lookup->port), "%u", port);
-    atomic_init(&lookup->refs, 1);
     if (lookup->source.fd < 0) {
         free(lookup);
         return NULL;
     }
-    if (loop_add_level(loop, &lookup->source) && start_thread(lookup))
-        return lookup;
-    loop_remove(loop, &lookup->source);
-    let_go(lookup);
+    pthread_t thread;
+    atomic_init(&lookup->refs, 2);
+    if (loop_add_level(loop, &lookup->source)) {
+        if (pthread_create(&thread, NULL, run_lookup_thread, lookup) == 0) {
+            pthread_detach(thread);
+            return lookup;
+        }
+        loop_remove(loop, &lookup->source);
+    }
+    close(lookup->source.fd);
+    free(lookup);
     return NULL;
 }
 
@@ -157,5 +154,5 @@ void resolver_cancel(struct resolver_lookup **lookup)
     if (!cancelled)
         return;
     loop_remove(cancelled->loop, &cancelled->source);
-    let_go(cancelled);
+    release_lookup(cancelled);
 }

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 enum {
-    NATIVE_MIN = 4, /* fewer cost less one by one */
+    NATIVE_MIN = 4, /* fewer sends are cheaper one by one */
     SEND_FLAGS = MSG_NOSIGNAL | MSG_DONTWAIT,
 };
 
@@ -21,14 +21,14 @@ struct send_batch {
 struct send_batch *send_batch_make(void)
 {
     struct send_batch *batch = calloc(1, sizeof(*batch));
-    if (batch) /* one send that cannot begin must not keep the others back: SUBMIT_ALL */
+    if (batch) /* SUBMIT_ALL: one send that fails to start must not hold up the others */
         batch->native =
             io_uring_queue_init(SEND_BATCH_MAX, &batch->ring,
                                 IORING_SETUP_SUBMIT_ALL | IORING_SETUP_COOP_TASKRUN) == 0;
     return batch;
 }
 
-static void give_up_native(struct send_batch *batch)
+static void close_native_batch(struct send_batch *batch)
 {
     if (batch->native)
         io_uring_queue_exit(&batch->ring);
@@ -38,7 +38,7 @@ static void give_up_native(struct send_batch *batch)
 void send_batch_free(struct send_batch **batch)
 {
     if (*batch)
-        give_up_native(*batch);
+        close_native_batch(*batch);
     free(*batch);
     *batch = NULL;
 }
@@ -48,44 +48,28 @@ bool send_batch_is_native(const struct send_batch *batch)
     return batch->native;
 }
 
-static void send_one(struct send *one)
+/* Returns how many, from the first on, the kernel has sent or refused. */
+static size_t run_native_batch(struct send_batch *batch, struct send *sends, size_t count)
 {
-    one->went = send(one->fd, one->data, one->len, SEND_FLAGS);
-    if (one->went < 0)
-        one->went = -errno;
-}
-
-static void queue(struct send_batch *batch, struct send *one)
-{
-    struct io_uring_sqe *entry = io_uring_get_sqe(&batch->ring);
-    assert(entry); /* the ring has SEND_BATCH_MAX, and is empty between runs */
-    io_uring_prep_send(entry, one->fd, one->data, one->len, SEND_FLAGS);
-    io_uring_sqe_set_data(entry, one);
-}
-
-static void take_result(struct send_batch *batch)
-{
-    struct io_uring_cqe *entry = NULL;
-    while (io_uring_wait_cqe(&batch->ring, &entry) == -EINTR)
-        ;
-    assert(entry); /* it is there since the submission, for no send waits */
-    struct send *one = io_uring_cqe_get_data(entry);
-    one->went = entry->res;
-    io_uring_cqe_seen(&batch->ring, entry);
-}
-
-/* How many, from the first on, the kernel has sent or refused. */
-static size_t run_native(struct send_batch *batch, struct send *sends, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        queue(batch, &sends[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct io_uring_sqe *entry = io_uring_get_sqe(&batch->ring);
+        assert(entry); /* the ring has SEND_BATCH_MAX entries, and is empty between runs */
+        io_uring_prep_send(entry, sends[i].fd, sends[i].data, sends[i].len, SEND_FLAGS);
+        io_uring_sqe_set_data(entry, &sends[i]);
+    }
     int submitted;
     do
         submitted = io_uring_submit(&batch->ring);
     while (submitted == -EINTR);
     size_t taken = submitted < 0 ? 0 : (size_t)submitted;
-    for (size_t i = 0; i < taken; i++)
-        take_result(batch);
+    for (size_t i = 0; i < taken; i++) {
+        struct io_uring_cqe *entry = NULL;
+        while (io_uring_wait_cqe(&batch->ring, &entry) == -EINTR)
+            ;
+        assert(entry); /* it is there since the submission, because no send waits */
+        ((struct send *)io_uring_cqe_get_data(entry))->result = entry->res;
+        io_uring_cqe_seen(&batch->ring, entry);
+    }
     return taken;
 }
 
@@ -94,13 +78,15 @@ void send_batch_run(struct send_batch *batch, struct send *sends, size_t count)
     assert(count <= SEND_BATCH_MAX);
     size_t done = 0;
     if (batch->native && count >= NATIVE_MIN) {
-        done = run_native(batch, sends, count);
+        done = run_native_batch(batch, sends, count);
         if (done < count) {
-            /* it is out of memory; what it did not take must not go later */
+            /* the kernel is out of memory; sends it did not take must not go out later */
             log_warn("io_uring_given_up", "sends=one_by_one");
-            give_up_native(batch);
+            close_native_batch(batch);
         }
     }
-    for (size_t i = done; i < count; i++)
-        send_one(&sends[i]);
+    for (size_t i = done; i < count; i++) {
+        ssize_t sent = send(sends[i].fd, sends[i].data, sends[i].len, SEND_FLAGS);
+        sends[i].result = sent < 0 ? -errno : sent;
+    }
 }

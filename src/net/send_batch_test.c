@@ -62,7 +62,7 @@ static void open_pairs(struct pairs *pairs)
         int len = snprintf(pairs->texts[i], TEXT_BYTES, "message %zu", i);
         pairs->theirs[i] = pair[1];
         pairs->sends[i] =
-            (struct send){.fd = pair[0], .data = pairs->texts[i], .len = (size_t)len, .went = -1};
+            (struct send){.fd = pair[0], .data = pairs->texts[i], .len = (size_t)len, .result = -1};
     }
 }
 
@@ -79,7 +79,7 @@ static void close_pairs(struct pairs *pairs)
 static void assert_arrived(const struct pairs *pairs, size_t i)
 {
     char text[TEXT_BYTES];
-    assert_int_equal(pairs->sends[i].went, pairs->sends[i].len);
+    assert_int_equal(pairs->sends[i].result, pairs->sends[i].len);
     assert_int_equal(read(pairs->theirs[i], text, sizeof(text)), pairs->sends[i].len);
     assert_memory_equal(text, pairs->texts[i], pairs->sends[i].len);
     assert_int_equal(read(pairs->theirs[i], text, sizeof(text)), -1); /* once */
@@ -117,9 +117,9 @@ static void one_that_fails_keeps_nobody_back(void **state)
     int fd = pairs.sends[no_socket].fd;
     pairs.sends[no_socket].fd = -1;
     send_batch_run(pairs.batch, pairs.sends, SEND_BATCH_MAX);
-    assert_int_equal(pairs.sends[full].went, -EAGAIN);
-    assert_int_equal(pairs.sends[gone].went, -EPIPE);
-    assert_int_equal(pairs.sends[no_socket].went, -EBADF);
+    assert_int_equal(pairs.sends[full].result, -EAGAIN);
+    assert_int_equal(pairs.sends[gone].result, -EPIPE);
+    assert_int_equal(pairs.sends[no_socket].result, -EBADF);
     pairs.sends[no_socket].fd = fd;
     for (int i = 0; i < SEND_BATCH_MAX; i++)
         if (i != full && i != gone && i != no_socket)
@@ -137,7 +137,7 @@ static void a_send_may_go_in_part(void **state)
     open_pairs(&pairs);
     pairs.sends[2] = (struct send){.fd = pairs.sends[2].fd, .data = large, .len = sizeof(large)};
     send_batch_run(pairs.batch, pairs.sends, 8);
-    assert_in_range(pairs.sends[2].went, 1, sizeof(large) - 1);
+    assert_in_range(pairs.sends[2].result, 1, sizeof(large) - 1);
     for (size_t i = 0; i < 8; i++)
         if (i != 2)
             assert_arrived(&pairs, i);

@@ -1,22 +1,22 @@
 /*
- * A stream is one connected, non-blocking socket, plain or TLS, and the way its bytes take.
+ * A stream is one connected, non-blocking socket, plain or TLS, and how its bytes are read and written.
  *
- *   reading: the loop says readable → bytes are read into the loop's shared buffer, at most
- *            STREAM_READS_PER_TURN times → owner's `received` (which must take or copy all of it)
- *   writing: the owner has something → stream_want_write() → at the end of the turn the owner's
- *            `gather` names what is pending as an iovec, one system call sends it, `sent` says how
- *            much went. What the socket does not take waits until it is writable again.
+ *   reading: the socket is readable → the stream reads into the loop's shared buffer, at most
+ *            STREAM_READS_PER_TURN times → the owner's `on_bytes`, which must use or copy all of it
+ *   writing: the owner has something to send → stream_want_write() → at the end of the turn the owner's
+ *            `gather` names what is pending as an iovec, one system call sends it, `on_sent` says how many
+ *            bytes went out. The rest waits until the socket is writable again.
  *            Streams of a `batched` owner share that call (send_batch.h) where each has one piece.
  *
- * So all that a turn produced for a connection leaves in one call, and an idle stream holds no buffer
- * at all (TLS gives its record buffers back as well).
+ * So all bytes that a turn produced for a connection leave in one call, and an idle stream holds no buffer
+ * at all (TLS frees its record buffers as well).
  *
  *   OPEN ── peer ends, error ──► ENDED ──┐
- *     └───────── stream_close() ─────────┴──► CLOSED   (the owner's `closed` runs once, in a task:
+ *     └───────── stream_close() ─────────┴──► CLOSED   (the owner's `on_closed` runs once, in a task:
  *                                                       then it may free the memory)
  *
- * `ended` tells the owner that no more bytes will come; the owner then calls stream_close(), at once
- * or after it has sent its last words. The struct is embedded in its owner's. One thread.
+ * `on_ended` tells the owner that no more bytes will come; the owner then calls stream_close(), at once
+ * or after it has sent its last bytes. The owner embeds the struct. One thread.
  */
 #ifndef ROLLCALL_NET_STREAM_H
 #define ROLLCALL_NET_STREAM_H
@@ -40,18 +40,18 @@ struct stream_owner {
     size_t (*gather)(struct stream *stream, struct iovec *out, size_t max);
     bool (*on_sent)(struct stream *stream, size_t bytes); /* true: more is pending */
     void (*on_closed)(struct stream *stream);
-    /* Other streams' callbacks may run between `gather` and `sent`: what was gathered stays as it is until
-     * then. `sent` comes also when nothing went, with 0. */
+    /* Other streams' callbacks may run between `gather` and `on_sent`, so what was gathered must not change
+     * until then. `on_sent` runs also when nothing was sent, with 0. */
     bool batched;
 };
 
-/* The streams of one loop: those that have something to write, to read on, or to be closed. */
+/* The streams of one loop; `pending` are those with something to write, to read, or to be closed. */
 struct stream_set {
     struct loop *loop;
     struct stream *pending;
     struct loop_task task;
-    char *pack;               /* STREAM_PACK_BYTES for TLS, which takes one piece at a time */
-    struct send_batch *batch; /* NULL: each stream sends for itself */
+    char *pack;               /* STREAM_PACK_BYTES for TLS, which writes one piece at a time */
+    struct send_batch *batch; /* NULL: each stream makes its own calls */
 };
 
 struct stream {
@@ -62,63 +62,63 @@ struct stream {
     struct stream *next_pending;
     bool on_pending : 1;
     bool readable : 1;
-    bool hung_up : 1; /* the peer's end is on its way: read until it comes */
+    bool hung_up : 1; /* the peer has ended: read until the end is reached */
     bool writable : 1;
     bool want_write : 1;
     bool ended : 1;
     bool closing : 1;
     bool failed : 1;   /* nothing more can be sent */
-    bool paused : 1;   /* the owner does not want bytes for now */
-    bool in_batch : 1; /* what was gathered is with the kernel, or `sent` not told yet */
-    int error;         /* errno of what ended it; 0: the peer's orderly end */
+    bool paused : 1;   /* the owner wants no bytes for now */
+    bool in_batch : 1; /* gathered, and `on_sent` has not run yet */
+    int error;         /* errno that ended it; 0: the peer closed in order */
 };
 
 bool stream_set_init(struct stream_set *set, struct loop *loop);
 void stream_set_free(struct stream_set *set);
 
-/* Lets batched owners' streams share calls. False: no memory. */
+/* Lets streams of batched owners share system calls. Returns false when out of memory. */
 bool stream_set_use_batches(struct stream_set *set);
 
-/* Takes the descriptor. `tls` (taken too) may be NULL. False, with errno, leaves both the caller's. */
+/* Takes the descriptor and `tls`, which may be NULL. Returns false, with errno; the caller then keeps both. */
 bool stream_open(struct stream *stream, struct stream_set *set, const struct stream_owner *owner,
                  int fd, struct tls_session *tls);
 
 /* Moves socket, TLS session and readiness from one owner's stream to another's, which is not open
- * yet. `from` is then closed in the usual way, but for the socket. False: nothing was moved,
- * for want of memory or since `from` is closing. */
+ * yet. `from` is then closed as usual, without the socket. Returns false, having moved nothing, when out of
+ * memory or when `from` is closing. */
 bool stream_move(struct stream *to, struct stream *from, const struct stream_owner *owner);
 
 /* Gives socket and TLS session away, for a stream of another loop (stream_open_moved()). The stream is
- * then closed in the usual way, but for the socket. False: nothing was given, since it is closing. */
+ * then closed as usual, without the socket. Returns false, having given nothing, when it is closing. */
 bool stream_detach(struct stream *stream, int *fd, struct tls_session **tls);
 
-/* As stream_open(), for what was detached: bytes may wait inside the TLS session already. */
+/* Like stream_open(), for a detached socket: bytes may already wait inside its TLS session. */
 bool stream_open_moved(struct stream *stream, struct stream_set *set,
                        const struct stream_owner *owner, int fd, struct tls_session *tls);
 
-/* Something is there to be gathered. */
+/* Says that there is something to gather. */
 void stream_want_write(struct stream *stream);
 
-/* Sends now what the turn has gathered so far, if the socket takes it: for an owner whose queue fills
- * within one turn. The owner's `sent` or `ended` may run within. */
+/* Sends at once what is pending, if the socket is writable: for an owner whose queue fills within one turn.
+ * The owner's `on_sent` or `on_ended` may run inside. */
 void stream_flush(struct stream *stream);
 
-/* Stops and resumes reading, so that the peer meets TCP's own backpressure. */
+/* Stops and resumes reading, so that TCP's backpressure slows the peer down. */
 void stream_pause(struct stream *stream, bool paused);
 
-/* Ends it; nothing is called any more but, in a later task, `closed`. What was gathered and not sent
- * is lost. Harmless when called twice. */
+/* Closes the stream; no callback runs any more except, in a later task, `on_closed`. Unsent bytes are lost.
+ * A second call does nothing. */
 void stream_close(struct stream *stream);
 
-/* The same at once and without a word, `closed` included: the memory may go. Only while the loop makes no
- * turn, since a turn may hold events of it. */
+/* Closes at once without any callback, not even `on_closed`: the memory may then be freed. Only while the
+ * loop makes no turn, because a turn may hold events of it. */
 void stream_drop(struct stream *stream);
 
-/* What was sent is all: the peer sees the end once it has read it, while we still read what it sends.
- * Closing over unread bytes would reset the connection, and our last words might be lost with it. */
+/* Sends the end of the stream after the bytes sent so far, while we still read what the peer sends. Closing
+ * with unread bytes would reset the connection, and our last bytes might be lost with it. */
 void stream_shutdown(struct stream *stream);
 
-/* A stream with no bytes to come for a while: TLS frees its buffers. */
+/* For a stream that expects no bytes for a while: TLS frees its buffers. */
 void stream_rest(struct stream *stream);
 
 #endif

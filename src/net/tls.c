@@ -15,14 +15,14 @@ struct tls_context {
     atomic_uint refs;
 };
 
-/* A session is OpenSSL's own struct under our name: nothing is added to it. */
+/* A tls_session is an SSL under another name. */
 static SSL *ssl_of(struct tls_session *session)
 {
     return (SSL *)session;
 }
 
-/* The first error tells the cause, those after it only who passed it on. */
-static void explain(char error[TLS_ERROR_TEXT_MAX], const char *what, const char *file)
+/* The first error is the cause; later ones only say which functions passed it on. */
+static void explain_tls_error(char error[TLS_ERROR_TEXT_MAX], const char *what, const char *file)
 {
     unsigned long cause = ERR_peek_error();
     const char *reason =
@@ -31,8 +31,8 @@ static void explain(char error[TLS_ERROR_TEXT_MAX], const char *what, const char
     ERR_clear_error();
 }
 
-/* OpenSSL would ask at the terminal, and wait. */
-static int no_password(char *out, int max, int writing, void *arg)
+/* Without this OpenSSL would ask at the terminal, and wait. */
+static int refuse_key_password(char *out, int max, int writing, void *arg)
 {
     (void)out;
     (void)max;
@@ -41,7 +41,7 @@ static int no_password(char *out, int max, int writing, void *arg)
     return -1;
 }
 
-static SSL_CTX *make_ssl(const SSL_METHOD *method)
+static SSL_CTX *make_ssl_context(const SSL_METHOD *method)
 {
     ERR_clear_error(); /* an older error must not explain a new failure */
     SSL_CTX *ssl = SSL_CTX_new(method);
@@ -52,15 +52,15 @@ static SSL_CTX *make_ssl(const SSL_METHOD *method)
                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    SSL_CTX_set_default_passwd_cb(ssl, no_password);
+    SSL_CTX_set_default_passwd_cb(ssl, refuse_key_password);
     SSL_CTX_set_num_tickets(ssl, 1);
     /* sessions are resumed by ticket; a cache on our side would only grow */
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
     return ssl;
 }
 
-/* Takes the SSL context; frees it when memory is short. */
-static struct tls_context *wrap(SSL_CTX *ssl)
+/* Takes the SSL context; frees it when out of memory. */
+static struct tls_context *wrap_ssl_context(SSL_CTX *ssl)
 {
     struct tls_context *context = calloc(1, sizeof(*context));
     if (!context) {
@@ -72,18 +72,19 @@ static struct tls_context *wrap(SSL_CTX *ssl)
     return context;
 }
 
-static bool use_files(SSL_CTX *ssl, const char *certificate_file, const char *key_file, char *error)
+static bool load_key_pair(SSL_CTX *ssl, const char *certificate_file, const char *key_file,
+                          char *error)
 {
     if (SSL_CTX_use_certificate_chain_file(ssl, certificate_file) != 1) {
-        explain(error, "certificate", certificate_file);
+        explain_tls_error(error, "certificate", certificate_file);
         return false;
     }
     if (SSL_CTX_use_PrivateKey_file(ssl, key_file, SSL_FILETYPE_PEM) != 1) {
-        explain(error, "private key", key_file);
+        explain_tls_error(error, "private key", key_file);
         return false;
     }
     if (SSL_CTX_check_private_key(ssl) != 1) {
-        explain(error, "private key does not belong to the certificate:", key_file);
+        explain_tls_error(error, "private key does not belong to the certificate:", key_file);
         return false;
     }
     return true;
@@ -92,20 +93,20 @@ static bool use_files(SSL_CTX *ssl, const char *certificate_file, const char *ke
 struct tls_context *tls_context_load(const char *certificate_file, const char *key_file,
                                      char error[TLS_ERROR_TEXT_MAX])
 {
-    SSL_CTX *ssl = make_ssl(TLS_server_method());
+    SSL_CTX *ssl = make_ssl_context(TLS_server_method());
     snprintf(error, TLS_ERROR_TEXT_MAX, "out of memory");
     if (!ssl)
         return NULL;
-    if (!use_files(ssl, certificate_file, key_file, error)) {
+    if (!load_key_pair(ssl, certificate_file, key_file, error)) {
         SSL_CTX_free(ssl);
         return NULL;
     }
-    return wrap(ssl);
+    return wrap_ssl_context(ssl);
 }
 
 struct tls_context *tls_context_load_client(const char *ca_file, char error[TLS_ERROR_TEXT_MAX])
 {
-    SSL_CTX *ssl = make_ssl(TLS_client_method());
+    SSL_CTX *ssl = make_ssl_context(TLS_client_method());
     snprintf(error, TLS_ERROR_TEXT_MAX, "out of memory");
     if (!ssl)
         return NULL;
@@ -113,11 +114,11 @@ struct tls_context *tls_context_load_client(const char *ca_file, char error[TLS_
     int loaded = ca_file ? SSL_CTX_load_verify_locations(ssl, ca_file, NULL)
                          : SSL_CTX_set_default_verify_paths(ssl);
     if (loaded != 1) {
-        explain(error, "certificates to trust:", ca_file ? ca_file : "the system's");
+        explain_tls_error(error, "certificates to trust:", ca_file ? ca_file : "the system's");
         SSL_CTX_free(ssl);
         return NULL;
     }
-    return wrap(ssl);
+    return wrap_ssl_context(ssl);
 }
 
 struct tls_context *tls_context_share(struct tls_context *context)
@@ -136,7 +137,7 @@ void tls_context_drop(struct tls_context **context)
     free(dropped);
 }
 
-static SSL *make_session(struct tls_context *context, int fd)
+static SSL *make_ssl_session(struct tls_context *context, int fd)
 {
     SSL *ssl = SSL_new(context->ssl);
     if (ssl && SSL_set_fd(ssl, fd) == 1)
@@ -148,24 +149,18 @@ static SSL *make_session(struct tls_context *context, int fd)
 
 struct tls_session *tls_session_make(struct tls_context *context, int fd)
 {
-    SSL *ssl = make_session(context, fd);
+    SSL *ssl = make_ssl_session(context, fd);
     if (ssl)
         SSL_set_accept_state(ssl);
     return (struct tls_session *)ssl;
 }
 
-/* A certificate names hosts or addresses; only a name is told to the server (RFC 6066). */
-static bool expect_host(SSL *ssl, const char *host)
-{
-    if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1)
-        return true;
-    return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
-}
-
 struct tls_session *tls_session_make_client(struct tls_context *context, int fd, const char *host)
 {
-    SSL *ssl = make_session(context, fd);
-    if (ssl && !expect_host(ssl, host)) {
+    SSL *ssl = make_ssl_session(context, fd);
+    /* a certificate names hosts or addresses; only a host name is sent to the server (RFC 6066) */
+    if (ssl && X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) != 1 &&
+        (SSL_set1_host(ssl, host) != 1 || SSL_set_tlsext_host_name(ssl, host) != 1)) {
         SSL_free(ssl);
         ssl = NULL;
     }
@@ -181,8 +176,8 @@ const char *tls_distrust(struct tls_session *session)
     return result == X509_V_OK ? NULL : X509_verify_cert_error_string(result);
 }
 
-/* Sends close_notify, once; does not wait for the peer's. */
-static void shut_down(SSL *ssl)
+/* Sends close_notify once; does not wait for that of the peer. */
+static void send_close_notify(SSL *ssl)
 {
     if (SSL_is_init_finished(ssl) && !(SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN))
         SSL_shutdown(ssl);
@@ -195,12 +190,12 @@ void tls_session_free(struct tls_session **session)
         return;
     SSL *ssl = ssl_of(*session);
     *session = NULL;
-    shut_down(ssl);
+    send_close_notify(ssl);
     SSL_free(ssl);
 }
 
-/* Maps OpenSSL's result to the system's: a count, 0 at the end, or -1 with errno. */
-static ssize_t translate(struct tls_session *session, int result)
+/* Maps OpenSSL's result to that of recv() and send(): 0 at the end, or -1 with errno. */
+static ssize_t translate_ssl_result(struct tls_session *session, int result)
 {
     int code = SSL_get_error(ssl_of(session), result);
     int system_error = errno;
@@ -224,18 +219,18 @@ static ssize_t translate(struct tls_session *session, int result)
 ssize_t tls_read(struct tls_session *session, void *out, size_t max)
 {
     int result = SSL_read(ssl_of(session), out, max > INT_MAX ? INT_MAX : (int)max);
-    return result > 0 ? result : translate(session, result);
+    return result > 0 ? result : translate_ssl_result(session, result);
 }
 
 ssize_t tls_write(struct tls_session *session, const void *data, size_t len)
 {
     int result = SSL_write(ssl_of(session), data, len > INT_MAX ? INT_MAX : (int)len);
-    return result > 0 ? result : translate(session, result);
+    return result > 0 ? result : translate_ssl_result(session, result);
 }
 
 void tls_shutdown(struct tls_session *session)
 {
-    shut_down(ssl_of(session));
+    send_close_notify(ssl_of(session));
 }
 
 void tls_rest(struct tls_session *session)

@@ -1,12 +1,12 @@
 /*
- * TLS for streams: OpenSSL behind four functions shaped like recv(2) and send(2).
+ * TLS for streams: OpenSSL behind functions shaped like recv(2) and send(2).
  *
- * A server's context is a certificate and a key, a client's whom it trusts; loaded from files, immutable
- * and counted by reference across threads: a reload makes a new one for new connections, and those that
- * are open keep theirs. TLS 1.2 and later, no compression, no renegotiation, session tickets on. The
- * handshake happens inside the first reads, or a client's first write. A client checks the server's
- * certificate and that it was issued for the host it asked for. An idle session gives its record buffers
- * back (tls_rest()).
+ * A server's context is a certificate and a key; a client's says which certificates it trusts. A context is
+ * loaded from files, immutable, and counted by reference across threads: a reload makes a new one for new
+ * connections, and open connections keep theirs. TLS 1.2 and later, no compression, no renegotiation,
+ * session tickets on. The handshake happens inside the first reads, or a client's first write. A client
+ * checks the server's certificate and that it was issued for the host it asked for. An idle session frees
+ * its record buffers (tls_rest()).
  */
 #ifndef ROLLCALL_NET_TLS_H
 #define ROLLCALL_NET_TLS_H
@@ -20,16 +20,16 @@ enum { TLS_ERROR_TEXT_MAX = 256 };
 struct tls_context;
 struct tls_session;
 
-/* Reads PEM files. NULL with a sentence in `error` that names the file; `error` is not secret. */
+/* Reads PEM files. Returns NULL with a sentence in `error` that names the file and holds no secret. */
 struct tls_context *tls_context_load(const char *certificate_file, const char *key_file,
                                      char error[TLS_ERROR_TEXT_MAX]);
 
-/* For clients: trusts the certificates in this PEM file, or the system's when it is NULL. */
+/* For clients: trusts the certificates in this PEM file, or those of the system when it is NULL. */
 struct tls_context *tls_context_load_client(const char *ca_file, char error[TLS_ERROR_TEXT_MAX]);
 struct tls_context *tls_context_share(struct tls_context *context);
 void tls_context_drop(struct tls_context **context);
 
-/* A server's session on a connected socket, which stays the caller's. NULL when memory is short. */
+/* A server's session on a connected socket, which the caller keeps. Returns NULL when out of memory. */
 struct tls_session *tls_session_make(struct tls_context *context, int fd);
 
 /* A client's session with the server of that name or numeric address. The socket may still be
@@ -37,18 +37,19 @@ struct tls_session *tls_session_make(struct tls_context *context, int fd);
 struct tls_session *tls_session_make_client(struct tls_context *context, int fd, const char *host);
 void tls_session_free(struct tls_session **session);
 
-/* Why the server's certificate was not trusted; NULL when it was, or has not been seen. */
+/* Says why the server's certificate is not trusted; NULL when it is, or has not been seen. */
 const char *tls_distrust(struct tls_session *session);
 
-/* As recv() and send() on a non-blocking socket: -1 with errno EAGAIN when the socket must become
- * readable or writable first, with EPROTO when the peer does not speak TLS. After EAGAIN a write is
- * repeated with the same bytes first. */
+/* Like recv() and send() on a non-blocking socket: -1 with errno EAGAIN when the socket must become
+ * readable or writable first, with EPROTO when the peer does not speak TLS. After EAGAIN a write must
+ * be repeated with the same bytes first. */
 ssize_t tls_read(struct tls_session *session, void *out, size_t max);
 ssize_t tls_write(struct tls_session *session, const void *data, size_t len);
 
-/* Tells the peer, where the socket takes it now, that nothing more will be written. */
+/* Tells the peer, if the socket is writable now, that nothing more will be written. */
 void tls_shutdown(struct tls_session *session);
 
+/* Frees the buffers of an idle session. */
 void tls_rest(struct tls_session *session);
 
 #endif
