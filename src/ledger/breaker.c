@@ -15,8 +15,8 @@ void breaker_free(struct breaker *breaker)
     breaker->failures_ms = NULL;
 }
 
-/* The one door for changes of state. */
-static void set_state(struct breaker *breaker, enum breaker_state state, int64_t now_ms)
+/* All changes of state go through here. */
+static void set_breaker_state(struct breaker *breaker, enum breaker_state state, int64_t now_ms)
 {
     breaker->state = state;
     breaker->ticket = breaker->ticket == UINT32_MAX ? 1 : breaker->ticket + 1;
@@ -30,7 +30,7 @@ static void set_state(struct breaker *breaker, enum breaker_state state, int64_t
 bool breaker_admit(struct breaker *breaker, int64_t now_ms, uint32_t *ticket)
 {
     if (breaker->state == BREAKER_OPEN && breaker_open_for_ms(breaker, now_ms) == 0)
-        set_state(breaker, BREAKER_HALF_OPEN, now_ms);
+        set_breaker_state(breaker, BREAKER_HALF_OPEN, now_ms);
     if (breaker->state == BREAKER_OPEN)
         return false;
     if (breaker->state == BREAKER_HALF_OPEN) {
@@ -42,8 +42,8 @@ bool breaker_admit(struct breaker *breaker, int64_t now_ms, uint32_t *ticket)
     return true;
 }
 
-/* Whether the threshold is reached by failures that all lie within the window. */
-static bool too_many_failures(struct breaker *breaker, int64_t now_ms)
+/* Adds a failure. Returns whether failure_threshold failures lie within the window. */
+static bool add_breaker_failure(struct breaker *breaker, int64_t now_ms)
 {
     uint32_t threshold = breaker->limits.failure_threshold;
     breaker->failures_ms[breaker->failures++ % threshold] = now_ms;
@@ -51,7 +51,7 @@ static bool too_many_failures(struct breaker *breaker, int64_t now_ms)
         return false;
     int64_t oldest_ms = breaker->failures_ms[breaker->failures % threshold];
     if (breaker->failures == 2 * threshold)
-        breaker->failures = threshold; /* the same place in the ring, and no overflow */
+        breaker->failures = threshold; /* the same slot of the ring, without overflow */
     return now_ms - oldest_ms <= breaker->limits.failure_window_ms;
 }
 
@@ -68,11 +68,11 @@ void breaker_report(struct breaker *breaker, uint32_t ticket, enum breaker_resul
         break;
     case BREAKER_SUCCESS:
         if (probing && ++breaker->probes_passed == breaker->limits.probe_count)
-            set_state(breaker, BREAKER_CLOSED, now_ms);
+            set_breaker_state(breaker, BREAKER_CLOSED, now_ms);
         break;
     case BREAKER_FAILURE:
-        if (probing || too_many_failures(breaker, now_ms))
-            set_state(breaker, BREAKER_OPEN, now_ms);
+        if (probing || add_breaker_failure(breaker, now_ms))
+            set_breaker_state(breaker, BREAKER_OPEN, now_ms);
         break;
     }
 }

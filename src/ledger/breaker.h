@@ -1,5 +1,6 @@
 /*
- * A circuit breaker's states, without I/O: who may ask now, and what the answers mean.
+ * The states of a circuit breaker, without I/O: it decides which operation may start and what the answers
+ * mean.
  *
  *             failure_threshold failures within failure_window
  *   CLOSED ───────────────────────────────────────────────────► OPEN ◄────────┐
@@ -7,9 +8,9 @@
  *     │                                                          ▼            │
  *     └───────────────── probe_count probes succeeded ─────── HALF_OPEN ──────┘
  *
- * Whoever is admitted holds a ticket and reports how it went. A ticket is of the state it was given in:
- * a report that comes after the next change of state says nothing about the new one and is ignored, so
- * a slow answer from before an outage cannot pass for a probe.
+ * An admitted operation gets a ticket and reports its result with it. A ticket belongs to the state in
+ * which it was given. A report that comes after a change of state is ignored, so that a slow answer from
+ * before an outage does not count as a probe.
  *
  * `now_ms` is passed in and monotonic. One thread at a time.
  */
@@ -24,12 +25,12 @@ enum breaker_state { BREAKER_CLOSED, BREAKER_OPEN, BREAKER_HALF_OPEN };
 enum breaker_result {
     BREAKER_SUCCESS,
     BREAKER_FAILURE,
-    BREAKER_NEITHER, /* says nothing about what is behind it; a probe's place is free again */
+    BREAKER_NEITHER, /* says nothing about the store; another probe may take its place */
 };
 
 struct breaker_limits {
-    uint32_t failure_threshold; /* from 1 */
-    uint32_t probe_count;       /* from 1 */
+    uint32_t failure_threshold; /* at least 1 */
+    uint32_t probe_count;       /* at least 1 */
     int64_t failure_window_ms;
     int64_t open_duration_ms;
 };
@@ -37,26 +38,26 @@ struct breaker_limits {
 struct breaker {
     struct breaker_limits limits;
     enum breaker_state state;
-    uint32_t ticket;      /* of this state; grows with every change */
-    int64_t *failures_ms; /* the last failure_threshold of this CLOSED state, a ring */
-    uint32_t failures;    /* noted in it, ever */
-    uint32_t probes_out;  /* HALF_OPEN: admitted, and not reported as NEITHER */
+    uint32_t ticket;      /* of this state; changes with every change of state */
+    int64_t *failures_ms; /* a ring of the last failure_threshold failures in this CLOSED state */
+    uint32_t failures;    /* ever written to the ring */
+    uint32_t probes_out;  /* HALF_OPEN: admitted and not reported as NEITHER */
     uint32_t probes_passed;
     int64_t opened_at_ms;
 };
 
-/* False when memory is short. */
+/* Returns false when out of memory. */
 bool breaker_init(struct breaker *breaker, const struct breaker_limits *limits);
 void breaker_free(struct breaker *breaker);
 
-/* True with a ticket (never 0) for who may ask. False: not now. */
+/* Returns whether an operation may start, with its ticket (never 0). */
 bool breaker_admit(struct breaker *breaker, int64_t now_ms, uint32_t *ticket);
 
-/* How it went. */
+/* Reports the result of an admitted operation. */
 void breaker_report(struct breaker *breaker, uint32_t ticket, enum breaker_result result,
                     int64_t now_ms);
 
-/* How long it will stay OPEN; 0 in the other states. */
+/* Returns for how long the breaker stays OPEN; 0 in the other states. */
 int64_t breaker_open_for_ms(const struct breaker *breaker, int64_t now_ms);
 
 const char *breaker_state_name(enum breaker_state state);

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* What a client should wait at least, also when a probe may end the outage at any moment. */
+/* The least time that a client waits, even if a probe may end the outage at any moment. */
 enum { RETRY_AFTER_MIN_MS = 1000 };
 
 struct breaker_ledger {
@@ -16,32 +16,33 @@ struct breaker_ledger {
     struct breaker breaker;
 };
 
-static void log_change(enum breaker_state from, enum breaker_state to)
+static void log_breaker_change(enum breaker_state from, enum breaker_state to)
 {
+    if (from == to)
+        return;
     if (to == BREAKER_OPEN)
         log_error("circuit_breaker", "from=%s to=%s", breaker_state_name(from),
                   breaker_state_name(to));
-    else if (to != from)
+    else
         log_info("circuit_breaker", "from=%s to=%s", breaker_state_name(from),
                  breaker_state_name(to));
 }
 
-static bool admit(struct breaker_ledger *self, uint32_t *ticket)
+static bool admit_write(struct breaker_ledger *self, uint32_t *ticket)
 {
     pthread_mutex_lock(&self->mutex);
     enum breaker_state before = self->breaker.state;
     bool admitted = breaker_admit(&self->breaker, self->now_ms(), ticket);
     enum breaker_state after = self->breaker.state;
     pthread_mutex_unlock(&self->mutex);
-    if (before != after)
-        log_change(before, after);
+    log_breaker_change(before, after);
     return admitted;
 }
 
-static void submit(struct ledger *ledger, struct ledger_request *request)
+static void breaker_ledger_submit(struct ledger *ledger, struct ledger_request *request)
 {
     struct breaker_ledger *self = (struct breaker_ledger *)ledger;
-    if (ledger_request_writes(request) && !admit(self, &request->ticket)) {
+    if (ledger_request_writes(request) && !admit_write(self, &request->ticket)) {
         request->ticket = 0;
         ledger_request_fail(request, LEDGER_UNAVAILABLE);
         ledger_request_finish(request);
@@ -50,7 +51,7 @@ static void submit(struct ledger *ledger, struct ledger_request *request)
     ledger->inner->backend->submit(ledger->inner, request);
 }
 
-static enum breaker_result result_of(enum ledger_status status)
+static enum breaker_result breaker_result_of(enum ledger_status status)
 {
     switch (status) {
     case LEDGER_UNAVAILABLE:
@@ -63,22 +64,21 @@ static enum breaker_result result_of(enum ledger_status status)
     }
 }
 
-static void observe(struct ledger *ledger, const struct ledger_request *request,
-                    enum ledger_status status)
+static void breaker_ledger_observe(struct ledger *ledger, const struct ledger_request *request,
+                                   enum ledger_status status)
 {
     struct breaker_ledger *self = (struct breaker_ledger *)ledger;
     if (!request->ticket)
         return;
     pthread_mutex_lock(&self->mutex);
     enum breaker_state before = self->breaker.state;
-    breaker_report(&self->breaker, request->ticket, result_of(status), self->now_ms());
+    breaker_report(&self->breaker, request->ticket, breaker_result_of(status), self->now_ms());
     enum breaker_state after = self->breaker.state;
     pthread_mutex_unlock(&self->mutex);
-    if (before != after)
-        log_change(before, after);
+    log_breaker_change(before, after);
 }
 
-static int64_t retry_after_ms(struct ledger *ledger)
+static int64_t breaker_ledger_retry_after_ms(struct ledger *ledger)
 {
     struct breaker_ledger *self = (struct breaker_ledger *)ledger;
     pthread_mutex_lock(&self->mutex);
@@ -90,7 +90,7 @@ static int64_t retry_after_ms(struct ledger *ledger)
     return open_for_ms > RETRY_AFTER_MIN_MS ? open_for_ms : RETRY_AFTER_MIN_MS;
 }
 
-static void close_ledger(struct ledger *ledger)
+static void breaker_ledger_close(struct ledger *ledger)
 {
     struct breaker_ledger *self = (struct breaker_ledger *)ledger;
     ledger_close(&self->base.inner);
@@ -99,8 +99,11 @@ static void close_ledger(struct ledger *ledger)
     free(self);
 }
 
-static const struct ledger_backend breaker_backend = {
-    .submit = submit, .close = close_ledger, .observe = observe, .retry_after_ms = retry_after_ms};
+static const struct ledger_backend breaker_backend = {.submit = breaker_ledger_submit,
+                                                      .close = breaker_ledger_close,
+                                                      .observe = breaker_ledger_observe,
+                                                      .retry_after_ms =
+                                                          breaker_ledger_retry_after_ms};
 
 struct ledger *breaker_ledger_make(struct ledger *inner, const struct breaker_limits *limits,
                                    breaker_ledger_clock now_ms)

@@ -5,24 +5,24 @@
 #include <assert.h>
 #include <stdlib.h>
 
-struct entry {
+struct last_seen_entry {
     struct table_node node;
     struct list link; /* in waiting or in sent */
     int64_t last_seen_ms;
     uint64_t presence_version;
-    bool changed; /* noted again while on its way */
+    bool changed; /* noted again while in flight */
     size_t user_bytes;
     char user[];
 };
 
-static struct slice entry_user(const struct entry *entry)
+static struct slice last_seen_entry_user(const struct last_seen_entry *entry)
 {
     return (struct slice){entry->user, entry->user_bytes};
 }
 
-static bool match_user(const struct table_node *node, struct slice key)
+static bool last_seen_entry_matches(const struct table_node *node, struct slice key)
 {
-    return slice_equal(entry_user(CONTAINER_OF(node, struct entry, node)), key);
+    return slice_equal(last_seen_entry_user(CONTAINER_OF(node, struct last_seen_entry, node)), key);
 }
 
 bool last_seen_init(struct last_seen *last_seen, struct ledger_client *client, uint64_t seed)
@@ -30,10 +30,10 @@ bool last_seen_init(struct last_seen *last_seen, struct ledger_client *client, u
     *last_seen = (struct last_seen){.client = client};
     list_init(&last_seen->waiting);
     list_init(&last_seen->sent);
-    return table_init(&last_seen->entries, seed, match_user);
+    return table_init(&last_seen->entries, seed, last_seen_entry_matches);
 }
 
-static void forget(struct last_seen *last_seen, struct entry *entry)
+static void free_last_seen_entry(struct last_seen *last_seen, struct last_seen_entry *entry)
 {
     list_remove(&entry->link);
     table_remove(&last_seen->entries, &entry->node);
@@ -44,17 +44,18 @@ void last_seen_free(struct last_seen *last_seen)
 {
     assert(list_empty(&last_seen->sent));
     while (!list_empty(&last_seen->waiting))
-        forget(last_seen, CONTAINER_OF(last_seen->waiting.next, struct entry, link));
+        free_last_seen_entry(last_seen,
+                             CONTAINER_OF(last_seen->waiting.next, struct last_seen_entry, link));
     table_free(&last_seen->entries);
 }
 
 /* ---- noting ---- */
 
-static struct entry *add_entry(struct last_seen *last_seen, struct slice user)
+static struct last_seen_entry *add_last_seen_entry(struct last_seen *last_seen, struct slice user)
 {
     if (last_seen->entries.size >= LAST_SEEN_USERS_MAX)
         return NULL;
-    struct entry *entry = calloc(1, sizeof(*entry) + user.len);
+    struct last_seen_entry *entry = calloc(1, sizeof(*entry) + user.len);
     if (!entry)
         return NULL;
     memcpy(entry->user, user.data, user.len);
@@ -71,8 +72,8 @@ void last_seen_note(struct last_seen *last_seen, struct slice user, int64_t last
 {
     assert(user.len > 0 && user.len <= LEDGER_ID_BYTES_MAX);
     struct table_node *node = table_find(&last_seen->entries, user);
-    struct entry *entry =
-        node ? CONTAINER_OF(node, struct entry, node) : add_entry(last_seen, user);
+    struct last_seen_entry *entry = node ? CONTAINER_OF(node, struct last_seen_entry, node)
+                                         : add_last_seen_entry(last_seen, user);
     if (!entry) {
         last_seen->dropped++;
         return;
@@ -86,20 +87,22 @@ void last_seen_note(struct last_seen *last_seen, struct slice user, int64_t last
 
 /* ---- sending ---- */
 
-static void finish_entry(struct last_seen *last_seen, struct entry *entry, bool stored)
+/* A backlog continues at once; entries that were noted while the batch was in flight wait their time. */
+static void on_last_seen_stored(void *arg, const struct ledger_change_outcome *outcome)
 {
-    if (stored && !entry->changed) {
-        forget(last_seen, entry);
-        return;
-    }
-    list_remove(&entry->link);
-    list_append(&last_seen->waiting, &entry->link);
-}
-
-/* A backlog goes on at once; what was noted since the batch left waits its time. */
-static void schedule_next(struct last_seen *last_seen, bool stored)
-{
+    struct last_seen *last_seen = arg;
     int64_t now_ms = last_seen->client->clock->now_ms;
+    bool stored = outcome->status == LEDGER_OK;
+    while (!list_empty(&last_seen->sent)) {
+        struct last_seen_entry *entry =
+            CONTAINER_OF(last_seen->sent.next, struct last_seen_entry, link);
+        if (stored && !entry->changed) {
+            free_last_seen_entry(last_seen, entry);
+            continue;
+        }
+        list_remove(&entry->link);
+        list_append(&last_seen->waiting, &entry->link);
+    }
     if (!stored)
         last_seen->due_ms = now_ms + LAST_SEEN_RETRY_MS;
     else if (last_seen->backlog || last_seen->flushing)
@@ -108,38 +111,30 @@ static void schedule_next(struct last_seen *last_seen, bool stored)
         last_seen->due_ms = now_ms + LAST_SEEN_HOLD_MS;
     if (last_seen_idle(last_seen))
         last_seen->flushing = false;
-}
-
-static void batch_done(void *arg, const struct ledger_change_outcome *outcome)
-{
-    struct last_seen *last_seen = arg;
-    bool stored = outcome->status == LEDGER_OK;
-    while (!list_empty(&last_seen->sent))
-        finish_entry(last_seen, CONTAINER_OF(last_seen->sent.next, struct entry, link), stored);
-    schedule_next(last_seen, stored);
     last_seen_tick(last_seen);
 }
 
-static void send_batch(struct last_seen *last_seen)
+static void send_last_seen_batch(struct last_seen *last_seen)
 {
     struct ledger_last_seen batch[LEDGER_LAST_SEEN_BATCH_MAX];
     size_t count = 0;
     while (count < LEDGER_LAST_SEEN_BATCH_MAX && !list_empty(&last_seen->waiting)) {
-        struct entry *entry = CONTAINER_OF(last_seen->waiting.next, struct entry, link);
-        batch[count++] = (struct ledger_last_seen){entry_user(entry), entry->last_seen_ms,
+        struct last_seen_entry *entry =
+            CONTAINER_OF(last_seen->waiting.next, struct last_seen_entry, link);
+        batch[count++] = (struct ledger_last_seen){last_seen_entry_user(entry), entry->last_seen_ms,
                                                    entry->presence_version};
         entry->changed = false;
         list_remove(&entry->link);
         list_append(&last_seen->sent, &entry->link);
     }
     last_seen->backlog = !list_empty(&last_seen->waiting);
-    ledger_last_seen_put(last_seen->client, batch, count, batch_done, last_seen);
+    ledger_last_seen_put(last_seen->client, batch, count, on_last_seen_stored, last_seen);
 }
 
 void last_seen_tick(struct last_seen *last_seen)
 {
     if (last_seen->client->clock->now_ms >= last_seen_due_ms(last_seen))
-        send_batch(last_seen);
+        send_last_seen_batch(last_seen);
 }
 
 int64_t last_seen_due_ms(const struct last_seen *last_seen)

@@ -74,22 +74,22 @@ void ledger_client_expire(struct ledger_client *client)
         ledger_count(&ledger_innermost(client->ledger)->metrics.timeouts);
         ledger_request_observe(request, LEDGER_TIMEOUT);
         atomic_store_explicit(&request->abandoned, true, memory_order_relaxed);
-        /* the backend may be writing into the request's own outcome */
+        /* The backend may be writing into the request's own outcome. */
         ledger_request_answer_status(request->operation, request->done, request->arg,
                                      LEDGER_TIMEOUT);
     }
 }
 
-void ledger_complete(struct ledger_request *done)
+void ledger_complete(struct ledger_request *chain)
 {
-    while (done) {
-        struct ledger_request *next = done->next;
-        done->client->outstanding--;
-        bool unanswered = !list_empty(&done->unanswered);
-        list_remove(&done->unanswered);
+    while (chain) {
+        struct ledger_request *next = chain->next;
+        chain->client->outstanding--;
+        bool unanswered = !list_empty(&chain->unanswered);
+        list_remove(&chain->unanswered);
         if (unanswered)
-            ledger_request_answer(done);
-        ledger_request_free(done);
-        done = next;
+            ledger_request_answer(chain);
+        ledger_request_free(chain);
+        chain = next;
     }
 }

@@ -1,31 +1,33 @@
 /*
- * The ledger remembers what must survive: users' settings, contacts, blocks, chats, the history of
- * calls and the messages (ledger_messages.h). It is a port: the planes call the functions below and
- * never learn which backend answers (SQLite embedded, another process, DynamoDB).
+ * The ledger holds durable data: users' settings, contacts, blocks, chats, the history of calls and the
+ * messages (ledger_messages.h). It is a port: the planes use the functions below and never learn which
+ * backend answers (embedded SQLite, another process, DynamoDB).
  *
- * Promises
- *   - Every call is asynchronous and answers exactly once, through its typed completion, never from
- *     inside the call itself. Also when the queue is full (BUSY), an id is malformed (INVALID), the
- *     disk fails (UNAVAILABLE) or the time limit passes (TIMEOUT).
- *   - LEDGER_OK for a write means that it is on the disk. UNAVAILABLE and TIMEOUT for a write mean
- *     that it may or may not be: every write is idempotent, so the caller asks again.
- *   - A read started after a write was answered sees that write. Two calls in flight at the same
+ * What every backend promises
+ *   - Each operation is asynchronous. Its completion runs exactly once, never from inside the function
+ *     that started it, and also when the queue is full (BUSY), an id is malformed (INVALID), the disk
+ *     fails (UNAVAILABLE) or the time limit passes (TIMEOUT).
+ *   - One operation is one transaction: it takes effect completely or not at all.
+ *   - LEDGER_OK for a write means that the write is durable. UNAVAILABLE and TIMEOUT for a write mean that
+ *     it may or may not have happened. Every write is idempotent, so the caller repeats it.
+ *   - A read that starts after a write was answered sees that write. Two operations in flight at the same
  *     time have no order.
- *   - One call is one transaction: it happens whole or not at all.
+ *   - A read whose function says so answers from one snapshot.
+ *   - The bounds below hold whatever the caller asks for.
+ * ledger_request.h says what a backend implements; tests/conformance/ledger_suite.h tests all of this.
  *
- * Threading: a worker has one `struct ledger_client` and calls from its own thread only. The
- * backend works elsewhere and hands finished requests to the client's `post` hook, on a thread of
- * its own (or on the caller's, when it refuses at once); the hook moves them to the worker (a
- * mailbox), which calls ledger_complete() there. So completions always run on the thread that
- * asked.
+ * Threading: a worker has one `struct ledger_client` and uses it on its own thread only. The backend works
+ * on its own threads and gives finished requests to the client's `post` hook, from one of its threads (or
+ * from the caller's, when it refuses at once). The hook moves them to the worker through a mailbox; the
+ * worker passes them to ledger_complete(). So a completion always runs on the thread that asked.
  *
- * Ownership: arguments are borrowed for the call and copied. What an outcome points to lasts as
- * long as the completion runs. A request belongs to the backend from the call until
- * ledger_complete(), which frees it.
+ * Ownership: arguments are borrowed for the duration of the function and copied. An outcome and everything
+ * it points to last until the completion returns. The backend owns a request until ledger_complete(),
+ * which frees it.
  *
- * Time and chance: creation times are the client's clock at the call; ids of things that are made
- * (requests, chats, messages) are given by the caller. Ids are opaque, 1 to LEDGER_ID_BYTES_MAX
- * bytes.
+ * Time and randomness: creation times come from the client's clock at the start of the operation. The
+ * caller chooses the ids of new contact requests, chats and messages. Ids are opaque, 1 to
+ * LEDGER_ID_BYTES_MAX bytes.
  */
 #ifndef ROLLCALL_LEDGER_LEDGER_H
 #define ROLLCALL_LEDGER_LEDGER_H
@@ -45,16 +47,16 @@ struct ledger_request;
 
 enum {
     LEDGER_ID_BYTES_MAX = 128,
-    LEDGER_QUEUE_MAX = 16384,    /* requests waiting in a backend; more is BUSY */
-    LEDGER_REFUSALS_MAX = 256,   /* calls without memory for a request that wait for an answer */
-    LEDGER_TIME_LIMIT_MS = 5000, /* from a gateway's call to its answer */
-    LEDGER_PAGE_MAX = 1000,      /* rows of one page; a larger limit is cut, 0 means this */
+    LEDGER_QUEUE_MAX = 16384,    /* requests waiting in a backend; beyond it: BUSY */
+    LEDGER_REFUSALS_MAX = 256,   /* operations that found no memory and await their answer */
+    LEDGER_TIME_LIMIT_MS = 5000, /* from the start of an operation to its completion */
+    LEDGER_PAGE_MAX = 1000,      /* rows of one page; 0 and larger limits mean this */
     LEDGER_PROFILES_MAX = 10000, /* targets of one ledger_profiles() */
-    LEDGER_CONTACTS_MAX = 10000, /* of one user */
-    LEDGER_BLOCKS_MAX = 10000,   /* by one user */
-    LEDGER_REQUESTS_OUTGOING_MAX = 1000, /* pending, of one user */
+    LEDGER_CONTACTS_MAX = 10000, /* per user */
+    LEDGER_BLOCKS_MAX = 10000,   /* per user */
+    LEDGER_REQUESTS_OUTGOING_MAX = 1000, /* pending contact requests from one user */
     LEDGER_CHAT_MEMBERS_MAX = 10000,
-    LEDGER_CHATS_PAGE_MEMBERS_MAX = 20000, /* members listed in one page of chats; then has_more */
+    LEDGER_CHATS_PAGE_MEMBERS_MAX = 20000, /* members in one page of chats; beyond it: has_more */
     LEDGER_CALLS_KEPT_MAX = 1000,          /* per user; older history is dropped */
     LEDGER_LAST_SEEN_BATCH_MAX = 1024,
     LEDGER_REASON_BYTES_MAX = 32, /* why a call ended */
@@ -62,16 +64,15 @@ enum {
 
 enum ledger_status {
     LEDGER_OK,
-    LEDGER_INVALID, /* an id of 0 or more than LEDGER_ID_BYTES_MAX bytes, oneself as a contact, ...
-                     */
-    LEDGER_NOT_FOUND,   /* or hidden from the one who asks: the two are never told apart */
-    LEDGER_CONFLICT,    /* the id is taken by something else */
-    LEDGER_FORBIDDEN,   /* not a member, or a block stands between the two */
-    LEDGER_LIMIT,       /* one of the bounds above */
-    LEDGER_HALTED,      /* the chat's counter is missing or behind its messages */
-    LEDGER_BUSY,        /* too many requests wait; nothing was done */
-    LEDGER_TIMEOUT,     /* no answer within the time limit; a write may yet happen */
-    LEDGER_UNAVAILABLE, /* the store fails (the backend logs why); a write may have happened */
+    LEDGER_INVALID,     /* an id of the wrong length, oneself as a contact, ... */
+    LEDGER_NOT_FOUND,   /* missing, or hidden from the user who asks: the two look the same */
+    LEDGER_CONFLICT,    /* the id is in use for something else */
+    LEDGER_FORBIDDEN,   /* not a member, or a block between the two users */
+    LEDGER_LIMIT,       /* beyond one of the bounds above */
+    LEDGER_HALTED,      /* the chat's counter is missing or disagrees with its messages */
+    LEDGER_BUSY,        /* too many requests wait; nothing happened */
+    LEDGER_TIMEOUT,     /* no answer within the time limit; a write may still happen */
+    LEDGER_UNAVAILABLE, /* the store failed (the backend logs why); a write may have happened */
     LEDGER_STATUS_COUNT,
 };
 
@@ -80,7 +81,7 @@ const char *ledger_status_name(enum ledger_status status);
 /* ---- clients ------------------------------------------------------------------------------------
  */
 
-/* An answer that is owed for a call there was no memory to make a request of. */
+/* The answer owed to an operation for which there was no memory (refusal.h). */
 struct ledger_refusal {
     int operation;
     void (*done)(void);
@@ -91,7 +92,7 @@ struct ledger_refusal {
  * ledger_complete(). Any thread may call it; it must not block. */
 typedef void (*ledger_post_hook)(void *arg, struct ledger_request *chain);
 
-/* One worker's access. The fields below the line are the port's own. */
+/* One worker's access to the ledger. The fields below the line are private to the port. */
 struct ledger_client {
     struct ledger *ledger;
     const struct clock *clock; /* the worker's; borrowed for the client's life */
@@ -99,43 +100,43 @@ struct ledger_client {
     void *post_arg;
     int64_t time_limit_ms;
     /* ---- */
-    struct list unanswered; /* in the order of their deadlines */
-    size_t outstanding;     /* not yet back from the backend, answered or not */
-    struct ledger_refusal refusals[LEDGER_REFUSALS_MAX]; /* owed (refusal.h) */
+    struct list unanswered; /* requests in the order of their deadlines */
+    size_t outstanding;     /* requests that the backend has not given back, answered or not */
+    struct ledger_refusal refusals[LEDGER_REFUSALS_MAX];
     size_t refusal_count;
 };
 
-/* A client with the default time limit. It may end when `outstanding` is 0, which it is after
- * ledger_close() and the completion of all that was posted by then. */
+/* Initialises a client with the default time limit. A client may end when `outstanding` is 0, which is
+ * so after ledger_close() and the completion of everything that was posted by then. */
 void ledger_client_init(struct ledger_client *client, struct ledger *ledger,
                         const struct clock *clock, ledger_post_hook post, void *post_arg);
 
-/* When ledger_client_expire() has something to do (monotonic): the oldest unanswered request runs out
- * of time, or at once for what was refused; INT64_MAX when nothing is owed. */
+/* Returns when ledger_client_expire() has something to do (monotonic): at the deadline of the oldest
+ * unanswered request, at once for refused operations, and INT64_MAX when nothing is owed. */
 int64_t ledger_client_deadline_ms(const struct ledger_client *client);
 
-/* Answers what is overdue with LEDGER_TIMEOUT, and with LEDGER_BUSY the calls memory was too short for.
- * What the backend says later is dropped. */
+/* Answers overdue requests with LEDGER_TIMEOUT, and operations that found no memory with LEDGER_BUSY. A
+ * later answer of the backend is dropped. */
 void ledger_client_expire(struct ledger_client *client);
 
-/* How long further writes are known to be in vain (a breaker is open); 0: they are not. */
+/* Returns for how long writes are known to fail because a circuit breaker is open; 0 otherwise. */
 int64_t ledger_retry_after_ms(const struct ledger_client *client);
 
-/* Runs the completions of a posted chain on the worker's thread, then frees it. */
-void ledger_complete(struct ledger_request *done);
+/* Runs the completions of a posted chain and frees it. Call it on the worker's thread. */
+void ledger_complete(struct ledger_request *chain);
 
-/* Ends a ledger: requests already accepted are carried out and posted before this returns, so the
- * mailboxes must still stand. No call may be made during or after it. */
+/* Closes a ledger. Accepted requests are executed and posted before this returns, so the mailboxes must
+ * still exist. No operation may start during or after it. */
 void ledger_close(struct ledger **ledger);
 
 const struct ledger_metrics *ledger_metrics(const struct ledger *ledger);
 
-/* ---- outcomes shared by several calls -----------------------------------------------------------
+/* ---- outcomes shared by several operations ------------------------------------------------------
  */
 
 struct ledger_change_outcome {
     enum ledger_status status;
-    bool changed; /* false: it was so already */
+    bool changed; /* false: nothing was left to change */
 };
 
 typedef void (*ledger_change_done)(void *arg, const struct ledger_change_outcome *outcome);
@@ -164,24 +165,24 @@ struct ledger_settings {
 
 struct ledger_settings_outcome {
     enum ledger_status status;
-    struct ledger_settings settings; /* as they stand after the call */
-    struct ledger_settings previous; /* as they stood before it */
+    struct ledger_settings settings; /* after the operation */
+    struct ledger_settings previous; /* before it */
 };
 
 typedef void (*ledger_settings_done)(void *arg, const struct ledger_settings_outcome *outcome);
 
-/* A user who never set anything has the defaults; there are no unknown users here. */
+/* Reads a user's settings. Every id names a user here: without stored settings the defaults apply. */
 void ledger_settings_get(struct ledger_client *client, struct slice user, ledger_settings_done done,
                          void *arg);
 
-/* Sets what is not NULL, leaves the rest as it is. */
+/* Sets the values that are not NULL and leaves the others. */
 void ledger_settings_put(struct ledger_client *client, struct slice user,
                          const enum ledger_visibility *presence,
                          const enum ledger_visibility *last_seen, ledger_settings_done done,
                          void *arg);
 
-/* What the privacy engine must know of one target. Relations are mirror images: asked with the
- * roles exchanged, are_contacts stays and the two blocks change places. */
+/* What the privacy engine needs to know about one target. The relation is symmetric: with viewer and
+ * target exchanged, are_contacts stays the same and the two blocks change places. */
 struct ledger_profile {
     struct slice user;
     struct ledger_settings settings;
@@ -194,14 +195,14 @@ struct ledger_profile {
 
 struct ledger_profiles_outcome {
     enum ledger_status status;
-    const struct ledger_profile *profiles; /* one per target, in the order asked */
+    const struct ledger_profile *profiles; /* one per target, in the order of the targets */
     size_t count;
 };
 
 typedef void (*ledger_profiles_done)(void *arg, const struct ledger_profiles_outcome *outcome);
 
-/* Settings of each target and its relation to `viewer`, from one snapshot. `viewer` may be
- * SLICE_NONE: no relation then. More than LEDGER_PROFILES_MAX targets: LIMIT. */
+/* Reads the settings of each target and its relation to `viewer`, from one snapshot. With `viewer`
+ * SLICE_NONE there is no relation. More than LEDGER_PROFILES_MAX targets: LIMIT. */
 void ledger_profiles(struct ledger_client *client, struct slice viewer, const struct slice *targets,
                      size_t count, ledger_profiles_done done, void *arg);
 
@@ -216,19 +217,19 @@ struct ledger_graph_outcome {
 
 typedef void (*ledger_graph_done)(void *arg, const struct ledger_graph_outcome *outcome);
 
-/* All that decides who hears of a user, from one snapshot and in one journey. */
+/* Reads a user's social graph, which decides who hears about the user, from one snapshot and in one
+ * operation. */
 void ledger_graph(struct ledger_client *client, struct slice user, uint32_t chats_max,
                   ledger_graph_done done, void *arg);
 
 struct ledger_last_seen {
     struct slice user;
-    int64_t last_seen_ms; /* 0: leave as it is */
+    int64_t last_seen_ms; /* 0: leave it as it is */
     uint64_t presence_version;
 };
 
-/* Stores a batch; neither value ever goes back, whatever the order batches arrive in. At most
- * LEDGER_LAST_SEEN_BATCH_MAX entries, else LIMIT. Workers go through last_seen.h, which coalesces.
- */
+/* Stores a batch. Neither value ever decreases, in whatever order batches arrive. More than
+ * LEDGER_LAST_SEEN_BATCH_MAX entries: LIMIT. Workers use last_seen.h, which coalesces. */
 void ledger_last_seen_put(struct ledger_client *client, const struct ledger_last_seen *entries,
                           size_t count, ledger_change_done done, void *arg);
 
@@ -236,9 +237,9 @@ void ledger_last_seen_put(struct ledger_client *client, const struct ledger_last
  */
 
 enum ledger_contact_result {
-    LEDGER_CONTACT_REQUESTED, /* a new request waits for the other side */
-    LEDGER_CONTACT_PENDING,   /* it waited already, under the id that is returned */
-    LEDGER_CONTACT_ACCEPTED,  /* the two are contacts as of now */
+    LEDGER_CONTACT_REQUESTED, /* a new contact request is pending */
+    LEDGER_CONTACT_PENDING,   /* it was already pending, under the returned id */
+    LEDGER_CONTACT_ACCEPTED,  /* the two are contacts from now on */
     LEDGER_CONTACT_ALREADY,   /* they were contacts before */
     LEDGER_CONTACT_DECLINED,
     LEDGER_CONTACT_WITHDRAWN,
@@ -254,31 +255,30 @@ struct ledger_contact_request {
 struct ledger_contact_outcome {
     enum ledger_status status;
     enum ledger_contact_result result;
-    struct ledger_contact_request request; /* of ALREADY only from and to are set */
-    /* Whether the other side may be told. The one who asked must never see this bit: it is the only
-     * difference between a request to someone who has blocked them and one that stays unanswered.
-     */
+    struct ledger_contact_request request; /* ALREADY sets only `from` and `to` */
+    /* Whether the other side may be told. The sender must never see this bit: it is the only difference
+     * between a contact request to a user who has blocked the sender and one that stays unanswered. */
     bool tell_other_side;
 };
 
 typedef void (*ledger_contact_done)(void *arg, const struct ledger_contact_outcome *outcome);
 
-/* `from` asks `to`, under `id` if the request is new. A request that crosses one in the other
- * direction accepts it. Asking someone whom one has blocked: FORBIDDEN. Asking someone who has
- * blocked the asker: a request that is stored and looks pending to the asker, but is never shown to
- * the other; asking again after the block was lifted brings it to light. */
+/* `from` asks `to`; a new contact request gets the given id. A contact request that crosses one in the
+ * other direction accepts that one. Asking a user whom one has blocked: FORBIDDEN. A contact request to a
+ * user who has blocked the sender is stored and looks pending to the sender, but the other user never sees
+ * it; when the sender repeats it after the block was removed, the other user sees it. */
 void ledger_contact_request_create(struct ledger_client *client, struct slice id, struct slice from,
                                    struct slice to, ledger_contact_done done, void *arg);
 
-/* The one who was asked accepts. Accepting again is ALREADY while the contact lasts. */
+/* The receiver accepts. Accepting again is ALREADY while the contact lasts. */
 void ledger_contact_request_accept(struct ledger_client *client, struct slice user, struct slice id,
                                    ledger_contact_done done, void *arg);
 
-/* The one who was asked declines. */
+/* The receiver declines. */
 void ledger_contact_request_decline(struct ledger_client *client, struct slice user,
                                     struct slice id, ledger_contact_done done, void *arg);
 
-/* The one who asked takes it back. */
+/* The sender takes it back. */
 void ledger_contact_request_withdraw(struct ledger_client *client, struct slice user,
                                      struct slice id, ledger_contact_done done, void *arg);
 
@@ -288,35 +288,35 @@ struct ledger_contact_requests_outcome {
     enum ledger_status status;
     const struct ledger_contact_request *requests; /* sorted by id */
     size_t count;
-    bool has_more; /* go on after the last id */
+    bool has_more; /* continue after the last id */
 };
 
 typedef void (*ledger_contact_requests_done)(void *arg,
                                              const struct ledger_contact_requests_outcome *outcome);
 
-/* Pending requests with an id greater than `after` (SLICE_NONE: from the start). */
+/* Lists pending contact requests with an id greater than `after` (SLICE_NONE: from the start). */
 void ledger_contact_requests_list(struct ledger_client *client, struct slice user,
                                   enum ledger_direction direction, struct slice after,
                                   uint32_t limit, ledger_contact_requests_done done, void *arg);
 
-/* All of a user's contacts; LEDGER_CONTACTS_MAX bounds them. */
+/* Lists all contacts of a user; LEDGER_CONTACTS_MAX bounds them. */
 void ledger_contacts_list(struct ledger_client *client, struct slice user, ledger_ids_done done,
                           void *arg);
 
-/* Ends a contact for both. Not contacts: OK, nothing changed. */
+/* Ends a contact for both. If they are not contacts, the status is OK and nothing changed. */
 void ledger_contact_remove(struct ledger_client *client, struct slice user, struct slice peer,
                            ledger_change_done done, void *arg);
 
 struct ledger_block_outcome {
     enum ledger_status status;
-    bool changed;         /* false: was blocked already */
-    bool contact_removed; /* the other side sees a removal, as any other */
+    bool changed;         /* false: the peer was already blocked */
+    bool contact_removed; /* the other side sees a removal like any other */
 };
 
 typedef void (*ledger_block_done)(void *arg, const struct ledger_block_outcome *outcome);
 
-/* `user` blocks `peer`: ends the contact for both, withdraws the own request to `peer`, and hides
- * the peer's request to the user, which goes on looking pending to the peer. */
+/* `user` blocks `peer`. This ends their contact for both, withdraws the user's contact request to `peer`
+ * and hides the peer's contact request from the user; to the peer it still looks pending. */
 void ledger_block_put(struct ledger_client *client, struct slice user, struct slice peer,
                       ledger_block_done done, void *arg);
 
@@ -334,30 +334,31 @@ struct ledger_chat {
     struct slice id;
     struct slice creator;
     int64_t created_at_ms;
-    const struct slice *members; /* sorted by bytes; NULL where they were not asked for */
-    size_t member_count;         /* of the chat, also where `members` is NULL */
+    const struct slice *members; /* sorted by bytes; NULL when they were not requested */
+    size_t member_count;         /* of the chat, also when `members` is NULL */
     uint64_t members_version;    /* grows with every change of the members, from 1 */
     uint64_t latest_sequence;    /* 0: no message yet */
-    uint64_t unread;             /* of the one who asks */
+    uint64_t unread;             /* by the viewer */
 };
 
 struct ledger_chat_outcome {
     enum ledger_status status;
-    bool created; /* false: it existed, just so */
+    bool created; /* false: the same chat existed */
     struct ledger_chat chat;
 };
 
 typedef void (*ledger_chat_done)(void *arg, const struct ledger_chat_outcome *outcome);
 
-/* Makes a chat of `creator` and `members` (repetitions and the creator among them count once). An
- * id in use is CONFLICT, unless the creator is a member and the members are the same: then that
- * chat is returned. FORBIDDEN when the creator and one of the members have blocked one another;
- * LIMIT over LEDGER_CHAT_MEMBERS_MAX. */
+/* Creates a chat of `creator` and `members`; repetitions, and the creator among the members, count once.
+ * An id in use is CONFLICT, unless the creator is a member and the members are the same: then that chat is
+ * returned. FORBIDDEN when there is a block between the creator and a member; LIMIT beyond
+ * LEDGER_CHAT_MEMBERS_MAX. */
 void ledger_chat_create(struct ledger_client *client, struct slice chat, struct slice creator,
                         const struct slice *members, size_t count, ledger_chat_done done,
                         void *arg);
 
-/* The chat as a member sees it. With `viewer` SLICE_NONE no membership is asked for (fan-out). */
+/* Reads a chat as `viewer`, a member, sees it. With `viewer` SLICE_NONE membership is not checked; fan-out
+ * uses this. */
 void ledger_chat_get(struct ledger_client *client, struct slice chat, struct slice viewer,
                      ledger_chat_done done, void *arg);
 
@@ -365,25 +366,24 @@ struct ledger_chats_outcome {
     enum ledger_status status;
     const struct ledger_chat *chats; /* sorted by id */
     size_t count;
-    bool has_more; /* go on after the last id */
+    bool has_more; /* continue after the last id */
 };
 
 typedef void (*ledger_chats_done)(void *arg, const struct ledger_chats_outcome *outcome);
 
-/* A page of the user's chats with an id greater than `after`, with or without their members. */
+/* Lists a page of the user's chats with an id greater than `after`, with or without their members. */
 void ledger_chats_list(struct ledger_client *client, struct slice user, struct slice after,
                        uint32_t limit, bool with_members, ledger_chats_done done, void *arg);
 
-/* OK: a member. FORBIDDEN: not one. NOT_FOUND: no such chat. */
+/* OK: the user is a member. FORBIDDEN: the user is not. NOT_FOUND: there is no such chat. */
 void ledger_chat_member_check(struct ledger_client *client, struct slice chat, struct slice user,
                               ledger_change_done done, void *arg);
 
-/* `actor`, a member, adds `user`. A block between the two: FORBIDDEN. */
+/* `actor`, a member, adds `user`. FORBIDDEN when there is a block between the two. */
 void ledger_chat_member_add(struct ledger_client *client, struct slice chat, struct slice actor,
                             struct slice user, ledger_change_done done, void *arg);
 
-/* `actor`, a member, removes `user`, which may be the actor. A chat without members keeps its id.
- */
+/* `actor`, a member, removes `user`, who may be the actor. A chat without members keeps its id. */
 void ledger_chat_member_remove(struct ledger_client *client, struct slice chat, struct slice actor,
                                struct slice user, ledger_change_done done, void *arg);
 
@@ -398,10 +398,10 @@ struct ledger_call {
     int64_t started_at_ms;
     int64_t answered_at_ms; /* 0: never */
     int64_t ended_at_ms;
-    uint32_t kept_max; /* of an append: calls kept of each; 0: LEDGER_CALLS_KEPT_MAX, the most */
+    uint32_t kept_max; /* for an append: calls kept per user; 0 or more than the bound: the bound */
 };
 
-/* Enters an ended call into the history of both. The same id again changes nothing. */
+/* Adds an ended call to the history of both users. The same id again changes nothing. */
 void ledger_call_append(struct ledger_client *client, const struct ledger_call *call,
                         ledger_change_done done, void *arg);
 
@@ -413,7 +413,7 @@ struct ledger_calls_outcome {
 
 typedef void (*ledger_calls_done)(void *arg, const struct ledger_calls_outcome *outcome);
 
-/* The user's last calls, at most `limit`. */
+/* Lists the user's last calls, at most `limit`. */
 void ledger_calls_list(struct ledger_client *client, struct slice user, uint32_t limit,
                        ledger_calls_done done, void *arg);
 

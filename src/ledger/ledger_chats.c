@@ -1,4 +1,4 @@
-/* The calls about chats and the history of calls: each copies its arguments into a request. */
+/* The operations on chats and on the history of calls: each copies its arguments into a request. */
 #include "ledger/ledger_request.h"
 
 void ledger_chat_create(struct ledger_client *client, struct slice chat, struct slice creator,
@@ -45,9 +45,9 @@ void ledger_chat_member_check(struct ledger_client *client, struct slice chat, s
     ledger_request_submit(request);
 }
 
-static void change_member(struct ledger_client *client, enum ledger_operation operation,
-                          struct slice chat, struct slice actor, struct slice user,
-                          ledger_change_done done, void *arg)
+static void submit_member_change(struct ledger_client *client, enum ledger_operation operation,
+                                 struct slice chat, struct slice actor, struct slice user,
+                                 ledger_change_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->done.change = done;
@@ -60,17 +60,17 @@ static void change_member(struct ledger_client *client, enum ledger_operation op
 void ledger_chat_member_add(struct ledger_client *client, struct slice chat, struct slice actor,
                             struct slice user, ledger_change_done done, void *arg)
 {
-    change_member(client, LEDGER_CHAT_MEMBER_ADD, chat, actor, user, done, arg);
+    submit_member_change(client, LEDGER_CHAT_MEMBER_ADD, chat, actor, user, done, arg);
 }
 
 void ledger_chat_member_remove(struct ledger_client *client, struct slice chat, struct slice actor,
                                struct slice user, ledger_change_done done, void *arg)
 {
-    change_member(client, LEDGER_CHAT_MEMBER_REMOVE, chat, actor, user, done, arg);
+    submit_member_change(client, LEDGER_CHAT_MEMBER_REMOVE, chat, actor, user, done, arg);
 }
 
-static const struct ledger_call *copy_call(struct ledger_request *request,
-                                           const struct ledger_call *call)
+static const struct ledger_call *copy_request_call(struct ledger_request *request,
+                                                   const struct ledger_call *call)
 {
     if (call->reason.len == 0 || call->reason.len > LEDGER_REASON_BYTES_MAX)
         ledger_request_refuse(request, LEDGER_INVALID);
@@ -90,7 +90,7 @@ void ledger_call_append(struct ledger_client *client, const struct ledger_call *
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CALL_APPEND, arg);
     request->done.change = done;
-    request->input.call = copy_call(request, call);
+    request->input.call = copy_request_call(request, call);
     ledger_request_submit(request);
 }
 

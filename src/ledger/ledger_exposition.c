@@ -7,61 +7,62 @@
 
 #define MICROSECONDS 1e-6
 
-static void write_gauge(struct buffer *out, const char *name, const char *help, int64_t value)
+static void write_ledger_gauge(struct buffer *out, const char *name, const char *help,
+                               int64_t value)
 {
     metric_text_value(out, name, "gauge", help, value);
 }
 
-static void write_counter(struct buffer *out, const char *name, const char *help, uint64_t value)
+static void write_ledger_counter(struct buffer *out, const char *name, const char *help,
+                                 uint64_t value)
 {
     metric_text_value(out, name, "counter", help, (int64_t)value);
 }
 
 /* ---- the service ---- */
 
-static void write_answers(struct buffer *out, enum ledger_operation operation,
-                          enum ledger_status status, uint64_t count)
-{
-    buffer_append_text(out, "rollcall_ledger_requests{operation=\"");
-    for (const char *name = ledger_request_operation_name(operation); *name; name++)
-        buffer_append_byte(out, (char)tolower(*name));
-    buffer_printf(out, "\",outcome=\"%s\"} %llu\n", ledger_status_name(status),
-                  (unsigned long long)count);
-}
-
-/* That an operation succeeds is always shown, how it fails when it has. */
-static void write_requests(struct buffer *out, const struct ledger_service_counts *counts)
+/* Shows OK for every operation, and a failure only once it has happened. */
+static void write_ledger_requests(struct buffer *out, const struct ledger_service_counts *counts)
 {
     metric_text_head(out, "ledger_requests", "counter", "Requests answered");
     for (enum ledger_operation operation = 0; operation < LEDGER_OPERATION_COUNT; operation++)
-        for (enum ledger_status status = 0; status < LEDGER_STATUS_COUNT; status++)
-            if (status == LEDGER_OK || counts->answers[operation][status])
-                write_answers(out, operation, status, counts->answers[operation][status]);
+        for (enum ledger_status status = 0; status < LEDGER_STATUS_COUNT; status++) {
+            uint64_t count = counts->answers[operation][status];
+            if (status != LEDGER_OK && !count)
+                continue;
+            buffer_append_text(out, "rollcall_ledger_requests{operation=\"");
+            for (const char *name = ledger_request_operation_name(operation); *name; name++)
+                buffer_append_byte(out, (char)tolower(*name));
+            buffer_printf(out, "\",outcome=\"%s\"} %llu\n", ledger_status_name(status),
+                          (unsigned long long)count);
+        }
 }
 
 void ledger_exposition_write_service(struct buffer *out, const struct ledger_service_counts *counts)
 {
-    write_gauge(out, "ledger_links", "Links of gateways, each of which knows the secret",
-                (int64_t)counts->links);
-    write_gauge(out, "ledger_strangers", "Links that have not proved yet that they know it",
-                (int64_t)counts->strangers);
-    write_counter(out, "ledger_links_opened", "Links that proved it", counts->links_opened);
-    write_counter(out, "ledger_links_refused", "Links that ended before they did",
-                  counts->links_refused);
-    write_counter(out, "ledger_strangers_displaced", "Of these, links that gave way to newcomers",
-                  counts->strangers_displaced);
-    write_counter(out, "ledger_frames_refused", "Links ended because what came was no request",
-                  counts->frames_refused);
-    write_gauge(out, "ledger_requests_unanswered", "Requests taken and not answered yet",
-                (int64_t)counts->unanswered);
-    write_requests(out, counts);
+    write_ledger_gauge(out, "ledger_links", "Links of gateways that have authenticated",
+                       (int64_t)counts->links);
+    write_ledger_gauge(out, "ledger_strangers", "Links that have not authenticated yet",
+                       (int64_t)counts->pending);
+    write_ledger_counter(out, "ledger_links_opened", "Links that authenticated",
+                         counts->links_opened);
+    write_ledger_counter(out, "ledger_links_refused", "Links that ended before they authenticated",
+                         counts->links_refused);
+    write_ledger_counter(out, "ledger_strangers_displaced",
+                         "Links refused to make way for newer ones", counts->pending_displaced);
+    write_ledger_counter(out, "ledger_frames_refused",
+                         "Links closed because they sent something that is no request",
+                         counts->frames_refused);
+    write_ledger_gauge(out, "ledger_requests_unanswered", "Requests taken and not answered yet",
+                       (int64_t)counts->unanswered);
+    write_ledger_requests(out, counts);
 }
 
 /* ---- the ledger ---- */
 
-/* A bucket holds integers below its bound, that is up to one less. */
-static void write_histogram(struct buffer *out, const char *name, const char *help,
-                            const struct ledger_histogram *histogram, double unit)
+/* A bucket holds the integers below its bound, so its largest value is one less. */
+static void write_ledger_histogram(struct buffer *out, const char *name, const char *help,
+                                   const struct ledger_histogram *histogram, double unit)
 {
     uint64_t buckets[LEDGER_HISTOGRAM_BUCKETS];
     double bounds[LEDGER_HISTOGRAM_BUCKETS - 1];
@@ -78,35 +79,32 @@ static void write_histogram(struct buffer *out, const char *name, const char *he
             .sum = (double)atomic_load_explicit(&histogram->sum, memory_order_relaxed) * unit});
 }
 
-static void write_counters(struct buffer *out, const struct ledger_metrics *metrics)
-{
-    write_counter(out, "ledger_commits", "Transactions committed", metrics->commits);
-    write_counter(out, "ledger_commit_failures", "Transactions that failed",
-                  metrics->commit_failures);
-    write_counter(out, "ledger_checkpoints", "Checkpoints of the write-ahead log",
-                  metrics->checkpoints);
-    write_counter(out, "ledger_reopens", "Times the file was opened anew after a failure",
-                  metrics->reopens);
-    write_counter(out, "ledger_appends", "Messages stored", metrics->appends);
-    write_counter(out, "ledger_duplicates", "Messages that were stored before",
-                  metrics->duplicates);
-    write_counter(out, "ledger_halted_appends",
-                  "Messages refused because the chat's counter is corrupt (SEV-1)",
-                  metrics->halted_appends);
-}
-
 void ledger_exposition_write_ledger(struct buffer *out, const struct ledger_metrics *metrics)
 {
-    write_gauge(out, "ledger_available", "1 unless the last transaction failed",
-                metrics->available);
-    write_gauge(out, "ledger_writes_waiting", "Writes in the queue", metrics->writes_waiting);
-    write_gauge(out, "ledger_reads_waiting", "Reads in the queue", metrics->reads_waiting);
-    write_counters(out, metrics);
-    write_histogram(out, "ledger_write_seconds", "From a write's arrival to its commit",
-                    &metrics->write_us, MICROSECONDS);
-    write_histogram(out, "ledger_read_seconds", "From a read's arrival to its answer",
-                    &metrics->read_us, MICROSECONDS);
-    write_histogram(out, "ledger_commit_seconds", "One commit", &metrics->commit_us, MICROSECONDS);
-    write_histogram(out, "ledger_group_requests", "Writes in one transaction",
-                    &metrics->group_requests, 1);
+    write_ledger_gauge(out, "ledger_available", "1 unless the last transaction failed",
+                       metrics->available);
+    write_ledger_gauge(out, "ledger_writes_waiting", "Writes in the queue",
+                       metrics->writes_waiting);
+    write_ledger_gauge(out, "ledger_reads_waiting", "Reads in the queue", metrics->reads_waiting);
+    write_ledger_counter(out, "ledger_commits", "Transactions committed", metrics->commits);
+    write_ledger_counter(out, "ledger_commit_failures", "Transactions that failed",
+                         metrics->commit_failures);
+    write_ledger_counter(out, "ledger_checkpoints", "Checkpoints of the write-ahead log",
+                         metrics->checkpoints);
+    write_ledger_counter(out, "ledger_reopens", "Times the file was reopened after a failure",
+                         metrics->reopens);
+    write_ledger_counter(out, "ledger_appends", "Messages stored", metrics->appends);
+    write_ledger_counter(out, "ledger_duplicates", "Messages that had been stored before",
+                         metrics->duplicates);
+    write_ledger_counter(out, "ledger_halted_appends",
+                         "Messages refused because the chat's counter is corrupt (SEV-1)",
+                         metrics->halted_appends);
+    write_ledger_histogram(out, "ledger_write_seconds", "From a write's arrival to its commit",
+                           &metrics->write_us, MICROSECONDS);
+    write_ledger_histogram(out, "ledger_read_seconds", "From a read's arrival to its answer",
+                           &metrics->read_us, MICROSECONDS);
+    write_ledger_histogram(out, "ledger_commit_seconds", "One commit", &metrics->commit_us,
+                           MICROSECONDS);
+    write_ledger_histogram(out, "ledger_group_requests", "Writes in one transaction",
+                           &metrics->group_requests, 1);
 }

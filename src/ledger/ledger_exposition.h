@@ -1,6 +1,6 @@
 /*
- * What a ledger and its service have counted, as Prometheus reads it. No state; what other threads count meanwhile
- * is not one instant.
+ * Writes the counters of a ledger and of its service in Prometheus' text format. It has no state. Other
+ * threads keep counting meanwhile, so the values are not from one instant.
  */
 #ifndef ROLLCALL_LEDGER_LEDGER_EXPOSITION_H
 #define ROLLCALL_LEDGER_LEDGER_EXPOSITION_H

@@ -1,8 +1,11 @@
+/* The operations on messages, cursors, the outbox and dead letters: each copies its arguments into a
+ * request. */
 #include "ledger/ledger_messages.h"
 
 #include "ledger/ledger_request.h"
 
-static struct slice copy_text(struct ledger_request *request, struct slice text, size_t bytes_max)
+static struct slice copy_request_text(struct ledger_request *request, struct slice text,
+                                      size_t bytes_max)
 {
     if (text.len == 0 || text.len > bytes_max) {
         ledger_request_refuse(request, LEDGER_INVALID);
@@ -11,7 +14,7 @@ static struct slice copy_text(struct ledger_request *request, struct slice text,
     return ledger_request_copy(request, text);
 }
 
-/* Numbers are stored as signed 64-bit integers; what lies beyond is past every end. */
+/* Backends store sequences as signed 64-bit integers; a larger one is beyond every chat's end. */
 static uint64_t clamp_sequence(uint64_t sequence)
 {
     return sequence > INT64_MAX ? INT64_MAX : sequence;
@@ -27,13 +30,13 @@ void ledger_message_append(struct ledger_client *client, struct slice chat, stru
     request->input.user = ledger_request_id(request, sender);
     request->input.client_message_id = ledger_request_id(request, client_message_id);
     request->input.id = ledger_request_id(request, message_id);
-    request->input.text = copy_text(request, body, LEDGER_BODY_BYTES_MAX);
+    request->input.text = copy_request_text(request, body, LEDGER_BODY_BYTES_MAX);
     ledger_request_submit(request);
 }
 
-static void read_messages(struct ledger_client *client, enum ledger_operation operation,
-                          struct slice chat, struct slice viewer, uint64_t sequence, uint32_t limit,
-                          ledger_messages_done done, void *arg)
+static void submit_message_read(struct ledger_client *client, enum ledger_operation operation,
+                                struct slice chat, struct slice viewer, uint64_t sequence,
+                                uint32_t limit, ledger_messages_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->done.messages = done;
@@ -47,13 +50,13 @@ static void read_messages(struct ledger_client *client, enum ledger_operation op
 void ledger_messages_after(struct ledger_client *client, struct slice chat, struct slice viewer,
                            uint64_t sequence, uint32_t limit, ledger_messages_done done, void *arg)
 {
-    read_messages(client, LEDGER_MESSAGES_AFTER, chat, viewer, sequence, limit, done, arg);
+    submit_message_read(client, LEDGER_MESSAGES_AFTER, chat, viewer, sequence, limit, done, arg);
 }
 
 void ledger_messages_before(struct ledger_client *client, struct slice chat, struct slice viewer,
                             uint64_t sequence, uint32_t limit, ledger_messages_done done, void *arg)
 {
-    read_messages(client, LEDGER_MESSAGES_BEFORE, chat, viewer, sequence, limit, done, arg);
+    submit_message_read(client, LEDGER_MESSAGES_BEFORE, chat, viewer, sequence, limit, done, arg);
 }
 
 void ledger_cursor_put(struct ledger_client *client, struct slice chat, struct slice user,
@@ -77,9 +80,9 @@ void ledger_outbox_list(struct ledger_client *client, uint32_t limit, ledger_mes
     ledger_request_submit(request);
 }
 
-static struct ledger_request *make_for_message(struct ledger_client *client,
-                                               enum ledger_operation operation, struct slice chat,
-                                               uint64_t sequence, void *arg)
+static struct ledger_request *make_position_request(struct ledger_client *client,
+                                                    enum ledger_operation operation,
+                                                    struct slice chat, uint64_t sequence, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->input.chat = ledger_request_id(request, chat);
@@ -87,9 +90,9 @@ static struct ledger_request *make_for_message(struct ledger_client *client,
     return request;
 }
 
-static const struct ledger_position *copy_positions(struct ledger_request *request,
-                                                    const struct ledger_position *positions,
-                                                    size_t count)
+static const struct ledger_position *copy_request_positions(struct ledger_request *request,
+                                                            const struct ledger_position *positions,
+                                                            size_t count)
 {
     if (count > LEDGER_OUTBOX_BATCH_MAX) {
         ledger_request_refuse(request, LEDGER_LIMIT);
@@ -108,7 +111,7 @@ void ledger_outbox_remove(struct ledger_client *client, const struct ledger_posi
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_OUTBOX_REMOVE, arg);
     request->done.change = done;
-    request->input.positions = copy_positions(request, positions, count);
+    request->input.positions = copy_request_positions(request, positions, count);
     request->input.position_count = count;
     ledger_request_submit(request);
 }
@@ -117,9 +120,9 @@ void ledger_dead_letter_put(struct ledger_client *client, struct slice chat, uin
                             struct slice reason, ledger_change_done done, void *arg)
 {
     struct ledger_request *request =
-        make_for_message(client, LEDGER_DEAD_LETTER_PUT, chat, sequence, arg);
+        make_position_request(client, LEDGER_DEAD_LETTER_PUT, chat, sequence, arg);
     request->done.change = done;
-    request->input.text = copy_text(request, reason, LEDGER_DEAD_LETTER_REASON_BYTES_MAX);
+    request->input.text = copy_request_text(request, reason, LEDGER_DEAD_LETTER_REASON_BYTES_MAX);
     ledger_request_submit(request);
 }
 
@@ -136,7 +139,7 @@ void ledger_dead_letter_replay(struct ledger_client *client, struct slice chat, 
                                ledger_change_done done, void *arg)
 {
     struct ledger_request *request =
-        make_for_message(client, LEDGER_DEAD_LETTER_REPLAY, chat, sequence, arg);
+        make_position_request(client, LEDGER_DEAD_LETTER_REPLAY, chat, sequence, arg);
     request->done.change = done;
     ledger_request_submit(request);
 }

@@ -1,17 +1,17 @@
 /*
- * The ledger's second half: messages, the cursors of devices, the outbox of what is stored but not
- * yet published, and dead letters. Same port, same promises as ledger.h.
+ * The second half of the ledger port: messages, the cursors of devices, the outbox of messages that are
+ * stored but not published yet, and dead letters. ledger.h states the promises.
  *
- * A chat's messages are numbered from 1 without a gap. The number is drawn from the chat's counter
- * in the transaction that stores the message, and (chat, sequence) is the key of the table, so that
- * one number can never name two messages. A sender's client_message_id names one message of a chat
- * for ever: sending it again returns what the first send did.
+ * The messages of a chat have the sequences 1, 2, 3, … without a gap. The transaction that stores a message
+ * draws the sequence from the chat's counter, and (chat, sequence) is the key of the table, so that a
+ * sequence never names two messages. A sender's client_message_id names one message of a chat for ever:
+ * sending it again returns the outcome of the first send.
  *
- * A message enters the outbox in its own transaction and leaves it with ledger_outbox_remove(),
- * after it was published. What a crash left in between is found with ledger_outbox_list() at start.
+ * A message enters the outbox in the transaction that stores it, and leaves it with ledger_outbox_remove()
+ * after it was published. ledger_outbox_list() finds what a crash left in between.
  *
- * A chat is halted when its counter is missing or lower than its highest message (or has a gap
- * above it): appending says LEDGER_HALTED, reading goes on, ledger_chat_repair() restores it.
+ * A chat is halted when its counter is missing or differs from its highest sequence. Appending then answers
+ * LEDGER_HALTED, reading goes on, and ledger_chat_repair() restores the counter.
  */
 #ifndef ROLLCALL_LEDGER_LEDGER_MESSAGES_H
 #define ROLLCALL_LEDGER_LEDGER_MESSAGES_H
@@ -20,8 +20,7 @@
 
 enum {
     LEDGER_BODY_BYTES_MAX = 4096,
-    LEDGER_CURSORS_MAX =
-        64, /* devices of one user in one chat; the one furthest behind goes first */
+    LEDGER_CURSORS_MAX = 64, /* devices of one user in one chat; the lowest cursor goes first */
     LEDGER_DEAD_LETTERS_MAX = 10000, /* kept; the oldest goes first */
     LEDGER_DEAD_LETTER_REASON_BYTES_MAX = 256,
     LEDGER_OUTBOX_BATCH_MAX = 1024, /* messages of one ledger_outbox_remove() */
@@ -42,15 +41,15 @@ struct ledger_append_outcome {
     struct slice message_id;
     uint64_t sequence;
     int64_t sent_at_ms;
-    uint64_t members_version; /* of the chat when it was stored; 0 of a duplicate */
-    bool duplicate;           /* the rest describes the first send */
-    bool body_differs;        /* of a duplicate: that one had another body */
-    bool published;           /* of a duplicate: it has left the outbox */
+    uint64_t members_version; /* of the chat when the message was stored; 0 for a duplicate */
+    bool duplicate;           /* the other fields describe the first send */
+    bool body_differs;        /* for a duplicate: the first send had another body */
+    bool published;           /* for a duplicate: the first send has left the outbox */
 };
 
 typedef void (*ledger_append_done)(void *arg, const struct ledger_append_outcome *outcome);
 
-/* Stores a message of a member. `message_id` is used if it is new. */
+/* Stores a message of a member. A duplicate keeps the first message_id. */
 void ledger_message_append(struct ledger_client *client, struct slice chat, struct slice sender,
                            struct slice client_message_id, struct slice message_id,
                            struct slice body, ledger_append_done done, void *arg);
@@ -59,28 +58,28 @@ struct ledger_messages_outcome {
     enum ledger_status status;
     const struct ledger_message *messages; /* by rising sequence, in both directions */
     size_t count;
-    bool has_more;            /* in the direction asked for */
+    bool has_more;            /* in the requested direction */
     uint64_t latest_sequence; /* of the chat, from the same snapshot */
 };
 
 typedef void (*ledger_messages_done)(void *arg, const struct ledger_messages_outcome *outcome);
 
-/* At most `limit` messages with a sequence greater than `sequence`; past the end is an empty page.
- * With `viewer` SLICE_NONE no membership is asked for. */
+/* Reads at most `limit` messages with a sequence greater than `sequence`; beyond the end the page is empty.
+ * With `viewer` SLICE_NONE membership is not checked. */
 void ledger_messages_after(struct ledger_client *client, struct slice chat, struct slice viewer,
                            uint64_t sequence, uint32_t limit, ledger_messages_done done, void *arg);
 
-/* The `limit` messages next below `sequence`; UINT64_MAX for the latest. */
+/* Reads the `limit` messages just below `sequence`; UINT64_MAX reads the latest. */
 void ledger_messages_before(struct ledger_client *client, struct slice chat, struct slice viewer,
                             uint64_t sequence, uint32_t limit, ledger_messages_done done,
                             void *arg);
 
-/* Moves a device's cursor forward, never back and never past the latest message. */
+/* Moves a device's cursor forward, never back and never beyond the latest message. */
 void ledger_cursor_put(struct ledger_client *client, struct slice chat, struct slice user,
                        struct slice device, uint64_t sequence, ledger_change_done done, void *arg);
 
-/* The oldest messages of the outbox, whole (in the order they were stored). `latest_sequence` is 0.
- */
+/* Reads the oldest messages of the outbox, in the order in which they were stored. `latest_sequence` is
+ * 0. */
 void ledger_outbox_list(struct ledger_client *client, uint32_t limit, ledger_messages_done done,
                         void *arg);
 
@@ -90,7 +89,7 @@ struct ledger_position {
     uint64_t sequence;
 };
 
-/* These messages were published (or given up). At most LEDGER_OUTBOX_BATCH_MAX, else LIMIT. */
+/* Removes messages that were published or skipped. More than LEDGER_OUTBOX_BATCH_MAX: LIMIT. */
 void ledger_outbox_remove(struct ledger_client *client, const struct ledger_position *positions,
                           size_t count, ledger_change_done done, void *arg);
 
@@ -117,21 +116,21 @@ void ledger_dead_letter_put(struct ledger_client *client, struct slice chat, uin
 void ledger_dead_letters_list(struct ledger_client *client, uint32_t limit,
                               ledger_dead_letters_done done, void *arg);
 
-/* Moves a dead letter back to the outbox. NOT_FOUND when it is none. */
+/* Moves a dead letter back to the outbox. NOT_FOUND when there is no such dead letter. */
 void ledger_dead_letter_replay(struct ledger_client *client, struct slice chat, uint64_t sequence,
                                ledger_change_done done, void *arg);
 
 struct ledger_repair_outcome {
     enum ledger_status status;
     bool counter_missing;
-    bool needed;               /* the chat is (was) halted */
-    uint64_t counter;          /* as found; 0 when missing */
-    uint64_t highest_sequence; /* of the stored messages: what the counter is (would be) set to */
+    bool needed;               /* the chat is, or was, halted */
+    uint64_t counter;          /* before the repair; 0 when missing */
+    uint64_t highest_sequence; /* of the stored messages: the value that a repair sets */
 };
 
 typedef void (*ledger_repair_done)(void *arg, const struct ledger_repair_outcome *outcome);
 
-/* Shows what is wrong with a chat's counter and, with `apply`, sets it to the highest message. */
+/* Reports what is wrong with a chat's counter and, with `apply`, sets it to the highest sequence. */
 void ledger_chat_repair(struct ledger_client *client, struct slice chat, bool apply,
                         ledger_repair_done done, void *arg);
 

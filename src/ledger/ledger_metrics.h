@@ -1,6 +1,6 @@
 /*
- * What a ledger counts. Written by any thread with relaxed atomics, read by the exposition whenever
- * it likes; a reading is not one instant.
+ * The counters of a ledger. Any thread writes them with relaxed atomics, and the exposition reads them at any
+ * time; the values are not from one instant.
  */
 #ifndef ROLLCALL_LEDGER_LEDGER_METRICS_H
 #define ROLLCALL_LEDGER_LEDGER_METRICS_H
@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Bucket i counts values in [2^(i-1), 2^i), bucket 0 the value 0, the last one all that is greater:
- * for microseconds that is up to 8 seconds. */
+/* Bucket 0 counts the value 0, bucket i values in [2^(i-1), 2^i), and the last one all greater values: for
+ * microseconds that is up to 8 seconds. */
 enum { LEDGER_HISTOGRAM_BUCKETS = 25 };
 
 struct ledger_histogram {
@@ -20,20 +20,20 @@ struct ledger_histogram {
 };
 
 struct ledger_metrics {
-    _Atomic uint64_t answers[LEDGER_STATUS_COUNT]; /* by status, as the backend gave them */
-    _Atomic uint64_t timeouts;                     /* answered by a client because time ran out */
+    _Atomic uint64_t answers[LEDGER_STATUS_COUNT]; /* of the backend, by status */
+    _Atomic uint64_t timeouts; /* answered by a client when the time limit passed */
     _Atomic uint64_t commits;
     _Atomic uint64_t commit_failures;
     _Atomic uint64_t checkpoints;
-    _Atomic uint64_t reopens;        /* connections made anew after a failure */
+    _Atomic uint64_t reopens;        /* connections reopened after a failure */
     _Atomic uint64_t halted_appends; /* SEV-1: refused because a chat's counter is corrupt */
-    _Atomic uint64_t duplicates;     /* appends that found their first send */
+    _Atomic uint64_t duplicates;     /* appends that repeated an earlier one */
     _Atomic uint64_t appends;
     _Atomic int64_t writes_waiting;
     _Atomic int64_t reads_waiting;
-    _Atomic bool available;           /* false from a write that failed until one that did not */
-    struct ledger_histogram write_us; /* from the call to the commit */
-    struct ledger_histogram read_us;  /* from the call to the answer */
+    _Atomic bool available;           /* false from a failed write until the next successful one */
+    struct ledger_histogram write_us; /* from submit to commit */
+    struct ledger_histogram read_us;  /* from submit to answer */
     struct ledger_histogram commit_us;
     struct ledger_histogram group_requests; /* requests in one transaction */
 };

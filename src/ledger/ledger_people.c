@@ -1,4 +1,4 @@
-/* The calls about users, contacts and blocks: each copies its arguments into a request. */
+/* The operations on users, contacts and blocks: each copies its arguments into a request. */
 #include "ledger/ledger_request.h"
 
 /* ---- users ---- */
@@ -40,9 +40,9 @@ void ledger_profiles(struct ledger_client *client, struct slice viewer, const st
     ledger_request_submit(request);
 }
 
-static const struct ledger_last_seen *copy_last_seen(struct ledger_request *request,
-                                                     const struct ledger_last_seen *entries,
-                                                     size_t count)
+static const struct ledger_last_seen *copy_request_last_seen(struct ledger_request *request,
+                                                             const struct ledger_last_seen *entries,
+                                                             size_t count)
 {
     if (count > LEDGER_LAST_SEEN_BATCH_MAX) {
         ledger_request_refuse(request, LEDGER_LIMIT);
@@ -61,7 +61,7 @@ void ledger_last_seen_put(struct ledger_client *client, const struct ledger_last
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_LAST_SEEN_PUT, arg);
     request->done.change = done;
-    request->input.seen = copy_last_seen(request, entries, count);
+    request->input.seen = copy_request_last_seen(request, entries, count);
     request->input.seen_count = count;
     ledger_request_submit(request);
 }
@@ -82,8 +82,9 @@ void ledger_contact_request_create(struct ledger_client *client, struct slice id
     ledger_request_submit(request);
 }
 
-static void settle(struct ledger_client *client, enum ledger_operation operation, struct slice user,
-                   struct slice id, ledger_contact_done done, void *arg)
+static void submit_contact_answer(struct ledger_client *client, enum ledger_operation operation,
+                                  struct slice user, struct slice id, ledger_contact_done done,
+                                  void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->done.contact = done;
@@ -95,19 +96,19 @@ static void settle(struct ledger_client *client, enum ledger_operation operation
 void ledger_contact_request_accept(struct ledger_client *client, struct slice user, struct slice id,
                                    ledger_contact_done done, void *arg)
 {
-    settle(client, LEDGER_CONTACT_REQUEST_ACCEPT, user, id, done, arg);
+    submit_contact_answer(client, LEDGER_CONTACT_REQUEST_ACCEPT, user, id, done, arg);
 }
 
 void ledger_contact_request_decline(struct ledger_client *client, struct slice user,
                                     struct slice id, ledger_contact_done done, void *arg)
 {
-    settle(client, LEDGER_CONTACT_REQUEST_DECLINE, user, id, done, arg);
+    submit_contact_answer(client, LEDGER_CONTACT_REQUEST_DECLINE, user, id, done, arg);
 }
 
 void ledger_contact_request_withdraw(struct ledger_client *client, struct slice user,
                                      struct slice id, ledger_contact_done done, void *arg)
 {
-    settle(client, LEDGER_CONTACT_REQUEST_WITHDRAW, user, id, done, arg);
+    submit_contact_answer(client, LEDGER_CONTACT_REQUEST_WITHDRAW, user, id, done, arg);
 }
 
 void ledger_contact_requests_list(struct ledger_client *client, struct slice user,
@@ -123,8 +124,8 @@ void ledger_contact_requests_list(struct ledger_client *client, struct slice use
     ledger_request_submit(request);
 }
 
-static void list_ids(struct ledger_client *client, enum ledger_operation operation,
-                     struct slice user, ledger_ids_done done, void *arg)
+static void submit_id_list(struct ledger_client *client, enum ledger_operation operation,
+                           struct slice user, ledger_ids_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->done.ids = done;
@@ -145,18 +146,18 @@ void ledger_graph(struct ledger_client *client, struct slice user, uint32_t chat
 void ledger_contacts_list(struct ledger_client *client, struct slice user, ledger_ids_done done,
                           void *arg)
 {
-    list_ids(client, LEDGER_CONTACTS_LIST, user, done, arg);
+    submit_id_list(client, LEDGER_CONTACTS_LIST, user, done, arg);
 }
 
 void ledger_blocks_list(struct ledger_client *client, struct slice user, ledger_ids_done done,
                         void *arg)
 {
-    list_ids(client, LEDGER_BLOCKS_LIST, user, done, arg);
+    submit_id_list(client, LEDGER_BLOCKS_LIST, user, done, arg);
 }
 
-static struct ledger_request *make_pair(struct ledger_client *client,
-                                        enum ledger_operation operation, struct slice user,
-                                        struct slice peer, void *arg)
+static struct ledger_request *make_pair_request(struct ledger_client *client,
+                                                enum ledger_operation operation, struct slice user,
+                                                struct slice peer, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->input.user = ledger_request_id(request, user);
@@ -169,7 +170,8 @@ static struct ledger_request *make_pair(struct ledger_client *client,
 void ledger_contact_remove(struct ledger_client *client, struct slice user, struct slice peer,
                            ledger_change_done done, void *arg)
 {
-    struct ledger_request *request = make_pair(client, LEDGER_CONTACT_REMOVE, user, peer, arg);
+    struct ledger_request *request =
+        make_pair_request(client, LEDGER_CONTACT_REMOVE, user, peer, arg);
     request->done.change = done;
     ledger_request_submit(request);
 }
@@ -177,7 +179,7 @@ void ledger_contact_remove(struct ledger_client *client, struct slice user, stru
 void ledger_block_put(struct ledger_client *client, struct slice user, struct slice peer,
                       ledger_block_done done, void *arg)
 {
-    struct ledger_request *request = make_pair(client, LEDGER_BLOCK_PUT, user, peer, arg);
+    struct ledger_request *request = make_pair_request(client, LEDGER_BLOCK_PUT, user, peer, arg);
     request->done.block = done;
     ledger_request_submit(request);
 }
@@ -185,7 +187,8 @@ void ledger_block_put(struct ledger_client *client, struct slice user, struct sl
 void ledger_block_delete(struct ledger_client *client, struct slice user, struct slice peer,
                          ledger_change_done done, void *arg)
 {
-    struct ledger_request *request = make_pair(client, LEDGER_BLOCK_DELETE, user, peer, arg);
+    struct ledger_request *request =
+        make_pair_request(client, LEDGER_BLOCK_DELETE, user, peer, arg);
     request->done.change = done;
     ledger_request_submit(request);
 }

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Most requests hold an id or two; thousands may wait at once when everybody reconnects. */
+/* Most requests hold one or two ids, and thousands may wait at once when all clients reconnect. */
 enum { FIRST_CHUNK_BYTES = 96, CHUNK_BYTES = 1024 };
 
 struct ledger_request_chunk {
@@ -14,7 +14,7 @@ struct ledger_request_chunk {
     _Alignas(max_align_t) char bytes[];
 };
 
-struct operation {
+struct request_operation {
     const char *name;
     bool writes;
     void (*answer)(const struct ledger_request *request);
@@ -29,7 +29,7 @@ LEDGER_OPERATIONS(ANSWER)
 #undef ANSWER
 
 #define ROW(name, writes, member) {#name, writes, answer_##name},
-static const struct operation operations[LEDGER_OPERATION_COUNT] = {LEDGER_OPERATIONS(ROW)};
+static const struct request_operation operations[LEDGER_OPERATION_COUNT] = {LEDGER_OPERATIONS(ROW)};
 #undef ROW
 
 struct ledger_request *ledger_request_make(struct ledger_client *client,
@@ -119,7 +119,7 @@ void ledger_request_submit(struct ledger_request *request)
     client->ledger->backend->submit(client->ledger, request);
 }
 
-static struct ledger_request_chunk *chunk_with_room(struct ledger_request *request, size_t bytes)
+static struct ledger_request_chunk *find_request_chunk(struct ledger_request *request, size_t bytes)
 {
     struct ledger_request_chunk *chunk = request->chunks;
     if (chunk && chunk->capacity - chunk->used >= bytes)
@@ -140,7 +140,7 @@ void *ledger_request_alloc(struct ledger_request *request, size_t bytes)
     const size_t alignment = _Alignof(max_align_t);
     size_t rounded = (bytes + alignment - 1) / alignment * alignment;
     struct ledger_request_chunk *chunk =
-        request->stands_in ? NULL : chunk_with_room(request, rounded);
+        request->stands_in ? NULL : find_request_chunk(request, rounded);
     if (!chunk) {
         request->exhausted = true;
         return NULL;
@@ -197,8 +197,8 @@ void ledger_request_fail(struct ledger_request *request, enum ledger_status stat
     request->outcome.any.status = status;
 }
 
-/* Moves the requests of the first one's client out of the chain, in order. */
-static struct ledger_request *detach_first_client(struct ledger_request **chain)
+/* Detaches from the chain all requests of the first request's client, in order. */
+static struct ledger_request *detach_requests_of_first_client(struct ledger_request **chain)
 {
     const struct ledger_client *client = (*chain)->client;
     struct ledger_request *detached = NULL, **tail = &detached;
@@ -227,7 +227,7 @@ void ledger_request_observe(struct ledger_request *request, enum ledger_status s
 void ledger_request_finish(struct ledger_request *chain)
 {
     while (chain) {
-        struct ledger_request *own = detach_first_client(&chain);
+        struct ledger_request *own = detach_requests_of_first_client(&chain);
         const struct ledger_client *client = own->client;
         struct ledger_metrics *metrics = &ledger_innermost(client->ledger)->metrics;
         for (struct ledger_request *request = own; request; request = request->next) {

@@ -1,20 +1,27 @@
 /*
  * The inner side of the ledger port, for backends and decorators.
  *
- * A call becomes a request: one heap object with an operation, its input, its outcome and the typed
- * completion. A backend is a table of two functions: it takes requests with `submit` from any
- * thread, works on them wherever it likes, fills in `outcome` and gives them back with
- * ledger_request_finish(). A decorator implements the same table around another ledger. Nothing else of
- * the port differs between backends, so none of them sees a client, a completion or a time limit.
+ * Each operation becomes a request: one heap object with the operation, its input, its outcome and its
+ * typed completion. A backend is a table of two functions (`submit` and `close`). It
+ *   - takes requests with `submit`, on any thread and without blocking;
+ *   - executes them on threads of its own, in any order, each as one transaction;
+ *   - may skip a request that is `abandoned` and not started, with LEDGER_TIMEOUT;
+ *   - fills in `outcome`, or calls ledger_request_fail(), and gives every request back exactly once with
+ *     ledger_request_finish(), whatever happens;
+ *   - refuses more than LEDGER_QUEUE_MAX requests with LEDGER_BUSY;
+ *   - keeps its counters in `ledger.metrics`, and stamps `submitted_us` if it measures time.
+ * A decorator implements the same table around another ledger. Everything else of the port is common to
+ * all backends: no backend sees a client, a completion or a time limit. The inputs are already checked
+ * against the bounds of ledger.h.
  *
- * Memory: what input and outcome point to is allocated from the request (request_alloc) and goes
- * with it. Running out of memory is sticky (`exhausted`), so that a backend checks once, at the
- * end.
+ * Memory: an input and an outcome point to memory of the request (ledger_request_alloc), which lives as
+ * long as the request. Running out of memory is sticky (`exhausted`), so that a backend checks once, at
+ * the end.
  *
- * Threading: a request has one owner at a time: the calling worker until submit, the backend until
- * ledger_request_finish(), the worker again afterwards. Only `unanswered` is the worker's throughout, and
- * `abandoned` is set by the worker while the backend reads it: nobody waits for this request any
- * more, and a backend that has not begun may skip it.
+ * Threading: a request has one owner at a time: the calling worker until `submit`, the backend until
+ * ledger_request_finish(), then the worker again. There are two exceptions. `unanswered` always belongs to
+ * the worker. `abandoned` is set by the worker, when its client has stopped waiting, while the backend
+ * reads it.
  */
 #ifndef ROLLCALL_LEDGER_LEDGER_REQUEST_H
 #define ROLLCALL_LEDGER_LEDGER_REQUEST_H
@@ -26,27 +33,26 @@
 #include <stdatomic.h>
 
 struct ledger_backend {
-    /* Takes the request; it comes back through ledger_request_finish(), whatever happens. Never blocks. */
+    /* Takes the request and gives it back through ledger_request_finish(). Any thread; never blocks. */
     void (*submit)(struct ledger *ledger, struct ledger_request *request);
-    /* Finishes what was taken, then frees the ledger. */
+    /* Finishes the requests that it took, then frees the ledger. */
     void (*close)(struct ledger *ledger);
-    /* May be NULL. For a decorator that judges the store by its answers: sees each request that was
-     * submitted once, when it is finished or when its time is up, whichever comes first. Any thread.
-     */
+    /* May be NULL. For a decorator that judges the store by its answers: it sees each submitted request
+     * once, when it is finished or when its time is up, whichever comes first. Any thread. */
     void (*observe)(struct ledger *ledger, const struct ledger_request *request,
                     enum ledger_status status);
-    /* May be NULL. How long asking is known to be in vain; 0: ask. Any thread. */
+    /* May be NULL. Returns for how long writes are known to fail; 0: not known. Any thread. */
     int64_t (*retry_after_ms)(struct ledger *ledger);
 };
 
 /* A backend embeds this as its first member. */
 struct ledger {
     const struct ledger_backend *backend;
-    struct ledger *inner; /* of a decorator: what it wraps and owns; else NULL */
+    struct ledger *inner; /* a decorator wraps and owns it; NULL in a backend */
     struct ledger_metrics metrics;
 };
 
-/* The backend behind all decorators, which keeps the metrics. */
+/* Returns the backend behind all decorators, which keeps the metrics. */
 static inline struct ledger *ledger_innermost(struct ledger *ledger)
 {
     while (ledger->inner)
@@ -54,8 +60,8 @@ static inline struct ledger *ledger_innermost(struct ledger *ledger)
     return ledger;
 }
 
-/* One line per call of the port, in the order of the headers: operation, whether it writes, the
- * member of the completion and outcome unions that answers it. */
+/* One line per operation of the port, in the order of the headers: its name, whether it writes, and its
+ * member of the completion and outcome unions. */
 #define LEDGER_OPERATIONS(X)                                                                       \
     X(SETTINGS_GET, false, settings)                                                               \
     X(SETTINGS_PUT, true, settings)                                                                \
@@ -95,15 +101,14 @@ static inline struct ledger *ledger_innermost(struct ledger *ledger)
 enum ledger_operation { LEDGER_OPERATIONS(LEDGER_OPERATION_NAME) LEDGER_OPERATION_COUNT };
 #undef LEDGER_OPERATION_NAME
 
-/* Each operation uses the fields its function in the header has parameters for; the others are
- * zero. One flat struct, so that a backend that sends requests elsewhere has one encoding to write.
- */
+/* An operation uses the fields for which its function has parameters; the others are zero. It is one flat
+ * struct, so that a backend that sends requests elsewhere needs only one encoding. */
 struct ledger_request_input {
-    struct slice user; /* who asks: also viewer, sender, creator, actor, from */
-    struct slice peer; /* the other one: also to, the member added or removed */
+    struct slice user; /* the user who asks: also viewer, sender, creator, actor, from */
+    struct slice peer; /* the other user: also to, the member to add or remove */
     struct slice chat;
     struct slice id;    /* of a contact request or a message */
-    struct slice after; /* the page starts behind this */
+    struct slice after; /* the page starts after this id */
     struct slice client_message_id;
     struct slice device;
     struct slice text;       /* a body or a reason */
@@ -126,7 +131,7 @@ struct ledger_request_input {
 
 union ledger_request_outcome {
     struct {
-        enum ledger_status status; /* every outcome begins with it */
+        enum ledger_status status; /* the first member of every outcome */
     } any;
     struct ledger_change_outcome change;
     struct ledger_ids_outcome ids;
@@ -146,7 +151,7 @@ union ledger_request_outcome {
 };
 
 union ledger_request_completion {
-    void (*any)(void); /* as a refusal keeps it */
+    void (*any)(void); /* how a refusal keeps it */
     ledger_change_done change;
     ledger_ids_done ids;
     ledger_settings_done settings;
@@ -167,20 +172,20 @@ union ledger_request_completion {
 struct ledger_request_chunk;
 
 struct ledger_request {
-    struct ledger_request *next; /* in the owner's queue; then the posted chain */
+    struct ledger_request *next; /* in the owner's queue, then in the posted chain */
     struct mail mail;            /* in an inbox, for the chain it is the first of */
-    struct list unanswered;      /* in the client's list until it was answered */
+    struct list unanswered;      /* in the client's list until it is answered */
     struct ledger_client *client;
     enum ledger_operation operation;
-    enum ledger_status refused; /* not OK: never reaches the backend, this is the answer */
+    enum ledger_status refused; /* not OK: the answer; the request never reaches the backend */
     bool exhausted;
-    bool stands_in; /* for one that could not be had: see ledger_request_make() */
+    bool stands_in; /* there was no memory: see ledger_request_make() */
     _Atomic bool abandoned;
     _Atomic bool observed; /* see ledger_backend.observe */
-    uint32_t ticket;       /* a decorator's, from its submit to its observe */
-    int64_t wall_ms;       /* the caller's time of day */
+    uint32_t ticket;       /* the breaker's, from its submit to its observe */
+    int64_t wall_ms;       /* the caller's wall clock */
     int64_t deadline_ms;
-    uint64_t submitted_us; /* stamped by the backend, for its metrics */
+    uint64_t submitted_us; /* set by the backend, for its metrics */
     struct ledger_request_input input;
     union ledger_request_outcome outcome;
     union ledger_request_completion done;
@@ -188,38 +193,40 @@ struct ledger_request {
     struct ledger_request_chunk *chunks;
 };
 
-/* ---- making, for the port's own functions ---- */
+/* ---- making a request, for the port's own functions ---- */
 
-/* A request of the client. When not even that memory can be had, a stand-in is filled in and submitted
- * like any other, by the same thread and before the next one is made; the client then owes a refusal
- * (BUSY; refusal.h). */
+/* Makes a request of the client. When out of memory it returns a stand-in of this thread, which the caller
+ * fills in and submits like any other request, before it makes the next one; the client then owes a
+ * refusal (BUSY; refusal.h). */
 struct ledger_request *ledger_request_make(struct ledger_client *client,
                                            enum ledger_operation operation, void *arg);
 
-/* A copy of an id; the request is refused as INVALID when its length is out of bounds. */
+/* Copies an id; refuses the request as INVALID when the length is out of bounds. */
 struct slice ledger_request_id(struct ledger_request *request, struct slice id);
 
-/* The same, but SLICE_NONE is allowed. */
+/* Does the same, but allows SLICE_NONE. */
 struct slice ledger_request_optional_id(struct ledger_request *request, struct slice id);
 
-/* A copy of many, refused as LIMIT when there are more than `count_max`. */
+/* Copies several ids; refuses the request as LIMIT when there are more than `count_max`. */
 const struct slice *ledger_request_ids(struct ledger_request *request, const struct slice *ids,
                                        size_t count, size_t count_max);
 
-/* A limit within 1 and LEDGER_PAGE_MAX. */
+/* Returns a limit between 1 and LEDGER_PAGE_MAX. */
 uint32_t ledger_request_limit(uint32_t limit);
 
+/* Makes `status` the answer, unless the request was refused before. */
 void ledger_request_refuse(struct ledger_request *request, enum ledger_status status);
 
-/* Starts the time limit and gives the request to the backend, or back to the client if refused. */
+/* Starts the time limit and gives the request to the backend, or back to the client if it is refused. */
 void ledger_request_submit(struct ledger_request *request);
 
-/* ---- working, for backends ---- */
+/* ---- executing a request, for backends ---- */
 
-/* Memory that lives as long as the request; NULL (and `exhausted`) when there is none. */
+/* Allocates memory that lives as long as the request. Returns NULL, and sets `exhausted`, when out of
+ * memory. */
 void *ledger_request_alloc(struct ledger_request *request, size_t bytes);
 
-/* A copy with the request's life; SLICE_NONE when memory is exhausted. */
+/* Copies bytes into the request's memory. Returns SLICE_NONE when out of memory. */
 struct slice ledger_request_copy(struct ledger_request *request, struct slice s);
 
 /* An array that grows by one item at a time in the request's memory. */
@@ -229,7 +236,7 @@ struct ledger_request_array {
     size_t capacity;
 };
 
-/* Room for one more zeroed item, all of `item_bytes`; NULL when memory is exhausted. */
+/* Appends a zeroed item of `item_bytes`. Returns NULL when out of memory. */
 void *ledger_request_array_push(struct ledger_request *request, struct ledger_request_array *array,
                                 size_t item_bytes);
 
@@ -237,24 +244,25 @@ bool ledger_request_writes(const struct ledger_request *request);
 const char *ledger_request_name(const struct ledger_request *request);
 const char *ledger_request_operation_name(enum ledger_operation operation);
 
-/* Makes `status` the whole outcome. */
+/* Clears the outcome and sets its status. */
 void ledger_request_fail(struct ledger_request *request, enum ledger_status status);
 
-/* Shows an answer to the ledger the client asked, unless it saw this request's before. */
+/* Shows an answer to the client's ledger (`observe`), unless that has seen an answer to this request. */
 void ledger_request_observe(struct ledger_request *request, enum ledger_status status);
 
-/* Gives a chain (linked by `next`, of any clients) back; their owner is the client from here on. */
+/* Gives a chain (linked by `next`, of any clients) back to the clients, which own the requests from then
+ * on. */
 void ledger_request_finish(struct ledger_request *chain);
 
-/* ---- ending, for the client ---- */
+/* ---- completing a request, for the client ---- */
 
-/* Runs a completion with nothing but a status, when the request itself is not there to answer with. */
+/* Runs a completion with only a status, when the request itself cannot be used to answer. */
 void ledger_request_answer_status(enum ledger_operation operation,
                                   union ledger_request_completion done, void *arg,
                                   enum ledger_status status);
 
-/* Takes a request that has come back out of its client's books without running the completion: for one
- * who asks on behalf of another and needs the whole outcome. The caller frees it. */
+/* Detaches a finished request from its client without running the completion, for a caller that asks on
+ * behalf of another process and needs the whole outcome. The caller frees it. */
 void ledger_request_detach(struct ledger_request *request);
 
 /* Runs the typed completion. */

@@ -18,7 +18,7 @@ void ledger_request_queue_destroy(struct ledger_request_queue *queue)
     pthread_mutex_destroy(&queue->mutex);
 }
 
-static void show_count(const struct ledger_request_queue *queue)
+static void set_queue_gauge(const struct ledger_request_queue *queue)
 {
     atomic_store_explicit(queue->gauge, (int64_t)queue->count, memory_order_relaxed);
 }
@@ -26,21 +26,22 @@ static void show_count(const struct ledger_request_queue *queue)
 bool ledger_request_queue_put(struct ledger_request_queue *queue, struct ledger_request *request)
 {
     pthread_mutex_lock(&queue->mutex);
-    bool room = !queue->closed && queue->count < queue->count_max;
-    if (room) {
+    bool accepted = !queue->closed && queue->count < queue->count_max;
+    if (accepted) {
         request->next = NULL;
         *queue->last_next = request;
         queue->last_next = &request->next;
         queue->count++;
-        show_count(queue);
+        set_queue_gauge(queue);
         pthread_cond_signal(&queue->not_empty);
     }
     pthread_mutex_unlock(&queue->mutex);
-    return room;
+    return accepted;
 }
 
-/* The mutex is held. */
-static struct ledger_request *detach_front(struct ledger_request_queue *queue, size_t count_max)
+/* The caller holds the mutex. */
+static struct ledger_request *detach_queue_front(struct ledger_request_queue *queue,
+                                                 size_t count_max)
 {
     struct ledger_request *chain = queue->first;
     struct ledger_request **end = &queue->first;
@@ -53,7 +54,7 @@ static struct ledger_request *detach_front(struct ledger_request_queue *queue, s
     *end = NULL;
     if (!queue->first)
         queue->last_next = &queue->first;
-    show_count(queue);
+    set_queue_gauge(queue);
     return chain;
 }
 
@@ -64,7 +65,7 @@ struct ledger_request *ledger_request_queue_take(struct ledger_request_queue *qu
     pthread_mutex_lock(&queue->mutex);
     while (!queue->first && !queue->closed)
         pthread_cond_wait(&queue->not_empty, &queue->mutex);
-    struct ledger_request *chain = queue->first ? detach_front(queue, count_max) : NULL;
+    struct ledger_request *chain = queue->first ? detach_queue_front(queue, count_max) : NULL;
     pthread_mutex_unlock(&queue->mutex);
     return chain;
 }
@@ -74,7 +75,7 @@ struct ledger_request *ledger_request_queue_try_take(struct ledger_request_queue
 {
     pthread_mutex_lock(&queue->mutex);
     struct ledger_request *chain =
-        queue->first && count_max > 0 ? detach_front(queue, count_max) : NULL;
+        queue->first && count_max > 0 ? detach_queue_front(queue, count_max) : NULL;
     pthread_mutex_unlock(&queue->mutex);
     return chain;
 }

@@ -1,9 +1,9 @@
 /*
- * A bounded queue of requests between the workers and a backend's threads.
+ * A bounded queue of requests between the workers and the threads of a backend.
  *
- * Many put, many take. A full queue refuses (the caller answers BUSY), so that a slow disk costs a
- * bounded amount of memory and tells its callers at once. Closing lets the takers empty it and then
- * tells them to end.
+ * Many threads put, many take. A full queue refuses a request, which the caller then answers with BUSY, so
+ * that a slow disk costs a bounded amount of memory and its callers learn about it at once. After
+ * ledger_request_queue_close() the takers empty the queue and then end.
  */
 #ifndef ROLLCALL_LEDGER_LEDGER_REQUEST_QUEUE_H
 #define ROLLCALL_LEDGER_LEDGER_REQUEST_QUEUE_H
@@ -29,14 +29,15 @@ void ledger_request_queue_init(struct ledger_request_queue *queue, size_t count_
 /* The queue must be empty. */
 void ledger_request_queue_destroy(struct ledger_request_queue *queue);
 
-/* False when the queue is full or closed: the request stays with the caller. */
+/* Returns false when the queue is full or closed; the caller then keeps the request. */
 bool ledger_request_queue_put(struct ledger_request_queue *queue, struct ledger_request *request);
 
-/* Waits for requests and moves out a chain of at most `count_max`; NULL when closed and empty. */
+/* Waits for requests and detaches a chain of at most `count_max`. Returns NULL when the queue is closed and
+ * empty. */
 struct ledger_request *ledger_request_queue_take(struct ledger_request_queue *queue,
                                                  size_t count_max);
 
-/* The same without waiting; NULL when there is nothing. */
+/* Does the same without waiting. Returns NULL when the queue is empty. */
 struct ledger_request *ledger_request_queue_try_take(struct ledger_request_queue *queue,
                                                      size_t count_max);
 

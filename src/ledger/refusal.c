@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-/* Room is made before the first completion runs: it may call again. */
-static size_t detach_all(struct ledger_client *client,
-                         struct ledger_refusal detached[LEDGER_REFUSALS_MAX])
+/* Makes space before the first completion runs, because that may start operations. */
+static size_t detach_refusals(struct ledger_client *client,
+                              struct ledger_refusal detached[LEDGER_REFUSALS_MAX])
 {
     size_t count = client->refusal_count;
     memcpy(detached, client->refusals, count * sizeof(*detached));
@@ -12,8 +12,8 @@ static size_t detach_all(struct ledger_client *client,
     return count;
 }
 
-static void answer(struct ledger_client *client, const struct ledger_refusal *refusals,
-                   size_t count)
+static void answer_refusals(struct ledger_client *client, const struct ledger_refusal *refusals,
+                            size_t count)
 {
     struct ledger_metrics *metrics = &ledger_innermost(client->ledger)->metrics;
     for (size_t i = 0; i < count; i++) {
@@ -28,14 +28,15 @@ void refusal_owe(const struct ledger_request *request)
 {
     struct ledger_client *client = request->client;
     struct ledger_refusal detached[LEDGER_REFUSALS_MAX];
-    size_t count = client->refusal_count == LEDGER_REFUSALS_MAX ? detach_all(client, detached) : 0;
+    size_t count =
+        client->refusal_count == LEDGER_REFUSALS_MAX ? detach_refusals(client, detached) : 0;
     client->refusals[client->refusal_count++] = (struct ledger_refusal){
         .operation = (int)request->operation, .done = request->done.any, .arg = request->arg};
-    answer(client, detached, count);
+    answer_refusals(client, detached, count);
 }
 
 void refusal_answer_all(struct ledger_client *client)
 {
     struct ledger_refusal detached[LEDGER_REFUSALS_MAX];
-    answer(client, detached, detach_all(client, detached));
+    answer_refusals(client, detached, detach_refusals(client, detached));
 }

@@ -19,258 +19,251 @@ struct ledger_service {
     struct ledger_request_inbox inbox;
     struct listener listener;
     struct list links;
-    size_t link_count; /* that have proved themselves, until their last answer */
-    struct pending_peers strangers;
+    size_t link_count; /* authenticated links, until their last answer */
+    struct pending_peers pending;
     struct wheel_timer sweep;
-    struct ledger_service_counts counts; /* what only grows; the rest is filled in when asked for */
-    struct buffer frame;                 /* where answers are encoded, one at a time */
+    struct ledger_service_counts counts; /* the totals; ledger_service_counts() fills in the rest */
+    struct buffer frame;                 /* the answer that is being encoded */
     bool draining;
 };
 
-/* Lives until it is closed and all it asked is answered. */
-struct service_link {
+/* A link to another process. It lives until it is closed and all its requests are answered. */
+struct service_peer {
     struct list place;
     struct ledger_service *service;
     struct peer_link *link; /* NULL: closed */
-    struct pending_peer stranger;
+    struct pending_peer pending;
     bool is_counted; /* among the service's links */
     size_t unanswered;
     char name[PEER_NAME_BYTES_MAX + 1];
 };
 
-/* What a request remembers of its asker. */
-struct service_call {
-    struct service_link *from;
+/* Where a request came from: its `arg`. */
+struct request_origin {
+    struct service_peer *peer;
     uint64_t id;
 };
 
 /* ---- links ---- */
 
-static void release(struct service_link *from)
+static void free_service_peer_if_done(struct service_peer *peer)
 {
-    if (from->link || from->unanswered)
+    if (peer->link || peer->unanswered)
         return;
-    list_remove(&from->place);
-    if (from->is_counted)
-        from->service->link_count--;
-    free(from);
+    list_remove(&peer->place);
+    if (peer->is_counted)
+        peer->service->link_count--;
+    free(peer);
 }
 
-static bool is_full(const struct service_link *from)
+/* Pauses a link that is at a bound, and resumes it when both bounds are half empty. */
+static void pause_or_resume_peer(struct service_peer *peer)
 {
-    return from->unanswered >= LEDGER_SERVICE_LINK_REQUESTS_MAX ||
-           peer_link_queued_bytes(from->link) >= LEDGER_SERVICE_LINK_BYTES_MAX;
+    size_t queued_bytes = peer_link_queued_bytes(peer->link);
+    if (peer->service->draining || peer->unanswered >= LEDGER_SERVICE_LINK_REQUESTS_MAX ||
+        queued_bytes >= LEDGER_SERVICE_LINK_BYTES_MAX)
+        peer_link_pause(peer->link, true);
+    else if (peer->unanswered <= LEDGER_SERVICE_LINK_REQUESTS_MAX / 2 &&
+             queued_bytes <= LEDGER_SERVICE_LINK_BYTES_MAX / 2)
+        peer_link_pause(peer->link, false);
 }
 
-static bool has_halved(const struct service_link *from)
+static void on_service_link_opened(struct peer_link *link, void *arg, struct slice name)
 {
-    return from->unanswered <= LEDGER_SERVICE_LINK_REQUESTS_MAX / 2 &&
-           peer_link_queued_bytes(from->link) <= LEDGER_SERVICE_LINK_BYTES_MAX / 2;
-}
-
-static void steer(struct service_link *from)
-{
-    if (is_full(from) || from->service->draining)
-        peer_link_pause(from->link, true);
-    else if (has_halved(from))
-        peer_link_pause(from->link, false);
-}
-
-static void opened(struct peer_link *link, void *arg, struct slice name)
-{
-    struct service_link *from = arg;
-    struct ledger_service *service = from->service;
-    snprintf(from->name, sizeof(from->name), "%.*s", SLICE_FORMAT(name));
-    pending_peers_remove(&service->strangers, &from->stranger);
+    struct service_peer *peer = arg;
+    struct ledger_service *service = peer->service;
+    snprintf(peer->name, sizeof(peer->name), "%.*s", SLICE_FORMAT(name));
+    pending_peers_remove(&service->pending, &peer->pending);
     if (service->link_count == LEDGER_SERVICE_LINKS_MAX) {
         peer_link_refuse(link, "there are too many links");
         return;
     }
-    from->is_counted = true;
+    peer->is_counted = true;
     service->link_count++;
     service->counts.links_opened++;
     log_info("ledger_link_open", "peer=%s links=%zu", log_quote(name), service->link_count);
-    steer(from);
+    pause_or_resume_peer(peer);
 }
 
-static void closed(struct peer_link *link, void *arg, const char *why)
+static void on_service_link_closed(struct peer_link *link, void *arg, const char *why)
 {
-    struct service_link *from = arg;
+    struct service_peer *peer = arg;
     (void)link;
-    from->link = NULL;
-    pending_peers_remove(&from->service->strangers, &from->stranger);
-    from->service->counts.links_refused += !from->is_counted;
-    if (from->is_counted)
+    peer->link = NULL;
+    pending_peers_remove(&peer->service->pending, &peer->pending);
+    peer->service->counts.links_refused += !peer->is_counted;
+    if (peer->is_counted)
         log_warn("ledger_link_closed", "peer=%s reason=%s unanswered=%zu",
-                 log_quote(slice_of(from->name)), log_sentence(slice_of(why)), from->unanswered);
+                 log_quote(slice_of(peer->name)), log_sentence(slice_of(why)), peer->unanswered);
     else
-        log_warn("ledger_link_refused", "peer=%s reason=%s", log_quote(slice_of(from->name)),
+        log_warn("ledger_link_refused", "peer=%s reason=%s", log_quote(slice_of(peer->name)),
                  log_sentence(slice_of(why)));
-    release(from);
+    free_service_peer_if_done(peer);
 }
 
-static void drained(struct peer_link *link, void *arg)
+static void on_service_link_drained(struct peer_link *link, void *arg)
 {
     (void)link;
-    steer(arg);
+    pause_or_resume_peer(arg);
 }
 
 /* ---- answers ---- */
 
-static void send_answer(struct service_link *from, uint64_t id, struct ledger_request *request)
+static void send_service_answer(struct service_peer *peer, uint64_t id,
+                                struct ledger_request *request)
 {
-    struct buffer *frame = &from->service->frame;
+    struct buffer *frame = &peer->service->frame;
     buffer_clear(frame);
     ledger_wire_encode_answer(frame, id, request);
     struct slice piece = buffer_slice(frame);
-    if (frame->failed || !peer_link_send(from->link, &piece, 1)) {
+    if (frame->failed || !peer_link_send(peer->link, &piece, 1)) {
         log_warn("ledger_answer_lost", "peer=%s operation=%s bytes=%zu",
-                 log_quote(slice_of(from->name)), ledger_request_name(request), piece.len);
-        peer_link_close(from->link);
+                 log_quote(slice_of(peer->name)), ledger_request_name(request), piece.len);
+        peer_link_close(peer->link);
     }
     if (frame->cap > FRAME_BYTES_KEPT)
         buffer_free(frame);
 }
 
-static void count_answer(struct ledger_service *service, const struct ledger_request *request)
+static void count_service_answer(struct ledger_service *service,
+                                 const struct ledger_request *request)
 {
     service->counts.answers[request->operation][request->outcome.any.status]++;
 }
 
-static void answer(struct ledger_request *request)
+static void answer_service_request(struct ledger_request *request)
 {
-    struct service_call *call = request->arg;
-    struct service_link *from = call->from;
+    struct request_origin *origin = request->arg;
+    struct service_peer *peer = origin->peer;
     ledger_request_detach(request);
-    count_answer(from->service, request);
-    from->unanswered--;
-    if (from->link) {
-        send_answer(from, call->id, request);
-        steer(from);
+    count_service_answer(peer->service, request);
+    peer->unanswered--;
+    if (peer->link) {
+        send_service_answer(peer, origin->id, request);
+        pause_or_resume_peer(peer);
     }
     ledger_request_free(request);
-    release(from);
+    free_service_peer_if_done(peer);
 }
 
-static void taken(void *arg, struct ledger_request *chain)
+static void on_requests_finished(void *arg, struct ledger_request *chain)
 {
     (void)arg;
     while (chain) {
         struct ledger_request *next = chain->next;
-        answer(chain);
+        answer_service_request(chain);
         chain = next;
     }
 }
 
 /* ---- requests ---- */
 
-static void refuse_frame(struct service_link *from)
+static void refuse_service_frame(struct service_peer *peer)
 {
-    from->service->counts.frames_refused++;
-    log_warn("ledger_frame_refused", "peer=%s reason=%s", log_quote(slice_of(from->name)),
+    peer->service->counts.frames_refused++;
+    log_warn("ledger_frame_refused", "peer=%s reason=%s", log_quote(slice_of(peer->name)),
              log_sentence(slice_of("not a request of this version")));
-    peer_link_close(from->link);
+    peer_link_close(peer->link);
 }
 
-/* Nothing reached the ledger. */
-static void answer_busy(struct service_link *from, uint64_t id, struct ledger_request *request)
+/* Answers a request that did not reach the ledger. */
+static void answer_service_busy(struct service_peer *peer, uint64_t id,
+                                struct ledger_request *request)
 {
     ledger_request_fail(request, LEDGER_BUSY);
-    count_answer(from->service, request);
-    send_answer(from, id, request);
+    count_service_answer(peer->service, request);
+    send_service_answer(peer, id, request);
     if (!request->stands_in)
         ledger_request_free(request);
 }
 
-static void take_request(struct service_link *from, const struct ledger_wire_head *head,
-                         struct slice body)
+static void take_service_request(struct service_peer *peer, const struct ledger_wire_head *head,
+                                 struct slice body)
 {
-    struct ledger_service *service = from->service;
+    struct ledger_service *service = peer->service;
     struct ledger_request *request = ledger_request_make(&service->client, head->operation, NULL);
-    struct service_call *call = ledger_request_alloc(request, sizeof(*call));
-    bool understood = call && ledger_wire_decode_input(request, body);
+    struct request_origin *origin = ledger_request_alloc(request, sizeof(*origin));
+    bool understood = origin && ledger_wire_decode_input(request, body);
     if (request->exhausted) {
-        answer_busy(from, head->id, request);
+        answer_service_busy(peer, head->id, request);
         return;
     }
     if (!understood) {
         ledger_request_free(request);
-        refuse_frame(from);
+        refuse_service_frame(peer);
         return;
     }
-    *call = (struct service_call){from, head->id};
-    request->arg = call;
+    *origin = (struct request_origin){peer, head->id};
+    request->arg = origin;
     request->wall_ms = head->wall_ms;
-    from->unanswered++;
+    peer->unanswered++;
     ledger_request_submit(request);
 }
 
-static void received(struct peer_link *link, void *arg, struct slice frame)
+static void on_service_frame(struct peer_link *link, void *arg, struct slice frame)
 {
-    struct service_link *from = arg;
+    struct service_peer *peer = arg;
     struct ledger_wire_head head;
     struct slice body;
     (void)link;
     if (ledger_wire_decode_request_head(frame, &head, &body))
-        take_request(from, &head, body);
+        take_service_request(peer, &head, body);
     else
-        refuse_frame(from);
-    steer(from);
+        refuse_service_frame(peer);
+    pause_or_resume_peer(peer);
 }
 
-static const struct peer_link_owner link_owner = {opened, received, closed, drained};
+static const struct peer_link_owner link_owner = {.on_opened = on_service_link_opened,
+                                                  .on_frame = on_service_frame,
+                                                  .on_closed = on_service_link_closed,
+                                                  .on_drained = on_service_link_drained};
 
-static void accepted(void *arg, int fd)
+static void on_service_connection(void *arg, int fd)
 {
     struct ledger_service *service = arg;
-    struct service_link *from = service->draining ? NULL : calloc(1, sizeof(*from));
-    if (from) {
-        from->service = service;
-        from->link = peer_link_accept(&service->options, fd, &link_owner, from);
+    struct service_peer *peer = service->draining ? NULL : calloc(1, sizeof(*peer));
+    if (peer) {
+        peer->service = service;
+        peer->link = peer_link_accept(&service->options, fd, &link_owner, peer);
     }
-    if (!from || !from->link) {
-        free(from);
+    if (!peer || !peer->link) {
+        free(peer);
         close(fd);
         return;
     }
-    list_append(&service->links, &from->place);
-    pending_peers_add(&service->strangers, &from->stranger, from->link);
+    list_append(&service->links, &peer->place);
+    pending_peers_add(&service->pending, &peer->pending, peer->link);
 }
 
 /* ---- time ---- */
 
-/* Whoever asked has stopped waiting by now. */
-static void abandon_overdue(struct ledger_service *service)
-{
-    const struct list *unanswered = &service->client.unanswered;
-    for (struct list *at = unanswered->next; at != unanswered; at = at->next) {
-        struct ledger_request *request = CONTAINER_OF(at, struct ledger_request, unanswered);
-        if (request->deadline_ms > service->options.loop->clock.now_ms)
-            return;
-        atomic_store_explicit(&request->abandoned, true, memory_order_relaxed);
-    }
-}
-
-static void sweep(struct wheel_timer *timer)
+/* Abandons overdue requests: the client in the other process has stopped waiting. */
+static void sweep_service(struct wheel_timer *timer)
 {
     struct ledger_service *service = CONTAINER_OF(timer, struct ledger_service, sweep);
     struct loop *loop = service->options.loop;
-    abandon_overdue(service);
+    const struct list *unanswered = &service->client.unanswered;
+    for (struct list *at = unanswered->next; at != unanswered; at = at->next) {
+        struct ledger_request *request = CONTAINER_OF(at, struct ledger_request, unanswered);
+        if (request->deadline_ms > loop->clock.now_ms)
+            break;
+        atomic_store_explicit(&request->abandoned, true, memory_order_relaxed);
+    }
     loop_set_timer(loop, &service->sweep, loop->clock.now_ms + SWEEP_MS);
 }
 
 /* ---- life ---- */
 
-static bool start(struct ledger_service *service, const char *address,
-                  char error[LISTENER_ERROR_TEXT_MAX])
+static bool start_service(struct ledger_service *service, const char *address,
+                          char error[LISTENER_ERROR_TEXT_MAX])
 {
     struct loop *loop = service->options.loop;
     struct listener_options listening = {
         .address = address, .backlog = BACKLOG, .unsent_bytes_max = UNSENT_BYTES_MAX};
-    if (!listener_open(&service->listener, loop, &listening, accepted, service, error))
+    if (!listener_open(&service->listener, loop, &listening, on_service_connection, service, error))
         return false;
-    if (!ledger_request_inbox_init(&service->inbox, loop, taken, service)) {
-        snprintf(error, LISTENER_ERROR_TEXT_MAX, "no event descriptor is to be had");
+    if (!ledger_request_inbox_init(&service->inbox, loop, on_requests_finished, service)) {
+        snprintf(error, LISTENER_ERROR_TEXT_MAX, "cannot create an eventfd");
         listener_close(&service->listener);
         return false;
     }
@@ -288,14 +281,14 @@ struct ledger_service *ledger_service_open(const struct peer_link_options *optio
     }
     service->options = *options;
     list_init(&service->links);
-    pending_peers_init(&service->strangers, LEDGER_SERVICE_STRANGERS_MAX);
+    pending_peers_init(&service->pending, LEDGER_SERVICE_PENDING_MAX);
     ledger_client_init(&service->client, ledger, &options->loop->clock, ledger_request_inbox_post,
                        &service->inbox);
-    if (!start(service, address, error)) {
+    if (!start_service(service, address, error)) {
         free(service);
         return NULL;
     }
-    service->sweep.fire = sweep;
+    service->sweep.fire = sweep_service;
     loop_set_timer(options->loop, &service->sweep, options->loop->clock.now_ms + SWEEP_MS);
     return service;
 }
@@ -309,8 +302,8 @@ struct ledger_service_counts ledger_service_counts(const struct ledger_service *
 {
     struct ledger_service_counts counts = service->counts;
     counts.links = service->link_count;
-    counts.strangers = service->strangers.count;
-    counts.strangers_displaced = service->strangers.displaced;
+    counts.pending = service->pending.count;
+    counts.pending_displaced = service->pending.displaced;
     counts.unanswered = service->client.outstanding;
     return counts;
 }
@@ -320,9 +313,9 @@ void ledger_service_drain(struct ledger_service *service)
     service->draining = true;
     listener_close(&service->listener);
     for (struct list *at = service->links.next; at != &service->links; at = at->next) {
-        struct service_link *from = CONTAINER_OF(at, struct service_link, place);
-        if (from->link)
-            steer(from);
+        struct service_peer *peer = CONTAINER_OF(at, struct service_peer, place);
+        if (peer->link)
+            pause_or_resume_peer(peer);
     }
 }
 
@@ -331,8 +324,8 @@ bool ledger_service_is_drained(const struct ledger_service *service)
     if (service->client.outstanding)
         return false;
     for (const struct list *at = service->links.next; at != &service->links; at = at->next) {
-        const struct service_link *from = CONTAINER_OF(at, struct service_link, place);
-        if (from->link && peer_link_queued_bytes(from->link))
+        const struct service_peer *peer = CONTAINER_OF(at, struct service_peer, place);
+        if (peer->link && peer_link_queued_bytes(peer->link))
             return false;
     }
     return true;
@@ -349,11 +342,11 @@ void ledger_service_free(struct ledger_service **service)
     ledger_request_inbox_free(&freed->inbox);
     loop_cancel_timer(freed->options.loop, &freed->sweep);
     for (struct list *at = freed->links.next; at != &freed->links;) {
-        struct service_link *from = CONTAINER_OF(at, struct service_link, place);
+        struct service_peer *peer = CONTAINER_OF(at, struct service_peer, place);
         at = at->next;
-        assert(!from->unanswered); /* the ledger was closed before */
-        peer_link_drop(&from->link);
-        free(from);
+        assert(!peer->unanswered); /* the ledger was closed before this */
+        peer_link_drop(&peer->link);
+        free(peer);
     }
     buffer_free(&freed->frame);
     free(freed);

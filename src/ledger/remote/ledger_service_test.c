@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 enum { SOON_MS = 5000, WALL_MS = 1234567, FRAMES_OF_ONE_READ_MAX = 64 * 1024 / 16 * 4 };
-enum { SURPLUS = 8, STRANGERS = LEDGER_SERVICE_STRANGERS_MAX + SURPLUS };
+enum { SURPLUS = 8, STRANGERS = LEDGER_SERVICE_PENDING_MAX + SURPLUS };
 
 struct asker {
     struct peer_link *link;

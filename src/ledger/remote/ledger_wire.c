@@ -8,7 +8,7 @@ enum { VERSIONS = UINT8_MAX + 1 };
 
 /* ---- inputs ---- */
 
-/* What an operation cannot do without. */
+/* The parts of an input. */
 enum {
     USER = 1 << 0,
     PEER = 1 << 1,
@@ -21,6 +21,7 @@ enum {
     PAGE = 1 << 8, /* a limit */
 };
 
+/* The parts that each operation needs. */
 static const unsigned needs[LEDGER_OPERATION_COUNT] = {
     [LEDGER_SETTINGS_GET] = USER,
     [LEDGER_SETTINGS_PUT] = USER,
@@ -54,7 +55,7 @@ static const unsigned needs[LEDGER_OPERATION_COUNT] = {
     [LEDGER_CHAT_REPAIR] = CHAT,
 };
 
-static unsigned parts_of(const struct ledger_request_input *input)
+static unsigned input_parts(const struct ledger_request_input *input)
 {
     return (input->user.len ? USER : 0) | (input->peer.len ? PEER : 0) |
            (input->chat.len ? CHAT : 0) | (input->id.len ? ID : 0) |
@@ -62,7 +63,7 @@ static unsigned parts_of(const struct ledger_request_input *input)
            (input->text.len ? TEXT : 0) | (input->call ? CALL : 0) | (input->limit ? PAGE : 0);
 }
 
-static void pass_seen(struct wire *wire, struct ledger_request_input *input)
+static void pass_input_last_seen(struct wire *wire, struct ledger_request_input *input)
 {
     const void *items = input->seen;
     if (wire_list(wire, &items, &input->seen_count, sizeof(*input->seen),
@@ -77,7 +78,7 @@ static void pass_seen(struct wire *wire, struct ledger_request_input *input)
     input->seen = items;
 }
 
-static void pass_positions(struct wire *wire, struct ledger_request_input *input)
+static void pass_input_positions(struct wire *wire, struct ledger_request_input *input)
 {
     const void *items = input->positions;
     if (wire_list(wire, &items, &input->position_count, sizeof(*input->positions),
@@ -91,7 +92,7 @@ static void pass_positions(struct wire *wire, struct ledger_request_input *input
     input->positions = items;
 }
 
-/* A list of one or none. */
+/* A list of one call or none. */
 static void pass_input_call(struct wire *wire, struct ledger_request_input *input)
 {
     const void *items = input->call;
@@ -101,7 +102,7 @@ static void pass_input_call(struct wire *wire, struct ledger_request_input *inpu
     input->call = items;
 }
 
-static void pass_input(struct wire *wire, struct ledger_request_input *input)
+static void pass_request_input(struct wire *wire, struct ledger_request_input *input)
 {
     ledger_wire_optional_id(wire, &input->user);
     ledger_wire_optional_id(wire, &input->peer);
@@ -112,8 +113,8 @@ static void pass_input(struct wire *wire, struct ledger_request_input *input)
     ledger_wire_optional_id(wire, &input->device);
     wire_text(wire, &input->text, 0, LEDGER_BODY_BYTES_MAX);
     wire_ids(wire, &input->ids, &input->id_count, LEDGER_PROFILES_MAX);
-    pass_seen(wire, input);
-    pass_positions(wire, input);
+    pass_input_last_seen(wire, input);
+    pass_input_positions(wire, input);
     pass_input_call(wire, input);
     ledger_wire_visibilities(wire, &input->settings);
     ledger_wire_sequence(wire, &input->sequence);
@@ -127,7 +128,7 @@ static void pass_input(struct wire *wire, struct ledger_request_input *input)
 
 /* ---- heads ---- */
 
-static void pass_version(struct wire *wire)
+static void pass_wire_version(struct wire *wire)
 {
     unsigned version = LEDGER_WIRE_VERSION;
     wire_choice(wire, &version, VERSIONS);
@@ -137,7 +138,7 @@ static void pass_version(struct wire *wire)
 
 static void pass_request_head(struct wire *wire, struct ledger_wire_head *head)
 {
-    pass_version(wire);
+    pass_wire_version(wire);
     wire_number(wire, &head->id, UINT64_MAX);
     wire_choice(wire, &head->operation, LEDGER_OPERATION_COUNT);
     wire_signed(wire, &head->wall_ms);
@@ -145,7 +146,7 @@ static void pass_request_head(struct wire *wire, struct ledger_wire_head *head)
 
 static void pass_answer_head(struct wire *wire, struct ledger_wire_head *head)
 {
-    pass_version(wire);
+    pass_wire_version(wire);
     wire_number(wire, &head->id, UINT64_MAX);
     wire_choice(wire, &head->status, LEDGER_STATUS_COUNT);
 }
@@ -156,7 +157,7 @@ void ledger_wire_encode_request(struct buffer *out, uint64_t id, struct ledger_r
     struct ledger_wire_head head = {
         .id = id, .operation = request->operation, .wall_ms = request->wall_ms};
     pass_request_head(&wire, &head);
-    pass_input(&wire, &request->input);
+    pass_request_input(&wire, &request->input);
 }
 
 void ledger_wire_encode_answer(struct buffer *out, uint64_t id, struct ledger_request *request)
@@ -195,13 +196,14 @@ bool ledger_wire_decode_input(struct ledger_request *request, struct slice body)
     unsigned needed = needs[request->operation];
     struct wire wire = wire_reading(ledger_request_copy(request, body), request);
     request->input = (struct ledger_request_input){0};
-    pass_input(&wire, &request->input);
-    return wire_end(&wire) && !request->exhausted && (parts_of(&request->input) & needed) == needed;
+    pass_request_input(&wire, &request->input);
+    return wire_end(&wire) && !request->exhausted &&
+           (input_parts(&request->input) & needed) == needed;
 }
 
-/* What askers count on beyond the bounds of each part: a profile for each user, no more messages than were
- * asked for, a chat with its members. */
-static bool fits_question(const struct ledger_request *request)
+/* Checks what callers rely on beyond the bounds of each part: a profile for each target, no more messages
+ * than requested, a chat with its members. */
+static bool outcome_fits_request(const struct ledger_request *request)
 {
     const struct ledger_request_input *input = &request->input;
     const union ledger_request_outcome *outcome = &request->outcome;
@@ -228,5 +230,5 @@ bool ledger_wire_decode_outcome(struct ledger_request *request, enum ledger_stat
         return body.len == 0;
     struct wire wire = wire_reading(ledger_request_copy(request, body), request);
     ledger_wire_pass_outcome(&wire, request->operation, &request->outcome);
-    return wire_end(&wire) && !request->exhausted && fits_question(request);
+    return wire_end(&wire) && !request->exhausted && outcome_fits_request(request);
 }

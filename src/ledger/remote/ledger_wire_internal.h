@@ -1,4 +1,4 @@
-/* What inputs and outcomes have in common on the wire, and the seam between their two files. */
+/* The parts that inputs and outcomes share on the wire, and the interface between their two files. */
 #ifndef ROLLCALL_LEDGER_REMOTE_LEDGER_WIRE_INTERNAL_H
 #define ROLLCALL_LEDGER_REMOTE_LEDGER_WIRE_INTERNAL_H
 
@@ -38,7 +38,7 @@ static inline void ledger_wire_call(struct wire *wire, struct ledger_call *call)
     wire_count(wire, &call->kept_max, UINT32_MAX);
 }
 
-/* Passes the outcome of an operation, its status aside. */
+/* Passes the outcome of an operation without its status. */
 void ledger_wire_pass_outcome(struct wire *wire, enum ledger_operation operation,
                               union ledger_request_outcome *outcome);
 

@@ -1,9 +1,9 @@
 #include "ledger/remote/ledger_wire_internal.h"
 
-/* No list of an answer is longer than that one. */
+/* No list of an outcome is longer than LIST_MAX. */
 enum { LIST_MAX = LEDGER_CHATS_PAGE_MEMBERS_MAX, CONTACT_RESULTS = LEDGER_CONTACT_WITHDRAWN + 1 };
 
-/* ---- one function for each member of the union ---- */
+/* ---- one function per member of the union ---- */
 
 static void pass_change(struct wire *wire, struct ledger_change_outcome *outcome)
 {
@@ -49,7 +49,7 @@ static void pass_graph(struct wire *wire, struct ledger_graph_outcome *outcome)
     wire_ids(wire, &outcome->chats.ids, &outcome->chats.count, LIST_MAX);
 }
 
-/* Of contacts that were made long ago only two of the ids are known. */
+/* A contact request that was accepted before has no id any more. */
 static void pass_contact_request(struct wire *wire, struct ledger_contact_request *request)
 {
     ledger_wire_optional_id(wire, &request->id);
@@ -82,8 +82,8 @@ static void pass_block(struct wire *wire, struct ledger_block_outcome *outcome)
     wire_bool(wire, &outcome->contact_removed);
 }
 
-/* The members may be left out while their number is told. */
-static void pass_chat_itself(struct wire *wire, struct ledger_chat *chat)
+/* A chat may come without its members, but always with their number. */
+static void pass_one_chat(struct wire *wire, struct ledger_chat *chat)
 {
     uint64_t member_count = chat->member_count;
     size_t listed = chat->members ? chat->member_count : 0;
@@ -104,7 +104,7 @@ static void pass_chat_itself(struct wire *wire, struct ledger_chat *chat)
 static void pass_chat(struct wire *wire, struct ledger_chat_outcome *outcome)
 {
     wire_bool(wire, &outcome->created);
-    pass_chat_itself(wire, &outcome->chat);
+    pass_one_chat(wire, &outcome->chat);
 }
 
 static void pass_chats(struct wire *wire, struct ledger_chats_outcome *outcome)
@@ -112,7 +112,7 @@ static void pass_chats(struct wire *wire, struct ledger_chats_outcome *outcome)
     const void *items = outcome->chats;
     if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->chats), LIST_MAX))
         for (size_t i = 0; i < outcome->count; i++)
-            pass_chat_itself(wire, (struct ledger_chat *)items + i);
+            pass_one_chat(wire, (struct ledger_chat *)items + i);
     outcome->chats = items;
     wire_bool(wire, &outcome->has_more);
 }
@@ -137,7 +137,7 @@ static void pass_append(struct wire *wire, struct ledger_append_outcome *outcome
     wire_bool(wire, &outcome->published);
 }
 
-static void pass_message(struct wire *wire, struct ledger_message *message)
+static void pass_one_message(struct wire *wire, struct ledger_message *message)
 {
     ledger_wire_id(wire, &message->chat);
     ledger_wire_id(wire, &message->id);
@@ -153,7 +153,7 @@ static void pass_messages(struct wire *wire, struct ledger_messages_outcome *out
     const void *items = outcome->messages;
     if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->messages), LIST_MAX))
         for (size_t i = 0; i < outcome->count; i++)
-            pass_message(wire, (struct ledger_message *)items + i);
+            pass_one_message(wire, (struct ledger_message *)items + i);
     outcome->messages = items;
     wire_bool(wire, &outcome->has_more);
     ledger_wire_sequence(wire, &outcome->latest_sequence);
@@ -182,7 +182,7 @@ static void pass_repair(struct wire *wire, struct ledger_repair_outcome *outcome
     wire_number(wire, &outcome->highest_sequence, UINT64_MAX);
 }
 
-/* ---- which of them ---- */
+/* ---- one function per operation ---- */
 
 #define PASS(name, writes, member)                                                                 \
     static void pass_##name(struct wire *wire, union ledger_request_outcome *outcome)              \

@@ -16,8 +16,8 @@ enum reach { UNTRIED, UP, DOWN };
 
 struct remote_ledger {
     struct ledger base;
-    _Atomic int reach;   /* an enum reach; written by the thread alone */
-    _Atomic size_t held; /* taken and not finished */
+    _Atomic int reach;   /* an enum reach; only the thread writes it */
+    _Atomic size_t held; /* requests that were taken and not finished */
     _Atomic bool closing;
     pthread_t thread;
     /* ---- the thread's own ---- */
@@ -28,21 +28,21 @@ struct remote_ledger {
     struct ledger_request_inbox inbox;
     struct peer_dialer *dialer;
     struct remote_slots slots;
-    struct buffer frame;             /* where requests are encoded, one at a time */
-    struct ledger_request *finished; /* given back at the end of the turn */
+    struct buffer frame;             /* the request that is being encoded */
+    struct ledger_request *finished; /* requests to give back at the end of the turn */
     struct loop_task give_back;
     struct wheel_timer sweep;
-    int64_t down_ms;    /* since when; at the start, since the start */
-    int64_t closing_ms; /* since when; 0: not yet */
+    int64_t down_ms;    /* when the link broke; before the first link, the start */
+    int64_t closing_ms; /* when closing began; 0: not closing */
 };
 
-static uint64_t now_us(void)
+static uint64_t remote_now_us(void)
 {
     return (uint64_t)clock_microseconds();
 }
 
-/* The one door for a change of reach. */
-static void set_reach(struct remote_ledger *self, enum reach reach)
+/* All changes of reach go through here. */
+static void set_remote_reach(struct remote_ledger *self, enum reach reach)
 {
     atomic_store(&self->reach, (int)reach);
     atomic_store_explicit(&self->base.metrics.available, reach == UP, memory_order_relaxed);
@@ -52,11 +52,11 @@ static void set_reach(struct remote_ledger *self, enum reach reach)
 
 /* ---- from any thread ---- */
 
-static void submit(struct ledger *ledger, struct ledger_request *request)
+static void remote_ledger_submit(struct ledger *ledger, struct ledger_request *request)
 {
     struct remote_ledger *self = (struct remote_ledger *)ledger;
     bool down = atomic_load(&self->reach) == DOWN;
-    request->submitted_us = now_us();
+    request->submitted_us = remote_now_us();
     request->next = NULL;
     if (!down && atomic_fetch_add(&self->held, 1) < LEDGER_QUEUE_MAX) {
         ledger_request_inbox_post(&self->inbox, request);
@@ -70,7 +70,7 @@ static void submit(struct ledger *ledger, struct ledger_request *request)
 
 /* ---- giving back ---- */
 
-static void give_back(struct loop_task *task)
+static void run_give_back(struct loop_task *task)
 {
     struct remote_ledger *self = CONTAINER_OF(task, struct remote_ledger, give_back);
     struct ledger_request *chain = self->finished;
@@ -78,8 +78,8 @@ static void give_back(struct loop_task *task)
     ledger_request_finish(chain);
 }
 
-static void count_waiting(struct remote_ledger *self, const struct ledger_request *request,
-                          int more)
+static void count_remote_waiting(struct remote_ledger *self, const struct ledger_request *request,
+                                 int more)
 {
     struct ledger_metrics *metrics = &self->base.metrics;
     atomic_fetch_add_explicit(ledger_request_writes(request) ? &metrics->writes_waiting
@@ -87,12 +87,12 @@ static void count_waiting(struct remote_ledger *self, const struct ledger_reques
                               more, memory_order_relaxed);
 }
 
-static void count_answer(struct remote_ledger *self, const struct ledger_request *request)
+static void count_remote_answer(struct remote_ledger *self, const struct ledger_request *request)
 {
     struct ledger_metrics *metrics = &self->base.metrics;
     bool writes = ledger_request_writes(request);
     ledger_histogram_add(writes ? &metrics->write_us : &metrics->read_us,
-                         now_us() - request->submitted_us);
+                         remote_now_us() - request->submitted_us);
     if (request->operation != LEDGER_MESSAGE_APPEND)
         return;
     if (request->outcome.any.status == LEDGER_HALTED)
@@ -101,39 +101,39 @@ static void count_answer(struct remote_ledger *self, const struct ledger_request
         ledger_count(request->outcome.append.duplicate ? &metrics->duplicates : &metrics->appends);
 }
 
-/* Its outcome is filled in. */
-static void finish(struct remote_ledger *self, struct ledger_request *request)
+/* The outcome is filled in. */
+static void finish_remote_request(struct remote_ledger *self, struct ledger_request *request)
 {
-    count_answer(self, request);
+    count_remote_answer(self, request);
     atomic_fetch_sub(&self->held, 1);
     request->next = self->finished;
     self->finished = request;
     loop_defer(&self->loop, &self->give_back);
 }
 
-static struct ledger_request *take_out(struct remote_ledger *self, uint32_t index)
+static struct ledger_request *take_slot_request(struct remote_ledger *self, uint32_t index)
 {
     struct ledger_request *request = remote_slots_take(&self->slots, index);
-    count_waiting(self, request, -1);
+    count_remote_waiting(self, request, -1);
     return request;
 }
 
-static void fail_slot(struct remote_ledger *self, uint32_t index, enum ledger_status status)
+static void fail_remote_slot(struct remote_ledger *self, uint32_t index, enum ledger_status status)
 {
-    struct ledger_request *request = take_out(self, index);
+    struct ledger_request *request = take_slot_request(self, index);
     ledger_request_fail(request, status);
-    finish(self, request);
+    finish_remote_request(self, request);
 }
 
-static void fail_all(struct remote_ledger *self)
+static void fail_all_slots(struct remote_ledger *self)
 {
     for (uint32_t i = 0; i < self->slots.used_end; i++)
         if (self->slots.slots[i].request)
-            fail_slot(self, i, LEDGER_UNAVAILABLE);
+            fail_remote_slot(self, i, LEDGER_UNAVAILABLE);
 }
 
-/* Only once nothing is held, or too much time has passed. */
-static void end_if_closing(struct remote_ledger *self)
+/* Stops the loop once nothing is held, or after REMOTE_LEDGER_CLOSE_MS. */
+static void stop_remote_if_closing(struct remote_ledger *self)
 {
     if (!atomic_load(&self->closing))
         return;
@@ -141,75 +141,75 @@ static void end_if_closing(struct remote_ledger *self)
     if (!self->closing_ms)
         self->closing_ms = now_ms;
     if (now_ms - self->closing_ms >= REMOTE_LEDGER_CLOSE_MS)
-        fail_all(self);
+        fail_all_slots(self);
     if (atomic_load(&self->held) == 0)
         loop_stop(&self->loop);
 }
 
 /* ---- sending ---- */
 
-static bool is_abandoned(const struct ledger_request *request)
+static bool is_request_abandoned(const struct ledger_request *request)
 {
     return atomic_load_explicit(&request->abandoned, memory_order_relaxed);
 }
 
-static void send_slot(struct remote_ledger *self, uint32_t index)
+static void send_remote_slot(struct remote_ledger *self, uint32_t index)
 {
     struct remote_slot *slot = &self->slots.slots[index];
     if (slot->sends++ == REMOTE_LEDGER_SENDS_MAX) {
-        fail_slot(self, index, LEDGER_UNAVAILABLE);
+        fail_remote_slot(self, index, LEDGER_UNAVAILABLE);
         return;
     }
     buffer_clear(&self->frame);
     ledger_wire_encode_request(&self->frame, remote_slots_id(&self->slots, index), slot->request);
     struct slice piece = buffer_slice(&self->frame);
-    /* a link that has just broken tells so next; the slot is sent again then */
+    /* A link that has just broken reports it next; the slot is then sent again. */
     if (self->frame.failed ||
         (!peer_dialer_send(self->dialer, &piece, 1) && peer_dialer_queued_bytes(self->dialer) > 0))
-        fail_slot(self, index, LEDGER_BUSY);
+        fail_remote_slot(self, index, LEDGER_BUSY);
     if (self->frame.cap > FRAME_BYTES_KEPT)
         buffer_free(&self->frame);
 }
 
-static void take_request(struct remote_ledger *self, struct ledger_request *request)
+static void take_remote_request(struct remote_ledger *self, struct ledger_request *request)
 {
     int reach = atomic_load(&self->reach);
-    if (reach == DOWN || is_abandoned(request)) {
+    if (reach == DOWN || is_request_abandoned(request)) {
         ledger_request_fail(request, LEDGER_UNAVAILABLE);
-        finish(self, request);
+        finish_remote_request(self, request);
         return;
     }
-    count_waiting(self, request, 1);
+    count_remote_waiting(self, request, 1);
     uint32_t index = remote_slots_put(&self->slots, request);
     if (reach == UP)
-        send_slot(self, index);
+        send_remote_slot(self, index);
 }
 
-static void taken(void *arg, struct ledger_request *chain)
+static void on_requests_submitted(void *arg, struct ledger_request *chain)
 {
     struct remote_ledger *self = arg;
     while (chain) {
         struct ledger_request *next = chain->next;
-        take_request(self, chain);
+        take_remote_request(self, chain);
         chain = next;
     }
-    end_if_closing(self);
+    stop_remote_if_closing(self);
 }
 
 /* ---- the link ---- */
 
-static void opened(struct peer_dialer *dialer, void *arg, struct slice name)
+static void on_remote_link_opened(struct peer_dialer *dialer, void *arg, struct slice name)
 {
     struct remote_ledger *self = arg;
     (void)dialer;
     log_info("ledger_reached", "name=%s in_flight=%zu", log_quote(name), self->slots.count);
-    set_reach(self, UP);
+    set_remote_reach(self, UP);
     for (uint32_t i = 0; i < self->slots.used_end; i++)
         if (self->slots.slots[i].request)
-            send_slot(self, i);
+            send_remote_slot(self, i);
 }
 
-static void received(struct peer_dialer *dialer, void *arg, struct slice frame)
+static void on_remote_frame(struct peer_dialer *dialer, void *arg, struct slice frame)
 {
     struct remote_ledger *self = arg;
     struct ledger_wire_head head;
@@ -222,16 +222,16 @@ static void received(struct peer_dialer *dialer, void *arg, struct slice frame)
         return;
     }
     if (!remote_slots_find(&self->slots, head.id, &index))
-        return; /* its time was up */
-    struct ledger_request *request = take_out(self, index);
+        return; /* its client has stopped waiting */
+    struct ledger_request *request = take_slot_request(self, index);
     if (!ledger_wire_decode_outcome(request, head.status, body)) {
         log_error("ledger_answer_refused", "operation=%s", ledger_request_name(request));
         ledger_request_fail(request, LEDGER_UNAVAILABLE);
     }
-    finish(self, request);
+    finish_remote_request(self, request);
 }
 
-static void closed(struct peer_dialer *dialer, void *arg, const char *why)
+static void on_remote_link_closed(struct peer_dialer *dialer, void *arg, const char *why)
 {
     struct remote_ledger *self = arg;
     (void)dialer;
@@ -239,22 +239,16 @@ static void closed(struct peer_dialer *dialer, void *arg, const char *why)
         return;
     log_error("ledger_lost", "reason=%s in_flight=%zu", log_sentence(slice_of(why)),
               self->slots.count);
-    set_reach(self, DOWN);
+    set_remote_reach(self, DOWN);
 }
 
-static const struct peer_dialer_owner dialer_owner = {
-    .on_opened = opened, .on_frame = received, .on_closed = closed};
+static const struct peer_dialer_owner dialer_owner = {.on_opened = on_remote_link_opened,
+                                                      .on_frame = on_remote_frame,
+                                                      .on_closed = on_remote_link_closed};
 
 /* ---- time ---- */
 
-static void end_abandoned(struct remote_ledger *self)
-{
-    for (uint32_t i = 0; i < self->slots.used_end; i++)
-        if (self->slots.slots[i].request && is_abandoned(self->slots.slots[i].request))
-            fail_slot(self, i, LEDGER_TIMEOUT);
-}
-
-static void sweep(struct wheel_timer *timer)
+static void sweep_remote_ledger(struct wheel_timer *timer)
 {
     struct remote_ledger *self = CONTAINER_OF(timer, struct remote_ledger, sweep);
     int64_t now_ms = self->loop.clock.now_ms;
@@ -262,35 +256,37 @@ static void sweep(struct wheel_timer *timer)
     int reach = atomic_load(&self->reach);
     if (reach == UNTRIED && out_of_reach_ms >= REMOTE_LEDGER_FIRST_LINK_MS) {
         log_error("ledger_out_of_reach", "in_flight=%zu", self->slots.count);
-        set_reach(self, DOWN);
-        fail_all(self);
+        set_remote_reach(self, DOWN);
+        fail_all_slots(self);
     } else if (reach == DOWN && out_of_reach_ms >= REMOTE_LEDGER_RESEND_MS) {
-        fail_all(self);
+        fail_all_slots(self);
     } else {
-        end_abandoned(self);
+        for (uint32_t i = 0; i < self->slots.used_end; i++)
+            if (self->slots.slots[i].request && is_request_abandoned(self->slots.slots[i].request))
+                fail_remote_slot(self, i, LEDGER_TIMEOUT);
     }
-    end_if_closing(self);
+    stop_remote_if_closing(self);
     loop_set_timer(&self->loop, &self->sweep, now_ms + SWEEP_MS);
 }
 
 /* ---- life ---- */
 
-static void *run(void *arg)
+static void *remote_ledger_main(void *arg)
 {
     struct remote_ledger *self = arg;
     loop_run(&self->loop);
     return NULL;
 }
 
-/* Of one whose thread has ended, or never ran; undoes what there is. */
-static void free_parts(struct remote_ledger *self)
+/* Frees whatever exists. The thread has ended or never ran. */
+static void free_remote_ledger(struct remote_ledger *self)
 {
-    set_reach(self, DOWN);
+    set_remote_reach(self, DOWN);
     peer_dialer_drop(&self->dialer);
     if (self->inbox.taken)
         ledger_request_inbox_free(&self->inbox);
-    fail_all(self);
-    give_back(&self->give_back);
+    fail_all_slots(self);
+    run_give_back(&self->give_back);
     if (self->streams.loop)
         stream_set_free(&self->streams);
     if (self->loop.read_buffer)
@@ -300,21 +296,23 @@ static void free_parts(struct remote_ledger *self)
     free(self);
 }
 
-static void close_ledger(struct ledger *ledger)
+static void remote_ledger_close(struct ledger *ledger)
 {
     struct remote_ledger *self = (struct remote_ledger *)ledger;
     atomic_store(&self->closing, true);
     ledger_request_inbox_wake(&self->inbox);
     pthread_join(self->thread, NULL);
-    free_parts(self);
+    free_remote_ledger(self);
 }
 
-static const struct ledger_backend remote_backend = {.submit = submit, .close = close_ledger};
+static const struct ledger_backend remote_backend = {.submit = remote_ledger_submit,
+                                                     .close = remote_ledger_close};
 
-static bool start(struct remote_ledger *self, const struct remote_ledger_options *options)
+static bool start_remote_ledger(struct remote_ledger *self,
+                                const struct remote_ledger_options *options)
 {
     if (!loop_init(&self->loop) || !stream_set_init(&self->streams, &self->loop) ||
-        !ledger_request_inbox_init(&self->inbox, &self->loop, taken, self))
+        !ledger_request_inbox_init(&self->inbox, &self->loop, on_requests_submitted, self))
         return false;
     struct peer_link_options linking = {.loop = &self->loop,
                                         .streams = &self->streams,
@@ -325,7 +323,7 @@ static bool start(struct remote_ledger *self, const struct remote_ledger_options
     self->down_ms = self->loop.clock.now_ms;
     self->dialer = peer_dialer_make(&linking, options->address, &dialer_owner, self);
     loop_set_timer(&self->loop, &self->sweep, self->down_ms + SWEEP_MS);
-    return self->dialer && pthread_create(&self->thread, NULL, run, self) == 0;
+    return self->dialer && pthread_create(&self->thread, NULL, remote_ledger_main, self) == 0;
 }
 
 struct ledger *remote_ledger_open(const struct remote_ledger_options *options)
@@ -334,13 +332,13 @@ struct ledger *remote_ledger_open(const struct remote_ledger_options *options)
     if (!self)
         return NULL;
     self->base.backend = &remote_backend;
-    self->give_back.run = give_back;
-    self->sweep.fire = sweep;
+    self->give_back.run = run_give_back;
+    self->sweep.fire = sweep_remote_ledger;
     random_init_system(&self->random);
     remote_slots_init(&self->slots);
     self->tls = options->tls ? tls_context_share(options->tls) : NULL;
-    if (start(self, options))
+    if (start_remote_ledger(self, options))
         return &self->base;
-    free_parts(self);
+    free_remote_ledger(self);
     return NULL;
 }

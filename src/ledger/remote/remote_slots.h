@@ -1,6 +1,6 @@
 /*
- * The requests a remote ledger has in flight, each in a slot that its id names. An id is used once: a late
- * answer to a request that is over finds nothing. LEDGER_QUEUE_MAX slots. One thread.
+ * The requests that a remote ledger has in flight, each in a slot. A request's id names its slot and is used
+ * once, so that a late answer to a finished request finds nothing. LEDGER_QUEUE_MAX slots. One thread.
  */
 #ifndef ROLLCALL_LEDGER_REMOTE_REMOTE_SLOTS_H
 #define ROLLCALL_LEDGER_REMOTE_REMOTE_SLOTS_H
@@ -11,7 +11,7 @@ enum { REMOTE_SLOTS = LEDGER_QUEUE_MAX };
 
 struct remote_slot {
     struct ledger_request *request; /* NULL: free */
-    uint32_t generation;            /* grows each time it is freed */
+    uint32_t generation;            /* grows each time the slot is freed */
     uint32_t next_free;
     uint32_t sends;
 };
@@ -19,22 +19,22 @@ struct remote_slot {
 struct remote_slots {
     struct remote_slot slots[REMOTE_SLOTS];
     uint32_t first_free;
-    uint32_t used_end; /* none at or above it was ever used */
+    uint32_t used_end; /* no slot at or above it was ever used */
     size_t count;
 };
 
-/* Of zeroed memory, which is too much to be touched before it is used. */
+/* Initialises zeroed memory. It does not touch the slots, so that unused ones cost no memory. */
 void remote_slots_init(struct remote_slots *slots);
 
-/* There must be one free. Answers its index. */
+/* Puts a request into a free slot, which must exist. Returns the index of the slot. */
 uint32_t remote_slots_put(struct remote_slots *slots, struct ledger_request *request);
 
-/* Moves the request out. */
+/* Takes the request out and frees the slot. */
 struct ledger_request *remote_slots_take(struct remote_slots *slots, uint32_t index);
 
 uint64_t remote_slots_id(const struct remote_slots *slots, uint32_t index);
 
-/* False: no request in flight has this id. */
+/* Returns false when no request in flight has this id. */
 bool remote_slots_find(const struct remote_slots *slots, uint64_t id, uint32_t *index);
 
 #endif

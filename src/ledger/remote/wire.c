@@ -25,15 +25,15 @@ void wire_fail(struct wire *wire)
 
 /* ---- numbers ---- */
 
-static void write_number(struct buffer *out, uint64_t value)
+static void write_wire_number(struct buffer *out, uint64_t value)
 {
     for (; value >= MORE; value >>= BITS)
         buffer_append_byte(out, (char)(value | MORE));
     buffer_append_byte(out, (char)value);
 }
 
-/* Only the shortest form of a number that fits 64 bits. */
-static bool read_number(struct slice *in, uint64_t *value)
+/* Accepts only the shortest form of a number that fits into 64 bits. */
+static bool read_wire_number(struct slice *in, uint64_t *value)
 {
     *value = 0;
     for (size_t i = 0; i < in->len && i < NUMBER_BYTES_MAX; i++) {
@@ -52,10 +52,10 @@ static bool read_number(struct slice *in, uint64_t *value)
 void wire_number(struct wire *wire, uint64_t *value, uint64_t max)
 {
     if (wire->out) {
-        write_number(wire->out, *value);
+        write_wire_number(wire->out, *value);
         return;
     }
-    if (!wire->failed && read_number(&wire->in, value) && *value <= max)
+    if (!wire->failed && read_wire_number(&wire->in, value) && *value <= max)
         return;
     *value = 0;
     wire_fail(wire);
