@@ -136,7 +136,8 @@ test('every example is one', () => {
 test('the routes are those of the router, with the access they ask for', async () => {
   const source = await read('src/api/api_routes.c');
   const table = source.slice(source.indexOf('ROUTES[] = {'), source.indexOf('ROUTE_COUNT'));
-  const every = [...table.matchAll(/\{HTTP1_(\w+),\s*"([^"]+)",\s*REST_(\w+),/g)];
+  const transport = await read('src/socketio/socketio_resource.c');
+  const every = [...(table + transport).matchAll(/\{HTTP1_(\w+),\s*"([^"]+)",\s*REST_(\w+),/g)];
   const rows = every.filter(([, method, path]) => !REFUSED.includes(`${method} ${path}`));
   const routes = rows.map(([, method, path]) => `${method.toLowerCase()} ${path}`);
   assert.ok(routes.length > 10, 'the table was found');
