@@ -30,7 +30,7 @@ void ulid_write(char out[ULID_TEXT_LEN], const struct ulid *ulid)
     }
 }
 
-/* Returns the value of a character, or a number above 31 if it is outside the ulid_alphabet.
+/* Returns the value of a character, or a number above 31 if it is outside the alphabet.
  * Crockford also reads I, L and O as digits; we do not, since an identifier must have one spelling
  * (apart from case). */
 static unsigned ulid_digit_value(char character)

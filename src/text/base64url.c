@@ -2,10 +2,11 @@
 
 #include <stdint.h>
 
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+static const char base64url_alphabet[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/* The value of a character, or a number above 63 for one outside the alphabet. */
-static uint32_t digit_value(char character)
+/* Returns the value of a character, or a number above 63 if it is outside the alphabet. */
+static uint32_t base64url_digit_value(char character)
 {
     if (character >= 'A' && character <= 'Z')
         return (uint32_t)(character - 'A');
@@ -18,14 +19,14 @@ static uint32_t digit_value(char character)
     return character == '_' ? 63 : 64;
 }
 
-/* Decodes the two or three characters after the last whole group. The bits that stand for no byte
- * must be zero, or several texts would mean the same bytes. */
-static bool decode_tail(const char *text, size_t len, unsigned char *out)
+/* Decodes the two or three characters after the last whole group. The unused bits must be zero, or
+ * several texts would mean the same bytes. */
+static bool decode_base64url_tail(const char *text, size_t len, unsigned char *out)
 {
     uint32_t bits = 0;
     uint32_t seen = 0;
     for (size_t i = 0; i < 3; i++) {
-        uint32_t value = i < len ? digit_value(text[i]) : 0;
+        uint32_t value = i < len ? base64url_digit_value(text[i]) : 0;
         seen |= value;
         bits = bits << 6 | value;
     }
@@ -47,8 +48,8 @@ bool base64url_decode(struct slice text, unsigned char *out, size_t *out_len)
     size_t tail_at = text.len - tail;
     for (size_t i = 0; i < tail_at; i += 4, to += 3) {
         const char *at = text.data + i;
-        uint32_t a = digit_value(at[0]), b = digit_value(at[1]);
-        uint32_t c = digit_value(at[2]), d = digit_value(at[3]);
+        uint32_t a = base64url_digit_value(at[0]), b = base64url_digit_value(at[1]);
+        uint32_t c = base64url_digit_value(at[2]), d = base64url_digit_value(at[3]);
         if ((a | b | c | d) > 63)
             return false;
         to[0] = (unsigned char)(a << 2 | b >> 4);
@@ -56,7 +57,7 @@ bool base64url_decode(struct slice text, unsigned char *out, size_t *out_len)
         to[2] = (unsigned char)(c << 6 | d);
     }
     if (tail) {
-        if (!decode_tail(text.data + tail_at, tail, to))
+        if (!decode_base64url_tail(text.data + tail_at, tail, to))
             return false;
         to += tail - 1;
     }
@@ -76,9 +77,9 @@ void base64url_encode(struct buffer *out, const void *data, size_t len)
     for (size_t i = 0; i < len; i++) {
         bits = bits << 8 | at[i];
         for (bit_count += 8; bit_count >= 6; bit_count -= 6)
-            *to++ = alphabet[bits >> (bit_count - 6) & 63];
+            *to++ = base64url_alphabet[bits >> (bit_count - 6) & 63];
     }
     if (bit_count)
-        *to++ = alphabet[bits << (6 - bit_count) & 63];
+        *to++ = base64url_alphabet[bits << (6 - bit_count) & 63];
     out->len += text_len;
 }

@@ -1,5 +1,5 @@
-/* Base64url without padding (RFC 4648 §5), as JOSE uses it. Strict: no padding, no white space, no
- * non-canonical trailing bits. */
+/* Base64url without padding (RFC 4648 §5), as JOSE uses it. Strict: padding, white space and
+ * non-canonical trailing bits are refused. */
 #ifndef ROLLCALL_TEXT_BASE64URL_H
 #define ROLLCALL_TEXT_BASE64URL_H
 
@@ -9,18 +9,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes that `len` characters decode to at the most. */
+/* Returns the maximum number of bytes that `len` characters decode to. */
 static inline size_t base64url_decoded_max(size_t len)
 {
     return len / 4 * 3 + 2;
 }
 
-/* Decodes into `out` (room for base64url_decoded_max); sets *out_len. False on invalid text, of
- * which some may have been decoded. Not in constant time: texts that are secret are compared
- * elsewhere. */
+/* Decodes into `out`, which has base64url_decoded_max() of space, and sets *out_len. Returns false
+ * for invalid text; a part of it may then be decoded. Not in constant time, so never compare
+ * secrets by it. */
 bool base64url_decode(struct slice text, unsigned char *out, size_t *out_len);
 
-/* Appends the text of `len` bytes. */
+/* Appends `len` bytes as base64url text. */
 void base64url_encode(struct buffer *out, const void *data, size_t len);
 
 #endif

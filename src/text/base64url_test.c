@@ -26,7 +26,7 @@ static const struct pair pairs[] = {
     {SLICE("\xff\xff"), "__8"},
 };
 
-static void known_pairs_hold_both_ways(void **state)
+static void known_pairs_are_encoded_and_decoded(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
@@ -42,7 +42,7 @@ static void known_pairs_hold_both_ways(void **state)
     }
 }
 
-static void what_is_not_canonical_is_refused(void **state)
+static void non_canonical_text_is_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -61,7 +61,7 @@ static void what_is_not_canonical_is_refused(void **state)
     assert_false(base64url_decode(SLICE("Zm\0v"), bytes, &len));
 }
 
-static void an_empty_slice_is_empty(void **state)
+static void empty_slice_decodes_to_nothing(void **state)
 {
     (void)state;
     unsigned char bytes[2];
@@ -70,9 +70,9 @@ static void an_empty_slice_is_empty(void **state)
     assert_int_equal(len, 0);
 }
 
-/* Every text decodes to something that encodes to the same text again, or to nothing at all; and
- * no decoding needs more room than was said. */
-static void texts_and_bytes_are_one_to_one(void **state)
+/* Every text is refused, or decodes to bytes that encode to the same text; base64url_decoded_max() is
+ * never exceeded. */
+static void valid_text_is_the_encoding_of_its_bytes(void **state)
 {
     (void)state;
     static const char mostly_valid[] = "ABCDEFxyz0189-_=+";
@@ -98,7 +98,7 @@ static void texts_and_bytes_are_one_to_one(void **state)
     assert_true(accepted > 1000);
 }
 
-static void bytes_survive_the_way_there_and_back(void **state)
+static void bytes_survive_a_round_trip(void **state)
 {
     (void)state;
     struct random random;
@@ -117,7 +117,7 @@ static void bytes_survive_the_way_there_and_back(void **state)
     }
 }
 
-static void encoding_respects_the_bound(void **state)
+static void encode_respects_the_bound(void **state)
 {
     (void)state;
     struct buffer text = BUFFER_BOUNDED(4);
@@ -133,12 +133,12 @@ static void encoding_respects_the_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_pairs_hold_both_ways),
-        cmocka_unit_test(what_is_not_canonical_is_refused),
-        cmocka_unit_test(an_empty_slice_is_empty),
-        cmocka_unit_test(texts_and_bytes_are_one_to_one),
-        cmocka_unit_test(bytes_survive_the_way_there_and_back),
-        cmocka_unit_test(encoding_respects_the_bound),
+        cmocka_unit_test(known_pairs_are_encoded_and_decoded),
+        cmocka_unit_test(non_canonical_text_is_refused),
+        cmocka_unit_test(empty_slice_decodes_to_nothing),
+        cmocka_unit_test(valid_text_is_the_encoding_of_its_bytes),
+        cmocka_unit_test(bytes_survive_a_round_trip),
+        cmocka_unit_test(encode_respects_the_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

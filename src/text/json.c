@@ -6,9 +6,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Reading stops for good: nothing is left to read, so no later call needs to look at `error`. */
-__attribute__((cold, noinline)) static bool fail_at(struct json *json, const char *at,
-                                                    const char *expected)
+static bool json_fail_at(struct json *json, const char *at, const char *expected)
+    __attribute__((cold, noinline));
+static bool json_fail(struct json *json, const char *expected) __attribute__((cold, noinline));
+static char skip_json_space(struct json *json) __attribute__((noinline));
+static bool read_special_string(struct json *json, char *at, struct slice *out)
+    __attribute__((noinline));
+
+/* Moves to the end of the input, so that later reads fail without a check of `error`. */
+static bool json_fail_at(struct json *json, const char *at, const char *expected)
 {
     if (!json->error) {
         json->error = expected;
@@ -18,9 +24,9 @@ __attribute__((cold, noinline)) static bool fail_at(struct json *json, const cha
     return false;
 }
 
-__attribute__((cold, noinline)) static bool fail(struct json *json, const char *expected)
+static bool json_fail(struct json *json, const char *expected)
 {
-    return fail_at(json, json->at, expected);
+    return json_fail_at(json, json->at, expected);
 }
 
 void json_init(struct json *json, char *data, size_t len)
@@ -28,7 +34,7 @@ void json_init(struct json *json, char *data, size_t len)
     *json = (struct json){.start = data, .at = data, .end = len ? data + len : data};
 }
 
-__attribute__((noinline)) static char skip_space(struct json *json)
+static char skip_json_space(struct json *json)
 {
     char *at = json->at;
     while (at < json->end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))
@@ -37,23 +43,23 @@ __attribute__((noinline)) static char skip_space(struct json *json)
     return at < json->end ? *at : '\0';
 }
 
-/* Steps to the next byte that is no white space: that byte, or 0 at the end of the input. (A byte 0
- * in the input is refused like the end, as nothing may start with it.) */
-static inline char next_byte(struct json *json)
+/* Skips white space and returns the next byte, or 0 at the end of the input. (A byte 0 in the input
+ * is refused like the end, since no token starts with it.) */
+static inline char next_json_byte(struct json *json)
 {
     if (json->at < json->end && (unsigned char)*json->at > ' ')
         return *json->at;
-    return skip_space(json);
+    return skip_json_space(json);
 }
 
-/* The first byte of the value that is due; 0 (no value starts with that) when none is. */
-static inline char value_start(struct json *json)
+/* Returns the first byte of the next value; 0 if no value may come next. */
+static inline char json_value_start(struct json *json)
 {
-    char byte = next_byte(json);
+    char byte = next_json_byte(json);
     return json->next == JSON_NEXT_VALUE ? byte : '\0';
 }
 
-static inline bool value_end(struct json *json, char *end)
+static inline bool json_value_end(struct json *json, char *end)
 {
     json->at = end;
     json->next = JSON_NEXT_MORE;
@@ -62,7 +68,7 @@ static inline bool value_end(struct json *json, char *end)
 
 enum json_type json_peek(struct json *json)
 {
-    switch (value_start(json)) {
+    switch (json_value_start(json)) {
     case '{':
         return JSON_OBJECT;
     case '[':
@@ -85,8 +91,8 @@ enum json_type json_peek(struct json *json)
 
 /* --- strings --- */
 
-/* Finds the quote that ends a string from somewhere inside it, and checks all before it. */
-static const char *string_end(struct json *json, const char *at, bool *escaped)
+/* Finds the quote that ends the string around `at`, and validates everything before it. */
+static const char *find_string_end(struct json *json, const char *at, bool *escaped)
 {
     const char *expected = "the end of the string";
     *escaped = false;
@@ -98,19 +104,19 @@ static const char *string_end(struct json *json, const char *at, bool *escaped)
             at < json->end ? json_text_special(at, json->end, escaped, &expected) : NULL;
         if (!next) {
             json->beyond = !json->error && json_text_is_surrogate(at, json->end);
-            fail_at(json, at, expected);
+            json_fail_at(json, at, expected);
             return NULL;
         }
         at = next;
     }
 }
 
-/* Goes on with a string whose plain part ends at `at`. */
-__attribute__((noinline)) static bool read_special(struct json *json, char *at, struct slice *out)
+/* Reads the rest of a string whose plain run ends at `at`. */
+static bool read_special_string(struct json *json, char *at, struct slice *out)
 {
     char *start = json->at + 1;
     bool escaped;
-    const char *end = string_end(json, at, &escaped);
+    const char *end = find_string_end(json, at, &escaped);
     if (!end)
         return false;
     json->at = start + (end - start) + 1;
@@ -120,14 +126,13 @@ __attribute__((noinline)) static bool read_special(struct json *json, char *at, 
     return true;
 }
 
-/* Reads the string whose opening quote is at json->at. Leaves its bytes alone when `out` is NULL.
- */
-static inline bool read_string(struct json *json, struct slice *out)
+/* Reads the string whose opening quote is at json->at. Does not unescape if `out` is NULL. */
+static inline bool read_json_string(struct json *json, struct slice *out)
 {
     char *start = json->at + 1;
     char *end = start + json_text_plain_run(start, json->end);
     if (end == json->end || *end != '"')
-        return read_special(json, end, out);
+        return read_special_string(json, end, out);
     json->at = end + 1;
     if (out)
         *out = (struct slice){start, (size_t)(end - start)};
@@ -136,48 +141,48 @@ static inline bool read_string(struct json *json, struct slice *out)
 
 bool json_string(struct json *json, struct slice *out)
 {
-    if (value_start(json) != '"')
-        return fail(json, "a string");
-    return read_string(json, out) && value_end(json, json->at);
+    if (json_value_start(json) != '"')
+        return json_fail(json, "a string");
+    return read_json_string(json, out) && json_value_end(json, json->at);
 }
 
 /* --- numbers --- */
 
-static inline bool is_digit(const char *at, const char *end)
+static inline bool is_digit_at(const char *at, const char *end)
 {
     return at < end && *at >= '0' && *at <= '9';
 }
 
-static char *skip_digits(char *at, const char *end)
+static char *skip_json_digits(char *at, const char *end)
 {
-    while (is_digit(at, end))
+    while (is_digit_at(at, end))
         at++;
     return at;
 }
 
-/* The end of the number that starts at `at`, NULL when it is none. */
-static char *number_end(char *at, const char *end)
+/* Returns the end of the number at `at`, or NULL if there is none. */
+static char *find_number_end(char *at, const char *end)
 {
     if (at < end && *at == '-')
         at++;
-    if (!is_digit(at, end))
+    if (!is_digit_at(at, end))
         return NULL;
     bool zero = *at++ == '0';
-    if (zero && is_digit(at, end))
+    if (zero && is_digit_at(at, end))
         return NULL;
-    at = skip_digits(at, end);
+    at = skip_json_digits(at, end);
     if (at < end && *at == '.') {
-        if (!is_digit(++at, end))
+        if (!is_digit_at(++at, end))
             return NULL;
-        at = skip_digits(at, end);
+        at = skip_json_digits(at, end);
     }
     if (at < end && (*at == 'e' || *at == 'E')) {
         at++;
         if (at < end && (*at == '+' || *at == '-'))
             at++;
-        if (!is_digit(at, end))
+        if (!is_digit_at(at, end))
             return NULL;
-        at = skip_digits(at, end);
+        at = skip_json_digits(at, end);
     }
     return at;
 }
@@ -185,79 +190,79 @@ static char *number_end(char *at, const char *end)
 bool json_int(struct json *json, int64_t *out)
 {
     static const char expected[] = "an integer of 64 bits";
-    char start = value_start(json);
+    char start = json_value_start(json);
     bool negative = start == '-';
     char *at = negative ? json->at + 1 : json->at;
-    if (!start || !is_digit(at, json->end))
-        return fail(json, expected);
+    if (!start || !is_digit_at(at, json->end))
+        return json_fail(json, expected);
     const char *first = at;
     uint64_t magnitude = 0;
-    for (; is_digit(at, json->end); at++) {
-        /* Nineteen digits never pass 2^64, so the bound below sees the true number. */
+    for (; is_digit_at(at, json->end); at++) {
+        /* Nineteen digits never exceed 2^64, so the check below sees the true number. */
         if (at - first == 19)
-            return fail(json, expected);
+            return json_fail(json, expected);
         magnitude = magnitude * 10 + (uint64_t)(*at - '0');
     }
     if ((*first == '0' && at - first > 1) || magnitude > (uint64_t)INT64_MAX + negative)
-        return fail(json, expected);
+        return json_fail(json, expected);
     if (at < json->end && (*at == '.' || *at == 'e' || *at == 'E'))
-        return fail(json, expected);
+        return json_fail(json, expected);
     *out = (int64_t)(negative ? 0 - magnitude : magnitude);
-    return value_end(json, at);
+    return json_value_end(json, at);
 }
 
 bool json_double(struct json *json, double *out)
 {
-    char *end = json_peek(json) == JSON_NUMBER ? number_end(json->at, json->end) : NULL;
+    char *end = json_peek(json) == JSON_NUMBER ? find_number_end(json->at, json->end) : NULL;
     if (!end)
-        return fail(json, "a number");
-    /* strtod() wants a terminator, for which there may be no room after the input. */
+        return json_fail(json, "a number");
+    /* strtod() needs a terminator, and there may be no space for one after the input. */
     char text[JSON_DOUBLE_TEXT_MAX + 1];
     size_t len = (size_t)(end - json->at);
     if (len > JSON_DOUBLE_TEXT_MAX)
-        return fail(json, "a shorter number");
+        return json_fail(json, "a shorter number");
     memcpy(text, json->at, len);
     text[len] = '\0';
     double value = strtod(text, NULL);
     if (!isfinite(value))
-        return fail(json, "a number in the range of a double");
+        return json_fail(json, "a number in the range of a double");
     *out = value;
-    return value_end(json, end);
+    return json_value_end(json, end);
 }
 
 /* --- words --- */
 
-static inline bool read_word(struct json *json, struct slice word, const char *expected)
+static inline bool read_json_word(struct json *json, struct slice word, const char *expected)
 {
     if ((size_t)(json->end - json->at) < word.len || memcmp(json->at, word.data, word.len) != 0)
-        return fail(json, expected);
-    return value_end(json, json->at + word.len);
+        return json_fail(json, expected);
+    return json_value_end(json, json->at + word.len);
 }
 
 bool json_bool(struct json *json, bool *out)
 {
-    char start = value_start(json);
+    char start = json_value_start(json);
     if (start != 't' && start != 'f')
-        return fail(json, "true or false");
+        return json_fail(json, "true or false");
     *out = start == 't';
-    return read_word(json, *out ? SLICE("true") : SLICE("false"), "true or false");
+    return read_json_word(json, *out ? SLICE("true") : SLICE("false"), "true or false");
 }
 
 bool json_null(struct json *json)
 {
-    if (value_start(json) != 'n')
-        return fail(json, "null");
-    return read_word(json, SLICE("null"), "null");
+    if (json_value_start(json) != 'n')
+        return json_fail(json, "null");
+    return read_json_word(json, SLICE("null"), "null");
 }
 
 /* --- containers --- */
 
-static bool enter(struct json *json, bool array)
+static bool enter_container(struct json *json, bool array)
 {
-    static_assert(JSON_DEPTH_MAX <= 32, "one bit of `arrays` for each level");
+    static_assert(JSON_DEPTH_MAX <= 32, "`arrays` has one bit for each level");
     if (json->depth == JSON_DEPTH_MAX) {
         json->beyond = !json->error;
-        return fail(json, "less nesting");
+        return json_fail(json, "less nesting");
     }
     uint32_t bit = (uint32_t)1 << json->depth++;
     json->arrays = array ? json->arrays | bit : json->arrays & ~bit;
@@ -268,83 +273,85 @@ static bool enter(struct json *json, bool array)
 
 bool json_object(struct json *json)
 {
-    return value_start(json) == '{' ? enter(json, false) : fail(json, "an object");
+    return json_value_start(json) == '{' ? enter_container(json, false)
+                                         : json_fail(json, "an object");
 }
 
 bool json_array(struct json *json)
 {
-    return value_start(json) == '[' ? enter(json, true) : fail(json, "an array");
+    return json_value_start(json) == '[' ? enter_container(json, true)
+                                         : json_fail(json, "an array");
 }
 
-static inline bool in_array(const struct json *json)
+static inline bool is_in_array(const struct json *json)
 {
     return json->arrays >> (json->depth - 1) & 1;
 }
 
-/* Steps over the comma before the next item, or out of the container when `close` stands there. */
-static inline bool next_item(struct json *json, char close, const char *expected)
+/* Skips the comma before the next item, or leaves the container at `close`. */
+static inline bool next_json_item(struct json *json, char close, const char *expected)
 {
-    char byte = next_byte(json);
+    char byte = next_json_byte(json);
     if (json->next == JSON_NEXT_VALUE)
-        return fail(json, expected);
+        return json_fail(json, expected);
     if (byte == close) {
         json->depth--;
-        value_end(json, json->at + 1);
+        json_value_end(json, json->at + 1);
         return false;
     }
     if (json->next == JSON_NEXT_MORE) {
         if (byte != ',')
-            return fail(json, expected);
+            return json_fail(json, expected);
         json->at++;
     }
     json->next = JSON_NEXT_VALUE;
     return true;
 }
 
-/* With `key` NULL the key is checked only. */
-static inline bool next_member(struct json *json, struct slice *key)
+/* If `key` is NULL, the key is only validated. */
+static inline bool next_json_member(struct json *json, struct slice *key)
 {
-    assert(json->error || (json->depth > 0 && !in_array(json)));
-    if (!next_item(json, '}', "',' or '}'"))
+    assert(json->error || (json->depth > 0 && !is_in_array(json)));
+    if (!next_json_item(json, '}', "',' or '}'"))
         return false;
-    if (value_start(json) != '"')
-        return fail(json, "a key");
-    if (!read_string(json, key))
+    if (json_value_start(json) != '"')
+        return json_fail(json, "a key");
+    if (!read_json_string(json, key))
         return false;
-    if (next_byte(json) != ':')
-        return fail(json, "':'");
+    if (next_json_byte(json) != ':')
+        return json_fail(json, "':'");
     json->at++;
     return true;
 }
 
 bool json_member(struct json *json, struct slice *key)
 {
-    return next_member(json, key);
+    return next_json_member(json, key);
 }
 
 bool json_element(struct json *json)
 {
-    assert(json->error || (json->depth > 0 && in_array(json)));
-    return next_item(json, ']', "',' or ']'");
+    assert(json->error || (json->depth > 0 && is_in_array(json)));
+    return next_json_item(json, ']', "',' or ']'");
 }
 
 /* --- whole values --- */
 
-/* Steps over a scalar, or into a container. */
-static bool skip_start(struct json *json)
+/* Skips a scalar, or enters a container. */
+static bool skip_scalar_or_enter(struct json *json)
 {
     bool ignored;
     char *end;
     switch (json_peek(json)) {
     case JSON_OBJECT:
-        return enter(json, false);
+        return enter_container(json, false);
     case JSON_ARRAY:
-        return enter(json, true);
+        return enter_container(json, true);
     case JSON_STRING:
-        return read_string(json, NULL) && value_end(json, json->at);
+        return read_json_string(json, NULL) && json_value_end(json, json->at);
     case JSON_NUMBER:
-        end = number_end(json->at, json->end);
-        return end ? value_end(json, end) : fail(json, "a number");
+        end = find_number_end(json->at, json->end);
+        return end ? json_value_end(json, end) : json_fail(json, "a number");
     case JSON_TRUE:
     case JSON_FALSE:
         return json_bool(json, &ignored);
@@ -352,19 +359,19 @@ static bool skip_start(struct json *json)
         return json_null(json);
     case JSON_INVALID:
     default:
-        return fail(json, "a value");
+        return json_fail(json, "a value");
     }
 }
 
 bool json_skip(struct json *json)
 {
     unsigned outside = json->depth;
-    if (!skip_start(json))
+    if (!skip_scalar_or_enter(json))
         return false;
     while (json->depth > outside) {
-        bool item = in_array(json) ? json_element(json) : next_member(json, NULL);
+        bool item = is_in_array(json) ? json_element(json) : next_json_member(json, NULL);
         if (item)
-            skip_start(json);
+            skip_scalar_or_enter(json);
         if (json->error)
             return false;
     }
@@ -373,7 +380,7 @@ bool json_skip(struct json *json)
 
 bool json_raw(struct json *json, struct slice *out)
 {
-    next_byte(json);
+    next_json_byte(json);
     const char *start = json->at;
     if (!json_skip(json))
         return false;
@@ -384,15 +391,15 @@ bool json_raw(struct json *json, struct slice *out)
 bool json_can_be_wrapped(struct slice value)
 {
     struct json json;
-    json_init(&json, (char *)value.data, value.len); /* skipping changes nothing */
+    json_init(&json, (char *)value.data, value.len); /* json_skip() writes nothing */
     json.depth = JSON_WRAPPING_MAX;
     return json_skip(&json);
 }
 
 bool json_done(struct json *json)
 {
-    next_byte(json);
+    next_json_byte(json);
     if (json->at != json->end || json->depth > 0 || json->next != JSON_NEXT_MORE)
-        fail(json, "the end of the input");
+        json_fail(json, "the end of the input");
     return !json->error;
 }

@@ -1,4 +1,4 @@
-/* What the parser accepts and what it refuses; json_test.c tests what it gives. */
+/* Tests which input the parser accepts and refuses; json_test.c tests what it returns. */
 #include "text/json.h"
 
 #include "base/random.h"
@@ -159,7 +159,7 @@ static const struct slice invalid_with_nul[] = {
     SLICE("[1]\0"),
 };
 
-static void what_the_grammar_allows_is_accepted(void **state)
+static void grammatical_input_is_accepted(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(valid_texts) / sizeof(valid_texts[0]); i++) {
@@ -179,7 +179,7 @@ static void assert_all_refused(const char *const *texts, size_t count)
 
 #define ASSERT_ALL_REFUSED(texts) assert_all_refused(texts, sizeof(texts) / sizeof(texts[0]))
 
-static void all_else_is_refused(void **state)
+static void ungrammatical_input_is_refused(void **state)
 {
     (void)state;
     ASSERT_ALL_REFUSED(invalid_nothing);
@@ -192,8 +192,8 @@ static void all_else_is_refused(void **state)
         assert_false(is_valid(invalid_with_nul[i]));
 }
 
-/* A number may be cut into another number, but no container into a container. */
-static void no_prefix_of_a_container_is_whole(void **state)
+/* A prefix of a number may be a number, but no prefix of a container is a container. */
+static void prefix_of_a_container_is_refused(void **state)
 {
     (void)state;
     static const struct slice text =
@@ -213,7 +213,7 @@ static void nesting(char *text, unsigned depth, const char *open, const char *cl
         strcat(text, close);
 }
 
-static void half_a_character_is_told_from_what_is_no_escape(void **state)
+static void lone_surrogate_differs_from_an_invalid_escape(void **state)
 {
     (void)state;
     static const struct {
@@ -233,7 +233,7 @@ static void half_a_character_is_told_from_what_is_no_escape(void **state)
     }
 }
 
-static void what_is_handed_on_leaves_room_for_what_is_put_around_it(void **state)
+static void wrappable_value_leaves_levels_for_its_wrapping(void **state)
 {
     (void)state;
     char text[JSON_DEPTH_MAX * 8 + 2];
@@ -272,7 +272,7 @@ static void nesting_is_bounded(void **state)
 }
 
 /* The eight-bytes-at-once path must stop exactly where the byte-by-byte path does. */
-static void every_byte_at_every_place_is_judged_alike(void **state)
+static void every_byte_is_judged_alike_at_every_offset(void **state)
 {
     (void)state;
     for (size_t place = 1; place <= 17; place++) {
@@ -290,7 +290,7 @@ static void every_byte_at_every_place_is_judged_alike(void **state)
 
 /* --- properties --- */
 
-/* Appends a random value in one of its many spellings. */
+/* Appends a random value in a random spelling. */
 static void random_value(struct random *random, struct buffer *text, unsigned depth)
 {
     static const char *const scalars[] = {"0",
@@ -323,7 +323,7 @@ static void random_value(struct random *random, struct buffer *text, unsigned de
     buffer_append_text(text, spaces[random_below(random, 6)]);
 }
 
-static void random_values_are_accepted_and_their_prefixes_harmless(void **state)
+static void random_values_are_accepted_and_prefixes_do_not_crash(void **state)
 {
     (void)state;
     struct random random;
@@ -340,7 +340,7 @@ static void random_values_are_accepted_and_their_prefixes_harmless(void **state)
     buffer_free(&text);
 }
 
-/* Reads a value by the typed calls only and writes it again. */
+/* Reads a value with the typed functions and writes it again. */
 static void copy_value(struct json *json, struct buffer *out)
 {
     struct slice text = SLICE_NONE;
@@ -383,8 +383,8 @@ static void copy_value(struct json *json, struct buffer *out)
     }
 }
 
-/* A copy in the writer's spelling is valid, and the copy of that copy is the same text. */
-static void reading_and_writing_settle_at_once(void **state)
+/* A copy by the writer is valid, and a copy of that copy is the same text. */
+static void second_copy_equals_the_first(void **state)
 {
     (void)state;
     struct random random;
@@ -413,15 +413,15 @@ static void reading_and_writing_settle_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_the_grammar_allows_is_accepted),
-        cmocka_unit_test(all_else_is_refused),
-        cmocka_unit_test(no_prefix_of_a_container_is_whole),
-        cmocka_unit_test(half_a_character_is_told_from_what_is_no_escape),
-        cmocka_unit_test(what_is_handed_on_leaves_room_for_what_is_put_around_it),
+        cmocka_unit_test(grammatical_input_is_accepted),
+        cmocka_unit_test(ungrammatical_input_is_refused),
+        cmocka_unit_test(prefix_of_a_container_is_refused),
+        cmocka_unit_test(lone_surrogate_differs_from_an_invalid_escape),
+        cmocka_unit_test(wrappable_value_leaves_levels_for_its_wrapping),
         cmocka_unit_test(nesting_is_bounded),
-        cmocka_unit_test(every_byte_at_every_place_is_judged_alike),
-        cmocka_unit_test(random_values_are_accepted_and_their_prefixes_harmless),
-        cmocka_unit_test(reading_and_writing_settle_at_once),
+        cmocka_unit_test(every_byte_is_judged_alike_at_every_offset),
+        cmocka_unit_test(random_values_are_accepted_and_prefixes_do_not_crash),
+        cmocka_unit_test(second_copy_equals_the_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,7 +85,7 @@ static void strings_are_unescaped_in_place(void **state)
     buffer_free(&value);
 }
 
-static void a_slice_lies_within_the_input(void **state)
+static void returned_slice_lies_within_the_input(void **state)
 {
     (void)state;
     char text[] = "[\"plain\",\"\\u0041\\n\"]";
@@ -110,7 +110,7 @@ static bool read_int(const char *text, int64_t *value)
     return done;
 }
 
-static void integers_are_exact_to_their_limits(void **state)
+static void extreme_integers_are_exact(void **state)
 {
     (void)state;
     static const struct {
@@ -134,7 +134,7 @@ static void integers_are_exact_to_their_limits(void **state)
     }
 }
 
-static void what_is_no_integer_is_refused(void **state)
+static void int_refuses_other_numbers(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -177,7 +177,7 @@ static bool read_double(struct slice text, double *value)
     return done;
 }
 
-static void doubles_are_read_as_the_nearest(void **state)
+static void double_is_the_nearest_value(void **state)
 {
     (void)state;
     double value;
@@ -198,7 +198,7 @@ static void doubles_are_read_as_the_nearest(void **state)
     assert_false(read_double((struct slice){digits, JSON_DOUBLE_TEXT_MAX + 1}, &value));
 }
 
-static void peek_names_what_comes(void **state)
+static void peek_returns_the_next_type(void **state)
 {
     (void)state;
     static const enum json_type types[] = {JSON_OBJECT, JSON_ARRAY, JSON_STRING, JSON_NUMBER,
@@ -222,7 +222,7 @@ static void peek_names_what_comes(void **state)
     free(input.data);
 }
 
-static void members_come_in_order_and_twice_if_they_stand_twice(void **state)
+static void members_come_in_order_with_duplicates(void **state)
 {
     (void)state;
     struct json_test_input input =
@@ -279,7 +279,7 @@ static void every_read_refuses_other_types(void **state)
     }
 }
 
-static void errors_stick(void **state)
+static void errors_are_sticky(void **state)
 {
     (void)state;
     struct json_test_input input = json_test_input(SLICE("[1,true,\"x\",{},[],null]"));
@@ -310,8 +310,8 @@ static void errors_stick(void **state)
     free(input.data);
 }
 
-/* What a handler forgets must not let through what the grammar forbids. */
-static void values_are_read_once_and_none_is_passed_over(void **state)
+/* A forgetful caller must not make the parser accept ungrammatical input. */
+static void reading_a_value_twice_or_not_at_all_is_an_error(void **state)
 {
     (void)state;
     struct slice key;
@@ -351,7 +351,7 @@ static void values_are_read_once_and_none_is_passed_over(void **state)
     free(nothing_read.data);
 }
 
-static void raw_gives_the_bytes_as_they_stand(void **state)
+static void raw_returns_the_bytes_unchanged(void **state)
 {
     (void)state;
     static const struct slice text =
@@ -378,16 +378,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_say_what_was_expected_and_where),
         cmocka_unit_test(strings_are_unescaped_in_place),
-        cmocka_unit_test(a_slice_lies_within_the_input),
-        cmocka_unit_test(integers_are_exact_to_their_limits),
-        cmocka_unit_test(what_is_no_integer_is_refused),
-        cmocka_unit_test(doubles_are_read_as_the_nearest),
-        cmocka_unit_test(peek_names_what_comes),
-        cmocka_unit_test(members_come_in_order_and_twice_if_they_stand_twice),
+        cmocka_unit_test(returned_slice_lies_within_the_input),
+        cmocka_unit_test(extreme_integers_are_exact),
+        cmocka_unit_test(int_refuses_other_numbers),
+        cmocka_unit_test(double_is_the_nearest_value),
+        cmocka_unit_test(peek_returns_the_next_type),
+        cmocka_unit_test(members_come_in_order_with_duplicates),
         cmocka_unit_test(every_read_refuses_other_types),
-        cmocka_unit_test(errors_stick),
-        cmocka_unit_test(values_are_read_once_and_none_is_passed_over),
-        cmocka_unit_test(raw_gives_the_bytes_as_they_stand),
+        cmocka_unit_test(errors_are_sticky),
+        cmocka_unit_test(reading_a_value_twice_or_not_at_all_is_an_error),
+        cmocka_unit_test(raw_returns_the_bytes_unchanged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

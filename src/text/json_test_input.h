@@ -1,5 +1,5 @@
-/* For the tests of the JSON parser: input that ends where its memory ends, so that the address
- * sanitizer sees every step too far. */
+/* Input for tests of the JSON parser in an exact allocation, so that the address sanitizer detects
+ * every over-read. */
 #ifndef ROLLCALL_TEXT_JSON_TEST_INPUT_H
 #define ROLLCALL_TEXT_JSON_TEST_INPUT_H
 

@@ -2,7 +2,7 @@
 
 #include "text/utf8_character.h"
 
-static int hex_value(char character)
+static int json_hex_value(char character)
 {
     if (character >= '0' && character <= '9')
         return character - '0';
@@ -10,15 +10,14 @@ static int hex_value(char character)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* The number in the four hexadecimal digits of "\uXXXX"; -1 when that is not what stands at `at`.
- */
-static int32_t unicode_escape(const char *at, const char *end)
+/* Returns the number of the escape "\uXXXX" at `at`; -1 if there is none. */
+static int32_t read_unicode_escape(const char *at, const char *end)
 {
     if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
         return -1;
     int32_t unit = 0;
     for (int i = 2; i < 6; i++) {
-        int digit = hex_value(at[i]);
+        int digit = json_hex_value(at[i]);
         if (digit < 0)
             return -1;
         unit = unit << 4 | digit;
@@ -26,13 +25,13 @@ static int32_t unicode_escape(const char *at, const char *end)
     return unit;
 }
 
-static bool is_surrogate(int32_t unit)
+static bool is_surrogate_unit(int32_t unit)
 {
     return unit >= 0xd800 && unit <= 0xdfff;
 }
 
-/* What a backslash and `letter` stand for; -1 when nothing. */
-static int32_t letter_escape(char letter)
+/* Returns the meaning of a backslash and `letter`; -1 if it has none. */
+static int32_t meaning_of_letter_escape(char letter)
 {
     static const char letters[] = "\"\\/bfnrt";
     static const char meanings[] = "\"\\/\b\f\n\r\t";
@@ -40,19 +39,19 @@ static int32_t letter_escape(char letter)
     return found ? meanings[found - letters] : -1;
 }
 
-/* Reads the escape at `at`: its code point, or -1 for an invalid one, and its length. */
+/* Returns the code point of the escape at `at`, or -1 if it is invalid, and sets its length. */
 static int32_t read_escape(const char *at, const char *end, size_t *len)
 {
-    int32_t unit = unicode_escape(at, end);
+    int32_t unit = read_unicode_escape(at, end);
     if (unit < 0) {
         *len = 2;
-        return end - at >= 2 ? letter_escape(at[1]) : -1;
+        return end - at >= 2 ? meaning_of_letter_escape(at[1]) : -1;
     }
     *len = 6;
-    if (!is_surrogate(unit))
+    if (!is_surrogate_unit(unit))
         return unit;
     *len = 12;
-    int32_t low = unit <= 0xdbff ? unicode_escape(at + 6, end) : -1;
+    int32_t low = unit <= 0xdbff ? read_unicode_escape(at + 6, end) : -1;
     if (low < 0xdc00 || low > 0xdfff)
         return -1;
     return 0x10000 + (unit - 0xd800) * 0x400 + (low - 0xdc00);
@@ -73,10 +72,10 @@ const char *json_text_special(const char *at, const char *end, bool *escaped, co
 
 bool json_text_is_surrogate(const char *at, const char *end)
 {
-    return is_surrogate(unicode_escape(at, end));
+    return is_surrogate_unit(read_unicode_escape(at, end));
 }
 
-/* No escape is shorter than what it stands for, so that writing never overtakes reading. */
+/* No escape is shorter than its character, so writing never overtakes reading. */
 char *json_text_unescape(char *start, const char *end)
 {
     char *to = start;

@@ -1,8 +1,8 @@
 /*
- * The inside of JSON strings, for parser and writer alike (nobody else includes this).
+ * The inside of JSON strings, for the parser and the writer only.
  *
- * Most of a string is plain (printable ASCII but the quote and the backslash) and passes unchanged,
- * so both look for the end of that run first and treat what stopped it alone.
+ * Most of a string is plain (printable ASCII except quote and backslash) and is copied unchanged,
+ * so both look for the end of the plain run first and handle the byte that ended it separately.
  */
 #ifndef ROLLCALL_TEXT_JSON_TEXT_H
 #define ROLLCALL_TEXT_JSON_TEXT_H
@@ -14,11 +14,11 @@
 #include <string.h>
 
 /*
- * How many of the bytes from `at` are plain, up to `end`.
+ * Returns how many bytes from `at` up to `end` are plain.
  *
- * Eight bytes are looked at in one step: a subtraction borrows into the top bit of each byte that
- * was smaller than what was taken away. A borrow may also mark the byte after one, but never the
- * first byte that is marked, which is the one that counts.
+ * It checks eight bytes in one step: a subtraction borrows into the top bit of each byte that is
+ * smaller than the subtrahend. A borrow may also mark the byte after such a byte, but the first
+ * marked byte is always right, and only that one counts.
  */
 static inline size_t json_text_plain_run(const char *at, const char *end)
 {
@@ -41,15 +41,16 @@ static inline size_t json_text_plain_run(const char *at, const char *end)
     return (size_t)(at - from);
 }
 
-/* Steps over what ended a plain run within a string: an escape or a character beyond ASCII. Sets
- * *escaped for the former. When it is neither, returns NULL and sets *expected to what is amiss. */
+/* Returns the end of the escape or non-ASCII character that ended a plain run within a string, and
+ * sets *escaped for an escape. If it is neither, returns NULL and sets *expected to what was
+ * expected. */
 const char *json_text_special(const char *at, const char *end, bool *escaped,
                               const char **expected);
 
-/* Whether the escape at `at` is one half of a pair. */
+/* Returns whether the escape at `at` is one half of a surrogate pair. */
 bool json_text_is_surrogate(const char *at, const char *end);
 
-/* Unescapes in place a string that has been stepped through, and returns its new end. */
+/* Unescapes a validated string in place and returns its new end. */
 char *json_text_unescape(char *start, const char *end);
 
 #endif

@@ -2,19 +2,18 @@
 #include "text/json_text.h"
 #include "text/utf8_character.h"
 
-/* Whether a comma must part what comes now from what was written before. Only '{', '[' and ':' can
- * end the output in front of an item that has none before it; a string that ends in one of these
- * still ends in a quote. */
-static inline bool needs_comma(const struct buffer *out)
+/* Returns whether the next item needs a comma before it. Only '{', '[' and ':' can end the output
+ * before an item that needs none; a string with such a last character still ends in a quote. */
+static inline bool json_needs_comma(const struct buffer *out)
 {
     char last = out->len ? out->data[out->len - 1] : '[';
     return last != '{' && last != '[' && last != ':';
 }
 
-/* Appends an item that is JSON already. */
-static inline void write_item(struct buffer *out, struct slice item)
+/* Appends an item that is already JSON. */
+static inline void write_json_item(struct buffer *out, struct slice item)
 {
-    bool comma = needs_comma(out);
+    bool comma = json_needs_comma(out);
     if (!buffer_reserve(out, comma + item.len))
         return;
     char *to = out->data + out->len;
@@ -27,7 +26,7 @@ static inline void write_item(struct buffer *out, struct slice item)
 
 void json_write_object(struct buffer *out)
 {
-    write_item(out, SLICE("{"));
+    write_json_item(out, SLICE("{"));
 }
 
 void json_write_object_end(struct buffer *out)
@@ -37,7 +36,7 @@ void json_write_object_end(struct buffer *out)
 
 void json_write_array(struct buffer *out)
 {
-    write_item(out, SLICE("["));
+    write_json_item(out, SLICE("["));
 }
 
 void json_write_array_end(struct buffer *out)
@@ -45,10 +44,10 @@ void json_write_array_end(struct buffer *out)
     buffer_append_byte(out, ']');
 }
 
-static void write_control(struct buffer *out, unsigned char byte)
+static void write_escaped_control(struct buffer *out, unsigned char byte)
 {
     static const char hex[] = "0123456789abcdef";
-    static const char letters[] = "btn\0fr"; /* of the bytes from 8 to 13 */
+    static const char letters[] = "btn\0fr"; /* escapes of the bytes 8 to 13 */
     if (byte >= '\b' && byte <= '\r' && byte != '\v') {
         buffer_append(out, (char[]){'\\', letters[byte - '\b']}, 2);
         return;
@@ -56,8 +55,9 @@ static void write_control(struct buffer *out, unsigned char byte)
     buffer_append(out, (char[]){'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]}, 6);
 }
 
-/* Writes what ended a plain run, if anything did, and returns how many bytes that was. */
-static size_t write_special(struct buffer *out, struct slice rest)
+/* Writes the character that ended a plain run, if any, and returns how many bytes of input it
+ * is. */
+static size_t write_special_character(struct buffer *out, struct slice rest)
 {
     if (rest.len == 0)
         return 0;
@@ -66,7 +66,7 @@ static size_t write_special(struct buffer *out, struct slice rest)
         return 1;
     }
     if ((unsigned char)rest.data[0] < ' ') {
-        write_control(out, (unsigned char)rest.data[0]);
+        write_escaped_control(out, (unsigned char)rest.data[0]);
         return 1;
     }
     size_t sequence = utf8_character_len(rest.data, rest.len);
@@ -80,22 +80,22 @@ static size_t write_special(struct buffer *out, struct slice rest)
 
 static void write_special_string(struct buffer *out, struct slice value)
 {
-    write_item(out, SLICE("\""));
+    write_json_item(out, SLICE("\""));
     while (value.len > 0) {
         size_t plain = json_text_plain_run(value.data, value.data + value.len);
         buffer_append(out, value.data, plain);
         value = slice_after(value, plain);
-        value = slice_after(value, write_special(out, value));
+        value = slice_after(value, write_special_character(out, value));
     }
     buffer_append_byte(out, '"');
 }
 
-/* Writes a string all of which is plain, as most are, in one step; false when it is not. */
+/* Writes a plain string, as most are, in one step. Returns false if it is not plain. */
 static inline bool write_plain_string(struct buffer *out, struct slice value)
 {
     if (value.len && json_text_plain_run(value.data, value.data + value.len) != value.len)
         return false;
-    bool comma = needs_comma(out);
+    bool comma = json_needs_comma(out);
     if (!buffer_reserve(out, comma + value.len + 2))
         return true;
     char *to = out->data + out->len;
@@ -123,22 +123,22 @@ void json_write_key(struct buffer *out, struct slice key)
 
 void json_write_int(struct buffer *out, int64_t value)
 {
-    if (needs_comma(out))
+    if (json_needs_comma(out))
         buffer_append_byte(out, ',');
     buffer_append_int(out, value);
 }
 
 void json_write_bool(struct buffer *out, bool value)
 {
-    write_item(out, value ? SLICE("true") : SLICE("false"));
+    write_json_item(out, value ? SLICE("true") : SLICE("false"));
 }
 
 void json_write_null(struct buffer *out)
 {
-    write_item(out, SLICE("null"));
+    write_json_item(out, SLICE("null"));
 }
 
 void json_write_raw(struct buffer *out, struct slice json)
 {
-    write_item(out, json);
+    write_json_item(out, json);
 }

@@ -10,7 +10,7 @@
 
 #define assert_holds(buffer, text) assert_true(slice_is(buffer_slice(buffer), (text)))
 
-static void commas_stand_between_items_only(void **state)
+static void commas_separate_items_only(void **state)
 {
     (void)state;
     struct buffer out = BUFFER_INIT;
@@ -43,7 +43,7 @@ static void commas_stand_between_items_only(void **state)
     buffer_free(&out);
 }
 
-static void strings_are_escaped_where_they_must_be(void **state)
+static void strings_are_escaped_where_required(void **state)
 {
     (void)state;
     static const struct {
@@ -92,8 +92,8 @@ static struct slice random_text(struct random *random, char *text, size_t max)
     return (struct slice){text, len};
 }
 
-/* Whatever bytes are written, what is read back is valid UTF-8, and the same when they were. */
-static void strings_come_back_as_they_were(void **state)
+/* Any bytes read back as valid UTF-8, and unchanged if they were valid. */
+static void strings_survive_a_round_trip(void **state)
 {
     (void)state;
     struct random random;
@@ -119,7 +119,7 @@ static void strings_come_back_as_they_were(void **state)
     buffer_free(&out);
 }
 
-static void a_bound_is_reported_once_at_the_end(void **state)
+static void exceeded_bound_is_reported_at_the_end(void **state)
 {
     (void)state;
     for (size_t max = 1; max < 40; max++) {
@@ -137,10 +137,10 @@ static void a_bound_is_reported_once_at_the_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commas_stand_between_items_only),
-        cmocka_unit_test(strings_are_escaped_where_they_must_be),
-        cmocka_unit_test(strings_come_back_as_they_were),
-        cmocka_unit_test(a_bound_is_reported_once_at_the_end),
+        cmocka_unit_test(commas_separate_items_only),
+        cmocka_unit_test(strings_are_escaped_where_required),
+        cmocka_unit_test(strings_survive_a_round_trip),
+        cmocka_unit_test(exceeded_bound_is_reported_at_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,8 @@
 
 enum { MS_PER_SECOND = 1000, MS_PER_MINUTE = 60000, MS_PER_HOUR = 3600000, MS_PER_DAY = 86400000 };
 
-/* The calendar repeats every 400 years. Counting years from 1 March puts the leap day last, so that
- * a day's month follows from its number by arithmetic alone. */
+/* The calendar repeats every 400 years. Years that start on 1 March have the leap day last, so the
+ * month of a day follows from its number by arithmetic alone. */
 enum { DAYS_PER_ERA = 146097, YEARS_PER_ERA = 400, DAYS_FROM_ERA_TO_1970 = 719468 };
 
 static const int64_t wall_ms_min = -62167219200000; /* 0000-01-01T00:00:00.000Z */
@@ -15,7 +15,7 @@ struct date {
     unsigned day;   /* 1 to 31 */
 };
 
-/* `day_number` counts from 1 March of the year -400, so that the whole range is positive. */
+/* `day_number` counts from 1 March of the year -400, so the whole range is positive. */
 static struct date date_from_days(unsigned day_number)
 {
     unsigned era = day_number / DAYS_PER_ERA;
@@ -32,7 +32,7 @@ static struct date date_from_days(unsigned day_number)
     return date;
 }
 
-/* Days since 1970-01-01. */
+/* Returns the days since 1970-01-01. */
 static int64_t days_from_date(struct date date)
 {
     unsigned year = date.year + YEARS_PER_ERA - (date.month <= 2);
@@ -44,7 +44,7 @@ static int64_t days_from_date(struct date date)
     return era * DAYS_PER_ERA + day_of_era - DAYS_FROM_ERA_TO_1970;
 }
 
-static void write_pair(char *out, unsigned value)
+static void write_two_digits(char *out, unsigned value)
 {
     out[0] = (char)('0' + value / 10);
     out[1] = (char)('0' + value % 10);
@@ -62,30 +62,30 @@ void time_text_write(char out[TIME_TEXT_LEN], int64_t wall_ms)
     unsigned ms_of_day = (unsigned)(ms % MS_PER_DAY);
 
     memcpy(out, "0000-00-00T00:00:00.000Z", TIME_TEXT_LEN);
-    write_pair(out, date.year / 100);
-    write_pair(out + 2, date.year % 100);
-    write_pair(out + 5, date.month);
-    write_pair(out + 8, date.day);
-    write_pair(out + 11, ms_of_day / MS_PER_HOUR);
-    write_pair(out + 14, ms_of_day / MS_PER_MINUTE % 60);
-    write_pair(out + 17, ms_of_day / MS_PER_SECOND % 60);
+    write_two_digits(out, date.year / 100);
+    write_two_digits(out + 2, date.year % 100);
+    write_two_digits(out + 5, date.month);
+    write_two_digits(out + 8, date.day);
+    write_two_digits(out + 11, ms_of_day / MS_PER_HOUR);
+    write_two_digits(out + 14, ms_of_day / MS_PER_MINUTE % 60);
+    write_two_digits(out + 17, ms_of_day / MS_PER_SECOND % 60);
     out[20] = (char)('0' + ms_of_day / 100 % 10);
-    write_pair(out + 21, ms_of_day % 100);
+    write_two_digits(out + 21, ms_of_day % 100);
 }
 
-static bool is_digit(char character)
+static bool is_time_digit(char character)
 {
     return character >= '0' && character <= '9';
 }
 
-/* Takes exactly `count` digits off the front of `text`. */
-static bool take_digits(struct slice *text, size_t count, unsigned *value)
+/* Takes exactly `count` digits from the front of `text`. */
+static bool take_time_digits(struct slice *text, size_t count, unsigned *value)
 {
     if (text->len < count)
         return false;
     *value = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!is_digit(text->data[i]))
+        if (!is_time_digit(text->data[i]))
             return false;
         *value = *value * 10 + (unsigned)(text->data[i] - '0');
     }
@@ -93,7 +93,7 @@ static bool take_digits(struct slice *text, size_t count, unsigned *value)
     return true;
 }
 
-static bool take_one_of(struct slice *text, const char *characters)
+static bool take_character_of(struct slice *text, const char *characters)
 {
     if (text->len == 0 || text->data[0] == '\0' || !strchr(characters, text->data[0]))
         return false;
@@ -108,20 +108,21 @@ static unsigned days_in_month(unsigned year, unsigned month)
     return days[month - 1] + (unsigned)(leap && month == 2);
 }
 
-static bool take_date(struct slice *text, struct date *date)
+static bool take_time_date(struct slice *text, struct date *date)
 {
-    return take_digits(text, 4, &date->year) && take_one_of(text, "-") &&
-           take_digits(text, 2, &date->month) && take_one_of(text, "-") &&
-           take_digits(text, 2, &date->day) && date->month >= 1 && date->month <= 12 &&
+    return take_time_digits(text, 4, &date->year) && take_character_of(text, "-") &&
+           take_time_digits(text, 2, &date->month) && take_character_of(text, "-") &&
+           take_time_digits(text, 2, &date->day) && date->month >= 1 && date->month <= 12 &&
            date->day >= 1 && date->day <= days_in_month(date->year, date->month);
 }
 
-/* A leap second (":60") counts as the second after it, as Unix time has no name for it. */
+/* A leap second (":60") counts as the second after it, since Unix time cannot express it. */
 static bool take_time_of_day(struct slice *text, int64_t *ms)
 {
     unsigned hour, minute, second;
-    if (!take_digits(text, 2, &hour) || !take_one_of(text, ":") || !take_digits(text, 2, &minute) ||
-        !take_one_of(text, ":") || !take_digits(text, 2, &second))
+    if (!take_time_digits(text, 2, &hour) || !take_character_of(text, ":") ||
+        !take_time_digits(text, 2, &minute) || !take_character_of(text, ":") ||
+        !take_time_digits(text, 2, &second))
         return false;
     *ms = (int64_t)hour * MS_PER_HOUR + minute * MS_PER_MINUTE + second * MS_PER_SECOND;
     return hour <= 23 && minute <= 59 && second <= 60;
@@ -130,10 +131,10 @@ static bool take_time_of_day(struct slice *text, int64_t *ms)
 static bool take_fraction(struct slice *text, int64_t *ms)
 {
     *ms = 0;
-    if (!take_one_of(text, "."))
+    if (!take_character_of(text, "."))
         return true;
     size_t count = 0;
-    for (int64_t scale = 100; count < text->len && is_digit(text->data[count]); count++) {
+    for (int64_t scale = 100; count < text->len && is_time_digit(text->data[count]); count++) {
         *ms += scale * (text->data[count] - '0');
         scale /= 10;
     }
@@ -141,16 +142,17 @@ static bool take_fraction(struct slice *text, int64_t *ms)
     return count > 0;
 }
 
-/* "Z", or how far ahead of UTC the clock stood that the text was read from. */
+/* Takes "Z" or the offset of the local time from UTC. */
 static bool take_offset(struct slice *text, int64_t *ms)
 {
     *ms = 0;
-    if (take_one_of(text, "Zz"))
+    if (take_character_of(text, "Zz"))
         return true;
     bool behind = text->len > 0 && text->data[0] == '-';
     unsigned hours, minutes;
-    if (!take_one_of(text, "+-") || !take_digits(text, 2, &hours) || !take_one_of(text, ":") ||
-        !take_digits(text, 2, &minutes) || hours > 23 || minutes > 59)
+    if (!take_character_of(text, "+-") || !take_time_digits(text, 2, &hours) ||
+        !take_character_of(text, ":") || !take_time_digits(text, 2, &minutes) || hours > 23 ||
+        minutes > 59)
         return false;
     *ms = (int64_t)hours * MS_PER_HOUR + minutes * MS_PER_MINUTE;
     if (behind)
@@ -162,7 +164,7 @@ bool time_text_parse(struct slice text, int64_t *wall_ms)
 {
     struct date date;
     int64_t time_ms, fraction_ms, offset_ms;
-    if (!take_date(&text, &date) || !take_one_of(&text, "Tt") ||
+    if (!take_time_date(&text, &date) || !take_character_of(&text, "Tt") ||
         !take_time_of_day(&text, &time_ms) || !take_fraction(&text, &fraction_ms) ||
         !take_offset(&text, &offset_ms) || text.len != 0)
         return false;

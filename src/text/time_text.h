@@ -12,9 +12,9 @@ enum { TIME_TEXT_LEN = 24 };
 /* Writes exactly TIME_TEXT_LEN bytes, not terminated. Years outside 0..9999 are clamped. */
 void time_text_write(char out[TIME_TEXT_LEN], int64_t wall_ms);
 
-/* Accepts what RFC 3339 allows: "Z" or an offset, any number of fraction digits (cut to
- * milliseconds), a leap second (read as the second after it). A date that does not exist is false.
- */
+/* Accepts what RFC 3339 allows: "Z" or an offset, any number of fraction digits (truncated to
+ * milliseconds), a leap second (read as the second after it). Returns false for anything else, such
+ * as a date that does not exist. */
 bool time_text_parse(struct slice text, int64_t *wall_ms);
 
 #endif

@@ -55,8 +55,8 @@ static void assert_as_gmtime(int64_t wall_ms)
     assert_int_equal(back_ms, wall_ms);
 }
 
-/* Every day of the calendar's whole cycle, around today, and moments all over the range. */
-static void the_calendar_agrees_with_the_system(void **state)
+/* Every day of one cycle of the calendar, and random times of the whole range. */
+static void calendar_agrees_with_the_system(void **state)
 {
     (void)state;
     const int64_t day_ms = 86400000;
@@ -94,7 +94,7 @@ static void offsets_and_fractions_are_read(void **state)
     assert_parsed("0000-01-01T00:00:00+23:59", first_ms - (23 * 60 + 59) * 60000);
 }
 
-static void all_else_is_refused(void **state)
+static void invalid_times_are_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -147,9 +147,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_times_are_written),
         cmocka_unit_test(years_without_four_digits_are_clamped),
-        cmocka_unit_test(the_calendar_agrees_with_the_system),
+        cmocka_unit_test(calendar_agrees_with_the_system),
         cmocka_unit_test(offsets_and_fractions_are_read),
-        cmocka_unit_test(all_else_is_refused),
+        cmocka_unit_test(invalid_times_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

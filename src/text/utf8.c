@@ -1,13 +1,12 @@
 #include "text/utf8.h"
 
-/* Inside a character the state holds how many bytes are still due, and the range of the next one.
- */
+/* Inside a character the state holds the number of missing bytes and the range of the next one. */
 #define DUE(count, min, max) ((uint32_t)(count) | (uint32_t)(min) << 8 | (uint32_t)(max) << 16)
 #define DUE_COUNT(state) ((state)&0xff)
 #define DUE_MIN(state) ((state) >> 8 & 0xff)
 #define DUE_MAX(state) ((state) >> 16 & 0xff)
 
-/* A range that holds no byte, so that a refusal lasts. */
+/* An empty range, so a refusal lasts. */
 #define REFUSED DUE(1, 0xff, 0x00)
 
 #define HIGH_BITS UINT64_C(0x8080808080808080)
@@ -19,8 +18,8 @@ static bool word_is_ascii(const unsigned char *at)
     return (word & HIGH_BITS) == 0;
 }
 
-/* The first byte that is not ASCII, or `end`. The last, incomplete word is read as the eight bytes
- * that end the text, which costs one load instead of a loop over the bytes. */
+/* Returns the first byte that is not ASCII, or `end`. The last, incomplete word is read as the last
+ * eight bytes of the text, which costs one load instead of a loop over bytes. */
 static const unsigned char *skip_ascii(const unsigned char *at, const unsigned char *end)
 {
     if (end - at >= 8) {
@@ -34,7 +33,7 @@ static const unsigned char *skip_ascii(const unsigned char *at, const unsigned c
     return at;
 }
 
-static uint32_t after_lead(unsigned char byte)
+static uint32_t state_after_lead(unsigned char byte)
 {
     if (byte < 0xc2)
         return REFUSED;
@@ -47,7 +46,7 @@ static uint32_t after_lead(unsigned char byte)
     return REFUSED;
 }
 
-static uint32_t after_continuation(uint32_t state, unsigned char byte)
+static uint32_t state_after_continuation(uint32_t state, unsigned char byte)
 {
     if (byte < DUE_MIN(state) || byte > DUE_MAX(state))
         return REFUSED;
@@ -61,11 +60,11 @@ bool utf8_feed(struct utf8 *utf8, const char *data, size_t len)
     uint32_t state = utf8->state;
     while (at < end && state != REFUSED) {
         if (state != 0)
-            state = after_continuation(state, *at++);
+            state = state_after_continuation(state, *at++);
         else if (*at < 0x80)
             at = skip_ascii(at, end);
         else
-            state = after_lead(*at++);
+            state = state_after_lead(*at++);
     }
     utf8->state = state;
     return state != REFUSED;

@@ -1,12 +1,12 @@
 /*
  * UTF-8 validation of text that arrives in pieces.
  *
- * A validator is four bytes of state: what the next byte may be. It refuses at the first byte that
- * no valid text could continue with, so overlong forms, surrogates (U+D800..U+DFFF) and anything
- * above U+10FFFF are found at the second byte of their sequence, and 0xC0, 0xC1, 0xF5..0xFF at
- * once. A refusal is final: every later feed fails too.
+ * A validator is four bytes of state: the range of the next byte. It refuses at the first byte that
+ * cannot continue valid text: overlong forms, surrogates (U+D800..U+DFFF) and code points above
+ * U+10FFFF at the second byte of their sequence, 0xC0, 0xC1 and 0xF5..0xFF at once. A refusal is
+ * final: every later feed fails too.
  *
- * Nothing is allocated; the struct belongs to whoever embeds it. Not shared between threads.
+ * Nothing is allocated; the struct belongs to its holder. Not shared between threads.
  */
 #ifndef ROLLCALL_TEXT_UTF8_H
 #define ROLLCALL_TEXT_UTF8_H
@@ -18,21 +18,21 @@
 #include <stdint.h>
 
 struct utf8 {
-    uint32_t state; /* 0 between characters; else see utf8.c */
+    uint32_t state; /* 0 between two characters; else see utf8.c */
 };
 
 #define UTF8_INIT ((struct utf8){0})
 
-/* Takes the next `len` bytes. False as soon as one of them cannot continue valid text. */
+/* Takes the next `len` bytes. Returns false if one of them cannot continue valid text. */
 bool utf8_feed(struct utf8 *utf8, const char *data, size_t len);
 
-/* Whether the text may end here: nothing was refused and no character is cut short. */
+/* Returns whether the text may end here: nothing was refused and no character is incomplete. */
 static inline bool utf8_complete(const struct utf8 *utf8)
 {
     return utf8->state == 0;
 }
 
-/* Whether `text` as a whole is valid UTF-8. */
+/* Returns whether `text` as a whole is valid UTF-8. */
 bool utf8_valid(struct slice text);
 
 #endif

@@ -23,8 +23,8 @@ static void every_code_point_is_written_as_one_character(void **state)
     }
 }
 
-/* All pairs of bytes, with what follows at the edges of what may continue. */
-static void bytes_are_judged_as_the_validator_judges_them(void **state)
+/* All pairs of bytes, followed by the bounds of continuation bytes. */
+static void character_len_agrees_with_the_validator(void **state)
 {
     (void)state;
     static const unsigned char edges[] = {0x00, 0x7f, 0x80, 0xbf, 0xc0, 0xff};
@@ -40,7 +40,7 @@ static void bytes_are_judged_as_the_validator_judges_them(void **state)
     }
 }
 
-static void the_replacement_is_a_character(void **state)
+static void replacement_is_a_character(void **state)
 {
     (void)state;
     char text[UTF8_CHARACTER_MAX];
@@ -52,8 +52,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_code_point_is_written_as_one_character),
-        cmocka_unit_test(bytes_are_judged_as_the_validator_judges_them),
-        cmocka_unit_test(the_replacement_is_a_character),
+        cmocka_unit_test(character_len_agrees_with_the_validator),
+        cmocka_unit_test(replacement_is_a_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 struct sample {
     struct slice text;
-    size_t refused_at; /* how many bytes are taken before the one that is refused */
+    size_t refused_at; /* how many bytes are accepted before the refused one */
 };
 
 static const struct slice valid[] = {
@@ -74,7 +74,7 @@ static void refusal_is_final(void **unused)
     assert_false(utf8_complete(&utf8));
 }
 
-static void any_split_gives_the_same_answer(void **unused)
+static void result_does_not_depend_on_the_split(void **unused)
 {
     (void)unused;
     for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) {
@@ -95,8 +95,8 @@ static void text_cut_inside_a_character_is_not_complete(void **unused)
         assert_false(utf8_valid(slice_first(face, cut)));
 }
 
-/* A bad byte at each place of a text, so that no lane of the word-wise path is blind. */
-static void bad_byte_is_seen_at_every_offset(void **unused)
+/* A bad byte at each offset, so that every byte of the word-wise path is tested. */
+static void bad_byte_is_detected_at_every_offset(void **unused)
 {
     (void)unused;
     char text[40];
@@ -116,9 +116,9 @@ int main(void)
         cmocka_unit_test(valid_text_is_accepted),
         cmocka_unit_test(refusal_comes_at_the_earliest_byte),
         cmocka_unit_test(refusal_is_final),
-        cmocka_unit_test(any_split_gives_the_same_answer),
+        cmocka_unit_test(result_does_not_depend_on_the_split),
         cmocka_unit_test(text_cut_inside_a_character_is_not_complete),
-        cmocka_unit_test(bad_byte_is_seen_at_every_offset),
+        cmocka_unit_test(bad_byte_is_detected_at_every_offset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
