@@ -13,25 +13,27 @@ struct peer_dialer {
     void *arg;
     bool ending;
     struct peer_link_options options;
-    struct peer_link *link; /* NULL: waits for the timer */
+    struct peer_link *link; /* NULL: the timer is set */
     bool open;
     unsigned failures; /* in a row */
     int64_t opened_ms;
     struct wheel_timer timer;
-    char why[PEER_REASON_TEXT_MAX]; /* what was logged last */
+    char why[PEER_REASON_TEXT_MAX]; /* the reason logged last */
     char address[];
 };
 
-static int64_t now_ms(const struct peer_dialer *dialer)
+static int64_t dialer_now_ms(const struct peer_dialer *dialer)
 {
     return dialer->options.loop->clock.now_ms;
 }
 
-static void wait_a_while(struct peer_dialer *dialer)
+/* Dials again after the back-off, which grows with each failure. */
+static void schedule_dial(struct peer_dialer *dialer)
 {
     int64_t delay_ms = backoff_ms(dialer->options.random, dialer->failures,
                                   PEER_DIAL_BACKOFF_MIN_MS, PEER_DIAL_BACKOFF_MAX_MS);
-    loop_set_timer(dialer->options.loop, &dialer->timer, now_ms(dialer) + delay_ms);
+    loop_set_timer(dialer->options.loop, &dialer->timer, dialer_now_ms(dialer) + delay_ms);
+    dialer->failures++;
 }
 
 static void free_dialer(struct peer_dialer *dialer)
@@ -41,7 +43,7 @@ static void free_dialer(struct peer_dialer *dialer)
     free(dialer);
 }
 
-static void tell_end(struct peer_dialer *dialer)
+static void free_ended_dialer(struct peer_dialer *dialer)
 {
     const struct peer_dialer_owner *owner = dialer->owner;
     void *arg = dialer->arg;
@@ -51,21 +53,21 @@ static void tell_end(struct peer_dialer *dialer)
 
 /* ---- the link ---- */
 
-static void opened(struct peer_link *link, void *arg, struct slice name)
+static void on_dialed_link_opened(struct peer_link *link, void *arg, struct slice name)
 {
     struct peer_dialer *dialer = arg;
     (void)link;
     if (dialer->ending)
         return;
     dialer->open = true;
-    dialer->opened_ms = now_ms(dialer);
+    dialer->opened_ms = dialer_now_ms(dialer);
     dialer->why[0] = '\0';
     log_info("peer_link_open", "address=%s name=%s", log_quote(slice_of(dialer->address)),
              log_quote(name));
     dialer->owner->on_opened(dialer, dialer->arg, name);
 }
 
-static void received(struct peer_link *link, void *arg, struct slice frame)
+static void on_dialed_link_frame(struct peer_link *link, void *arg, struct slice frame)
 {
     struct peer_dialer *dialer = arg;
     (void)link;
@@ -73,47 +75,41 @@ static void received(struct peer_link *link, void *arg, struct slice frame)
         dialer->owner->on_frame(dialer, dialer->arg, frame);
 }
 
-static void log_closed(struct peer_dialer *dialer, const char *why)
-{
-    if (strcmp(dialer->why, why) == 0)
-        return;
-    snprintf(dialer->why, sizeof(dialer->why), "%s", why);
-    log_warn("peer_link_closed", "address=%s reason=%s", log_quote(slice_of(dialer->address)),
-             log_sentence(slice_of(why)));
-}
-
-static void closed(struct peer_link *link, void *arg, const char *why)
+static void on_dialed_link_closed(struct peer_link *link, void *arg, const char *why)
 {
     struct peer_dialer *dialer = arg;
     (void)link;
     dialer->link = NULL;
     if (dialer->ending) {
-        tell_end(dialer);
+        free_ended_dialer(dialer);
         return;
     }
-    if (dialer->open && now_ms(dialer) - dialer->opened_ms >= PEER_DIAL_STABLE_MS)
+    if (dialer->open && dialer_now_ms(dialer) - dialer->opened_ms >= PEER_DIAL_STABLE_MS)
         dialer->failures = 0;
     dialer->open = false;
-    wait_a_while(dialer);
-    dialer->failures++;
-    log_closed(dialer, why);
+    schedule_dial(dialer);
+    if (strcmp(dialer->why, why) != 0) {
+        snprintf(dialer->why, sizeof(dialer->why), "%s", why);
+        log_warn("peer_link_closed", "address=%s reason=%s", log_quote(slice_of(dialer->address)),
+                 log_sentence(slice_of(why)));
+    }
     dialer->owner->on_closed(dialer, dialer->arg, why);
 }
 
-static const struct peer_link_owner link_owner = {opened, received, closed};
+static const struct peer_link_owner DIALED_LINK_OWNER = {.on_opened = on_dialed_link_opened,
+                                                         .on_frame = on_dialed_link_frame,
+                                                         .on_closed = on_dialed_link_closed};
 
-static void fire(struct wheel_timer *timer)
+static void on_dial_timer(struct wheel_timer *timer)
 {
     struct peer_dialer *dialer = CONTAINER_OF(timer, struct peer_dialer, timer);
     if (dialer->ending) {
-        tell_end(dialer);
+        free_ended_dialer(dialer);
         return;
     }
-    dialer->link = peer_link_dial(&dialer->options, dialer->address, &link_owner, dialer);
-    if (!dialer->link) { /* memory is short: later */
-        wait_a_while(dialer);
-        dialer->failures++;
-    }
+    dialer->link = peer_link_dial(&dialer->options, dialer->address, &DIALED_LINK_OWNER, dialer);
+    if (!dialer->link) /* out of memory: try again later */
+        schedule_dial(dialer);
 }
 
 /* ---- the dialler ---- */
@@ -129,8 +125,8 @@ struct peer_dialer *peer_dialer_make(const struct peer_link_options *options, co
     dialer->owner = owner;
     dialer->arg = arg;
     dialer->options = *options;
-    dialer->timer.fire = fire;
-    loop_set_timer(options->loop, &dialer->timer, now_ms(dialer));
+    dialer->timer.fire = on_dial_timer;
+    loop_set_timer(options->loop, &dialer->timer, dialer_now_ms(dialer));
     return dialer;
 }
 
@@ -159,7 +155,7 @@ void peer_dialer_end(struct peer_dialer *dialer)
     if (dialer->link)
         peer_link_close(dialer->link);
     else
-        loop_set_timer(dialer->options.loop, &dialer->timer, now_ms(dialer));
+        loop_set_timer(dialer->options.loop, &dialer->timer, dialer_now_ms(dialer));
 }
 
 void peer_dialer_drop(struct peer_dialer **dialer)

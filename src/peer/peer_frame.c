@@ -1,17 +1,5 @@
 #include "peer/peer_frame.h"
 
-static void write_length(char out[PEER_FRAME_LENGTH_BYTES], size_t len)
-{
-    for (int i = 0; i < PEER_FRAME_LENGTH_BYTES; i++)
-        out[i] = (char)(len >> (8 * (PEER_FRAME_LENGTH_BYTES - 1 - i)));
-}
-
-static size_t read_length(const char *at)
-{
-    const unsigned char *bytes = (const unsigned char *)at;
-    return (size_t)bytes[0] << 24 | (size_t)bytes[1] << 16 | (size_t)bytes[2] << 8 | bytes[3];
-}
-
 bool peer_frame_write(struct buffer *out, const struct slice *pieces, size_t count)
 {
     char length[PEER_FRAME_LENGTH_BYTES];
@@ -20,13 +8,14 @@ bool peer_frame_write(struct buffer *out, const struct slice *pieces, size_t cou
         len += pieces[i].len;
     if (len > PEER_FRAME_BYTES_MAX)
         return false;
-    write_length(length, len);
+    for (int i = 0; i < PEER_FRAME_LENGTH_BYTES; i++)
+        length[i] = (char)(len >> (8 * (PEER_FRAME_LENGTH_BYTES - 1 - i)));
     buffer_append(out, length, sizeof(length));
     for (size_t i = 0; i < count; i++)
         buffer_append_slice(out, pieces[i]);
     if (!out->failed)
         return true;
-    out->failed = false; /* what was there before stays */
+    out->failed = false; /* keep what was there before */
     out->len = before;
     return false;
 }
@@ -35,7 +24,8 @@ enum peer_frame_result peer_frame_take(struct slice *input, struct slice *frame)
 {
     if (input->len < PEER_FRAME_LENGTH_BYTES)
         return PEER_FRAME_INCOMPLETE;
-    size_t len = read_length(input->data);
+    const unsigned char *head = (const unsigned char *)input->data;
+    size_t len = (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | head[3];
     if (len > PEER_FRAME_BYTES_MAX)
         return PEER_FRAME_TOO_LONG;
     if (input->len - PEER_FRAME_LENGTH_BYTES < len)

@@ -1,7 +1,4 @@
-/*
- * Frames of a peer link: a 4-byte big-endian length and that many bytes. A codec without I/O, for whatever
- * bytes have come.
- */
+/* Frames of a peer link: a 4-byte big-endian length and that many bytes. A codec without I/O. */
 #ifndef ROLLCALL_PEER_PEER_FRAME_H
 #define ROLLCALL_PEER_PEER_FRAME_H
 
@@ -18,15 +15,16 @@ enum {
 
 enum peer_frame_result {
     PEER_FRAME_WHOLE,
-    PEER_FRAME_INCOMPLETE, /* the rest has not come yet */
+    PEER_FRAME_INCOMPLETE, /* the rest has not arrived yet */
     PEER_FRAME_TOO_LONG,
 };
 
-/* Appends one frame of all pieces. False: it is too long, or there is no room; then nothing is appended. */
+/* Appends one frame made of all pieces. Returns false, having appended nothing, when it is too long or the
+ * buffer is full. */
 bool peer_frame_write(struct buffer *out, const struct slice *pieces, size_t count);
 
-/* Takes the frame at the front of the input, which is moved behind it; `frame` points into the input. Neither is
- * touched unless it is whole. */
+/* Takes the frame at the front of `input` and advances `input` behind it; `frame` points into the input.
+ * Changes neither unless the frame is whole. */
 enum peer_frame_result peer_frame_take(struct slice *input, struct slice *frame);
 
 #endif

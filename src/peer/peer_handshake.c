@@ -13,13 +13,13 @@ enum {
     AT_ROLE,
     AT_NAME_LEN,
     AT_NONCE,
-    PROVEN_BYTES_MAX = sizeof(LABEL) + 2 + 2 * (PEER_NONCE_BYTES + 1 + PEER_NAME_BYTES_MAX),
+    PROOF_TEXT_BYTES_MAX = sizeof(LABEL) + 2 + 2 * (PEER_NONCE_BYTES + 1 + PEER_NAME_BYTES_MAX),
 };
 
 _Static_assert(PEER_HELLO_BYTES <= PEER_NAME_BYTES_MAX && PEER_PROOF_BYTES <= PEER_NAME_BYTES_MAX,
-               "what is due fits `in`");
+               "each part fits `in`");
 
-static void refuse(struct peer_handshake *handshake, const char *why)
+static void refuse_peer(struct peer_handshake *handshake, const char *why)
 {
     handshake->state = PEER_HANDSHAKE_REFUSED;
     handshake->why = why;
@@ -27,68 +27,68 @@ static void refuse(struct peer_handshake *handshake, const char *why)
 
 /* ---- proofs ---- */
 
-static uint8_t *put(uint8_t *at, const void *bytes, size_t len)
+static uint8_t *append_bytes(uint8_t *at, const void *bytes, size_t len)
 {
     memcpy(at, bytes, len);
     return at + len;
 }
 
-static uint8_t *put_introduction(uint8_t *at, const struct peer_introduction *said)
+static uint8_t *append_identity(uint8_t *at, const struct peer_identity *identity)
 {
-    at = put(at, said->nonce, PEER_NONCE_BYTES);
-    *at++ = said->name_len;
-    return put(at, said->name, said->name_len);
+    at = append_bytes(at, identity->nonce, PEER_NONCE_BYTES);
+    *at++ = identity->name_len;
+    return append_bytes(at, identity->name, identity->name_len);
 }
 
-/* False only when OpenSSL fails, for want of memory. */
-static bool make_proof(const struct peer_handshake *handshake, enum peer_role prover,
-                       uint8_t out[PEER_PROOF_BYTES])
+/* Returns false only when OpenSSL is out of memory. */
+static bool compute_proof(const struct peer_handshake *handshake, enum peer_role prover,
+                          uint8_t out[PEER_PROOF_BYTES])
 {
     bool dials = handshake->role == PEER_DIALS;
-    uint8_t text[PROVEN_BYTES_MAX];
-    uint8_t *at = put(text, LABEL, sizeof(LABEL));
+    uint8_t text[PROOF_TEXT_BYTES_MAX];
+    uint8_t *at = append_bytes(text, LABEL, sizeof(LABEL));
     size_t len = 0;
     *at++ = PEER_HANDSHAKE_VERSION;
     *at++ = (uint8_t)prover;
-    at = put_introduction(at, dials ? &handshake->ours : &handshake->theirs);
-    at = put_introduction(at, dials ? &handshake->theirs : &handshake->ours);
+    at = append_identity(at, dials ? &handshake->ours : &handshake->theirs);
+    at = append_identity(at, dials ? &handshake->theirs : &handshake->ours);
     return EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, handshake->secret.data,
                      handshake->secret.len, text, (size_t)(at - text), out, PEER_PROOF_BYTES,
                      &len) &&
            len == PEER_PROOF_BYTES;
 }
 
-static void send_proof(struct peer_handshake *handshake, struct buffer *out)
+static void append_proof(struct peer_handshake *handshake, struct buffer *out)
 {
     uint8_t proof[PEER_PROOF_BYTES];
-    if (make_proof(handshake, handshake->role, proof))
+    if (compute_proof(handshake, handshake->role, proof))
         buffer_append(out, proof, sizeof(proof));
     else
-        refuse(handshake, "no proof can be made");
+        refuse_peer(handshake, "cannot compute a proof");
 }
 
 static void check_proof(struct peer_handshake *handshake, struct buffer *out)
 {
     enum peer_role prover = handshake->role == PEER_DIALS ? PEER_ACCEPTS : PEER_DIALS;
     uint8_t expected[PEER_PROOF_BYTES];
-    if (!make_proof(handshake, prover, expected)) {
-        refuse(handshake, "no proof can be made");
+    if (!compute_proof(handshake, prover, expected)) {
+        refuse_peer(handshake, "cannot compute a proof");
         return;
     }
     if (CRYPTO_memcmp(expected, handshake->in, PEER_PROOF_BYTES) != 0) {
-        refuse(handshake, "wrong secret: peer.secret differs on the two sides");
+        refuse_peer(handshake, "wrong secret: peer.secret differs on the two sides");
         return;
     }
     handshake->state = PEER_HANDSHAKE_DONE;
     if (handshake->role == PEER_ACCEPTS)
-        send_proof(handshake, out);
+        append_proof(handshake, out);
 }
 
-/* ---- introductions ---- */
+/* ---- hello ---- */
 
-static void send_hello(const struct peer_handshake *handshake, struct buffer *out)
+static void append_hello(const struct peer_handshake *handshake, struct buffer *out)
 {
-    const struct peer_introduction *ours = &handshake->ours;
+    const struct peer_identity *ours = &handshake->ours;
     buffer_append(out, MAGIC, sizeof(MAGIC));
     buffer_append_byte(out, PEER_HANDSHAKE_VERSION);
     buffer_append_byte(out, (char)handshake->role);
@@ -102,11 +102,11 @@ static void take_hello(struct peer_handshake *handshake)
     const uint8_t *in = handshake->in;
     uint8_t role = handshake->role == PEER_DIALS ? PEER_ACCEPTS : PEER_DIALS;
     if (memcmp(in, MAGIC, sizeof(MAGIC)) != 0 || in[AT_NAME_LEN] > PEER_NAME_BYTES_MAX) {
-        refuse(handshake, "the other side is no peer of this installation");
+        refuse_peer(handshake, "the other side is not a peer of this installation");
     } else if (in[AT_VERSION] != PEER_HANDSHAKE_VERSION) {
-        refuse(handshake, "the other side has another version of the peer link");
+        refuse_peer(handshake, "the other side uses another version of the peer link");
     } else if (in[AT_ROLE] != role) {
-        refuse(handshake, "both sides dial, or both accept");
+        refuse_peer(handshake, "both sides dial, or both sides accept");
     } else {
         handshake->theirs.name_len = in[AT_NAME_LEN];
         memcpy(handshake->theirs.nonce, in + AT_NONCE, PEER_NONCE_BYTES);
@@ -114,19 +114,9 @@ static void take_hello(struct peer_handshake *handshake)
     }
 }
 
-static void take_name(struct peer_handshake *handshake, struct buffer *out)
-{
-    memcpy(handshake->theirs.name, handshake->in, handshake->theirs.name_len);
-    handshake->state = PEER_HANDSHAKE_PROOF;
-    if (handshake->role == PEER_DIALS)
-        send_proof(handshake, out);
-    else
-        send_hello(handshake, out);
-}
-
 /* ---- taking bytes ---- */
 
-static size_t bytes_due(const struct peer_handshake *handshake)
+static size_t count_due_bytes(const struct peer_handshake *handshake)
 {
     switch (handshake->state) {
     case PEER_HANDSHAKE_HELLO:
@@ -142,15 +132,21 @@ static size_t bytes_due(const struct peer_handshake *handshake)
     return 0;
 }
 
-static void take_part(struct peer_handshake *handshake, struct buffer *out)
+static void take_handshake_part(struct peer_handshake *handshake, struct buffer *out)
 {
     handshake->in_len = 0;
-    if (handshake->state == PEER_HANDSHAKE_HELLO)
+    if (handshake->state == PEER_HANDSHAKE_HELLO) {
         take_hello(handshake);
-    else if (handshake->state == PEER_HANDSHAKE_NAME)
-        take_name(handshake, out);
-    else
+    } else if (handshake->state == PEER_HANDSHAKE_NAME) {
+        memcpy(handshake->theirs.name, handshake->in, handshake->theirs.name_len);
+        handshake->state = PEER_HANDSHAKE_PROOF;
+        if (handshake->role == PEER_DIALS)
+            append_proof(handshake, out);
+        else
+            append_hello(handshake, out);
+    } else {
         check_proof(handshake, out);
+    }
 }
 
 size_t peer_handshake_take(struct peer_handshake *handshake, struct slice input, struct buffer *out)
@@ -158,20 +154,21 @@ size_t peer_handshake_take(struct peer_handshake *handshake, struct slice input,
     size_t taken = 0;
     while (handshake->state != PEER_HANDSHAKE_DONE && handshake->state != PEER_HANDSHAKE_REFUSED) {
         struct slice part =
-            slice_first(slice_after(input, taken), bytes_due(handshake) - handshake->in_len);
+            slice_first(slice_after(input, taken), count_due_bytes(handshake) - handshake->in_len);
         if (part.len)
             memcpy(handshake->in + handshake->in_len, part.data, part.len);
         handshake->in_len += part.len;
         taken += part.len;
-        if (handshake->in_len < bytes_due(handshake))
+        if (handshake->in_len < count_due_bytes(handshake))
             break;
-        take_part(handshake, out);
+        take_handshake_part(handshake, out);
     }
     return taken;
 }
 
-void peer_handshake_begin(struct peer_handshake *handshake, enum peer_role role, struct slice secret,
-                          struct slice name, struct random *random, struct buffer *out)
+void peer_handshake_begin(struct peer_handshake *handshake, enum peer_role role,
+                          struct slice secret, struct slice name, struct random *random,
+                          struct buffer *out)
 {
     struct slice kept = slice_first(name, PEER_NAME_BYTES_MAX);
     assert(secret.len > 0);
@@ -181,12 +178,12 @@ void peer_handshake_begin(struct peer_handshake *handshake, enum peer_role role,
     if (kept.len)
         memcpy(handshake->ours.name, kept.data, kept.len);
     if (role == PEER_DIALS)
-        send_hello(handshake, out);
+        append_hello(handshake, out);
 }
 
 const char *peer_handshake_broken_off(const struct peer_handshake *handshake)
 {
     if (handshake->role == PEER_DIALS && handshake->state == PEER_HANDSHAKE_PROOF)
         return "refused: peer.secret may differ on the two sides";
-    return "broken off by the other side during the handshake";
+    return "the other side closed the connection during the handshake";
 }

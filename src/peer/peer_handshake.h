@@ -1,21 +1,20 @@
 /*
- * How two processes of one installation prove to one another that they know `peer.secret`. No I/O: bytes
- * come in as they are read, bytes to be sent go into a buffer.
+ * The handshake in which two processes of one installation prove to each other that they know `peer.secret`.
+ * No I/O: it takes bytes as they are read, and appends bytes to send to a buffer.
  *
  *     dialler                                   acceptor
  *     hello: version, role, nonce, name   ──►
  *                                         ◄──   hello
- *     proof                               ──►   checks it before it says anything made of the secret
+ *     proof                               ──►   checks it before it sends anything made from the secret
  *                                         ◄──   proof
  *
- * A proof is HMAC-SHA256 with the secret as key over the version, the role of the one who proves, both
- * nonces and both names. So it is good for this conversation alone, cannot be sent back as the other's,
- * and the names cannot be exchanged on the way. An acceptor gives a stranger nothing to guess the secret
- * with; a dialler gives its proof to whoever listens at the address, so the secret must be one that
- * cannot be guessed.
+ * A proof is HMAC-SHA256 with the secret as key over the version, the role of the prover, both nonces and
+ * both names. So it is valid for this connection only, cannot be sent back as the other side's, and nobody
+ * on the way can exchange the names. An acceptor gives an unauthenticated peer nothing to guess the secret
+ * with; a dialler sends its proof to whoever listens at the address, so the secret must be unguessable.
  *
  * A hello is "RCPL", a byte of version, one of role, one of the name's length, 32 of nonce, the name; a
- * proof is 32 bytes. All of it fits the struct: nothing is allocated for a stranger.
+ * proof is 32 bytes. All of it fits the struct: an unauthenticated peer causes no allocation.
  */
 #ifndef ROLLCALL_PEER_PEER_HANDSHAKE_H
 #define ROLLCALL_PEER_PEER_HANDSHAKE_H
@@ -37,15 +36,15 @@ enum {
 enum peer_role { PEER_DIALS = 'D', PEER_ACCEPTS = 'A' };
 
 enum peer_handshake_state {
-    PEER_HANDSHAKE_HELLO,
+    PEER_HANDSHAKE_HELLO, /* the next thing due from the other side */
     PEER_HANDSHAKE_NAME,
     PEER_HANDSHAKE_PROOF,
     PEER_HANDSHAKE_DONE,
     PEER_HANDSHAKE_REFUSED
 };
 
-/* What one side has said. */
-struct peer_introduction {
+/* What one side says about itself. */
+struct peer_identity {
     uint8_t nonce[PEER_NONCE_BYTES];
     uint8_t name_len;
     char name[PEER_NAME_BYTES_MAX];
@@ -55,28 +54,30 @@ struct peer_handshake {
     enum peer_handshake_state state;
     enum peer_role role; /* ours */
     struct slice secret;
-    struct peer_introduction ours;
-    struct peer_introduction theirs;
-    uint8_t in[PEER_NAME_BYTES_MAX]; /* of what is due; the longest of the three */
+    struct peer_identity ours;
+    struct peer_identity theirs;
+    uint8_t in[PEER_NAME_BYTES_MAX]; /* the part that is due; fits the longest of the three */
     size_t in_len;
-    const char *why; /* of REFUSED, for people to read */
+    const char *why; /* why it was REFUSED, for people to read */
 };
 
-/* `secret`, never empty, is borrowed for the handshake's life; a name is cut to PEER_NAME_BYTES_MAX. Appends what is to
- * be sent. */
-void peer_handshake_begin(struct peer_handshake *handshake, enum peer_role role, struct slice secret,
-                          struct slice name, struct random *random, struct buffer *out);
+/* `secret` is not empty and outlives the handshake; a name is cut to PEER_NAME_BYTES_MAX. Appends bytes to
+ * send to `out`. */
+void peer_handshake_begin(struct peer_handshake *handshake, enum peer_role role,
+                          struct slice secret, struct slice name, struct random *random,
+                          struct buffer *out);
 
-/* Takes bytes that came, up to the end of the handshake; answers how many. Appends what is to be sent. */
-size_t peer_handshake_take(struct peer_handshake *handshake, struct slice input, struct buffer *out);
+/* Takes received bytes up to the end of the handshake and returns how many it took. Appends bytes to send. */
+size_t peer_handshake_take(struct peer_handshake *handshake, struct slice input,
+                           struct buffer *out);
 
-/* What the other side calls itself; believed only when GREETED. */
+/* The name of the other side; proved only when the state is PEER_HANDSHAKE_DONE. */
 static inline struct slice peer_handshake_peer_name(const struct peer_handshake *handshake)
 {
     return (struct slice){handshake->theirs.name, handshake->theirs.name_len};
 }
 
-/* What to say when the other side ended it in this state. */
+/* The reason to report when the other side closed the connection in this state. */
 const char *peer_handshake_broken_off(const struct peer_handshake *handshake);
 
 #endif

@@ -12,34 +12,34 @@
 
 enum { BUFFER_BYTES_KEPT = 256 * 1024 };
 
-enum state { RESOLVING, GREETING, OPEN, CLOSING };
+enum peer_link_state { RESOLVING, HANDSHAKE, OPEN, CLOSING };
 
 struct peer_link {
     struct stream stream;
-    bool has_stream; /* else it is closed by its timer */
-    enum state state;
+    bool has_stream; /* otherwise its timer closes it */
+    enum peer_link_state state;
     const struct peer_link_owner *owner;
     void *arg;
     struct peer_link_options options;
-    char host[ADDRESS_HOST_MAX + 1]; /* dialling: whom */
+    char host[ADDRESS_HOST_MAX + 1]; /* to dial */
     struct resolver_lookup *lookup;
-    struct wheel_timer timer; /* until open: the limit; open: the next look; closing: the end */
+    struct wheel_timer timer; /* before OPEN: the limit; OPEN: the next check; CLOSING: the end */
     struct peer_handshake handshake;
-    struct buffer in; /* the beginning of a frame */
+    struct buffer in; /* an incomplete frame */
     struct buffer out;
-    size_t out_sent; /* so many bytes of it */
-    int64_t heard_ms;
-    int64_t said_ms;  /* when a frame was queued last */
-    int64_t taken_ms; /* when the socket took bytes last, or there were none to take */
+    size_t out_sent;  /* bytes of `out` */
+    int64_t heard_ms; /* when bytes last arrived */
+    int64_t said_ms;  /* when the last frame was queued */
+    int64_t taken_ms; /* when the socket last took bytes, or the queue was empty */
     char why[PEER_REASON_TEXT_MAX];
 };
 
-static int64_t now_ms(const struct peer_link *link)
+static int64_t link_now_ms(const struct peer_link *link)
 {
     return link->options.loop->clock.now_ms;
 }
 
-static void set_timer(struct peer_link *link, int64_t at_ms)
+static void set_link_timer(struct peer_link *link, int64_t at_ms)
 {
     loop_set_timer(link->options.loop, &link->timer, at_ms);
 }
@@ -51,7 +51,7 @@ static struct peer_link *link_of(struct stream *stream)
 
 /* ---- ending ---- */
 
-static void free_link(struct peer_link *link)
+static void free_peer_link(struct peer_link *link)
 {
     loop_cancel_timer(link->options.loop, &link->timer);
     resolver_cancel(&link->lookup);
@@ -60,8 +60,8 @@ static void free_link(struct peer_link *link)
     free(link);
 }
 
-/* The first reason counts. */
-static void end(struct peer_link *link, const char *why)
+/* Begins to close; the first reason is kept. */
+static void close_link(struct peer_link *link, const char *why)
 {
     if (link->state == CLOSING)
         return;
@@ -72,58 +72,59 @@ static void end(struct peer_link *link, const char *why)
         loop_cancel_timer(link->options.loop, &link->timer);
         stream_close(&link->stream);
     } else {
-        set_timer(link, now_ms(link));
+        set_link_timer(link, link_now_ms(link));
     }
 }
 
-static void tell_end(struct peer_link *link)
+static void free_closed_link(struct peer_link *link)
 {
     link->owner->on_closed(link, link->arg, link->why);
-    free_link(link);
+    free_peer_link(link);
 }
 
-static void closed(struct stream *stream)
+static void on_link_stream_closed(struct stream *stream)
 {
-    tell_end(link_of(stream));
+    free_closed_link(link_of(stream));
 }
 
-static void ended(struct stream *stream)
+static void on_link_stream_ended(struct stream *stream)
 {
     struct peer_link *link = link_of(stream);
     const char *distrust = stream->tls ? tls_distrust(stream->tls) : NULL;
     bool cut = stream->error == 0 || stream->error == ECONNRESET || stream->error == EPIPE;
     if (distrust)
-        end(link, distrust);
-    else if (link->state == GREETING && cut)
-        end(link, peer_handshake_broken_off(&link->handshake));
+        close_link(link, distrust);
+    else if (link->state == HANDSHAKE && cut)
+        close_link(link, peer_handshake_broken_off(&link->handshake));
     else if (stream->error)
-        end(link, strerror(stream->error));
+        close_link(link, strerror(stream->error));
     else
-        end(link, "the other side has ended it");
+        close_link(link, "the other side closed the connection");
 }
 
 /* ---- writing ---- */
 
-static void begin_writing(struct peer_link *link)
+/* An empty queue cannot be stuck: measure from now. */
+static void start_write_clock(struct peer_link *link)
 {
     if (link->out.len == link->out_sent)
-        link->taken_ms = now_ms(link);
+        link->taken_ms = link_now_ms(link);
 }
 
-/* Nothing is queued of what there is no room for. */
-static bool enqueue(struct peer_link *link, const struct slice *pieces, size_t count)
+/* Queues nothing when the queue has no space for the whole frame. */
+static bool queue_frame(struct peer_link *link, const struct slice *pieces, size_t count)
 {
-    begin_writing(link);
+    start_write_clock(link);
     if (!peer_frame_write(&link->out, pieces, count))
         return false;
-    link->said_ms = now_ms(link);
+    link->said_ms = link_now_ms(link);
     stream_want_write(&link->stream);
     return true;
 }
 
 bool peer_link_send(struct peer_link *link, const struct slice *pieces, size_t count)
 {
-    return link->state == OPEN && enqueue(link, pieces, count);
+    return link->state == OPEN && queue_frame(link, pieces, count);
 }
 
 size_t peer_link_queued_bytes(const struct peer_link *link)
@@ -131,7 +132,7 @@ size_t peer_link_queued_bytes(const struct peer_link *link)
     return link->out.len - link->out_sent;
 }
 
-static size_t gather(struct stream *stream, struct iovec *out, size_t max)
+static size_t gather_link_bytes(struct stream *stream, struct iovec *out, size_t max)
 {
     struct peer_link *link = link_of(stream);
     struct slice pending = slice_after(buffer_slice(&link->out), link->out_sent);
@@ -140,10 +141,10 @@ static size_t gather(struct stream *stream, struct iovec *out, size_t max)
     return pending.len > 0;
 }
 
-static bool sent(struct stream *stream, size_t bytes)
+static bool on_link_bytes_sent(struct stream *stream, size_t bytes)
 {
     struct peer_link *link = link_of(stream);
-    link->taken_ms = now_ms(link);
+    link->taken_ms = link_now_ms(link);
     link->out_sent += bytes;
     if (link->out_sent == link->out.len) {
         link->out_sent = 0;
@@ -152,7 +153,7 @@ static bool sent(struct stream *stream, size_t bytes)
             buffer_free(&link->out);
         if (link->state == OPEN && link->owner->on_drained)
             link->owner->on_drained(link, link->arg);
-    } else if (link->out_sent > link->out.len / 2) { /* moved at most once a byte */
+    } else if (link->out_sent > link->out.len / 2) { /* so that each byte is moved at most once */
         buffer_consume(&link->out, link->out_sent);
         link->out_sent = 0;
     }
@@ -161,15 +162,15 @@ static bool sent(struct stream *stream, size_t bytes)
 
 /* ---- reading ---- */
 
-/* Tells the whole frames at the front; answers what is left. */
-static struct slice tell_frames(struct peer_link *link, struct slice input)
+/* Passes on the whole frames at the front and returns the rest. */
+static struct slice pass_on_frames(struct peer_link *link, struct slice input)
 {
     enum peer_frame_result result = PEER_FRAME_WHOLE;
     struct slice frame;
     while (link->state == OPEN && result == PEER_FRAME_WHOLE) {
         result = peer_frame_take(&input, &frame);
         if (result == PEER_FRAME_TOO_LONG)
-            end(link, "a frame is too long");
+            close_link(link, "a frame is too long");
         else if (result == PEER_FRAME_WHOLE && frame.len > 0)
             link->owner->on_frame(link, link->arg, frame);
     }
@@ -180,49 +181,45 @@ static void read_frames(struct peer_link *link, struct slice input)
 {
     if (link->in.len > 0) {
         buffer_append_slice(&link->in, input);
-        struct slice left = tell_frames(link, buffer_slice(&link->in));
+        struct slice left = pass_on_frames(link, buffer_slice(&link->in));
         buffer_consume(&link->in, link->in.len - left.len);
     } else {
-        buffer_append_slice(&link->in, tell_frames(link, input));
+        buffer_append_slice(&link->in, pass_on_frames(link, input));
     }
     if (link->in.failed)
-        end(link, "out of memory");
+        close_link(link, "out of memory");
     if (link->in.len == 0 && link->in.cap > BUFFER_BYTES_KEPT)
         buffer_free(&link->in);
 }
 
-static void open_link(struct peer_link *link)
+/* Returns how many bytes belonged to the handshake. */
+static size_t continue_handshake(struct peer_link *link, struct slice input)
 {
-    link->state = OPEN;
-    link->in = BUFFER_BOUNDED(PEER_FRAME_BYTES_MAX + PEER_FRAME_LENGTH_BYTES + LOOP_READ_BYTES);
-    link->said_ms = now_ms(link);
-    set_timer(link, now_ms(link) + PEER_KEEPALIVE_MS);
-    link->owner->on_opened(link, link->arg, peer_handshake_peer_name(&link->handshake));
-}
-
-/* Answers how many bytes were of the handshake. */
-static size_t greet(struct peer_link *link, struct slice input)
-{
-    begin_writing(link);
+    start_write_clock(link);
     size_t taken = peer_handshake_take(&link->handshake, input, &link->out);
     if (link->out.len > 0)
         stream_want_write(&link->stream);
-    if (link->out.failed)
-        end(link, "out of memory");
-    else if (link->handshake.state == PEER_HANDSHAKE_REFUSED)
-        end(link, link->handshake.why);
-    else if (link->handshake.state == PEER_HANDSHAKE_DONE)
-        open_link(link);
+    if (link->out.failed) {
+        close_link(link, "out of memory");
+    } else if (link->handshake.state == PEER_HANDSHAKE_REFUSED) {
+        close_link(link, link->handshake.why);
+    } else if (link->handshake.state == PEER_HANDSHAKE_DONE) {
+        link->state = OPEN;
+        link->in = BUFFER_BOUNDED(PEER_FRAME_BYTES_MAX + PEER_FRAME_LENGTH_BYTES + LOOP_READ_BYTES);
+        link->said_ms = link_now_ms(link);
+        set_link_timer(link, link_now_ms(link) + PEER_KEEPALIVE_MS);
+        link->owner->on_opened(link, link->arg, peer_handshake_peer_name(&link->handshake));
+    }
     return taken;
 }
 
-static void received(struct stream *stream, char *data, size_t len)
+static void on_link_bytes(struct stream *stream, char *data, size_t len)
 {
     struct peer_link *link = link_of(stream);
     struct slice input = {data, len};
-    link->heard_ms = now_ms(link);
-    if (link->state == GREETING)
-        input = slice_after(input, greet(link, input));
+    link->heard_ms = link_now_ms(link);
+    if (link->state == HANDSHAKE)
+        input = slice_after(input, continue_handshake(link, input));
     if (link->state == OPEN && input.len > 0)
         read_frames(link, input);
 }
@@ -231,56 +228,53 @@ void peer_link_pause(struct peer_link *link, bool paused)
 {
     if (link->state != OPEN || link->stream.paused == paused)
         return;
-    link->heard_ms = now_ms(link);
+    link->heard_ms = link_now_ms(link);
     stream_pause(&link->stream, paused);
 }
 
 /* ---- time ---- */
 
-/* Bytes that have come and are not read yet are a sign of life. */
-static bool is_silent(const struct peer_link *link)
+/* Cuts a link whose other side is silent or does not read; keeps the others alive. */
+static void watch_open_link(struct peer_link *link)
 {
-    return !link->stream.paused && !link->stream.readable &&
-           now_ms(link) - link->heard_ms >= PEER_SILENCE_MS;
-}
-
-static bool is_not_read(const struct peer_link *link)
-{
-    return peer_link_queued_bytes(link) > 0 && now_ms(link) - link->taken_ms >= PEER_SILENCE_MS;
-}
-
-static void watch(struct peer_link *link)
-{
-    if (is_silent(link)) {
-        end(link, "the other side is silent");
-    } else if (is_not_read(link)) {
-        end(link, "the other side does not read");
+    int64_t now_ms = link_now_ms(link);
+    size_t queued_bytes = peer_link_queued_bytes(link);
+    /* bytes that have arrived and are not read yet show that the other side lives */
+    if (!link->stream.paused && !link->stream.readable &&
+        now_ms - link->heard_ms >= PEER_SILENCE_MS) {
+        close_link(link, "the other side is silent");
+    } else if (queued_bytes > 0 && now_ms - link->taken_ms >= PEER_SILENCE_MS) {
+        close_link(link, "the other side does not read");
     } else {
-        /* bytes that still wait say as much */
-        if (now_ms(link) - link->said_ms >= PEER_KEEPALIVE_MS && peer_link_queued_bytes(link) == 0)
-            enqueue(link, NULL, 0);
-        set_timer(link, now_ms(link) + PEER_KEEPALIVE_MS / 2);
+        /* queued bytes will serve as a keep-alive */
+        if (now_ms - link->said_ms >= PEER_KEEPALIVE_MS && queued_bytes == 0)
+            queue_frame(link, NULL, 0);
+        set_link_timer(link, now_ms + PEER_KEEPALIVE_MS / 2);
     }
 }
 
-static void fire(struct wheel_timer *timer)
+static void on_link_timer(struct wheel_timer *timer)
 {
     struct peer_link *link = CONTAINER_OF(timer, struct peer_link, timer);
     if (link->state == OPEN)
-        watch(link);
+        watch_open_link(link);
     else if (link->state == CLOSING)
-        tell_end(link);
+        free_closed_link(link);
     else
-        end(link, link->state == RESOLVING ? "the time to find its address is over"
-                                           : "the time to connect and greet is over");
+        close_link(link, link->state == RESOLVING ? "timed out while looking up its address"
+                                                  : "timed out while connecting");
 }
 
 /* ---- beginning ---- */
 
-static const struct stream_owner stream_owner = {received, ended, gather, sent, closed};
+static const struct stream_owner LINK_STREAM_OWNER = {.on_bytes = on_link_bytes,
+                                                      .on_ended = on_link_stream_ended,
+                                                      .gather = gather_link_bytes,
+                                                      .on_sent = on_link_bytes_sent,
+                                                      .on_closed = on_link_stream_closed};
 
-static struct peer_link *make(const struct peer_link_options *options,
-                              const struct peer_link_owner *owner, void *arg)
+static struct peer_link *make_link(const struct peer_link_options *options,
+                                   const struct peer_link_owner *owner, void *arg)
 {
     struct peer_link *link = calloc(1, sizeof(*link));
     if (!link)
@@ -289,13 +283,13 @@ static struct peer_link *make(const struct peer_link_options *options,
     link->owner = owner;
     link->arg = arg;
     link->out = BUFFER_BOUNDED(PEER_QUEUE_BYTES_MAX);
-    link->timer.fire = fire;
-    set_timer(link, now_ms(link) + PEER_HANDSHAKE_LIMIT_MS);
+    link->timer.fire = on_link_timer;
+    set_link_timer(link, link_now_ms(link) + PEER_HANDSHAKE_LIMIT_MS);
     return link;
 }
 
-/* Takes the descriptor, unless it answers false, with errno. */
-static bool open_stream(struct peer_link *link, int fd, enum peer_role role)
+/* Takes the descriptor. Returns false, with errno; the caller then keeps it. */
+static bool open_link_stream(struct peer_link *link, int fd, enum peer_role role)
 {
     struct tls_context *context = link->options.tls;
     struct tls_session *tls = NULL;
@@ -304,7 +298,7 @@ static bool open_stream(struct peer_link *link, int fd, enum peer_role role)
                                  : tls_session_make(context, fd);
     if (context && !tls)
         errno = ENOMEM;
-    else if (stream_open(&link->stream, link->options.streams, &stream_owner, fd, tls))
+    else if (stream_open(&link->stream, link->options.streams, &LINK_STREAM_OWNER, fd, tls))
         link->has_stream = true;
     if (!link->has_stream) {
         int reason = errno;
@@ -312,33 +306,33 @@ static bool open_stream(struct peer_link *link, int fd, enum peer_role role)
         errno = reason;
         return false;
     }
-    link->state = GREETING;
-    link->taken_ms = now_ms(link);
+    link->state = HANDSHAKE;
+    link->taken_ms = link_now_ms(link);
     peer_handshake_begin(&link->handshake, role, link->options.secret, link->options.name,
                          link->options.random, &link->out);
     stream_want_write(&link->stream);
     return true;
 }
 
-static void connect_to(struct peer_link *link, const struct resolver_address *address)
+static void connect_link(struct peer_link *link, const struct resolver_address *address)
 {
     int fd = resolver_connect(address);
-    if (fd >= 0 && open_stream(link, fd, PEER_DIALS))
+    if (fd >= 0 && open_link_stream(link, fd, PEER_DIALS))
         return;
-    end(link, strerror(errno));
+    close_link(link, strerror(errno));
     if (fd >= 0)
         close(fd);
 }
 
-static void resolved(void *arg, const struct resolver_address *addresses, size_t count,
-                     const char *error)
+static void on_link_resolved(void *arg, const struct resolver_address *addresses, size_t count,
+                             const char *error)
 {
     struct peer_link *link = arg;
     link->lookup = NULL;
     if (count == 0)
-        end(link, error);
+        close_link(link, error);
     else
-        connect_to(link, &addresses[random_below(link->options.random, count)]);
+        connect_link(link, &addresses[random_below(link->options.random, count)]);
 }
 
 struct peer_link *peer_link_dial(const struct peer_link_options *options, const char *address,
@@ -346,44 +340,44 @@ struct peer_link *peer_link_dial(const struct peer_link_options *options, const 
 {
     struct address parsed;
     struct resolver_address numeric;
-    struct peer_link *link = make(options, owner, arg);
+    struct peer_link *link = make_link(options, owner, arg);
     if (!link)
         return NULL;
     if (!address_parse(slice_of(address), &parsed)) {
-        end(link, "its address is not HOST:PORT");
+        close_link(link, "its address is not HOST:PORT");
         return link;
     }
     snprintf(link->host, sizeof(link->host), "%.*s", SLICE_FORMAT(parsed.host));
     if (resolver_numeric(link->host, parsed.port, &numeric)) {
-        connect_to(link, &numeric);
+        connect_link(link, &numeric);
         return link;
     }
-    link->lookup = resolver_start(options->loop, link->host, parsed.port, resolved, link);
+    link->lookup = resolver_start(options->loop, link->host, parsed.port, on_link_resolved, link);
     if (!link->lookup)
-        end(link, "no thread to look its name up");
+        close_link(link, "cannot start a thread to look up its name");
     return link;
 }
 
 struct peer_link *peer_link_accept(const struct peer_link_options *options, int fd,
                                    const struct peer_link_owner *owner, void *arg)
 {
-    struct peer_link *link = make(options, owner, arg);
+    struct peer_link *link = make_link(options, owner, arg);
     if (!link)
         return NULL;
-    if (open_stream(link, fd, PEER_ACCEPTS))
+    if (open_link_stream(link, fd, PEER_ACCEPTS))
         return link;
-    free_link(link);
+    free_peer_link(link);
     return NULL;
 }
 
 void peer_link_close(struct peer_link *link)
 {
-    end(link, "closed");
+    close_link(link, "closed");
 }
 
 void peer_link_refuse(struct peer_link *link, const char *why)
 {
-    end(link, why);
+    close_link(link, why);
 }
 
 void peer_link_drop(struct peer_link **link)
@@ -394,5 +388,5 @@ void peer_link_drop(struct peer_link **link)
         return;
     if (dropped->has_stream)
         stream_drop(&dropped->stream);
-    free_link(dropped);
+    free_peer_link(dropped);
 }

@@ -1,27 +1,26 @@
 /*
- * A peer link: frames between two processes of one installation, over a stream of their own.
+ * A peer link carries frames between two processes of one installation, over a stream of their own.
  *
- * Both sides prove that they know `peer.secret` before either says anything else; the secret itself never
- * crosses the wire, and neither side is a help in answering for the other. Over TLS the proof is bound to
- * nothing but the connection it came on: use TLS where the network is not trusted, since frames are not
- * encrypted without it.
+ * Both sides prove that they know `peer.secret` before either sends anything else; the secret itself never
+ * crosses the wire, and neither side can be used to answer for the other. Over TLS the proof is bound only to
+ * the connection it arrived on. Use TLS where the network is not trusted: frames are not encrypted without it.
  *
- *   RESOLVING ──► GREETING (connected, proofs exchanged) ──► OPEN
+ *   RESOLVING ──► HANDSHAKE (connected, proofs exchanged) ──► OPEN
  *        └──────────────┴─── refused, cut, silent, or peer_link_close() ──┴──► CLOSING ──► gone
  *
- * Everything before OPEN together takes PEER_HANDSHAKE_LIMIT_MS at most, however slowly bytes come, and
- * allocates nothing that depends on what the other side says (peer_handshake.h).
+ * All states before OPEN together last at most PEER_HANDSHAKE_LIMIT_MS, however slowly bytes arrive, and
+ * allocate nothing that depends on what the other side sends (peer_handshake.h).
  *
- * On the wire: the handshake, then frames (peer_frame.h). An empty frame is a sign of life, sent when nothing
- * else was for PEER_KEEPALIVE_MS. A link that was silent for PEER_SILENCE_MS is cut, and so is one whose other
- * side has not read for so long.
+ * On the wire: the handshake, then frames (peer_frame.h). An empty frame is a keep-alive, sent when nothing
+ * else was sent for PEER_KEEPALIVE_MS. A link is cut when the other side was silent, or has not read, for
+ * PEER_SILENCE_MS.
  *
- * A link is made dialling or accepting and never comes back once it was closed: who wants it again dials
- * again (peer_dialer.h keeps one up). Everything is bounded: a frame by PEER_FRAME_BYTES_MAX, what waits to
- * be sent by PEER_QUEUE_BYTES_MAX.
+ * A link is made by dialling or accepting and never reopens once it was closed: whoever wants it again dials
+ * again (peer_dialer.h keeps one up). Everything is bounded: a frame by PEER_FRAME_BYTES_MAX, the send queue
+ * by PEER_QUEUE_BYTES_MAX.
  *
- * `opened` runs once at most, `closed` exactly once, in a later task than the call that caused it; then the
- * link is gone. One thread, that of the loop.
+ * `on_opened` runs at most once, `on_closed` exactly once, in a later task than the call that caused it; then
+ * the link is gone. One thread, that of the loop.
  */
 #ifndef ROLLCALL_PEER_PEER_LINK_H
 #define ROLLCALL_PEER_PEER_LINK_H
@@ -48,13 +47,13 @@ enum {
 struct peer_link;
 
 struct peer_link_owner {
-    /* Authenticated. `name` is what the other side calls itself. */
+    /* The other side is authenticated; `name` is its name. */
     void (*on_opened)(struct peer_link *link, void *arg, struct slice name);
-    /* One frame; lasts the call. */
+    /* `frame` lasts the call and is never empty. */
     void (*on_frame)(struct peer_link *link, void *arg, struct slice frame);
-    /* For people to read: "wrong secret", "connection refused", … */
+    /* `why` is for people to read: "wrong secret", "connection refused", … */
     void (*on_closed)(struct peer_link *link, void *arg, const char *why);
-    /* May be NULL: all that was queued has been sent. */
+    /* All queued bytes were sent. May be NULL. */
     void (*on_drained)(struct peer_link *link, void *arg);
 };
 
@@ -62,38 +61,39 @@ struct peer_link_options {
     struct loop *loop;
     struct stream_set *streams;
     struct random *random;
-    struct slice secret; /* borrowed for the link's life */
-    struct slice name;   /* ours, at most PEER_NAME_BYTES_MAX; borrowed likewise */
-    struct tls_context
-        *tls; /* borrowed; NULL: plain. A client's for dialling, a server's for accepting */
+    struct slice secret; /* outlives the link */
+    struct slice name;   /* ours, at most PEER_NAME_BYTES_MAX; outlives the link */
+    /* Borrowed; NULL: plain. A client's context for dialling, a server's for accepting. */
+    struct tls_context *tls;
 };
 
-/* Connects to HOST:PORT. NULL when memory is short. */
+/* Connects to HOST:PORT. Returns NULL when out of memory. */
 struct peer_link *peer_link_dial(const struct peer_link_options *options, const char *address,
                                  const struct peer_link_owner *owner, void *arg);
 
-/* Takes an accepted socket. NULL when memory is short; the descriptor is then still the caller's. */
+/* Takes an accepted socket. Returns NULL when out of memory; the caller then keeps the descriptor. */
 struct peer_link *peer_link_accept(const struct peer_link_options *options, int fd,
                                    const struct peer_link_owner *owner, void *arg);
 
-/* Queues a frame of the given pieces (copied). False: the link is not open, the frame is longer than
- * PEER_FRAME_BYTES_MAX, or the queue is full; nothing was queued then. An empty frame is never told. */
+/* Queues one frame made of the pieces, which are copied. Returns false, having queued nothing, when the link
+ * is not open, the frame is longer than PEER_FRAME_BYTES_MAX, or the queue is full. The receiver is not told
+ * of an empty frame. */
 bool peer_link_send(struct peer_link *link, const struct slice *pieces, size_t count);
 
-/* Stops and resumes reading, so that the other side meets TCP's own backpressure. Whole frames that were
- * read already are still told. A paused link is not cut for silence. */
+/* Stops and resumes reading, so that TCP's backpressure slows the other side down. `on_frame` still
+ * runs for whole frames that were read already. A paused link is not cut for silence. */
 void peer_link_pause(struct peer_link *link, bool paused);
 
 /* Bytes that wait to be sent. */
 size_t peer_link_queued_bytes(const struct peer_link *link);
 
-/* Ends it; `closed` follows. */
+/* Closes the link; `on_closed` follows. */
 void peer_link_close(struct peer_link *link);
 
-/* Likewise, and says why. */
+/* Closes the link with this reason; `on_closed` follows. */
 void peer_link_refuse(struct peer_link *link, const char *why);
 
-/* Ends and frees at once, without `closed`: only while the loop makes no turn. */
+/* Closes and frees at once, without `on_closed`. Only while the loop makes no turn. */
 void peer_link_drop(struct peer_link **link);
 
 #endif

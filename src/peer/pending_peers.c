@@ -2,35 +2,32 @@
 
 #include "base/container.h"
 
-void pending_peers_init(struct pending_peers *strangers, size_t count_max)
+void pending_peers_init(struct pending_peers *pending, size_t count_max)
 {
-    *strangers = (struct pending_peers){.count_max = count_max};
-    list_init(&strangers->places);
+    *pending = (struct pending_peers){.count_max = count_max};
+    list_init(&pending->places);
 }
 
-static void displace_oldest(struct pending_peers *strangers)
-{
-    struct pending_peer *oldest = CONTAINER_OF(strangers->places.next, struct pending_peer, place);
-    peer_link_refuse(oldest->link, "others came before it had proved itself");
-    pending_peers_remove(strangers, oldest);
-    strangers->displaced++;
-}
-
-void pending_peers_add(struct pending_peers *strangers, struct pending_peer *stranger,
+void pending_peers_add(struct pending_peers *pending, struct pending_peer *peer,
                        struct peer_link *link)
 {
-    if (strangers->count == strangers->count_max)
-        displace_oldest(strangers);
-    stranger->link = link;
-    list_append(&strangers->places, &stranger->place);
-    strangers->count++;
+    if (pending->count == pending->count_max) {
+        struct pending_peer *oldest =
+            CONTAINER_OF(pending->places.next, struct pending_peer, place);
+        peer_link_refuse(oldest->link, "newer connections displaced it before it proved itself");
+        pending_peers_remove(pending, oldest);
+        pending->displaced++;
+    }
+    peer->link = link;
+    list_append(&pending->places, &peer->place);
+    pending->count++;
 }
 
-void pending_peers_remove(struct pending_peers *strangers, struct pending_peer *stranger)
+void pending_peers_remove(struct pending_peers *pending, struct pending_peer *peer)
 {
-    if (!stranger->link)
+    if (!peer->link)
         return;
-    stranger->link = NULL;
-    list_remove(&stranger->place);
-    strangers->count--;
+    peer->link = NULL;
+    list_remove(&peer->place);
+    pending->count--;
 }

@@ -1,15 +1,15 @@
 /*
- * Those at the door: peer links that were accepted and have not proved yet that they know the secret.
+ * Pending peers: peer links that were accepted and have not proved yet that they know the secret.
  *
- *   accepted ──► a stranger ──opened: pending_peers_remove()──► its owner's alone
- *                    └── PEER_HANDSHAKE_LIMIT_MS, or so many came after it: closed
+ *   accepted ──► pending ──opened: pending_peers_remove()──► an authenticated peer, its owner's alone
+ *                   └── PEER_HANDSHAKE_LIMIT_MS, or `count_max` newer ones came: closed
  *
- * There are `count_max` places. Who comes when all are taken gets that of the stranger who has stood there
- * longest, not of one who knows the secret: a proof takes a round trip, so whoever has not given it while
- * `count_max` others came is the least likely to give it at all. So a flood costs those who make it their
- * places, and keeps an authentic peer out only if it brings `count_max` connections a round trip.
+ * There are `count_max` places. When all are taken, a newcomer displaces the oldest pending peer, never an
+ * authenticated one: a proof takes one round trip, so a peer that has not sent it while `count_max` others
+ * connected is the least likely to send it at all. So a flood displaces its own connections, and keeps an
+ * authentic peer out only if it opens `count_max` connections per round trip.
  *
- * A stranger lies within its owner's own struct; nothing is allocated. One thread, that of the loop.
+ * The owner embeds a pending_peer in its own struct; nothing is allocated. One thread, that of the loop.
  */
 #ifndef ROLLCALL_PEER_PENDING_PEERS_H
 #define ROLLCALL_PEER_PENDING_PEERS_H
@@ -21,24 +21,24 @@
 #include <stdint.h>
 
 struct pending_peers {
-    struct list places; /* who came first stands first */
+    struct list places; /* the oldest first */
     size_t count;
     size_t count_max;
-    uint64_t displaced; /* ever */
+    uint64_t displaced; /* how many, ever */
 };
 
 struct pending_peer {
     struct list place;
-    struct peer_link *link; /* borrowed; NULL: no stranger any more */
+    struct peer_link *link; /* borrowed; NULL: not pending any more */
 };
 
-void pending_peers_init(struct pending_peers *strangers, size_t count_max);
+void pending_peers_init(struct pending_peers *pending, size_t count_max);
 
-/* A link was accepted. Where there is no place, the oldest is closed, as peer_link_refuse() does. */
-void pending_peers_add(struct pending_peers *strangers, struct pending_peer *stranger,
+/* Adds an accepted link. Without a free place, closes the oldest with peer_link_refuse(). */
+void pending_peers_add(struct pending_peers *pending, struct pending_peer *peer,
                        struct peer_link *link);
 
-/* It has opened, or has gone. Harmless for one who is no stranger any more. */
-void pending_peers_remove(struct pending_peers *strangers, struct pending_peer *stranger);
+/* Removes a peer that has authenticated, or has gone. Does nothing for one that is not pending any more. */
+void pending_peers_remove(struct pending_peers *pending, struct pending_peer *peer);
 
 #endif
