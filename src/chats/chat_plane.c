@@ -219,7 +219,7 @@ static void tell_presence(struct chat_plane *plane, const struct topic *topic,
             is_exception(exceptions, endpoint->route))
             continue;
         announcement_to_chat(&announcement, endpoint);
-        if (!push_is_news(plane->router, endpoint, &event->change))
+        if (!push_is_new(plane->router, endpoint, &event->change))
             continue;
         plane->router->deliver(endpoint, &broadcast, key);
         delivered++;

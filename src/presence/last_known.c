@@ -5,11 +5,11 @@
 
 enum { SETS = LAST_KNOWN_USERS / LAST_KNOWN_WAYS };
 
-struct place {
+struct known_presence {
     uint64_t hash; /* 0: free */
     int64_t last_seen_ms;
     int64_t version;
-    uint32_t noted; /* when, counted in notes */
+    uint32_t noted; /* at which count of notes */
     uint8_t status;
     bool in_call;
 };
@@ -17,7 +17,7 @@ struct place {
 struct last_known {
     uint64_t hash_seed;
     uint32_t notes;
-    struct place sets[SETS][LAST_KNOWN_WAYS];
+    struct known_presence sets[SETS][LAST_KNOWN_WAYS];
 };
 
 struct last_known *last_known_make(uint64_t hash_seed)
@@ -34,25 +34,25 @@ void last_known_free(struct last_known **known)
     *known = NULL;
 }
 
-static uint64_t hash_of(const struct last_known *known, struct slice user_id)
+static uint64_t last_known_hash(const struct last_known *known, struct slice user_id)
 {
     return XXH3_64bits_withSeed(user_id.data, user_id.len, known->hash_seed) | 1;
 }
 
-static const struct place *find(const struct last_known *known, uint64_t hash)
+static const struct known_presence *last_known_entry(const struct last_known *known, uint64_t hash)
 {
-    const struct place *set = known->sets[(hash >> 1) % SETS];
+    const struct known_presence *set = known->sets[(hash >> 1) % SETS];
     for (size_t i = 0; i < LAST_KNOWN_WAYS; i++)
         if (set[i].hash == hash)
             return &set[i];
     return NULL;
 }
 
-/* The user's own place, a free one, or the one noted longest ago. */
-static struct place *take_place(struct last_known *known, uint64_t hash)
+/* Returns the user's own entry, a free one, or the one noted longest ago. */
+static struct known_presence *last_known_choose(struct last_known *known, uint64_t hash)
 {
-    struct place *set = known->sets[(hash >> 1) % SETS];
-    struct place *oldest = &set[0];
+    struct known_presence *set = known->sets[(hash >> 1) % SETS];
+    struct known_presence *oldest = &set[0];
     for (size_t i = 0; i < LAST_KNOWN_WAYS; i++) {
         if (set[i].hash == hash || set[i].hash == 0)
             return &set[i];
@@ -66,11 +66,11 @@ void last_known_note(struct last_known *known, const struct presence *presence)
 {
     if (!known || presence->status == PRESENCE_UNKNOWN)
         return;
-    uint64_t hash = hash_of(known, presence->user_id);
-    struct place *place = take_place(known, hash);
-    if (place->hash == hash && place->version > presence->version)
+    uint64_t hash = last_known_hash(known, presence->user_id);
+    struct known_presence *entry = last_known_choose(known, hash);
+    if (entry->hash == hash && entry->version > presence->version)
         return;
-    *place = (struct place){
+    *entry = (struct known_presence){
         .hash = hash,
         .last_seen_ms = presence->last_seen_ms,
         .version = presence->version,
@@ -82,15 +82,16 @@ void last_known_note(struct last_known *known, const struct presence *presence)
 
 bool last_known_find(const struct last_known *known, struct slice user_id, struct presence *out)
 {
-    const struct place *place = known ? find(known, hash_of(known, user_id)) : NULL;
-    if (!place)
+    const struct known_presence *entry =
+        known ? last_known_entry(known, last_known_hash(known, user_id)) : NULL;
+    if (!entry)
         return false;
     *out = (struct presence){
         .user_id = user_id,
-        .status = (enum presence_status)place->status,
-        .in_call = place->in_call,
-        .last_seen_ms = place->last_seen_ms,
-        .version = place->version,
+        .status = (enum presence_status)entry->status,
+        .in_call = entry->in_call,
+        .last_seen_ms = entry->last_seen_ms,
+        .version = entry->version,
     };
     return true;
 }

@@ -1,10 +1,10 @@
 /*
- * What was last known of users' presence, for when the state store is out of reach: an answer that is old
- * and says so is worth more than none.
+ * The last known presence of users, for when the state store is unavailable: an old answer that is marked
+ * stale is worth more than none.
  *
- * A fixed table of LAST_KNOWN_USERS places in sets of LAST_KNOWN_WAYS; a user who is new to a full set takes the
- * place of the one noted longest ago. Users are told apart by a keyed hash of 64 bits. Nothing here is ever
- * shown but through the privacy engine. Part of the presence plane, on its thread.
+ * A fixed table of LAST_KNOWN_USERS entries in sets of LAST_KNOWN_WAYS; in a full set a new user replaces the
+ * entry that was noted longest ago. Users are identified by a keyed 64-bit hash. Nothing from here is shown
+ * except through the privacy engine. Part of the presence plane, on its thread.
  */
 #ifndef ROLLCALL_PRESENCE_LAST_KNOWN_H
 #define ROLLCALL_PRESENCE_LAST_KNOWN_H
@@ -18,15 +18,15 @@ enum { LAST_KNOWN_USERS = 16384, LAST_KNOWN_WAYS = 4 };
 
 struct last_known;
 
-/* NULL when memory is short. */
+/* Returns NULL when out of memory. */
 struct last_known *last_known_make(uint64_t hash_seed);
 void last_known_free(struct last_known **known);
 
-/* Notes a presence as the store has it, unless a newer version of it is known. `known` may be NULL, here and
- * below: nothing is kept, and nothing found. */
+/* Notes a presence as the store has it, unless a newer version is known. `known` may be NULL, here and
+ * below: then nothing is kept and nothing is found. */
 void last_known_note(struct last_known *known, const struct presence *presence);
 
-/* The presence of this user as it was last noted, in all but the user id, which is the caller's; false: none. */
+/* Finds the presence that was noted last; its user_id is the caller's slice. Returns false if there is none. */
 bool last_known_find(const struct last_known *known, struct slice user_id, struct presence *out);
 
 #endif

@@ -51,7 +51,7 @@ static void notify_send(const struct notification *notification, const struct so
     struct presence_plane *plane = notification->plane;
     struct presence_change change = notification->change;
     struct privacy_decision contact = privacy_of_contact(&settings);
-    struct privacy_decision other = privacy_of_stranger(&settings);
+    struct privacy_decision other = privacy_of_other(&settings);
     const struct id_list none = {0};
     bool names_chats = announcement_is_for_chats(change.announcement) &&
                        graph->chats.count <= NOTIFY_CHATS_NAMED_MAX;

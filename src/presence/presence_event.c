@@ -31,13 +31,13 @@ void presence_event_write(struct buffer *out, const struct presence_event *event
     json_write_object_end(out);
 }
 
-/* Topics and tables have room for ids that are no longer than they may be. */
-static bool read_user(struct json *json, struct slice *out)
+/* Refuses ids that are too long for topics and tables. */
+static bool presence_event_read_user(struct json *json, struct slice *out)
 {
     return json_string(json, out) && out->len > 0 && out->len <= USER_ID_BYTES_MAX;
 }
 
-static bool read_time(struct json *json, int64_t *out)
+static bool presence_event_read_time(struct json *json, int64_t *out)
 {
     struct slice text;
     *out = TIME_NONE;
@@ -46,50 +46,33 @@ static bool read_time(struct json *json, int64_t *out)
     return json_string(json, &text) && time_text_parse(text, out);
 }
 
-static bool read_status(struct json *json, enum presence_status *out)
-{
-    struct slice name;
-    return json_string(json, &name) && presence_status_parse(name, out);
-}
-
-static bool read_reason(struct json *json, enum presence_reason *out)
-{
-    struct slice name;
-    return json_string(json, &name) && presence_reason_parse(name, out);
-}
-
-static bool read_news(struct json *json, enum presence_announcement *out)
-{
-    struct slice name;
-    if (!json_string(json, &name))
-        return false;
-    *out = presence_announcement_parse(name);
-    return true;
-}
-
 bool presence_event_read_member(struct json *json, struct slice key, struct slice *type,
                                 struct presence_change *change)
 {
     struct presence *presence = &change->presence;
+    struct slice name;
     if (slice_is(key, "type"))
         return json_string(json, type);
     if (slice_is(key, "user_id"))
-        return read_user(json, &presence->user_id);
+        return presence_event_read_user(json, &presence->user_id);
     if (slice_is(key, "status"))
-        return read_status(json, &presence->status);
+        return json_string(json, &name) && presence_status_parse(name, &presence->status);
     if (slice_is(key, "in_call"))
         return json_bool(json, &presence->in_call);
     if (slice_is(key, "last_seen"))
-        return read_time(json, &presence->last_seen_ms);
+        return presence_event_read_time(json, &presence->last_seen_ms);
     if (slice_is(key, "version"))
         return json_int(json, &presence->version);
     if (slice_is(key, "reason"))
-        return read_reason(json, &presence->reason);
+        return json_string(json, &name) && presence_reason_parse(name, &presence->reason);
     if (slice_is(key, "timestamp"))
-        return read_time(json, &change->timestamp_ms);
-    if (slice_is(key, "news"))
-        return read_news(json, &change->announcement);
-    return json_skip(json);
+        return presence_event_read_time(json, &change->timestamp_ms);
+    if (!slice_is(key, "news"))
+        return json_skip(json);
+    if (!json_string(json, &name))
+        return false;
+    change->announcement = presence_announcement_parse(name);
+    return true;
 }
 
 bool presence_event_parse(char *text, size_t len, struct presence_event *out)

@@ -7,53 +7,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How often a look asks the ledger while what it asks about keeps changing. */
-enum { LOOK_READS_MAX = 5 };
+/* How often a query reads the ledger while visibility keeps changing. */
+enum { QUERY_ATTEMPTS_MAX = 5 };
 
 /* The arrays and the viewer's id follow the struct in its allocation. */
-struct look {
-    struct list of_plane; /* if it is to set views */
-    unsigned reads;
+struct pending_query {
+    struct list of_plane; /* on plane->queries if it will set views */
+    unsigned attempts;
     bool outdated;
     struct presence_plane *plane;
     struct presence_query_handler handler;
     struct slice viewer;
     struct id_list users; /* owned */
     struct privacy_decision *decisions;
-    struct presence *known; /* what the ledger remembers: last seen and version */
-    bool *undecided;        /* of these nothing can be said now */
+    struct presence *known; /* what the ledger knows, last seen and version; then the results */
+    bool *undecided;        /* users without a profile */
 };
 
-static struct look *make_look(struct slice viewer, const struct slice *users, size_t count)
+static struct pending_query *query_make(struct slice viewer, const struct slice *users,
+                                        size_t count)
 {
     size_t per_user = sizeof(struct privacy_decision) + sizeof(struct presence) + sizeof(bool);
-    struct look *look = malloc(sizeof(*look) + count * per_user + viewer.len);
-    if (!look)
+    struct pending_query *query = malloc(sizeof(*query) + count * per_user + viewer.len);
+    if (!query)
         return NULL;
-    *look = (struct look){.plane = NULL};
-    if (!id_list_copy(&look->users, users, count)) {
-        free(look);
+    *query = (struct pending_query){.plane = NULL};
+    if (!id_list_copy(&query->users, users, count)) {
+        free(query);
         return NULL;
     }
-    list_init(&look->of_plane);
-    look->known = (struct presence *)(look + 1);
-    look->decisions = (struct privacy_decision *)(look->known + count);
-    look->undecided = (bool *)(look->decisions + count);
-    memset(look->undecided, 0, count * sizeof(bool));
-    char *at = (char *)(look->undecided + count);
+    list_init(&query->of_plane);
+    query->known = (struct presence *)(query + 1);
+    query->decisions = (struct privacy_decision *)(query->known + count);
+    query->undecided = (bool *)(query->decisions + count);
+    memset(query->undecided, 0, count * sizeof(bool));
+    char *at = (char *)(query->undecided + count);
     memcpy(at, viewer.data, viewer.len);
-    look->viewer = (struct slice){at, viewer.len};
-    return look;
+    query->viewer = (struct slice){at, viewer.len};
+    return query;
 }
 
-static void free_look(struct look *look)
+static void query_free(struct pending_query *query)
 {
-    id_list_free(&look->users);
-    free(look);
+    id_list_free(&query->users);
+    free(query);
 }
 
-/* A user whom the state store has forgotten may still be remembered by the ledger. */
-static struct presence merge(const struct presence *state, const struct presence *ledger)
+/* ---- what the viewer sees ---- */
+
+/* Completes the store's record with the ledger's, which remembers users that the store has forgotten. */
+static struct presence query_merge(const struct presence *state, const struct presence *ledger)
 {
     struct presence merged = *state;
     if (merged.status == PRESENCE_OFFLINE && merged.last_seen_ms == TIME_NONE)
@@ -63,146 +66,153 @@ static struct presence merge(const struct presence *state, const struct presence
     return merged;
 }
 
-/* Whether the store, out of reach (NULL) or back without its memory, knows less of the user than was known: the
- * ledger has the version of everybody who left. */
-static bool is_behind(const struct look *look, size_t index, const struct presence *state,
-                      const struct presence *last)
+/* Returns whether the store, unavailable (NULL) or back without its memory, knows less about the user than
+ * was known before. The ledger has the version of every user who left. */
+static bool query_state_is_behind(const struct pending_query *query, size_t index,
+                                  const struct presence *state, const struct presence *last)
 {
     return !state ||
-           (state->version < last->version && look->known[index].version < last->version &&
-            resync_may_have_forgotten(look->plane));
+           (state->version < last->version && query->known[index].version < last->version &&
+            resync_may_have_forgotten(query->plane));
 }
 
-/* One user as the viewer may see them: as the store says or, where it cannot tell, as was last known, and said to
- * be stale. Of one who is hidden it is not told whether they were known. */
-static struct presence see(struct look *look, size_t index, const struct presence *state)
+/* One user as the viewer may see them: as the store says or, where it does not know, as last known and
+ * marked stale. For a hidden user `stale` does not reveal whether they were known. */
+static struct presence query_result(struct pending_query *query, size_t index,
+                                    const struct presence *state)
 {
-    struct last_known *last_known = look->plane->last_known;
+    struct last_known *last_known = query->plane->last_known;
+    struct slice user_id = query->users.ids[index];
     struct presence last;
-    struct presence seen;
-    bool stale = !state || look->undecided[index];
+    struct presence result;
+    bool stale = !state || query->undecided[index];
     if (state)
         last_known_note(last_known, state);
-    if (last_known_find(last_known, look->users.ids[index], &last) &&
-        is_behind(look, index, state, &last))
+    if (last_known_find(last_known, user_id, &last) &&
+        query_state_is_behind(query, index, state, &last))
         state = &last;
-    if (state && !look->undecided[index]) {
-        struct presence merged = merge(state, &look->known[index]);
-        seen = privacy_apply(&merged, look->decisions[index], look->plane->clock->wall_ms);
-        stale |= state == &last && look->decisions[index].view != PRIVACY_HIDDEN;
+    if (state && !query->undecided[index]) {
+        struct presence merged = query_merge(state, &query->known[index]);
+        result = privacy_apply(&merged, query->decisions[index], query->plane->clock->wall_ms);
+        stale |= state == &last && query->decisions[index].view != PRIVACY_HIDDEN;
     } else {
-        seen = presence_hidden(look->users.ids[index], look->decisions[index].reason);
+        result = presence_hidden(user_id, query->decisions[index].reason);
     }
-    seen.stale = stale;
-    return seen;
+    result.stale = stale;
+    return result;
 }
 
-static void read_profiles(void *arg, const struct ledger_profiles_outcome *outcome);
+/* ---- ledger, then store ---- */
 
-static void ask(struct look *look)
+static void on_query_profiles_read(void *arg, const struct ledger_profiles_outcome *outcome);
+
+static void query_read_profiles(struct pending_query *query)
 {
-    look->outdated = false;
-    look->reads++;
-    ledger_profiles(look->plane->ledger, look->viewer, look->users.ids, look->users.count,
-                    read_profiles, look);
+    query->outdated = false;
+    query->attempts++;
+    ledger_profiles(query->plane->ledger, query->viewer, query->users.ids, query->users.count,
+                    on_query_profiles_read, query);
 }
 
-static void give_up(const struct presence_query_handler *handler, const struct slice *users,
-                    size_t count)
+static void query_give_up(const struct presence_query_handler *handler, const struct slice *users,
+                          size_t count)
 {
-    if (handler->undecided)
-        handler->undecided(handler->arg, users, count);
+    if (handler->on_undecided)
+        handler->on_undecided(handler->arg, users, count);
     handler->done(handler->arg, false, NULL, 0);
 }
 
-static void decide(struct look *look, size_t index, const struct ledger_profile *profile)
+static void query_end_undecided(struct pending_query *query)
 {
-    look->decisions[index] = privacy_decide(look->viewer, profile);
-    look->known[index] = (struct presence){
+    list_remove(&query->of_plane);
+    query_give_up(&query->handler, query->users.ids, query->users.count);
+    query_free(query);
+}
+
+/* Returns whether visibility changed meanwhile: then the query starts again, or is given up. */
+static bool query_restart_if_outdated(struct pending_query *query)
+{
+    if (!query->outdated)
+        return false;
+    if (query->attempts < QUERY_ATTEMPTS_MAX)
+        query_read_profiles(query);
+    else
+        query_end_undecided(query);
+    return true;
+}
+
+static void query_decide(struct pending_query *query, size_t index,
+                         const struct ledger_profile *profile)
+{
+    query->decisions[index] = privacy_decide(query->viewer, profile);
+    query->known[index] = (struct presence){
         .last_seen_ms = profile->last_seen_ms ? profile->last_seen_ms : TIME_NONE,
         .version = (int64_t)profile->presence_version,
     };
 }
 
-static void end_undecided(struct look *look)
+static void on_query_state_read(void *arg, enum state_status status,
+                                const struct presence *presences, size_t count)
 {
-    list_remove(&look->of_plane);
-    give_up(&look->handler, look->users.ids, look->users.count);
-    free_look(look);
-}
-
-/* Whether something changed while it was asked about; then it is asked again, as often as may be. */
-static bool ask_again(struct look *look)
-{
-    if (!look->outdated)
-        return false;
-    if (look->reads < LOOK_READS_MAX)
-        ask(look);
-    else
-        end_undecided(look);
-    return true;
-}
-
-static void read_state(void *arg, enum state_status status, const struct presence *presences,
-                       size_t count)
-{
-    struct look *look = arg;
-    if (ask_again(look))
+    struct pending_query *query = arg;
+    if (query_restart_if_outdated(query))
         return;
-    list_remove(&look->of_plane);
-    for (size_t i = 0; i < look->users.count; i++)
-        look->known[i] = see(look, i, status == STATE_OK && i < count ? &presences[i] : NULL);
-    look->handler.done(look->handler.arg, true, look->known, look->users.count);
-    free_look(look);
+    list_remove(&query->of_plane);
+    for (size_t i = 0; i < query->users.count; i++)
+        query->known[i] =
+            query_result(query, i, status == STATE_OK && i < count ? &presences[i] : NULL);
+    query->handler.done(query->handler.arg, true, query->known, query->users.count);
+    query_free(query);
 }
 
-/* Views are set, then the state is read. */
-static void go_on(struct look *look)
+/* Views are set before the state is read. */
+static void query_read_state(struct pending_query *query)
 {
-    if (look->handler.decided)
-        look->handler.decided(look->handler.arg, look->users.ids, look->decisions,
-                              look->users.count);
-    state_read(look->plane->store, look->users.ids, look->users.count, read_state, look);
+    if (query->handler.on_decided)
+        query->handler.on_decided(query->handler.arg, query->users.ids, query->decisions,
+                                  query->users.count);
+    state_read(query->plane->store, query->users.ids, query->users.count, on_query_state_read,
+               query);
 }
 
-/* A subscription needs a view for each user; a query may leave some open. */
-static void recalled(void *arg, const struct cached_profile *recalls)
+/* A query that sets views needs a profile of each user; any other may leave users undecided. */
+static void on_query_cached_profiles_read(void *arg, const struct cached_profile *profiles)
 {
-    struct look *look = arg;
+    struct pending_query *query = arg;
     size_t known = 0;
-    if (ask_again(look))
+    if (query_restart_if_outdated(query))
         return;
-    for (size_t i = 0; recalls && i < look->users.count; i++) {
-        look->undecided[i] = !recalls[i].known;
-        known += recalls[i].known;
-        if (recalls[i].known)
-            decide(look, i, &recalls[i].profile);
+    for (size_t i = 0; profiles && i < query->users.count; i++) {
+        query->undecided[i] = !profiles[i].known;
+        known += profiles[i].known;
+        if (profiles[i].known)
+            query_decide(query, i, &profiles[i].profile);
         else
-            look->decisions[i] = (struct privacy_decision){.view = PRIVACY_HIDDEN};
+            query->decisions[i] = (struct privacy_decision){.view = PRIVACY_HIDDEN};
     }
-    if (known == 0 || (known < look->users.count && look->handler.decided))
-        end_undecided(look);
+    if (known == 0 || (known < query->users.count && query->handler.on_decided))
+        query_end_undecided(query);
     else
-        go_on(look);
+        query_read_state(query);
 }
 
-static void read_profiles(void *arg, const struct ledger_profiles_outcome *outcome)
+static void on_query_profiles_read(void *arg, const struct ledger_profiles_outcome *outcome)
 {
-    struct look *look = arg;
+    struct pending_query *query = arg;
     if (cached_profiles_help(outcome->status)) {
-        cached_profiles_read(look->plane, look->viewer, look->users.ids, look->users.count,
-                             recalled, look);
+        cached_profiles_read(query->plane, query->viewer, query->users.ids, query->users.count,
+                             on_query_cached_profiles_read, query);
         return;
     }
     if (outcome->status != LEDGER_OK) {
-        end_undecided(look);
+        query_end_undecided(query);
         return;
     }
-    if (ask_again(look))
+    if (query_restart_if_outdated(query))
         return;
-    for (size_t i = 0; i < look->users.count; i++)
-        decide(look, i, &outcome->profiles[i]);
-    go_on(look);
+    for (size_t i = 0; i < query->users.count; i++)
+        query_decide(query, i, &outcome->profiles[i]);
+    query_read_state(query);
 }
 
 void presence_query(struct presence_plane *plane, struct slice viewer, const struct slice *users,
@@ -212,22 +222,22 @@ void presence_query(struct presence_plane *plane, struct slice viewer, const str
         handler->done(handler->arg, true, NULL, 0);
         return;
     }
-    struct look *look = make_look(viewer, users, count);
-    if (!look) {
-        give_up(handler, users, count);
+    struct pending_query *query = query_make(viewer, users, count);
+    if (!query) {
+        query_give_up(handler, users, count);
         return;
     }
-    look->plane = plane;
-    look->handler = *handler;
-    if (handler->decided)
-        list_append(&plane->queries, &look->of_plane);
-    ask(look);
+    query->plane = plane;
+    query->handler = *handler;
+    if (handler->on_decided)
+        list_append(&plane->queries, &query->of_plane);
+    query_read_profiles(query);
 }
 
 void presence_query_outdate(struct presence_plane *plane, struct slice user_id)
 {
     for (struct list *at = plane->queries.next; at != &plane->queries; at = at->next) {
-        struct look *look = CONTAINER_OF(at, struct look, of_plane);
-        look->outdated |= id_list_contains(&look->users, user_id);
+        struct pending_query *query = CONTAINER_OF(at, struct pending_query, of_plane);
+        query->outdated |= id_list_contains(&query->users, user_id);
     }
 }

@@ -1,18 +1,19 @@
 /*
- * Looking at users' presence with a viewer's eyes: settings and relations from the ledger, the privacy
- * engine's decision, then the state. Behind queries, snapshots and subscriptions alike.
+ * Presence queries: read users' presence on behalf of a viewer. Settings and relations come from the ledger,
+ * the privacy engine decides, then the state is read. Queries, snapshots and subscriptions all use this.
  *
- * `decided` (may be NULL) runs when the views are known and before the state is read: a subscriber sets
- * its subscriptions' views there, so that no change falls between. If what may be seen changed while the
- * ledger was asked or the state was read, it is asked again, and `decided` runs again, so that no old setting
- * wins. `done` runs once, last; with ok false nothing is known. While the state store is out of reach, or has
- * come back and does not know of somebody yet, presences come back as they were last known (last_known.h), or
- * as unknown, and stale.
+ * `on_decided` (may be NULL) runs when the views are known and before the state is read: a subscriber sets
+ * the views of its subscriptions there, so that no change falls in between. If the visibility of a user
+ * changes while the ledger or the store is read, the query starts again and `on_decided` runs again, so
+ * that no old setting wins. `done` runs exactly once, last; with `ok` false nothing is known.
  *
- * When the ledger cannot answer, the cached graphs decide as far as they are known (recall.h). Of whom they
- * are not, nothing can be said: a look that is to set views is then given up, and so is one that knows of
- * nobody; `undecided` (may be NULL) runs instead of `decided`. A mere query shows such a user as unknown and
- * stale.
+ * While the state store is unavailable, or has come back and does not know a user yet, the presence is
+ * returned as last known (last_known.h), or as unknown, and marked stale.
+ *
+ * When the ledger does not answer, cached profiles decide as far as they are known (cached_profiles.h). A
+ * query that is to set views is given up if a profile is missing, and every query if all are missing; then
+ * `on_undecided` (may be NULL) runs instead of `on_decided`. Any other query shows a user without a cached
+ * profile as unknown and stale.
  */
 #ifndef ROLLCALL_PRESENCE_PRESENCE_QUERY_H
 #define ROLLCALL_PRESENCE_PRESENCE_QUERY_H
@@ -21,9 +22,9 @@
 #include "presence/visibility/privacy.h"
 
 struct presence_query_handler {
-    void (*decided)(void *arg, const struct slice *users, const struct privacy_decision *decisions,
-                    size_t count);
-    void (*undecided)(void *arg, const struct slice *users, size_t count);
+    void (*on_decided)(void *arg, const struct slice *users,
+                       const struct privacy_decision *decisions, size_t count);
+    void (*on_undecided)(void *arg, const struct slice *users, size_t count);
     void (*done)(void *arg, bool ok, const struct presence *presences, size_t count);
     void *arg;
 };
@@ -31,7 +32,7 @@ struct presence_query_handler {
 void presence_query(struct presence_plane *plane, struct slice viewer, const struct slice *users,
                     size_t count, const struct presence_query_handler *handler);
 
-/* What may be seen of this user has changed: looks under way that will set views must ask again. */
+/* The visibility of this user changed: pending queries that will set views start again. */
 void presence_query_outdate(struct presence_plane *plane, struct slice user_id);
 
 #endif

@@ -31,7 +31,7 @@ static void on_push_routed(struct delivery_payload *payload, enum state_status s
     free(sending);
 }
 
-static void write_push(struct buffer *out, const struct push *push)
+static void push_write(struct buffer *out, const struct push *push)
 {
     json_write_key(out, SLICE("presence"));
     presence_event_write(
@@ -43,7 +43,7 @@ static void write_push(struct buffer *out, const struct push *push)
             json_write_string(out, push->chats.ids[i]);
         json_write_array_end(out);
     }
-    if (push->exposes) {
+    if (push->changes_view) {
         json_write_key_int(out, SLICE("view"), push->view);
         json_write_key_bool(out, SLICE("contacts"), push->contacts);
     }
@@ -59,9 +59,9 @@ void push_send(struct presence_plane *plane, const struct id_list *users, const 
                                                  .store = plane->store,
                                                  .metrics = plane->metrics,
                                                  .on_routed = on_push_routed,
-                                                 .broadcasts = push->exposes}};
+                                                 .broadcasts = push->changes_view}};
     delivery_payload_begin(&sending->payload, DELIVERY_PRESENCE);
-    write_push(&sending->payload.head, push);
+    push_write(&sending->payload.head, push);
     if (sending->payload.head.failed) {
         delivery_payload_end(&sending->payload);
         free(sending);

@@ -29,23 +29,24 @@
 
 struct push {
     struct presence_change change;
-    bool exposes; /* the receivers' view of this user is `view` from now on; else only a change */
+    bool
+        changes_view; /* the receivers' view of this user is `view` from now on; else a mere change */
     enum privacy_view view;
-    /* Of a push that exposes: which receivers without a subscription are told. Of another: to whom it is
-     * news from a shared chat. */
-    bool contacts;        /* the receivers, because they are, or were until now, contacts */
+    /* If the view changes: the receivers without a subscription who are told. Else `chats` says who hears
+     * an announcement as a member of a shared chat. */
+    bool contacts;        /* all receivers, because they are, or were until now, contacts */
     struct id_list chats; /* receivers who have one of these chats open */
 };
 
 /* Sends to all devices of the users. Nobody waits for it and nothing is retried. */
 void push_send(struct presence_plane *plane, const struct id_list *users, const struct push *push);
 
-/* Receives a push; `arg` is the presence plane. Returns false when the push is invalid (a delivery_presence_hook). */
+/* Receives a push (a delivery_presence_hook); `arg` is the presence plane. Returns false when it is invalid. */
 bool push_received(void *arg, struct json *members);
 
-/* Whether a change that came from a contact or through a chat is news to this endpoint; from now on it is
- * none. Not for an endpoint of the user whose presence it is. */
-bool push_is_news(const struct router *router, struct endpoint *endpoint,
-                  const struct presence_change *change);
+/* Returns whether a change that came from a contact or through a chat is new to this endpoint, and records
+ * that the endpoint knows it. Not for endpoints of the user whose presence it is. */
+bool push_is_new(const struct router *router, struct endpoint *endpoint,
+                 const struct presence_change *change);
 
 #endif

@@ -40,7 +40,7 @@ static bool resync_was_read(const struct topic *topic, uint8_t unread_view)
 static void resync_add_chat(struct presence_plane *plane, struct topic *topic)
 {
     for (uint32_t i = 0; i < topic->count; i++)
-        topic->subscriptions[i]->due = topic->subscriptions[i]->view == CHAT_VIEW_OPEN;
+        topic->subscriptions[i]->needs_state = topic->subscriptions[i]->view == CHAT_VIEW_OPEN;
     if (!list_empty(&topic->stale))
         return;
     list_append(&plane->resync.chats, &topic->stale);
@@ -96,11 +96,11 @@ static size_t resync_take_endpoints(struct topic *topic, struct endpoint **out, 
     size_t count = 0;
     for (uint32_t i = 0; i < topic->count; i++) {
         struct subscription *held = topic->subscriptions[i];
-        if (!held->due)
+        if (!held->needs_state)
             continue;
         if (count == max)
             return count;
-        held->due = false;
+        held->needs_state = false;
         out[count++] = held->endpoint;
     }
     list_remove(&topic->stale);

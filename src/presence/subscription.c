@@ -7,7 +7,7 @@
 #include <string.h>
 
 static_assert((int)SUBSCRIPTION_UNDECIDED < (int)ROUTER_VIEWS_MAX,
-              "a subscription's view is a privacy view, or none yet");
+              "a subscription's view is a privacy view or undecided");
 
 struct subscription *subscription_find(const struct endpoint *endpoint, struct slice user_id)
 {
@@ -31,13 +31,9 @@ size_t subscription_count_with(const struct endpoint *endpoint, const struct sli
     return held;
 }
 
-static void update_gauge(struct presence_plane *plane, int64_t amount)
-{
-    metrics_add(plane->metrics, METRIC_SUBSCRIPTIONS, amount);
-}
-
-/* A new subscription has no view; one that is held already keeps its own. */
-static bool add_one(struct presence_plane *plane, struct endpoint *endpoint, struct slice user_id)
+/* A new subscription has no view; an existing one keeps its view. */
+static bool subscription_add_one(struct presence_plane *plane, struct endpoint *endpoint,
+                                 struct slice user_id)
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
     uint32_t before = endpoint->subscription_count;
@@ -54,15 +50,16 @@ bool subscription_add(struct presence_plane *plane, struct endpoint *endpoint,
     uint32_t before = endpoint->subscription_count;
     bool added = true;
     for (size_t i = 0; i < count && added; i++)
-        added = add_one(plane, endpoint, users[i]);
-    update_gauge(plane, (int64_t)(endpoint->subscription_count - before));
+        added = subscription_add_one(plane, endpoint, users[i]);
+    metrics_add(plane->metrics, METRIC_SUBSCRIPTIONS,
+                (int64_t)(endpoint->subscription_count - before));
     return added;
 }
 
-static void drop(struct presence_plane *plane, struct subscription *held)
+static void subscription_drop(struct presence_plane *plane, struct subscription *held)
 {
     router_unsubscribe(plane->router, held);
-    update_gauge(plane, -1);
+    metrics_add(plane->metrics, METRIC_SUBSCRIPTIONS, -1);
 }
 
 void subscription_remove(struct presence_plane *plane, struct endpoint *endpoint,
@@ -71,7 +68,7 @@ void subscription_remove(struct presence_plane *plane, struct endpoint *endpoint
     for (size_t i = 0; i < count; i++) {
         struct subscription *held = subscription_find(endpoint, users[i]);
         if (held)
-            drop(plane, held);
+            subscription_drop(plane, held);
     }
 }
 
@@ -81,7 +78,7 @@ void subscription_withdraw(struct presence_plane *plane, struct endpoint *endpoi
     for (size_t i = 0; i < count; i++) {
         struct subscription *held = subscription_find(endpoint, users[i]);
         if (held && held->view == SUBSCRIPTION_UNDECIDED)
-            drop(plane, held);
+            subscription_drop(plane, held);
     }
 }
 
@@ -97,11 +94,11 @@ void subscription_decide(struct presence_plane *plane, struct endpoint *endpoint
     }
 }
 
-/* ---- telling: a change in the variants that views allow ---- */
+/* ---- telling a state in the variants that views allow ---- */
 
-/* What a holder knows of a user, in a byte. Of one who is offline they know too little to say that it is the
- * same: last seen differs. */
-static uint8_t told_of(const struct presence *presence)
+/* What a holder knows about a user, in a byte. For an offline user it is 0, which equals nothing: last seen
+ * may differ. */
+static uint8_t subscription_told_byte(const struct presence *presence)
 {
     enum { IN_CALL = 0x10 };
     if (presence->status == PRESENCE_OFFLINE)
@@ -109,19 +106,19 @@ static uint8_t told_of(const struct presence *presence)
     return (uint8_t)(presence->status | (presence->in_call ? IN_CALL : 0));
 }
 
-static void note_told(struct subscription *held, const struct presence *presence)
+static void subscription_note_told(struct subscription *held, const struct presence *presence)
 {
     held->version = presence->version;
-    held->told = told_of(presence);
+    held->told = subscription_told_byte(presence);
 }
 
-struct variants {
+struct presence_variants {
     struct message messages[PRIVACY_VIEWS];
     struct broadcast broadcasts[PRIVACY_VIEWS];
-    struct broadcast *by_view[ROUTER_VIEWS_MAX]; /* NULL where a view shows nothing */
+    struct broadcast *by_view[ROUTER_VIEWS_MAX]; /* NULL: the view shows nothing */
 };
 
-static void make_variants(struct variants *variants, const struct presence_change *change,
+static void variants_make(struct presence_variants *variants, const struct presence_change *change,
                           int64_t wall_ms)
 {
     memset(variants, 0, sizeof(*variants));
@@ -136,7 +133,7 @@ static void make_variants(struct variants *variants, const struct presence_chang
     }
 }
 
-static void end_variants(struct variants *variants)
+static void variants_end(struct presence_variants *variants)
 {
     for (int view = PRIVACY_PRESENCE; view < PRIVACY_VIEWS; view++)
         broadcast_end(&variants->broadcasts[view]);
@@ -151,39 +148,40 @@ void subscription_told(struct presence_plane *plane, const struct endpoint *endp
         if (!held || presence->status == PRESENCE_UNKNOWN)
             continue;
         bool outdated = held->version > presence->version;
-        note_told(held, presence);
+        subscription_note_told(held, presence);
         if (outdated)
             reread_queue_add_topic(plane, held->topic);
     }
 }
 
-void subscription_tell_due(struct presence_plane *plane, struct topic *topic,
-                           const struct presence_change *change)
+void subscription_tell_reviewed(struct presence_plane *plane, struct topic *topic,
+                                const struct presence_change *change)
 {
-    struct variants variants;
+    struct presence_variants variants;
     uint64_t key = router_key(plane->router, MESSAGE_PRESENCE_CHANGED, change->presence.user_id);
-    make_variants(&variants, change, plane->clock->wall_ms);
+    variants_make(&variants, change, plane->clock->wall_ms);
     for (uint32_t i = 0; i < topic->count; i++) {
         struct subscription *held = topic->subscriptions[i];
-        if (held->due && variants.by_view[held->view]) {
+        if (held->needs_state && variants.by_view[held->view]) {
             plane->router->deliver(held->endpoint, variants.by_view[held->view], key);
-            note_told(held, &change->presence);
+            subscription_note_told(held, &change->presence);
             metrics_count(plane->metrics, METRIC_PRESENCE_DELIVERIES);
         }
-        held->due = false;
+        held->needs_state = false;
     }
-    end_variants(&variants);
+    variants_end(&variants);
 }
 
 size_t subscription_tell(struct presence_plane *plane, struct topic *topic,
                          const struct presence_change *change)
 {
-    struct variants variants;
-    make_variants(&variants, change, plane->clock->wall_ms);
+    struct presence_variants variants;
+    variants_make(&variants, change, plane->clock->wall_ms);
     uint64_t key = router_key(plane->router, MESSAGE_PRESENCE_CHANGED, change->presence.user_id);
-    size_t delivered = router_fan_out(plane->router, topic, variants.by_view, key,
-                                      change->presence.version, told_of(&change->presence));
-    end_variants(&variants);
+    size_t delivered =
+        router_fan_out(plane->router, topic, variants.by_view, key, change->presence.version,
+                       subscription_told_byte(&change->presence));
+    variants_end(&variants);
     metrics_add(plane->metrics, METRIC_PRESENCE_DELIVERIES, (int64_t)delivered);
     return delivered;
 }

@@ -68,9 +68,9 @@ struct subscription {
     struct subscription *next; /* of the same endpoint */
     uint32_t index;            /* in topic->subscriptions */
     uint8_t view;
-    bool due;     /* the plane that owns the topic still has to tell the holder the current state */
-    uint8_t told; /* what the holder knows, encoded by that plane; 0: nothing */
-    int64_t version; /* the version of what the holder knows */
+    bool needs_state; /* the plane that owns the topic has to tell the holder the current state */
+    uint8_t told;     /* what the holder knows, encoded by that plane; 0: nothing */
+    int64_t version;  /* the version of what the holder knows */
 };
 
 /* Queues a message for one endpoint. Unless `key` is 0, it replaces a queued message with the same key. */

@@ -155,7 +155,7 @@ static void on_typing_users_read(void *arg, enum state_status status,
         if (find_typing(opening, opening->members[i]) == opening->typing_count)
             opening->users[opening->count++] = opening->members[i];
     struct presence_query_handler handler = {
-        .decided = on_member_views_decided, .done = on_member_presences_read, .arg = opening};
+        .on_decided = on_member_views_decided, .done = on_member_presences_read, .arg = opening};
     presence_query(session->context->presence, session_user(session), opening->users,
                    opening->count, &handler);
 }

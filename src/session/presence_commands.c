@@ -83,8 +83,9 @@ static void on_views_undecided(void *arg, const struct slice *users, size_t coun
 static void query_for_session(struct session *session, struct pending_reply *pending,
                               const struct id_list *users, bool subscribing)
 {
-    struct presence_query_handler handler = {.decided = subscribing ? on_views_decided : NULL,
-                                             .undecided = subscribing ? on_views_undecided : NULL,
+    struct presence_query_handler handler = {.on_decided = subscribing ? on_views_decided : NULL,
+                                             .on_undecided =
+                                                 subscribing ? on_views_undecided : NULL,
                                              .done = on_presence_read,
                                              .arg = pending};
     presence_query(session->context->presence, session_user(session), users->ids, users->count,

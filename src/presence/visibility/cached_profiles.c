@@ -2,19 +2,19 @@
 
 #include <stdlib.h>
 
-struct recalling {
+struct profiles_read {
     struct presence_plane *plane;
-    void (*done)(void *arg, const struct cached_profile *recalls);
+    cached_profiles_done done;
     void *arg;
     struct slice viewer;
     size_t count;
-    size_t waiting; /* answers owed, and one for the asking itself */
-    struct cached_profile recalls[];
+    size_t pending; /* lookups, plus one while they are being started */
+    struct cached_profile profiles[];
 };
 
-/* What one target's answer goes to. */
-struct recalled {
-    struct recalling *recalling;
+/* The lookup of one target's graph. */
+struct target_lookup {
+    struct profiles_read *read;
     size_t index;
 };
 
@@ -23,86 +23,87 @@ bool cached_profiles_help(enum ledger_status status)
     return status == LEDGER_BUSY || status == LEDGER_TIMEOUT || status == LEDGER_UNAVAILABLE;
 }
 
-static void answered(struct recalling *recalling)
+static void profiles_read_finish_one(struct profiles_read *read)
 {
-    if (--recalling->waiting)
+    if (--read->pending)
         return;
-    recalling->done(recalling->arg, recalling->recalls);
-    free(recalling);
+    read->done(read->arg, read->profiles);
+    free(read);
 }
 
-/* Counted with the plane's other questions to the graph store, so that it is not left while one is open. */
-static void ask(struct recalling *recalling, struct slice user_id, graph_lookup_done done,
-                void *arg)
+/* Counted with the other pending operations of the graph store, so that a drain waits for it. */
+static void profiles_read_lookup(struct profiles_read *read, struct slice user_id,
+                                 graph_lookup_done done, void *arg)
 {
-    recalling->waiting++;
-    recalling->plane->graphs.pending++;
-    graph_lookup(recalling->plane->graphs.store, user_id, done, arg);
+    read->pending++;
+    read->plane->graphs.pending++;
+    graph_lookup(read->plane->graphs.store, user_id, done, arg);
 }
 
-static void heard_target(void *arg, enum state_status status, const struct graph_lookup *audience)
+static void on_target_graph_found(void *arg, enum state_status status,
+                                  const struct graph_lookup *found)
 {
-    struct recalled recalled = *(struct recalled *)arg;
-    struct cached_profile *recall = &recalled.recalling->recalls[recalled.index];
+    struct target_lookup target = *(struct target_lookup *)arg;
+    struct slice viewer = target.read->viewer;
+    struct cached_profile *cached = &target.read->profiles[target.index];
     free(arg);
-    recalled.recalling->plane->graphs.pending--;
-    if (status == STATE_OK && audience->known) {
-        const struct social_graph *graph = &audience->graph;
-        recall->known = true;
-        recall->profile.settings =
+    target.read->plane->graphs.pending--;
+    if (status == STATE_OK && found->known) {
+        const struct social_graph *graph = &found->graph;
+        cached->known = true;
+        cached->profile.settings =
             (struct ledger_settings){(enum ledger_visibility)graph->presence_visibility,
                                      (enum ledger_visibility)graph->last_seen_visibility};
-        recall->profile.are_contacts =
-            id_list_contains(&graph->contacts, recalled.recalling->viewer);
-        recall->profile.blocked_by_target =
-            id_list_contains(&graph->blocked, recalled.recalling->viewer);
+        cached->profile.are_contacts = id_list_contains(&graph->contacts, viewer);
+        cached->profile.blocked_by_target = id_list_contains(&graph->blocked, viewer);
     }
-    answered(recalled.recalling);
+    profiles_read_finish_one(target.read);
 }
 
-static void heard_viewer(void *arg, enum state_status status, const struct graph_lookup *audience)
+static void on_viewer_graph_found(void *arg, enum state_status status,
+                                  const struct graph_lookup *found)
 {
-    struct recalling *recalling = arg;
-    recalling->plane->graphs.pending--;
-    for (size_t i = 0; i < recalling->count && status == STATE_OK && audience->known; i++)
-        recalling->recalls[i].profile.blocked_by_viewer =
-            id_list_contains(&audience->graph.blocked, recalling->recalls[i].profile.user);
-    answered(recalling);
+    struct profiles_read *read = arg;
+    read->plane->graphs.pending--;
+    for (size_t i = 0; i < read->count && status == STATE_OK && found->known; i++)
+        read->profiles[i].profile.blocked_by_viewer =
+            id_list_contains(&found->graph.blocked, read->profiles[i].profile.user);
+    profiles_read_finish_one(read);
 }
 
-/* Everybody sees themselves, whatever is cached. */
-static void ask_target(struct recalling *recalling, size_t index)
+/* Users see themselves, whatever is cached. Without memory for the lookup the target stays unknown. */
+static void profiles_read_target(struct profiles_read *read, size_t index)
 {
-    struct cached_profile *recall = &recalling->recalls[index];
-    if (slice_equal(recall->profile.user, recalling->viewer)) {
-        recall->known = true;
+    struct cached_profile *cached = &read->profiles[index];
+    if (slice_equal(cached->profile.user, read->viewer)) {
+        cached->known = true;
         return;
     }
-    struct recalled *recalled = malloc(sizeof(*recalled));
-    if (!recalled)
+    struct target_lookup *target = malloc(sizeof(*target));
+    if (!target)
         return;
-    *recalled = (struct recalled){recalling, index};
-    ask(recalling, recall->profile.user, heard_target, recalled);
+    *target = (struct target_lookup){read, index};
+    profiles_read_lookup(read, cached->profile.user, on_target_graph_found, target);
 }
 
 void cached_profiles_read(struct presence_plane *plane, struct slice viewer,
-                          const struct slice *users, size_t count,
-                          void (*done)(void *arg, const struct cached_profile *recalls), void *arg)
+                          const struct slice *users, size_t count, cached_profiles_done done,
+                          void *arg)
 {
-    struct recalling *recalling = NULL;
+    struct profiles_read *read = NULL;
     if (plane->graphs.store && count <= CACHED_PROFILES_MAX)
-        recalling = malloc(sizeof(*recalling) + count * sizeof(recalling->recalls[0]));
-    if (!recalling) {
+        read = malloc(sizeof(*read) + count * sizeof(read->profiles[0]));
+    if (!read) {
         done(arg, NULL);
         return;
     }
-    *recalling = (struct recalling){
-        .plane = plane, .done = done, .arg = arg, .viewer = viewer, .count = count, .waiting = 1};
+    *read = (struct profiles_read){
+        .plane = plane, .done = done, .arg = arg, .viewer = viewer, .count = count, .pending = 1};
     for (size_t i = 0; i < count; i++)
-        recalling->recalls[i] =
+        read->profiles[i] =
             (struct cached_profile){.profile = {.user = users[i], .blocked_by_viewer = true}};
-    ask(recalling, viewer, heard_viewer, recalling);
+    profiles_read_lookup(read, viewer, on_viewer_graph_found, read);
     for (size_t i = 0; i < count; i++)
-        ask_target(recalling, i);
-    answered(recalling);
+        profiles_read_target(read, i);
+    profiles_read_finish_one(read);
 }

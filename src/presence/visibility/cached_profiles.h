@@ -1,10 +1,10 @@
 /*
- * Recall: who may see whom, from the graphs that are cached, for as long as the ledger cannot be asked.
+ * Cached profiles: who may see whom, from the cached social graphs, while the ledger does not answer.
  *
- * A target's graph says what it shows, whom it has blocked and, of its contacts, who is online; the viewer's
- * says whom the viewer has blocked. From both comes a profile for the privacy engine, as the ledger would
- * give it, except that in doubt it says less: a viewer who is not known to be online, or whose own graph
- * is not cached, is no contact. A target whose graph is not cached is not known at all.
+ * A target's graph has its settings, its blocks and the contacts who are online; the viewer's graph has the
+ * viewer's blocks. Both give a profile for the privacy engine as the ledger would, except that it says less
+ * when unsure: a viewer who is not known to be online, or whose own graph is not cached, counts as no
+ * contact. A target whose graph is not cached is unknown.
  *
  * Part of the presence plane, on its thread.
  */
@@ -16,21 +16,23 @@
 
 #include <stdbool.h>
 
-enum { CACHED_PROFILES_MAX = 1000 }; /* of one question; of more nothing is known */
+enum { CACHED_PROFILES_MAX = 1000 }; /* users in one read; a larger read fails */
 
-/* A profile, where it is known. It knows no last seen and no version. */
+/* A profile without last seen and version. */
 struct cached_profile {
     bool known;
     struct ledger_profile profile;
 };
 
-/* Whether the ledger's answer was none, so that there is a point in recalling. */
+/* One profile for each user; NULL: out of memory, or too many users. Borrowed for the completion. */
+typedef void (*cached_profiles_done)(void *arg, const struct cached_profile *profiles);
+
+/* Returns whether the ledger gave no answer, so that cached profiles are of use. */
 bool cached_profiles_help(enum ledger_status status);
 
-/* `done` runs once, also before this returns; NULL: memory is short, or there are too many. Ids must last
- * until then. */
+/* `done` runs exactly once, possibly before this function returns. The ids must be valid until then. */
 void cached_profiles_read(struct presence_plane *plane, struct slice viewer,
-                          const struct slice *users, size_t count,
-                          void (*done)(void *arg, const struct cached_profile *recalls), void *arg);
+                          const struct slice *users, size_t count, cached_profiles_done done,
+                          void *arg);
 
 #endif

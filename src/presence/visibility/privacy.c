@@ -1,12 +1,12 @@
 #include "presence/visibility/privacy.h"
 
-static bool allows(enum ledger_visibility visibility, bool contacts)
+static bool privacy_setting_allows(enum ledger_visibility visibility, bool are_contacts)
 {
     switch (visibility) {
     case LEDGER_VISIBLE_EVERYONE:
         return true;
     case LEDGER_VISIBLE_CONTACTS_ONLY:
-        return contacts;
+        return are_contacts;
     case LEDGER_VISIBLE_NOBODY:
         break;
     }
@@ -19,10 +19,10 @@ struct privacy_decision privacy_decide(struct slice viewer, const struct ledger_
         return (struct privacy_decision){PRIVACY_EVERYTHING, PRESENCE_REASON_NONE};
     if (target->blocked_by_target || target->settings.presence == LEDGER_VISIBLE_NOBODY)
         return (struct privacy_decision){PRIVACY_HIDDEN, PRESENCE_REASON_PRIVACY};
-    bool contacts = target->are_contacts && !target->blocked_by_viewer;
-    if (!allows(target->settings.presence, contacts))
+    bool are_contacts = target->are_contacts && !target->blocked_by_viewer;
+    if (!privacy_setting_allows(target->settings.presence, are_contacts))
         return (struct privacy_decision){PRIVACY_HIDDEN, PRESENCE_REASON_NOT_CONTACTS};
-    bool last_seen = allows(target->settings.last_seen, contacts);
+    bool last_seen = privacy_setting_allows(target->settings.last_seen, are_contacts);
     return (struct privacy_decision){last_seen ? PRIVACY_EVERYTHING : PRIVACY_PRESENCE,
                                      PRESENCE_REASON_NONE};
 }
@@ -34,10 +34,10 @@ struct privacy_decision privacy_of_contact(const struct ledger_settings *setting
     return privacy_decide(SLICE("contact"), &profile);
 }
 
-struct privacy_decision privacy_of_stranger(const struct ledger_settings *settings)
+struct privacy_decision privacy_of_other(const struct ledger_settings *settings)
 {
     struct ledger_profile profile = {.user = SLICE("user"), .settings = *settings};
-    return privacy_decide(SLICE("stranger"), &profile);
+    return privacy_decide(SLICE("other"), &profile);
 }
 
 bool privacy_allows_call(struct slice caller, const struct ledger_profile *target)
@@ -46,8 +46,9 @@ bool privacy_allows_call(struct slice caller, const struct ledger_profile *targe
            !slice_equal(caller, target->user);
 }
 
-/* No less than that of any change they were told of, no more than that of any to come. */
-static void hide_last_seen(struct presence *presence, int64_t wall_ms)
+/* The version shown is no less than that of any change the viewer was told, and no more than that of any
+ * change to come. */
+static void privacy_hide_last_seen(struct presence *presence, int64_t wall_ms)
 {
     int64_t lately = wall_ms - PRIVACY_LEFT_LATELY_MS;
     presence->last_seen_ms = TIME_NONE;
@@ -62,6 +63,6 @@ struct presence privacy_apply(const struct presence *presence, struct privacy_de
         return presence_hidden(presence->user_id, decision.reason);
     struct presence shown = *presence;
     if (decision.view != PRIVACY_EVERYTHING)
-        hide_last_seen(&shown, wall_ms);
+        privacy_hide_last_seen(&shown, wall_ms);
     return shown;
 }

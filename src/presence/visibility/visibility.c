@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Those whom the visibility makes a difference for: of one who shows contacts, the contacts; of one
- * who shows everybody, the blocked (blocking ends a contact, so the two sets never meet). */
+/* `ids` are the users for whom the setting makes a difference: the contacts if only contacts may see, the
+ * blocked users if everybody may. Blocking ends a contact, so no user is both. */
 struct visibility {
     struct ledger_settings settings;
     uint8_t user_id_len;
@@ -16,54 +16,48 @@ struct visibility {
 };
 
 struct visibility_reading {
-    struct visibility_reading **place; /* NULL: nobody waits any more */
-    void (*done)(void *arg, struct visibility *sight);
+    struct visibility_reading **place; /* NULL: cancelled */
+    visibility_done done;
     void *arg;
     uint8_t user_id_len;
     char user_id[USER_ID_BYTES_MAX];
 };
 
-static struct id_list deciding(const struct social_graph *graph)
+static struct visibility *visibility_make(const struct visibility_reading *reading,
+                                          const struct social_graph *graph)
 {
+    struct id_list list = {0};
     if (graph->presence_visibility == LEDGER_VISIBLE_EVERYONE)
-        return graph->blocked;
-    if (graph->presence_visibility == LEDGER_VISIBLE_CONTACTS_ONLY)
-        return graph->contacts;
-    return (struct id_list){0};
-}
-
-static struct visibility *make_sight(const struct visibility_reading *reading,
-                                     const struct social_graph *graph)
-{
-    struct id_list list = deciding(graph);
-    struct visibility *sight = malloc(sizeof(*sight));
-    if (!sight || !id_list_copy(&sight->ids, list.ids, list.count)) {
-        free(sight);
+        list = graph->blocked;
+    else if (graph->presence_visibility == LEDGER_VISIBLE_CONTACTS_ONLY)
+        list = graph->contacts;
+    struct visibility *visibility = malloc(sizeof(*visibility));
+    if (!visibility || !id_list_copy(&visibility->ids, list.ids, list.count)) {
+        free(visibility);
         return NULL;
     }
-    id_list_sort(&sight->ids);
-    sight->settings = (struct ledger_settings){
+    id_list_sort(&visibility->ids);
+    visibility->settings = (struct ledger_settings){
         (enum ledger_visibility)graph->presence_visibility,
         (enum ledger_visibility)graph->last_seen_visibility,
     };
-    sight->user_id_len = reading->user_id_len;
-    memcpy(sight->user_id, reading->user_id, reading->user_id_len);
-    return sight;
+    visibility->user_id_len = reading->user_id_len;
+    memcpy(visibility->user_id, reading->user_id, reading->user_id_len);
+    return visibility;
 }
 
-static void answered(void *arg, const struct social_graph *graph)
+static void on_visibility_graph_read(void *arg, const struct social_graph *graph)
 {
     struct visibility_reading *reading = arg;
     if (reading->place) {
         *reading->place = NULL;
-        reading->done(reading->arg, graph ? make_sight(reading, graph) : NULL);
+        reading->done(reading->arg, graph ? visibility_make(reading, graph) : NULL);
     }
     free(reading);
 }
 
 void visibility_read(struct presence_plane *plane, struct slice user_id,
-                     struct visibility_reading **reading,
-                     void (*done)(void *arg, struct visibility *sight), void *arg)
+                     struct visibility_reading **reading, visibility_done done, void *arg)
 {
     struct visibility_reading *made = malloc(sizeof(*made));
     if (!made) {
@@ -74,8 +68,8 @@ void visibility_read(struct presence_plane *plane, struct slice user_id,
         .place = reading, .done = done, .arg = arg, .user_id_len = (uint8_t)user_id.len};
     memcpy(made->user_id, user_id.data, user_id.len);
     *reading = made;
-    graph_reader_read(&plane->graphs, (struct slice){made->user_id, made->user_id_len}, answered,
-                      made);
+    graph_reader_read(&plane->graphs, (struct slice){made->user_id, made->user_id_len},
+                      on_visibility_graph_read, made);
 }
 
 void visibility_forget(struct visibility_reading **reading)
@@ -85,15 +79,15 @@ void visibility_forget(struct visibility_reading **reading)
     *reading = NULL;
 }
 
-bool visibility_allows(const struct visibility *sight, struct slice viewer)
+bool visibility_allows(const struct visibility *visibility, struct slice viewer)
 {
-    bool named = id_list_sorted_contains(&sight->ids, viewer);
-    bool shows_everybody = sight->settings.presence == LEDGER_VISIBLE_EVERYONE;
+    bool is_listed = id_list_sorted_contains(&visibility->ids, viewer);
+    bool shows_everybody = visibility->settings.presence == LEDGER_VISIBLE_EVERYONE;
     struct ledger_profile profile = {
-        .user = {sight->user_id, sight->user_id_len},
-        .settings = sight->settings,
-        .are_contacts = named && !shows_everybody,
-        .blocked_by_target = named && shows_everybody,
+        .user = {visibility->user_id, visibility->user_id_len},
+        .settings = visibility->settings,
+        .are_contacts = is_listed && !shows_everybody,
+        .blocked_by_target = is_listed && shows_everybody,
     };
     return privacy_decide(viewer, &profile).view != PRIVACY_HIDDEN;
 }
@@ -103,10 +97,10 @@ bool visibility_equal(const struct visibility *a, const struct visibility *b)
     return a->settings.presence == b->settings.presence && id_list_equal(&a->ids, &b->ids);
 }
 
-void visibility_free(struct visibility **sight)
+void visibility_free(struct visibility **visibility)
 {
-    if (*sight)
-        id_list_free(&(*sight)->ids);
-    free(*sight);
-    *sight = NULL;
+    if (*visibility)
+        id_list_free(&(*visibility)->ids);
+    free(*visibility);
+    *visibility = NULL;
 }

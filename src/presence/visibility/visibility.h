@@ -1,11 +1,11 @@
 /*
- * Sight: who may see one user. What the privacy engine needs to know of the user, taken from their graph
- * (audience.h) once and then asked for any number of viewers, so that an event of one who types in a room
- * costs one reading and not one per viewer.
+ * Visibility: who may see one user. It takes what the privacy engine needs from the user's social graph
+ * (contacts/graph_reader.h) once and then answers for any number of viewers, so that an event in a chat
+ * costs one read and not one per viewer.
  *
- * A sight is as true as the moment it was read; whoever keeps one says for how long. It knows of the
- * contacts those who were online then: nobody else is there to be told anything. The decision itself is
- * privacy.h's.
+ * A visibility describes the moment it was read; its holder decides for how long to trust it. It knows only
+ * those contacts who were online then: nobody else is there to be told anything. The decision itself is made
+ * by privacy.h.
  */
 #ifndef ROLLCALL_PRESENCE_VISIBILITY_VISIBILITY_H
 #define ROLLCALL_PRESENCE_VISIBILITY_VISIBILITY_H
@@ -17,21 +17,23 @@
 struct visibility;
 struct visibility_reading;
 
-/* Reads who may see the user. `done` runs once, also before this returns, and takes the sight; NULL: it
- * cannot be known now. *reading lasts until then, is set before and cleared by it. */
-void visibility_read(struct presence_plane *plane, struct slice user_id,
-                     struct visibility_reading **reading,
-                     void (*done)(void *arg, struct visibility *sight), void *arg);
+/* Takes the visibility; NULL: it is not known now. */
+typedef void (*visibility_done)(void *arg, struct visibility *visibility);
 
-/* `done` will not run. */
+/* Reads who may see the user. `done` runs exactly once, possibly before this function returns. *reading is
+ * set before, is valid until then, and is cleared before `done` runs. */
+void visibility_read(struct presence_plane *plane, struct slice user_id,
+                     struct visibility_reading **reading, visibility_done done, void *arg);
+
+/* Cancels a read: its `done` will not run. */
 void visibility_forget(struct visibility_reading **reading);
 
-/* Whether this viewer may see the user at all. */
-bool visibility_allows(const struct visibility *sight, struct slice viewer);
+/* Returns whether this viewer may see the user at all. */
+bool visibility_allows(const struct visibility *visibility, struct slice viewer);
 
-/* Whether the two allow the same. May say false where they do. */
+/* Returns whether both allow the same viewers; may return false where they do. */
 bool visibility_equal(const struct visibility *a, const struct visibility *b);
 
-void visibility_free(struct visibility **sight);
+void visibility_free(struct visibility **visibility);
 
 #endif

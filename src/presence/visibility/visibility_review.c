@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One question to the ledger holds the user itself and so many viewers. */
+/* One ledger query holds the user itself and this many viewers. */
 enum { REVIEW_VIEWERS_MAX = LEDGER_PROFILES_MAX - 1 };
 
-/* A review of one user, for some of its local subscribers' users. */
+/* A review of one user, for some of the users who subscribed here. */
 struct review {
     struct list of_plane;
     struct presence_plane *plane;
-    bool waiting;         /* for the next try; else it is under way */
+    bool waiting;         /* for the next try; else it is pending */
     bool outdated;        /* a newer one has begun */
     struct slice user_id; /* the last of `ids` */
     size_t viewer_count;
@@ -30,7 +30,7 @@ static struct review *review_of(struct list *at)
 }
 
 /* `ids` are the viewers and then the user, `count` in all. */
-static struct review *make_review(struct presence_plane *plane, const struct slice *ids,
+static struct review *review_make(struct presence_plane *plane, const struct slice *ids,
                                   size_t count)
 {
     struct review *review = calloc(1, sizeof(*review));
@@ -45,9 +45,9 @@ static struct review *make_review(struct presence_plane *plane, const struct sli
     return review;
 }
 
-/* Of the subscribers from the first given on, as many as one question holds. */
-static struct review *make_review_of(struct presence_plane *plane, struct slice user_id,
-                                     const struct topic *topic, size_t first)
+/* Makes a review for the subscribers from `first` on, as many as one ledger query holds. */
+static struct review *review_make_for(struct presence_plane *plane, struct slice user_id,
+                                      const struct topic *topic, size_t first)
 {
     size_t left = topic->count - first;
     size_t count = left < REVIEW_VIEWERS_MAX ? left : REVIEW_VIEWERS_MAX;
@@ -57,19 +57,19 @@ static struct review *make_review_of(struct presence_plane *plane, struct slice 
     for (size_t i = 0; i < count; i++)
         ids[i] = route_user(topic->subscriptions[first + i]->endpoint->route);
     ids[count] = user_id;
-    struct review *review = make_review(plane, ids, count + 1);
+    struct review *review = review_make(plane, ids, count + 1);
     free(ids);
     return review;
 }
 
-static void free_review(struct review *review)
+static void review_free(struct review *review)
 {
     list_remove(&review->of_plane);
     id_list_free(&review->ids);
     free(review);
 }
 
-static struct topic *topic_of(struct presence_plane *plane, struct slice user_id)
+static struct topic *review_find_topic(struct presence_plane *plane, struct slice user_id)
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
     return router_topic(plane->router, presence_topic(name, user_id));
@@ -77,35 +77,23 @@ static struct topic *topic_of(struct presence_plane *plane, struct slice user_id
 
 /* ---- views ---- */
 
-static bool sees(const struct subscription *subscription)
+static void review_hide(struct presence_plane *plane, struct subscription *subscription,
+                        struct slice user_id, enum presence_reason reason)
 {
-    return subscription->view == PRIVACY_PRESENCE || subscription->view == PRIVACY_EVERYTHING;
-}
-
-static void send_to(struct presence_plane *plane, struct endpoint *endpoint,
-                    const struct presence *presence)
-{
-    struct message message = {
-        .type = MESSAGE_PRESENCE_CHANGED,
-        .change = {.presence = *presence, .timestamp_ms = plane->clock->wall_ms}};
+    struct message message = {.type = MESSAGE_PRESENCE_CHANGED,
+                              .change = {.presence = presence_hidden(user_id, reason),
+                                         .timestamp_ms = plane->clock->wall_ms}};
     struct broadcast broadcast = {.message = &message};
-    plane->router->deliver(endpoint, &broadcast,
-                           router_key(plane->router, MESSAGE_PRESENCE_CHANGED, presence->user_id));
+    subscription->view = PRIVACY_HIDDEN;
+    plane->router->deliver(subscription->endpoint, &broadcast,
+                           router_key(plane->router, MESSAGE_PRESENCE_CHANGED, user_id));
     broadcast_end(&broadcast);
 }
 
-static void hide(struct presence_plane *plane, struct subscription *subscription,
-                 struct slice user_id, enum presence_reason reason)
-{
-    struct presence hidden = presence_hidden(user_id, reason);
-    subscription->view = PRIVACY_HIDDEN;
-    send_to(plane, subscription->endpoint, &hidden);
-}
-
-/* The profile of one viewer, asked for with the roles exchanged, as the viewer's view of the user. */
-static struct privacy_decision decide_mirrored(struct slice viewer, struct slice user_id,
-                                               const struct ledger_settings *settings,
-                                               const struct ledger_profile *mirrored)
+/* Turns the viewer's profile, which was read with the roles exchanged, into the viewer's view of the user. */
+static struct privacy_decision review_decide(struct slice viewer, struct slice user_id,
+                                             const struct ledger_settings *settings,
+                                             const struct ledger_profile *mirrored)
 {
     struct ledger_profile profile = {
         .user = user_id,
@@ -117,10 +105,10 @@ static struct privacy_decision decide_mirrored(struct slice viewer, struct slice
     return privacy_decide(viewer, &profile);
 }
 
-/* Sets one user's subscriptions to the new view. Those who lose sight are told here; those whose view
- * opened or narrowed are told by the state, which is read next. */
-static bool set_views(struct presence_plane *plane, struct slice viewer, struct slice user_id,
-                      struct privacy_decision decision)
+/* Sets the view of one viewer's subscriptions. Those that lose visibility are told here; if others widened
+ * or narrowed it returns true, and the state, which is read next, is told to them. */
+static bool review_set_views(struct presence_plane *plane, struct slice viewer,
+                             struct slice user_id, struct privacy_decision decision)
 {
     bool opened = false;
     struct route *route = router_find(plane->router, viewer);
@@ -132,92 +120,90 @@ static bool set_views(struct presence_plane *plane, struct slice viewer, struct 
         if (!held || held->view == decision.view)
             continue;
         if (decision.view == PRIVACY_HIDDEN) {
-            hide(plane, held, user_id, decision.reason);
+            review_hide(plane, held, user_id, decision.reason);
         } else {
             held->view = (uint8_t)decision.view;
-            held->due = true;
+            held->needs_state = true;
             opened = true;
         }
     }
     return opened;
 }
 
-static void blind(struct presence_plane *plane, struct slice viewer, struct slice user_id)
+/* The viewers see nothing until the next try. The try is for them alone: other viewers have reviews of
+ * their own. */
+static void review_suspend(struct review *review)
 {
-    struct route *route = router_find(plane->router, viewer);
-    struct list *at = route ? route->endpoints.next : NULL;
-    for (; at && at != &route->endpoints; at = at->next) {
-        struct subscription *held =
-            subscription_find(CONTAINER_OF(at, struct endpoint, of_route), user_id);
-        if (held && sees(held))
-            held->view = SUBSCRIPTION_UNDECIDED;
+    for (size_t i = 0; i < review->viewer_count; i++) {
+        struct route *route = router_find(review->plane->router, review->ids.ids[i]);
+        struct list *at = route ? route->endpoints.next : NULL;
+        for (; at && at != &route->endpoints; at = at->next) {
+            struct endpoint *endpoint = CONTAINER_OF(at, struct endpoint, of_route);
+            struct subscription *held = subscription_find(endpoint, review->user_id);
+            if (held && (held->view == PRIVACY_PRESENCE || held->view == PRIVACY_EVERYTHING))
+                held->view = SUBSCRIPTION_UNDECIDED;
+        }
     }
-}
-
-/* Its viewers see nothing until the next try, which is theirs alone: others were reviewed with others. */
-static void suspend(struct review *review)
-{
-    for (size_t i = 0; i < review->viewer_count; i++)
-        blind(review->plane, review->ids.ids[i], review->user_id);
     review->waiting = true;
 }
 
 /* ---- one review ---- */
 
-/* Who may see now, or sees more or less than before, hears how things stand; others know. */
-static void read_state(void *arg, enum state_status status, const struct presence *presences,
-                       size_t count)
+/* Tells the state to those whose view changed; the others know it. */
+static void on_review_state_read(void *arg, enum state_status status,
+                                 const struct presence *presences, size_t count)
 {
     struct review *review = arg;
     if (status != STATE_OK || count != 1) {
-        suspend(review);
+        review_suspend(review);
         return;
     }
-    struct topic *topic = topic_of(review->plane, review->user_id);
+    struct topic *topic = review_find_topic(review->plane, review->user_id);
     struct presence_change change = {.presence = presences[0],
                                      .timestamp_ms = review->plane->clock->wall_ms};
     if (topic)
-        subscription_tell_due(review->plane, topic, &change);
-    free_review(review);
+        subscription_tell_reviewed(review->plane, topic, &change);
+    review_free(review);
 }
 
-static void read_profiles(void *arg, const struct ledger_profiles_outcome *outcome)
+static void on_review_profiles_read(void *arg, const struct ledger_profiles_outcome *outcome)
 {
     struct review *review = arg;
     if (review->outdated) {
-        free_review(review);
+        review_free(review);
         return;
     }
     if (outcome->status != LEDGER_OK) {
-        suspend(review);
+        review_suspend(review);
         return;
     }
     const struct ledger_settings *settings = &outcome->profiles[review->viewer_count].settings;
     bool opened = false;
     for (size_t i = 0; i < review->viewer_count; i++) {
+        struct slice viewer = review->ids.ids[i];
         struct privacy_decision decision =
-            decide_mirrored(review->ids.ids[i], review->user_id, settings, &outcome->profiles[i]);
-        opened |= set_views(review->plane, review->ids.ids[i], review->user_id, decision);
+            review_decide(viewer, review->user_id, settings, &outcome->profiles[i]);
+        opened |= review_set_views(review->plane, viewer, review->user_id, decision);
     }
     if (opened)
-        state_read(review->plane->store, &review->user_id, 1, read_state, review);
+        state_read(review->plane->store, &review->user_id, 1, on_review_state_read, review);
     else
-        free_review(review);
+        review_free(review);
 }
 
-/* What is asked now is as new as can be, whatever overtook it while it was under way. */
-static void ask(struct review *review)
+/* A new read supersedes whatever made this review outdated. */
+static void review_read_profiles(struct review *review)
 {
     review->waiting = false;
     review->outdated = false;
     ledger_profiles(review->plane->ledger, review->user_id, review->ids.ids, review->ids.count,
-                    read_profiles, review);
+                    on_review_profiles_read, review);
 }
 
-/* ---- all of them ---- */
+/* ---- all reviews ---- */
 
-/* Those under way are dropped when they are answered, those that wait at once. */
-static void outdate(struct presence_plane *plane, struct slice user_id)
+/* Frees the user's reviews that wait; pending ones are freed when the ledger answers. */
+static void review_outdate(struct presence_plane *plane, struct slice user_id)
 {
     struct list *at = plane->reviews.next;
     while (at != &plane->reviews) {
@@ -227,38 +213,34 @@ static void outdate(struct presence_plane *plane, struct slice user_id)
             continue;
         review->outdated = true;
         if (review->waiting)
-            free_review(review);
+            review_free(review);
     }
-}
-
-static void hide_from_all(struct presence_plane *plane, struct slice user_id, struct topic *topic)
-{
-    for (uint32_t i = 0; i < topic->count; i++)
-        if (topic->subscriptions[i]->view != PRIVACY_HIDDEN)
-            hide(plane, topic->subscriptions[i], user_id, PRESENCE_REASON_PRIVACY);
 }
 
 void visibility_review_start(struct presence_plane *plane, struct slice user_id)
 {
-    struct topic *topic = topic_of(plane, user_id);
-    outdate(plane, user_id);
+    struct topic *topic = review_find_topic(plane, user_id);
+    review_outdate(plane, user_id);
     presence_query_outdate(plane, user_id);
     for (size_t first = 0; topic && first < topic->count; first += REVIEW_VIEWERS_MAX) {
-        struct review *review = make_review_of(plane, user_id, topic, first);
-        if (!review) {
-            hide_from_all(plane, user_id, topic);
-            return;
+        struct review *review = review_make_for(plane, user_id, topic, first);
+        if (review) {
+            review_read_profiles(review);
+            continue;
         }
-        ask(review);
+        for (uint32_t i = 0; i < topic->count; i++)
+            if (topic->subscriptions[i]->view != PRIVACY_HIDDEN)
+                review_hide(plane, topic->subscriptions[i], user_id, PRESENCE_REASON_PRIVACY);
+        return;
     }
 }
 
 void visibility_review_viewer(struct presence_plane *plane, struct slice user_id,
                               struct slice viewer)
 {
-    struct review *review = make_review(plane, (struct slice[]){viewer, user_id}, 2);
+    struct review *review = review_make(plane, (struct slice[]){viewer, user_id}, 2);
     if (review)
-        ask(review);
+        review_read_profiles(review);
 }
 
 void visibility_review_again(struct presence_plane *plane, struct slice user_id)
@@ -277,7 +259,7 @@ void visibility_review_retry(struct presence_plane *plane)
         struct review *review = review_of(at);
         at = at->next;
         if (review->waiting)
-            ask(review);
+            review_read_profiles(review);
     }
 }
 
@@ -288,6 +270,6 @@ void visibility_review_forget_all(struct presence_plane *plane)
         struct review *review = review_of(at);
         at = at->next;
         assert(review->waiting);
-        free_review(review);
+        review_free(review);
     }
 }
