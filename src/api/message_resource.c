@@ -48,7 +48,7 @@ static void refuse(struct exchange *exchange, const struct message_error *error)
     buffer_free(&json);
 }
 
-static void sent(void *arg, const struct send_result *result)
+static void sent(void *arg, const struct message_send_result *result)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
@@ -115,20 +115,20 @@ void rest_message_post(struct exchange *exchange)
         send_error(exchange, client_message_id, ERROR_INVALID_MESSAGE, "this is no chat id", -1);
         return;
     }
-    if (!send_body_fits(handlers->messages, body)) {
+    if (!message_send_body_fits(handlers->messages, body)) {
         send_error(exchange, client_message_id, ERROR_MESSAGE_TOO_LARGE, "the body is too large",
                    -1);
         return;
     }
     if (!within_rate(exchange, client_message_id))
         return;
-    struct send_order order = {
+    struct message_send_order order = {
         .chat = exchange->parameters[0],
         .sender = exchange_user(exchange),
         .client_message_id = client_message_id,
         .body = body,
     };
-    send_message(handlers->messages, &order, sent, exchange);
+    message_send(handlers->messages, &order, sent, exchange);
 }
 
 /* ---- reading ---- */
@@ -181,12 +181,12 @@ void rest_messages_get(struct exchange *exchange)
                        "more");
         return;
     }
-    struct history_query query = {
+    struct message_history_query query = {
         .chat = exchange->parameters[0],
         .viewer = exchange_user(exchange),
         .sequence = has_before ? before : after,
         .limit = (int64_t)limit,
         .backwards = has_before,
     };
-    history_read(rest_of(exchange)->handlers->messages, &query, page_read, exchange);
+    message_history_read(rest_of(exchange)->handlers->messages, &query, page_read, exchange);
 }

@@ -24,8 +24,8 @@ static void compose_message_plane(struct gateway_messages *messages)
         .ledger = parts->client,
         .feed = messages->feed,
         .metrics = parts->metrics,
-        .sent = on_message_sent,
-        .sent_arg = parts->typing,
+        .on_sent = on_message_sent,
+        .on_sent_arg = parts->typing,
     };
 }
 

@@ -13,7 +13,7 @@ struct cursor {
     uint64_t sent;
     uint64_t wanted;
     size_t key_len;
-    char key[]; /* the three ids, each behind its length */
+    char key[]; /* the three ids, each after its length */
 };
 
 static struct slice cursor_key(const struct cursor *cursor)
@@ -26,45 +26,45 @@ static bool cursor_matches(const struct table_node *node, struct slice key)
     return slice_equal(cursor_key(CONTAINER_OF(node, struct cursor, node)), key);
 }
 
-bool cursor_init(struct message_plane *plane, uint64_t seed)
+bool message_cursor_init(struct message_plane *plane, uint64_t seed)
 {
     return table_init(&plane->cursors, seed, cursor_matches);
 }
 
-static void end(struct table_node *node, void *arg)
+static void free_cursor(struct table_node *node, void *arg)
 {
     struct message_plane *plane = arg;
     table_remove(&plane->cursors, node);
     free(CONTAINER_OF(node, struct cursor, node));
 }
 
-void cursor_free(struct message_plane *plane)
+void message_cursor_free(struct message_plane *plane)
 {
-    table_each(&plane->cursors, end, plane);
+    table_each(&plane->cursors, free_cursor, plane);
     table_free(&plane->cursors);
 }
 
-static void put(struct cursor *cursor);
+static void store_cursor(struct cursor *cursor);
 
-static void stored(void *arg, const struct ledger_change_outcome *outcome)
+static void on_cursor_stored(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct cursor *cursor = arg;
     struct message_plane *plane = cursor->plane;
     if (outcome->status == LEDGER_OK && cursor->wanted > cursor->sent && !plane->stopped)
-        put(cursor);
+        store_cursor(cursor);
     else
-        end(&cursor->node, plane);
+        free_cursor(&cursor->node, plane);
 }
 
-static void put(struct cursor *cursor)
+static void store_cursor(struct cursor *cursor)
 {
     cursor->sent = cursor->wanted;
     ledger_cursor_put(cursor->plane->ledger, cursor->chat, cursor->user, cursor->device,
-                      cursor->sent, stored, cursor);
+                      cursor->sent, on_cursor_stored, cursor);
 }
 
-/* Copies an id behind its length to the key and names the copy. */
-static struct slice append_id(struct cursor *cursor, struct slice id)
+/* Appends an id, after its length, to the key. Returns the copy. */
+static struct slice append_cursor_id(struct cursor *cursor, struct slice id)
 {
     char *at = cursor->key + cursor->key_len;
     *at = (char)id.len;
@@ -73,25 +73,25 @@ static struct slice append_id(struct cursor *cursor, struct slice id)
     return (struct slice){at + 1, id.len};
 }
 
-static struct cursor *make(struct message_plane *plane, struct slice chat, struct slice user,
-                           struct slice device)
+static struct cursor *make_cursor(struct message_plane *plane, struct slice chat, struct slice user,
+                                  struct slice device)
 {
     struct cursor *made = calloc(1, sizeof(*made) + 3 + chat.len + user.len + device.len);
     if (!made)
         return NULL;
     made->plane = plane;
-    made->chat = append_id(made, chat);
-    made->user = append_id(made, user);
-    made->device = append_id(made, device);
+    made->chat = append_cursor_id(made, chat);
+    made->user = append_cursor_id(made, user);
+    made->device = append_cursor_id(made, device);
     return made;
 }
 
-void cursor_advance(struct message_plane *plane, struct slice chat, struct slice user,
-                    struct slice device, uint64_t sequence)
+void message_cursor_advance(struct message_plane *plane, struct slice chat, struct slice user,
+                            struct slice device, uint64_t sequence)
 {
     if (plane->stopped)
         return;
-    struct cursor *made = make(plane, chat, user, device);
+    struct cursor *made = make_cursor(plane, chat, user, device);
     if (!made)
         return;
     struct table_node *node = table_find(&plane->cursors, cursor_key(made));
@@ -99,11 +99,11 @@ void cursor_advance(struct message_plane *plane, struct slice chat, struct slice
         struct cursor *known = CONTAINER_OF(node, struct cursor, node);
         known->wanted = sequence > known->wanted ? sequence : known->wanted;
     }
-    if (node || plane->cursors.size >= CURSORS_MAX) {
+    if (node || plane->cursors.size >= MESSAGE_CURSORS_MAX) {
         free(made);
         return;
     }
     made->wanted = sequence;
     table_insert(&plane->cursors, &made->node, cursor_key(made));
-    put(made);
+    store_cursor(made);
 }

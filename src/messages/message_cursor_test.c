@@ -30,7 +30,7 @@ static int set_up(void **state)
     fixture.script.arg = &fixture;
     fixture.script.holding = true;
     fixture.plane.ledger = &fixture.script.client;
-    assert_true(cursor_init(&fixture.plane, 1));
+    assert_true(message_cursor_init(&fixture.plane, 1));
     *state = &fixture;
     return 0;
 }
@@ -41,13 +41,13 @@ static int tear_down(void **state)
     fixture->script.holding = false;
     script_ledger_turn(&fixture->script);
     assert_int_equal(fixture->plane.cursors.size, 0);
-    cursor_free(&fixture->plane);
+    message_cursor_free(&fixture->plane);
     return 0;
 }
 
 static void advance(struct fixture *fixture, const char *device, uint64_t sequence)
 {
-    cursor_advance(&fixture->plane, SLICE("c"), SLICE("alice"), slice_of(device), sequence);
+    message_cursor_advance(&fixture->plane, SLICE("c"), SLICE("alice"), slice_of(device), sequence);
 }
 
 static void test_a_storm_of_one_device_becomes_two_writes(void **state)
@@ -68,7 +68,7 @@ static void test_devices_do_not_mix(void **state)
     struct fixture *fixture = *state;
     advance(fixture, "phone", 1);
     advance(fixture, "tablet", 2);
-    cursor_advance(&fixture->plane, SLICE("ca"), SLICE("lice"), SLICE("phone"), 3);
+    message_cursor_advance(&fixture->plane, SLICE("ca"), SLICE("lice"), SLICE("phone"), 3);
     assert_int_equal(fixture->script.asked[LEDGER_CURSOR_PUT], 3);
 }
 
@@ -88,11 +88,11 @@ static void test_a_failure_is_forgotten_and_the_next_goes_out(void **state)
 static void test_bounded(void **state)
 {
     struct fixture *fixture = *state;
-    for (uint32_t n = 0; n < CURSORS_MAX + 10; n++) {
+    for (uint32_t n = 0; n < MESSAGE_CURSORS_MAX + 10; n++) {
         char device[8] = {(char)('a' + n % 16), (char)('a' + n / 16 % 16), (char)('a' + n / 256)};
         advance(fixture, device, 1);
     }
-    assert_int_equal(fixture->script.asked[LEDGER_CURSOR_PUT], CURSORS_MAX);
+    assert_int_equal(fixture->script.asked[LEDGER_CURSOR_PUT], MESSAGE_CURSORS_MAX);
 }
 
 int main(void)

@@ -4,12 +4,12 @@
 
 bool message_plane_init(struct message_plane *plane, uint64_t seed)
 {
-    return cursor_init(plane, seed);
+    return message_cursor_init(plane, seed);
 }
 
 void message_plane_free(struct message_plane *plane)
 {
-    cursor_free(plane);
+    message_cursor_free(plane);
 }
 
 bool message_plane_idle(const struct message_plane *plane)

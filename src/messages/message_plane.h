@@ -1,8 +1,9 @@
 /*
- * The durability plane as one worker holds it: sending (send.h), reading (history.h) and what devices
- * have acknowledged (cursor.h). It works on the ledger and the feed and knows no connection.
+ * The message plane of one worker: sending (message_send.h), reading (message_history.h) and the
+ * acknowledgements of devices (message_cursor.h). It works on the ledger and the feed and knows no
+ * connections.
  *
- * Made by gateway.c; the fields above the line are set once. One thread.
+ * app/gateway_messages.c makes it; the fields above the line are set once. One thread.
  */
 #ifndef ROLLCALL_MESSAGES_MESSAGE_PLANE_H
 #define ROLLCALL_MESSAGES_MESSAGE_PLANE_H
@@ -23,19 +24,19 @@ struct message_plane {
     struct ledger_client *ledger;
     struct feed *feed;
     struct metrics *metrics;
-    /* Somebody sent a message to a chat, so is no longer typing there. May be NULL. */
-    void (*sent)(void *arg, struct slice chat, struct slice user);
-    void *sent_arg;
+    /* A user sent a message to a chat and so stopped typing there. May be NULL. */
+    void (*on_sent)(void *arg, struct slice chat, struct slice user);
+    void *on_sent_arg;
     /* ---- */
     size_t sends;         /* under way */
     struct table cursors; /* acknowledgements on their way to the ledger */
-    bool stopped;         /* the ledger is closed or about to be: nothing more may be asked of it */
+    bool stopped;         /* the ledger is closed or will be: no more operations of it may start */
 };
 
 bool message_plane_init(struct message_plane *plane, uint64_t seed);
 void message_plane_free(struct message_plane *plane);
 
-/* Nothing is under way. */
+/* Returns whether nothing is under way. */
 bool message_plane_idle(const struct message_plane *plane);
 
 #endif

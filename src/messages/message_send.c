@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* When nothing is known about how long a failure lasts. */
+/* Used when nobody knows how long a failure lasts. */
 enum { RETRY_AFTER_DEFAULT_MS = 1000 };
 
 /* A send under way. */
@@ -20,96 +20,90 @@ struct send {
     char bytes[];
 };
 
-static struct send_result failure(struct slice client_message_id, enum error_code code,
-                                  const char *text, int64_t retry_after_ms)
+static struct message_send_result make_send_failure(struct slice client_message_id,
+                                                    enum error_code code, const char *text,
+                                                    int64_t retry_after_ms)
 {
-    return (struct send_result){.error = {.code = code,
-                                          .text = text,
-                                          .client_message_id = client_message_id,
-                                          .retry_after_ms = retry_after_ms,
-                                          .grace_period_ms = -1}};
+    return (struct message_send_result){.error = {.code = code,
+                                                  .text = text,
+                                                  .client_message_id = client_message_id,
+                                                  .retry_after_ms = retry_after_ms,
+                                                  .grace_period_ms = -1}};
 }
 
-static void end(struct send *send, const struct send_result *result)
+static void end_send(struct send *send, const struct message_send_result *result)
 {
     send->plane->sends--;
     send->done(send->arg, result);
     free(send);
 }
 
-static void fail(struct send *send, enum error_code code, const char *text, int64_t retry_after_ms)
+static void fail_send(struct send *send, enum error_code code, const char *text,
+                      int64_t retry_after_ms)
 {
-    struct send_result result = failure(send->ack.client_message_id, code, text, retry_after_ms);
-    end(send, &result);
+    struct message_send_result result =
+        make_send_failure(send->ack.client_message_id, code, text, retry_after_ms);
+    end_send(send, &result);
 }
 
-static void fail_for_now(struct send *send, const char *text)
+static void fail_send_for_now(struct send *send, const char *text)
 {
     metrics_count(send->plane->metrics, METRIC_SENDS_FAILED);
     int64_t known_ms = send->plane->stopped ? 0 : ledger_retry_after_ms(send->plane->ledger);
-    fail(send, ERROR_SERVICE_UNAVAILABLE, text, known_ms ? known_ms : RETRY_AFTER_DEFAULT_MS);
+    fail_send(send, ERROR_SERVICE_UNAVAILABLE, text, known_ms ? known_ms : RETRY_AFTER_DEFAULT_MS);
 }
 
 /* ---- publishing ---- */
 
-static void published(void *arg, bool published)
+static void on_send_published(void *arg, bool published)
 {
     struct send *send = arg;
     struct message_plane *plane = send->plane;
     metrics_latency(plane->metrics, LATENCY_PUBLISH, clock_microseconds() - send->stored_us);
     if (!published) {
-        fail_for_now(send, "the message is stored but could not be published; send it again");
+        fail_send_for_now(send, "the message is stored but could not be published; send it again");
         return;
     }
-    if (plane->sent)
-        plane->sent(plane->sent_arg, send->ack.chat_id, send->event.sender);
-    struct send_result result = {.accepted = true, .ack = send->ack};
-    end(send, &result);
+    if (plane->on_sent)
+        plane->on_sent(plane->on_sent_arg, send->ack.chat_id, send->event.sender);
+    struct message_send_result result = {.accepted = true, .ack = send->ack};
+    end_send(send, &result);
 }
 
-static void publish(struct send *send)
+static void publish_send(struct send *send)
 {
     if (send->plane->stopped)
-        fail_for_now(send, "the server is stopping; send it again");
+        fail_send_for_now(send, "the server is stopping; send it again");
     else
-        feed_publish(send->plane->feed, &send->event, published, send);
+        feed_publish(send->plane->feed, &send->event, on_send_published, send);
 }
 
-/* The repetition may have come with another body, so the first one is read. */
-static void found(void *arg, const struct ledger_messages_outcome *outcome)
+static void on_first_send_read(void *arg, const struct ledger_messages_outcome *outcome)
 {
     struct send *send = arg;
     if (outcome->status != LEDGER_OK || outcome->count != 1) {
-        fail_for_now(send, "the message is stored but could not be published; send it again");
+        fail_send_for_now(send, "the message is stored but could not be published; send it again");
         return;
     }
     send->event.body = outcome->messages[0].body;
-    publish(send);
+    publish_send(send);
 }
 
-static void publish_again(struct send *send)
+/* The repetition may have another body, so the body of the first send is read and published. */
+static void publish_first_send(struct send *send)
 {
     if (send->plane->stopped)
-        fail_for_now(send, "the server is stopping; send it again");
+        fail_send_for_now(send, "the server is stopping; send it again");
     else
         ledger_messages_after(send->plane->ledger, send->ack.chat_id, SLICE_NONE,
-                              send->event.sequence - 1, 1, found, send);
+                              send->event.sequence - 1, 1, on_first_send_read, send);
 }
 
 /* ---- storing ---- */
 
-static void count_stored(struct send *send, const struct ledger_append_outcome *outcome)
+static void continue_stored_send(struct send *send, const struct ledger_append_outcome *outcome)
 {
     struct metrics *metrics = send->plane->metrics;
-    send->stored_us = clock_microseconds();
-    metrics_count(metrics,
-                  outcome->duplicate ? METRIC_IDEMPOTENCY_HITS : METRIC_MESSAGES_PERSISTED);
-    if (!outcome->duplicate)
-        metrics_latency(metrics, LATENCY_PERSIST, send->stored_us - send->started_us);
-}
-
-static void continue_stored(struct send *send, const struct ledger_append_outcome *outcome)
-{
     struct slice message_id = {send->message_id, outcome->message_id.len};
     memcpy(send->message_id, outcome->message_id.data, outcome->message_id.len);
     send->ack.message_id = message_id;
@@ -120,52 +114,56 @@ static void continue_stored(struct send *send, const struct ledger_append_outcom
     send->event.sequence = outcome->sequence;
     send->event.sent_at_ms = outcome->sent_at_ms;
     send->event.members_version = outcome->members_version;
-    count_stored(send, outcome);
-    if (!outcome->duplicate)
-        publish(send);
-    else if (!outcome->published)
-        publish_again(send);
-    else
-        end(send, &(struct send_result){.accepted = true, .ack = send->ack});
+    send->stored_us = clock_microseconds();
+    metrics_count(metrics,
+                  outcome->duplicate ? METRIC_IDEMPOTENCY_HITS : METRIC_MESSAGES_PERSISTED);
+    if (!outcome->duplicate) {
+        metrics_latency(metrics, LATENCY_PERSIST, send->stored_us - send->started_us);
+        publish_send(send);
+    } else if (!outcome->published) {
+        publish_first_send(send);
+    } else {
+        end_send(send, &(struct message_send_result){.accepted = true, .ack = send->ack});
+    }
 }
 
-static void appended(void *arg, const struct ledger_append_outcome *outcome)
+static void on_message_appended(void *arg, const struct ledger_append_outcome *outcome)
 {
     struct send *send = arg;
     switch (outcome->status) {
     case LEDGER_OK:
-        continue_stored(send, outcome);
+        continue_stored_send(send, outcome);
         break;
     case LEDGER_NOT_FOUND:
-        fail(send, ERROR_NOT_FOUND, "there is no such chat", -1);
+        fail_send(send, ERROR_NOT_FOUND, "there is no such chat", -1);
         break;
     case LEDGER_FORBIDDEN:
-        fail(send, ERROR_FORBIDDEN, "you may not send to this chat", -1);
+        fail_send(send, ERROR_FORBIDDEN, "you may not send to this chat", -1);
         break;
     case LEDGER_HALTED:
         metrics_count(send->plane->metrics, METRIC_COUNTER_CORRUPTION);
         log_error("chat_halted", "chat=%s", log_quote(send->ack.chat_id));
-        fail(send, ERROR_CHAT_HALTED, "the chat is halted until an operator has repaired it", -1);
+        fail_send(send, ERROR_CHAT_HALTED, "the chat is halted until an operator repairs it", -1);
         break;
     case LEDGER_BUSY:
         metrics_count(send->plane->metrics, METRIC_SENDS_FAILED);
-        fail(send, ERROR_SERVER_BUSY, "too many messages wait to be stored",
-             RETRY_AFTER_DEFAULT_MS);
+        fail_send(send, ERROR_SERVER_BUSY, "too many messages are waiting to be stored",
+                  RETRY_AFTER_DEFAULT_MS);
         break;
     case LEDGER_INVALID:
     case LEDGER_LIMIT:
     case LEDGER_CONFLICT:
-        fail(send, ERROR_INVALID_MESSAGE, "the ledger refused this message", -1);
+        fail_send(send, ERROR_INVALID_MESSAGE, "the ledger refused this message", -1);
         break;
     default:
-        fail_for_now(send, "the message could not be stored; send it again");
+        fail_send_for_now(send, "the message could not be stored; send it again");
         break;
     }
 }
 
 /* ---- starting ---- */
 
-static struct slice put(char **at, struct slice text)
+static struct slice copy_send_text(char **at, struct slice text)
 {
     struct slice copy = {*at, text.len};
     memcpy(*at, text.data, text.len);
@@ -173,7 +171,7 @@ static struct slice put(char **at, struct slice text)
     return copy;
 }
 
-static struct send *make(struct message_plane *plane, const struct send_order *order)
+static struct send *make_send(struct message_plane *plane, const struct message_send_order *order)
 {
     size_t bytes =
         order->chat.len + order->sender.len + order->client_message_id.len + order->body.len;
@@ -184,10 +182,10 @@ static struct send *make(struct message_plane *plane, const struct send_order *o
     struct ulid message_id = ulid_make(plane->clock->wall_ms, plane->random);
     ulid_write(send->message_id, &message_id);
     send->plane = plane;
-    send->ack.chat_id = send->event.chat = put(&at, order->chat);
-    send->ack.client_message_id = put(&at, order->client_message_id);
-    send->event.sender = put(&at, order->sender);
-    send->event.body = put(&at, order->body);
+    send->ack.chat_id = send->event.chat = copy_send_text(&at, order->chat);
+    send->ack.client_message_id = copy_send_text(&at, order->client_message_id);
+    send->event.sender = copy_send_text(&at, order->sender);
+    send->event.body = copy_send_text(&at, order->body);
     send->event.has_except = order->except != NULL;
     if (order->except)
         send->event.except = *order->except;
@@ -195,26 +193,26 @@ static struct send *make(struct message_plane *plane, const struct send_order *o
     return send;
 }
 
-bool send_body_fits(const struct message_plane *plane, struct slice body)
+bool message_send_body_fits(const struct message_plane *plane, struct slice body)
 {
     return body.len <= LEDGER_BODY_BYTES_MAX &&
            body.len <= plane->config->gateway.backpressure.inbound.max_message_size_bytes;
 }
 
-void send_message(struct message_plane *plane, const struct send_order *order,
+void message_send(struct message_plane *plane, const struct message_send_order *order,
                   message_send_done done, void *arg)
 {
-    struct send_result refused;
-    if (!send_body_fits(plane, order->body)) {
-        refused =
-            failure(order->client_message_id, ERROR_MESSAGE_TOO_LARGE, "the body is too large", -1);
+    struct message_send_result refused;
+    if (!message_send_body_fits(plane, order->body)) {
+        refused = make_send_failure(order->client_message_id, ERROR_MESSAGE_TOO_LARGE,
+                                    "the body is too large", -1);
         done(arg, &refused);
         return;
     }
-    struct send *send = plane->stopped ? NULL : make(plane, order);
+    struct send *send = plane->stopped ? NULL : make_send(plane, order);
     if (!send) {
-        refused = failure(order->client_message_id, ERROR_SERVICE_UNAVAILABLE,
-                          "no message can be taken now", RETRY_AFTER_DEFAULT_MS);
+        refused = make_send_failure(order->client_message_id, ERROR_SERVICE_UNAVAILABLE,
+                                    "the server cannot take messages now", RETRY_AFTER_DEFAULT_MS);
         done(arg, &refused);
         return;
     }
@@ -223,5 +221,5 @@ void send_message(struct message_plane *plane, const struct send_order *order,
     plane->sends++;
     struct slice message_id = {send->message_id, ULID_TEXT_LEN};
     ledger_message_append(plane->ledger, order->chat, order->sender, order->client_message_id,
-                          message_id, order->body, appended, send);
+                          message_id, order->body, on_message_appended, send);
 }

@@ -65,7 +65,7 @@ static void answer(void *arg, struct ledger_request *request)
     request->outcome.messages.count = 1;
 }
 
-static void done(void *arg, const struct send_result *result)
+static void done(void *arg, const struct message_send_result *result)
 {
     struct fixture *fixture = arg;
     struct slice id =
@@ -101,8 +101,8 @@ static int set_up(void **state)
                                            .ledger = &fixture.script.client,
                                            .feed = &fixture.feed.feed,
                                            .metrics = &fixture.metrics,
-                                           .sent = sent,
-                                           .sent_arg = &fixture};
+                                           .on_sent = sent,
+                                           .on_sent_arg = &fixture};
     assert_true(message_plane_init(&fixture.plane, 1));
     *state = &fixture;
     return 0;
@@ -120,12 +120,12 @@ static int tear_down(void **state)
 
 static void send(struct fixture *fixture, const char *body)
 {
-    struct send_order order = {.chat = SLICE("c"),
-                               .sender = SLICE("alice"),
-                               .client_message_id = SLICE("id-1"),
-                               .body = slice_of(body)};
+    struct message_send_order order = {.chat = SLICE("c"),
+                                       .sender = SLICE("alice"),
+                                       .client_message_id = SLICE("id-1"),
+                                       .body = slice_of(body)};
     fixture->results = 0;
-    send_message(&fixture->plane, &order, done, fixture);
+    message_send(&fixture->plane, &order, done, fixture);
 }
 
 static void send_and_turn(struct fixture *fixture, const char *body)

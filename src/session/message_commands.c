@@ -8,7 +8,7 @@
 /* When to retry after the queue was too full for a page of history. */
 enum { SYNC_RETRY_AFTER_MS = 1000 };
 
-static void on_send_message_done(void *arg, const struct send_result *result)
+static void on_send_message_done(void *arg, const struct message_send_result *result)
 {
     struct pending_reply *pending = arg;
     struct message reply = {.type = result->accepted ? MESSAGE_MESSAGE_ACK : MESSAGE_ERROR};
@@ -34,7 +34,7 @@ static bool within_message_rate(struct session *session, const struct message *m
 void handle_send_message(struct session *session, const struct message *message)
 {
     const struct send_message *send = &message->send;
-    if (!send_body_fits(session->context->messages, send->body)) {
+    if (!message_send_body_fits(session->context->messages, send->body)) {
         session_refuse(session, message, ERROR_MESSAGE_TOO_LARGE, "the body is too large", -1);
         return;
     }
@@ -43,21 +43,21 @@ void handle_send_message(struct session *session, const struct message *message)
     struct pending_reply *pending = pending_reply_open(session, message);
     if (!pending)
         return;
-    struct send_order order = {
+    struct message_send_order order = {
         .chat = send->chat_id,
         .sender = session_user(session),
         .client_message_id = send->client_message_id,
         .body = send->body,
         .except = &session->conn_id,
     };
-    send_message(session->context->messages, &order, on_send_message_done, pending);
+    message_send(session->context->messages, &order, on_send_message_done, pending);
 }
 
 void handle_ack(struct session *session, const struct message *message)
 {
-    cursor_advance(session->context->messages, message->ack.chat_id, session_user(session),
-                   (struct slice){session->device, session->device_len},
-                   (uint64_t)message->ack.sequence);
+    message_cursor_advance(session->context->messages, message->ack.chat_id, session_user(session),
+                           (struct slice){session->device, session->device_len},
+                           (uint64_t)message->ack.sequence);
     /* nothing answers an ack, except where the dialect has a callback that waits */
     if (message->id.data && session->connection.dialect->confirms_acks)
         connection_send(&session->connection,
@@ -101,11 +101,11 @@ void handle_sync_request(struct session *session, const struct message *message)
     struct pending_reply *pending = pending_reply_open(session, message);
     if (!pending)
         return;
-    struct history_query query = {
+    struct message_history_query query = {
         .chat = message->sync.chat_id,
         .viewer = session_user(session),
         .sequence = (uint64_t)message->sync.after_sequence,
         .limit = message->sync.limit,
     };
-    history_read(session->context->messages, &query, on_history_page_read, pending);
+    message_history_read(session->context->messages, &query, on_history_page_read, pending);
 }

@@ -8,15 +8,15 @@
 struct local_feed {
     struct feed feed;
     struct local_feed_options options;
-    struct list removing;  /* settled items whose removal from the outbox is under way */
+    struct list removing;  /* settled items whose removal from the outbox is in flight */
     struct list removable; /* settled items that wait for it */
     size_t count;
     bool stopped;
-    bool listing;    /* the outbox is being read */
-    size_t replayed; /* items of the last page that are not gone yet */
+    bool listing;    /* a read of the outbox is in flight */
+    size_t replayed; /* items of the last page that have not ended */
     bool page_has_more;
-    bool page_failed; /* something of the page stayed in the outbox */
-    bool swept;       /* the start's replay is over: only old messages from now on */
+    bool page_failed; /* a message of the page stayed in the outbox */
+    bool swept;       /* the replay of the start is over: only old messages from now on */
     int64_t sweep_at_ms;
     int64_t dead_letters;
 };
@@ -27,16 +27,21 @@ struct local_item {
     char bytes[];
 };
 
-static struct local_feed *local_of(struct feed *feed)
+static struct local_feed *local_feed_of(struct feed *feed)
 {
     return CONTAINER_OF(feed, struct local_feed, feed);
 }
 
-static void replay(struct local_feed *self);
+static struct local_item *local_item_of(struct list *link)
+{
+    return CONTAINER_OF(CONTAINER_OF(link, struct feed_item, link), struct local_item, item);
+}
+
+static void replay_outbox(struct local_feed *self);
 
 /* ---- items ---- */
 
-static struct slice put(char **at, struct slice text)
+static struct slice copy_event_text(char **at, struct slice text)
 {
     struct slice copy = {*at, text.len};
     if (text.len)
@@ -45,7 +50,7 @@ static struct slice put(char **at, struct slice text)
     return copy;
 }
 
-static struct local_item *make_item(struct local_feed *self, const struct feed_event *event)
+static struct local_item *make_local_item(struct local_feed *self, const struct feed_event *event)
 {
     size_t bytes = event->chat.len + event->message_id.len + event->sender.len + event->body.len;
     struct local_item *made = calloc(1, sizeof(*made) + bytes);
@@ -54,19 +59,19 @@ static struct local_item *make_item(struct local_feed *self, const struct feed_e
     char *at = made->bytes;
     made->item.feed = &self->feed;
     made->item.event = *event;
-    made->item.event.chat = put(&at, event->chat);
-    made->item.event.message_id = put(&at, event->message_id);
-    made->item.event.sender = put(&at, event->sender);
-    made->item.event.body = put(&at, event->body);
+    made->item.event.chat = copy_event_text(&at, event->chat);
+    made->item.event.message_id = copy_event_text(&at, event->message_id);
+    made->item.event.sender = copy_event_text(&at, event->sender);
+    made->item.event.body = copy_event_text(&at, event->body);
     list_init(&made->item.link);
     self->count++;
     return made;
 }
 
-/* Of an item that is in no list any more, or in one that ends with it. */
-static void end_item(struct local_item *ended, bool left_outbox)
+/* Frees an item that is in no list any more, or in a list that ends with it. */
+static void end_local_item(struct local_item *ended, bool left_outbox)
 {
-    struct local_feed *self = local_of(ended->item.feed);
+    struct local_feed *self = local_feed_of(ended->item.feed);
     self->count--;
     if (ended->replayed) {
         self->page_failed |= !left_outbox;
@@ -74,106 +79,99 @@ static void end_item(struct local_item *ended, bool left_outbox)
     }
     free(ended);
     if (self->replayed == 0 && self->page_has_more && !self->page_failed && !self->listing)
-        replay(self);
+        replay_outbox(self);
 }
 
-static struct local_item *first_item(struct list *list)
-{
-    return CONTAINER_OF(CONTAINER_OF(list->next, struct feed_item, link), struct local_item, item);
-}
-
-static void end_all(struct list *items, bool left_outbox)
+static void end_local_items(struct list *items, bool left_outbox)
 {
     struct list *at = items->next;
     while (at != items) {
-        struct feed_item *item = CONTAINER_OF(at, struct feed_item, link);
+        struct local_item *item = local_item_of(at);
         at = at->next;
-        end_item(CONTAINER_OF(item, struct local_item, item), left_outbox);
+        end_local_item(item, left_outbox);
     }
     list_init(items);
 }
 
 /* ---- leaving the outbox ---- */
 
-static void remove_settled(struct local_feed *self);
+static void remove_settled_items(struct local_feed *self);
 
-static void removed(void *arg, const struct ledger_change_outcome *outcome)
+static void on_outbox_removed(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct local_feed *self = arg;
     bool left_outbox = outcome->status == LEDGER_OK;
     if (!left_outbox)
         log_warn("outbox_removal_failed", "status=%s", ledger_status_name(outcome->status));
-    end_all(&self->removing, left_outbox);
-    remove_settled(self);
+    end_local_items(&self->removing, left_outbox);
+    remove_settled_items(self);
 }
 
-/* One batch at a time; what is settled meanwhile makes up the next. */
-static void remove_settled(struct local_feed *self)
+/* Removes one batch at a time; items that are settled meanwhile form the next one. */
+static void remove_settled_items(struct local_feed *self)
 {
     struct ledger_position positions[LEDGER_OUTBOX_BATCH_MAX];
     size_t count = 0;
     if (self->stopped || !list_empty(&self->removing))
         return;
     while (!list_empty(&self->removable) && count < LEDGER_OUTBOX_BATCH_MAX) {
-        struct feed_item *item = &first_item(&self->removable)->item;
+        struct feed_item *item = &local_item_of(self->removable.next)->item;
         list_remove(&item->link);
         list_append(&self->removing, &item->link);
         positions[count++] = (struct ledger_position){item->event.chat, item->event.sequence};
     }
     if (count)
-        ledger_outbox_remove(self->options.ledger, positions, count, removed, self);
+        ledger_outbox_remove(self->options.ledger, positions, count, on_outbox_removed, self);
 }
 
-static void buried(void *arg, const struct ledger_change_outcome *outcome)
+static void on_dead_letter_stored(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct local_item *item = arg;
-    struct local_feed *self = local_of(item->item.feed);
+    struct local_feed *self = local_feed_of(item->item.feed);
     if (outcome->status == LEDGER_OK)
         metrics_set(self->options.metrics, METRIC_FANOUT_DLQ_DEPTH, ++self->dead_letters);
-    end_item(item, outcome->status == LEDGER_OK);
+    end_local_item(item, outcome->status == LEDGER_OK);
 }
 
-static void settle(struct feed *feed, struct feed_item *item, enum feed_result result,
-                   const char *reason)
+static void local_feed_settle(struct feed *feed, struct feed_item *item, enum feed_result result,
+                              const char *reason)
 {
-    struct local_feed *self = local_of(feed);
+    struct local_feed *self = local_feed_of(feed);
     const struct feed_event *event = &item->event;
     list_remove(&item->link);
     list_append(&self->removable, &item->link);
     if (self->stopped)
         return;
     if (result != FEED_POISON) {
-        remove_settled(self);
+        remove_settled_items(self);
         return;
     }
     list_remove(&item->link);
     log_error("poison_event", "chat=%s sequence=%llu reason=%s", log_quote(event->chat),
               (unsigned long long)event->sequence, log_sentence(slice_of(reason)));
     ledger_dead_letter_put(self->options.ledger, event->chat, event->sequence, slice_of(reason),
-                           buried, CONTAINER_OF(item, struct local_item, item));
+                           on_dead_letter_stored, CONTAINER_OF(item, struct local_item, item));
 }
 
 /* ---- publishing ---- */
 
-static void publish(struct feed *feed, const struct feed_event *event, feed_publish_done done,
-                    void *arg)
-{
-    struct local_feed *self = local_of(feed);
-    struct local_item *made = NULL;
-    if (!self->stopped && self->count < LOCAL_FEED_EVENTS_MAX)
-        made = make_item(self, event);
-    if (made)
-        feed->on_item(feed->on_item_arg, &made->item);
-    done(arg, made != NULL);
-}
-
-static bool available(const struct feed *feed)
+static bool local_feed_available(const struct feed *feed)
 {
     const struct local_feed *self = CONTAINER_OF(feed, struct local_feed, feed);
     return !self->stopped && self->count < LOCAL_FEED_EVENTS_MAX;
 }
 
-static size_t lag(const struct feed *feed)
+static void local_feed_publish(struct feed *feed, const struct feed_event *event,
+                               feed_publish_done done, void *arg)
+{
+    struct local_item *made =
+        local_feed_available(feed) ? make_local_item(local_feed_of(feed), event) : NULL;
+    if (made)
+        feed->on_item(feed->on_item_arg, &made->item);
+    done(arg, made != NULL);
+}
+
+static size_t local_feed_lag(const struct feed *feed)
 {
     return CONTAINER_OF(feed, struct local_feed, feed)->count;
 }
@@ -190,7 +188,7 @@ static void replay_message(struct local_feed *self, const struct ledger_message 
         .sequence = message->sequence,
         .sent_at_ms = message->sent_at_ms,
     };
-    struct local_item *made = make_item(self, &event);
+    struct local_item *made = make_local_item(self, &event);
     if (!made) {
         self->page_failed = true;
         return;
@@ -200,9 +198,9 @@ static void replay_message(struct local_feed *self, const struct ledger_message 
     self->feed.on_item(self->feed.on_item_arg, &made->item);
 }
 
-/* Sent so lately that it may be on its way. What seems to be sent long from now was so by a clock that has been
- * set back since, and would hold up for as long all that is behind it. */
-static bool is_young(const struct local_feed *self, const struct ledger_message *message)
+/* Returns whether a message is so recent that it may still be under way. A message from far in the future
+ * was sent before the clock was set back; it counts as old, or it would delay everything behind it. */
+static bool may_be_under_way(const struct local_feed *self, const struct ledger_message *message)
 {
     int64_t age_ms = self->options.ledger->clock->wall_ms - message->sent_at_ms;
     if (age_ms <= -LOCAL_FEED_SWEEP_AGE_MS)
@@ -212,7 +210,7 @@ static bool is_young(const struct local_feed *self, const struct ledger_message 
     return age_ms <= LOCAL_FEED_SWEEP_AGE_MS;
 }
 
-static void listed(void *arg, const struct ledger_messages_outcome *outcome)
+static void on_outbox_listed(void *arg, const struct ledger_messages_outcome *outcome)
 {
     struct local_feed *self = arg;
     size_t old = 0;
@@ -221,7 +219,7 @@ static void listed(void *arg, const struct ledger_messages_outcome *outcome)
     self->page_has_more = outcome->has_more;
     self->page_failed = outcome->status != LEDGER_OK;
     for (; old < outcome->count; old++) {
-        if (is_young(self, &outcome->messages[old])) {
+        if (may_be_under_way(self, &outcome->messages[old])) {
             self->page_has_more = false;
             break;
         }
@@ -232,26 +230,21 @@ static void listed(void *arg, const struct ledger_messages_outcome *outcome)
     if (old)
         log_info("outbox_replayed", "messages=%zu more=%d", old, self->page_has_more);
     if (old && self->replayed == 0 && self->page_has_more && !self->page_failed)
-        replay(self);
+        replay_outbox(self);
 }
 
-static int64_t next_sweep_ms(const struct local_feed *self)
+static void replay_outbox(struct local_feed *self)
 {
     uint64_t spread_ms = LOCAL_FEED_SWEEP_INTERVAL_MS / 2;
-    return self->options.ledger->clock->now_ms + (int64_t)spread_ms +
-           (int64_t)random_below(self->options.random, spread_ms + 1);
-}
-
-static void replay(struct local_feed *self)
-{
     if (self->stopped || self->listing || self->replayed)
         return;
     self->listing = true;
-    self->sweep_at_ms = next_sweep_ms(self);
-    ledger_outbox_list(self->options.ledger, self->options.replay_page, listed, self);
+    self->sweep_at_ms = self->options.ledger->clock->now_ms + (int64_t)spread_ms +
+                        (int64_t)random_below(self->options.random, spread_ms + 1);
+    ledger_outbox_list(self->options.ledger, self->options.replay_page, on_outbox_listed, self);
 }
 
-static void counted(void *arg, const struct ledger_dead_letters_outcome *outcome)
+static void on_dead_letters_listed(void *arg, const struct ledger_dead_letters_outcome *outcome)
 {
     struct local_feed *self = arg;
     if (outcome->status != LEDGER_OK)
@@ -262,37 +255,37 @@ static void counted(void *arg, const struct ledger_dead_letters_outcome *outcome
 
 void local_feed_tick(struct feed *feed)
 {
-    struct local_feed *self = local_of(feed);
+    struct local_feed *self = local_feed_of(feed);
     if (!self->options.replays || self->stopped)
         return;
     if (self->options.ledger->clock->now_ms < self->sweep_at_ms)
         return;
-    ledger_dead_letters_list(self->options.ledger, 0, counted, self);
-    replay(self);
+    ledger_dead_letters_list(self->options.ledger, 0, on_dead_letters_listed, self);
+    replay_outbox(self);
 }
 
 void local_feed_stop(struct feed *feed)
 {
-    local_of(feed)->stopped = true;
+    local_feed_of(feed)->stopped = true;
 }
 
 /* ---- life ---- */
 
-static void free_feed(struct feed *feed)
+static void local_feed_free(struct feed *feed)
 {
-    struct local_feed *self = local_of(feed);
+    struct local_feed *self = local_feed_of(feed);
     self->page_has_more = false;
-    end_all(&self->removing, false);
-    end_all(&self->removable, false);
+    end_local_items(&self->removing, false);
+    end_local_items(&self->removable, false);
     free(self);
 }
 
 static const struct feed_operations OPERATIONS = {
-    .publish = publish,
-    .settle = settle,
-    .available = available,
-    .lag = lag,
-    .free = free_feed,
+    .publish = local_feed_publish,
+    .settle = local_feed_settle,
+    .available = local_feed_available,
+    .lag = local_feed_lag,
+    .free = local_feed_free,
 };
 
 struct feed *local_feed_make(const struct local_feed_options *options, feed_consumer on_item,

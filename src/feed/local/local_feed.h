@@ -1,20 +1,20 @@
 /*
- * The embedded feed: the ledger's outbox makes it durable, this process consumes it.
+ * The embedded feed: the ledger's outbox makes it durable, and this process consumes it.
  *
- * A message is in the outbox from the transaction that stored it, so publishing only hands it to the
- * consumer; it leaves the outbox, in batches, after the consumer has settled it. What a crash leaves
- * there is found at the start. What is left there for another reason (the publish was refused for
- * lack of room, the removal failed) is found by a sweep that takes whatever is older than
- * LOCAL_FEED_SWEEP_AGE_MS. One worker of a process replays, chosen by its maker.
+ * The transaction that stores a message also puts it into the outbox, so publishing only hands the event to
+ * the consumer. After the consumer has settled it, the message leaves the outbox, in batches. A start replays
+ * what a crash left there. A periodic sweep replays what was left for another reason (the publish was refused
+ * for lack of capacity, or the removal failed): everything older than LOCAL_FEED_SWEEP_AGE_MS. One worker of
+ * a process replays; the maker chooses it.
  *
- * Gateways that share a ledger share its outbox, and sweep for one another: what a crashed one left is
- * replayed within LOCAL_FEED_REPLAY_WITHIN_MS by whichever sweeps first. At its start such a gateway takes
- * only what is that old as well, since younger messages may be on their way elsewhere. Sweeps are spread
- * by chance, so that who comes second mostly finds the outbox empty; what two replay all the same is a
- * duplicate that consumers bear.
+ * Gateways that share a ledger share its outbox and sweep for each other: a message that a crashed gateway
+ * left is replayed within LOCAL_FEED_REPLAY_WITHIN_MS by the first one that sweeps. Such a gateway also takes
+ * only old messages at its start, since younger ones may be under way elsewhere. Sweeps are spread at random,
+ * so that a second gateway usually finds the outbox empty; if both replay a message, consumers tolerate the
+ * duplicate.
  *
- * Bound: LOCAL_FEED_EVENTS_MAX items. Replays take part of it only, so that they cannot crowd out what
- * is sent now.
+ * Bound: LOCAL_FEED_EVENTS_MAX items. Replays take only part of it, so that they cannot crowd out new
+ * messages.
  */
 #ifndef ROLLCALL_FEED_LOCAL_LOCAL_FEED_H
 #define ROLLCALL_FEED_LOCAL_LOCAL_FEED_H
@@ -26,9 +26,9 @@
 
 enum {
     LOCAL_FEED_EVENTS_MAX = 16384,
-    LOCAL_FEED_SWEEP_INTERVAL_MS = 10000, /* at most; half of it at least */
+    LOCAL_FEED_SWEEP_INTERVAL_MS = 10000, /* at most; at least half of it */
     LOCAL_FEED_SWEEP_AGE_MS = 30000,
-    /* of its sending, an outbox of one page, and a ledger that answers */
+    /* after it was sent, if the outbox fits a page and the ledger answers */
     LOCAL_FEED_REPLAY_WITHIN_MS = LOCAL_FEED_SWEEP_AGE_MS + LOCAL_FEED_SWEEP_INTERVAL_MS + 5000,
 };
 
@@ -38,18 +38,19 @@ struct local_feed_options {
     struct random *random;
     bool replays;
     bool shared;           /* other gateways publish from the same outbox */
-    uint32_t replay_page;  /* messages read from the outbox at a time */
-    int64_t started_at_ms; /* wall clock: older messages in the outbox are of another life */
+    uint32_t replay_page;  /* messages per read of the outbox */
+    int64_t started_at_ms; /* wall clock: older messages in the outbox are from before the start */
 };
 
-/* NULL when memory is short. `options` is copied, what it points to is borrowed. */
+/* Makes a feed whose consumer is `on_item`. `options` is copied; what it points to is borrowed. Returns NULL
+ * when out of memory. */
 struct feed *local_feed_make(const struct local_feed_options *options, feed_consumer on_item,
                              void *arg);
 
-/* Now and then: replays what is due. */
+/* Replays what is due. Call it periodically. */
 void local_feed_tick(struct feed *feed);
 
-/* No more of the ledger is asked from now on; publishing is refused. */
+/* Stops the feed: it starts no more operations of the ledger and refuses to publish. */
 void local_feed_stop(struct feed *feed);
 
 #endif
