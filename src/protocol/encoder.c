@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A scratch that grew for one large message is not kept for ever. */
+/* A scratch that grew beyond this for a large message is freed. */
 enum { ENCODER_SCRATCH_KEEP_BYTES = 64 * 1024, OFFSET_DIGITS = 16 };
 
 void encoder_init(struct encoder *encoder)
@@ -41,7 +41,8 @@ static struct blob *frame_text(struct slice payload)
     return blob_make((struct slice){(const char *)header, len}, payload);
 }
 
-static void append_frame(struct buffer *frames, enum websocket_opcode opcode, struct slice payload)
+static void append_websocket_frame(struct buffer *frames, enum websocket_opcode opcode,
+                                   struct slice payload)
 {
     uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
     size_t len = websocket_header_write(header, opcode, payload.len);
@@ -56,25 +57,25 @@ static struct blob *take_frames(struct buffer *frames)
     return blob;
 }
 
-/* One blob of several frames: what one message is goes out together, or not at all. */
+/* Makes one blob of several frames, so that one message is sent whole or not at all. */
 static struct blob *frame_parts(struct slice payload, char split)
 {
     struct buffer frames = BUFFER_INIT;
     struct slice part;
     while (payload.data) {
         payload = slice_split(payload, split, &part);
-        append_frame(&frames, WEBSOCKET_OPCODE_TEXT, part);
+        append_websocket_frame(&frames, WEBSOCKET_OPCODE_TEXT, part);
     }
     return take_frames(&frames);
 }
 
-static struct blob *frame(const struct dialect *dialect, struct slice payload)
+static struct blob *frame_message(const struct dialect *dialect, struct slice payload)
 {
     bool is_split = dialect->split && memchr(payload.data, dialect->split, payload.len);
     return is_split ? frame_parts(payload, dialect->split) : frame_text(payload);
 }
 
-/* Reading the text spends it, and a blob may be shared: so it is copied. */
+/* Copies the text first, because packing changes it and a blob may be shared. */
 static void append_packed(struct encoder *encoder, const struct dialect *dialect,
                           struct slice payload, struct buffer *frames)
 {
@@ -87,7 +88,7 @@ static void append_packed(struct encoder *encoder, const struct dialect *dialect
     if (scratch->failed || packed.failed)
         frames->failed = true;
     else
-        append_frame(frames, WEBSOCKET_OPCODE_BINARY, buffer_slice(&packed));
+        append_websocket_frame(frames, WEBSOCKET_OPCODE_BINARY, buffer_slice(&packed));
     buffer_free(&packed);
 }
 
@@ -118,7 +119,7 @@ static uint64_t next_offset(struct encoder *encoder)
     return encoder->offset;
 }
 
-/* The last argument of the last event, in front of what closes the array. */
+/* Appends the last argument of the last event, before the closing bracket. */
 static void append_offset(struct encoder *encoder)
 {
     struct buffer *scratch = &encoder->scratch;
@@ -172,7 +173,7 @@ struct blob *encoder_encode(struct encoder *encoder, const struct dialect *diale
     dialect->encode(message, scratch);
     if (encoder->offset_clock && dialect->has_offsets && !message->id.data && scratch->len)
         append_offset(encoder);
-    struct blob *blob = scratch->failed ? NULL : frame(dialect, buffer_slice(scratch));
+    struct blob *blob = scratch->failed ? NULL : frame_message(dialect, buffer_slice(scratch));
     drop_large_scratch(encoder);
     return blob;
 }

@@ -1,12 +1,13 @@
 /*
- * The encoder turns messages into framed blobs, each at most once per dialect. A packed dialect's blob is made
- * from that of its text, so both carry the same offset, and what is kept for recovery is always the text.
+ * The encoder turns messages into framed blobs, each at most once per dialect. The blob of a packed dialect is
+ * made from that of its text, so both carry the same offset; recovery always keeps the text.
  *
- * One per worker; it holds the buffer messages are written into and the last heartbeat_ack, which
- * within one millisecond is the same for everybody.
+ * One per worker. It holds the buffer that messages are written into, and the last heartbeat_ack, which is the
+ * same for all clients within one millisecond.
  *
  * With a clock, every event of a dialect that `has_offsets` gets an offset as its last argument, for clients
- * that may recover: 16 hexadecimal digits of a number that grows, microseconds where it can.
+ * that may recover: 16 hexadecimal digits of a growing number, which is the time in microseconds unless that
+ * would not grow.
  */
 #ifndef ROLLCALL_PROTOCOL_ENCODER_H
 #define ROLLCALL_PROTOCOL_ENCODER_H
@@ -24,7 +25,7 @@ struct encoder {
     uint64_t offset;                  /* of the last event */
 };
 
-/* A message on its way to many: encoded for a dialect when the first who speaks it is met. */
+/* A message to many connections: encoded for a dialect when the first connection needs it. */
 struct broadcast {
     const struct message *message;
     struct blob *blobs[DIALECT_SLOT_COUNT];
@@ -33,33 +34,33 @@ struct broadcast {
 void encoder_init(struct encoder *encoder);
 void encoder_free(struct encoder *encoder);
 
-/* A new reference; NULL when memory is short. */
+/* Returns a new reference, or NULL when out of memory. */
 struct blob *encoder_encode(struct encoder *encoder, const struct dialect *dialect,
                             const struct message *message);
 
-/* As above for a heartbeat_ack without id. */
+/* The same for a heartbeat_ack without id. */
 struct blob *encoder_heartbeat_ack(struct encoder *encoder, const struct dialect *dialect,
                                    int64_t server_time_ms);
 
-/* A new reference to what a blob of text frames is in this dialect, the same or, packed, another; NULL when
- * memory is short. */
+/* Returns a new reference to a blob of text frames in this dialect: the same blob or a packed one; NULL when
+ * out of memory. */
 struct blob *encoder_translate(struct encoder *encoder, const struct dialect *dialect,
                                struct blob *text);
 
-/* Whether bytes that come from elsewhere could be a blob's: whole frames of text, at least one. */
+/* Whether foreign bytes could be those of a blob: whole text frames, at least one. */
 bool encoder_wrote(struct slice frames);
 
-/* The offset in a blob of an event; 0: it has none. */
+/* The offset in an event's blob; 0: it has none. */
 uint64_t encoder_offset_of(const struct blob *blob);
 
-/* From now on offsets are beyond this one. */
+/* Makes all further offsets larger than this one. */
 void encoder_pass(struct encoder *encoder, uint64_t offset);
 
-/* Gives an event that was encoded before, maybe elsewhere, an offset of this encoder's. The blob is not shared
- * yet. */
+/* Gives an event that was encoded before, maybe by another encoder, a new offset of this encoder. The blob
+ * must not be shared yet. */
 void encoder_restamp(struct encoder *encoder, struct blob *blob);
 
-/* Borrowed; lasts until broadcast_end(). NULL when memory is short. */
+/* Returns a borrowed blob that lasts until broadcast_end(), or NULL when out of memory. */
 struct blob *broadcast_blob(struct broadcast *broadcast, struct encoder *encoder,
                             const struct dialect *dialect);
 void broadcast_end(struct broadcast *broadcast);

@@ -1,6 +1,6 @@
 /*
- * The encoder without memory: no blob rather than half of one, nothing leaks, and it works again as
- * soon as there is memory.
+ * The encoder when out of memory: it returns a whole blob or none, leaks nothing, and works again as soon as
+ * there is memory.
  */
 #include "protocol/encoder.h"
 
@@ -32,8 +32,8 @@ struct trial {
     struct broadcast broadcast;
 };
 
-/* For every allocation: when it fails nothing is made, and the next try makes it. What `make` gives is the
- * caller's, and `check`ed. */
+/* Fails every allocation in turn: nothing is made, and the next try makes it. The caller owns what `make`
+ * returns, and `check` checks it. */
 static void expect_all_or_nothing(struct blob *(*make)(struct trial *trial),
                                   void (*check)(struct blob *blob))
 {
@@ -71,7 +71,7 @@ static struct blob *make_snapshot(struct trial *trial)
     return encoder_encode(&trial->encoder, native, &snapshot);
 }
 
-static void encoding_gives_all_or_nothing(void **state)
+static void encoding_returns_a_whole_blob_or_none(void **state)
 {
     (void)state;
     expect_all_or_nothing(make_snapshot, expect_whole);
@@ -87,7 +87,7 @@ static struct blob *make_ack(struct trial *trial)
     return encoder_heartbeat_ack(&trial->encoder, native, 7);
 }
 
-static void an_ack_that_failed_is_made_by_the_next(void **state)
+static void failed_heartbeat_ack_is_made_by_the_next_try(void **state)
 {
     (void)state;
     expect_all_or_nothing(make_ack, expect_ack);
@@ -99,7 +99,7 @@ static struct blob *make_broadcast(struct trial *trial)
     return blob ? blob_share(blob) : NULL;
 }
 
-static void so_is_a_broadcast(void **state)
+static void failed_broadcast_is_made_by_the_next_try(void **state)
 {
     (void)state;
     expect_all_or_nothing(make_broadcast, expect_whole);
@@ -108,9 +108,9 @@ static void so_is_a_broadcast(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(encoding_gives_all_or_nothing),
-        cmocka_unit_test(an_ack_that_failed_is_made_by_the_next),
-        cmocka_unit_test(so_is_a_broadcast),
+        cmocka_unit_test(encoding_returns_a_whole_blob_or_none),
+        cmocka_unit_test(failed_heartbeat_ack_is_made_by_the_next_try),
+        cmocka_unit_test(failed_broadcast_is_made_by_the_next_try),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

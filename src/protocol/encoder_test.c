@@ -1,4 +1,4 @@
-/* Messages become framed blobs, and what goes to many becomes one blob. */
+/* Messages become framed blobs, and a message to many becomes one blob. */
 #include "protocol/encoder.h"
 
 #include <setjmp.h>
@@ -26,7 +26,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void a_blob_is_one_unmasked_text_frame(void **state)
+static void blob_is_one_unmasked_text_frame(void **state)
 {
     struct message message = {.type = MESSAGE_OK, .id = SLICE("1")};
     struct blob *blob = encoder_encode(*state, native, &message);
@@ -38,7 +38,7 @@ static void a_blob_is_one_unmasked_text_frame(void **state)
     blob_drop(&blob);
 }
 
-static void every_length_has_its_header(void **state)
+static void payload_of_every_length_has_its_header(void **state)
 {
     static const size_t sizes[] = {0, 97, 98, 99, 60000, 65535, 65536, 300000};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -56,7 +56,7 @@ static void every_length_has_its_header(void **state)
     }
 }
 
-static void a_scratch_that_grew_is_given_back(void **state)
+static void large_scratch_is_freed(void **state)
 {
     struct encoder *encoder = *state;
     char *text = calloc(1, 200000);
@@ -72,13 +72,13 @@ static void a_scratch_that_grew_is_given_back(void **state)
     free(text);
 }
 
-static void acks_of_one_millisecond_are_one_blob(void **state)
+static void heartbeat_acks_of_one_millisecond_share_one_blob(void **state)
 {
     struct encoder *encoder = *state;
     struct blob *first = encoder_heartbeat_ack(encoder, native, 0);
     struct blob *second = encoder_heartbeat_ack(encoder, native, 0);
     assert_ptr_equal(first, second);
-    assert_int_equal(first->refs, 3); /* ours and the encoder's */
+    assert_int_equal(first->refs, 3); /* two of ours and the encoder's */
     struct blob *later = encoder_heartbeat_ack(encoder, native, 1);
     assert_ptr_not_equal(first, later);
     assert_int_equal(first->refs, 2);
@@ -93,7 +93,7 @@ static void acks_of_one_millisecond_are_one_blob(void **state)
     blob_drop(&later);
 }
 
-static void a_broadcast_is_encoded_when_first_asked_for_and_once(void **state)
+static void broadcast_is_encoded_once_when_first_needed(void **state)
 {
     struct message message = {.type = MESSAGE_OK};
     struct broadcast broadcast = {.message = &message};
@@ -113,12 +113,13 @@ static void a_broadcast_is_encoded_when_first_asked_for_and_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_blob_is_one_unmasked_text_frame, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_length_has_its_header, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_scratch_that_grew_is_given_back, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(acks_of_one_millisecond_are_one_blob, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_broadcast_is_encoded_when_first_asked_for_and_once,
-                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(blob_is_one_unmasked_text_frame, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(payload_of_every_length_has_its_header, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(large_scratch_is_freed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(heartbeat_acks_of_one_millisecond_share_one_blob, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(broadcast_is_encoded_once_when_first_needed, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

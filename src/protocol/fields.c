@@ -22,7 +22,7 @@ bool fields_scan(struct fields_scratch *scratch, struct json *json, const char *
     return json->error == NULL;
 }
 
-/* The last of several, as JSON.parse would have it. */
+/* The last of several members with that key, as in JSON.parse. */
 struct slice fields_find(const struct fields_scratch *scratch, const char *key)
 {
     struct slice name = slice_of(key);
@@ -32,7 +32,7 @@ struct slice fields_find(const struct fields_scratch *scratch, const char *key)
     return SLICE_NONE;
 }
 
-/* A raw value stands in the payload, which is the decoder's to write to. */
+/* A raw value is part of the payload, which the decoder may write to. */
 static struct json json_in(struct slice raw)
 {
     struct json json;
@@ -46,9 +46,9 @@ bool fields_string(struct slice raw, struct slice *out)
     return raw.len && json_peek(&json) == JSON_STRING && json_string(&json, out);
 }
 
-/* ---- kinds of fields: each reads one member's raw value into where it belongs ---- */
+/* ---- readers: each reads one member's raw value into its field ---- */
 
-static bool read_activity(struct fields_scratch *scratch, struct slice raw, void *out)
+static bool read_activity_field(struct fields_scratch *scratch, struct slice raw, void *out)
 {
     (void)scratch;
     struct json json = json_in(raw);
@@ -59,49 +59,49 @@ static bool read_activity(struct fields_scratch *scratch, struct slice raw, void
     return true;
 }
 
-static bool read_id(struct fields_scratch *scratch, struct slice raw, void *out)
+static bool read_id_field(struct fields_scratch *scratch, struct slice raw, void *out)
 {
     (void)scratch;
     struct slice *id = out;
     return fields_string(raw, id) && id->len > 0 && id->len <= USER_ID_BYTES_MAX;
 }
 
-/* Nobody can bear another name: a token with it would have been refused. */
-static bool read_user(struct fields_scratch *scratch, struct slice raw, void *out)
+/* No user has an invalid id, because a token with one is refused. */
+static bool read_user_field(struct fields_scratch *scratch, struct slice raw, void *out)
 {
     (void)scratch;
     return fields_string(raw, out) && user_id_valid(*(struct slice *)out);
 }
 
-/* Calls are named by clients and shown to others and in logs, as users are. */
-static bool read_call(struct fields_scratch *scratch, struct slice raw, void *out)
+/* Clients choose call ids, and others and logs show them, so they follow the rules of user ids. */
+static bool read_call_field(struct fields_scratch *scratch, struct slice raw, void *out)
 {
-    return read_user(scratch, raw, out);
+    return read_user_field(scratch, raw, out);
 }
 
-/* How long a body may be is for its handler to say: it has an error of its own. */
-static bool read_text(struct fields_scratch *scratch, struct slice raw, void *out)
+/* The handler checks the length of a body, because that has an error code of its own. */
+static bool read_text_field(struct fields_scratch *scratch, struct slice raw, void *out)
 {
     (void)scratch;
     return fields_string(raw, out) && ((struct slice *)out)->len > 0;
 }
 
-/* What is handed on as it stands must still be read when it is wrapped for its way. */
-static bool read_raw(struct fields_scratch *scratch, struct slice raw, void *out)
+/* A value that is passed on must still be readable when it is wrapped for transport. */
+static bool read_raw_field(struct fields_scratch *scratch, struct slice raw, void *out)
 {
     (void)scratch;
     *(struct slice *)out = raw;
     return json_can_be_wrapped(raw);
 }
 
-static bool read_count(struct fields_scratch *scratch, struct slice raw, void *out)
+static bool read_count_field(struct fields_scratch *scratch, struct slice raw, void *out)
 {
     (void)scratch;
     struct json json = json_in(raw);
     return json_int(&json, out) && *(int64_t *)out >= 0;
 }
 
-static bool read_users(struct fields_scratch *scratch, struct slice raw, void *out)
+static bool read_users_field(struct fields_scratch *scratch, struct slice raw, void *out)
 {
     struct json json = json_in(raw);
     size_t count = 0;
@@ -118,7 +118,7 @@ static bool read_users(struct fields_scratch *scratch, struct slice raw, void *o
     return json_done(&json);
 }
 
-/* ---- which message has which ---- */
+/* ---- the fields of each message ---- */
 
 struct field {
     const char *name;
@@ -133,21 +133,21 @@ enum { FIELDS_PER_MESSAGE_MAX = 3 };
 #define AT(member) offsetof(struct message, member)
 #define USERS                                                                                      \
     {                                                                                              \
-        "user_ids", AT(users), read_users, true,                                                   \
+        "user_ids", AT(users), read_users_field, true,                                             \
             "user_ids must be a list of user ids (strings of 1 to 128 bytes)"                      \
     }
 #define CHAT(member)                                                                               \
     {                                                                                              \
-        "chat_id", AT(member), read_id, true, "chat_id must be a string of 1 to 128 bytes"         \
+        "chat_id", AT(member), read_id_field, true, "chat_id must be a string of 1 to 128 bytes"   \
     }
 #define CALL(needed)                                                                               \
     {                                                                                              \
-        "call_id", AT(call.call_id), read_call, needed,                                            \
+        "call_id", AT(call.call_id), read_call_field, needed,                                      \
             "call_id must be a string of 1 to 128 bytes without control characters"                \
     }
 
 static const struct field FIELDS[MESSAGE_CONNECTION_ESTABLISHED][FIELDS_PER_MESSAGE_MAX] = {
-    [MESSAGE_HEARTBEAT] = {{"active", AT(heartbeat), read_activity, false,
+    [MESSAGE_HEARTBEAT] = {{"active", AT(heartbeat), read_activity_field, false,
                             "active must be true or false"}},
     [MESSAGE_SUBSCRIBE_PRESENCE] = {USERS},
     [MESSAGE_UNSUBSCRIBE_PRESENCE] = {USERS},
@@ -156,28 +156,29 @@ static const struct field FIELDS[MESSAGE_CONNECTION_ESTABLISHED][FIELDS_PER_MESS
     [MESSAGE_CLOSE_CHAT] = {CHAT(chat_id)},
     [MESSAGE_TYPING_START] = {CHAT(chat_id)},
     [MESSAGE_TYPING_STOP] = {CHAT(chat_id)},
-    [MESSAGE_SEND_MESSAGE] = {{"client_message_id", AT(send.client_message_id), read_id, true,
+    [MESSAGE_SEND_MESSAGE] = {{"client_message_id", AT(send.client_message_id), read_id_field, true,
                                "client_message_id must be a string of 1 to 128 bytes"},
                               CHAT(send.chat_id),
-                              {"body", AT(send.body), read_text, true,
+                              {"body", AT(send.body), read_text_field, true,
                                "body must be a string of 1 to 4096 bytes"}},
     [MESSAGE_ACK] = {CHAT(ack.chat_id),
-                     {"sequence", AT(ack.sequence), read_count, true,
+                     {"sequence", AT(ack.sequence), read_count_field, true,
                       "sequence must be a whole number, 0 or more"}},
     [MESSAGE_SYNC_REQUEST] = {CHAT(sync.chat_id),
-                              {"after_sequence", AT(sync.after_sequence), read_count, true,
+                              {"after_sequence", AT(sync.after_sequence), read_count_field, true,
                                "after_sequence must be a whole number, 0 or more"},
-                              {"limit", AT(sync.limit), read_count, false,
+                              {"limit", AT(sync.limit), read_count_field, false,
                                "limit must be a whole number, 0 or more"}},
-    [MESSAGE_CALL_REQUEST] = {{"to", AT(call.to), read_user, true, "to must be a user id"},
+    [MESSAGE_CALL_REQUEST] = {{"to", AT(call.to), read_user_field, true, "to must be a user id"},
                               CALL(false)},
     [MESSAGE_CALL_ACCEPT] = {CALL(true)},
     [MESSAGE_CALL_REJECT] = {CALL(true)},
     [MESSAGE_CALL_END] = {CALL(true)},
     [MESSAGE_CALL_SIGNAL] = {CALL(true),
-                             {"data", AT(call.data), read_raw, true,
+                             {"data", AT(call.data), read_raw_field, true,
                               "data is missing or nested too deep"}},
-    [MESSAGE_REFRESH_TOKEN] = {{"token", AT(token), read_text, true, "token must be a string"}},
+    [MESSAGE_REFRESH_TOKEN] = {{"token", AT(token), read_text_field, true,
+                                "token must be a string"}},
 };
 
 static bool decode_field(struct fields_scratch *scratch, const struct field *field,

@@ -1,6 +1,6 @@
 /*
- * The fields of messages in JSON, both ways: what all dialects share. A dialect adds only the envelope
- * (where the type's name and the id stand).
+ * Decodes and encodes the fields of messages in JSON, which all dialects share. A dialect adds only the
+ * envelope (type name and id).
  */
 #ifndef ROLLCALL_PROTOCOL_FIELDS_H
 #define ROLLCALL_PROTOCOL_FIELDS_H
@@ -16,7 +16,7 @@ enum {
     FIELDS_USERS_MAX = 1000, /* ids in one list; handlers have tighter bounds */
 };
 
-/* Memory that decoding needs; one per worker, good until the next decode. */
+/* Memory for decoding; one per worker, valid until the next decode. */
 struct fields_scratch {
     struct fields_member {
         struct slice key;
@@ -26,26 +26,26 @@ struct fields_scratch {
     struct slice users[FIELDS_USERS_MAX];
 };
 
-/* Reads the object that comes next into members, without looking at their values. False: not an
- * object, not JSON, or too many members; *problem says which, static text. */
+/* Reads the next object into members, without decoding their values. Returns false if it is not an object,
+ * not JSON, or has too many members; *problem says which, as static text. */
 bool fields_scan(struct fields_scratch *scratch, struct json *json, const char **problem);
 
 /* The raw value of a scanned member, or SLICE_NONE. */
 struct slice fields_find(const struct fields_scratch *scratch, const char *key);
 
-/* The string in a raw JSON value; false when it is another type. Unescapes in place, once. */
+/* Reads the string of a raw JSON value. Returns false for another type. Unescapes in place, so only once. */
 bool fields_string(struct slice raw, struct slice *out);
 
-/* Fills the fields of message->type from what was scanned. False: *problem names the field. */
+/* Fills the fields of message->type from the scanned members. Returns false and names the field in *problem. */
 bool fields_decode(struct fields_scratch *scratch, struct message *message, const char **problem);
 
-/* Appends the members of the message's fields, as they stand inside an open object. */
+/* Appends the message's fields as members of an open object. */
 void fields_encode(struct buffer *out, const struct message *message);
 
-/* Appends one presence as an object: the same in snapshots, REST and explanations. */
+/* Appends one presence as an object, the same in snapshots, REST and explanations. */
 void fields_write_presence(struct buffer *out, const struct presence *presence);
 
-/* Members inside an open object: an acknowledgement, a page of messages. */
+/* Append members to an open object: an acknowledgement, a page of messages. */
 void fields_write_message_ack(struct buffer *out, const struct message_ack *ack);
 void fields_write_messages(struct buffer *out, const struct sync_response *page);
 

@@ -182,7 +182,7 @@ static void encode_sync_response(struct buffer *out, const struct message *messa
     fields_write_messages(out, &message->sync_response);
 }
 
-/* Every event about a call shows what is set of it. */
+/* An event about a call has the fields that are set. */
 static void encode_call(struct buffer *out, const struct message *message)
 {
     const struct call_fields *call = &message->call;
@@ -220,7 +220,7 @@ static void encode_contact(struct buffer *out, const struct message *message)
                           message->contact.user_id);
 }
 
-/* The members of a finished object, put into the open one. */
+/* Copies the members of a complete object into the open one. */
 static void encode_relay(struct buffer *out, const struct message *message)
 {
     struct slice object = message->relay.fields;
@@ -229,7 +229,7 @@ static void encode_relay(struct buffer *out, const struct message *message)
         json_write_raw(out, members);
 }
 
-/* A message that is not here has no fields of its own. */
+/* A message without an entry has no fields. */
 static void (*const ENCODERS[MESSAGE_TYPE_COUNT])(struct buffer *out,
                                                   const struct message *message) = {
     [MESSAGE_CONNECTION_ESTABLISHED] = encode_established,

@@ -1,4 +1,4 @@
-/* Every message to clients, byte for byte: independent clients are written against these. */
+/* Every message to clients, byte for byte, because independent clients rely on these. */
 #include "protocol/dialect.h"
 
 #include <setjmp.h>
@@ -37,7 +37,7 @@ static const struct presence CAROL = {.user_id = {"c\"l", 3},
     "\"user_id\":\"c\\\"l\",\"status\":\"offline\",\"in_call\":true,\"last_seen\":" NOON           \
     ",\"version\":9223372036854775807,\"stale\":true"
 
-static void the_greeting(void **state)
+static void connection_established_has_all_fields(void **state)
 {
     (void)state;
     struct message message = {.type = MESSAGE_CONNECTION_ESTABLISHED,
@@ -68,7 +68,7 @@ static void expect_seconds(int64_t ms, const char *text)
     expect_encoded(&message, expected);
 }
 
-static void seconds_have_the_decimals_they_need(void **state)
+static void seconds_have_only_necessary_decimals(void **state)
 {
     (void)state;
     expect_seconds(0, "0");
@@ -80,7 +80,7 @@ static void seconds_have_the_decimals_they_need(void **state)
     expect_seconds(86400000, "86400");
 }
 
-static void short_answers(void **state)
+static void short_replies_are_encoded(void **state)
 {
     (void)state;
     struct message ack = {.type = MESSAGE_HEARTBEAT_ACK, .server_time_ms = NOON_MS};
@@ -91,7 +91,7 @@ static void short_answers(void **state)
     expect_encoded(&ok, "{\"type\":\"ok\",\"id\":-1.50e3}");
 }
 
-static void errors(void **state)
+static void errors_are_encoded(void **state)
 {
     (void)state;
     struct message error = {.type = MESSAGE_ERROR,
@@ -108,7 +108,7 @@ static void errors(void **state)
         assert_non_null(error_code_name((enum error_code)code));
 }
 
-static void presences(void **state)
+static void presences_are_encoded(void **state)
 {
     (void)state;
     struct presence all[] = {BOB, CAROL,
@@ -126,7 +126,7 @@ static void presences(void **state)
                    "{\"type\":\"presence_changed\"," BOB_MEMBERS ",\"timestamp\":" NOON "}");
 }
 
-static void chats(void **state)
+static void chat_snapshots_and_typing_are_encoded(void **state)
 {
     (void)state;
     struct slice typing[] = {SLICE("bob"), SLICE("carol")};
@@ -150,7 +150,7 @@ static void chats(void **state)
     "\"chat_id\":\"team\",\"message_id\":\"M\",\"sequence\":18,\"sender_id\":\"alice\","           \
     "\"body\":\"hello\\n\",\"sent_at\":" NOON
 
-static void messages(void **state)
+static void messages_and_syncs_are_encoded(void **state)
 {
     (void)state;
     struct chat_message hello = {SLICE("team"),  SLICE("M"),       18,
@@ -173,7 +173,7 @@ static void messages(void **state)
                          "\"body_differs\":true}");
 }
 
-static void calls(void **state)
+static void call_events_are_encoded(void **state)
 {
     (void)state;
     struct message message = {.type = MESSAGE_CALL_RINGING, .call = {.call_id = SLICE("k")}};
@@ -190,7 +190,7 @@ static void calls(void **state)
     expect_encoded(&ended, "{\"type\":\"call_ended\",\"call_id\":\"k\",\"reason\":\"hangup\"}");
 }
 
-static void contacts(void **state)
+static void contact_events_are_encoded(void **state)
 {
     (void)state;
     struct message message = {.type = MESSAGE_CONTACT_REQUEST,
@@ -203,7 +203,7 @@ static void contacts(void **state)
     expect_encoded(&message, "{\"type\":\"contact_removed\",\"user_id\":\"bob\"}");
 }
 
-static void deliveries_and_relays(void **state)
+static void deliveries_and_relays_are_encoded(void **state)
 {
     (void)state;
     struct message delivery = {.type = MESSAGE_DELIVERY, .data = SLICE(" [1, {}] ")};
@@ -216,7 +216,7 @@ static void deliveries_and_relays(void **state)
     expect_encoded(&relay, "{\"type\":\"call_incoming\"}");
 }
 
-static void closings(void **state)
+static void connection_closing_is_encoded(void **state)
 {
     (void)state;
     struct sync_point from[] = {{SLICE("team"), 17}, {SLICE("x"), 0}};
@@ -240,12 +240,17 @@ static void closings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_greeting),  cmocka_unit_test(seconds_have_the_decimals_they_need),
-        cmocka_unit_test(short_answers), cmocka_unit_test(errors),
-        cmocka_unit_test(presences),     cmocka_unit_test(chats),
-        cmocka_unit_test(messages),      cmocka_unit_test(calls),
-        cmocka_unit_test(contacts),      cmocka_unit_test(deliveries_and_relays),
-        cmocka_unit_test(closings),
+        cmocka_unit_test(connection_established_has_all_fields),
+        cmocka_unit_test(seconds_have_only_necessary_decimals),
+        cmocka_unit_test(short_replies_are_encoded),
+        cmocka_unit_test(errors_are_encoded),
+        cmocka_unit_test(presences_are_encoded),
+        cmocka_unit_test(chat_snapshots_and_typing_are_encoded),
+        cmocka_unit_test(messages_and_syncs_are_encoded),
+        cmocka_unit_test(call_events_are_encoded),
+        cmocka_unit_test(contact_events_are_encoded),
+        cmocka_unit_test(deliveries_and_relays_are_encoded),
+        cmocka_unit_test(connection_closing_is_encoded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What is read from clients' messages: every field, and every way in which one can be wrong. */
+/* Decoding of clients' messages: every field, and every way in which one can be wrong. */
 #include "protocol/fields.h"
 
 #include <setjmp.h>
@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-/* A message in memory of its own length, and what decoding made of it. */
+/* A message in an allocation of its exact length, and its decoded form. */
 struct decoded {
     char *text;
     struct message message;
-    const char *problem; /* NULL: it was accepted */
+    const char *problem; /* NULL: accepted */
 };
 
 static struct fields_scratch scratch;
@@ -55,7 +55,7 @@ static void assert_text(struct slice slice, const char *expected)
     assert_memory_equal(slice.data, expected, slice.len);
 }
 
-/* {"KEY":"xxx…"} with so many x. */
+/* Makes {"KEY":"xxx…"} with `count` x. */
 static char *text_of_length(const char *key, size_t len)
 {
     char *text = malloc(len + 128);
@@ -65,7 +65,7 @@ static char *text_of_length(const char *key, size_t len)
     return text;
 }
 
-static void only_one_object_of_few_members_is_scanned(void **state)
+static void scan_accepts_one_object_with_few_members_only(void **state)
 {
     (void)state;
     static const char *const not_objects[] = {
@@ -85,7 +85,7 @@ static void only_one_object_of_few_members_is_scanned(void **state)
     buffer_free(&text);
 }
 
-static void the_last_of_equal_members_counts(void **state)
+static void last_of_equal_members_counts(void **state)
 {
     (void)state;
     struct decoded decoded =
@@ -103,7 +103,7 @@ static void expect_activity(const char *text, enum activity activity)
     free(decoded.text);
 }
 
-static void a_heartbeat_may_say_or_not_say_activity(void **state)
+static void heartbeat_may_leave_activity_out(void **state)
 {
     (void)state;
     expect_activity("{}", ACTIVITY_UNSAID);
@@ -114,7 +114,7 @@ static void a_heartbeat_may_say_or_not_say_activity(void **state)
     expect_refused(MESSAGE_HEARTBEAT, "{\"active\":\"true\"}", "active must be true or false");
 }
 
-static void lists_of_users_are_read_in_order(void **state)
+static void user_lists_are_read_in_order(void **state)
 {
     (void)state;
     static const enum message_type types[] = {MESSAGE_SUBSCRIBE_PRESENCE,
@@ -133,7 +133,7 @@ static void lists_of_users_are_read_in_order(void **state)
     free(none.text);
 }
 
-static void lists_of_anything_else_are_refused(void **state)
+static void lists_of_other_values_are_refused(void **state)
 {
     (void)state;
     const char *problem = "user_ids must be a list of user ids (strings of 1 to 128 bytes)";
@@ -183,7 +183,7 @@ static void ids_have_1_to_128_bytes(void **state)
     free(too_long);
 }
 
-static void a_message_to_send_has_three_fields(void **state)
+static void send_message_has_three_fields(void **state)
 {
     (void)state;
     struct decoded decoded = expect_accepted(
@@ -200,8 +200,8 @@ static void a_message_to_send_has_three_fields(void **state)
                    "body must be a string of 1 to 4096 bytes");
 }
 
-/* So that the error can name the message the client waits for. */
-static void a_refused_send_still_names_the_message(void **state)
+/* The error can then name the message that the client waits for. */
+static void refused_send_message_keeps_its_client_message_id(void **state)
 {
     (void)state;
     struct decoded decoded = decode(MESSAGE_SEND_MESSAGE, "{\"client_message_id\":\"m-1\"}");
@@ -214,7 +214,7 @@ static void a_refused_send_still_names_the_message(void **state)
     free(decoded.text);
 }
 
-static void sequences_are_whole_and_not_negative(void **state)
+static void sequences_are_non_negative_integers(void **state)
 {
     (void)state;
     struct decoded decoded =
@@ -230,7 +230,7 @@ static void sequences_are_whole_and_not_negative(void **state)
     expect_refused(MESSAGE_ACK, "{\"chat_id\":\"c\"}", problem);
 }
 
-static void the_limit_of_a_sync_may_be_left_out(void **state)
+static void sync_limit_may_be_left_out(void **state)
 {
     (void)state;
     struct decoded decoded = expect_accepted(
@@ -250,7 +250,7 @@ static void the_limit_of_a_sync_may_be_left_out(void **state)
                    "limit must be a whole number, 0 or more");
 }
 
-static void calls_have_what_they_need(void **state)
+static void call_commands_require_their_fields(void **state)
 {
     (void)state;
     static const enum message_type types[] = {MESSAGE_CALL_ACCEPT, MESSAGE_CALL_REJECT,
@@ -273,7 +273,7 @@ static void calls_have_what_they_need(void **state)
                    "call_id must be a string of 1 to 128 bytes without control characters");
 }
 
-static void a_signal_is_carried_as_it_stands(void **state)
+static void signal_data_is_passed_on_unchanged(void **state)
 {
     (void)state;
     struct decoded decoded = expect_accepted(
@@ -284,7 +284,7 @@ static void a_signal_is_carried_as_it_stands(void **state)
                    "data is missing or nested too deep");
 }
 
-/* A signal with data of so many levels. */
+/* Makes a signal with nested data. */
 static void nest(char *text, size_t levels)
 {
     strcpy(text, "{\"call_id\":\"k\",\"data\":");
@@ -294,7 +294,7 @@ static void nest(char *text, size_t levels)
     strcpy(at + 2 * levels, "}");
 }
 
-static void a_signal_leaves_room_for_what_is_put_around_it(void **state)
+static void signal_data_leaves_nesting_levels_for_wrapping(void **state)
 {
     (void)state;
     char text[4 * JSON_DEPTH_MAX];
@@ -306,7 +306,7 @@ static void a_signal_leaves_room_for_what_is_put_around_it(void **state)
     expect_refused(MESSAGE_CALL_SIGNAL, text, "data is missing or nested too deep");
 }
 
-static void a_token_is_a_string(void **state)
+static void token_must_be_a_string(void **state)
 {
     (void)state;
     struct decoded decoded = expect_accepted(MESSAGE_REFRESH_TOKEN, "{\"token\":\"a.b.c\"}");
@@ -317,7 +317,7 @@ static void a_token_is_a_string(void **state)
     expect_refused(MESSAGE_REFRESH_TOKEN, "{}", "token must be a string");
 }
 
-static void what_no_client_may_say_is_an_unknown_type(void **state)
+static void server_messages_from_clients_are_an_unknown_type(void **state)
 {
     (void)state;
     expect_refused(MESSAGE_INVALID, "{}", "unknown type");
@@ -326,21 +326,21 @@ static void what_no_client_may_say_is_an_unknown_type(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_one_object_of_few_members_is_scanned),
-        cmocka_unit_test(the_last_of_equal_members_counts),
-        cmocka_unit_test(a_heartbeat_may_say_or_not_say_activity),
-        cmocka_unit_test(lists_of_users_are_read_in_order),
-        cmocka_unit_test(lists_of_anything_else_are_refused),
+        cmocka_unit_test(scan_accepts_one_object_with_few_members_only),
+        cmocka_unit_test(last_of_equal_members_counts),
+        cmocka_unit_test(heartbeat_may_leave_activity_out),
+        cmocka_unit_test(user_lists_are_read_in_order),
+        cmocka_unit_test(lists_of_other_values_are_refused),
         cmocka_unit_test(ids_have_1_to_128_bytes),
-        cmocka_unit_test(a_message_to_send_has_three_fields),
-        cmocka_unit_test(a_refused_send_still_names_the_message),
-        cmocka_unit_test(sequences_are_whole_and_not_negative),
-        cmocka_unit_test(the_limit_of_a_sync_may_be_left_out),
-        cmocka_unit_test(calls_have_what_they_need),
-        cmocka_unit_test(a_signal_is_carried_as_it_stands),
-        cmocka_unit_test(a_signal_leaves_room_for_what_is_put_around_it),
-        cmocka_unit_test(a_token_is_a_string),
-        cmocka_unit_test(what_no_client_may_say_is_an_unknown_type),
+        cmocka_unit_test(send_message_has_three_fields),
+        cmocka_unit_test(refused_send_message_keeps_its_client_message_id),
+        cmocka_unit_test(sequences_are_non_negative_integers),
+        cmocka_unit_test(sync_limit_may_be_left_out),
+        cmocka_unit_test(call_commands_require_their_fields),
+        cmocka_unit_test(signal_data_is_passed_on_unchanged),
+        cmocka_unit_test(signal_data_leaves_nesting_levels_for_wrapping),
+        cmocka_unit_test(token_must_be_a_string),
+        cmocka_unit_test(server_messages_from_clients_are_an_unknown_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,7 +76,7 @@ static const char *const CLOSING_NAMES[CLOSING_REASON_COUNT] = {
     [CLOSING_ADMIN] = "admin",
 };
 
-static const char *const NEWS_NAMES[PRESENCE_ANNOUNCEMENTS] = {
+static const char *const ANNOUNCEMENT_NAMES[PRESENCE_ANNOUNCEMENTS] = {
     [PRESENCE_ANNOUNCE_ONLINE] = "online",
     [PRESENCE_ANNOUNCE_OFFLINE] = "offline",
     [PRESENCE_ANNOUNCE_IN_CALL] = "in_call",
@@ -94,7 +94,7 @@ struct slice message_name(const struct message *message)
                                           : slice_of(message_type_name(message->type));
 }
 
-/* The heartbeat stands first, so the hot case is one comparison. */
+/* The heartbeat is first, so that the most frequent message takes one comparison. */
 enum message_type message_type_from_client(struct slice name)
 {
     for (int type = MESSAGE_HEARTBEAT; type <= MESSAGE_REFRESH_TOKEN; type++)
@@ -103,16 +103,16 @@ enum message_type message_type_from_client(struct slice name)
     return MESSAGE_INVALID;
 }
 
-const char *presence_announcement_name(enum presence_announcement news)
+const char *presence_announcement_name(enum presence_announcement announcement)
 {
-    return NEWS_NAMES[news];
+    return ANNOUNCEMENT_NAMES[announcement];
 }
 
 enum presence_announcement presence_announcement_parse(struct slice name)
 {
-    for (int news = PRESENCE_ANNOUNCE_ONLINE; news < PRESENCE_ANNOUNCEMENTS; news++)
-        if (slice_is(name, NEWS_NAMES[news]))
-            return (enum presence_announcement)news;
+    for (int i = PRESENCE_ANNOUNCE_ONLINE; i < PRESENCE_ANNOUNCEMENTS; i++)
+        if (slice_is(name, ANNOUNCEMENT_NAMES[i]))
+            return (enum presence_announcement)i;
     return PRESENCE_ANNOUNCE_NOTHING;
 }
 

@@ -1,11 +1,11 @@
 /*
- * The one decoded type: what a client says and what it is told, whatever dialect it speaks.
+ * The decoded form of every message, from and to clients, whatever their dialect.
  *
  * A dialect (dialect.h) turns a frame's payload into a `struct message` and back; handlers, planes and
- * routing know only this. A message borrows all its bytes: a decoded one points into the payload and
- * into the decoder's scratch and lasts until the next decode, one to be encoded points wherever its
- * maker likes. Adding a message: an entry here, its name in message.c, its fields below, in fields.c or
- * fields_encode.c, a handler if clients send it.
+ * routing know only this struct. A message borrows all its bytes: a decoded one points into the payload and
+ * the decoder's scratch and lasts until the next decode; one to be encoded points to its maker's memory. To
+ * add a message: an entry here, its name in message.c, its fields below and in fields.c or fields_encode.c,
+ * and a handler if clients send it.
  */
 #ifndef ROLLCALL_PROTOCOL_MESSAGE_H
 #define ROLLCALL_PROTOCOL_MESSAGE_H
@@ -36,9 +36,9 @@ enum message_type {
     MESSAGE_CALL_ACCEPT,
     MESSAGE_CALL_REJECT,
     MESSAGE_CALL_END,
-    MESSAGE_CALL_SIGNAL, /* both ways */
+    MESSAGE_CALL_SIGNAL, /* also to clients */
     MESSAGE_REFRESH_TOKEN,
-    /* from clients, of the Socket.IO dialect alone */
+    /* from clients, in the Socket.IO dialect only */
     MESSAGE_USER_CONNECT,
     MESSAGE_USER_DISCONNECT,
     MESSAGE_CALL_DECLARE_START,
@@ -65,9 +65,9 @@ enum message_type {
     MESSAGE_CONTACT_REMOVED,
     MESSAGE_DELIVERY,
     MESSAGE_CONNECTION_CLOSING,
-    MESSAGE_CONTACT_PRESENCE, /* for endpoints that hear roads (routing/router.h) */
+    MESSAGE_CONTACT_PRESENCE, /* for endpoints with `hears_sources` (routing/router.h) */
     MESSAGE_CHAT_PRESENCE,
-    MESSAGE_RELAY, /* an event of another gateway, its fields already JSON */
+    MESSAGE_RELAY, /* an event from the bus, its fields already JSON */
     MESSAGE_TYPE_COUNT
 };
 
@@ -100,7 +100,7 @@ enum closing_reason {
     CLOSING_REASON_COUNT
 };
 
-/* A heartbeat may say that the user is active, that they are not, or nothing of it. */
+/* A heartbeat may say that the user is active, that the user is idle, or neither. */
 enum activity { ACTIVITY_UNSAID, ACTIVITY_ACTIVE, ACTIVITY_IDLE };
 
 struct connection_established {
@@ -115,15 +115,15 @@ struct connection_established {
 struct message_error {
     enum error_code code;
     const char *text;
-    struct slice client_message_id; /* SLICE_NONE: not about one */
-    int64_t retry_after_ms;         /* < 0: not said */
-    int64_t grace_period_ms;        /* < 0: not said */
+    struct slice client_message_id; /* SLICE_NONE: not about a message */
+    int64_t retry_after_ms;         /* < 0: left out */
+    int64_t grace_period_ms;        /* < 0: left out */
 };
 
 /* What a change announces to clients that want events rather than state (presence/announcement.h). */
 enum presence_announcement {
     PRESENCE_ANNOUNCE_NOTHING,
-    PRESENCE_ANNOUNCE_ONLINE, /* came, possibly idle */
+    PRESENCE_ANNOUNCE_ONLINE, /* connected, possibly idle */
     PRESENCE_ANNOUNCE_OFFLINE,
     PRESENCE_ANNOUNCE_IN_CALL,
     PRESENCE_ANNOUNCE_OUT_OF_CALL,
@@ -136,7 +136,7 @@ struct presence_change {
     enum presence_announcement announcement;
 };
 
-/* What to sync one chat after: everything up to this sequence was sent. */
+/* Where to sync one chat from: everything up to this sequence was sent. */
 struct sync_point {
     struct slice chat_id;
     int64_t sequence;
@@ -145,7 +145,7 @@ struct sync_point {
 struct connection_closing {
     enum closing_reason reason;
     bool reconnect_allowed;
-    int64_t reconnect_after_ms; /* < 0: not said */
+    int64_t reconnect_after_ms; /* < 0: left out */
     const struct sync_point *sync_from;
     size_t sync_from_count;
 };
@@ -177,10 +177,10 @@ struct message_ack {
     struct slice message_id;
     int64_t sequence;
     bool duplicate;
-    bool body_differs; /* the id was used before, for another body: this is the first result */
+    bool body_differs; /* the id was used before for another body; this is the first result */
 };
 
-/* A message of a chat, as it is pushed and synced. */
+/* A chat message as it is pushed and synced. */
 struct chat_message {
     struct slice chat_id;
     struct slice message_id;
@@ -193,7 +193,7 @@ struct chat_message {
 struct sync_request {
     struct slice chat_id;
     int64_t after_sequence;
-    int64_t limit; /* 0: not said */
+    int64_t limit; /* 0: left out */
 };
 
 struct sync_response {
@@ -204,9 +204,9 @@ struct sync_response {
     int64_t latest_sequence;
 };
 
-/* Commands and events about one call use what they need of this. */
+/* Commands and events about a call use some of these. */
 struct call_fields {
-    struct slice call_id; /* SLICE_NONE in a request: the server makes one */
+    struct slice call_id; /* SLICE_NONE in call_request: the server makes one */
     struct slice to;
     struct slice from;
     struct slice data;  /* of a signal, raw JSON */
@@ -220,7 +220,7 @@ struct contact_fields {
 
 struct message {
     enum message_type type;
-    struct slice id; /* what the client gave, raw JSON, echoed in the reply; or SLICE_NONE */
+    struct slice id; /* as the client gave it, raw JSON, echoed in the reply; or SLICE_NONE */
     union {
         enum activity heartbeat;
         struct id_list users; /* subscribe, unsubscribe, query */
@@ -232,7 +232,7 @@ struct message {
             int64_t sequence;
         } ack;
         struct sync_request sync;
-        struct call_fields call; /* everything about calls, both ways */
+        struct call_fields call; /* all commands and events about calls */
         struct connection_established established;
         int64_t server_time_ms; /* heartbeat_ack */
         struct message_error error;
@@ -252,23 +252,23 @@ struct message {
         struct {
             struct slice name;    /* of the event's type */
             struct slice fields;  /* a JSON object */
-            struct slice chat_id; /* of a chat's message: where it belongs */
-            int64_t sequence;     /* 0: it is none */
-            uint64_t event_id;    /* what the event is known by wherever it arrives; 0: nothing */
+            struct slice chat_id; /* of a chat message */
+            int64_t sequence;     /* of a chat message; 0: it is none */
+            uint64_t event_id;    /* the same on every gateway; 0: none */
         } relay;
     };
 };
 
 const char *message_type_name(enum message_type type);
 
-/* The name a message goes by on the wire, that of a relayed one included. */
+/* The name of a message on the wire, also of a relayed one. */
 struct slice message_name(const struct message *message);
 
-/* MESSAGE_INVALID when no client message has this name. */
+/* Returns MESSAGE_INVALID when no client message has this name. */
 enum message_type message_type_from_client(struct slice name);
 
-/* How gateways name it to each other; NULL for NONE. */
-const char *presence_announcement_name(enum presence_announcement news);
+/* The name between gateways; NULL for PRESENCE_ANNOUNCE_NOTHING. */
+const char *presence_announcement_name(enum presence_announcement announcement);
 enum presence_announcement presence_announcement_parse(struct slice name);
 
 const char *error_code_name(enum error_code code);

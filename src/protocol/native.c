@@ -3,8 +3,9 @@
 
 enum { NATIVE_ID_BYTES_MAX = 256 };
 
-/* An id may be any scalar; it is echoed as it stands. */
-static bool take_id(const struct fields_scratch *scratch, struct slice *id, const char **problem)
+/* An id may be any scalar; it is echoed unchanged. */
+static bool read_native_id(const struct fields_scratch *scratch, struct slice *id,
+                           const char **problem)
 {
     struct slice raw = fields_find(scratch, "id");
     if (!raw.data)
@@ -17,8 +18,8 @@ static bool take_id(const struct fields_scratch *scratch, struct slice *id, cons
     return true;
 }
 
-static bool decode(struct fields_scratch *scratch, char *data, size_t len, struct message *out,
-                   const char **problem)
+static bool decode_native(struct fields_scratch *scratch, char *data, size_t len,
+                          struct message *out, const char **problem)
 {
     struct json json;
     struct slice type;
@@ -31,7 +32,7 @@ static bool decode(struct fields_scratch *scratch, char *data, size_t len, struc
         *problem = "expected one JSON object and nothing after it";
         return false;
     }
-    if (!take_id(scratch, &out->id, problem))
+    if (!read_native_id(scratch, &out->id, problem))
         return false;
     if (!fields_string(fields_find(scratch, "type"), &type)) {
         *problem = "type must be a string";
@@ -41,7 +42,7 @@ static bool decode(struct fields_scratch *scratch, char *data, size_t len, struc
     return fields_decode(scratch, out, problem);
 }
 
-static void encode(const struct message *message, struct buffer *out)
+static void encode_native(const struct message *message, struct buffer *out)
 {
     json_write_object(out);
     json_write_key_string(out, SLICE("type"), message_name(message));
@@ -55,6 +56,6 @@ static void encode(const struct message *message, struct buffer *out)
 
 const struct dialect DIALECT_TABLE_NATIVE = {
     .slot = DIALECT_SLOT_NATIVE,
-    .decode = decode,
-    .encode = encode,
+    .decode = decode_native,
+    .encode = encode_native,
 };

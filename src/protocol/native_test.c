@@ -1,4 +1,4 @@
-/* The envelope of the native dialect: type, id, and what is wrong with either. */
+/* The envelope of the native dialect: type and id, and their faults. */
 #include "protocol/dialect.h"
 
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 static struct fields_scratch scratch;
 
-/* Decodes a copy of exactly this length; *kept is the copy, to be freed. */
+/* Decodes a copy in an allocation of the exact length; the caller frees *kept. */
 static const char *decode(const char *text, struct message *message, char **kept)
 {
     const char *problem = NULL;
@@ -17,7 +17,7 @@ static const char *decode(const char *text, struct message *message, char **kept
     *kept = malloc(len + 1);
     assert_non_null(*kept);
     memcpy(*kept, text, len);
-    memset(message, 0x5a, sizeof(*message)); /* what a caller left there is of no account */
+    memset(message, 0x5a, sizeof(*message)); /* previous content must not matter */
     return DIALECT_TABLE_NATIVE.decode(&scratch, *kept, len, message, &problem) ? NULL : problem;
 }
 
@@ -36,7 +36,7 @@ static void expect_command(const char *text, enum message_type type, const char 
     free(kept);
 }
 
-/* Refused, and the answer can name `id` (NULL: it cannot). */
+/* The message is refused, and its id was read (NULL: it was not). */
 static void expect_problem(const char *text, const char *problem, const char *id)
 {
     struct message message;
@@ -52,7 +52,7 @@ static void expect_problem(const char *text, const char *problem, const char *id
     free(kept);
 }
 
-static void every_client_type_has_a_name_and_no_other_has(void **state)
+static void client_types_and_only_those_have_a_name(void **state)
 {
     (void)state;
     for (int type = 0; type < MESSAGE_TYPE_COUNT; type++) {
@@ -67,7 +67,7 @@ static void every_client_type_has_a_name_and_no_other_has(void **state)
     assert_int_equal(message_type_from_client(SLICE("Heartbeat")), MESSAGE_INVALID);
 }
 
-static void the_id_is_kept_as_it_was_written(void **state)
+static void id_is_kept_as_written(void **state)
 {
     (void)state;
     expect_command("{\"type\":\"heartbeat\"}", MESSAGE_HEARTBEAT, NULL);
@@ -80,7 +80,7 @@ static void the_id_is_kept_as_it_was_written(void **state)
                    MESSAGE_REFRESH_TOKEN, NULL);
 }
 
-static void the_problem_comes_with_the_id_where_there_is_one(void **state)
+static void problem_comes_with_the_id_if_there_is_one(void **state)
 {
     (void)state;
     expect_problem("{\"type\":\"shout\",\"id\":7}", "unknown type", "7");
@@ -96,7 +96,7 @@ static void the_problem_comes_with_the_id_where_there_is_one(void **state)
                    "expected one JSON object and nothing after it", NULL);
 }
 
-static void ids_are_short_scalars(void **state)
+static void ids_must_be_short_scalars(void **state)
 {
     (void)state;
     const char *problem = "id must be a string or a number of at most 256 bytes";
@@ -118,10 +118,10 @@ static void ids_are_short_scalars(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_client_type_has_a_name_and_no_other_has),
-        cmocka_unit_test(the_id_is_kept_as_it_was_written),
-        cmocka_unit_test(the_problem_comes_with_the_id_where_there_is_one),
-        cmocka_unit_test(ids_are_short_scalars),
+        cmocka_unit_test(client_types_and_only_those_have_a_name),
+        cmocka_unit_test(id_is_kept_as_written),
+        cmocka_unit_test(problem_comes_with_the_id_if_there_is_one),
+        cmocka_unit_test(ids_must_be_short_scalars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

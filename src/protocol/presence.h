@@ -1,4 +1,4 @@
-/* A user's presence as it is kept, sent and shown: the one vocabulary of store, planes and dialects. */
+/* A user's presence as store, planes and dialects know it. */
 #ifndef ROLLCALL_PROTOCOL_PRESENCE_H
 #define ROLLCALL_PROTOCOL_PRESENCE_H
 
@@ -11,7 +11,7 @@
 enum { DEVICE_ID_BYTES_MAX = 128, CHAT_ID_BYTES_MAX = 128 };
 
 enum presence_status {
-    PRESENCE_UNKNOWN, /* hidden from the one who asks */
+    PRESENCE_UNKNOWN, /* hidden from the viewer */
     PRESENCE_OFFLINE,
     PRESENCE_AWAY,
     PRESENCE_ONLINE,
@@ -31,9 +31,9 @@ struct presence {
     enum presence_status status;
     enum presence_reason reason;
     bool in_call;
-    bool stale;           /* the state store is out of reach: this is the last that was known */
-    int64_t last_seen_ms; /* wall clock; TIME_NONE where there is none or it is hidden */
-    int64_t version;      /* grows with every change of this user; 0 where unknown */
+    bool stale;           /* the state store is unavailable: this is the last known presence */
+    int64_t last_seen_ms; /* wall clock; TIME_NONE: none or hidden */
+    int64_t version;      /* grows with every change of this user; 0: unknown */
 };
 
 const char *presence_status_name(enum presence_status status);
@@ -43,7 +43,7 @@ bool presence_status_parse(struct slice name, enum presence_status *out);
 const char *presence_reason_name(enum presence_reason reason);
 bool presence_reason_parse(struct slice name, enum presence_reason *out);
 
-/* What somebody sees who may not see. */
+/* What a viewer sees of a hidden user. */
 static inline struct presence presence_hidden(struct slice user_id, enum presence_reason reason)
 {
     return (struct presence){.user_id = user_id, .reason = reason, .last_seen_ms = TIME_NONE};

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-static void every_status_has_a_name_that_is_read_back(void **state)
+static void every_status_name_parses_to_its_status(void **state)
 {
     (void)state;
     static const char *const names[] = {"unknown", "offline", "away", "online"};
@@ -18,7 +18,7 @@ static void every_status_has_a_name_that_is_read_back(void **state)
     }
 }
 
-static void no_other_name_is_a_status(void **state)
+static void other_names_are_no_status(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"", "Online", "onlin", "onlinee", "busy", "incall"};
@@ -29,7 +29,7 @@ static void no_other_name_is_a_status(void **state)
     assert_int_equal(parsed, PRESENCE_AWAY);
 }
 
-static void a_reason_has_a_name_and_no_reason_has_none(void **state)
+static void reasons_have_names_except_none(void **state)
 {
     (void)state;
     assert_null(presence_reason_name(PRESENCE_REASON_NONE));
@@ -37,7 +37,7 @@ static void a_reason_has_a_name_and_no_reason_has_none(void **state)
     assert_string_equal(presence_reason_name(PRESENCE_REASON_NOT_CONTACTS), "not_contacts");
 }
 
-static void what_is_hidden_says_nothing(void **state)
+static void hidden_presence_reveals_nothing(void **state)
 {
     (void)state;
     struct presence hidden = presence_hidden(SLICE("bob"), PRESENCE_REASON_PRIVACY);
@@ -53,10 +53,10 @@ static void what_is_hidden_says_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_status_has_a_name_that_is_read_back),
-        cmocka_unit_test(no_other_name_is_a_status),
-        cmocka_unit_test(a_reason_has_a_name_and_no_reason_has_none),
-        cmocka_unit_test(what_is_hidden_says_nothing),
+        cmocka_unit_test(every_status_name_parses_to_its_status),
+        cmocka_unit_test(other_names_are_no_status),
+        cmocka_unit_test(reasons_have_names_except_none),
+        cmocka_unit_test(hidden_presence_reveals_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #define REQUEST_LINE_BYTES_MAX (HTTP1_METHOD_BYTES_MAX + HTTP1_TARGET_BYTES_MAX + VERSION_BYTES + 4)
 #define CONTENT_LENGTH_DIGITS_MAX 18 /* cannot overflow 64 bits */
 
-static bool refuse(struct http1_head *head, unsigned status, const char *reason)
+static bool refuse_head(struct http1_head *head, unsigned status, const char *reason)
 {
     head->error_status = status;
     head->error_reason = reason;
@@ -15,7 +15,7 @@ static bool refuse(struct http1_head *head, unsigned status, const char *reason)
 
 static bool refuse_syntax(struct http1_head *head, const char *reason)
 {
-    return refuse(head, 400, reason);
+    return refuse_head(head, 400, reason);
 }
 
 /* Request line */
@@ -44,7 +44,7 @@ static bool parse_method(struct http1_head *head, struct slice text)
     return true;
 }
 
-static bool is_digit(char c)
+static bool is_decimal_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -52,10 +52,10 @@ static bool is_digit(char c)
 static bool parse_version(struct http1_head *head, struct slice text)
 {
     if (text.len != VERSION_BYTES || memcmp(text.data, "HTTP/", 5) != 0 ||
-        !is_digit(text.data[5]) || text.data[6] != '.' || !is_digit(text.data[7]))
+        !is_decimal_digit(text.data[5]) || text.data[6] != '.' || !is_decimal_digit(text.data[7]))
         return refuse_syntax(head, "bad version");
     if (text.data[5] != '1' || text.data[7] > '1')
-        return refuse(head, 505, "version not supported");
+        return refuse_head(head, 505, "version not supported");
     head->version_minor = (unsigned)(text.data[7] - '0');
     return true;
 }
@@ -68,7 +68,7 @@ static bool parse_request_line(struct http1_head *head, struct slice line)
     if (!parse_method(head, method))
         return false;
     if (head->target_text.len > HTTP1_TARGET_BYTES_MAX)
-        return refuse(head, 414, "target too long");
+        return refuse_head(head, 414, "target too long");
     if (!parse_version(head, version))
         return false;
     if (!http1_target_parse(head->target_text, head->method == HTTP1_OPTIONS, &head->target) ||
@@ -89,7 +89,7 @@ static bool parse_header_line(struct http1_head *head, struct slice line)
     if (!http1_char_all(header.value, HTTP1_CHAR_VALUE))
         return refuse_syntax(head, "bad header value");
     if (head->header_count == HTTP1_HEADERS_MAX)
-        return refuse(head, 431, "too many headers");
+        return refuse_head(head, 431, "too many headers");
     head->headers[head->header_count++] = header;
     return true;
 }
@@ -115,8 +115,8 @@ static bool list_has_token(struct slice list, struct slice token)
     return false;
 }
 
-/* What the fields that steer the connection said; decided upon when all were seen. */
-struct steering {
+/* What the fields that control the connection say; evaluated after the last field. */
+struct control_fields {
     unsigned host_count;
     bool transfer_encoding;
     bool connection_close;
@@ -125,23 +125,23 @@ struct steering {
     bool upgrade_websocket;
 };
 
-static bool steer_host(struct http1_head *head, struct steering *steering, struct slice value)
+static bool apply_host(struct http1_head *head, struct control_fields *control, struct slice value)
 {
-    if (steering->host_count++ > 0 || !http1_host_valid(value))
+    if (control->host_count++ > 0 || !http1_host_valid(value))
         return refuse_syntax(head, "bad Host");
     if (!head->host.data)
         head->host = value;
     return true;
 }
 
-static bool steer_content_length(struct http1_head *head, struct steering *steering,
+static bool apply_content_length(struct http1_head *head, struct control_fields *control,
                                  struct slice value)
 {
-    (void)steering;
+    (void)control;
     if (head->has_content_length || value.len == 0 || value.len > CONTENT_LENGTH_DIGITS_MAX)
         return refuse_syntax(head, "bad Content-Length");
     for (size_t i = 0; i < value.len; i++) {
-        if (!is_digit(value.data[i]))
+        if (!is_decimal_digit(value.data[i]))
             return refuse_syntax(head, "bad Content-Length");
         head->content_length = head->content_length * 10 + (uint64_t)(value.data[i] - '0');
     }
@@ -149,93 +149,96 @@ static bool steer_content_length(struct http1_head *head, struct steering *steer
     return true;
 }
 
-/* "chunked" and nothing else, not even the empty list elements that a recipient should ignore: some
- * do not, and would take the body for the next request. */
-static bool steer_transfer_encoding(struct http1_head *head, struct steering *steering,
+/* Accepts "chunked" only, without the empty list elements that a recipient should ignore: some recipients do
+ * not, and would take the body for the next request. */
+static bool apply_transfer_encoding(struct http1_head *head, struct control_fields *control,
                                     struct slice value)
 {
     struct slice coding;
-    bool repeated = steering->transfer_encoding;
-    steering->transfer_encoding = true;
+    bool repeated = control->transfer_encoding;
+    control->transfer_encoding = true;
     head->chunked = !repeated && http1_char_same_name(value, SLICE("chunked"));
     if (head->chunked)
         return true;
     if (!repeated && http1_token_next(&value, &coding) &&
         !http1_char_same_name(coding, SLICE("chunked")))
-        return refuse(head, 501, "transfer coding not supported");
+        return refuse_head(head, 501, "transfer coding not supported");
     return refuse_syntax(head, "bad Transfer-Encoding");
 }
 
-static bool steer_connection(struct http1_head *head, struct steering *steering, struct slice value)
+static bool apply_connection(struct http1_head *head, struct control_fields *control,
+                             struct slice value)
 {
     (void)head;
     struct slice option;
     while (http1_token_next(&value, &option)) {
-        steering->connection_close |= http1_char_same_name(option, SLICE("close"));
-        steering->connection_keep_alive |= http1_char_same_name(option, SLICE("keep-alive"));
-        steering->connection_upgrade |= http1_char_same_name(option, SLICE("upgrade"));
+        control->connection_close |= http1_char_same_name(option, SLICE("close"));
+        control->connection_keep_alive |= http1_char_same_name(option, SLICE("keep-alive"));
+        control->connection_upgrade |= http1_char_same_name(option, SLICE("upgrade"));
     }
     return true;
 }
 
-static bool steer_upgrade(struct http1_head *head, struct steering *steering, struct slice value)
+static bool apply_upgrade(struct http1_head *head, struct control_fields *control,
+                          struct slice value)
 {
     (void)head;
-    steering->upgrade_websocket |= list_has_token(value, SLICE("websocket"));
+    control->upgrade_websocket |= list_has_token(value, SLICE("websocket"));
     return true;
 }
 
-static bool steer_expect(struct http1_head *head, struct steering *steering, struct slice value)
+static bool apply_expect(struct http1_head *head, struct control_fields *control,
+                         struct slice value)
 {
-    (void)steering;
+    (void)control;
     head->expect_continue |= http1_char_same_name(value, SLICE("100-continue"));
     return true;
 }
 
-static bool steer(struct http1_head *head, struct steering *steering)
+static bool apply_control_fields(struct http1_head *head, struct control_fields *control)
 {
     static const struct {
         struct slice name;
-        bool (*apply)(struct http1_head *head, struct steering *steering, struct slice value);
+        bool (*apply)(struct http1_head *head, struct control_fields *control, struct slice value);
     } known[] = {
-        {SLICE("Host"), steer_host},
-        {SLICE("Content-Length"), steer_content_length},
-        {SLICE("Transfer-Encoding"), steer_transfer_encoding},
-        {SLICE("Connection"), steer_connection},
-        {SLICE("Upgrade"), steer_upgrade},
-        {SLICE("Expect"), steer_expect},
+        {SLICE("Host"), apply_host},
+        {SLICE("Content-Length"), apply_content_length},
+        {SLICE("Transfer-Encoding"), apply_transfer_encoding},
+        {SLICE("Connection"), apply_connection},
+        {SLICE("Upgrade"), apply_upgrade},
+        {SLICE("Expect"), apply_expect},
     };
     for (size_t i = 0; i < head->header_count; i++) {
         const struct http1_header *header = &head->headers[i];
         for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
             if (http1_char_same_name(header->name, known[k].name) &&
-                !known[k].apply(head, steering, header->value))
+                !known[k].apply(head, control, header->value))
                 return false;
         }
     }
     return true;
 }
 
-static bool decide(struct http1_head *head)
+static bool decide_framing(struct http1_head *head)
 {
-    struct steering steering = {0};
+    struct control_fields control = {0};
     bool newer = head->version_minor >= 1;
     head->host = head->target.authority;
-    if (!steer(head, &steering))
+    if (!apply_control_fields(head, &control))
         return false;
-    if (newer && steering.host_count == 0)
+    if (newer && control.host_count == 0)
         return refuse_syntax(head, "no Host");
     if (head->chunked && (head->has_content_length || !newer))
         return refuse_syntax(head, "bad body framing");
-    head->keep_alive = !steering.connection_close && (newer || steering.connection_keep_alive);
+    head->keep_alive = !control.connection_close && (newer || control.connection_keep_alive);
     head->expect_continue &= newer;
-    head->upgrade_websocket = newer && steering.connection_upgrade && steering.upgrade_websocket;
+    head->upgrade_websocket = newer && control.connection_upgrade && control.upgrade_websocket;
     return true;
 }
 
 /* The head as a whole */
 
-/* Takes the line that `input` begins with, which the scan has seen to end in CR LF. */
+/* Takes the first line of `input`, of which the scan has verified that it ends in CR LF. */
 static struct slice take_line(struct slice *input)
 {
     struct slice line;
@@ -251,15 +254,16 @@ static bool parse_head(struct http1_head *head, struct slice text)
     for (;;) {
         struct slice line = take_line(&text);
         if (line.len == 0)
-            return decide(head);
+            return decide_framing(head);
         if (!parse_header_line(head, line))
             return false;
     }
 }
 
-/* Looks at the lines that ended since the last call. True when the blank line was found: head->len.
- */
-static bool scan(struct slice input, size_t *scanned, size_t start, struct http1_head *head)
+/* Scans the lines that ended since the last call. Returns true when it found the blank line, and sets
+ * head->len. */
+static bool scan_head_lines(struct slice input, size_t *scanned, size_t start,
+                            struct http1_head *head)
 {
     const char *lf;
     if (*scanned < start)
@@ -278,17 +282,17 @@ static bool scan(struct slice input, size_t *scanned, size_t start, struct http1
     return false;
 }
 
-/* What can be said of an incomplete head: its request line once that is there, else its method. The
- * first `looked_at` bytes were there at the last call. */
-static bool check_beginning(struct http1_head *head, struct slice text, size_t looked_at)
+/* Checks an incomplete head: its request line if that is complete, else its method. The first
+ * `checked_bytes` bytes were checked by the last call. */
+static bool check_beginning(struct http1_head *head, struct slice text, size_t checked_bytes)
 {
     const char *lf = text.len ? memchr(text.data, '\n', text.len) : NULL;
     if (lf) {
-        bool new = (size_t)(lf - text.data) >= looked_at;
+        bool new = (size_t)(lf - text.data) >= checked_bytes;
         return !new || parse_request_line(head, take_line(&text));
     }
     if (text.len > REQUEST_LINE_BYTES_MAX)
-        return refuse(head, 414, "target too long");
+        return refuse_head(head, 414, "target too long");
     struct slice start = slice_first(text, HTTP1_METHOD_BYTES_MAX + 1);
     struct slice method;
     if (slice_split(start, ' ', &method).data)
@@ -299,23 +303,23 @@ static bool check_beginning(struct http1_head *head, struct slice text, size_t l
 
 enum http1_result http1_parse(struct slice input, size_t *scanned, struct http1_head *head)
 {
-    /* RFC 9112, 2.2: one empty line before the request is to be ignored. */
+    /* RFC 9112, 2.2: ignore one empty line before the request. */
     size_t start = slice_starts_with(input, SLICE("\r\n")) ? 2 : 0;
-    size_t looked_at = *scanned > start ? *scanned - start : 0;
+    size_t checked_bytes = *scanned > start ? *scanned - start : 0;
     memset(head, 0, offsetof(struct http1_head, headers));
     if (input.len == 0 || (input.len == 1 && input.data[0] == '\r'))
         return HTTP1_INCOMPLETE;
     struct slice allowed = slice_first(input, HTTP1_HEAD_BYTES_MAX);
     struct slice text = slice_after(allowed, start);
-    if (scan(allowed, scanned, start, head))
+    if (scan_head_lines(allowed, scanned, start, head))
         return parse_head(head, slice_first(text, head->len - start)) ? HTTP1_COMPLETE
                                                                       : HTTP1_REFUSED;
     if (head->error_status)
         return HTTP1_REFUSED;
-    if (!check_beginning(head, text, looked_at))
+    if (!check_beginning(head, text, checked_bytes))
         return HTTP1_REFUSED;
     if (input.len >= HTTP1_HEAD_BYTES_MAX) {
-        refuse(head, 431, "head too long");
+        refuse_head(head, 431, "head too long");
         return HTTP1_REFUSED;
     }
     return HTTP1_INCOMPLETE;

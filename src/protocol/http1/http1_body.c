@@ -20,7 +20,7 @@ enum state {
     FAILED,
 };
 
-static enum state fail(struct http1_body *body, unsigned status)
+static enum state fail_body(struct http1_body *body, unsigned status)
 {
     body->error_status = (uint16_t)status;
     return FAILED;
@@ -32,47 +32,47 @@ void http1_body_start(struct http1_body *body, const struct http1_head *head, ui
     if (head->chunked)
         body->state = SIZE;
     else if (head->content_length > bytes_max)
-        body->state = (uint8_t)fail(body, 413);
+        body->state = (uint8_t)fail_body(body, 413);
     else
         body->state = head->content_length > 0 ? FIXED : ENDED;
 }
 
 static enum state expect(struct http1_body *body, char c, char expected, enum state next)
 {
-    return c == expected ? next : fail(body, 400);
+    return c == expected ? next : fail_body(body, 400);
 }
 
 static enum state take_size_digit(struct http1_body *body, char c)
 {
     int digit = http1_char_hex(c);
     if (digit < 0 || body->size_digits == HTTP1_BODY_SIZE_DIGITS_MAX)
-        return fail(body, 400);
+        return fail_body(body, 400);
     body->size_digits++;
     body->remaining = body->remaining << 4 | (uint64_t)digit;
-    return body->remaining > body->bytes_left ? fail(body, 413) : SIZE_DIGITS;
+    return body->remaining > body->bytes_left ? fail_body(body, 413) : SIZE_DIGITS;
 }
 
 static enum state after_size(struct http1_body *body, char c)
 {
     if (c != '\n')
-        return fail(body, 400);
+        return fail_body(body, 400);
     body->size_digits = 0;
     body->bytes_left -= body->remaining;
     return body->remaining > 0 ? DATA : TRAILER_START;
 }
 
-/* A byte of an extension or a trailer, which stays in its state as long as it is of the class. */
+/* Discards a byte of an extension or a trailer; the state stays the same while bytes are of the class. */
 static enum state discard(struct http1_body *body, char c, uint8_t class, enum state same)
 {
     if (!http1_char_is(c, class))
-        return fail(body, 400);
+        return fail_body(body, 400);
     if (++body->discarded_bytes > HTTP1_BODY_DISCARDED_BYTES_MAX)
-        return fail(body, 413);
+        return fail_body(body, 413);
     return same;
 }
 
-/* The transition of one byte of framing. */
-static enum state step(struct http1_body *body, char c)
+/* Returns the state after one byte of framing. */
+static enum state step_framing(struct http1_body *body, char c)
 {
     switch ((enum state)body->state) {
     case SIZE:
@@ -130,7 +130,7 @@ enum http1_body_event http1_body_decode(struct http1_body *body, struct slice *i
             return HTTP1_BODY_NEED_MORE;
         if (body->state == FIXED || body->state == DATA)
             return take_data(body, input, data);
-        body->state = (uint8_t)step(body, input->data[0]);
+        body->state = (uint8_t)step_framing(body, input->data[0]);
         input->data++;
         input->len--;
     }

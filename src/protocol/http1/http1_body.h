@@ -1,8 +1,8 @@
 /*
  * The body of an HTTP/1 request (RFC 9112, 6 and 7): by Content-Length, in chunks, or none.
  *
- * The decoder takes bytes as they arrive and gives out the body's bytes where they stand; it keeps
- * nothing but where it is. Chunk extensions and trailers are checked, counted and thrown away.
+ * The decoder takes bytes as they arrive and returns the body's bytes in place; it keeps only its state. It
+ * checks, counts and discards chunk extensions and trailers.
  *
  *   SIZE ──digit──► SIZE_DIGITS ──';'──► EXTENSION
  *    ▲                 │ CR                 │ CR
@@ -17,11 +17,10 @@
  *                                                  ▼         │ CR
  *                                            TRAILER_VALUE ──┘
  *
- * A Content-Length body is the one state FIXED. ENDED and FAILED are final.
+ * A Content-Length body has the single state FIXED. ENDED and FAILED are final.
  *
- * Bounds: the body as a whole (`bytes_max`; more is refused with 413 as soon as it is declared), a
- * chunk size's digits, and all extensions and trailers of a request together. Nothing is allocated.
- * One thread at a time.
+ * Bounds: the whole body (`bytes_max`; more is refused with 413 as soon as it is declared), the digits of a
+ * chunk size, and all extensions and trailers of a request together. Allocates nothing. One thread at a time.
  */
 #ifndef ROLLCALL_PROTOCOL_HTTP1_HTTP1_BODY_H
 #define ROLLCALL_PROTOCOL_HTTP1_HTTP1_BODY_H
@@ -33,14 +32,14 @@
 #define HTTP1_BODY_DISCARDED_BYTES_MAX 4096
 
 enum http1_body_event {
-    HTTP1_BODY_NEED_MORE, /* the input is used up */
+    HTTP1_BODY_NEED_MORE, /* all input was taken */
     HTTP1_BODY_DATA,
-    HTTP1_BODY_END,   /* what is left of the input belongs to the next request */
-    HTTP1_BODY_ERROR, /* answer `error_status` and close: the next request cannot be found */
+    HTTP1_BODY_END,   /* the rest of the input belongs to the next request */
+    HTTP1_BODY_ERROR, /* respond with `error_status` and close: the next request cannot be found */
 };
 
 struct http1_body {
-    uint64_t bytes_left; /* that may still come before `bytes_max` is passed */
+    uint64_t bytes_left; /* how much more `bytes_max` allows */
     uint64_t remaining;  /* of the fixed body or the current chunk */
     uint16_t discarded_bytes;
     uint16_t error_status; /* 400 or 413 */
@@ -48,12 +47,12 @@ struct http1_body {
     uint8_t size_digits;
 };
 
-/* Makes ready for the body that `head` announces, of at most `bytes_max` bytes. A larger
- * Content-Length makes the first decode an error. */
+/* Prepares for the body that `head` announces, of at most `bytes_max` bytes. A larger Content-Length makes the
+ * first decode an error. */
 void http1_body_start(struct http1_body *body, const struct http1_head *head, uint64_t bytes_max);
 
-/* Takes bytes from the front of *input up to the next event. DATA: *data is a piece of the body, a
- * part of the input. END and ERROR are given again if asked again. Call until it is not DATA. */
+/* Takes bytes from the front of *input up to the next event. DATA: *data is a piece of the body, within the
+ * input. END and ERROR repeat. Call it until the event is not DATA. */
 enum http1_body_event http1_body_decode(struct http1_body *body, struct slice *input,
                                         struct slice *data);
 

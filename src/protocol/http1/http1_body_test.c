@@ -9,7 +9,7 @@
 
 static const struct http1_head chunked = {.chunked = true};
 
-/* The body as decoded from pieces of `piece_bytes`, and what was left of the input at its end. */
+/* The body as decoded from pieces of `piece_bytes`, and the rest of the input at its end. */
 struct outcome {
     enum http1_body_event event;
     unsigned error_status;
@@ -136,7 +136,7 @@ static void bad_chunks(void **unused)
         expect_error(bad[i], 400);
 }
 
-static void chunks_count_together(void **unused)
+static void chunks_count_together_for_the_bound(void **unused)
 {
     (void)unused;
     expect_error(SLICE("65"), 413);
@@ -152,7 +152,7 @@ static void chunks_count_together(void **unused)
     assert_int_equal(outcome.len, 100);
 }
 
-static void what_is_discarded_is_bounded(void **unused)
+static void discarded_bytes_are_bounded(void **unused)
 {
     (void)unused;
     static char text[HTTP1_BODY_DISCARDED_BYTES_MAX + 20];
@@ -172,8 +172,8 @@ int main(void)
         cmocka_unit_test(chunked_body),
         cmocka_unit_test(extensions_and_trailers_are_discarded),
         cmocka_unit_test(bad_chunks),
-        cmocka_unit_test(chunks_count_together),
-        cmocka_unit_test(what_is_discarded_is_bounded),
+        cmocka_unit_test(chunks_count_together_for_the_bound),
+        cmocka_unit_test(discarded_bytes_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #define H HTTP1_CHAR_HOST
 #define V HTTP1_CHAR_VALUE
 
-/* What is not listed is in no class: the control characters and DEL. */
+/* Control characters and DEL are in no class. */
 const uint8_t http1_char_class[256] = {
     ['\t'] = V,
     [' '] = V,
@@ -47,8 +47,7 @@ const uint8_t http1_char_class[256] = {
     [0x80 ... 0xff] = V,
 };
 
-/* Without a branch for each byte: nearly every text passes, so that stopping early gains nothing.
- */
+/* Has no branch per byte: nearly every text passes, so stopping early would gain nothing. */
 bool http1_char_all(struct slice text, uint8_t class)
 {
     uint8_t common = class;

@@ -1,7 +1,7 @@
 /*
- * Which bytes may stand where in an HTTP/1 head (RFC 9110, 5.5 and 5.6; RFC 3986).
+ * Classes of bytes in an HTTP/1 head (RFC 9110, 5.5 and 5.6; RFC 3986).
  *
- * One table, one bit for each class. Private to the http1 files.
+ * One table, one bit per class. Private to the http1 files.
  */
 #ifndef ROLLCALL_PROTOCOL_HTTP1_HTTP1_CHAR_H
 #define ROLLCALL_PROTOCOL_HTTP1_HTTP1_CHAR_H
@@ -23,22 +23,22 @@ static inline bool http1_char_is(char c, uint8_t class)
     return http1_char_class[(unsigned char)c] & class;
 }
 
-/* Whether every byte of `text` is of the class; true of an empty one. */
+/* Whether every byte of `text` is of the class; true for an empty text. */
 bool http1_char_all(struct slice text, uint8_t class);
 
 /* Whether two texts of the same length differ only in the case of ASCII letters. */
 bool http1_char_same_letters(const char *a, const char *b, size_t len);
 
-/* Whether two names are the same but for the case of ASCII letters. */
+/* Whether two names are equal, ignoring the case of ASCII letters. */
 static inline bool http1_char_same_name(struct slice a, struct slice b)
 {
     return a.len == b.len && http1_char_same_letters(a.data, b.data, a.len);
 }
 
-/* Without the spaces and tabs around it. */
+/* Removes spaces and tabs at both ends. */
 struct slice http1_char_trim(struct slice text);
 
-/* 0 to 15, or -1. */
+/* The value of a hexadecimal digit, 0 to 15, or -1. */
 int http1_char_hex(char c);
 
 #endif

@@ -45,7 +45,7 @@ bool http1_target_parse(struct slice text, bool asterisk_allowed, struct http1_t
     return asterisk_allowed && slice_equal(text, SLICE("*"));
 }
 
-/* The byte that "%XY" stands for, or -1; NUL too is refused. */
+/* The byte that "%XY" stands for, or -1; NUL is refused too. */
 static int escaped_byte(struct slice text)
 {
     if (text.len < 3)
@@ -57,7 +57,8 @@ static int escaped_byte(struct slice text)
     return high << 4 | low;
 }
 
-/* Takes the next character off the front of *text, which has one, its escape undone. -1: it is none. */
+/* Takes the next character off the front of *text, which is not empty, and decodes its escape. Returns -1 if it
+ * is invalid. */
 static int take_character(struct slice *text, bool plus_is_space)
 {
     char c = text->data[0];
@@ -72,7 +73,7 @@ static int take_character(struct slice *text, bool plus_is_space)
     return byte;
 }
 
-static bool decode(struct slice text, bool plus_is_space, char *out, size_t *len)
+static bool decode_escapes(struct slice text, bool plus_is_space, char *out, size_t *len)
 {
     size_t written = 0;
     while (text.len > 0) {
@@ -87,12 +88,12 @@ static bool decode(struct slice text, bool plus_is_space, char *out, size_t *len
 
 bool http1_percent_decode(struct slice text, char *out, size_t *len)
 {
-    return decode(text, false, out, len);
+    return decode_escapes(text, false, out, len);
 }
 
 bool http1_query_decode(struct slice text, char *out, size_t *len)
 {
-    return decode(text, true, out, len);
+    return decode_escapes(text, true, out, len);
 }
 
 bool http1_query_next(struct slice *query, struct slice *name, struct slice *value)
@@ -108,8 +109,8 @@ bool http1_query_next(struct slice *query, struct slice *name, struct slice *val
     return false;
 }
 
-/* Most names differ in their first character, and few are escaped. */
-static bool is_called(struct slice raw, struct slice name)
+/* Compares without decoding first, because most names differ in their first character. */
+static bool parameter_has_name(struct slice raw, struct slice name)
 {
     for (size_t i = 0; i < name.len; i++)
         if (raw.len == 0 || take_character(&raw, true) != (unsigned char)name.data[i])
@@ -122,7 +123,7 @@ struct slice http1_query_find(struct slice query, struct slice name)
     struct slice found;
     struct slice value;
     while (http1_query_next(&query, &found, &value)) {
-        if (is_called(found, name))
+        if (parameter_has_name(found, name))
             return value.data ? value : (struct slice){found.data + found.len, 0};
     }
     return SLICE_NONE;

@@ -11,7 +11,7 @@ static void assert_slice(struct slice actual, const char *expected)
     assert_memory_equal(actual.data, expected, actual.len);
 }
 
-static void escapes_are_undone(void **unused)
+static void escapes_are_decoded(void **unused)
 {
     (void)unused;
     char out[64];
@@ -46,7 +46,7 @@ static void bad_escapes_are_refused(void **unused)
         assert_false(http1_percent_decode(bad[i], out, &len));
 }
 
-static void query_is_walked(void **unused)
+static void query_parameters_come_in_order(void **unused)
 {
     (void)unused;
     struct slice query = SLICE("a=1&&b=x%26y&c&=d&e==f&");
@@ -81,7 +81,7 @@ static void parameter_is_found_by_name(void **unused)
     assert_null(http1_query_find(SLICE_NONE, SLICE("b")).data);
 }
 
-static void a_name_may_be_escaped(void **unused)
+static void parameter_name_may_be_escaped(void **unused)
 {
     (void)unused;
     assert_slice(http1_query_find(SLICE("a=0&%75s%65r%73=1&users=2"), SLICE("users")), "1");
@@ -93,7 +93,7 @@ static void a_name_may_be_escaped(void **unused)
     assert_non_null(http1_query_find(SLICE("%61&b"), SLICE("a")).data);
 }
 
-static void a_name_with_a_bad_escape_is_nobodys(void **unused)
+static void parameter_name_with_a_bad_escape_matches_nothing(void **unused)
 {
     (void)unused;
     static const char *const queries[] = {"a%=1",   "a%6=1",   "%6=1",   "%=1",    "%g1=1",
@@ -106,13 +106,13 @@ static void a_name_with_a_bad_escape_is_nobodys(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(escapes_are_undone),
+        cmocka_unit_test(escapes_are_decoded),
         cmocka_unit_test(decoding_may_be_in_place),
         cmocka_unit_test(bad_escapes_are_refused),
-        cmocka_unit_test(query_is_walked),
+        cmocka_unit_test(query_parameters_come_in_order),
         cmocka_unit_test(parameter_is_found_by_name),
-        cmocka_unit_test(a_name_may_be_escaped),
-        cmocka_unit_test(a_name_with_a_bad_escape_is_nobodys),
+        cmocka_unit_test(parameter_name_may_be_escaped),
+        cmocka_unit_test(parameter_name_with_a_bad_escape_matches_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,8 @@
 
 static struct http1_head head;
 
-/* Parses from memory of its own, so that a sanitizer sees any byte read outside it. The result
- * holds no slice that is looked at afterwards. */
+/* Parses from an allocation of the exact size, so that the sanitizer finds any read outside it. No slice of the
+ * result is used afterwards. */
 static enum http1_result parse_pieces(struct slice text, size_t piece_bytes)
 {
     size_t scanned = 0;
@@ -154,7 +154,7 @@ static void bad_request_lines(void **unused)
         memcpy(text, lines[i].data, lines[i].len);
         memcpy(text + lines[i].len, "\r\n" HOST END, sizeof "\r\n" HOST END);
         expect_refused((struct slice){text, lines[i].len + sizeof "\r\n" HOST END - 1}, 400);
-        /* The line alone is enough to know. */
+        /* The line alone is enough for the decision. */
         expect_refused((struct slice){text, lines[i].len + 2}, 400);
     }
 }
@@ -342,7 +342,7 @@ static void token_lists(void **unused)
     assert_null(http1_header_token_starting(&head, SLICE("p"), SLICE("Threes")).data);
 }
 
-/* "GET /aaa... HTTP/1.1" with a target of that many bytes. */
+/* Makes "GET /aaa... HTTP/1.1" with a target of `bytes` bytes. */
 static size_t write_long_target(char *out, size_t target_bytes)
 {
     memcpy(out, "GET /", 5);
@@ -361,7 +361,7 @@ static void long_targets(void **unused)
     len = write_long_target(text, HTTP1_TARGET_BYTES_MAX + 1);
     assert_int_equal(parse_pieces((struct slice){text, len}, len), HTTP1_REFUSED);
     assert_int_equal(head.error_status, 414);
-    /* Not even its line needs to end. */
+    /* It is refused before its line ends. */
     write_long_target(text, 9000);
     assert_int_equal(parse_pieces((struct slice){text, 9000}, 1000), HTTP1_REFUSED);
     assert_int_equal(head.error_status, 414);

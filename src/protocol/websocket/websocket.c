@@ -9,7 +9,7 @@
 
 enum partial_state { HEADER, PAYLOAD, BETWEEN, DELIVERED };
 
-/* `bytes` holds the open message, then the bytes of a control frame that came in between. */
+/* `bytes` holds the open message, then the bytes of a control frame between its fragments. */
 struct websocket_partial {
     enum partial_state state;
     uint8_t message_opcode; /* CONTINUATION: no message is open */
@@ -17,7 +17,7 @@ struct websocket_partial {
     uint8_t header_len;
     uint8_t header[WEBSOCKET_FRAME_HEADER_BYTES_MAX];
     struct utf8 utf8;
-    struct websocket_frame frame; /* payload_len: what is still to come */
+    struct websocket_frame frame; /* payload_len: what is still missing */
     size_t message_len;
     size_t capacity;
     char bytes[];
@@ -40,8 +40,8 @@ static void partial_set_state(struct websocket_partial *partial, enum partial_st
     partial->state = state;
 }
 
-static enum websocket_event fail(struct decoding *d, enum websocket_close_code code,
-                                 const char *reason)
+static enum websocket_event fail_decoding(struct decoding *d, enum websocket_close_code code,
+                                          const char *reason)
 {
     *d->out = (struct websocket_message){.close_code = (uint16_t)code, .error_reason = reason};
     d->len = 0;
@@ -51,20 +51,20 @@ static enum websocket_event fail(struct decoding *d, enum websocket_close_code c
 
 static enum websocket_event fail_protocol(struct decoding *d, const char *reason)
 {
-    return fail(d, WEBSOCKET_CLOSE_PROTOCOL_ERROR, reason);
+    return fail_decoding(d, WEBSOCKET_CLOSE_PROTOCOL_ERROR, reason);
 }
 
 static enum websocket_event fail_memory(struct decoding *d)
 {
-    return fail(d, WEBSOCKET_CLOSE_INTERNAL, "out of memory");
+    return fail_decoding(d, WEBSOCKET_CLOSE_INTERNAL, "out of memory");
 }
 
 static enum websocket_event fail_text(struct decoding *d)
 {
-    return fail(d, WEBSOCKET_CLOSE_INVALID_TEXT, "text is not valid UTF-8");
+    return fail_decoding(d, WEBSOCKET_CLOSE_INVALID_TEXT, "text is not valid UTF-8");
 }
 
-static void take(struct decoding *d, size_t count)
+static void take_bytes(struct decoding *d, size_t count)
 {
     d->data += count;
     d->len -= count;
@@ -75,7 +75,7 @@ static bool message_is_open(const struct websocket_partial *partial)
     return partial && partial->message_opcode != WEBSOCKET_OPCODE_CONTINUATION;
 }
 
-/* The partial, made when there is none yet. NULL when memory ran out. */
+/* Returns the partial, making it if necessary; NULL when out of memory. */
 static struct websocket_partial *partial_get(struct websocket_decoder *decoder)
 {
     if (!decoder->partial)
@@ -83,7 +83,7 @@ static struct websocket_partial *partial_get(struct websocket_decoder *decoder)
     return decoder->partial;
 }
 
-/* Makes room behind what is held. The room doubles, so that a message that arrives byte by byte is
+/* Reserves space behind the held bytes. The capacity doubles, so that a message that arrives byte by byte is
  * moved a bounded number of times, and never exceeds what a message may have. */
 static bool partial_reserve(struct decoding *d, size_t extra)
 {
@@ -130,7 +130,8 @@ static enum websocket_event deliver_close(struct decoding *d, char *payload, siz
     return WEBSOCKET_CLOSE;
 }
 
-static enum websocket_event deliver(struct decoding *d, uint8_t opcode, char *payload, size_t len)
+static enum websocket_event deliver_payload(struct decoding *d, uint8_t opcode, char *payload,
+                                            size_t len)
 {
     if (opcode == WEBSOCKET_OPCODE_CLOSE)
         return deliver_close(d, payload, len);
@@ -147,14 +148,14 @@ static enum websocket_event deliver(struct decoding *d, uint8_t opcode, char *pa
     }
 }
 
-/* The frame's last byte arrived, by way of the partial. */
+/* The frame's last byte arrived and is in the partial. */
 static enum websocket_event partial_finish_frame(struct decoding *d)
 {
     struct websocket_partial *partial = d->decoder->partial;
     if (websocket_frame_is_control(&partial->frame)) {
         char *payload = partial->bytes + partial->message_len;
         partial_set_state(partial, message_is_open(partial) ? BETWEEN : DELIVERED);
-        return deliver(d, partial->frame.opcode, payload, partial->control_len);
+        return deliver_payload(d, partial->frame.opcode, payload, partial->control_len);
     }
     if (!partial->frame.final) {
         partial_set_state(partial, BETWEEN);
@@ -163,10 +164,10 @@ static enum websocket_event partial_finish_frame(struct decoding *d)
     if (partial->message_opcode == WEBSOCKET_OPCODE_TEXT && !utf8_complete(&partial->utf8))
         return fail_text(d);
     partial_set_state(partial, DELIVERED);
-    return deliver(d, partial->message_opcode, partial->bytes, partial->message_len);
+    return deliver_payload(d, partial->message_opcode, partial->bytes, partial->message_len);
 }
 
-/* Moves what the chunk has of the payload into the partial. */
+/* Moves the chunk's part of the payload into the partial. */
 static enum websocket_event partial_take_payload(struct decoding *d)
 {
     struct websocket_partial *partial = d->decoder->partial;
@@ -189,11 +190,11 @@ static enum websocket_event partial_take_payload(struct decoding *d)
         partial->control_len += (uint8_t)count;
     else
         partial->message_len += count;
-    take(d, count);
+    take_bytes(d, count);
     return partial->frame.payload_len == 0 ? partial_finish_frame(d) : WEBSOCKET_NEED_MORE;
 }
 
-/* A frame that is unfinished, or a fragment: its payload has to be kept. */
+/* Starts a frame that is incomplete, or a fragment: its payload must be kept. */
 static enum websocket_event partial_start_frame(struct decoding *d,
                                                 const struct websocket_frame *frame)
 {
@@ -209,7 +210,7 @@ static enum websocket_event partial_start_frame(struct decoding *d,
     return partial_take_payload(d);
 }
 
-/* A whole frame that is an event of its own: given out where it stands. */
+/* Takes a complete frame that is an event of its own and returns it in place. */
 static enum websocket_event take_whole_frame(struct decoding *d,
                                              const struct websocket_frame *frame)
 {
@@ -217,7 +218,7 @@ static enum websocket_event take_whole_frame(struct decoding *d,
     char *payload = d->data;
     size_t len = (size_t)frame->payload_len;
     bool ascii = websocket_unmask(payload, len, frame->mask);
-    take(d, len);
+    take_bytes(d, len);
     if (message_is_open(partial)) {
         partial_set_state(partial, BETWEEN);
         partial->header_len = 0;
@@ -227,11 +228,11 @@ static enum websocket_event take_whole_frame(struct decoding *d,
     if (frame->opcode == WEBSOCKET_OPCODE_TEXT && !ascii &&
         !utf8_valid((struct slice){payload, len}))
         return fail_text(d);
-    return deliver(d, frame->opcode, payload, len);
+    return deliver_payload(d, frame->opcode, payload, len);
 }
 
-/* The header is not whole in the chunk: gathers it in the partial, byte by byte. Answers its bytes
- * once all `*size` of them are there, else NULL. */
+/* Gathers a header that is incomplete in the chunk, byte by byte, in the partial. Returns its bytes once all
+ * `*size` of them are there, else NULL. */
 static const uint8_t *partial_gather_header(struct decoding *d, size_t *size)
 {
     struct websocket_partial *partial = d->decoder->partial;
@@ -243,11 +244,11 @@ static const uint8_t *partial_gather_header(struct decoding *d, size_t *size)
         if (d->len == 0)
             return NULL;
         partial->header[partial->header_len++] = (uint8_t)*d->data;
-        take(d, 1);
+        take_bytes(d, 1);
     }
 }
 
-/* Reads the next header into `frame`. `*whole` tells whether it is all there. */
+/* Reads the next header into `frame`. `*whole` tells whether it is complete. */
 static enum websocket_event take_header(struct decoding *d, struct websocket_frame *frame,
                                         bool *whole)
 {
@@ -258,7 +259,7 @@ static enum websocket_event take_header(struct decoding *d, struct websocket_fra
     const char *fault;
     *whole = true;
     if (d->len >= size && !(partial && partial->state == HEADER)) {
-        take(d, size);
+        take_bytes(d, size);
         fault = websocket_frame_fault(header, size, open, d->limits->peer_masks);
     } else {
         if (!(partial = partial_get(d->decoder)))
@@ -290,16 +291,16 @@ static enum websocket_event next_frame(struct decoding *d)
         return WEBSOCKET_NEED_MORE;
     bool control = websocket_frame_is_control(&frame);
     if (!control && frame_is_too_big(d, &frame))
-        return fail(d, WEBSOCKET_CLOSE_TOO_BIG, "message too big");
+        return fail_decoding(d, WEBSOCKET_CLOSE_TOO_BIG, "message too big");
     bool is_event = control || (frame.final && frame.opcode != WEBSOCKET_OPCODE_CONTINUATION);
     if (is_event && frame.payload_len <= d->len)
         return take_whole_frame(d, &frame);
     return partial_start_frame(d, &frame);
 }
 
-/* Nearly all that a server ever receives: a short, whole, masked text while nothing is unfinished.
- * next_frame() would do the same in twice the instructions; it is left all other frames, and
- * the reporting of a bad text, which masking again (its own inverse) turns back to what came. */
+/* Takes what a server receives nearly always: a short, complete, masked text while no message is incomplete.
+ * next_frame() would do the same in twice the instructions; it handles all other frames, and reports bad text,
+ * which is masked again (masking is its own inverse) for that. */
 static bool take_short_text(const struct websocket_limits *limits, char **data, size_t *len,
                             struct websocket_message *out)
 {
@@ -307,7 +308,8 @@ static bool take_short_text(const struct websocket_limits *limits, char **data, 
     const uint8_t *header = (const uint8_t *)*data;
     if (*len < header_bytes || header[0] != (WEBSOCKET_FRAME_FINAL | WEBSOCKET_OPCODE_TEXT))
         return false;
-    size_t payload_len = header[1] ^ WEBSOCKET_FRAME_MASKED; /* unmasked: above all short lengths */
+    size_t payload_len =
+        header[1] ^ WEBSOCKET_FRAME_MASKED; /* an unmasked frame gives more than any short length */
     if (payload_len >= WEBSOCKET_FRAME_LENGTH_IN_2_BYTES || payload_len > *len - header_bytes ||
         payload_len > limits->message_bytes_max || !limits->peer_masks)
         return false;

@@ -1,40 +1,38 @@
 /*
  * WebSocket (RFC 6455): bytes from a peer → messages. The other direction is websocket_encode.h.
  *
- * The decoder does no I/O. It is handed a chunk of bytes that the caller owns and may overwrite,
- * unmasks it in place, and gives out one event at a time. A frame that lies whole in the chunk and
- * is a whole message (nearly every frame there is) is given out where it stands, without a copy and
- * without memory. Only what a chunk leaves unfinished is kept, in a `websocket_partial` that exists
- * as long as it is needed: an idle connection costs the one pointer.
+ * The decoder does no I/O. It takes a chunk of bytes that the caller owns and may overwrite, unmasks it in
+ * place, and returns one event at a time. A frame that is complete in the chunk and is a whole message (nearly
+ * every frame) is returned in place, without a copy and without an allocation. Only what a chunk leaves
+ * incomplete is kept, in a `websocket_partial` that exists as long as it is needed: an idle connection costs one
+ * pointer.
  *
  *   partial == NULL
  *     IDLE ──── chunk ends inside a header ────────────────► HEADER
  *      ▲ │                                                   │    ▲
- *      │ └───── header known, payload unfinished ─► PAYLOAD ◄┘    │ chunk ends inside
+ *      │ └───── header known, payload incomplete ─► PAYLOAD ◄┘    │ chunk ends inside
  *      │                                            │  │  ▲       │ the next header
- *      │             non-final fragment is whole, or│  │  │       │
- *      │             a control frame is whole while │  │  └─── BETWEEN
+ *      │             non-final fragment complete, or│  │  │       │
+ *      │             a control frame complete while │  │  └─── BETWEEN
  *      │             a message is open              └──┼────────► ▲
  *      │                                               │
- *      │   message or lone control frame is whole      ▼
+ *      │   message or lone control frame complete      ▼
  *      └──────────── next call ─────────────────── DELIVERED
  *
  *   HEADER     some bytes of a frame's header arrived
- *   PAYLOAD    a frame's header arrived, its payload not yet
+ *   PAYLOAD    a frame's header arrived, its payload is incomplete
  *   BETWEEN    a fragmented message is open, no frame is
- *   DELIVERED  the partial's memory was given out; the next call frees it
+ *   DELIVERED  the last event points into the partial; the next call frees it
  *
- * HEADER returns to IDLE or BETWEEN when the rest of the frame lies whole in the chunk. Any error
- * frees the partial.
+ * HEADER returns to IDLE or BETWEEN when the rest of the frame is complete in the chunk. Any error frees the
+ * partial.
  *
- * Bounds. A message is at most `message_bytes_max`: a header that declares more is refused before
- * its payload arrives. A partial holds what arrived, at most doubled; what a header declares costs
- * nothing. Text is validated as it arrives: a bad byte ends the connection even if its frame never
- * would.
+ * Bounds. A message is at most `message_bytes_max`: a header that declares more is refused before its payload
+ * arrives. A partial holds what arrived, at most doubled; a declared length alone costs nothing. Text is
+ * validated as it arrives: a bad byte ends the connection even if its frame never completes.
  *
- * The caller calls websocket_decode() until it answers NEED_MORE, CLOSE or ERROR. After CLOSE or
- * ERROR no more bytes may be fed; websocket_decoder_free() is all that is left to do.
- * One thread at a time.
+ * The caller calls websocket_decode() until it returns NEED_MORE, CLOSE or ERROR. After CLOSE or ERROR no more
+ * bytes may be passed; only websocket_decoder_free() may follow. One thread at a time.
  */
 #ifndef ROLLCALL_PROTOCOL_WEBSOCKET_WEBSOCKET_H
 #define ROLLCALL_PROTOCOL_WEBSOCKET_WEBSOCKET_H
@@ -66,7 +64,7 @@ enum websocket_close_code {
 #define WEBSOCKET_CONTROL_BYTES_MAX 125
 
 enum websocket_event {
-    WEBSOCKET_NEED_MORE, /* the chunk is used up */
+    WEBSOCKET_NEED_MORE, /* the whole chunk was taken */
     WEBSOCKET_TEXT,
     WEBSOCKET_BINARY,
     WEBSOCKET_PING,
@@ -75,16 +73,16 @@ enum websocket_event {
     WEBSOCKET_ERROR,
 };
 
-/* What the decoder holds its peer to; shared by all connections of a kind. */
+/* The decoder's demands on its peer; shared by all connections of a kind. */
 struct websocket_limits {
     size_t message_bytes_max;
     bool peer_masks; /* true on a server: every frame must be masked; false on a client: none may */
 };
 
-/* What an event carries. `data` points into the chunk or the partial: it may be changed, and lasts
- * until the next call on the decoder. */
+/* The content of an event. `data` points into the chunk or the partial; it may be changed and lasts until the
+ * next call on the decoder. */
 struct websocket_message {
-    char *data; /* the payload; of CLOSE the reason, valid UTF-8 */
+    char *data; /* the payload; for CLOSE the reason, valid UTF-8 */
     size_t len;
     uint16_t close_code;      /* CLOSE: the peer's code; ERROR: the code to close with */
     const char *error_reason; /* ERROR: static text for the close frame and the log */
@@ -92,22 +90,22 @@ struct websocket_message {
 
 struct websocket_partial;
 
-/* All zero is the idle decoder. */
+/* A zeroed decoder is idle. */
 struct websocket_decoder {
     struct websocket_partial *partial;
 };
 
-/* Takes bytes from the front of the chunk (*data, *len), moving both, up to the end of the next
- * message or control frame. NEED_MORE means all was taken. ERROR, which also reports that memory
- * ran out (1011), takes all that is left. `out` is written for every event but NEED_MORE. */
+/* Takes bytes from the front of the chunk (*data, *len), advancing both, up to the end of the next message or
+ * control frame. NEED_MORE means that all bytes were taken. ERROR, which also reports out of memory (1011),
+ * takes the rest. `out` is written for every event but NEED_MORE. */
 enum websocket_event websocket_decode(struct websocket_decoder *decoder,
                                       const struct websocket_limits *limits, char **data,
                                       size_t *len, struct websocket_message *out);
 
-/* Frees what an unfinished message holds; the decoder is idle again. */
+/* Frees an incomplete message; the decoder is idle again. */
 void websocket_decoder_free(struct websocket_decoder *decoder);
 
-/* Heap bytes that an unfinished message holds now; 0 when idle. For accounting. */
+/* Heap bytes of an incomplete message; 0 when idle. For accounting. */
 size_t websocket_decoder_memory_bytes(const struct websocket_decoder *decoder);
 
 /* Whether a peer may send this code in a close frame (RFC 6455, 7.4). */

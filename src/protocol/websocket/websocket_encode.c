@@ -6,7 +6,7 @@
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 
-/* RFC 6455, 1.3: proves that the answer comes from one who knows the protocol. */
+/* RFC 6455, 1.3: proves that the server knows the protocol. */
 #define HANDSHAKE_SALT "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 static void write_big_endian(uint8_t *out, uint64_t value, size_t count)
@@ -53,7 +53,7 @@ static uint64_t read_big_endian(const uint8_t *in, size_t count)
     return value;
 }
 
-/* The payload of the frame that `frames` begins with; false when it is not whole. */
+/* Finds the payload of the first frame. Returns false when the frame is incomplete. */
 static bool find_payload(struct slice frames, struct slice *payload)
 {
     const uint8_t *header = (const uint8_t *)frames.data;

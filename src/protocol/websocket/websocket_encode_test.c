@@ -57,7 +57,7 @@ static void close_reason_is_cut_between_characters(void **unused)
     }
 }
 
-static void only_whole_text_frames_are_what_was_written(void **unused)
+static void only_whole_text_frames_are_recognised_as_written(void **unused)
 {
     (void)unused;
     static char long_frame[10 + 65536] = "\x81\x7f\0\0\0\0\0\1\0\0";
@@ -123,7 +123,7 @@ int main(void)
         cmocka_unit_test(masked_header_carries_the_mask),
         cmocka_unit_test(close_payload_is_code_and_reason),
         cmocka_unit_test(close_reason_is_cut_between_characters),
-        cmocka_unit_test(only_whole_text_frames_are_what_was_written),
+        cmocka_unit_test(only_whole_text_frames_are_recognised_as_written),
         cmocka_unit_test(accept_key_is_the_one_of_the_rfc),
         cmocka_unit_test(key_of_another_size_is_refused),
     };

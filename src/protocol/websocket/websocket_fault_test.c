@@ -1,6 +1,6 @@
 /*
- * The decoder under failing allocations: whichever one fails, the answer is an error that closes
- * with 1011, nothing leaks (the sanitizer tells), and what needs no memory goes on working.
+ * The decoder under failing allocations: whichever one fails, the result is an error that closes with 1011,
+ * nothing leaks (the sanitizer checks), and what needs no memory keeps working.
  */
 #include "protocol/websocket/websocket.h"
 
@@ -14,7 +14,7 @@
 
 static const struct websocket_limits limits = {1000, false};
 
-/* Every kind of unfinished business: a cut header, cut payloads, fragments, a cut control frame. */
+/* Every kind of incomplete input: a cut header, cut payloads, fragments, a cut control frame. */
 static const char stream[] = "\x01\x03one"
                              "\x89\x04ping"
                              "\x00\x05 two "
@@ -22,7 +22,7 @@ static const char stream[] = "\x01\x03one"
                              "\x82\x0aten bytes!"
                              "\x8a\x02hi";
 
-/* Feeds the stream in pieces; the last event is the answer. Counts what was delivered. */
+/* Feeds the stream in pieces and returns the last event. Counts what was delivered. */
 static enum websocket_event feed_in_pieces(size_t piece_bytes, unsigned *delivered,
                                            struct websocket_message *message)
 {

@@ -6,8 +6,8 @@
  *    2..    length, big endian, in the shortest form that holds it
  *    ..     four bytes of mask, if MASK
  *
- * Pure functions, inline because they are the hottest path there is. A fault is a static text for
- * the close frame (code 1002); NULL is no fault. Private to the decoder in websocket.c.
+ * Pure functions, inline because they are the hottest path. A fault is a static text for the close frame (code
+ * 1002); NULL means no fault. Private to the decoder in websocket.c.
  */
 #ifndef ROLLCALL_PROTOCOL_WEBSOCKET_WEBSOCKET_FRAME_H
 #define ROLLCALL_PROTOCOL_WEBSOCKET_WEBSOCKET_FRAME_H
@@ -48,8 +48,8 @@ static inline const char *websocket_frame_control_fault(const uint8_t *header, s
     return NULL;
 }
 
-/* What is wrong with the first `len` (at least one) bytes of a header, so that a bad frame is
- * refused before it is complete. */
+/* The fault in the first `len` (at least one) bytes of a header, so that a bad frame is refused before it is
+ * complete. */
 static inline const char *websocket_frame_fault(const uint8_t *header, size_t len,
                                                 bool message_is_open, bool peer_masks)
 {
@@ -71,7 +71,7 @@ static inline const char *websocket_frame_fault(const uint8_t *header, size_t le
     return NULL;
 }
 
-/* How long the header is, as far as its first `len` bytes tell. */
+/* The size of the header, as far as its first `len` bytes tell. */
 static inline size_t websocket_frame_header_size(const uint8_t *header, size_t len)
 {
     if (len < 2)

@@ -2,9 +2,8 @@
  * The masking of WebSocket payloads: each byte is exclusive-ored with one of four mask bytes in
  * turn.
  *
- * Its own inverse, so that the client side masks with the same function. A mask is kept as a value
- * whose memory order is the order on the wire, which makes all of this independent of endianness.
- * All pure functions on the caller's memory.
+ * Masking is its own inverse, so clients mask with the same function. A mask is kept in the byte order of the
+ * wire, which makes all of this independent of endianness. Pure functions on the caller's memory.
  */
 #ifndef ROLLCALL_PROTOCOL_WEBSOCKET_WEBSOCKET_MASK_H
 #define ROLLCALL_PROTOCOL_WEBSOCKET_WEBSOCKET_MASK_H
@@ -18,7 +17,7 @@ struct websocket_mask {
     uint8_t bytes[4];
 };
 
-/* Changes nothing: the frames of a server. */
+/* The mask of a server's frames, which changes nothing. */
 #define WEBSOCKET_UNMASKED ((struct websocket_mask){{0, 0, 0, 0}})
 
 static inline struct websocket_mask websocket_mask_of(const uint8_t *bytes)
@@ -37,8 +36,8 @@ static inline struct websocket_mask websocket_mask_after(struct websocket_mask m
     return after;
 }
 
-/* Masks or unmasks in place. Answers whether the result is all ASCII, which it learns for free and
- * which spares the caller a second pass over nearly every text. */
+/* Masks or unmasks in place. Returns whether the result is all ASCII, which costs nothing to find out and spares
+ * the caller a second pass over nearly every text. */
 static inline bool websocket_unmask(char *data, size_t len, struct websocket_mask mask)
 {
     uint32_t mask4;

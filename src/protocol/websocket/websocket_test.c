@@ -21,8 +21,8 @@ struct stream {
     size_t len;
 };
 
-/* What came out of a stream, in words: "text(abc) ping() error(1002)". */
-struct story {
+/* The events of a stream as text: "text(abc) ping() error(1002)". */
+struct event_log {
     char text[8192];
     size_t len;
 };
@@ -48,25 +48,25 @@ static void send_raw(struct stream *stream, struct slice bytes)
     stream->len += bytes.len;
 }
 
-static void tell(struct story *story, enum websocket_event event,
-                 const struct websocket_message *message)
+static void log_event(struct event_log *log, enum websocket_event event,
+                      const struct websocket_message *message)
 {
     static const char *const names[] = {"", "text", "binary", "ping", "pong", "close", "error"};
-    char *end = story->text + story->len;
-    size_t room = sizeof story->text - story->len;
+    char *end = log->text + log->len;
+    size_t capacity = sizeof log->text - log->len;
     if (event == WEBSOCKET_ERROR)
-        story->len += (size_t)snprintf(end, room, "error(%d) ", message->close_code);
+        log->len += (size_t)snprintf(end, capacity, "error(%d) ", message->close_code);
     else if (event == WEBSOCKET_CLOSE)
-        story->len += (size_t)snprintf(end, room, "close(%d %.*s) ", message->close_code,
-                                       (int)message->len, message->data);
+        log->len += (size_t)snprintf(end, capacity, "close(%d %.*s) ", message->close_code,
+                                     (int)message->len, message->data);
     else
-        story->len += (size_t)snprintf(end, room, "%s(%.*s) ", names[event], (int)message->len,
-                                       message->data);
+        log->len += (size_t)snprintf(end, capacity, "%s(%.*s) ", names[event], (int)message->len,
+                                     message->data);
 }
 
-/* Feeds one chunk from memory of its own, so that a sanitizer sees any byte touched outside it. */
+/* Feeds one chunk from an allocation of the exact size, so that the sanitizer finds any access outside it. */
 static bool feed(struct websocket_decoder *decoder, const struct websocket_limits *limits,
-                 const char *bytes, size_t len, struct story *story)
+                 const char *bytes, size_t len, struct event_log *log)
 {
     char *chunk = test_malloc(len ? len : 1);
     char *data = chunk;
@@ -76,7 +76,7 @@ static bool feed(struct websocket_decoder *decoder, const struct websocket_limit
     do {
         event = websocket_decode(decoder, limits, &data, &len, &message);
         if (event != WEBSOCKET_NEED_MORE)
-            tell(story, event, &message);
+            log_event(log, event, &message);
     } while (event != WEBSOCKET_NEED_MORE && event != WEBSOCKET_CLOSE && event != WEBSOCKET_ERROR);
     if (event == WEBSOCKET_NEED_MORE)
         assert_int_equal(len, 0);
@@ -85,31 +85,31 @@ static bool feed(struct websocket_decoder *decoder, const struct websocket_limit
 }
 
 static void play(const struct stream *stream, const struct websocket_limits *limits,
-                 size_t chunk_bytes, struct story *story)
+                 size_t chunk_bytes, struct event_log *log)
 {
     struct websocket_decoder decoder = {NULL};
     bool open = true;
-    story->len = 0;
-    story->text[0] = '\0';
+    log->len = 0;
+    log->text[0] = '\0';
     for (size_t at = 0; open && at < stream->len; at += chunk_bytes) {
         size_t left = stream->len - at;
         open = feed(&decoder, limits, stream->bytes + at, left < chunk_bytes ? left : chunk_bytes,
-                    story);
+                    log);
     }
     websocket_decoder_free(&decoder);
 }
 
-/* Whole, byte by byte, and in between: always the same story. */
+/* Whole, byte by byte, and in between: the events are always the same. */
 static void expect_story(const struct stream *stream, const struct websocket_limits *limits,
                          const char *expected)
 {
-    static struct story story;
+    static struct event_log log;
     for (size_t chunk_bytes = 1; chunk_bytes <= 20; chunk_bytes++) {
-        play(stream, limits, chunk_bytes, &story);
-        assert_string_equal(story.text, expected);
+        play(stream, limits, chunk_bytes, &log);
+        assert_string_equal(log.text, expected);
     }
-    play(stream, limits, stream->len, &story);
-    assert_string_equal(story.text, expected);
+    play(stream, limits, stream->len, &log);
+    assert_string_equal(log.text, expected);
 }
 
 static void expect_frame(uint8_t first, struct slice payload, const char *expected)
@@ -229,8 +229,8 @@ static void new_message_inside_a_fragmented_one(void **unused)
     expect_story(&stream, &server, "error(1002) ");
 }
 
-/* The fault stands in the first bytes; nothing more may be waited for. */
-static void faults_are_found_before_the_frame_is_whole(void **unused)
+/* The fault is in the first bytes; the decoder must not wait for more. */
+static void faults_are_found_before_the_frame_is_complete(void **unused)
 {
     (void)unused;
     expect_raw(SLICE("\x91"), &server, "error(1002) ");
@@ -251,7 +251,7 @@ static void faults_are_found_before_the_frame_is_whole(void **unused)
     expect_raw(SLICE("\x01\x01\xf4\x80\x01\x90"), &client, "error(1007) ");
 }
 
-static void fragments_count_together(void **unused)
+static void fragments_count_together_for_the_bound(void **unused)
 {
     (void)unused;
     static char half[MESSAGE_BYTES_MAX / 2 + 1];
@@ -297,7 +297,7 @@ static void close_codes(void **unused)
     expect_frame(FINAL | WEBSOCKET_OPCODE_CLOSE, SLICE("\x03\xed"), "error(1002) ");
 }
 
-static void whole_frame_is_given_out_in_place_without_memory(void **unused)
+static void whole_frame_is_returned_in_place_without_memory(void **unused)
 {
     (void)unused;
     struct stream stream = {.len = 0};
@@ -312,7 +312,7 @@ static void whole_frame_is_given_out_in_place_without_memory(void **unused)
     assert_int_equal(len, 0);
 }
 
-static void memory_follows_what_arrived(void **unused)
+static void memory_grows_with_what_arrived(void **unused)
 {
     (void)unused;
     const struct websocket_limits large = {1 << 30, false};
@@ -330,7 +330,7 @@ static void memory_follows_what_arrived(void **unused)
     assert_int_equal(websocket_decoder_memory_bytes(&decoder), 0);
 }
 
-static void partial_ends_with_its_message(void **unused)
+static void partial_is_freed_after_its_message(void **unused)
 {
     (void)unused;
     struct websocket_decoder decoder = {NULL};
@@ -362,14 +362,14 @@ int main(void)
         cmocka_unit_test(eight_byte_length_is_read),
         cmocka_unit_test(protocol_faults),
         cmocka_unit_test(new_message_inside_a_fragmented_one),
-        cmocka_unit_test(faults_are_found_before_the_frame_is_whole),
-        cmocka_unit_test(fragments_count_together),
+        cmocka_unit_test(faults_are_found_before_the_frame_is_complete),
+        cmocka_unit_test(fragments_count_together_for_the_bound),
         cmocka_unit_test(invalid_text),
         cmocka_unit_test(close_frames),
         cmocka_unit_test(close_codes),
-        cmocka_unit_test(whole_frame_is_given_out_in_place_without_memory),
-        cmocka_unit_test(memory_follows_what_arrived),
-        cmocka_unit_test(partial_ends_with_its_message),
+        cmocka_unit_test(whole_frame_is_returned_in_place_without_memory),
+        cmocka_unit_test(memory_grows_with_what_arrived),
+        cmocka_unit_test(partial_is_freed_after_its_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
