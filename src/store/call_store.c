@@ -1,12 +1,12 @@
 #include "store/call_store.h"
 
-static const char *const STATE_NAMES[] = {
+static const char *const CALL_STATE_NAMES[] = {
     [CALL_RINGING] = "ringing",
     [CALL_ACCEPTED] = "accepted",
     [CALL_ENDED] = "ended",
 };
 
-static const char *const REASON_NAMES[CALL_REASON_COUNT] = {
+static const char *const CALL_REASON_NAMES[CALL_REASON_COUNT] = {
     [CALL_REASON_NONE] = "none",
     [CALL_REASON_HANGUP] = "hangup",
     [CALL_REASON_REJECTED] = "rejected",
@@ -19,10 +19,10 @@ static const char *const REASON_NAMES[CALL_REASON_COUNT] = {
 
 const char *call_state_name(enum call_state state)
 {
-    return STATE_NAMES[state];
+    return CALL_STATE_NAMES[state];
 }
 
 const char *call_reason_name(enum call_reason reason)
 {
-    return REASON_NAMES[reason];
+    return CALL_REASON_NAMES[reason];
 }

@@ -1,25 +1,24 @@
 /*
- * The graph store: a cache of who is around a user, and the one question it is for: who must hear of
- * this user's change, now?
+ * The graph store: a cache of social graphs, made for one question: which contacts of this user are online
+ * and must hear of a change?
  *
- * A graph is what the ledger knows of one user: settings, contacts, the users they have blocked, their
- * chats. The store keeps graphs as long as their users are here and for a day after, and it knows who
- * is online; so graph_lookup() answers with the contacts that are online, and what a change costs
- * grows with those, not with the contacts. A graph that is not there is a miss: the caller loads it
- * from the ledger and puts it.
+ * A graph is what the ledger knows about one user: settings, contacts, blocked users, chats. The store keeps a
+ * graph while its user is online and for a day after, and it knows who is online. So graph_lookup() returns
+ * only the contacts who are online, and the cost of a change grows with their number, not with the number of
+ * contacts. A missing graph is a miss: the caller loads it from the ledger and puts it.
  *
  *   miss (with a ticket) ──caller reads the ledger──► graph_put(ticket) ──► hit
  *   contacts, blocks, chats or settings change: commit, then graph_drop() ──► miss
  *
- * A drop makes every earlier ticket of that user void, so that what was read before a change is never
- * put after it. A backend in which a drop can go astray (its sender died) calls a graph aged after a while;
- * it may still be used, and is then to be put again. Presence has no such gap either: graph_set_online()
- * carries the version of the change and an older one never undoes a newer, and a put takes its contacts'
- * presence after it has made sure that later changes reach it.
+ * A drop voids every earlier ticket of that user, so a graph that was read before a change is never put after
+ * it. A backend in which a drop can get lost (its sender died) reports a graph as aged after a while: the
+ * caller may use it, and then reads and puts it again. Presence is as safe: graph_set_online() carries the
+ * version of the change, an older version never undoes a newer one, and a put reads its contacts' presence
+ * only after it has made sure that later changes reach it.
  *
- * Contract of every call: as in store/state_store.h; calls of one port take effect in the order they
- * were made. What a cache forgets is only slower: any graph may be missing at any time. The suite in
- * tests/conformance/graph_store_suite.c says this in code, for every backend.
+ * Contract of every operation: as in store/state_store.h; operations of one port take effect in the order in
+ * which they were started. Any graph may be missing at any time, which costs time and nothing else. The suite
+ * in tests/conformance/graph_store_suite.c tests this for every backend.
  */
 #ifndef ROLLCALL_STORE_GRAPH_STORE_H
 #define ROLLCALL_STORE_GRAPH_STORE_H
@@ -33,12 +32,13 @@
 #include <stdint.h>
 
 enum {
-    GRAPH_CONTACTS_MAX = 10000,                 /* of one user; more are cut */
-    GRAPH_OFFLINE_TTL_MS = 24 * 60 * 60 * 1000, /* kept so long after its user left */
+    GRAPH_CONTACTS_MAX = 10000, /* of one user; contacts beyond are left out */
+    GRAPH_OFFLINE_TTL_MS =
+        24 * 60 * 60 * 1000, /* how long a graph is kept after its user went offline */
 };
 
 struct social_graph {
-    uint8_t presence_visibility; /* enum ledger_visibility, which the store does not look at */
+    uint8_t presence_visibility; /* enum ledger_visibility; the store does not interpret it */
     uint8_t last_seen_visibility;
     struct id_list contacts;
     struct id_list blocked; /* by this user */
@@ -46,11 +46,10 @@ struct social_graph {
 };
 
 struct graph_lookup {
-    bool known; /* false: a miss, and only `ticket` means something */
-    bool
-        aged; /* known, but for so long that a drop may have gone astray: read it anew and put it */
-    uint64_t ticket; /* for graph_put(); of a miss, and of what is aged */
-    /* As it was put, but of the contacts only those who are online, in no order. */
+    bool known;      /* false: a miss, and only `ticket` is set */
+    bool aged;       /* old enough that a drop may have been lost: read it again and put it */
+    uint64_t ticket; /* for graph_put(), after a miss or for an aged graph */
+    /* As it was put, but with only those contacts who are online, in no order. */
     struct social_graph graph;
 };
 
@@ -74,28 +73,29 @@ struct graph_store {
     const struct graph_store_operations *operations;
 };
 
-/* The user's graph with the contacts that are online. */
+/* Returns the user's graph with the contacts who are online. */
 static inline void graph_lookup(struct graph_store *store, struct slice user_id,
                                 graph_lookup_done done, void *arg)
 {
     store->operations->lookup(store, user_id, done, arg);
 }
 
-/* Keeps a graph that was read from the ledger after the answer which gave the ticket. With a void ticket,
- * or without memory, nothing is kept. */
+/* Keeps a graph that the caller read from the ledger after the lookup that gave the ticket. Keeps nothing if the
+ * ticket is void or memory is short. */
 static inline void graph_put(struct graph_store *store, struct slice user_id, uint64_t ticket,
                              const struct social_graph *graph)
 {
     store->operations->put(store, user_id, ticket, graph);
 }
 
-/* What is cached of this user is no longer true. */
+/* Drops the user's graph, because it is no longer true. */
 static inline void graph_drop(struct graph_store *store, struct slice user_id)
 {
     store->operations->drop(store, user_id);
 }
 
-/* The user came, or left. `version` is that of the presence; a change older than one known is nothing. */
+/* Records that the user came online or went offline. `version` is that of the presence; a change older than
+ * the known one is ignored. */
 static inline void graph_set_online(struct graph_store *store, struct slice user_id, bool online,
                                     int64_t version)
 {

@@ -1,30 +1,32 @@
 /*
- * The recovery store: the port behind which sessions wait that lost their connection a moment ago.
+ * The recovery store: the port to parked sessions, whose clients lost their connection a moment ago.
  *
- *   cut ──park()──► PARKED ◄──append(): what is sent to its user meanwhile
- *                     │ take(): its client is back, with its private id and what it got last
- *                     ▼ or the window is over, or there are too many
+ *   cut ──park()──► PARKED ◄──append(): an event sent to its user meanwhile
+ *                     │ take(): the client is back, with its private id and the offset it received last
+ *                     ▼ or the window is over, or too many sessions are parked
  *                    gone
  *
- * An event is frames, as they would have gone to the socket, and an offset: a number that grows from one
- * event of a connection to the next. Who comes back gets what is kept beyond the offset it names; if something
- * beyond it is no longer kept, there is nothing to recover and the session starts anew. What is appended has
- * come after the cut and was missed in any case: its offset is RECOVERY_MISSED. An event that comes twice, by
- * its id, is kept once.
+ * An event is its frames, as they would have gone to the socket, and an offset: a number that grows from one
+ * event of a connection to the next. A client that comes back gets the kept events beyond the offset it
+ * names; if an event beyond it is no longer kept, nothing is recovered and the session starts anew. An
+ * appended event came after the cut, so the client certainly missed it: its offset is RECOVERY_MISSED. Of
+ * events with the same id one is kept.
  *
- * No event falls between two chairs:
+ * No event is lost between two gateways:
  *
- *   looked up before the cut, received after it   recovery_expects(): the worker that parked appends it
- *   sent while the session is parked              the sender appends it
- *   sent while it is being taken                  the lease of who comes back is open by then, so it arrives
- *                                                 there: recovery_expects(), and it joins what is taken
+ *   routed before the cut, received after it   recovery_expects(): the worker that parked appends it
+ *   sent while the session is parked           the sender appends it
+ *   sent while the session is being taken      the new connection's lease is open by then, so the event
+ *                                              arrives there: recovery_expects(), and it joins the backlog
  *
- * So an event may be both appended and delivered; whoever takes a session tells by the id.
+ * So an event may be both appended and delivered; the taker recognises the second by its id.
  *
- * Contract of take(): asynchronous; the completion runs exactly once, on the calling worker's thread,
- * possibly before the call returns. Arguments are borrowed for the call, results for the completion. What
- * the store cannot take or give is simply not recovered: nobody waits for park() and append(). One
+ * Contract: the completion of take() runs exactly once, on the calling worker's thread, possibly before take()
+ * returns. Arguments are borrowed until the operation returns, results until the completion returns. park()
+ * and append() report no failure: what the store cannot hold is not recovered. There is one
  * `struct recovery_store` per worker.
+ *
+ * The suite in tests/conformance/recovery_store_suite.c tests all of this for every backend.
  */
 #ifndef ROLLCALL_STORE_RECOVERY_STORE_H
 #define ROLLCALL_STORE_RECOVERY_STORE_H
@@ -35,31 +37,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bounds of one parked session; what comes after drops the oldest. */
+/* Bounds of one parked session; beyond them the oldest events are dropped. */
 enum {
     RECOVERY_EVENTS_MAX = 100,
     RECOVERY_EVENT_BYTES_MAX = 64 * 1024, /* of all its events */
     RECOVERY_TOPICS_MAX = 64,
-    RECOVERY_USER_SESSIONS_MAX = 16, /* parked of one user */
+    RECOVERY_USER_SESSIONS_MAX = 16, /* parked sessions of one user; the oldest is dropped */
 };
 
 #define RECOVERY_MISSED UINT64_MAX
 
 struct recovery_event {
     uint64_t offset;
-    uint64_t id; /* 0: it is like no other */
+    uint64_t id; /* 0: none, the event is never a duplicate */
     struct slice frames;
 };
 
 struct parked_session {
     struct slice user_id;
     struct slice pid; /* the client's private id, a secret */
-    struct slice sid; /* the one it is known by */
-    uint64_t floor;   /* events up to this offset are not kept */
-    uint64_t ceiling; /* no event of the connection had an offset beyond */
+    struct slice sid; /* the session's public id */
+    uint64_t floor;   /* events up to this offset are no longer kept */
+    uint64_t ceiling; /* the largest offset of the connection */
     const struct recovery_event *events;
     size_t event_count;
-    const struct slice *topics; /* what it was subscribed to */
+    const struct slice *topics; /* its subscriptions */
     size_t topic_count;
 };
 
@@ -81,24 +83,24 @@ struct recovery_store_operations {
 
 struct recovery_store {
     const struct recovery_store_operations *operations;
-    bool is_shared; /* with other processes: what is parked outlives this one */
+    bool is_shared; /* with other processes: a parked session outlives this process */
 };
 
-/* Keeps a session for the window. */
+/* Keeps a session for one window. */
 static inline void recovery_park(struct recovery_store *store, const struct parked_session *session)
 {
     store->operations->park(store, session);
 }
 
-/* Whether nobody is parked whom only this store knows: then events need not be offered for all, only for those
- * of whom the state store says that they have a session parked (struct state_routes). */
+/* Whether no session is parked that only this store knows. Then only users whom the state store reports as
+ * parked (struct state_routes) need events appended. */
 static inline bool recovery_is_empty(struct recovery_store *store)
 {
     return store->operations->is_empty(store);
 }
 
-/* Whether an event that arrived here for this user may belong to a session that was parked here a moment ago,
- * or is being taken here: then it is to be appended. */
+/* Whether an event that arrived here for this user may belong to a session that was parked here a moment ago or
+ * is being taken here. The caller then appends it. */
 static inline bool recovery_expects(struct recovery_store *store, struct slice user_id)
 {
     return store->operations->expects(store, user_id);
@@ -111,8 +113,7 @@ static inline void recovery_append(struct recovery_store *store, const struct sl
     store->operations->append(store, user_ids, count, event);
 }
 
-/* Gives a session back, with its events beyond `offset`, and forgets it; NULL when there is none to
- * recover. */
+/* Removes a session and returns it with its events beyond `offset`; NULL when nothing can be recovered. */
 static inline void recovery_take(struct recovery_store *store, struct slice user_id,
                                  struct slice pid, uint64_t offset, recovery_take_done done,
                                  void *arg)
@@ -120,7 +121,8 @@ static inline void recovery_take(struct recovery_store *store, struct slice user
     store->operations->take(store, user_id, pid, offset, done, arg);
 }
 
-/* Events went by that may not have been appended: what is parked now cannot be taken here any more. */
+/* Makes the sessions that are parked now unrecoverable here, since events may have passed without being
+ * appended. */
 static inline void recovery_invalidate(struct recovery_store *store)
 {
     store->operations->invalidate(store);

@@ -1,27 +1,27 @@
 /*
- * The state store: the port behind which leases, routes and presence are kept.
+ * The state store: the port to leases, routes and presence.
  *
  * A lease says "this connection of this user lives on this gateway until …". A user is online while at
- * least one lease lives, away while all that live are idle, offline otherwise; first and last lease make
- * the transitions. Each operation is one atomic transition of one user and answers with what changed,
- * so that exactly one gateway of a fleet learns of each change and publishes it.
+ * least one lease lives, away while all living leases are idle, and offline otherwise; the first and the
+ * last lease make the transitions. Each operation is one atomic transition of one user and returns what
+ * changed, so exactly one gateway of a fleet learns of each change and publishes it.
  *
  *   no record ──open──► ONLINE ◄──activity── AWAY        version grows by at least 1 at each arrow
  *                       │  ▲  └──all idle──►  │          and never goes back, restarts included
  *           last closed │  │ open             │ last closed or expired
  *           or expired  ▼  │                  ▼
- *                   LINGERING (only with a grace; still shown as it was) ──grace over──► OFFLINE
+ *                   LINGERING (only with a grace; shown as before) ──grace over──► OFFLINE
  *
- * A lease's window runs from its last refresh (open or renew). What is not refreshed is found by
- * state_reap(), which any gateway calls now and then; it also ends the grace of those who linger.
+ * A lease's window starts at its last refresh (open or renew). state_reap() finds the leases that were not
+ * refreshed, and the lingering users whose grace is over; any gateway calls it from time to time.
  *
- * Contract of every call: asynchronous; the completion runs exactly once, on the calling worker's
- * thread, possibly before the call returns (so make the call the last thing a function does); it
- * never blocks; arguments are borrowed for the call, results for the completion. The
- * status says what is known (enum state_status). One `struct state_store` per worker; its operations on one
- * lease take effect in the order of the calls, answered or not.
+ * Contract of every operation: it is asynchronous and never blocks. The completion runs exactly once, on the
+ * calling worker's thread, possibly before the operation returns (so start it as the last thing a function
+ * does). Arguments are borrowed until the operation returns, results until the completion returns. The
+ * status says what is known (enum state_status). There is one `struct state_store` per worker; its
+ * operations on one lease take effect in the order in which they were started, answered or not.
  *
- * The suite in tests/conformance/state_store_suite.c says all of this in code, for every backend.
+ * The suite in tests/conformance/state_store_suite.c tests all of this for every backend.
  */
 #ifndef ROLLCALL_STORE_STATE_STORE_H
 #define ROLLCALL_STORE_STATE_STORE_H
@@ -39,7 +39,7 @@ enum { GATEWAY_ID_BYTES_MAX = 128, STATE_PEER_ADDRESS_MAX = 272 };
 enum state_status {
     STATE_OK,
     STATE_UNAVAILABLE, /* the store certainly did nothing, and nothing was learned */
-    STATE_UNKNOWN, /* the store did not answer: the change may have happened; reads never say this */
+    STATE_UNKNOWN,     /* the store did not answer: the change may have happened. Never of a read */
 };
 
 struct lease {
@@ -48,28 +48,28 @@ struct lease {
     struct slice device_id;
     struct slice gateway_id;
     int64_t connected_at_ms;   /* wall clock; the time in conn_id */
-    int64_t last_heartbeat_ms; /* wall clock: the last sign of life known to the store */
+    int64_t last_heartbeat_ms; /* wall clock: the last heartbeat the store knows of */
     bool idle;
-    /* Of an open: since when the gateway has had the user connected, by this connection or another, on the wall
-     * clock; 0: it has not. A store that does not know of that has lost it, and the user is no news. */
+    /* For state_open(): since when this gateway has had the user connected, by any connection (wall clock);
+     * 0: it has not. A store without a record of that time has lost it, so the user's arrival is not news. */
     int64_t known_since_ms;
 };
 
-/* What one operation did to a user. With STATE_UNKNOWN it has the user's id and nothing else, with
- * STATE_UNAVAILABLE nothing at all. */
+/* What one operation did to a user. With STATE_UNKNOWN only the user's id is set, with STATE_UNAVAILABLE
+ * nothing. */
 struct state_transition {
-    bool changed;             /* something others may see is different: publish it */
-    struct presence presence; /* as it is now; user_id lasts as long as the completion */
+    bool changed;             /* something that others may see: publish it */
+    struct presence presence; /* the new presence; user_id is valid until the completion returns */
     int64_t at_ms;            /* wall clock */
-    bool was_here; /* of a lease that opened: the user was not offline before, only away */
+    bool was_here;            /* of an opened lease: the user was not offline before */
 };
 
 struct lease_renewal {
     struct ulid conn_id;
     struct slice user_id;
     int64_t last_heartbeat_ms;
-    bool lost;   /* set by the store: it no longer knew this lease; open it again */
-    bool failed; /* set by the store: it could not be asked for this one; try again soon */
+    bool lost;   /* set by the store: it does not know this lease; open it again */
+    bool failed; /* set by the store: it did not answer for this lease; try again soon */
 };
 
 struct gateway_info {
@@ -77,7 +77,7 @@ struct gateway_info {
     size_t connections;
     int64_t started_at_ms;
     bool draining;
-    struct slice peer_address; /* HOST:PORT where other gateways link to it; empty: nowhere */
+    struct slice peer_address; /* HOST:PORT on which peers connect to it; empty: none */
 };
 
 /* Users who have connections on one gateway. */
@@ -87,16 +87,15 @@ struct state_route {
     size_t count;
 };
 
-/* Where to reach users. */
+/* Where users can be reached. */
 struct state_routes {
     const struct state_route *items;
     size_t count;
-    const struct slice
-        *parked; /* those with a session that waits to be recovered (recovery_store.h) */
+    const struct slice *parked; /* the users who have a parked session (recovery_store.h) */
     size_t parked_count;
 };
 
-/* One line of a user's recent past, for explanations. */
+/* One past transition of a user, for explanations. */
 struct state_history {
     int64_t at_ms;
     enum presence_status status;
@@ -157,24 +156,24 @@ struct state_store {
     const struct state_store_operations *operations;
 };
 
-/* Registers a connection. A user's first live lease makes a transition to online (or away, when it starts
- * idle), but not one whose user the gateway knows to be connected, unless the user was turned offline
- * meanwhile. One that is open already is refreshed, and as idle as this says. */
+/* Registers a connection. A user's first live lease makes a transition to online (to away if it starts idle),
+ * except when `known_since_ms` says that the user has been connected and the store did not turn the user
+ * offline since. An open lease is refreshed and takes the new idle flag. */
 static inline void state_open(struct state_store *store, const struct lease *lease,
                               state_transition_done done, void *arg)
 {
     store->operations->open(store, lease, done, arg);
 }
 
-/* Extends each lease by the window from now. Never makes a transition. The status is STATE_OK when the store
- * answered for at least one of them; those it did not answer for have `failed`. */
+/* Extends each lease to one window from now. Never makes a transition. The status is STATE_OK when the store
+ * answered for at least one lease; the others have `failed` set. */
 static inline void state_renew(struct state_store *store, struct lease_renewal *renewals,
                                size_t count, state_renewals_done done, void *arg)
 {
     store->operations->renew(store, renewals, count, done, arg);
 }
 
-/* The connection's user is idle there, or active again. For an unknown lease nothing changes. */
+/* Marks a connection's user as idle or active on it. An unknown lease changes nothing. */
 static inline void state_set_idle(struct state_store *store, struct slice user_id,
                                   const struct ulid *conn_id, bool idle, state_transition_done done,
                                   void *arg)
@@ -182,31 +181,30 @@ static inline void state_set_idle(struct state_store *store, struct slice user_i
     store->operations->set_idle(store, user_id, conn_id, idle, done, arg);
 }
 
-/* Ends a lease. Unknown leases, and other users', are no error: nothing changed. The last seen of one who
- * goes offline so is now. */
+/* Ends a lease. An unknown lease, or another user's, is no error and changes nothing. A user who goes offline
+ * by this was last seen now. */
 static inline void state_close(struct state_store *store, struct slice user_id,
                                const struct ulid *conn_id, state_transition_done done, void *arg)
 {
     store->operations->close(store, user_id, conn_id, done, arg);
 }
 
-/* Presence of each user, in the order asked; a user without a record is offline, never seen. */
+/* Returns each user's presence in the order of `user_ids`; a user without a record is offline, never seen. */
 static inline void state_read(struct state_store *store, const struct slice *user_ids, size_t count,
                               state_presences_done done, void *arg)
 {
     store->operations->read(store, user_ids, count, done, arg);
 }
 
-/* The user is in a call, or no longer. An offline user is in none: a last lease that ends takes the
- * call with it. */
+/* Sets the user's call flag. An offline user has none: the end of the last lease clears it. */
 static inline void state_set_call(struct state_store *store, struct slice user_id, bool in_call,
                                   state_transition_done done, void *arg)
 {
     store->operations->set_call(store, user_id, in_call, done, arg);
 }
 
-/* Where these users are connected, grouped by gateway: what fan-out asks. Offline users are in none. Where
- * sessions are parked in the same place it is told in the same answer; another backend tells of none. NULL
+/* Returns where these users are connected, grouped by gateway, for fan-out. Offline users are left out.
+ * A backend that also holds the parked sessions reports them too; others report none. `routes` is NULL
  * unless the status is STATE_OK. */
 static inline void state_routes(struct state_store *store, const struct slice *user_ids,
                                 size_t count, state_routes_done done, void *arg)
@@ -214,49 +212,50 @@ static inline void state_routes(struct state_store *store, const struct slice *u
     store->operations->routes(store, user_ids, count, done, arg);
 }
 
-/* A user's live leases (at most STATE_LEASES_MAX of them). */
 enum { STATE_LEASES_MAX = 256, STATE_HISTORY_MAX = 32 };
 
+/* Returns a user's live leases, at most STATE_LEASES_MAX. */
 static inline void state_leases(struct state_store *store, struct slice user_id,
                                 state_leases_done done, void *arg)
 {
     store->operations->leases(store, user_id, done, arg);
 }
 
-/* The lease of a connection, whoever's and wherever it is; NULL when there is none. */
+/* Returns the lease of a connection of any user on any gateway; NULL when there is none. */
 static inline void state_find(struct state_store *store, const struct ulid *conn_id,
                               state_lease_done done, void *arg)
 {
     store->operations->find(store, conn_id, done, arg);
 }
 
-/* A user's last transitions that are still remembered, oldest first. */
+/* Returns the user's last transitions that the store still holds, oldest first, at most STATE_HISTORY_MAX. */
 static inline void state_history(struct state_store *store, struct slice user_id,
                                  state_history_done done, void *arg)
 {
     store->operations->history(store, user_id, done, arg);
 }
 
-/* Removes at most `max` expired leases and graces that are over; answers with one transition for each,
- * changed or not. The last seen of one who goes offline so is their last sign of life. */
+/* Removes at most `max` expired leases and ended graces; returns one transition for each, changed or not. A
+ * user who goes offline by this was last seen at the last heartbeat. */
 static inline void state_reap(struct state_store *store, size_t max, state_transitions_done done,
                               void *arg)
 {
     store->operations->reap(store, max, done, arg);
 }
 
-/* Says that a gateway lives; repeated at least once a window. */
+/* Announces that a gateway lives; it repeats this at least once per window. */
 static inline void state_put_gateway(struct state_store *store, const struct gateway_info *info)
 {
     store->operations->put_gateway(store, info);
 }
 
+/* Returns the gateways that announced themselves within the last window. */
 static inline void state_gateways(struct state_store *store, state_gateways_done done, void *arg)
 {
     store->operations->gateways(store, done, arg);
 }
 
-/* Whether the store answered lately; new connections are refused while it does not. */
+/* Whether the store answers; new connections are refused while it does not. */
 static inline bool state_available(struct state_store *store)
 {
     return store->operations->available(store);

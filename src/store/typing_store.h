@@ -1,20 +1,18 @@
 /*
- * The typing store: the port behind which it is kept who types where.
+ * The typing store: the port to typing notices.
  *
- * A notice says "this device of this user types in this chat"; it lasts for the time to live from its
- * last update and then is gone without a word. A user types in a chat while one of their devices has
- * a notice there.
+ * A notice says "this device of this user types in this chat". It ends silently one time to live after its
+ * last update. A user types in a chat while at least one of their devices has a notice there.
  *
- * Updates are limited per user and chat, all devices together: one that comes within the interval after
- * the last that was taken changes nothing (TYPING_LIMITED), also when a stop came between the two. A
- * stop is always taken.
+ * Updates are limited per user and chat, over all devices: an update within the interval after the last
+ * accepted one changes nothing (TYPING_LIMITED), even if a stop came between the two. A stop is never limited.
  *
- * Contract of every call: asynchronous; the completion runs exactly once, on the calling worker's
- * thread, possibly before the call returns (so make the call the last thing a function does); it never
- * blocks; arguments are borrowed for the call, results for the completion. The status
- * means what it means in store/state_store.h. One `struct typing_store` per worker.
+ * Contract of every operation: it is asynchronous and never blocks. The completion runs exactly once, on the
+ * calling worker's thread, possibly before the operation returns (so start it as the last thing a function
+ * does). Arguments are borrowed until the operation returns, results until the completion returns. The status
+ * means the same as in store/state_store.h. There is one `struct typing_store` per worker.
  *
- * The suite in tests/conformance/typing_store_suite.c says all of this in code, for every backend.
+ * The suite in tests/conformance/typing_store_suite.c tests all of this for every backend.
  */
 #ifndef ROLLCALL_STORE_TYPING_STORE_H
 #define ROLLCALL_STORE_TYPING_STORE_H
@@ -28,24 +26,24 @@
 #include <stdint.h>
 
 enum {
-    TYPING_DEVICES_MAX = 4, /* of one user that type in one chat; of more the newest are known */
-    TYPING_READ_MAX = 64,   /* users of one answer */
+    TYPING_DEVICES_MAX = 4, /* of one user typing in one chat; the oldest beyond are dropped */
+    TYPING_READ_MAX = 64,   /* users in one result */
 };
 
 enum typing_result {
     TYPING_STARTED, /* the user did not type there before */
     TYPING_RENEWED,
-    TYPING_LIMITED, /* too soon after the last one: nothing changed */
+    TYPING_LIMITED, /* too soon after the last update: nothing changed */
 };
 
 struct typing_outcome {
     enum typing_result result;
-    int64_t retry_after_ms; /* of LIMITED */
+    int64_t retry_after_ms; /* if limited */
 };
 
 struct typing_user {
     struct slice user_id;
-    int64_t left_ms; /* until the last notice ends */
+    int64_t left_ms; /* until the user's last notice ends */
 };
 
 struct typing_store;
@@ -70,7 +68,7 @@ struct typing_store {
     const struct typing_store_operations *operations;
 };
 
-/* A device types. */
+/* Starts or renews the notice of a device. */
 static inline void typing_store_start(struct typing_store *store, struct slice chat_id,
                                       struct slice user_id, const struct ulid *conn_id,
                                       typing_start_done done, void *arg)
@@ -78,7 +76,8 @@ static inline void typing_store_start(struct typing_store *store, struct slice c
     store->operations->start(store, chat_id, user_id, conn_id, done, arg);
 }
 
-/* A device (NULL: all of the user's) no longer types. `stopped`: the user typed until now. */
+/* Ends the notice of a device, or of all the user's devices if `conn_id` is NULL. `stopped` is set when the
+ * user typed until now and no longer does. */
 static inline void typing_store_stop(struct typing_store *store, struct slice chat_id,
                                      struct slice user_id, const struct ulid *conn_id,
                                      typing_stop_done done, void *arg)
@@ -86,7 +85,7 @@ static inline void typing_store_stop(struct typing_store *store, struct slice ch
     store->operations->stop(store, chat_id, user_id, conn_id, done, arg);
 }
 
-/* Who types in a chat, at most `max` (TYPING_READ_MAX at most), in no order. */
+/* Returns who types in a chat: at most `max` users, and at most TYPING_READ_MAX, in no order. */
 static inline void typing_store_read(struct typing_store *store, struct slice chat_id, size_t max,
                                      typing_users_done done, void *arg)
 {

@@ -13,7 +13,7 @@ static const char *const CAUSE_NAMES[MEMORY_CAUSE_COUNT] = {
     [MEMORY_CALL_ENDED] = "call ended",
 };
 
-static uint64_t hash_of(const struct memory_history *history, struct slice user_id)
+static uint64_t hash_history_user(const struct memory_history *history, struct slice user_id)
 {
     return XXH3_64bits_withSeed(user_id.data, user_id.len, history->hash_seed);
 }
@@ -22,7 +22,7 @@ void memory_history_add(struct memory_history *history, const struct presence *p
                         enum memory_cause cause, int64_t wall_ms)
 {
     history->entries[history->next++ % MEMORY_HISTORY_ENTRIES] = (struct memory_history_entry){
-        .user_hash = hash_of(history, presence->user_id),
+        .user_hash = hash_history_user(history, presence->user_id),
         .at_ms = wall_ms,
         .version = presence->version,
         .status = (uint8_t)presence->status,
@@ -30,11 +30,11 @@ void memory_history_add(struct memory_history *history, const struct presence *p
     };
 }
 
-/* Back from the newest entry, then turned round: of too many it is the oldest that are left out. */
+/* Reads back from the newest entry and then reverses, so that the oldest are left out if there are too many. */
 size_t memory_history_of(const struct memory_history *history, struct slice user_id,
                          struct state_history *out, size_t max)
 {
-    uint64_t hash = hash_of(history, user_id);
+    uint64_t hash = hash_history_user(history, user_id);
     size_t kept = history->next < MEMORY_HISTORY_ENTRIES ? history->next : MEMORY_HISTORY_ENTRIES;
     size_t count = 0;
     for (size_t back = 1; back <= kept && count < max; back++) {

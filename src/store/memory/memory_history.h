@@ -1,9 +1,9 @@
 /*
- * The last transitions of a shard's users, in a ring: the newest take the place of the oldest, whoever's they
- * are. A user stands in it by a hash, so that an entry has one size; of two users with the same hash each is
- * told the other's, which the seed makes nobody's choice.
+ * The last transitions of a shard's users, in one ring: the newest entry replaces the oldest of any user. An
+ * entry names its user by a hash, so all entries have one size. Two users with the same hash would each be shown
+ * the other's entries; the random seed keeps users from choosing such a pair.
  *
- * No locks: whoever holds the shard's.
+ * No locks: the caller holds the shard's lock.
  */
 #ifndef ROLLCALL_STORE_MEMORY_MEMORY_HISTORY_H
 #define ROLLCALL_STORE_MEMORY_MEMORY_HISTORY_H
@@ -32,18 +32,18 @@ struct memory_history_entry {
     uint8_t cause;  /* enum memory_cause */
 };
 
-/* Begins as zero but for the seed. */
+/* Initialised with zeroes and the seed. */
 struct memory_history {
     struct memory_history_entry entries[MEMORY_HISTORY_ENTRIES];
     size_t next;
     uint64_t hash_seed;
 };
 
-/* The presence as it is after the transition. */
+/* Adds an entry; `presence` is the one after the transition. */
 void memory_history_add(struct memory_history *history, const struct presence *presence,
                         enum memory_cause cause, int64_t wall_ms);
 
-/* A user's last transitions, oldest first, at most `max`. */
+/* Returns at most `max` of the user's last transitions, oldest first. */
 size_t memory_history_of(const struct memory_history *history, struct slice user_id,
                          struct state_history *out, size_t max);
 

@@ -5,24 +5,24 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static bool user_matches(const struct table_node *node, struct slice key)
+static bool memory_user_matches(const struct table_node *node, struct slice key)
 {
     const struct memory_user *user = CONTAINER_OF(node, struct memory_user, node);
     return slice_equal((struct slice){user->id, user->id_len}, key);
 }
 
-static bool lease_matches(const struct table_node *node, struct slice key)
+static bool memory_lease_matches(const struct table_node *node, struct slice key)
 {
     const struct memory_lease *lease = CONTAINER_OF(node, struct memory_lease, node);
     return memcmp(lease->conn_id.bytes, key.data, sizeof(lease->conn_id.bytes)) == 0;
 }
 
-static struct slice conn_key(const struct ulid *conn_id)
+static struct slice lease_table_key(const struct ulid *conn_id)
 {
     return (struct slice){(const char *)conn_id->bytes, sizeof(conn_id->bytes)};
 }
 
-static struct slice user_key(const struct memory_user *user)
+static struct slice memory_user_id(const struct memory_user *user)
 {
     return (struct slice){user->id, user->id_len};
 }
@@ -35,17 +35,17 @@ bool memory_shard_init(struct memory_shard *shard, const struct memory_state_opt
     list_init(&shard->by_expiry);
     list_init(&shard->lingering);
     list_init(&shard->offline);
-    return table_init(&shard->users, options->hash_seed, user_matches) &&
-           table_init(&shard->leases, options->hash_seed, lease_matches);
+    return table_init(&shard->users, options->hash_seed, memory_user_matches) &&
+           table_init(&shard->leases, options->hash_seed, memory_lease_matches);
 }
 
-static void free_user(struct table_node *node, void *arg)
+static void free_memory_user(struct table_node *node, void *arg)
 {
     (void)arg;
     free(CONTAINER_OF(node, struct memory_user, node));
 }
 
-static void free_lease(struct table_node *node, void *arg)
+static void free_memory_lease(struct table_node *node, void *arg)
 {
     (void)arg;
     free(CONTAINER_OF(node, struct memory_lease, node));
@@ -53,8 +53,8 @@ static void free_lease(struct table_node *node, void *arg)
 
 void memory_shard_free(struct memory_shard *shard)
 {
-    table_each(&shard->leases, free_lease, NULL);
-    table_each(&shard->users, free_user, NULL);
+    table_each(&shard->leases, free_memory_lease, NULL);
+    table_each(&shard->users, free_memory_user, NULL);
     table_free(&shard->leases);
     table_free(&shard->users);
 }
@@ -68,7 +68,7 @@ struct memory_user *memory_shard_user(const struct memory_shard *shard, struct s
 struct memory_lease *memory_shard_lease(const struct memory_shard *shard,
                                         const struct ulid *conn_id)
 {
-    struct table_node *node = table_find(&shard->leases, conn_key(conn_id));
+    struct table_node *node = table_find(&shard->leases, lease_table_key(conn_id));
     return node ? CONTAINER_OF(node, struct memory_lease, node) : NULL;
 }
 
@@ -76,7 +76,7 @@ struct memory_lease *memory_shard_lease_of(const struct memory_shard *shard, str
                                            const struct ulid *conn_id)
 {
     struct memory_lease *lease = memory_shard_lease(shard, conn_id);
-    return lease && slice_equal(user_key(lease->user), user_id) ? lease : NULL;
+    return lease && slice_equal(memory_user_id(lease->user), user_id) ? lease : NULL;
 }
 
 struct presence memory_shard_presence(const struct memory_shard *shard, struct slice user_id)
@@ -93,7 +93,7 @@ struct presence memory_shard_presence(const struct memory_shard *shard, struct s
 struct presence memory_user_presence(const struct memory_user *user)
 {
     return (struct presence){
-        .user_id = user_key(user),
+        .user_id = memory_user_id(user),
         .status = user->status,
         .in_call = user->in_call,
         .last_seen_ms = user->status == PRESENCE_OFFLINE ? user->last_seen_ms : TIME_NONE,
@@ -101,25 +101,25 @@ struct presence memory_user_presence(const struct memory_user *user)
     };
 }
 
-static void mark_change(struct memory_shard *shard, struct memory_user *user,
-                        enum memory_cause cause, const struct clock *now)
+static void record_presence_change(struct memory_shard *shard, struct memory_user *user,
+                                   enum memory_cause cause, const struct clock *now)
 {
     user->version = user->version + 1 > now->wall_ms ? user->version + 1 : now->wall_ms;
     struct presence presence = memory_user_presence(user);
     memory_history_add(&shard->history, &presence, cause, now->wall_ms);
 }
 
-/* The one door through which a user's shown status changes. */
-static void set_status(struct memory_shard *shard, struct memory_user *user,
-                       enum presence_status status, enum memory_cause cause,
-                       const struct clock *now)
+/* Every change of a user's status goes through here. */
+static void set_user_status(struct memory_shard *shard, struct memory_user *user,
+                            enum presence_status status, enum memory_cause cause,
+                            const struct clock *now)
 {
     assert(user->status != status);
     shard->online_count += user->status == PRESENCE_OFFLINE;
     shard->online_count -= status == PRESENCE_OFFLINE;
     user->status = (uint8_t)status;
     user->in_call &= status != PRESENCE_OFFLINE;
-    mark_change(shard, user, cause, now);
+    record_presence_change(shard, user, cause, now);
 }
 
 bool memory_shard_set_call(struct memory_shard *shard, struct memory_user *user, bool in_call,
@@ -128,34 +128,34 @@ bool memory_shard_set_call(struct memory_shard *shard, struct memory_user *user,
     if (user->in_call == in_call || user->status == PRESENCE_OFFLINE)
         return false;
     user->in_call = in_call;
-    mark_change(shard, user, in_call ? MEMORY_CALL_STARTED : MEMORY_CALL_ENDED, now);
+    record_presence_change(shard, user, in_call ? MEMORY_CALL_STARTED : MEMORY_CALL_ENDED, now);
     return true;
 }
 
-static void set_lease_count(struct memory_shard *shard, struct memory_user *user, uint32_t count)
+static void set_user_lease_count(struct memory_shard *shard, struct memory_user *user,
+                                 uint32_t count)
 {
     shard->multi_device_count += user->lease_count < 2 && count >= 2;
     shard->multi_device_count -= user->lease_count >= 2 && count < 2;
     user->lease_count = count;
 }
 
-static void put_offline(struct memory_shard *shard, struct memory_user *user)
+static void append_to_offline_list(struct memory_shard *shard, struct memory_user *user)
 {
     list_append(&shard->offline, &user->waiting);
     shard->offline_count++;
 }
 
-/* Takes a user off the list it waits on, if any. */
-static void stop_waiting(struct memory_shard *shard, struct memory_user *user)
+static void remove_from_waiting_list(struct memory_shard *shard, struct memory_user *user)
 {
     if (user->lease_count == 0 && user->status == PRESENCE_OFFLINE && !list_empty(&user->waiting))
         shard->offline_count--;
     list_remove(&user->waiting);
 }
 
-/* Brings what is shown in line with the leases. */
-static bool settle(struct memory_shard *shard, struct memory_user *user, enum memory_cause cause,
-                   const struct clock *now)
+/* Derives the user's presence from the leases. Returns whether it changed. */
+static bool update_user_presence(struct memory_shard *shard, struct memory_user *user,
+                                 enum memory_cause cause, const struct clock *now)
 {
     if (user->lease_count == 0 && shard->options->offline_grace_ms > 0) {
         user->linger_until_ms = now->now_ms + shard->options->offline_grace_ms;
@@ -167,13 +167,13 @@ static bool settle(struct memory_shard *shard, struct memory_user *user, enum me
                                                                           : PRESENCE_ONLINE;
     bool changed = status != user->status;
     if (changed)
-        set_status(shard, user, status, cause, now);
+        set_user_status(shard, user, status, cause, now);
     if (status == PRESENCE_OFFLINE)
-        put_offline(shard, user);
+        append_to_offline_list(shard, user);
     return changed;
 }
 
-static struct memory_user *make_user(struct memory_shard *shard, struct slice user_id)
+static struct memory_user *make_memory_user(struct memory_shard *shard, struct slice user_id)
 {
     struct memory_user *user = malloc(sizeof(*user) + user_id.len);
     if (!user)
@@ -191,18 +191,13 @@ static struct memory_user *make_user(struct memory_shard *shard, struct slice us
     return user;
 }
 
-/* A connection without a device of its own is called by its id, which need not be kept twice. */
-static bool is_own_device(const struct lease *lease)
+static struct memory_lease *make_memory_lease(struct memory_shard *shard, const struct lease *lease,
+                                              uint16_t gateway)
 {
     char conn_id[ULID_TEXT_LEN];
     ulid_write(conn_id, &lease->conn_id);
-    return slice_equal(lease->device_id, (struct slice){conn_id, sizeof(conn_id)});
-}
-
-static struct memory_lease *make_lease(struct memory_shard *shard, const struct lease *lease,
-                                       uint16_t gateway)
-{
-    bool own_device = is_own_device(lease);
+    /* a connection without a device id of its own uses its conn_id, which need not be stored twice */
+    bool own_device = slice_equal(lease->device_id, (struct slice){conn_id, sizeof(conn_id)});
     size_t device_len = own_device ? 0 : lease->device_id.len;
     struct memory_lease *made = malloc(sizeof(*made) + device_len);
     if (!made)
@@ -218,12 +213,13 @@ static struct memory_lease *make_lease(struct memory_shard *shard, const struct 
     if (device_len)
         memcpy(made->device, lease->device_id.data, device_len);
     list_init(&made->by_expiry);
-    table_insert(&shard->leases, &made->node, conn_key(&lease->conn_id));
+    table_insert(&shard->leases, &made->node, lease_table_key(&lease->conn_id));
     return made;
 }
 
-/* Behind all others: every lease has the same window, so the list stays ordered by expiry. */
-static void refresh(struct memory_shard *shard, struct memory_lease *lease, const struct clock *now)
+/* Every lease has the same window, so appending keeps the list in the order of expiry. */
+static void refresh_lease(struct memory_shard *shard, struct memory_lease *lease,
+                          const struct clock *now)
 {
     lease->expires_at_ms = now->now_ms + shard->options->lease_window_ms;
     list_remove(&lease->by_expiry);
@@ -242,22 +238,22 @@ struct memory_user *memory_shard_open(struct memory_shard *shard, const struct l
         return known->user;
     }
     struct memory_user *user = memory_shard_user(shard, lease->user_id);
-    struct memory_lease *made = make_lease(shard, lease, gateway);
+    struct memory_lease *made = make_memory_lease(shard, lease, gateway);
     if (made && !user)
-        user = make_user(shard, lease->user_id);
+        user = make_memory_user(shard, lease->user_id);
     if (!made || !user) {
         if (made)
             table_remove(&shard->leases, &made->node);
         free(made);
         return NULL;
     }
-    stop_waiting(shard, user);
+    remove_from_waiting_list(shard, user);
     made->user = user;
     list_append(&user->leases, &made->of_user);
-    set_lease_count(shard, user, user->lease_count + 1);
+    set_user_lease_count(shard, user, user->lease_count + 1);
     user->idle_count += made->idle;
-    refresh(shard, made, now);
-    *changed = settle(shard, user, MEMORY_CONNECTED, now);
+    refresh_lease(shard, made, now);
+    *changed = update_user_presence(shard, user, MEMORY_CONNECTED, now);
     return user;
 }
 
@@ -265,7 +261,7 @@ void memory_shard_renew(struct memory_shard *shard, struct memory_lease *lease,
                         int64_t last_heartbeat_ms, const struct clock *now)
 {
     lease->last_heartbeat_ms = last_heartbeat_ms;
-    refresh(shard, lease, now);
+    refresh_lease(shard, lease, now);
 }
 
 bool memory_shard_set_idle(struct memory_shard *shard, struct memory_lease *lease, bool idle,
@@ -275,28 +271,28 @@ bool memory_shard_set_idle(struct memory_shard *shard, struct memory_lease *leas
         return false;
     lease->idle = idle;
     lease->user->idle_count += idle ? 1 : -1;
-    return settle(shard, lease->user, idle ? MEMORY_IDLE : MEMORY_ACTIVE, now);
+    return update_user_presence(shard, lease->user, idle ? MEMORY_IDLE : MEMORY_ACTIVE, now);
 }
 
-static bool end_lease(struct memory_shard *shard, struct memory_lease *lease, int64_t last_seen_ms,
-                      enum memory_cause cause, const struct clock *now)
+static bool end_memory_lease(struct memory_shard *shard, struct memory_lease *lease,
+                             int64_t last_seen_ms, enum memory_cause cause, const struct clock *now)
 {
     struct memory_user *user = lease->user;
     list_remove(&lease->by_expiry);
     list_remove(&lease->of_user);
     table_remove(&shard->leases, &lease->node);
-    set_lease_count(shard, user, user->lease_count - 1);
+    set_user_lease_count(shard, user, user->lease_count - 1);
     user->idle_count -= lease->idle;
     free(lease);
     if (user->last_seen_ms == TIME_NONE || last_seen_ms > user->last_seen_ms)
         user->last_seen_ms = last_seen_ms;
-    return settle(shard, user, cause, now);
+    return update_user_presence(shard, user, cause, now);
 }
 
 bool memory_shard_close(struct memory_shard *shard, struct memory_lease *lease,
                         const struct clock *now)
 {
-    return end_lease(shard, lease, now->wall_ms, MEMORY_DISCONNECTED, now);
+    return end_memory_lease(shard, lease, now->wall_ms, MEMORY_DISCONNECTED, now);
 }
 
 bool memory_shard_reap_one(struct memory_shard *shard, const struct clock *now,
@@ -307,7 +303,8 @@ bool memory_shard_reap_one(struct memory_shard *shard, const struct clock *now,
             CONTAINER_OF(shard->by_expiry.next, struct memory_lease, by_expiry);
         if (lease->expires_at_ms <= now->now_ms) {
             *user = lease->user;
-            *changed = end_lease(shard, lease, lease->last_heartbeat_ms, MEMORY_EXPIRED, now);
+            *changed =
+                end_memory_lease(shard, lease, lease->last_heartbeat_ms, MEMORY_EXPIRED, now);
             return true;
         }
     }
@@ -317,8 +314,8 @@ bool memory_shard_reap_one(struct memory_shard *shard, const struct clock *now,
             *user = next;
             *changed = true;
             list_remove(&next->waiting);
-            set_status(shard, next, PRESENCE_OFFLINE, MEMORY_GRACE_OVER, now);
-            put_offline(shard, next);
+            set_user_status(shard, next, PRESENCE_OFFLINE, MEMORY_GRACE_OVER, now);
+            append_to_offline_list(shard, next);
             return true;
         }
     }
@@ -330,7 +327,7 @@ void memory_shard_trim(struct memory_shard *shard)
     size_t max = shard->options->offline_records_max / MEMORY_SHARDS + 1;
     while (shard->offline_count > max) {
         struct memory_user *oldest = CONTAINER_OF(shard->offline.next, struct memory_user, waiting);
-        stop_waiting(shard, oldest);
+        remove_from_waiting_list(shard, oldest);
         if (oldest->version > shard->version_floor)
             shard->version_floor = oldest->version;
         table_remove(&shard->users, &oldest->node);

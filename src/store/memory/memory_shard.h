@@ -1,10 +1,10 @@
 /*
- * One shard of the memory state store: the users that hash to it and their leases, and the rules by
- * which leases become presence. No locks and no completions here: memory_state.c holds the shard's
- * lock around every call.
+ * One shard of the state store in memory: the users that hash to it, their leases, and the rules by which
+ * leases become presence. No locks and no completions: memory_state.c holds the shard's lock around every
+ * function.
  *
- * A user record lives while it has leases, lingers, or is remembered as offline; exactly one of
- * these holds: lease_count > 0; on `lingering`; on `offline`.
+ * A user record exists while the user has leases, lingers, or is remembered as offline. Exactly one of these
+ * holds: lease_count > 0; on `lingering`; on `offline`.
  */
 #ifndef ROLLCALL_STORE_MEMORY_MEMORY_SHARD_H
 #define ROLLCALL_STORE_MEMORY_MEMORY_SHARD_H
@@ -17,14 +17,14 @@
 
 struct memory_user {
     struct table_node node;
-    struct list waiting; /* on the shard's lingering or offline list */
+    struct list waiting; /* on the shard's `lingering` or `offline` list */
     struct list leases;
     int64_t version;
     int64_t last_seen_ms;
     int64_t linger_until_ms;
     uint32_t lease_count;
     uint32_t idle_count;
-    uint8_t status; /* enum presence_status: what others are shown */
+    uint8_t status; /* enum presence_status, as others see it */
     bool in_call;
     uint8_t id_len;
     char id[];
@@ -40,7 +40,7 @@ struct memory_lease {
     int64_t last_heartbeat_ms;
     uint16_t gateway;
     bool idle;
-    bool own_device; /* the device is called by conn_id; device_len is 0 then */
+    bool own_device; /* the device's id is conn_id, and device_len is 0 */
     uint8_t device_len;
     char device[];
 };
@@ -49,10 +49,10 @@ struct memory_shard {
     struct table users;
     struct table leases;   /* by conn_id */
     struct list by_expiry; /* leases, the next to expire first */
-    struct list lingering; /* users, the next to end first */
-    struct list offline;   /* users, longest offline first */
+    struct list lingering; /* users whose grace runs, the next to end first */
+    struct list offline;   /* users, the longest offline first */
     size_t offline_count;
-    int64_t version_floor; /* no user forgotten here had a greater version */
+    int64_t version_floor; /* at least the version of every forgotten user */
     size_t online_count;
     size_t multi_device_count;
     struct memory_history history;
@@ -64,22 +64,22 @@ void memory_shard_free(struct memory_shard *shard);
 
 struct memory_user *memory_shard_user(const struct memory_shard *shard, struct slice user_id);
 
-/* Whoever's it is. */
+/* Returns the lease of any user. */
 struct memory_lease *memory_shard_lease(const struct memory_shard *shard,
                                         const struct ulid *conn_id);
 
-/* The same, but NULL when it is another user's. */
+/* Returns NULL if the lease is another user's. */
 struct memory_lease *memory_shard_lease_of(const struct memory_shard *shard, struct slice user_id,
                                            const struct ulid *conn_id);
 
-/* What others see of a user now; of one without a record: offline, never seen. */
+/* Returns what others see of a user now; a user without a record is offline, never seen. */
 struct presence memory_user_presence(const struct memory_user *user);
 struct presence memory_shard_presence(const struct memory_shard *shard, struct slice user_id);
 
-/* Each says whether the user's presence changed. `now` holds both clocks. */
+/* The functions below say whether the user's presence changed. */
 
-/* NULL and no change when memory is short. A lease that is open already is refreshed, and as idle as it
- * is said to be now. */
+/* Opens a lease; refreshes an open one and sets its idle flag. Returns NULL and changes nothing when out of
+ * memory. */
 struct memory_user *memory_shard_open(struct memory_shard *shard, const struct lease *lease,
                                       uint16_t gateway, const struct clock *now, bool *changed);
 void memory_shard_renew(struct memory_shard *shard, struct memory_lease *lease,
@@ -92,11 +92,11 @@ bool memory_shard_close(struct memory_shard *shard, struct memory_lease *lease,
 bool memory_shard_set_call(struct memory_shard *shard, struct memory_user *user, bool in_call,
                            const struct clock *now);
 
-/* Ends the next expired lease or the next grace that is over; *user is whose. False: nothing is due. */
+/* Ends the next expired lease or the next grace that is over, of `*user`. Returns false if nothing is due. */
 bool memory_shard_reap_one(struct memory_shard *shard, const struct clock *now,
                            struct memory_user **user, bool *changed);
 
-/* Forgets the longest offline beyond the bound. */
+/* Forgets the users who are longest offline beyond the bound. */
 void memory_shard_trim(struct memory_shard *shard);
 
 #endif

@@ -33,9 +33,9 @@ void memory_state_free(struct memory_state **state)
     free(freed);
 }
 
-/* A transition that outlives the lock; its user id is copied to `id`. */
-static struct state_transition transition_of(const struct memory_user *user, bool changed,
-                                             int64_t at_ms, char id[USER_ID_BYTES_MAX])
+/* Returns a transition that outlives the lock; the user's id is copied to `id`. */
+static struct state_transition copy_transition(const struct memory_user *user, bool changed,
+                                               int64_t at_ms, char id[USER_ID_BYTES_MAX])
 {
     struct state_transition transition = {
         .changed = changed, .presence = memory_user_presence(user), .at_ms = at_ms};
@@ -44,9 +44,9 @@ static struct state_transition transition_of(const struct memory_user *user, boo
     return transition;
 }
 
-/* Of an operation on a lease the store does not know. */
-static struct state_transition no_transition(const struct memory_shard *shard, struct slice user_id,
-                                             int64_t at_ms)
+/* For an operation on an unknown lease or user. */
+static struct state_transition make_unchanged_transition(const struct memory_shard *shard,
+                                                         struct slice user_id, int64_t at_ms)
 {
     struct state_transition transition = {.presence = memory_shard_presence(shard, user_id),
                                           .at_ms = at_ms};
@@ -56,11 +56,11 @@ static struct state_transition no_transition(const struct memory_shard *shard, s
 
 /* ---- leases ---- */
 
-static void memory_open(struct state_store *port, const struct lease *lease,
-                        state_transition_done done, void *arg)
+static void memory_state_open(struct state_store *store, const struct lease *lease,
+                              state_transition_done done, void *arg)
 {
-    struct memory_store *store = memory_store_of(port);
-    uint16_t gateway = memory_state_gateway_number(store->state, lease->gateway_id);
+    struct memory_state_port *port = memory_state_port_of(store);
+    uint16_t gateway = memory_state_gateway_number(port->state, lease->gateway_id);
     char id[USER_ID_BYTES_MAX];
     struct state_transition transition = {0};
     bool changed;
@@ -68,152 +68,149 @@ static void memory_open(struct state_store *port, const struct lease *lease,
         done(arg, STATE_UNAVAILABLE, &transition);
         return;
     }
-    struct memory_shard *shard = memory_state_lock_user(store->state, lease->user_id);
+    struct memory_shard *shard = memory_state_lock_user(port->state, lease->user_id);
     bool was_here = memory_shard_presence(shard, lease->user_id).status >= PRESENCE_AWAY;
-    struct memory_user *user = memory_shard_open(shard, lease, gateway, store->clock, &changed);
-    if (user)
-        transition = transition_of(user, changed, store->clock->wall_ms, id);
-    transition.was_here = was_here;
+    struct memory_user *user = memory_shard_open(shard, lease, gateway, port->clock, &changed);
+    if (user) {
+        transition = copy_transition(user, changed, port->clock->wall_ms, id);
+        transition.was_here = was_here;
+    }
     memory_state_unlock(shard);
     done(arg, user ? STATE_OK : STATE_UNAVAILABLE, &transition);
 }
 
-static void memory_renew(struct state_store *port, struct lease_renewal *renewals, size_t count,
-                         state_renewals_done done, void *arg)
+static void memory_state_renew(struct state_store *store, struct lease_renewal *renewals,
+                               size_t count, state_renewals_done done, void *arg)
 {
-    struct memory_store *store = memory_store_of(port);
+    struct memory_state_port *port = memory_state_port_of(store);
     for (size_t i = 0; i < count; i++) {
-        struct memory_shard *shard = memory_state_lock_user(store->state, renewals[i].user_id);
+        struct memory_shard *shard = memory_state_lock_user(port->state, renewals[i].user_id);
         struct memory_lease *lease =
             memory_shard_lease_of(shard, renewals[i].user_id, &renewals[i].conn_id);
         renewals[i].lost = lease == NULL;
         if (lease)
-            memory_shard_renew(shard, lease, renewals[i].last_heartbeat_ms, store->clock);
+            memory_shard_renew(shard, lease, renewals[i].last_heartbeat_ms, port->clock);
         memory_state_unlock(shard);
     }
     done(arg, STATE_OK, renewals, count);
 }
 
-static void memory_set_idle(struct state_store *port, struct slice user_id,
-                            const struct ulid *conn_id, bool idle, state_transition_done done,
-                            void *arg)
+static void memory_state_set_idle(struct state_store *store, struct slice user_id,
+                                  const struct ulid *conn_id, bool idle, state_transition_done done,
+                                  void *arg)
 {
-    struct memory_store *store = memory_store_of(port);
+    struct memory_state_port *port = memory_state_port_of(store);
     char id[USER_ID_BYTES_MAX];
-    struct memory_shard *shard = memory_state_lock_user(store->state, user_id);
-    struct state_transition transition = no_transition(shard, user_id, store->clock->wall_ms);
+    struct memory_shard *shard = memory_state_lock_user(port->state, user_id);
+    struct state_transition transition =
+        make_unchanged_transition(shard, user_id, port->clock->wall_ms);
     struct memory_lease *lease = memory_shard_lease_of(shard, user_id, conn_id);
     if (lease) {
-        bool changed = memory_shard_set_idle(shard, lease, idle, store->clock);
-        transition = transition_of(lease->user, changed, store->clock->wall_ms, id);
+        bool changed = memory_shard_set_idle(shard, lease, idle, port->clock);
+        transition = copy_transition(lease->user, changed, port->clock->wall_ms, id);
     }
     memory_state_unlock(shard);
     done(arg, STATE_OK, &transition);
 }
 
-static void memory_close(struct state_store *port, struct slice user_id, const struct ulid *conn_id,
-                         state_transition_done done, void *arg)
+static void memory_state_close(struct state_store *store, struct slice user_id,
+                               const struct ulid *conn_id, state_transition_done done, void *arg)
 {
-    struct memory_store *store = memory_store_of(port);
+    struct memory_state_port *port = memory_state_port_of(store);
     char id[USER_ID_BYTES_MAX];
-    struct memory_shard *shard = memory_state_lock_user(store->state, user_id);
-    struct state_transition transition = no_transition(shard, user_id, store->clock->wall_ms);
+    struct memory_shard *shard = memory_state_lock_user(port->state, user_id);
+    struct state_transition transition =
+        make_unchanged_transition(shard, user_id, port->clock->wall_ms);
     struct memory_lease *lease = memory_shard_lease_of(shard, user_id, conn_id);
     if (lease) {
         struct memory_user *user = lease->user;
-        bool changed = memory_shard_close(shard, lease, store->clock);
-        transition = transition_of(user, changed, store->clock->wall_ms, id);
+        bool changed = memory_shard_close(shard, lease, port->clock);
+        transition = copy_transition(user, changed, port->clock->wall_ms, id);
         memory_shard_trim(shard);
     }
     memory_state_unlock(shard);
     done(arg, STATE_OK, &transition);
 }
 
-static void memory_set_call(struct state_store *port, struct slice user_id, bool in_call,
-                            state_transition_done done, void *arg)
+static void memory_state_set_call(struct state_store *store, struct slice user_id, bool in_call,
+                                  state_transition_done done, void *arg)
 {
-    struct memory_store *store = memory_store_of(port);
+    struct memory_state_port *port = memory_state_port_of(store);
     char id[USER_ID_BYTES_MAX];
-    struct memory_shard *shard = memory_state_lock_user(store->state, user_id);
+    struct memory_shard *shard = memory_state_lock_user(port->state, user_id);
     struct memory_user *user = memory_shard_user(shard, user_id);
-    bool changed = user && memory_shard_set_call(shard, user, in_call, store->clock);
+    bool changed = user && memory_shard_set_call(shard, user, in_call, port->clock);
     struct state_transition transition =
-        user ? transition_of(user, changed, store->clock->wall_ms, id)
-             : no_transition(shard, user_id, store->clock->wall_ms);
+        user ? copy_transition(user, changed, port->clock->wall_ms, id)
+             : make_unchanged_transition(shard, user_id, port->clock->wall_ms);
     memory_state_unlock(shard);
     done(arg, STATE_OK, &transition);
 }
 
 /* ---- reaping ---- */
 
-static size_t reap_shard(struct memory_store *store, size_t index, size_t found, size_t max)
+static void memory_state_reap(struct state_store *store, size_t max, state_transitions_done done,
+                              void *arg)
 {
+    struct memory_state_port *port = memory_state_port_of(store);
     struct memory_user *user;
-    bool changed;
-    struct memory_shard *shard = memory_state_lock(store->state, index);
-    while (found < max && memory_shard_reap_one(shard, store->clock, &user, &changed)) {
-        store->reaped[found] =
-            transition_of(user, changed, store->clock->wall_ms, store->reaped_ids[found]);
-        found++;
-    }
-    memory_shard_trim(shard);
-    memory_state_unlock(shard);
-    return found;
-}
-
-static void memory_reap(struct state_store *port, size_t max, state_transitions_done done,
-                        void *arg)
-{
-    struct memory_store *store = memory_store_of(port);
     size_t found = 0;
-    if (max > REAP_BATCH_MAX)
-        max = REAP_BATCH_MAX;
+    bool changed;
+    if (max > MEMORY_REAP_BATCH_MAX)
+        max = MEMORY_REAP_BATCH_MAX;
     for (size_t i = 0; i < MEMORY_SHARDS && found < max; i++) {
-        found = reap_shard(store, store->next_shard, found, max);
-        store->next_shard = (store->next_shard + 1) % MEMORY_SHARDS;
+        struct memory_shard *shard = memory_state_lock(port->state, port->next_shard);
+        while (found < max && memory_shard_reap_one(shard, port->clock, &user, &changed)) {
+            port->reaped[found] =
+                copy_transition(user, changed, port->clock->wall_ms, port->reaped_ids[found]);
+            found++;
+        }
+        memory_shard_trim(shard);
+        memory_state_unlock(shard);
+        port->next_shard = (port->next_shard + 1) % MEMORY_SHARDS;
     }
-    done(arg, STATE_OK, store->reaped, found);
+    done(arg, STATE_OK, port->reaped, found);
 }
 
-static bool memory_available(struct state_store *port)
+static bool memory_state_available(struct state_store *store)
 {
-    (void)port;
+    (void)store;
     return true;
 }
 
-static void memory_free(struct state_store *port)
+static void memory_state_free_port(struct state_store *store)
 {
-    free(memory_store_of(port));
+    free(memory_state_port_of(store));
 }
 
-static const struct state_store_operations OPERATIONS = {
-    .open = memory_open,
-    .renew = memory_renew,
-    .set_idle = memory_set_idle,
-    .close = memory_close,
+static const struct state_store_operations MEMORY_STATE_OPERATIONS = {
+    .open = memory_state_open,
+    .renew = memory_state_renew,
+    .set_idle = memory_state_set_idle,
+    .close = memory_state_close,
     .read = memory_state_read,
-    .set_call = memory_set_call,
+    .set_call = memory_state_set_call,
     .routes = memory_state_routes,
     .leases = memory_state_leases,
     .find = memory_state_find,
     .history = memory_state_history,
-    .reap = memory_reap,
+    .reap = memory_state_reap,
     .put_gateway = memory_state_put_gateway,
     .gateways = memory_state_gateways,
-    .available = memory_available,
-    .free = memory_free,
+    .available = memory_state_available,
+    .free = memory_state_free_port,
 };
 
 struct state_store *memory_state_store(struct memory_state *state, const struct clock *clock)
 {
-    struct memory_store *store = malloc(sizeof(*store));
-    if (!store)
+    struct memory_state_port *port = malloc(sizeof(*port));
+    if (!port)
         return NULL;
-    store->store.operations = &OPERATIONS;
-    store->state = state;
-    store->clock = clock;
-    store->next_shard = 0;
-    return &store->store;
+    port->store.operations = &MEMORY_STATE_OPERATIONS;
+    port->state = state;
+    port->clock = clock;
+    port->next_shard = 0;
+    return &port->store;
 }
 
 struct memory_state_counts memory_state_count(struct memory_state *state, int64_t now_ms)

@@ -1,14 +1,14 @@
 /*
  * The state store in memory: the embedded backend, shared by all workers of a process.
  *
- * `struct memory_state` is the shared part, split into MEMORY_SHARDS by user, each with its own short
- * lock; memory_state_store() makes the port one worker uses. Completions run inside the call, outside
- * the lock. Leases wait in lists ordered by refresh, which is the order of expiry, so that reaping
- * looks at nothing that still lives. Offline users are remembered up to a bound (for each shard its part
- * of it and one more), oldest forgotten first (the ledger keeps their last seen).
+ * `struct memory_state` is the shared part, split by user into MEMORY_SHARDS shards, each with its own short
+ * lock; memory_state_store() makes the port of one worker. Completions run before the operation returns,
+ * outside the lock. Leases are listed in the order of their refresh, which is the order of expiry, so reaping
+ * never visits a living lease. Offline users are remembered up to a bound (each shard its part of the bound
+ * and one more); the longest offline are forgotten first, and the ledger keeps their last-seen time.
  *
- * Versions start at the wall clock in milliseconds, so that they do not go back over a restart, nor for
- * one who was forgotten. A gateway beyond the first MEMORY_GATEWAYS_MAX finds the store unavailable.
+ * Versions start at the wall clock in milliseconds, so they do not go back after a restart or for a forgotten
+ * user. For a gateway beyond the first MEMORY_GATEWAYS_MAX the store is unavailable.
  */
 #ifndef ROLLCALL_STORE_MEMORY_MEMORY_STATE_H
 #define ROLLCALL_STORE_MEMORY_MEMORY_STATE_H
@@ -32,25 +32,26 @@ struct memory_state_options {
     int64_t offline_grace_ms;
     size_t offline_records_max;
     uint64_t hash_seed;
-    int64_t started_at_ms; /* wall clock: the version of users never seen */
+    int64_t started_at_ms; /* wall clock; the version of a user who was never seen */
 };
 
+/* Returns NULL when out of memory. */
 struct memory_state *memory_state_make(const struct memory_state_options *options);
 
-/* After the last port of it is gone. */
+/* Call it after the last port is freed. */
 void memory_state_free(struct memory_state **state);
 
-/* A worker's port. `clock` is borrowed for its life. */
+/* Makes a worker's port, which borrows `clock` for its life. Returns NULL when out of memory. */
 struct state_store *memory_state_store(struct memory_state *state, const struct clock *clock);
 
 struct memory_state_counts {
     size_t leases;
     size_t users_online;
     size_t users_multi_device;
-    size_t leases_overdue; /* expired and not yet reaped */
+    size_t leases_overdue; /* expired, not yet reaped */
 };
 
-/* Sums over the shards, for metrics; each shard's lock is taken in turn. */
+/* Returns sums over all shards, for metrics; takes one shard's lock at a time. */
 struct memory_state_counts memory_state_count(struct memory_state *state, int64_t now_ms);
 
 #endif

@@ -2,20 +2,15 @@
 
 #include <assert.h>
 
-static size_t find_gateway(const struct memory_state *state, struct slice id)
-{
-    size_t i = 0;
-    while (i < state->gateway_count &&
-           !slice_equal((struct slice){state->gateways[i].id, state->gateways[i].id_len}, id))
-        i++;
-    return i;
-}
-
 uint16_t memory_state_gateway_number(struct memory_state *state, struct slice id)
 {
     assert(id.len <= GATEWAY_ID_BYTES_MAX);
     pthread_mutex_lock(&state->gateways_lock);
-    size_t number = find_gateway(state, id);
+    size_t number = 0;
+    while (number < state->gateway_count &&
+           !slice_equal((struct slice){state->gateways[number].id, state->gateways[number].id_len},
+                        id))
+        number++;
     if (number == state->gateway_count && number < MEMORY_GATEWAYS_MAX) {
         struct gateway_slot *slot = &state->gateways[state->gateway_count++];
         slot->id_len = id.len;
@@ -26,33 +21,33 @@ uint16_t memory_state_gateway_number(struct memory_state *state, struct slice id
     return (uint16_t)number;
 }
 
-void memory_state_put_gateway(struct state_store *port, const struct gateway_info *info)
+void memory_state_put_gateway(struct state_store *store, const struct gateway_info *info)
 {
-    struct memory_store *store = memory_store_of(port);
-    uint16_t number = memory_state_gateway_number(store->state, info->gateway_id);
+    struct memory_state_port *port = memory_state_port_of(store);
+    uint16_t number = memory_state_gateway_number(port->state, info->gateway_id);
     if (number >= MEMORY_GATEWAYS_MAX)
         return;
-    pthread_mutex_lock(&store->state->gateways_lock);
-    struct gateway_slot *slot = &store->state->gateways[number];
+    pthread_mutex_lock(&port->state->gateways_lock);
+    struct gateway_slot *slot = &port->state->gateways[number];
     slot->connections = info->connections;
     slot->started_at_ms = info->started_at_ms;
     slot->draining = info->draining;
-    slot->heard_at_ms = store->clock->now_ms;
-    pthread_mutex_unlock(&store->state->gateways_lock);
+    slot->heard_at_ms = port->clock->now_ms;
+    pthread_mutex_unlock(&port->state->gateways_lock);
 }
 
-void memory_state_gateways(struct state_store *port, state_gateways_done done, void *arg)
+void memory_state_gateways(struct state_store *store, state_gateways_done done, void *arg)
 {
-    struct memory_store *store = memory_store_of(port);
-    struct memory_state *state = store->state;
+    struct memory_state_port *port = memory_state_port_of(store);
+    struct memory_state *state = port->state;
     struct gateway_info infos[MEMORY_GATEWAYS_MAX];
     size_t count = 0;
     pthread_mutex_lock(&state->gateways_lock);
     for (size_t i = 0; i < state->gateway_count; i++) {
         const struct gateway_slot *slot = &state->gateways[i];
-        if (slot->heard_at_ms + state->options.lease_window_ms <= store->clock->now_ms)
+        if (slot->heard_at_ms + state->options.lease_window_ms <= port->clock->now_ms)
             continue;
-        infos[count++] = (struct gateway_info){{slot->id, slot->id_len}, /* ids never change */
+        infos[count++] = (struct gateway_info){{slot->id, slot->id_len}, /* an id never changes */
                                                slot->connections,
                                                slot->started_at_ms,
                                                slot->draining};

@@ -1,9 +1,9 @@
 /*
- * What the state in memory is made of, for its own files: memory_state.c (leases and reaping),
- * memory_state_look.c (reading) and memory_state_gateways.c.
+ * The parts of the state store in memory, for its own files: memory_state.c (leases and reaping),
+ * memory_state_read.c (reading) and memory_state_gateways.c.
  *
- * A user's shard is locked while it is looked at or changed, and never while a completion runs. Gateways have
- * a lock of their own. An id, once entered, never changes and may be read without it.
+ * A user's shard is locked while it is read or changed, and never while a completion runs. Gateways have a lock
+ * of their own. A gateway's id never changes once entered, so it may be read without the lock.
  */
 #ifndef ROLLCALL_STORE_MEMORY_MEMORY_STATE_INTERNAL_H
 #define ROLLCALL_STORE_MEMORY_MEMORY_STATE_INTERNAL_H
@@ -15,14 +15,14 @@
 #include <pthread.h>
 #include <xxhash.h>
 
-enum { REAP_BATCH_MAX = 256 };
+enum { MEMORY_REAP_BATCH_MAX = 256 };
 
 struct gateway_slot {
     char id[GATEWAY_ID_BYTES_MAX];
     size_t id_len;
     size_t connections;
     int64_t started_at_ms;
-    int64_t heard_at_ms; /* monotonic; INT64_MIN: not yet, only seen in leases */
+    int64_t heard_at_ms; /* monotonic; INT64_MIN: never, only leases name it */
     bool draining;
 };
 
@@ -39,18 +39,18 @@ struct memory_state {
     size_t gateway_count;
 };
 
-struct memory_store {
+struct memory_state_port {
     struct state_store store;
     struct memory_state *state;
     const struct clock *clock;
-    size_t next_shard; /* where the next reaping starts */
-    struct state_transition reaped[REAP_BATCH_MAX];
-    char reaped_ids[REAP_BATCH_MAX][USER_ID_BYTES_MAX];
+    size_t next_shard; /* where the next reap starts */
+    struct state_transition reaped[MEMORY_REAP_BATCH_MAX];
+    char reaped_ids[MEMORY_REAP_BATCH_MAX][USER_ID_BYTES_MAX];
 };
 
-static inline struct memory_store *memory_store_of(struct state_store *store)
+static inline struct memory_state_port *memory_state_port_of(struct state_store *store)
 {
-    return CONTAINER_OF(store, struct memory_store, store);
+    return CONTAINER_OF(store, struct memory_state_port, store);
 }
 
 static inline struct memory_shard *memory_state_lock(struct memory_state *state, size_t index)
@@ -73,22 +73,22 @@ static inline void memory_state_unlock(struct memory_shard *shard)
 
 /* ---- gateways ---- */
 
-/* The number of a gateway, entering it when it is new; MEMORY_GATEWAYS_MAX when there is no room. */
+/* Returns the number of a gateway and enters a new one; MEMORY_GATEWAYS_MAX when no slot is free. */
 uint16_t memory_state_gateway_number(struct memory_state *state, struct slice id);
-void memory_state_put_gateway(struct state_store *port, const struct gateway_info *info);
-void memory_state_gateways(struct state_store *port, state_gateways_done done, void *arg);
+void memory_state_put_gateway(struct state_store *store, const struct gateway_info *info);
+void memory_state_gateways(struct state_store *store, state_gateways_done done, void *arg);
 
 /* ---- reading ---- */
 
-void memory_state_read(struct state_store *port, const struct slice *user_ids, size_t count,
+void memory_state_read(struct state_store *store, const struct slice *user_ids, size_t count,
                        state_presences_done done, void *arg);
-void memory_state_routes(struct state_store *port, const struct slice *user_ids, size_t count,
+void memory_state_routes(struct state_store *store, const struct slice *user_ids, size_t count,
                          state_routes_done done, void *arg);
-void memory_state_leases(struct state_store *port, struct slice user_id, state_leases_done done,
+void memory_state_leases(struct state_store *store, struct slice user_id, state_leases_done done,
                          void *arg);
-void memory_state_find(struct state_store *port, const struct ulid *conn_id, state_lease_done done,
+void memory_state_find(struct state_store *store, const struct ulid *conn_id, state_lease_done done,
                        void *arg);
-void memory_state_history(struct state_store *port, struct slice user_id, state_history_done done,
+void memory_state_history(struct state_store *store, struct slice user_id, state_history_done done,
                           void *arg);
 
 #endif

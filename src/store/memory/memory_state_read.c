@@ -2,17 +2,17 @@
 
 #include <stdlib.h>
 
-void memory_state_read(struct state_store *port, const struct slice *user_ids, size_t count,
+void memory_state_read(struct state_store *store, const struct slice *user_ids, size_t count,
                        state_presences_done done, void *arg)
 {
-    struct memory_store *store = memory_store_of(port);
+    struct memory_state_port *port = memory_state_port_of(store);
     struct presence *presences = calloc(count ? count : 1, sizeof(*presences));
     if (!presences) {
         done(arg, STATE_UNAVAILABLE, NULL, 0);
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        struct memory_shard *shard = memory_state_lock_user(store->state, user_ids[i]);
+        struct memory_shard *shard = memory_state_lock_user(port->state, user_ids[i]);
         presences[i] = memory_shard_presence(shard, user_ids[i]);
         presences[i].user_id = user_ids[i];
         memory_state_unlock(shard);
@@ -21,12 +21,12 @@ void memory_state_read(struct state_store *port, const struct slice *user_ids, s
     free(presences);
 }
 
-/* The gateways a user is connected to, a bit each. */
+/* The gateways on which a user has connections, one bit each. */
 struct gateway_bits {
     uint64_t words[MEMORY_GATEWAYS_MAX / 64];
 };
 
-static struct gateway_bits gateways_of(struct memory_state *state, struct slice user_id)
+static struct gateway_bits find_user_gateways(struct memory_state *state, struct slice user_id)
 {
     struct gateway_bits bits = {0};
     struct memory_shard *shard = memory_state_lock_user(state, user_id);
@@ -40,33 +40,17 @@ static struct gateway_bits gateways_of(struct memory_state *state, struct slice 
     return bits;
 }
 
-static bool has_gateway(const struct gateway_bits *bits, size_t number)
-{
-    return bits->words[number / 64] >> (number % 64) & 1;
-}
-
-/* Writes the users of one gateway from `users` on; returns how many. */
-static size_t users_on(size_t gateway, const struct slice *user_ids,
-                       const struct gateway_bits *bits, size_t count, struct slice *users)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < count; i++)
-        if (has_gateway(&bits[i], gateway))
-            users[found++] = user_ids[i];
-    return found;
-}
-
-void memory_state_routes(struct state_store *port, const struct slice *user_ids, size_t count,
+void memory_state_routes(struct state_store *store, const struct slice *user_ids, size_t count,
                          state_routes_done done, void *arg)
 {
-    struct memory_state *state = memory_store_of(port)->state;
+    struct memory_state *state = memory_state_port_of(store)->state;
     struct state_route routes[MEMORY_GATEWAYS_MAX];
     struct gateway_bits *bits = calloc(count + 1, sizeof(*bits));
     struct slice *users = NULL;
     size_t route_count = 0;
     size_t places = 0;
     for (size_t i = 0; bits && i < count; i++) {
-        bits[i] = gateways_of(state, user_ids[i]);
+        bits[i] = find_user_gateways(state, user_ids[i]);
         for (size_t word = 0; word < MEMORY_GATEWAYS_MAX / 64; word++)
             places += (size_t)__builtin_popcountll(bits[i].words[word]);
     }
@@ -79,7 +63,10 @@ void memory_state_routes(struct state_store *port, const struct slice *user_ids,
     }
     struct slice *next = users;
     for (size_t i = 0; places && i < MEMORY_GATEWAYS_MAX; i++) {
-        size_t found = users_on(i, user_ids, bits, count, next);
+        size_t found = 0;
+        for (size_t user = 0; user < count; user++)
+            if (bits[user].words[i / 64] >> (i % 64) & 1)
+                next[found++] = user_ids[user];
         places -= found;
         if (found)
             routes[route_count++] = (struct state_route){
@@ -91,8 +78,8 @@ void memory_state_routes(struct state_store *port, const struct slice *user_ids,
     free(users);
 }
 
-static struct lease lease_of(const struct memory_state *state, const struct memory_lease *lease,
-                             struct slice user_id, char device[DEVICE_ID_BYTES_MAX])
+static struct lease view_lease(const struct memory_state *state, const struct memory_lease *lease,
+                               struct slice user_id, char device[DEVICE_ID_BYTES_MAX])
 {
     const struct gateway_slot *gateway = &state->gateways[lease->gateway];
     size_t device_len = lease->own_device ? ULID_TEXT_LEN : lease->device_len;
@@ -111,51 +98,51 @@ static struct lease lease_of(const struct memory_state *state, const struct memo
     };
 }
 
-void memory_state_leases(struct state_store *port, struct slice user_id, state_leases_done done,
+void memory_state_leases(struct state_store *store, struct slice user_id, state_leases_done done,
                          void *arg)
 {
-    struct memory_store *store = memory_store_of(port);
+    struct memory_state_port *port = memory_state_port_of(store);
     struct lease leases[STATE_LEASES_MAX];
     char devices[STATE_LEASES_MAX][DEVICE_ID_BYTES_MAX];
     size_t count = 0;
-    struct memory_shard *shard = memory_state_lock_user(store->state, user_id);
+    struct memory_shard *shard = memory_state_lock_user(port->state, user_id);
     struct memory_user *user = memory_shard_user(shard, user_id);
     struct list *at = user ? user->leases.next : NULL;
     for (; at && at != &user->leases && count < STATE_LEASES_MAX; at = at->next, count++)
-        leases[count] = lease_of(store->state, CONTAINER_OF(at, struct memory_lease, of_user),
-                                 user_id, devices[count]);
+        leases[count] = view_lease(port->state, CONTAINER_OF(at, struct memory_lease, of_user),
+                                   user_id, devices[count]);
     memory_state_unlock(shard);
     done(arg, STATE_OK, leases, count);
 }
 
-/* Leases are sharded by user, whom the caller does not know: every shard is asked. Rare. */
-void memory_state_find(struct state_store *port, const struct ulid *conn_id, state_lease_done done,
+/* Leases are sharded by user, and the caller does not know the user, so this rare operation asks every shard. */
+void memory_state_find(struct state_store *store, const struct ulid *conn_id, state_lease_done done,
                        void *arg)
 {
-    struct memory_store *store = memory_store_of(port);
+    struct memory_state_port *port = memory_state_port_of(store);
     char user[USER_ID_BYTES_MAX];
     char device[DEVICE_ID_BYTES_MAX];
     struct lease lease;
     bool found = false;
     for (size_t i = 0; i < MEMORY_SHARDS && !found; i++) {
-        struct memory_shard *shard = memory_state_lock(store->state, i);
+        struct memory_shard *shard = memory_state_lock(port->state, i);
         const struct memory_lease *held = memory_shard_lease(shard, conn_id);
         found = held != NULL;
         if (found) {
             memcpy(user, held->user->id, held->user->id_len);
-            lease = lease_of(store->state, held, (struct slice){user, held->user->id_len}, device);
+            lease = view_lease(port->state, held, (struct slice){user, held->user->id_len}, device);
         }
         memory_state_unlock(shard);
     }
     done(arg, STATE_OK, found ? &lease : NULL);
 }
 
-void memory_state_history(struct state_store *port, struct slice user_id, state_history_done done,
+void memory_state_history(struct state_store *store, struct slice user_id, state_history_done done,
                           void *arg)
 {
-    struct memory_store *store = memory_store_of(port);
+    struct memory_state_port *port = memory_state_port_of(store);
     struct state_history history[STATE_HISTORY_MAX];
-    struct memory_shard *shard = memory_state_lock_user(store->state, user_id);
+    struct memory_shard *shard = memory_state_lock_user(port->state, user_id);
     size_t count = memory_history_of(&shard->history, user_id, history, STATE_HISTORY_MAX);
     memory_state_unlock(shard);
     done(arg, STATE_OK, history, count);
