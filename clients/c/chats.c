@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The ids of our commands say what they were about, should they be refused. */
+/* The id of a command names its kind and chat, to identify it if it is refused. */
 #define OPEN_ID "open "
 #define SYNC_ID "sync "
 enum { ID_PREFIX_LEN = sizeof(SYNC_ID) - 1 };
@@ -35,7 +35,7 @@ static struct chat *find_or_add(struct rollcall *client, const char *chat_id)
     return chat;
 }
 
-/* A chat that is neither followed nor open any more makes room for another. */
+/* Frees a chat that is neither followed nor open, so that it no longer counts. */
 static void forget_if_unused(struct rollcall *client, struct chat *chat)
 {
     if (chat->followed || chat->open)
@@ -58,7 +58,7 @@ void chats_free(struct rollcall *client)
     client->chat_count = 0;
 }
 
-/* ---- what is said ---- */
+/* ---- commands ---- */
 
 static bool say(struct rollcall *client, const char *type, const char *id, const struct chat *chat)
 {
@@ -84,8 +84,8 @@ static bool say(struct rollcall *client, const char *type, const char *id, const
 void chats_reset(struct rollcall *client)
 {
     for (struct chat *at = client->chats; at; at = at->next) {
-        errand_reset(&at->opening, at->open);
-        errand_reset(&at->syncing, at->followed);
+        repeated_command_reset(&at->opening, at->open);
+        repeated_command_reset(&at->syncing, at->followed);
         at->seen = at->sequence;
     }
 }
@@ -115,36 +115,36 @@ void chats_flush(struct rollcall *client)
     size_t under_way = count_under_way(client);
     for (struct chat *at = client->chats; at && under_way < CLIENT_CHAT_COMMANDS_MAX;
          at = at->next) {
-        if (errand_is_due(&at->opening, now_ms)) {
-            errand_number(client, &at->opening);
-            errand_sent(client, &at->opening, say(client, "open_chat", OPEN_ID, at));
+        if (repeated_command_is_due(&at->opening, now_ms)) {
+            repeated_command_number(client, &at->opening);
+            repeated_command_sent(client, &at->opening, say(client, "open_chat", OPEN_ID, at));
             under_way++;
         }
-        if (errand_is_due(&at->syncing, now_ms)) {
+        if (repeated_command_is_due(&at->syncing, now_ms)) {
             at->asked_after = at->sequence;
-            errand_sent(client, &at->syncing, say(client, "sync_request", SYNC_ID, at));
+            repeated_command_sent(client, &at->syncing, say(client, "sync_request", SYNC_ID, at));
             under_way++;
         }
     }
 }
 
-/* While as many commands as may be are under way, the answer to one of them is what is waited for. */
+/* While the maximum of commands is pending, the client waits for an answer to one of them. */
 int64_t chats_due_ms(const struct rollcall *client)
 {
     int64_t now_ms = client->clock.now_ms;
     int64_t due_ms = INT64_MAX;
     bool full = count_under_way(client) >= CLIENT_CHAT_COMMANDS_MAX;
     for (const struct chat *at = client->chats; at; at = at->next) {
-        const struct errand *errands[] = {&at->opening, &at->syncing};
+        const struct repeated_command *commands[] = {&at->opening, &at->syncing};
         for (size_t i = 0; i < 2; i++)
-            if (errands[i]->wanted && errands[i]->due_ms < due_ms &&
-                !(full && errands[i]->due_ms <= now_ms))
-                due_ms = errands[i]->due_ms;
+            if (commands[i]->wanted && commands[i]->due_ms < due_ms &&
+                !(full && commands[i]->due_ms <= now_ms))
+                due_ms = commands[i]->due_ms;
     }
     return due_ms;
 }
 
-/* ---- what is heard ---- */
+/* ---- messages from the server ---- */
 
 static void saw(struct rollcall *client, struct chat *chat, int64_t sequence)
 {
@@ -152,11 +152,11 @@ static void saw(struct rollcall *client, struct chat *chat, int64_t sequence)
         return;
     if (sequence > chat->seen)
         chat->seen = sequence;
-    errand_want(&chat->syncing, client->clock.now_ms);
+    repeated_command_want(&chat->syncing, client->clock.now_ms);
 }
 
-/* The next one is given out; an older one was given out before; a later one means that some are
- * missing, which are fetched (and it with them). */
+/* The next message goes to the application; an older one was given before; a later one means that some are
+ * missing, so they are fetched together with it. */
 void chats_message(struct rollcall *client, const struct rollcall_event *event)
 {
     struct chat *chat = find(client, slice_of(event->chat_id));
@@ -199,21 +199,22 @@ void chats_page(struct rollcall *client, struct slice chat_id, bool has_more)
         return;
     bool progressed = chat->sequence > chat->asked_after;
     if (!has_more && chat->seen <= chat->sequence) {
-        errand_answered(&chat->syncing);
+        repeated_command_answered(&chat->syncing);
     } else if (progressed) {
-        errand_answered(&chat->syncing);
-        errand_want(&chat->syncing, client->clock.now_ms);
+        repeated_command_answered(&chat->syncing);
+        repeated_command_want(&chat->syncing, client->clock.now_ms);
     } else {
-        errand_refused(client, &chat->syncing, 0); /* or it would be asked in a circle */
+        repeated_command_refused(client, &chat->syncing,
+                                 0); /* no progress: back off instead of looping */
     }
 }
 
-/* A chat that was closed and opened again before the first answer came is not open by that. */
+/* If the chat was closed and opened again meanwhile, this answer belongs to the first command. */
 void chats_opened(struct rollcall *client, struct slice chat_id)
 {
     struct chat *chat = find(client, chat_id);
     if (chat && chat->opening.number)
-        errand_answered(&chat->opening);
+        repeated_command_answered(&chat->opening);
 }
 
 void chats_closed(struct rollcall *client, struct slice chat_id)
@@ -222,7 +223,7 @@ void chats_closed(struct rollcall *client, struct slice chat_id)
     if (!chat)
         return;
     chat->open = false;
-    errand_answered(&chat->opening);
+    repeated_command_answered(&chat->opening);
     forget_if_unused(client, chat);
 }
 
@@ -240,15 +241,15 @@ bool chats_refused(struct rollcall *client, struct slice id, bool for_good, int6
     if (!chat)
         return false;
     memcpy(chat_id, chat->id, strlen(chat->id) + 1);
-    struct errand *errand = opening ? &chat->opening : &chat->syncing;
+    struct repeated_command *command = opening ? &chat->opening : &chat->syncing;
     if (for_good)
-        errand_answered(errand);
+        repeated_command_answered(command);
     else
-        errand_refused(client, errand, after_ms);
+        repeated_command_refused(client, command, after_ms);
     return true;
 }
 
-/* ---- what the application wants ---- */
+/* ---- interface ---- */
 
 bool rollcall_follow(struct rollcall *client, const char *chat_id, int64_t after_sequence)
 {
@@ -258,7 +259,7 @@ bool rollcall_follow(struct rollcall *client, const char *chat_id, int64_t after
     if (!chat->followed)
         chat->sequence = chat->seen = after_sequence > 0 ? after_sequence : 0;
     chat->followed = true;
-    errand_want(&chat->syncing, client->clock.now_ms);
+    repeated_command_want(&chat->syncing, client->clock.now_ms);
     return true;
 }
 
@@ -268,7 +269,7 @@ bool rollcall_unfollow(struct rollcall *client, const char *chat_id)
     if (!chat || !chat->followed)
         return false;
     chat->followed = false;
-    errand_answered(&chat->syncing);
+    repeated_command_answered(&chat->syncing);
     forget_if_unused(client, chat);
     return true;
 }
@@ -279,7 +280,7 @@ bool rollcall_open_chat(struct rollcall *client, const char *chat_id)
     if (!chat)
         return false;
     chat->open = true;
-    errand_want(&chat->opening, client->clock.now_ms);
+    repeated_command_want(&chat->opening, client->clock.now_ms);
     return true;
 }
 

@@ -1,17 +1,18 @@
 /*
- * The inside of a client: its parts and who owns what. Not installed.
+ * The internal header of the client: its parts and who owns what. Not installed.
  *
- *   client.c      the application's side: opening, waiting, processing; events and the state
- *   reconnect.c   how a connection begins and ends: back-off, fresh tokens, what is made again
- *   transport.c   the socket, the handshake, frames
- *   incoming.c    what the server says, by type
- *   chats.c       chats that are followed or open
- *   outbox.c      messages until they are acknowledged
- *   commands.c    everything else the application may ask for
+ *   client.c             the interface for the application: opening, waiting, processing; events, state
+ *   reconnect.c          how a connection begins and ends: back-off, fresh tokens, what is restored
+ *   transport.c          the socket, the handshake, frames
+ *   incoming.c           messages from the server, by type
+ *   chats.c              chats that are followed or open
+ *   outbox.c             messages that are not acknowledged yet
+ *   commands.c           all other commands of the application
+ *   repeated_command.c   commands that are repeated until they are answered
  *
- * Nothing here blocks (but for the resolution of a name) or calls the application from anywhere but
- * client_emit(). Whatever loses the connection goes through client_lost(); it frees no part that a
- * caller further up still holds, since callbacks cannot reach it.
+ * Nothing here blocks (except name resolution), and only client_emit() calls the application. Every lost
+ * connection goes through client_lost(). It frees no part that a caller still holds, because callbacks cannot
+ * reach it.
  */
 #ifndef ROLLCALL_CLIENTS_C_CLIENT_H
 #define ROLLCALL_CLIENTS_C_CLIENT_H
@@ -26,28 +27,29 @@
 enum {
     CLIENT_HANDSHAKE_MS = 10000, /* from the first packet to connection_established */
     CLIENT_CLOSE_MS = 2000,      /* for the server to answer our close */
-    CLIENT_HELD_MS = 10000,      /* a connection that held so long ends a series of failures */
-    CLIENT_REPLY_MS = 30000,     /* what was not answered for so long is asked again */
-    CLIENT_RETRY_MIN_MS = 100,   /* a server that says "in 1 ms" is asked no sooner than this */
-    CLIENT_WAIT_MAX_MS = 600000, /* guards against an absurd figure from the server */
-    CLIENT_WHY_BYTES = 192,      /* a close frame's reason, and what goes with it */
+    CLIENT_HELD_MS = 10000,      /* a connection that lasts this long resets the back-off */
+    CLIENT_REPLY_MS = 30000,     /* repeat a command without an answer after this time */
+    CLIENT_RETRY_MIN_MS = 100,   /* never retry sooner, whatever the server says */
+    CLIENT_WAIT_MAX_MS = 600000, /* never wait longer, whatever the server says */
+    CLIENT_WHY_BYTES = 192,      /* the reason of a close frame, with its code */
     CLIENT_OUT_BYTES_MAX = 1 << 20,
     CLIENT_MESSAGE_BYTES_MAX = 8 << 20,
     CLIENT_SYNC_PAGE = 200,
-    CLIENT_CHAT_COMMANDS_MAX = 8, /* on their way at once, so that many chats keep within rates */
+    CLIENT_CHAT_COMMANDS_MAX =
+        8, /* pending at once, so that many chats stay within the rate limit */
 };
 
-/* A page that did not fit would be asked for again on every connection. Escaped, a byte takes six. */
+/* A page that did not fit would be requested again on every connection. An escaped byte takes six. */
 _Static_assert(CLIENT_SYNC_PAGE *(6 * (ROLLCALL_BODY_BYTES_MAX + 3 * ROLLCALL_ID_BYTES_MAX) + 256) <
                    CLIENT_MESSAGE_BYTES_MAX,
                "a page of the longest messages fits");
 
-/* A command that is repeated until the server has answered it, later and later if it cannot. */
-struct errand {
+/* A command that is repeated until the server answers it, with back-off while the server refuses it. */
+struct repeated_command {
     bool wanted;
-    unsigned number;   /* of what was sent last; 0: an answer that comes is to something before */
+    unsigned number;   /* of the last one sent; 0: none, so an answer belongs to an earlier one */
     unsigned refusals; /* in a row */
-    int64_t due_ms;    /* when to send it, or to send it again */
+    int64_t due_ms;    /* when to send it, or to repeat it */
 };
 
 /* A message that is not acknowledged yet. */
@@ -56,18 +58,18 @@ struct outgoing {
     char *chat_id;
     char *client_message_id;
     char *body;
-    struct errand errand;
+    struct repeated_command command;
 };
 
 struct chat {
     struct chat *next;
     bool followed;
     bool open;
-    struct errand opening;
-    struct errand syncing;
+    struct repeated_command opening;
+    struct repeated_command syncing;
     int64_t asked_after; /* the sequence of the last sync_request */
-    int64_t sequence;    /* the last one given out */
-    int64_t seen;        /* the highest the server has spoken of */
+    int64_t sequence;    /* the last one given to the application */
+    int64_t seen;        /* the highest one the server has mentioned */
     char id[];
 };
 
@@ -81,40 +83,40 @@ struct rollcall {
     char *host;
     char *token;
     char *device_id;
-    char *user_id; /* who the server says we are; NULL before it has */
+    char *user_id; /* from connection_established; NULL before */
     enum rollcall_state state;
-    void (*read_clock)(struct clock *clock); /* the system's; tests have their own */
+    void (*read_clock)(struct clock *clock); /* the system clock, or that of a test */
     struct clock clock;
     struct random random;
     bool in_callback;
 
     int fd;
-    bool connected;                              /* the TCP connection stands */
-    bool upgraded;                               /* the 101 has come */
-    bool closing;                                /* the application said goodbye */
-    char accept_key[WEBSOCKET_ACCEPT_BYTES + 1]; /* what the server has to answer */
+    bool connected;                              /* the TCP connection is established */
+    bool upgraded;                               /* the server has answered 101 */
+    bool closing;                                /* the application has called rollcall_close() */
+    char accept_key[WEBSOCKET_ACCEPT_BYTES + 1]; /* the expected answer of the server */
     struct websocket_decoder decoder;
-    struct buffer in; /* of the handshake's answer */
+    struct buffer in; /* the answer to the handshake */
     struct buffer out;
     size_t out_sent;
 
-    unsigned attempts; /* since a connection last held */
+    unsigned attempts; /* failures since a connection last lasted */
     int64_t retry_at_ms;
-    int64_t server_retry_at_ms;      /* what connection_closing asked for; < 0: nothing */
-    int64_t not_before_ms;           /* what a 503 asked for */
+    int64_t server_retry_at_ms;      /* from connection_closing; < 0: none */
+    int64_t not_before_ms;           /* from Retry-After of a 503 */
     int64_t established_ms;          /* < 0: not yet */
-    const char *lost_code;           /* why the connection was lost: for the program, … */
-    char lost_why[CLIENT_WHY_BYTES]; /* … and in words */
+    const char *lost_code;           /* why the connection was lost: a code … */
+    char lost_why[CLIENT_WHY_BYTES]; /* … and a text */
     bool stop_after;                 /* reconnecting is not allowed */
-    bool refused;                    /* the token was: by 401, or by closing with 4001 */
-    bool at_once;                    /* it was 401: the next attempt need not wait */
-    bool replaced;                   /* by a fresh one that no connection has proved good */
-    int64_t deadline_ms;             /* of the handshake, or of our close */
+    bool refused;                    /* the server refused the token: 401, or a close with 4001 */
+    bool at_once;                    /* it was a 401, so the next attempt does not wait */
+    bool replaced;                   /* the token is a fresh one that no connection has used yet */
+    int64_t deadline_ms;             /* of the handshake, or of the close */
     int64_t heartbeat_ms;
     int64_t expiry_ms;
     int64_t next_heartbeat_ms;
     int64_t heard_ms;
-    int activity; /* -1 unsaid, 0 idle, 1 active */
+    int activity; /* -1 unknown, 0 idle, 1 active */
 
     struct outgoing *outbox;
     size_t outbox_count;
@@ -122,43 +124,44 @@ struct rollcall {
     size_t chat_count;
     struct watched *watched;
     size_t watched_count;
-    struct errand watching;
-    unsigned last_number; /* of an errand */
+    struct repeated_command watching;
+    unsigned last_number; /* of a repeated command */
 };
 
 /* client.c */
 void client_set_state(struct rollcall *client, enum rollcall_state state);
 void client_emit(struct rollcall *client, const struct rollcall_event *event);
 bool client_is_live(const struct rollcall *client);
-/* Whether a text can be an id: 1 to ROLLCALL_ID_BYTES_MAX bytes of UTF-8. */
+/* Returns true if the text is a valid id: 1 to ROLLCALL_ID_BYTES_MAX bytes of UTF-8. */
 bool client_is_id(const char *text);
 void client_heartbeat(struct rollcall *client);
 
 /* reconnect.c */
 void client_connect(struct rollcall *client);
-/* `why` in words; borrowed. */
+/* `why` is a text for people; borrowed. */
 void client_lost(struct rollcall *client, const char *why);
-/* False when memory is short. */
+/* Returns false when out of memory. */
 bool client_established(struct rollcall *client, const char *user_id, double heartbeat_s,
                         double expiry_s);
 void client_told_to_go(struct rollcall *client, bool reconnect_allowed, int64_t after_ms);
 
-/* The wait after so many failures: 1, 2, 4, 8, 16 s, each a fifth more or less. */
+/* Returns the wait after this many failures: 1, 2, 4, 8, 16 s, each ±20 %. */
 int64_t client_backoff_ms(struct rollcall *client, unsigned failures);
-/* A server's seconds as milliseconds, whatever it sent. */
+/* Converts seconds from the server to milliseconds; any value is safe. */
 int64_t client_milliseconds(double seconds);
 
-/* errand.c */
-void errand_want(struct errand *errand, int64_t now_ms);
-/* Numbers what is about to be sent. */
-unsigned errand_number(struct rollcall *client, struct errand *errand);
-void errand_reset(struct errand *errand, bool wanted);
-bool errand_is_due(const struct errand *errand, int64_t now_ms);
-/* Sent, or not (the way out is full): either way it is due again when no answer comes. */
-void errand_sent(struct rollcall *client, struct errand *errand, bool sent);
-void errand_answered(struct errand *errand);
-/* The server cannot now; after_ms 0: it did not say until when. */
-void errand_refused(struct rollcall *client, struct errand *errand, int64_t after_ms);
+/* repeated_command.c */
+void repeated_command_want(struct repeated_command *command, int64_t now_ms);
+/* Numbers the command before it is sent. */
+unsigned repeated_command_number(struct rollcall *client, struct repeated_command *command);
+void repeated_command_reset(struct repeated_command *command, bool wanted);
+bool repeated_command_is_due(const struct repeated_command *command, int64_t now_ms);
+/* It was sent, or not (the output buffer is full). In both cases it is due again if no answer comes. */
+void repeated_command_sent(struct rollcall *client, struct repeated_command *command, bool sent);
+void repeated_command_answered(struct repeated_command *command);
+/* The server cannot serve it now; after_ms 0: it did not say when. */
+void repeated_command_refused(struct rollcall *client, struct repeated_command *command,
+                              int64_t after_ms);
 
 /* transport.c: the socket, the handshake, frames */
 void transport_connect(struct rollcall *client);
@@ -167,8 +170,8 @@ void transport_close(struct rollcall *client, unsigned code);
 void transport_drop(struct rollcall *client);
 bool transport_send(struct rollcall *client, struct slice json);
 
-/* incoming.c: what the server says. False when memory was short: then something is missing, which
- * only a new connection makes up for. */
+/* incoming.c: messages from the server. Returns false when out of memory: then a message is missing, and only a
+ * new connection brings it. */
 bool incoming_message(struct rollcall *client, char *json, size_t len);
 
 /* chats.c: following, syncing, opening */
@@ -177,14 +180,14 @@ bool chats_synced(const struct rollcall *client);
 void chats_flush(struct rollcall *client);
 int64_t chats_due_ms(const struct rollcall *client);
 void chats_message(struct rollcall *client, const struct rollcall_event *event);
-/* Our own message was acknowledged: it is never pushed to us. `body` NULL: what is stored may be
- * another body. */
+/* A message of this client was acknowledged; the server never pushes it back. `body` NULL: the stored body may be
+ * different. */
 void chats_own(struct rollcall *client, const struct rollcall_event *ack, const char *body);
 void chats_page(struct rollcall *client, struct slice chat_id, bool has_more);
 void chats_opened(struct rollcall *client, struct slice chat_id);
 void chats_closed(struct rollcall *client, struct slice chat_id);
-/* The command with this id was refused: for good, or until later. Answers whether it was a chat's;
- * chat_id is then whose, copied, since the application may let go of the chat. */
+/* The command with this id was refused, finally or for some time. Returns true if it belongs to a chat; chat_id
+ * then holds a copy of its id, because the application may drop the chat. */
 bool chats_refused(struct rollcall *client, struct slice id, bool for_good, int64_t after_ms,
                    char chat_id[ROLLCALL_ID_BYTES_MAX + 1]);
 void chats_free(struct rollcall *client);
@@ -195,11 +198,11 @@ void commands_flush(struct rollcall *client);
 bool commands_refused(struct rollcall *client, struct slice id, bool for_good, int64_t after_ms);
 void commands_free(struct rollcall *client);
 
-/* outbox.c: messages until they are acknowledged */
+/* outbox.c: messages that are not acknowledged yet */
 void outbox_flush(struct rollcall *client);
 void outbox_reset(struct rollcall *client);
 int64_t outbox_due_ms(const struct rollcall *client);
-/* Takes the message out; the caller frees it with outgoing_free(). NULL: there is none. */
+/* Removes and returns the message; the caller frees it with outgoing_free(). NULL: there is none. */
 struct outgoing *outbox_detach(struct rollcall *client, const char *client_message_id);
 void outbox_refused(struct rollcall *client, const char *client_message_id, int64_t after_ms);
 void outgoing_free(struct outgoing **message);

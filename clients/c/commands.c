@@ -1,4 +1,4 @@
-/* What the application may ask for beside messages and chats: presence, activity, tokens, calls. */
+/* The commands besides messages and chats: presence, activity, tokens, calls. */
 #include "client.h"
 
 #include "text/json.h"
@@ -10,7 +10,7 @@
 #define WATCH_ID "watch "
 enum { WATCH_ID_BYTES_MAX = sizeof(WATCH_ID) + 10 };
 
-/* ---- commands that are said once ---- */
+/* ---- commands that are sent once ---- */
 
 static void begin(struct buffer *json, const char *type)
 {
@@ -101,11 +101,11 @@ bool rollcall_command(struct rollcall *client, const char *json)
     return client_is_live(client) && transport_send(client, slice_of(json));
 }
 
-/* ---- presence, which is made again on every connection ---- */
+/* ---- presence subscriptions, restored on every connection ---- */
 
 void commands_reset(struct rollcall *client)
 {
-    errand_reset(&client->watching, client->watched != NULL);
+    repeated_command_reset(&client->watching, client->watched != NULL);
 }
 
 static struct slice write_watch_id(char id[WATCH_ID_BYTES_MAX], unsigned number)
@@ -115,23 +115,23 @@ static struct slice write_watch_id(char id[WATCH_ID_BYTES_MAX], unsigned number)
 
 void commands_flush(struct rollcall *client)
 {
-    if (!errand_is_due(&client->watching, client->clock.now_ms))
+    if (!repeated_command_is_due(&client->watching, client->clock.now_ms))
         return;
     struct buffer json;
     char id[WATCH_ID_BYTES_MAX];
     begin(&json, "subscribe_presence");
     json_write_key_string(&json, SLICE("id"),
-                          write_watch_id(id, errand_number(client, &client->watching)));
+                          write_watch_id(id, repeated_command_number(client, &client->watching)));
     json_write_key(&json, SLICE("user_ids"));
     json_write_array(&json);
     for (const struct watched *at = client->watched; at; at = at->next)
         json_write_string(&json, slice_of(at->user_id));
     json_write_array_end(&json);
-    errand_sent(client, &client->watching, end(client, &json));
+    repeated_command_sent(client, &client->watching, end(client, &json));
 }
 
-/* An error, or with `for_good` any answer: there is no more to do, unless more users have been added since
- * it was asked. */
+/* Handles an error, or with `for_good` any answer: the command is complete, unless users were added since it was
+ * sent. */
 bool commands_refused(struct rollcall *client, struct slice id, bool for_good, int64_t after_ms)
 {
     char last[WATCH_ID_BYTES_MAX];
@@ -140,9 +140,9 @@ bool commands_refused(struct rollcall *client, struct slice id, bool for_good, i
     if (!slice_equal(id, write_watch_id(last, client->watching.number)))
         return true;
     if (for_good)
-        errand_answered(&client->watching);
+        repeated_command_answered(&client->watching);
     else
-        errand_refused(client, &client->watching, after_ms);
+        repeated_command_refused(client, &client->watching, after_ms);
     return true;
 }
 
@@ -168,7 +168,8 @@ bool rollcall_subscribe(struct rollcall *client, const char *user_id)
     made->next = client->watched;
     client->watched = made;
     client->watched_count++;
-    errand_reset(&client->watching, true); /* also when one is under way: that named fewer */
+    repeated_command_reset(&client->watching,
+                           true); /* also while one is pending: that named fewer users */
     return true;
 }
 
@@ -181,7 +182,7 @@ bool rollcall_unsubscribe(struct rollcall *client, const char *user_id)
     *at = gone->next;
     client->watched_count--;
     if (!client->watched)
-        errand_answered(&client->watching);
+        repeated_command_answered(&client->watching);
     struct buffer json;
     begin(&json, "unsubscribe_presence");
     json_write_key(&json, SLICE("user_ids"));

@@ -1,4 +1,4 @@
-/* What the server says: read once into a flat struct, then acted upon by its type. */
+/* Messages from the server: parsed once into a flat struct, then handled by type. */
 #include "client.h"
 
 #include "text/json.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The members that any message of the protocol has and this library looks at. */
+/* The members of all messages that this library uses. */
 struct fields {
     struct slice type;
     struct slice id;
@@ -103,7 +103,7 @@ static bool read_object(struct json *json, struct fields *fields)
     return json->error == NULL;
 }
 
-/* Terminated copies of what an event shows, for the length of the callback. */
+/* Terminated copies of the texts of an event, valid during the callback. */
 struct texts {
     struct buffer memory;
 };
@@ -116,7 +116,7 @@ static const char *terminated(struct texts *texts, struct slice text)
     return texts->memory.failed ? "" : texts->memory.data + at;
 }
 
-/* Reserved in one piece, so that the pointers stay good while it is filled. */
+/* Reserved in one piece, so that pointers stay valid while it is filled. */
 static bool reserve_texts(struct texts *texts, const struct fields *fields)
 {
     size_t bytes = fields->type.len + fields->chat_id.len + fields->message_id.len +
@@ -149,8 +149,8 @@ static struct rollcall_event event_of(struct texts *texts, const struct fields *
     };
 }
 
-/* Reading unescapes in place, so what the application sees of the JSON is kept first. What cannot be
- * read is passed over: a newer server may say more than we know. False when memory is short. */
+/* Parsing unescapes in place, so the JSON for the application is copied first. Unknown content is skipped: a newer
+ * server may send more. Returns false when out of memory. */
 static bool take_object(struct rollcall *client, char *data, size_t len,
                         bool (*act)(struct rollcall *client, const struct fields *fields,
                                     struct rollcall_event *event))
@@ -177,7 +177,7 @@ static bool take_object(struct rollcall *client, char *data, size_t len,
     return taken;
 }
 
-/* False when memory is short, which leaves the rest unseen. */
+/* Returns false when out of memory; the rest is then not processed. */
 static bool each_item(struct rollcall *client, struct slice raw,
                       bool (*act)(struct rollcall *client, const struct fields *fields,
                                   struct rollcall_event *event))
@@ -194,7 +194,7 @@ static bool each_item(struct rollcall *client, struct slice raw,
     return true;
 }
 
-/* Codes after which the same command may well be taken a little later. */
+/* Codes after which the same command may succeed a little later. */
 static bool is_passing(struct slice code)
 {
     return slice_is(code, "RATE_LIMITED") || slice_is(code, "SERVER_BUSY") ||
@@ -218,7 +218,7 @@ static bool take_message(struct rollcall *client, const struct fields *fields,
     return true;
 }
 
-/* An acknowledgement that came twice is of no interest. */
+/* A repeated acknowledgement is ignored. */
 static bool take_ack(struct rollcall *client, const struct fields *fields,
                      struct rollcall_event *event)
 {
@@ -294,7 +294,7 @@ static void refuse_message(struct rollcall *client, struct rollcall_event *event
     outgoing_free(&refused);
 }
 
-/* What we said by ourselves is said again when the server asks for patience. */
+/* The commands of the library itself are repeated later. */
 static bool take_error(struct rollcall *client, const struct fields *fields,
                        struct rollcall_event *event)
 {

@@ -1,4 +1,4 @@
-/* Messages on their way: kept until acknowledged or refused for good, one at a time per chat. */
+/* Pending messages: kept until they are acknowledged or finally refused, one at a time per chat. */
 #include "client.h"
 
 #include "base/ulid.h"
@@ -58,14 +58,14 @@ static struct outgoing *make_outgoing(struct rollcall *client, const char *chat_
     message->chat_id = strdup(chat_id);
     message->client_message_id = client_message_id ? strdup(client_message_id) : make_id(client);
     message->body = strdup(body);
-    message->errand.wanted = true;
+    message->command.wanted = true;
     if (!message->chat_id || !message->client_message_id || !message->body)
         outgoing_free(&message);
     return message;
 }
 
-/* What the server would close the connection for, again and again, or refuse in words that do not name
- * the message, is not taken in. */
+/* Refuse messages for which the server would close every connection, or answer with an error that does not name the
+ * message. */
 static bool is_fit(const char *chat_id, const char *client_message_id, const char *body)
 {
     struct slice text = slice_of(body);
@@ -84,12 +84,13 @@ bool rollcall_send(struct rollcall *client, const char *chat_id, const char *cli
     struct outgoing *message = make_outgoing(client, chat_id, client_message_id, body);
     if (!message)
         return false;
-    *find(client, message->client_message_id) = message; /* there is none such: the end */
+    *find(client, message->client_message_id) =
+        message; /* not found, so this is the end of the list */
     client->outbox_count++;
     return true;
 }
 
-/* Only the oldest of a chat may be on its way: a retry must not be overtaken. */
+/* Only the oldest message of a chat may be pending, so that none overtakes a retry. */
 static bool is_first_of_chat(const struct rollcall *client, const struct outgoing *message)
 {
     for (const struct outgoing *at = client->outbox; at != message; at = at->next)
@@ -116,23 +117,23 @@ void outbox_flush(struct rollcall *client)
 {
     int64_t now_ms = client->clock.now_ms;
     for (struct outgoing *at = client->outbox; at; at = at->next)
-        if (errand_is_due(&at->errand, now_ms) && is_first_of_chat(client, at))
-            errand_sent(client, &at->errand, transmit(client, at));
+        if (repeated_command_is_due(&at->command, now_ms) && is_first_of_chat(client, at))
+            repeated_command_sent(client, &at->command, transmit(client, at));
 }
 
 int64_t outbox_due_ms(const struct rollcall *client)
 {
     int64_t due_ms = INT64_MAX;
     for (const struct outgoing *at = client->outbox; at; at = at->next)
-        if (at->errand.due_ms < due_ms && is_first_of_chat(client, at))
-            due_ms = at->errand.due_ms;
+        if (at->command.due_ms < due_ms && is_first_of_chat(client, at))
+            due_ms = at->command.due_ms;
     return due_ms;
 }
 
 void outbox_reset(struct rollcall *client)
 {
     for (struct outgoing *at = client->outbox; at; at = at->next)
-        errand_reset(&at->errand, true);
+        repeated_command_reset(&at->command, true);
 }
 
 struct outgoing *outbox_detach(struct rollcall *client, const char *client_message_id)
@@ -150,5 +151,5 @@ void outbox_refused(struct rollcall *client, const char *client_message_id, int6
 {
     struct outgoing *message = *find(client, client_message_id);
     if (message)
-        errand_refused(client, &message->errand, after_ms);
+        repeated_command_refused(client, &message->command, after_ms);
 }

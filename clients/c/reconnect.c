@@ -37,8 +37,7 @@ int64_t client_milliseconds(double seconds)
     return ms < CLIENT_WAIT_MAX_MS ? (int64_t)ms : CLIENT_WAIT_MAX_MS;
 }
 
-/* A refused token is replaced once; when the fresh one is refused as well, or there is none, there is
- * nothing left to try. */
+/* Replaces a refused token once. If there is no fresh one, or it is refused too, the client stops. */
 static bool replace_token(struct rollcall *client)
 {
     if (!client->refused)
@@ -56,7 +55,7 @@ static bool replace_token(struct rollcall *client)
     return true;
 }
 
-/* What the server asked for wins over our own figure. */
+/* The wait that the server asks for wins over the back-off. */
 static int64_t wait_ms(struct rollcall *client)
 {
     int64_t now_ms = client->clock.now_ms;

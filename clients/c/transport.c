@@ -35,7 +35,7 @@ void transport_drop(struct rollcall *client)
     websocket_decoder_free(&client->decoder);
 }
 
-/* What a query may hold as it stands; everything else is escaped. */
+/* Characters that a query may contain; all others are escaped. */
 static void write_escaped(struct buffer *out, const char *text)
 {
     static const char PLAIN[] =
@@ -48,7 +48,7 @@ static void write_escaped(struct buffer *out, const char *text)
     }
 }
 
-/* False when memory is short. */
+/* Returns false when out of memory. */
 static bool write_handshake(struct rollcall *client)
 {
     struct buffer *out = &client->out;
@@ -89,7 +89,7 @@ static int open_socket(const struct addrinfo *address)
     return fd;
 }
 
-/* A name may stand for several addresses: each attempt tries the next. */
+/* A name may have several addresses: each attempt tries the next. */
 static const struct addrinfo *choose(const struct addrinfo *found, unsigned attempt)
 {
     unsigned count = 1;
@@ -101,7 +101,7 @@ static const struct addrinfo *choose(const struct addrinfo *found, unsigned atte
     return chosen;
 }
 
-/* What went wrong, or NULL: the socket is being connected. */
+/* Returns what went wrong, or NULL while the socket connects. */
 static const char *dial(struct rollcall *client)
 {
     char port[8];
@@ -137,7 +137,7 @@ static bool write_frame(struct rollcall *client, enum websocket_opcode opcode, s
     random_bytes(&client->random, mask, sizeof(mask));
     size_t len = websocket_masked_header_write(header, opcode, payload.len, mask);
     if (!buffer_reserve(&client->out, len + payload.len)) {
-        client->out.failed = false; /* this one does not fit; what is queued stays good */
+        client->out.failed = false; /* this message does not fit; the queued ones stay */
         return false;
     }
     buffer_append(&client->out, header, len);
@@ -174,7 +174,7 @@ static void flush(struct rollcall *client)
         client->out_sent += (size_t)went;
     }
     if (client->out_sent < client->out.len && client->out_sent < client->out.len / 2)
-        return; /* moving the rest up is worth it when it is the smaller part */
+        return; /* move the rest only when it is the smaller part */
     buffer_consume(&client->out, client->out_sent);
     client->out_sent = 0;
 }
@@ -217,7 +217,7 @@ static void take_frames(struct rollcall *client, char *data, size_t len)
     }
 }
 
-/* The value of a header, or nothing. */
+/* Returns the value of a header, or an empty slice. */
 static struct slice header(struct slice head, const char *name)
 {
     size_t name_len = strlen(name);
@@ -237,7 +237,7 @@ static struct slice header(struct slice head, const char *name)
     return SLICE_NONE;
 }
 
-/* The number at the start of a text; 0 when there is none. */
+/* Returns the number at the start of a text, or 0. */
 static unsigned number(struct slice text)
 {
     unsigned value = 0;
@@ -246,7 +246,7 @@ static unsigned number(struct slice text)
     return value;
 }
 
-/* Not 101: what the refusal tells about the next attempt. */
+/* The status is not 101: take from the refusal what the next attempt needs. */
 static void take_refusal(struct rollcall *client, unsigned status, struct slice head)
 {
     unsigned after_s = number(header(head, "Retry-After"));
@@ -262,7 +262,7 @@ static bool is_upgrade(const struct rollcall *client, struct slice head)
     return slice_is(header(head, "Sec-WebSocket-Accept"), client->accept_key);
 }
 
-/* The answer to the handshake: 101 and on to frames, or the end of this attempt. */
+/* Handles the answer to the handshake: 101, then frames; anything else ends this attempt. */
 static void take_answer(struct rollcall *client, const char *data, size_t len)
 {
     static const struct slice VERSION = {"HTTP/1.1 ", 9};
@@ -285,14 +285,14 @@ static void take_answer(struct rollcall *client, const char *data, size_t len)
     }
     client->upgraded = true;
     struct buffer answer =
-        client->in; /* it holds the first frames, and outlives a lost connection */
+        client->in; /* it contains the first frames, and must outlive a lost connection */
     client->in = BUFFER_BOUNDED(CLIENT_MESSAGE_BYTES_MAX);
     size_t frames_at = head.len + 2;
     take_frames(client, answer.data + frames_at, answer.len - frames_at);
     buffer_free(&answer);
 }
 
-/* A server that speaks without end does not keep the application from its other work. */
+/* Bounded, so that a server that sends without end does not block the application. */
 static void receive(struct rollcall *client)
 {
     char data[READ_BYTES];
