@@ -3,13 +3,13 @@
 #include "api/api_routes.h"
 #include "http/http_session.h"
 
-static bool make_room(struct http_listener *door)
+static bool make_api_space(struct http_listener *listener)
 {
-    struct api_context *context = CONTAINER_OF(door, struct api_context, door);
-    size_t count = door->session_count + context->handlers->connections.count;
+    struct api_context *context = CONTAINER_OF(listener, struct api_context, listener);
+    size_t count = listener->session_count + context->handlers->connections.count;
     if (context->shedding)
         return false;
-    return count < context->connections_max || http_listener_displace(door) ||
+    return count < context->connections_max || http_listener_displace(listener) ||
            (context->transport && context->transport->displace(context->transport));
 }
 
@@ -26,8 +26,8 @@ static bool api_give_away(struct http_session *session)
 }
 
 const struct http_listener_owner api_listener_owner = {
-    .make_room = make_room,
-    .announced = api_on_head,
+    .make_space = make_api_space,
+    .on_head = api_on_head,
     .body_bytes_max = router_table_body_bytes_max,
     .answer = router_table_dispatch,
     .give_away = api_give_away,

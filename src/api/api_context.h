@@ -41,7 +41,7 @@ struct api_transport {
 };
 
 struct api_context {
-    struct http_listener door;
+    struct http_listener listener;
     struct session_context *handlers;
     struct exposition *exposition;
     void (*sample)(void *arg); /* brings metrics up to date before they are shown; may be NULL */
@@ -60,7 +60,7 @@ extern const struct http_listener_owner api_listener_owner;
 
 static inline struct api_context *rest_of(const struct exchange *exchange)
 {
-    return CONTAINER_OF(exchange->door, struct api_context, door);
+    return CONTAINER_OF(exchange->listener, struct api_context, listener);
 }
 
 /* The answer to a ledger status other than OK. */

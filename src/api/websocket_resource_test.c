@@ -224,7 +224,7 @@ static void a_peer_that_vanishes_while_its_token_waits_leaves_nothing(void **unu
     world_settle(&world);
     assert_int_equal(world.handlers->session_count, 0);
     assert_int_equal(world.handlers->connections.count, 0);
-    assert_int_equal(world.rest->door.session_count, 0);
+    assert_int_equal(world.rest->listener.session_count, 0);
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
     world_close(&world);
 }
@@ -254,7 +254,7 @@ static void a_connection_closed_under_a_waiting_token_is_not_upgraded(void **unu
     open_with(WORLD_DEFAULTS);
     start_handshake(&alice);
     world.handlers->verifier->per_turn = 32;
-    http_listener_close_all(&world.rest->door); /* the verifier runs before the socket is closed */
+    http_listener_close_all(&world.rest->listener); /* the verifier runs before the socket is closed */
     client_expect_end(&alice);
     assert_int_equal(world.handlers->connections.count, 0);
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
@@ -303,7 +303,7 @@ static void a_peer_that_vanishes_while_it_is_registered_is_online_then_offline(v
     client_dial(&alice, &world, 0);
     client_upgrade(&alice, token);
     assert_int_equal(client_answer(&alice), 0);
-    http_listener_close_all(&world.rest->door);
+    http_listener_close_all(&world.rest->listener);
     client_expect_end(&alice);
     held.real->operations = held.operations;
     release_open();

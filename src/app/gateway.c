@@ -38,8 +38,8 @@ static void on_reload_ordered(struct mail *mail, void *owner)
     struct gateway *gateway = owner;
     verifier_use(&gateway->verifier, order->keys);
     if (order->tls) {
-        tls_context_drop(&gateway->rest.door.tls);
-        gateway->rest.door.tls = order->tls;
+        tls_context_drop(&gateway->rest.listener.tls);
+        gateway->rest.listener.tls = order->tls;
     }
     free(order);
 }
@@ -221,7 +221,7 @@ bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_E
     };
     open_fd_passing(gateway);
     return listener_open(&gateway->listener, &gateway->loop, &options, on_client_accepted,
-                         &gateway->rest.door, error) &&
+                         &gateway->rest.listener, error) &&
            gateway_backends_listen(gateway, error);
 }
 

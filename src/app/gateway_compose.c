@@ -150,14 +150,14 @@ static bool compose_handlers(struct gateway *gateway)
 static void compose_rest(struct gateway *gateway)
 {
     struct api_context *rest = &gateway->rest;
-    rest->door = (struct http_listener){
+    rest->listener = (struct http_listener){
         .owner = &api_listener_owner,
         .loop = &gateway->loop,
         .streams = &gateway->streams,
         .metrics = &gateway->metrics,
         .config = gateway->parts.config,
     };
-    http_listener_init(&rest->door);
+    http_listener_init(&rest->listener);
     rest->handlers = &gateway->handlers;
     rest->exposition = gateway->parts.exposition;
     rest->sample = gateway_sample;
@@ -252,7 +252,7 @@ void gateway_free(struct gateway **gateway)
         return;
     verifier_free(&freed->verifier);
     fd_passing_close(&freed->passage);
-    http_listener_shut(&freed->rest.door); /* for connections that the mailbox may still hold */
+    http_listener_shut(&freed->rest.listener); /* for connections that the mailbox may still hold */
     mailbox_free(&freed->mailbox);
     ledger_request_inbox_free(&freed->ledger_inbox);
     gateway_backends_free(freed);
@@ -268,7 +268,7 @@ void gateway_free(struct gateway **gateway)
     connection_context_free(&freed->handlers.connections);
     encoder_free(&freed->encoder);
     stream_set_free(&freed->streams);
-    tls_context_drop(&freed->rest.door.tls);
+    tls_context_drop(&freed->rest.listener.tls);
     loop_free(&freed->loop);
     free(freed);
 }

@@ -39,8 +39,8 @@ void gateway_on_drain_timeout(struct wheel_timer *timer)
 {
     struct gateway *gateway = CONTAINER_OF(timer, struct gateway, drain_deadline);
     fd_passing_close(&gateway->passage);
-    http_listener_shut(&gateway->rest.door);
-    http_listener_close_all(&gateway->rest.door);
+    http_listener_shut(&gateway->rest.listener);
+    http_listener_close_all(&gateway->rest.listener);
 }
 
 void gateway_start_drain(struct gateway *gateway)
@@ -54,7 +54,7 @@ void gateway_start_drain(struct gateway *gateway)
     listener_close(&gateway->listener);
     struct drain_walk walk = {.gateway = gateway, .total = gateway->handlers.session_count};
     table_each(&gateway->router.routes, drain_route, &walk);
-    http_listener_drain(&gateway->rest.door);
+    http_listener_drain(&gateway->rest.listener);
     echo_end_all(&gateway->rest.echoes);
     socketio_end_waiting(&gateway->socketio);
     last_seen_flush(&gateway->last_seen);
@@ -79,8 +79,8 @@ bool gateway_is_drained(struct gateway *gateway)
     if (!gateway->handlers.draining || gateway->handlers.connections.count ||
         !close_handover(gateway))
         return false;
-    http_listener_close_idle(&gateway->rest.door);
-    if (gateway->rest.door.session_count)
+    http_listener_close_idle(&gateway->rest.listener);
+    if (gateway->rest.listener.session_count)
         return false;
     if (!gateway->last_seen.flushing)
         last_seen_flush(&gateway->last_seen);

@@ -33,7 +33,7 @@ static const struct {
     {505, "HTTP Version Not Supported"},
 };
 
-static const char *reason_of(unsigned status)
+static const char *http_reason_of(unsigned status)
 {
     for (size_t i = 0; i < sizeof(REASONS) / sizeof(REASONS[0]); i++)
         if (REASONS[i].status == status)
@@ -41,35 +41,35 @@ static const char *reason_of(unsigned status)
     return "Error";
 }
 
-static void free_exchange(struct exchange **exchange)
+static void exchange_free(struct exchange **exchange)
 {
-    if ((*exchange)->ended)
-        (*exchange)->ended((*exchange)->ended_arg, (*exchange)->session != NULL);
+    if ((*exchange)->on_ended)
+        (*exchange)->on_ended((*exchange)->ended_arg, (*exchange)->session != NULL);
     buffer_free(&(*exchange)->head_bytes);
     buffer_free(&(*exchange)->body);
     free(*exchange);
     *exchange = NULL;
 }
 
-void exchange_hold(struct exchange *exchange, void (*gone)(void *arg), void *arg)
+void exchange_hold(struct exchange *exchange, exchange_gone_hook on_peer_gone, void *arg)
 {
-    exchange->gone = gone;
+    exchange->on_peer_gone = on_peer_gone;
     exchange->gone_arg = arg;
     if (exchange->session)
         stream_pause(&exchange->session->stream, false);
 }
 
-void exchange_watch(struct exchange *exchange, void (*ended)(void *arg, bool answered), void *arg)
+void exchange_watch(struct exchange *exchange, exchange_ended_hook on_ended, void *arg)
 {
-    exchange->ended = ended;
+    exchange->on_ended = on_ended;
     exchange->ended_arg = arg;
 }
 
-/* Browsers on allowed origins may read our answers; tokens travel in headers, never in cookies. Who is allowed
- * by name may send cookies all the same: they are for the load balancer, to stay with one server. */
-static void write_cors(struct buffer *out, const struct exchange *exchange)
+/* Browsers on allowed origins may read answers. Tokens travel in headers, never in cookies; an origin that is
+ * allowed by name may send cookies all the same, since a load balancer may use them for stickiness. */
+static void write_cors_headers(struct buffer *out, const struct exchange *exchange)
 {
-    bool by_name = exchange->door->config->gateway.allowed_origins.count > 0;
+    bool by_name = exchange->listener->config->gateway.allowed_origins.count > 0;
     struct slice origin = http1_header(&exchange->head, SLICE("Origin"));
     if (!origin.len || !exchange_origin_allowed(exchange))
         return;
@@ -85,16 +85,16 @@ void exchange_reply(struct exchange **exchange, unsigned status, const char *con
 {
     struct http_session *session = (*exchange)->session;
     if (!session) {
-        free_exchange(exchange);
+        exchange_free(exchange);
         return;
     }
     struct buffer *out = &session->out;
-    struct http_listener *door = session->door;
-    buffer_printf(out, "HTTP/1.1 %u %s\r\nDate: %s\r\n", status, reason_of(status),
-                  http_date_text(&door->date, door->loop->clock.wall_ms));
+    struct http_listener *listener = session->listener;
+    buffer_printf(out, "HTTP/1.1 %u %s\r\nDate: %s\r\n", status, http_reason_of(status),
+                  http_date_text(&listener->date, listener->loop->clock.wall_ms));
     if (status != 204)
         buffer_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n", content_type, body.len);
-    write_cors(out, *exchange);
+    write_cors_headers(out, *exchange);
     buffer_append_text(out, headers);
     if (session->close_after)
         buffer_append_text(out, "Connection: close\r\n");
@@ -102,8 +102,8 @@ void exchange_reply(struct exchange **exchange, unsigned status, const char *con
     if ((*exchange)->head.method != HTTP1_HEAD && status != 204)
         buffer_append_slice(out, body);
     bool failed = out->failed;
-    metrics_count(door->metrics, METRIC_HTTP_REQUESTS);
-    free_exchange(exchange);
+    metrics_count(listener->metrics, METRIC_HTTP_REQUESTS);
+    exchange_free(exchange);
     session->exchange = NULL;
     if (failed)
         stream_close(&session->stream);
@@ -145,23 +145,15 @@ void exchange_error(struct exchange **exchange, unsigned status, enum error_code
     buffer_free(&json);
 }
 
-bool exchange_query(const struct exchange *exchange, struct slice name, char *out, size_t room,
+bool exchange_query(const struct exchange *exchange, struct slice name, char *out, size_t size,
                     struct slice *value)
 {
     struct slice raw = http1_query_find(exchange->head.target.query, name);
     size_t len;
-    if (!raw.data || raw.len > room || !http1_query_decode(raw, out, &len))
+    if (!raw.data || raw.len > size || !http1_query_decode(raw, out, &len))
         return false;
     *value = (struct slice){out, len};
     return true;
-}
-
-static struct slice protocol_token(const struct exchange *exchange)
-{
-    struct slice prefix = SLICE("bearer.");
-    struct slice item =
-        http1_header_token_starting(&exchange->head, SLICE("Sec-WebSocket-Protocol"), prefix);
-    return item.data ? slice_after(item, prefix.len) : SLICE_NONE;
 }
 
 struct slice exchange_token(const struct exchange *exchange)
@@ -175,12 +167,17 @@ struct slice exchange_token(const struct exchange *exchange)
         return header;
     }
     struct slice query = http1_query_find(exchange->head.target.query, SLICE("access_token"));
-    return query.data ? query : protocol_token(exchange);
+    if (query.data)
+        return query;
+    struct slice prefix = SLICE("bearer.");
+    struct slice item =
+        http1_header_token_starting(&exchange->head, SLICE("Sec-WebSocket-Protocol"), prefix);
+    return item.data ? slice_after(item, prefix.len) : SLICE_NONE;
 }
 
 bool exchange_origin_allowed(const struct exchange *exchange)
 {
-    const struct config_list *allowed = &exchange->door->config->gateway.allowed_origins;
+    const struct config_list *allowed = &exchange->listener->config->gateway.allowed_origins;
     struct slice origin = http1_header(&exchange->head, SLICE("Origin"));
     if (!origin.data || allowed->count == 0)
         return true;

@@ -5,46 +5,36 @@
 
 enum { MS_PER_SECOND = 1000 };
 
-/* The first and the last second of the years that have four digits. */
+/* The first and the last second of the years 0 to 9999. */
 static const int64_t FIRST_SECOND = INT64_C(-62167219200);
 static const int64_t LAST_SECOND = INT64_C(253402300799);
 
-/* Not strftime()'s, which follow the locale. */
+/* strftime() would follow the locale. */
 static const char DAYS[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 static const char MONTHS[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-static int64_t second_of(int64_t wall_ms)
-{
-    int64_t second = wall_ms / MS_PER_SECOND - (wall_ms % MS_PER_SECOND < 0);
-    if (second < FIRST_SECOND)
-        return FIRST_SECOND;
-    return second > LAST_SECOND ? LAST_SECOND : second;
-}
-
-/* Two digits, whatever the compiler believes the number to be. */
+/* Proves to the compiler that the number has two digits. */
 static unsigned two_digits(int number)
 {
     return (unsigned)number % 100;
 }
 
-static void write_text(struct http_date *date)
+const char *http_date_text(struct http_date *date, int64_t wall_ms)
 {
+    int64_t second = wall_ms / MS_PER_SECOND - (wall_ms % MS_PER_SECOND < 0);
     struct tm tm;
-    time_t second = (time_t)date->second;
-    gmtime_r(&second, &tm);
+    if (second < FIRST_SECOND)
+        second = FIRST_SECOND;
+    else if (second > LAST_SECOND)
+        second = LAST_SECOND;
+    if (second == date->second && date->text[0])
+        return date->text;
+    date->second = second;
+    gmtime_r(&(time_t){(time_t)second}, &tm);
     snprintf(date->text, sizeof(date->text), "%s, %02u %s %04u %02u:%02u:%02u GMT",
              DAYS[tm.tm_wday], two_digits(tm.tm_mday), MONTHS[tm.tm_mon],
              (unsigned)(tm.tm_year + 1900) % 10000, two_digits(tm.tm_hour), two_digits(tm.tm_min),
              two_digits(tm.tm_sec));
-}
-
-const char *http_date_text(struct http_date *date, int64_t wall_ms)
-{
-    int64_t second = second_of(wall_ms);
-    if (second != date->second || !date->text[0]) {
-        date->second = second;
-        write_text(date);
-    }
     return date->text;
 }

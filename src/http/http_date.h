@@ -1,6 +1,6 @@
 /*
- * The time as HTTP writes it (RFC 9110, 5.6.7): "Sun, 06 Nov 1994 08:49:37 GMT". It is written once a second, however
- * often it is asked for. One thread.
+ * The time as HTTP writes it (RFC 9110, 5.6.7): "Sun, 06 Nov 1994 08:49:37 GMT". The text is formatted at most once
+ * a second. One thread.
  */
 #ifndef ROLLCALL_HTTP_HTTP_DATE_H
 #define ROLLCALL_HTTP_HTTP_DATE_H
@@ -9,13 +9,13 @@
 
 enum { HTTP_DATE_LEN = 29 };
 
-/* Zeroed at first. */
+/* Starts zeroed. */
 struct http_date {
-    int64_t second; /* that `text` stands for */
+    int64_t second; /* of `text` */
     char text[HTTP_DATE_LEN + 1];
 };
 
-/* Terminated; lasts until it is asked again. Years outside 0..9999 are clamped. */
+/* The text, terminated; valid until the next call. Years outside 0..9999 are clamped. */
 const char *http_date_text(struct http_date *date, int64_t wall_ms);
 
 #endif

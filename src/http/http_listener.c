@@ -9,63 +9,64 @@
 static const char REFUSED[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\n"
                               "Content-Length: 0\r\nConnection: close\r\n\r\n";
 
-static struct http_session *session_at(struct list *place)
+static struct http_session *http_session_at(struct list *place)
 {
-    return CONTAINER_OF(place, struct http_session, of_door);
+    return CONTAINER_OF(place, struct http_session, of_listener);
 }
 
-void http_listener_init(struct http_listener *door)
+void http_listener_init(struct http_listener *listener)
 {
-    list_init(&door->sessions);
-    list_init(&door->waiting);
+    list_init(&listener->sessions);
+    list_init(&listener->waiting);
 }
 
-void http_listener_accept(struct http_listener *door, int fd)
+void http_listener_accept(struct http_listener *listener, int fd)
 {
-    struct tls_session *tls = door->tls ? tls_session_make(door->tls, fd) : NULL;
-    if ((!door->tls || tls) && http_session_open(door, fd, tls, false))
+    struct tls_session *tls = listener->tls ? tls_session_make(listener->tls, fd) : NULL;
+    if ((!listener->tls || tls) && http_session_open(listener, fd, tls, false))
         return;
-    metrics_count(door->metrics, METRIC_CONNECTIONS_REFUSED);
-    if (!door->tls) /* as a courtesy; a peer that does not take it now is simply closed */
+    metrics_count(listener->metrics, METRIC_CONNECTIONS_REFUSED);
+    if (!listener->tls) /* a courtesy: a peer that cannot take it now is closed without it */
         send(fd, REFUSED, sizeof(REFUSED) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     tls_session_free(&tls);
     close(fd);
 }
 
-bool http_listener_displace(struct http_listener *door)
+bool http_listener_displace(struct http_listener *listener)
 {
-    if (list_empty(&door->waiting))
+    if (list_empty(&listener->waiting))
         return false;
-    struct http_session *oldest = CONTAINER_OF(door->waiting.next, struct http_session, waiting);
+    struct http_session *oldest =
+        CONTAINER_OF(listener->waiting.next, struct http_session, waiting);
     list_remove(&oldest->waiting);
     stream_close(&oldest->stream);
-    metrics_count(door->metrics, METRIC_CONNECTIONS_DISPLACED);
+    metrics_count(listener->metrics, METRIC_CONNECTIONS_DISPLACED);
     return true;
 }
 
-void http_listener_drain(struct http_listener *door)
+void http_listener_drain(struct http_listener *listener)
 {
-    door->draining = true;
-    for (struct list *at = door->sessions.next; at != &door->sessions; at = at->next)
-        session_at(at)->close_after = true;
+    listener->draining = true;
+    for (struct list *at = listener->sessions.next; at != &listener->sessions; at = at->next)
+        http_session_at(at)->close_after = true;
 }
 
-void http_listener_close_idle(struct http_listener *door)
+void http_listener_close_idle(struct http_listener *listener)
 {
-    for (struct list *at = door->sessions.next; at != &door->sessions; at = at->next) {
-        struct http_session *session = session_at(at);
+    for (struct list *at = listener->sessions.next; at != &listener->sessions; at = at->next) {
+        struct http_session *session = http_session_at(at);
         if (session->state == HTTP_HEAD && session->in.len == 0 && session->out.len == 0)
             stream_close(&session->stream);
     }
 }
 
-void http_listener_shut(struct http_listener *door)
+void http_listener_shut(struct http_listener *listener)
 {
-    door->shut = true;
+    listener->shut = true;
 }
 
-void http_listener_close_all(struct http_listener *door)
+void http_listener_close_all(struct http_listener *listener)
 {
-    for (struct list *at = door->sessions.next; at != &door->sessions; at = at->next)
-        stream_close(&session_at(at)->stream);
+    for (struct list *at = listener->sessions.next; at != &listener->sessions; at = at->next)
+        stream_close(&http_session_at(at)->stream);
 }

@@ -1,12 +1,12 @@
 /*
- * A door for HTTP: what the connections that came in by it share, and who answers them.
+ * An HTTP listener: what the HTTP connections of one listening address share, and who answers their requests.
  *
- *   listener ──http_listener_accept()──► a session (http_session.h) ──each request──► an exchange (exchange.h)
- *                                                                                   │ owner->answer()
- *                                               the answer ◄──exchange_reply…()─────┘
+ *   socket accepted ──http_listener_accept()──► http_session.h ──each request──► exchange.h
+ *                                                                              │ owner->answer()
+ *                                                answer ◄──exchange_reply…()───┘
  *
- * The owner embeds the door in its own struct, where it finds itself again by CONTAINER_OF, and knows what can
- * be asked for: a gateway's is api/api_context.h. Nothing here does.
+ * The owner embeds the listener in a struct of its own, which it finds again by CONTAINER_OF, and knows the
+ * resources: a gateway's are in api/api_context.h. This folder knows none.
  *
  * One thread, that of the loop.
  */
@@ -28,17 +28,17 @@ struct http_listener;
 struct http_session;
 
 struct http_listener_owner {
-    /* Whether one more may come in. Others may have to go for it, as with http_listener_displace(). */
-    bool (*make_room)(struct http_listener *door);
-    /* May be NULL. The head of a request was read, its body comes next. False: it is answered already, and
-     * is the last of its connection. */
-    bool (*announced)(struct exchange *exchange);
-    /* How long the body of a request may be, by its head. */
+    /* Whether one more connection is taken; may close others for it, as http_listener_displace() does. */
+    bool (*make_space)(struct http_listener *listener);
+    /* May be NULL. The head of a request was read; its body comes next. Returns false when the request is
+     * answered already; the connection is closed after that answer. */
+    bool (*on_head)(struct exchange *exchange);
+    /* How long the body of a request may be, judging by its head. */
     size_t (*body_bytes_max)(struct exchange *exchange);
-    /* Answers a whole request, now or later. */
+    /* Answers a complete request, now or later. */
     void (*answer)(struct exchange *exchange);
-    /* May be NULL. Whether a request, of which the head was read, is for somebody else: the session has gone
-     * there then. */
+    /* May be NULL. Returns true when a request, of which only the head was read, belongs to another worker: the
+     * connection has moved there. */
     bool (*give_away)(struct http_session *session);
 };
 
@@ -48,36 +48,36 @@ struct http_listener {
     struct stream_set *streams;
     struct metrics *metrics;
     const struct config *config;
-    struct tls_context *tls; /* NULL: plain; may be replaced at any time */
-    /* ---- its own: */
+    struct tls_context *tls; /* NULL: no TLS; may be replaced at any time */
+    /* ---- internal: */
     struct list sessions;
     size_t session_count;
-    struct list waiting; /* those that have no whole request, who has waited longest first */
+    struct list waiting; /* sessions without a complete request, the longest waiting first */
     struct http_date date;
-    bool draining; /* each answer is the last of its connection */
-    bool shut;     /* nobody comes in any more, from wherever */
+    bool draining; /* each answer closes its connection */
+    bool shut;     /* no connection is taken any more, accepted or moved */
 };
 
-/* The owner has filled in its part. */
-void http_listener_init(struct http_listener *door);
+/* The owner has filled in the fields above the internal ones. */
+void http_listener_init(struct http_listener *listener);
 
-/* A connection was accepted: takes the descriptor. */
-void http_listener_accept(struct http_listener *door, int fd);
+/* Takes the descriptor of an accepted connection. */
+void http_listener_accept(struct http_listener *listener, int fd);
 
-/* Closes the connection that has waited longest for a request, whole or not: of all that are open it is the least
- * likely to be missed. Its place is free after this turn. False: none waits. */
-bool http_listener_displace(struct http_listener *door);
+/* Closes the connection that has waited longest for a complete request, since it is the least likely to be
+ * missed. Its place is free after this turn. Returns false when none waits. */
+bool http_listener_displace(struct http_listener *listener);
 
-/* From now on each answer is the last of its connection. */
-void http_listener_drain(struct http_listener *door);
+/* From now on each answer closes its connection. */
+void http_listener_drain(struct http_listener *listener);
 
-/* Closes those that wait for a request, and have not begun to send one. */
-void http_listener_close_idle(struct http_listener *door);
+/* Closes the connections on which no request has begun. */
+void http_listener_close_idle(struct http_listener *listener);
 
-/* Lets nobody in any more, nor those who are on their way from elsewhere. */
-void http_listener_shut(struct http_listener *door);
+/* From now on no connection is taken, not even one that is being moved here. */
+void http_listener_shut(struct http_listener *listener);
 
-/* Closes all of them at once. */
-void http_listener_close_all(struct http_listener *door);
+/* Closes all connections at once. */
+void http_listener_close_all(struct http_listener *listener);
 
 #endif

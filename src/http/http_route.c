@@ -7,7 +7,7 @@ static const char *const METHOD_NAMES[] = {
     [HTTP1_PATCH] = "PATCH",   [HTTP1_DELETE] = "DELETE",
 };
 
-static bool take_parameter(struct exchange *exchange, size_t index, struct slice segment)
+static bool take_route_parameter(struct exchange *exchange, size_t index, struct slice segment)
 {
     size_t len;
     if (index >= EXCHANGE_PARAMETERS_MAX || segment.len > EXCHANGE_PARAMETER_BYTES_MAX ||
@@ -17,7 +17,7 @@ static bool take_parameter(struct exchange *exchange, size_t index, struct slice
     return true;
 }
 
-static bool matches(struct exchange *exchange, const char *pattern)
+static bool http_route_matches(struct exchange *exchange, const char *pattern)
 {
     struct slice want = slice_after(slice_of(pattern), 1);
     struct slice have = slice_after(exchange->head.target.path, 1);
@@ -27,7 +27,7 @@ static bool matches(struct exchange *exchange, const char *pattern)
         want = slice_split(want, '/', &want_segment);
         have = slice_split(have, '/', &have_segment);
         if (want_segment.len && want_segment.data[0] == '{') {
-            if (!take_parameter(exchange, parameters++, have_segment))
+            if (!take_route_parameter(exchange, parameters++, have_segment))
                 return false;
         } else if (!slice_equal(want_segment, have_segment)) {
             return false;
@@ -45,7 +45,7 @@ const struct http_route *http_route_find(const struct http_route *routes, size_t
                                          struct exchange *exchange, struct buffer *allowed)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!matches(exchange, routes[i].path))
+        if (!http_route_matches(exchange, routes[i].path))
             continue;
         if (http_route_fits(routes[i].method, exchange->head.method))
             return &routes[i];

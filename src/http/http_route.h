@@ -1,8 +1,8 @@
 /*
- * Routes of HTTP requests: a table, one row a resource and method.
+ * Routes of HTTP requests: a table with one row for each resource and method.
  *
- * A path is matched segment by segment; "{name}" takes any one segment, percent-decoded, into
- * exchange->parameters. HEAD goes where GET goes.
+ * A path is matched segment by segment; "{name}" matches any one segment and puts it, percent-decoded, into
+ * exchange->parameters. HEAD uses the route of GET.
  */
 #ifndef ROLLCALL_HTTP_HTTP_ROUTE_H
 #define ROLLCALL_HTTP_HTTP_ROUTE_H
@@ -15,18 +15,18 @@
 struct http_route {
     enum http1_method method;
     const char *path;
-    unsigned access; /* what it asks of the token, as the table's owner counts */
+    unsigned access; /* which token it needs; the table's owner defines the values */
     void (*handle)(struct exchange *exchange);
 };
 
-/* The route of a request, or NULL; `allowed` then lists the methods its path has, if any. */
+/* Finds the route of a request, or NULL; `allowed` then gets the methods that the path has, if any. */
 const struct http_route *http_route_find(const struct http_route *routes, size_t count,
                                          struct exchange *exchange, struct buffer *allowed);
 
-/* Whether what is there for one method is there for the other. */
+/* Whether a route of one method serves requests of the other. */
 bool http_route_fits(enum http1_method wanted, enum http1_method given);
 
-/* 405, with the methods the path has. */
+/* Answers 405 with the methods that the path has. */
 void http_route_not_allowed(struct exchange *exchange, const struct buffer *allowed);
 
 #endif

@@ -5,82 +5,71 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static struct http_session *session_of(struct stream *stream)
+static struct http_session *http_session_of(struct stream *stream)
 {
     return CONTAINER_OF(stream, struct http_session, stream);
 }
 
-static void read_on(struct http_session *session);
+static void http_session_parse(struct http_session *session);
 
-static void set_timer(struct http_session *session, int64_t after_ms)
+static void http_session_set_timer(struct http_session *session, int64_t after_ms)
 {
-    struct loop *loop = session->door->loop;
+    struct loop *loop = session->listener->loop;
     loop_set_timer(loop, &session->timer, loop->clock.now_ms + after_ms);
 }
 
-static void set_state(struct http_session *session, enum http_state state)
+static void http_session_set_state(struct http_session *session, enum http_state state)
 {
-    const struct config *config = session->door->config;
+    const struct config *config = session->listener->config;
     session->state = state;
     list_remove(&session->waiting);
     if (state == HTTP_HEAD || state == HTTP_BODY)
-        list_append(&session->door->waiting, &session->waiting);
+        list_append(&session->listener->waiting, &session->waiting);
     stream_pause(&session->stream, state == HTTP_ANSWERING || state == HTTP_SENDING);
     if (state == HTTP_ANSWERING)
-        loop_cancel_timer(session->door->loop, &session->timer);
+        loop_cancel_timer(session->listener->loop, &session->timer);
     else if (state == HTTP_HEAD || state == HTTP_SENDING)
-        set_timer(session, config->gateway.http.idle_timeout_ms);
+        http_session_set_timer(session, config->gateway.http.idle_timeout_ms);
     else if (state == HTTP_CLOSING)
-        set_timer(session, config->gateway.close_timeout_ms);
+        http_session_set_timer(session, config->gateway.close_timeout_ms);
 }
 
-/* An exchange without a route yet, for the head that was just read. */
-static struct exchange *make_exchange(struct http_session *session)
+/* Makes an exchange for a head that was just read; it has no route yet. */
+static struct exchange *http_session_make_exchange(struct http_session *session)
 {
     struct exchange *exchange = calloc(1, sizeof(*exchange));
     if (exchange) {
         exchange->session = session;
-        exchange->door = session->door;
+        exchange->listener = session->listener;
         session->exchange = exchange;
     }
     return exchange;
 }
 
-static enum error_code code_of(unsigned status)
+static void http_session_refuse(struct http_session *session, unsigned status, const char *text)
 {
-    return status == 413   ? ERROR_MESSAGE_TOO_LARGE
-           : status == 503 ? ERROR_SERVICE_UNAVAILABLE
-                           : ERROR_INVALID_MESSAGE;
-}
-
-static void refuse(struct http_session *session, unsigned status, const char *text)
-{
-    metrics_count(session->door->metrics, METRIC_PROTOCOL_ERRORS);
-    struct exchange *exchange = session->exchange ? session->exchange : make_exchange(session);
+    metrics_count(session->listener->metrics, METRIC_PROTOCOL_ERRORS);
+    struct exchange *exchange =
+        session->exchange ? session->exchange : http_session_make_exchange(session);
     if (!exchange) {
         stream_close(&session->stream);
         return;
     }
+    enum error_code code = status == 413   ? ERROR_MESSAGE_TOO_LARGE
+                           : status == 503 ? ERROR_SERVICE_UNAVAILABLE
+                                           : ERROR_INVALID_MESSAGE;
     session->close_after = true;
-    exchange_error(&exchange, status, code_of(status), text);
+    exchange_error(&exchange, status, code, text);
 }
 
 void http_session_answered(struct http_session *session, bool close_after)
 {
     session->close_after |= close_after;
     stream_want_write(&session->stream);
-    set_state(session, session->close_after ? HTTP_CLOSING : HTTP_SENDING);
+    http_session_set_state(session, session->close_after ? HTTP_CLOSING : HTTP_SENDING);
 }
 
-static void answer(struct http_session *session)
-{
-    struct exchange *exchange = session->exchange;
-    session->close_after = !exchange->head.keep_alive || session->door->draining;
-    set_state(session, HTTP_ANSWERING);
-    session->door->owner->answer(exchange);
-}
-
-static void read_body(struct http_session *session)
+static void http_session_parse_body(struct http_session *session)
 {
     struct exchange *exchange = session->exchange;
     struct slice input = buffer_slice(&session->in);
@@ -89,36 +78,44 @@ static void read_body(struct http_session *session)
     while ((event = http1_body_decode(&exchange->body_decoder, &input, &piece)) == HTTP1_BODY_DATA)
         buffer_append_slice(&exchange->body, piece);
     buffer_consume(&session->in, session->in.len - input.len);
-    if (event == HTTP1_BODY_ERROR)
-        refuse(session, exchange->body_decoder.error_status,
-               exchange->body_decoder.error_status == 413 ? "the request's body is too large"
-                                                          : "the request's body is not acceptable");
-    else if (exchange->body.failed)
-        refuse(session, 503, "out of memory");
-    else if (event == HTTP1_BODY_END)
-        answer(session);
+    if (event == HTTP1_BODY_ERROR) {
+        http_session_refuse(session, exchange->body_decoder.error_status,
+                            exchange->body_decoder.error_status == 413
+                                ? "the request's body is too large"
+                                : "the request's body is not acceptable");
+        return;
+    }
+    if (exchange->body.failed) {
+        http_session_refuse(session, 503, "out of memory");
+        return;
+    }
+    if (event != HTTP1_BODY_END)
+        return;
+    session->close_after = !exchange->head.keep_alive || session->listener->draining;
+    http_session_set_state(session, HTTP_ANSWERING);
+    session->listener->owner->answer(exchange);
 }
 
-static void start_body(struct http_session *session)
+static void http_session_start_body(struct http_session *session)
 {
     struct exchange *exchange = session->exchange;
-    const struct http_listener_owner *owner = session->door->owner;
-    session->close_after = true; /* should it be answered without its body */
-    if (owner->announced && !owner->announced(exchange))
+    const struct http_listener_owner *owner = session->listener->owner;
+    session->close_after = true; /* if it is answered before its body was read */
+    if (owner->on_head && !owner->on_head(exchange))
         return;
     http1_body_start(&exchange->body_decoder, &exchange->head, owner->body_bytes_max(exchange));
     if (exchange->head.expect_continue) {
         buffer_append_text(&session->out, "HTTP/1.1 100 Continue\r\n\r\n");
         stream_want_write(&session->stream);
     }
-    set_state(session, HTTP_BODY);
-    read_body(session);
+    http_session_set_state(session, HTTP_BODY);
+    http_session_parse_body(session);
 }
 
-/* Gives the head's bytes to an exchange of their own and parses them there, where they stay. */
-static void start_exchange(struct http_session *session, size_t head_len)
+/* Moves the head's bytes into a new exchange and parses them there, where they stay. */
+static void http_session_start_exchange(struct http_session *session, size_t head_len)
 {
-    struct exchange *exchange = make_exchange(session);
+    struct exchange *exchange = http_session_make_exchange(session);
     size_t scanned = 0;
     if (!exchange) {
         stream_close(&session->stream);
@@ -129,67 +126,67 @@ static void start_exchange(struct http_session *session, size_t head_len)
     session->scanned = 0;
     if (exchange->head_bytes.failed || http1_parse(buffer_slice(&exchange->head_bytes), &scanned,
                                                    &exchange->head) != HTTP1_COMPLETE) {
-        refuse(session, 503, "out of memory");
+        http_session_refuse(session, 503, "out of memory");
         return;
     }
-    const struct http_listener_owner *owner = session->door->owner;
+    const struct http_listener_owner *owner = session->listener->owner;
     if (!owner->give_away || !owner->give_away(session))
-        start_body(session);
+        http_session_start_body(session);
 }
 
-static void read_head(struct http_session *session)
+static void http_session_parse_head(struct http_session *session)
 {
-    static _Thread_local struct http1_head head; /* large, and needed only here */
+    static _Thread_local struct http1_head head; /* static because it is large */
     if (session->in.len == 0)
         return;
     switch (http1_parse(buffer_slice(&session->in), &session->scanned, &head)) {
     case HTTP1_INCOMPLETE:
         break;
     case HTTP1_REFUSED:
-        refuse(session, head.error_status, head.error_reason);
+        http_session_refuse(session, head.error_status, head.error_reason);
         break;
     case HTTP1_COMPLETE:
-        start_exchange(session, head.len);
+        http_session_start_exchange(session, head.len);
         break;
     }
 }
 
-/* As far as what was read goes. */
-static void read_on(struct http_session *session)
+/* Parses the bytes received so far. */
+static void http_session_parse(struct http_session *session)
 {
     if (session->state == HTTP_HEAD)
-        read_head(session);
+        http_session_parse_head(session);
     else if (session->state == HTTP_BODY)
-        read_body(session);
+        http_session_parse_body(session);
 }
 
 /* ---- the stream's owner ---- */
 
-static void received(struct stream *stream, char *data, size_t len)
+static void on_http_bytes(struct stream *stream, char *data, size_t len)
 {
-    struct http_session *session = session_of(stream);
+    struct http_session *session = http_session_of(stream);
     if (session->state == HTTP_CLOSING)
         return;
     if (session->state == HTTP_HEAD && session->in.len == 0)
-        set_timer(session, session->door->config->gateway.http.header_timeout_ms);
+        http_session_set_timer(session, session->listener->config->gateway.http.header_timeout_ms);
     buffer_append(&session->in, data, len);
     if (session->in.failed)
         stream_close(stream);
     else
-        read_on(session);
+        http_session_parse(session);
 }
 
-static void ended(struct stream *stream)
+static void on_http_ended(struct stream *stream)
 {
-    struct http_session *session = session_of(stream);
+    struct http_session *session = http_session_of(stream);
     bool answer_waits = session->out_sent < session->out.len;
     if (stream->failed || session->state != HTTP_CLOSING || !answer_waits)
         stream_close(stream);
 }
 
-static size_t gather(struct stream *stream, struct iovec *out, size_t max)
+static size_t gather_http_answer(struct stream *stream, struct iovec *out, size_t max)
 {
-    struct http_session *session = session_of(stream);
+    struct http_session *session = http_session_of(stream);
     if (max == 0 || session->out_sent == session->out.len)
         return 0;
     out[0] =
@@ -197,130 +194,127 @@ static size_t gather(struct stream *stream, struct iovec *out, size_t max)
     return 1;
 }
 
-/* What was read of the next request has been waiting for the last answer; its time starts now. */
-static void go_on(struct http_session *session)
+/* After the whole answer: closes, or continues with the next request, which may have been received already. */
+static bool on_http_sent(struct stream *stream, size_t bytes)
 {
-    if (session->in.len)
-        set_timer(session, session->door->config->gateway.http.header_timeout_ms);
-    read_on(session);
-}
-
-/* With the answer out: the end, or the next request, which may have been read with the last. */
-static bool sent(struct stream *stream, size_t bytes)
-{
-    struct http_session *session = session_of(stream);
+    struct http_session *session = http_session_of(stream);
     session->out_sent += bytes;
     if (session->out_sent < session->out.len)
         return true;
     buffer_free(&session->out);
     session->out_sent = 0;
     if (session->state == HTTP_SENDING)
-        set_state(session, session->close_after ? HTTP_CLOSING : HTTP_HEAD);
-    if (session->state == HTTP_CLOSING && stream->ended)
+        http_session_set_state(session, session->close_after ? HTTP_CLOSING : HTTP_HEAD);
+    if (session->state == HTTP_CLOSING && stream->ended) {
         stream_close(stream);
-    else if (session->state == HTTP_CLOSING)
-        stream_shutdown(stream); /* the peer reads our answer, then ends */
-    else if (session->state == HTTP_HEAD)
-        go_on(session);
+    } else if (session->state == HTTP_CLOSING) {
+        stream_shutdown(stream); /* the peer reads the answer, then closes */
+    } else if (session->state == HTTP_HEAD) {
+        if (session->in.len) /* it has waited for the answer, so its time starts now */
+            http_session_set_timer(session,
+                                   session->listener->config->gateway.http.header_timeout_ms);
+        http_session_parse(session);
+    }
     return session->out_sent < session->out.len;
 }
 
-static void closed(struct stream *stream)
+static void on_http_closed(struct stream *stream)
 {
-    struct http_session *session = session_of(stream);
-    loop_cancel_timer(session->door->loop, &session->timer);
+    struct http_session *session = http_session_of(stream);
+    loop_cancel_timer(session->listener->loop, &session->timer);
     if (session->exchange) {
         session->exchange->session = NULL;
         struct exchange *exchange = session->exchange;
-        if (session->state != HTTP_ANSWERING) /* nobody else knows of it */
+        if (session->state != HTTP_ANSWERING) /* no handler has it */
             exchange_reply_empty(&exchange);
-        else if (exchange->gone)
-            exchange->gone(exchange->gone_arg);
+        else if (exchange->on_peer_gone)
+            exchange->on_peer_gone(exchange->gone_arg);
     }
-    session->door->session_count--;
-    list_remove(&session->of_door);
+    session->listener->session_count--;
+    list_remove(&session->of_listener);
     list_remove(&session->waiting);
     buffer_free(&session->in);
     buffer_free(&session->out);
     free(session);
 }
 
-static const struct stream_owner OWNER = {
-    .on_bytes = received,
-    .on_ended = ended,
-    .gather = gather,
-    .on_sent = sent,
-    .on_closed = closed,
+static const struct stream_owner HTTP_STREAM_OWNER = {
+    .on_bytes = on_http_bytes,
+    .on_ended = on_http_ended,
+    .gather = gather_http_answer,
+    .on_sent = on_http_sent,
+    .on_closed = on_http_closed,
 };
 
-static void timed_out(struct wheel_timer *timer)
+static void on_http_timeout(struct wheel_timer *timer)
 {
     struct http_session *session = CONTAINER_OF(timer, struct http_session, timer);
     bool in_request = session->in.len > 0 || session->state == HTTP_BODY;
     if (session->state == HTTP_CLOSING || session->state == HTTP_SENDING || !in_request)
         stream_close(&session->stream);
     else
-        refuse(session, 408, "the request took too long to arrive");
+        http_session_refuse(session, 408, "the request took too long to arrive");
 }
 
-struct http_session *http_session_open(struct http_listener *door, int fd, struct tls_session *tls,
-                                       bool moved)
+struct http_session *http_session_open(struct http_listener *listener, int fd,
+                                       struct tls_session *tls, bool moved)
 {
-    bool welcome = !door->shut && door->owner->make_room(door);
+    bool welcome = !listener->shut && listener->owner->make_space(listener);
     struct http_session *session = welcome ? calloc(1, sizeof(*session)) : NULL;
     if (!session)
         return NULL;
-    session->door = door;
-    session->timer.fire = timed_out;
+    session->listener = listener;
+    session->timer.fire = on_http_timeout;
     session->in.max = HTTP1_HEAD_BYTES_MAX + LOOP_READ_BYTES;
-    bool opened = moved ? stream_open_moved(&session->stream, door->streams, &OWNER, fd, tls)
-                        : stream_open(&session->stream, door->streams, &OWNER, fd, tls);
+    bool opened =
+        moved ? stream_open_moved(&session->stream, listener->streams, &HTTP_STREAM_OWNER, fd, tls)
+              : stream_open(&session->stream, listener->streams, &HTTP_STREAM_OWNER, fd, tls);
     if (!opened) {
         free(session);
         return NULL;
     }
-    door->session_count++;
-    list_append(&door->sessions, &session->of_door);
-    list_append(&door->waiting, &session->waiting);
-    set_timer(session, door->config->gateway.http.header_timeout_ms);
+    listener->session_count++;
+    list_append(&listener->sessions, &session->of_listener);
+    list_append(&listener->waiting, &session->waiting);
+    http_session_set_timer(session, listener->config->gateway.http.header_timeout_ms);
     return session;
 }
 
-bool http_session_pack(struct http_session *session, struct http_parcel *parcel)
+bool http_session_move_out(struct http_session *session, struct http_moved_connection *moved)
 {
-    if (!stream_detach(&session->stream, &parcel->fd, &parcel->tls))
+    if (!stream_detach(&session->stream, &moved->fd, &moved->tls))
         return false;
-    parcel->exchange = session->exchange;
-    parcel->exchange->session = NULL;
-    parcel->in = session->in;
+    moved->exchange = session->exchange;
+    moved->exchange->session = NULL;
+    moved->in = session->in;
     session->exchange = NULL;
     session->in = (struct buffer)BUFFER_INIT;
     return true;
 }
 
-void http_session_unpack(struct http_listener *door, struct http_parcel *parcel)
+void http_session_move_in(struct http_listener *listener, struct http_moved_connection *moved)
 {
-    struct http_session *session = http_session_open(door, parcel->fd, parcel->tls, true);
-    parcel->exchange->door = door;
+    struct http_session *session = http_session_open(listener, moved->fd, moved->tls, true);
+    moved->exchange->listener = listener;
     if (!session) {
-        metrics_count(door->metrics, METRIC_CONNECTIONS_REFUSED);
-        exchange_reply_empty(&parcel->exchange);
-        buffer_free(&parcel->in);
-        tls_session_free(&parcel->tls);
-        close(parcel->fd);
+        metrics_count(listener->metrics, METRIC_CONNECTIONS_REFUSED);
+        exchange_reply_empty(&moved->exchange);
+        buffer_free(&moved->in);
+        tls_session_free(&moved->tls);
+        close(moved->fd);
         return;
     }
-    session->in = parcel->in;
-    session->exchange = parcel->exchange;
+    session->in = moved->in;
+    session->exchange = moved->exchange;
     session->exchange->session = session;
-    start_body(session);
+    http_session_start_body(session);
 }
 
-void http_session_accept_moved(struct http_listener *door, int fd, struct slice bytes)
+void http_session_accept_moved(struct http_listener *listener, int fd, struct slice bytes)
 {
-    struct http_session *session = http_session_open(door, fd, NULL, true);
+    struct http_session *session = http_session_open(listener, fd, NULL, true);
     if (!session) {
-        metrics_count(door->metrics, METRIC_CONNECTIONS_REFUSED);
+        metrics_count(listener->metrics, METRIC_CONNECTIONS_REFUSED);
         close(fd);
         return;
     }
@@ -328,5 +322,5 @@ void http_session_accept_moved(struct http_listener *door, int fd, struct slice 
     if (session->in.failed)
         stream_close(&session->stream);
     else
-        read_on(session);
+        http_session_parse(session);
 }

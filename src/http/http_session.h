@@ -5,11 +5,14 @@
  *     │                    │                                                 └──the last──► CLOSING
  *     └── bad or slow ─────┴──► an error is answered ──────► CLOSING ──sent──► gone
  *
- * Reading is paused while ANSWERING and SENDING, so that a peer that pipelines waits in the kernel's
- * buffers, one that takes no answers gets no more of them, and one that has shut its side down hears
- * all it asked for. A head or body that takes longer than header_timeout is answered 408; a connection
- * that is idle, or does not take its answer, is closed after idle_timeout. While an answer is held
- * (exchange_hold()), reading goes on, so that a peer that goes is noticed; what it sends waits in `in`.
+ * Reading is paused while ANSWERING and SENDING: pipelined requests wait in the kernel's buffers, a peer that reads
+ * no answers gets no more of them, and a peer that has shut down its side still gets all answers. A head or
+ * body that takes longer than header_timeout is answered with 408; a connection that is idle, or does not read
+ * its answer, is closed after idle_timeout. While an answer is held (exchange_hold()), reading goes on, so that
+ * a closed connection is noticed; bytes received meanwhile wait in `in`.
+ *
+ * A connection can move to another worker after a head was read (http_session_move_out(), …_move_in()), or come
+ * from another process with the bytes read there (http_session_accept_moved()).
  */
 #ifndef ROLLCALL_HTTP_HTTP_SESSION_H
 #define ROLLCALL_HTTP_HTTP_SESSION_H
@@ -24,43 +27,43 @@ enum http_state { HTTP_HEAD, HTTP_BODY, HTTP_ANSWERING, HTTP_SENDING, HTTP_CLOSI
 struct http_session {
     struct stream stream;
     struct wheel_timer timer;
-    struct http_listener *door;
-    struct list of_door;
-    struct list waiting;       /* among the door's, in HEAD and BODY */
+    struct http_listener *listener;
+    struct list of_listener;
+    struct list waiting;       /* in the listener's list, in HEAD and BODY */
     struct exchange *exchange; /* in BODY and ANSWERING */
-    struct buffer in;          /* read and not used yet */
+    struct buffer in;          /* received and not parsed yet */
     size_t scanned;
     struct buffer out;
     size_t out_sent;
     enum http_state state;
-    bool close_after; /* the answer is the last */
+    bool close_after; /* the answer closes the connection */
 };
 
-/* NULL when there is no room or no memory; socket and TLS session are then still the caller's. `moved`: another
- * loop had them before (stream_open_moved()). */
-struct http_session *http_session_open(struct http_listener *door, int fd, struct tls_session *tls,
-                                       bool moved);
+/* Returns NULL when the owner takes no more connections or memory is short; socket and TLS session then still
+ * belong to the caller. `moved`: another loop had them before (stream_open_moved()). */
+struct http_session *http_session_open(struct http_listener *listener, int fd,
+                                       struct tls_session *tls, bool moved);
 
-/* A connection on its way from one worker of a process to another: the head of a request is read, its body is
- * not. */
-struct http_parcel {
+/* A connection on its way from one worker of a process to another, after the head of a request was read and
+ * before its body. */
+struct http_moved_connection {
     int fd;
     struct tls_session *tls;
     struct exchange *exchange;
-    struct buffer in; /* read and not used yet */
+    struct buffer in; /* received and not parsed yet */
 };
 
-/* Takes the connection off its loop. False: it stays, since it is closing. */
-bool http_session_pack(struct http_session *session, struct http_parcel *parcel);
+/* Takes the connection off its loop. Returns false when it is closing; it stays then. */
+bool http_session_move_out(struct http_session *session, struct http_moved_connection *moved);
 
-/* Goes on with it on this worker; closes it when that has no room. Takes what the parcel holds. */
-void http_session_unpack(struct http_listener *door, struct http_parcel *parcel);
+/* Continues the connection on this worker, or closes it when the owner takes no more. Takes what `moved` holds. */
+void http_session_move_in(struct http_listener *listener, struct http_moved_connection *moved);
 
-/* A connection from another process, with what it read there: from the head of a request on. Takes the
- * descriptor; closes it when there is no room. */
-void http_session_accept_moved(struct http_listener *door, int fd, struct slice bytes);
+/* Continues a connection from another process; `bytes` were read there and start with a request's head. Takes
+ * the descriptor; closes it when the owner takes no more connections. */
+void http_session_accept_moved(struct http_listener *listener, int fd, struct slice bytes);
 
-/* Queues an answer's bytes (head and body) and goes on with the next request, or closes. */
+/* The answer is in `out`: sends it, then continues with the next request or closes. */
 void http_session_answered(struct http_session *session, bool close_after);
 
 #endif

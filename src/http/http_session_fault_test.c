@@ -83,7 +83,7 @@ static size_t ask_without_memory(void (*arm)(size_t n), size_t n)
     size_t failed = alloc_fault_off();
     ask_all(true);
     world_advance(&world, 1000);
-    assert_int_equal(world.rest->door.session_count, 0);
+    assert_int_equal(world.rest->listener.session_count, 0);
     return failed;
 }
 
@@ -120,7 +120,7 @@ static void without_memory_requests_in_pieces_leave_nothing_behind(void **unused
         }
         failed = alloc_fault_off();
         client_hang_up(&bob);
-        assert_int_equal(world.rest->door.session_count, 0);
+        assert_int_equal(world.rest->listener.session_count, 0);
     }
     world_close(&world);
 }

@@ -47,7 +47,7 @@ static void one_who_says_nothing_is_closed_in_time(void **unused)
 {
     (void)unused;
     world_advance(&world, HEADER_TIMEOUT_MS - 1);
-    assert_int_equal(world.rest->door.session_count, 1);
+    assert_int_equal(world.rest->listener.session_count, 1);
     world_advance(&world, 1);
     client_expect_end(&alice);
 }
@@ -110,9 +110,9 @@ static void a_peer_that_stays_after_its_last_answer_is_cut_off(void **unused)
     assert_int_equal(client_answer(&alice), 200);
     assert_int_equal(client_next(&alice), CLIENT_END); /* our half */
     world_advance(&world, CLOSE_TIMEOUT_MS - 1);
-    assert_int_equal(world.rest->door.session_count, 1);
+    assert_int_equal(world.rest->listener.session_count, 1);
     world_advance(&world, 1);
-    assert_int_equal(world.rest->door.session_count, 0);
+    assert_int_equal(world.rest->listener.session_count, 0);
 }
 
 /* ---- requests in turn ---- */
@@ -159,9 +159,9 @@ static void answers_nobody_reads_do_not_pile_up(void **unused)
         client_print(&bob, HEALTH);
         world_settle(&world);
     }
-    for (struct list *at = world.rest->door.sessions.next; at != &world.rest->door.sessions;
+    for (struct list *at = world.rest->listener.sessions.next; at != &world.rest->listener.sessions;
          at = at->next) {
-        const struct http_session *session = CONTAINER_OF(at, struct http_session, of_door);
+        const struct http_session *session = CONTAINER_OF(at, struct http_session, of_listener);
         assert_true(session->out.len < 2000);
     }
     client_hang_up(&bob);
@@ -179,7 +179,7 @@ static void a_peer_that_shuts_its_side_down_gets_its_answer(void **unused)
     fake_ledger_release_all(&world.ledger);
     assert_int_equal(client_answer(&alice), 200);
     client_expect_end(&alice);
-    assert_int_equal(world.rest->door.session_count, 0);
+    assert_int_equal(world.rest->listener.session_count, 0);
 }
 
 static void a_peer_that_ends_after_its_last_request_is_not_waited_for(void **unused)
@@ -188,7 +188,7 @@ static void a_peer_that_ends_after_its_last_request_is_not_waited_for(void **unu
     client_print(&alice, "GET /healthz HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     shutdown(alice.fd, SHUT_WR);
     assert_int_equal(client_answer(&alice), 200);
-    assert_int_equal(world.rest->door.session_count, 0);
+    assert_int_equal(world.rest->listener.session_count, 0);
     client_expect_end(&alice);
 }
 
@@ -307,7 +307,7 @@ static void who_waits_longest_for_a_request_gives_way(void **unused)
     world_settle(&world);
     client_dial(&alice, &world, 0);
     client_expect_end(&bob);
-    assert_int_equal(world.rest->door.session_count, 2);
+    assert_int_equal(world.rest->listener.session_count, 2);
     assert_int_equal(world_metric(&world, METRIC_CONNECTIONS_DISPLACED), 5);
     world.rest->connections_max = 1000;
     client_hang_up(&carol);

@@ -11,7 +11,7 @@
 struct handover_mail {
     struct mail mail;
     struct socketio_context *to;
-    struct http_parcel parcel;
+    struct http_moved_connection moved;
 };
 
 struct handover_board *handover_board_make(size_t workers, uint32_t process)
@@ -60,7 +60,7 @@ static void open_mail(struct mail *mail, void *owner)
 {
     (void)owner;
     struct handover_mail *taken = CONTAINER_OF(mail, struct handover_mail, mail);
-    http_session_unpack(&taken->to->api->door, &taken->parcel);
+    http_session_move_in(&taken->to->api->listener, &taken->moved);
     free(taken);
 }
 
@@ -91,7 +91,7 @@ static bool give_to_worker(struct http_session *session, size_t worker)
         return false;
     struct handover_place *place = &board->places[worker];
     *mail = (struct handover_mail){.mail.on_open = open_mail, .to = place->context};
-    if (!http_session_pack(session, &mail->parcel)) {
+    if (!http_session_move_out(session, &mail->moved)) {
         free(mail);
         return false;
     }
@@ -115,7 +115,7 @@ static struct slice fd_passing_name(char out[FD_PASSING_NAME_BYTES_MAX],
 static void moved_in(void *arg, int fd, struct slice bytes)
 {
     struct socketio_context *context = arg;
-    http_session_accept_moved(&context->api->door, fd, bytes);
+    http_session_accept_moved(&context->api->listener, fd, bytes);
 }
 
 bool handover_open(struct fd_passing *passage, struct socketio_context *context)

@@ -6,7 +6,7 @@
  * moved before its body is read, and stays: the next request on that connection is most likely for the
  * same session.
  *
- *   start_exchange() ──handover_give()──► mailbox of the other worker ──► http_session_unpack()
+ *   start_exchange() ──handover_give()──► mailbox of the other worker ──► http_session_move_in()
  *                         │                 with socket, TLS session and the bytes read so far
  *                         └──► passage of the other process's worker ──► http_session_accept_moved()
  *                                with socket and bytes; a TLS session cannot leave its process

@@ -26,7 +26,7 @@ void client_dial(struct client *client, struct world *world, int send_bytes)
     client->fd = pair[0];
     client->ended = false;
     client->len = 0;
-    http_listener_accept(&world->rest->door, pair[1]);
+    http_listener_accept(&world->rest->listener, pair[1]);
     world_settle(world);
 }
 

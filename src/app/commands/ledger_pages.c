@@ -24,7 +24,7 @@ struct ledger_pages {
 
 static struct ledger_pages *ledger_pages_of(const struct exchange *exchange)
 {
-    return CONTAINER_OF(exchange->door, struct ledger_pages, door);
+    return CONTAINER_OF(exchange->listener, struct ledger_pages, door);
 }
 
 /* ---- the pages ---- */
@@ -94,7 +94,7 @@ static void answer_ledger_page(struct exchange *exchange)
     buffer_free(&allowed);
 }
 
-static const struct http_listener_owner door_owner = {.make_room = make_ledger_page_space,
+static const struct http_listener_owner door_owner = {.make_space = make_ledger_page_space,
                                                       .body_bytes_max = ledger_page_body_bytes_max,
                                                       .answer = answer_ledger_page};
 

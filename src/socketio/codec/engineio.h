@@ -1,19 +1,19 @@
 /*
  * Engine.IO, protocol 4: packets, and payloads of several packets. A codec without I/O.
  *
- * A packet is a type and data. On a WebSocket each is a frame of its own:
+ * A packet is a type and data. On a WebSocket each packet is a frame of its own:
  *
- *   text frame     a digit, the type, and the data:  4hello
- *   binary frame   the data of a binary message, without a type; or, of a client that is told to (forceBase64),
- *                  a text frame as in a payload:  bAQID
+ *   text frame     the type as a digit, then the data:  4hello
+ *   binary frame   the data of a binary message, without a type; a client with forceBase64 sends a text
+ *                  frame as in a payload instead:  bAQID
  *
- * Over HTTP several travel in one body, separated by ENGINEIO_SEPARATOR, which cannot stand in JSON:
+ * Over HTTP several packets travel in one body, separated by ENGINEIO_SEPARATOR, which cannot occur in JSON:
  *
  *   4hello\x1e2\x1ebAQID       a message, a ping, a binary message in base64
  *
- * Reading works in place and allocates nothing: packets point into the input, which base64 is decoded
- * into. Bounded: a payload holds at most ENGINEIO_PACKETS_MAX packets; how many bytes, is for those who
- * read it from the wire to say. Pure functions; any thread.
+ * Reading works in place and allocates nothing: packets point into the input, and base64 is decoded into it.
+ * A payload holds at most ENGINEIO_PACKETS_MAX packets; its size is limited by the code that reads it from
+ * the wire. Pure functions; any thread.
  */
 #ifndef ROLLCALL_SOCKETIO_CODEC_ENGINEIO_H
 #define ROLLCALL_SOCKETIO_CODEC_ENGINEIO_H
@@ -47,7 +47,7 @@ struct engineio_packet {
     size_t len;
 };
 
-/* The packet in one WebSocket frame. False: it is none. */
+/* Reads the packet in one WebSocket frame. Returns false when it is malformed. */
 bool engineio_parse(char *data, size_t len, bool binary, struct engineio_packet *out);
 
 /* A payload being read. */
@@ -62,18 +62,18 @@ enum engineio_next { ENGINEIO_PACKET, ENGINEIO_END, ENGINEIO_BAD };
 
 void engineio_payload_start(struct engineio_payload *payload, char *data, size_t len);
 
-/* The next packet. BAD: it is none, or the payload has too many; reading is over then. An empty payload
- * is bad. */
+/* Reads the next packet. BAD: it is malformed, or the payload has too many, and reading is over. An empty
+ * payload is bad. */
 enum engineio_next engineio_payload_next(struct engineio_payload *payload,
                                          struct engineio_packet *out);
 
-/* Appends a packet as it would stand in a text frame to a payload. */
+/* Appends a packet to a payload, in the form it has in a text frame. */
 void engineio_payload_append(struct buffer *payload, struct slice packet);
 
-/* The same for a binary message, which becomes base64. */
+/* Appends a binary message to a payload, as base64. */
 void engineio_payload_append_binary(struct buffer *payload, struct slice data);
 
-/* The handshake, as the server opens a session. */
+/* What the open packet tells a client about its session. */
 struct engineio_open {
     struct slice sid;
     bool upgrades; /* to a WebSocket */

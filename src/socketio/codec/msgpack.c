@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* First bytes. Those that carry a value or a length in their low bits come first and last; what lies between
- * is looked up. */
+/* First bytes. The lowest and the highest carry a value or a length in their low bits; those between are looked
+ * up in FORMATS. */
 enum {
     FIXMAP = 0x80,
     FIXARRAY = 0x90,
@@ -23,7 +23,7 @@ enum {
 enum { COUNT_BYTES = 4, FIXARRAY_MAX = 15, FIXSTR_MAX = 31, FIXINT_MAX = 127, FIXINT_MIN = -32 };
 
 struct format {
-    uint8_t type;         /* enum msgpack_type; of the one byte that is unused, INVALID */
+    uint8_t type;         /* enum msgpack_type; INVALID for the one unused byte */
     uint8_t number_bytes; /* of the value or the length that follows */
 };
 
@@ -38,9 +38,9 @@ static const struct format FORMATS[FIXINT_NEGATIVE - NIL] = {
     {MSGPACK_ARRAY, 2},     {MSGPACK_ARRAY, 4},     {MSGPACK_MAP, 2},       {MSGPACK_MAP, 4},
 };
 
-/* ---- in ---- */
+/* ---- reading ---- */
 
-static bool take(struct slice *rest, size_t len, struct slice *taken)
+static bool take_msgpack_bytes(struct slice *rest, size_t len, struct slice *taken)
 {
     if (len > rest->len)
         return false;
@@ -49,18 +49,18 @@ static bool take(struct slice *rest, size_t len, struct slice *taken)
     return true;
 }
 
-static bool take_number(struct slice *rest, size_t len, uint64_t *number)
+static bool take_msgpack_number(struct slice *rest, size_t len, uint64_t *number)
 {
     struct slice bytes;
     *number = 0;
-    if (!take(rest, len, &bytes))
+    if (!take_msgpack_bytes(rest, len, &bytes))
         return false;
     for (size_t i = 0; i < len; i++)
         *number = *number << 8 | (uint8_t)bytes.data[i];
     return true;
 }
 
-static int64_t integer_of(uint64_t number, size_t len)
+static int64_t msgpack_integer_of(uint64_t number, size_t len)
 {
     switch (len) {
     case 1:
@@ -74,7 +74,7 @@ static int64_t integer_of(uint64_t number, size_t len)
     }
 }
 
-static double real_of(uint64_t bits, size_t len)
+static double msgpack_real_of(uint64_t bits, size_t len)
 {
     uint32_t single_bits = (uint32_t)bits;
     float single;
@@ -84,18 +84,18 @@ static double real_of(uint64_t bits, size_t len)
     return len == sizeof(single) ? (double)single : real;
 }
 
-static bool take_extension(struct slice *rest, uint64_t len, struct msgpack_item *out)
+static bool take_msgpack_extension(struct slice *rest, uint64_t len, struct msgpack_item *out)
 {
     uint64_t kind;
-    if (!take_number(rest, 1, &kind) || !take(rest, (size_t)len, &out->bytes))
+    if (!take_msgpack_number(rest, 1, &kind) || !take_msgpack_bytes(rest, (size_t)len, &out->bytes))
         return false;
     out->type = kind == 0 && len == 1 ? MSGPACK_UNDEFINED : MSGPACK_EXTENSION;
     return true;
 }
 
-/* What the number of a format is to it: a length, a count, or the value. */
-static bool take_rest(struct slice *rest, struct format format, uint64_t number,
-                      struct msgpack_item *out)
+/* The number means a length, a count or the value itself, depending on the format. */
+static bool take_msgpack_value(struct slice *rest, struct format format, uint64_t number,
+                               struct msgpack_item *out)
 {
     out->type = (enum msgpack_type)format.type;
     switch (out->type) {
@@ -106,16 +106,16 @@ static bool take_rest(struct slice *rest, struct format format, uint64_t number,
         out->natural = number;
         return true;
     case MSGPACK_INTEGER:
-        out->integer = integer_of(number, format.number_bytes);
+        out->integer = msgpack_integer_of(number, format.number_bytes);
         return true;
     case MSGPACK_REAL:
-        out->real = real_of(number, format.number_bytes);
+        out->real = msgpack_real_of(number, format.number_bytes);
         return true;
     case MSGPACK_STRING:
     case MSGPACK_BINARY:
-        return take(rest, (size_t)number, &out->bytes);
+        return take_msgpack_bytes(rest, (size_t)number, &out->bytes);
     case MSGPACK_EXTENSION:
-        return take_extension(rest, number, out);
+        return take_msgpack_extension(rest, number, out);
     case MSGPACK_ARRAY:
         out->count = (uint32_t)number;
         return number <= rest->len;
@@ -127,36 +127,30 @@ static bool take_rest(struct slice *rest, struct format format, uint64_t number,
     }
 }
 
-static bool read_looked_up(struct slice *rest, uint8_t first, struct msgpack_item *out)
+bool msgpack_read(struct slice *rest, struct msgpack_item *out)
 {
-    struct format format = FORMATS[first - NIL];
     uint64_t number;
-    if (!take_number(rest, format.number_bytes, &number))
+    if (!take_msgpack_number(rest, 1, &number))
+        return false;
+    uint8_t first = (uint8_t)number;
+    if (first < FIXMAP)
+        return take_msgpack_value(rest, (struct format){MSGPACK_NATURAL, 1}, first, out);
+    if (first < FIXARRAY)
+        return take_msgpack_value(rest, (struct format){MSGPACK_MAP, 0}, first - FIXMAP, out);
+    if (first < FIXSTR)
+        return take_msgpack_value(rest, (struct format){MSGPACK_ARRAY, 0}, first - FIXARRAY, out);
+    if (first < NIL)
+        return take_msgpack_value(rest, (struct format){MSGPACK_STRING, 0}, first - FIXSTR, out);
+    if (first >= FIXINT_NEGATIVE)
+        return take_msgpack_value(rest, (struct format){MSGPACK_INTEGER, 1}, first, out);
+    struct format format = FORMATS[first - NIL];
+    if (!take_msgpack_number(rest, format.number_bytes, &number))
         return false;
     if (format.type == MSGPACK_EXTENSION && format.number_bytes == 0)
         number = 1ULL << (first - FIXEXT1);
     else if (format.type == MSGPACK_BOOLEAN)
         number = first - FALSE;
-    return take_rest(rest, format, number, out);
-}
-
-bool msgpack_read(struct slice *rest, struct msgpack_item *out)
-{
-    uint64_t number;
-    if (!take_number(rest, 1, &number))
-        return false;
-    uint8_t first = (uint8_t)number;
-    if (first < FIXMAP)
-        return take_rest(rest, (struct format){MSGPACK_NATURAL, 1}, first, out);
-    if (first < FIXARRAY)
-        return take_rest(rest, (struct format){MSGPACK_MAP, 0}, first - FIXMAP, out);
-    if (first < FIXSTR)
-        return take_rest(rest, (struct format){MSGPACK_ARRAY, 0}, first - FIXARRAY, out);
-    if (first < NIL)
-        return take_rest(rest, (struct format){MSGPACK_STRING, 0}, first - FIXSTR, out);
-    if (first >= FIXINT_NEGATIVE)
-        return take_rest(rest, (struct format){MSGPACK_INTEGER, 1}, first, out);
-    return read_looked_up(rest, first, out);
+    return take_msgpack_value(rest, format, number, out);
 }
 
 bool msgpack_skip(struct slice *rest)
@@ -173,9 +167,9 @@ bool msgpack_skip(struct slice *rest)
     return true;
 }
 
-/* ---- out ---- */
+/* ---- writing ---- */
 
-static void write_number(struct buffer *out, uint8_t first, uint64_t number, size_t len)
+static void write_msgpack_number(struct buffer *out, uint8_t first, uint64_t number, size_t len)
 {
     char bytes[1 + sizeof(number)] = {(char)first};
     for (size_t i = len; i > 0; i--) {
@@ -195,10 +189,10 @@ void msgpack_write_bool(struct buffer *out, bool value)
     buffer_append_byte(out, (char)(FALSE + value));
 }
 
-/* The formats of 1, 2, 4 and 8 bytes of a kind follow one another. */
+/* The formats of a kind with 1, 2, 4 and 8 bytes have consecutive first bytes. */
 void msgpack_write_int(struct buffer *out, int64_t value)
 {
-    uint8_t width = 0; /* as the power of two */
+    uint8_t width = 0; /* log2 of the bytes */
     if (value >= FIXINT_MIN && value <= FIXINT_MAX) {
         buffer_append_byte(out, (char)value);
         return;
@@ -206,19 +200,19 @@ void msgpack_write_int(struct buffer *out, int64_t value)
     if (value >= 0) {
         while (width < 3 && (uint64_t)value >> (8 << width))
             width++;
-        write_number(out, (uint8_t)(UINT8 + width), (uint64_t)value, 1U << width);
+        write_msgpack_number(out, (uint8_t)(UINT8 + width), (uint64_t)value, 1U << width);
         return;
     }
     while (width < 3 && value < -(1LL << ((8 << width) - 1)))
         width++;
-    write_number(out, (uint8_t)(INT8 + width), (uint64_t)value, 1U << width);
+    write_msgpack_number(out, (uint8_t)(INT8 + width), (uint64_t)value, 1U << width);
 }
 
 void msgpack_write_double(struct buffer *out, double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof(bits));
-    write_number(out, FLOAT64, bits, sizeof(bits));
+    write_msgpack_number(out, FLOAT64, bits, sizeof(bits));
 }
 
 void msgpack_write_string(struct buffer *out, struct slice value)
@@ -226,22 +220,22 @@ void msgpack_write_string(struct buffer *out, struct slice value)
     if (value.len <= FIXSTR_MAX)
         buffer_append_byte(out, (char)(FIXSTR + value.len));
     else if (value.len <= UINT8_MAX)
-        write_number(out, STR8, value.len, 1);
+        write_msgpack_number(out, STR8, value.len, 1);
     else if (value.len <= UINT16_MAX)
-        write_number(out, STR8 + 1, value.len, 2);
+        write_msgpack_number(out, STR8 + 1, value.len, 2);
     else
-        write_number(out, STR8 + 2, value.len, 4);
+        write_msgpack_number(out, STR8 + 2, value.len, 4);
     buffer_append_slice(out, value);
 }
 
 size_t msgpack_write_open(struct buffer *out, enum msgpack_type type)
 {
     size_t opened_at = out->len;
-    write_number(out, type == MSGPACK_MAP ? MAP32 : ARRAY32, 0, COUNT_BYTES);
+    write_msgpack_number(out, type == MSGPACK_MAP ? MAP32 : ARRAY32, 0, COUNT_BYTES);
     return opened_at;
 }
 
-/* Most hold so few that one byte says it: then what was written moves up. */
+/* A short container needs a head of only one byte, so its elements move up. */
 void msgpack_write_close(struct buffer *out, size_t opened_at, uint32_t count)
 {
     if (out->failed)

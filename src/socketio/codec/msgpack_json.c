@@ -17,25 +17,9 @@ struct writing {
     unsigned depth;
 };
 
-static bool write_value(const struct writing *in);
+static bool write_json_value(const struct writing *in);
 
-static bool write_elements(const struct writing *in, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (!write_value(in))
-            return false;
-    return true;
-}
-
-static bool skip_member(const struct writing *in, bool lost)
-{
-    *in->lost = *in->lost || lost;
-    if (!msgpack_skip(in->packed)) /* its key */
-        return false;
-    return msgpack_skip(in->packed);
-}
-
-static bool write_members(const struct writing *in, uint32_t count)
+static bool write_json_members(const struct writing *in, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         struct slice ahead = *in->packed;
@@ -44,20 +28,21 @@ static bool write_members(const struct writing *in, uint32_t count)
         bool is_undefined =
             is_text && msgpack_read(&ahead, &value) && value.type == MSGPACK_UNDEFINED;
         if (!is_text || is_undefined) {
-            if (!skip_member(in, !is_text))
+            *in->lost = *in->lost || !is_text;
+            if (!msgpack_skip(in->packed) || !msgpack_skip(in->packed)) /* key and value */
                 return false;
             continue;
         }
         msgpack_read(in->packed, &key);
         json_write_key(in->json, key.bytes);
-        if (!write_value(in))
+        if (!write_json_value(in))
             return false;
     }
     return true;
 }
 
-/* The first bracket follows what is no JSON: no comma comes between (json.h). */
-static bool write_container(const struct writing *in, const struct msgpack_item *item)
+/* The outermost bracket may follow text that is not JSON, so no comma is written before it (text/json.h). */
+static bool write_json_container(const struct writing *in, const struct msgpack_item *item)
 {
     struct writing inside = *in;
     bool is_map = item->type == MSGPACK_MAP;
@@ -68,14 +53,18 @@ static bool write_container(const struct writing *in, const struct msgpack_item 
         json_write_object(in->json);
     else
         json_write_array(in->json);
-    bool whole =
-        is_map ? write_members(&inside, item->count) : write_elements(&inside, item->count);
+    bool whole = true;
+    if (is_map)
+        whole = write_json_members(&inside, item->count);
+    else
+        for (uint32_t i = 0; whole && i < item->count; i++)
+            whole = write_json_value(&inside);
     buffer_append_byte(in->json, is_map ? '}' : ']');
     return whole;
 }
 
-/* With no more digits than it takes to be the same number. */
-static void write_real(struct buffer *json, double real)
+/* Uses the fewest digits that give the same number back. */
+static void write_json_real(struct buffer *json, double real)
 {
     char text[NUMBER_TEXT_MAX];
     int digits = DOUBLE_DIGITS_MIN;
@@ -89,27 +78,22 @@ static void write_real(struct buffer *json, double real)
     json_write_raw(json, slice_of(text));
 }
 
-static void write_natural(struct buffer *json, uint64_t natural)
+static void write_json_scalar(const struct writing *in, const struct msgpack_item *item)
 {
     char text[NUMBER_TEXT_MAX];
-    snprintf(text, sizeof(text), "%" PRIu64, natural);
-    json_write_raw(json, slice_of(text));
-}
-
-static void write_scalar(const struct writing *in, const struct msgpack_item *item)
-{
     switch (item->type) {
     case MSGPACK_BOOLEAN:
         json_write_bool(in->json, item->boolean);
         break;
     case MSGPACK_NATURAL:
-        write_natural(in->json, item->natural);
+        snprintf(text, sizeof(text), "%" PRIu64, item->natural);
+        json_write_raw(in->json, slice_of(text));
         break;
     case MSGPACK_INTEGER:
         json_write_int(in->json, item->integer);
         break;
     case MSGPACK_REAL:
-        write_real(in->json, item->real);
+        write_json_real(in->json, item->real);
         break;
     case MSGPACK_STRING:
         json_write_string(in->json, item->bytes);
@@ -125,18 +109,18 @@ static void write_scalar(const struct writing *in, const struct msgpack_item *it
     }
 }
 
-static bool write_value(const struct writing *in)
+static bool write_json_value(const struct writing *in)
 {
     struct slice start = *in->packed;
     struct msgpack_item item;
     if (!msgpack_read(in->packed, &item))
         return false;
     if (item.type != MSGPACK_ARRAY && item.type != MSGPACK_MAP) {
-        write_scalar(in, &item);
+        write_json_scalar(in, &item);
         return true;
     }
     if (in->depth < JSON_DEPTH_MAX)
-        return write_container(in, &item);
+        return write_json_container(in, &item);
     *in->lost = true;
     *in->packed = start;
     json_write_null(in->json);
@@ -149,14 +133,14 @@ bool msgpack_to_json(struct slice *packed, struct buffer *json, bool *lost)
     struct slice ahead = *packed;
     struct msgpack_item item;
     return msgpack_read(&ahead, &item) &&
-           (item.type == MSGPACK_ARRAY || item.type == MSGPACK_MAP) && write_value(&writing);
+           (item.type == MSGPACK_ARRAY || item.type == MSGPACK_MAP) && write_json_value(&writing);
 }
 
 /* ---- from JSON ---- */
 
-static bool pack_value(struct json *json, struct buffer *out);
+static bool pack_json_value(struct json *json, struct buffer *out);
 
-static bool pack_object(struct json *json, struct buffer *out)
+static bool pack_json_object(struct json *json, struct buffer *out)
 {
     size_t opened_at = msgpack_write_open(out, MSGPACK_MAP);
     uint32_t count = 0;
@@ -164,26 +148,26 @@ static bool pack_object(struct json *json, struct buffer *out)
     json_object(json);
     for (; json_member(json, &key); count++) {
         msgpack_write_string(out, key);
-        if (!pack_value(json, out))
+        if (!pack_json_value(json, out))
             return false;
     }
     msgpack_write_close(out, opened_at, count);
     return !json->error;
 }
 
-static bool pack_array(struct json *json, struct buffer *out)
+static bool pack_json_array(struct json *json, struct buffer *out)
 {
     size_t opened_at = msgpack_write_open(out, MSGPACK_ARRAY);
     uint32_t count = 0;
     json_array(json);
     for (; json_element(json); count++)
-        if (!pack_value(json, out))
+        if (!pack_json_value(json, out))
             return false;
     msgpack_write_close(out, opened_at, count);
     return !json->error;
 }
 
-static bool pack_number(struct json *json, struct buffer *out)
+static bool pack_json_number(struct json *json, struct buffer *out)
 {
     struct json number;
     struct slice raw;
@@ -204,48 +188,37 @@ static bool pack_number(struct json *json, struct buffer *out)
     return true;
 }
 
-static bool pack_string(struct json *json, struct buffer *out)
+static bool pack_json_value(struct json *json, struct buffer *out)
 {
     struct slice text;
-    if (!json_string(json, &text))
-        return false;
-    msgpack_write_string(out, text);
-    return true;
-}
-
-static bool pack_word(struct json *json, struct buffer *out)
-{
     bool value;
-    if (json_peek(json) == JSON_NULL) {
-        msgpack_write_nil(out);
-        return json_null(json);
-    }
-    if (!json_bool(json, &value))
-        return false;
-    msgpack_write_bool(out, value);
-    return true;
-}
-
-static bool pack_value(struct json *json, struct buffer *out)
-{
     switch (json_peek(json)) {
     case JSON_OBJECT:
-        return pack_object(json, out);
+        return pack_json_object(json, out);
     case JSON_ARRAY:
-        return pack_array(json, out);
+        return pack_json_array(json, out);
     case JSON_STRING:
-        return pack_string(json, out);
+        if (!json_string(json, &text))
+            return false;
+        msgpack_write_string(out, text);
+        return true;
     case JSON_NUMBER:
-        return pack_number(json, out);
+        return pack_json_number(json, out);
+    case JSON_NULL:
+        msgpack_write_nil(out);
+        return json_null(json);
     default:
-        return pack_word(json, out);
+        if (!json_bool(json, &value))
+            return false;
+        msgpack_write_bool(out, value);
+        return true;
     }
 }
 
 bool msgpack_from_json(struct json *json, struct buffer *out)
 {
     size_t len = out->len;
-    if (pack_value(json, out))
+    if (pack_json_value(json, out))
         return true;
     out->len = len;
     return false;

@@ -1,12 +1,14 @@
 /*
- * MessagePack to JSON and back, so that what understands JSON need not know the other.
+ * MessagePack to JSON and back, so that the rest of the code only reads JSON.
  *
- * To JSON, what it cannot say becomes null and is noted (`lost`): binary and extensions, what is nested beyond
- * JSON_DEPTH_MAX, a pair whose key is no string (which is left out). What JavaScript writes as JSON in its own
- * way is written so: NaN and infinity are null, an undefined element is null and such a member left out, bytes
- * that are no UTF-8 are U+FFFD. The text is at most MSGPACK_JSON_GROWTH_MAX times as long.
+ * To JSON: values that JSON cannot express become null and set `lost`. These are binary, extensions, and values
+ * nested beyond JSON_DEPTH_MAX; a pair whose key is not a string is left out and sets `lost` too. Other values
+ * are written as JavaScript writes them: NaN and infinity become null, an undefined element becomes null, an
+ * undefined member is left out, invalid UTF-8 becomes U+FFFD. The text is at most MSGPACK_JSON_GROWTH_MAX
+ * times as long as the input.
  *
- * From JSON, integers are exact, other numbers doubles; one that is too large or too long to be a double is nil.
+ * From JSON: integers are exact, other numbers become doubles; a number too large or too long for a double
+ * becomes nil.
  *
  * Pure functions; any thread.
  */
@@ -16,14 +18,14 @@
 #include "socketio/codec/msgpack.h"
 #include "text/json.h"
 
-/* A control character is one byte here and six there, so is `false` with its comma. */
+/* A control character takes one byte in MessagePack and six in JSON, as does `false` with its comma. */
 enum { MSGPACK_JSON_GROWTH_MAX = 6 };
 
-/* Takes the map or array *packed begins with off its front and appends it as JSON, whatever stands in front of
- * it there. False: it is neither, or not whole. Sets *lost, never clears it. */
+/* Takes a map or an array off the front of *packed and appends it as JSON; `json` may already hold other text.
+ * Returns false when it is neither, or truncated. Sets *lost, never clears it. */
 bool msgpack_to_json(struct slice *packed, struct buffer *json, bool *lost);
 
-/* Reads the value that comes next and appends it. False: it is not JSON, and nothing is appended. */
+/* Reads the next value and appends it. Returns false, and appends nothing, when it is not JSON. */
 bool msgpack_from_json(struct json *json, struct buffer *out);
 
 #endif

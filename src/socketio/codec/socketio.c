@@ -2,36 +2,26 @@
 
 #include "text/json.h"
 
-/* Names with a meaning of their own on either side; the reference server takes none of them. */
+/* Event names that Socket.IO uses itself; the reference server refuses them. */
 static const char *const RESERVED[] = {"connect",       "connect_error", "disconnect",
                                        "disconnecting", "newListener",   "removeListener"};
 
 enum { RESERVED_COUNT = sizeof(RESERVED) / sizeof(RESERVED[0]) };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_binary(enum socketio_type type)
-{
-    return type == SOCKETIO_BINARY_EVENT || type == SOCKETIO_BINARY_ACK;
-}
-
 /* Takes the digits off the front of *rest. */
-static struct slice take_digits(struct slice *rest)
+static struct slice take_packet_digits(struct slice *rest)
 {
     size_t count = 0;
-    while (count < rest->len && is_digit(rest->data[count]))
+    while (count < rest->len && rest->data[count] >= '0' && rest->data[count] <= '9')
         count++;
     struct slice digits = count ? slice_first(*rest, count) : SLICE_NONE;
     *rest = (struct slice){rest->data + count, rest->len - count};
     return digits;
 }
 
-static bool take_attachments(struct slice *rest, unsigned *count)
+static bool take_packet_attachments(struct slice *rest, unsigned *count)
 {
-    struct slice digits = take_digits(rest);
+    struct slice digits = take_packet_digits(rest);
     *count = 0;
     for (size_t i = 0; i < digits.len && *count <= SOCKETIO_ATTACHMENTS_MAX; i++)
         *count = *count * 10 + (unsigned)(digits.data[i] - '0');
@@ -41,8 +31,8 @@ static bool take_attachments(struct slice *rest, unsigned *count)
     return true;
 }
 
-/* A namespace begins with a slash and ends with a comma or the packet. */
-static bool take_namespace(struct slice *rest, struct slice *name)
+/* A namespace begins with a slash and ends at a comma or at the packet's end. */
+static bool take_packet_namespace(struct slice *rest, struct slice *name)
 {
     *name = SLICE("/");
     if (rest->len == 0 || rest->data[0] != '/')
@@ -55,13 +45,13 @@ static bool take_namespace(struct slice *rest, struct slice *name)
     return len <= SOCKETIO_NAMESPACE_BYTES_MAX;
 }
 
-/* ---- what comes after the head ---- */
+/* ---- the JSON after the head ---- */
 
-/* Whether each placeholder in the value that comes next stands for an attachment that will come. The
- * parser bounds how deep this goes. */
+/* Whether each placeholder in the next value names an announced attachment. The JSON parser limits the depth of
+ * the recursion. */
 static bool check_placeholders(struct json *json, unsigned attachments);
 
-static bool check_object(struct json *json, unsigned attachments)
+static bool check_placeholders_in_object(struct json *json, unsigned attachments)
 {
     struct slice key;
     int64_t number = -1;
@@ -85,7 +75,7 @@ static bool check_placeholders(struct json *json, unsigned attachments)
 {
     enum json_type type = json_peek(json);
     if (type == JSON_OBJECT)
-        return check_object(json, attachments);
+        return check_placeholders_in_object(json, attachments);
     if (type != JSON_ARRAY)
         return json_skip(json);
     json_array(json);
@@ -95,28 +85,25 @@ static bool check_placeholders(struct json *json, unsigned attachments)
     return !json->error;
 }
 
-static bool is_reserved(struct slice name)
-{
-    for (size_t i = 0; i < RESERVED_COUNT; i++)
-        if (slice_is(name, RESERVED[i]))
-            return true;
-    return false;
-}
-
-static bool read_name(struct json *json, struct slice *name)
+static bool read_event_name(struct json *json, struct slice *name)
 {
     enum json_type type = json_element(json) ? json_peek(json) : JSON_INVALID;
     *name = SLICE_NONE;
     if (type == JSON_NUMBER)
         return json_skip(json);
-    return type == JSON_STRING && json_string(json, name) && !is_reserved(*name);
+    if (type != JSON_STRING || !json_string(json, name))
+        return false;
+    for (size_t i = 0; i < RESERVED_COUNT; i++)
+        if (slice_is(*name, RESERVED[i]))
+            return false;
+    return true;
 }
 
-/* ["name", argument, …]: further arguments are passed over. */
-static bool read_event(struct json *json, struct socketio_packet *out)
+/* ["name", argument, …]: further arguments are skipped. */
+static bool read_event_array(struct json *json, struct socketio_packet *out)
 {
     json_array(json);
-    if (!read_name(json, &out->event))
+    if (!read_event_name(json, &out->event))
         return false;
     if (json_element(json) && json_raw(json, &out->argument))
         while (json_element(json))
@@ -124,11 +111,11 @@ static bool read_event(struct json *json, struct socketio_packet *out)
     return json_done(json);
 }
 
-/* Of these the argument is not given out: it is incomplete without its attachments. */
-static bool read_binary_event(struct json *json, struct socketio_packet *out)
+/* The argument is not exposed, since it is incomplete without its attachments. */
+static bool read_binary_event_array(struct json *json, struct socketio_packet *out)
 {
     json_array(json);
-    if (!read_name(json, &out->event))
+    if (!read_event_name(json, &out->event))
         return false;
     while (json_element(json))
         if (!check_placeholders(json, out->attachments))
@@ -136,15 +123,15 @@ static bool read_binary_event(struct json *json, struct socketio_packet *out)
     return json_done(json);
 }
 
-static bool read_data(struct json *json, struct socketio_packet *out)
+static bool read_packet_data(struct json *json, struct socketio_packet *out)
 {
     switch (out->type) {
     case SOCKETIO_CONNECT:
         return json_peek(json) == JSON_OBJECT && json_raw(json, &out->argument) && json_done(json);
     case SOCKETIO_EVENT:
-        return json_peek(json) == JSON_ARRAY && read_event(json, out);
+        return json_peek(json) == JSON_ARRAY && read_event_array(json, out);
     case SOCKETIO_BINARY_EVENT:
-        return json_peek(json) == JSON_ARRAY && read_binary_event(json, out);
+        return json_peek(json) == JSON_ARRAY && read_binary_event_array(json, out);
     case SOCKETIO_ACK:
         return json_peek(json) == JSON_ARRAY && json_skip(json) && json_done(json);
     case SOCKETIO_BINARY_ACK:
@@ -167,13 +154,14 @@ bool socketio_parse_head(const char *text, size_t len, struct socketio_packet *o
         return false;
     out->type = (enum socketio_type)(text[0] - '0');
     *problem = "a binary packet has 1 to 10 attachments";
-    if (is_binary(out->type) && !take_attachments(&rest, &out->attachments))
+    bool is_binary = out->type == SOCKETIO_BINARY_EVENT || out->type == SOCKETIO_BINARY_ACK;
+    if (is_binary && !take_packet_attachments(&rest, &out->attachments))
         return false;
     *problem = "the namespace is too long";
-    if (!take_namespace(&rest, &out->name_space))
+    if (!take_packet_namespace(&rest, &out->name_space))
         return false;
     *problem = "the acknowledgement id has at most 15 digits";
-    out->ack_id = take_digits(&rest);
+    out->ack_id = take_packet_digits(&rest);
     *data = rest;
     out->empty = rest.len == 0;
     return out->ack_id.len <= SOCKETIO_ACK_ID_DIGITS_MAX;
@@ -189,7 +177,7 @@ bool socketio_parse(char *text, size_t len, struct socketio_packet *out, const c
     if (out->empty)
         return true;
     json_init(&json, (char *)data.data, data.len);
-    bool read = read_data(&json, out);
+    bool read = read_packet_data(&json, out);
     out->unreadable = json.beyond && out->type == SOCKETIO_EVENT;
     return read || out->unreadable;
 }

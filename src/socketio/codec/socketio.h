@@ -3,23 +3,23 @@
  *
  *   type [attachments "-"] [namespace ","] [acknowledgement id] [JSON]
  *
- *   0{"token":"…"}             CONNECT to "/", with what authenticates
- *   21["call:request",{…}]     EVENT that asks to be acknowledged as 1
+ *   0{"token":"…"}             CONNECT to "/", with credentials
+ *   21["call:request",{…}]     EVENT that asks for an acknowledgement with id 1
  *   31[{…}]                    ACK of it
  *   0/admin,                   CONNECT to another namespace
  *   51-["file",{"_placeholder":true,"num":0}]   BINARY_EVENT; one attachment follows
  *
- * Parsing is strict where the reference server is, so that what it closes a connection for is a problem
- * here too: an unknown type, JSON that is none, an event whose name is neither text nor number or is
- * reserved, attachments that are none or too many, a placeholder for one that does not exist. What it passes
- * over in silence, a packet that ends where its JSON should begin, is a packet here too. So is an event
- * whose JSON it reads and we do not (text/json.h): that is refused, and no reason to close.
+ * The parser is as strict as the reference server: a packet for which that closes the connection is a problem
+ * here too. Those are an unknown type, malformed JSON, an event whose name is reserved or neither text nor a
+ * number, a wrong number of attachments, and a placeholder without its attachment. The reference server silently
+ * ignores a packet that ends where its JSON should begin, so that is a packet here too. So is an event whose
+ * JSON the reference reads and we do not (text/json.h): it is refused without closing the connection.
  *
- * A packet borrows from the text it was read from, which is written to: strings are unescaped in place.
- * Nothing is allocated. Bounded: SOCKETIO_*_MAX below and JSON_DEPTH_MAX. Pure functions; any thread.
+ * A packet borrows from the text it was read from. The parser writes to that text: strings are unescaped in
+ * place. Nothing is allocated. Limits are SOCKETIO_*_MAX below and JSON_DEPTH_MAX. Pure functions; any thread.
  *
- * How Rollcall's messages look as events is the Socket.IO dialect (dialect.h, socketio_dialect.c). Clients may
- * also say packets in MessagePack (socketio_packed.h).
+ * socketio_dialect.c turns messages into events. Clients may also send packets in MessagePack
+ * (socketio_packed.h).
  */
 #ifndef ROLLCALL_SOCKETIO_CODEC_SOCKETIO_H
 #define ROLLCALL_SOCKETIO_CODEC_SOCKETIO_H
@@ -31,9 +31,9 @@
 #include <stddef.h>
 
 enum {
-    SOCKETIO_ATTACHMENTS_MAX = 10,      /* of one packet, as the reference has it */
-    SOCKETIO_NAMESPACE_BYTES_MAX = 256, /* of a name we send back to refuse it */
-    SOCKETIO_ACK_ID_DIGITS_MAX = 15,    /* what JavaScript counts exactly */
+    SOCKETIO_ATTACHMENTS_MAX = 10,      /* of one packet, as in the reference server */
+    SOCKETIO_NAMESPACE_BYTES_MAX = 256, /* of a name that is sent back with a refusal */
+    SOCKETIO_ACK_ID_DIGITS_MAX = 15,    /* integers that JavaScript represents exactly */
 };
 
 enum socketio_type {
@@ -49,32 +49,32 @@ enum socketio_type {
 
 struct socketio_packet {
     enum socketio_type type;
-    unsigned attachments;    /* of the binary types: how many binary messages follow */
-    struct slice name_space; /* "/" where none is named */
+    unsigned attachments;    /* of binary types: the number of binary messages that follow */
+    struct slice name_space; /* "/" by default */
     struct slice ack_id;     /* digits; SLICE_NONE: none */
-    bool empty;              /* nothing comes after the head: an event without even a name */
-    bool unreadable;         /* an event whose JSON is beyond what we read: refused, no more */
-    struct slice event;      /* of events: its name; SLICE_NONE where it is a number */
+    bool empty;              /* nothing follows the head, not even an event's name */
+    bool unreadable;    /* an event whose JSON is beyond our limits: refused, and nothing more */
+    struct slice event; /* of an event: its name; SLICE_NONE when it is a number */
     struct slice
-        argument; /* raw JSON: the first of an event; of CONNECT, what authenticates; or none */
+        argument; /* raw JSON: an event's first argument, or CONNECT's credentials; SLICE_NONE: none */
 };
 
-/* Reads a packet from the text of a message. False: *problem says why, static text. */
+/* Reads a packet from the text of a message. On failure *problem says why, in static text. */
 bool socketio_parse(char *text, size_t len, struct socketio_packet *out, const char **problem);
 
-/* The same up to where the JSON begins, which is not looked at: *data, empty where there is none. */
+/* Reads the packet's head only. *data is the JSON that follows, unread; empty when there is none. */
 bool socketio_parse_head(const char *text, size_t len, struct socketio_packet *out,
                          struct slice *data, const char **problem);
 
 struct fields_scratch;
 struct message;
 
-/* The command in an event; the dialect's `decode` for a packet that has been parsed. The id of the message
- * is good for its answer and no more. */
+/* Reads the command in an event: the dialect's `decode` for a packet already parsed. The id of the message is
+ * valid for its answer only. */
 bool socketio_decode(struct fields_scratch *scratch, const struct socketio_packet *packet,
                      struct message *out, const char **problem);
 
-/* Whether it is about the one namespace there is. */
+/* Whether the packet is for the main namespace, the only one there is. */
 static inline bool socketio_is_main(const struct socketio_packet *packet)
 {
     return packet->name_space.len == 1;
@@ -82,10 +82,10 @@ static inline bool socketio_is_main(const struct socketio_packet *packet)
 
 /* Each of these appends one whole Engine.IO message packet, its "4" included. */
 
-/* CONNECT accepted: the client's socket id, and for recovery its private one (SLICE_NONE: none). */
+/* Accepts a CONNECT: tells the client's socket id and, for recovery, its private id (SLICE_NONE: none). */
 void socketio_write_connected(struct buffer *out, struct slice sid, struct slice pid);
 
-/* CONNECT refused. `data` is a JSON object that tells a program what to do, or SLICE_NONE. */
+/* Refuses a CONNECT. `data` is a JSON object for programs, or SLICE_NONE. */
 void socketio_write_refused(struct buffer *out, struct slice name_space, const char *message,
                             struct slice data);
 

@@ -1,13 +1,13 @@
 /*
  * The Socket.IO dialect: messages as events.
  *
- * In, an event is a native command under its own name with an object of its fields, or a word that is
- * customary among those who use Socket.IO (CUSTOMARY_COMMANDS), whose fields are written their way (roomId,
- * callId). Out, a message is an event under its own name; where there is a customary word for it, that
- * follows as an event of its own (write_customary_event()). What answers an event that asked to be
- * acknowledged is the acknowledgement, one object with `type`.
+ * Incoming: an event is a native command under its own name with an object of its fields, or an event that is
+ * customary among users of Socket.IO (CUSTOMARY_COMMANDS), with customary field names (roomId, callId).
+ * Outgoing: a message is an event under its own name; if there is a customary event for it, that follows
+ * (write_customary_event()). The answer to an event that asked for an acknowledgement is the acknowledgement,
+ * one object with `type`.
  *
- * The id of such an event is its digits with ACK_MARK in front, which no id in JSON begins with.
+ * The message id of such an event is its digits after ACK_MARK, with which no id in JSON begins.
  */
 #include "socketio/codec/socketio_dialect.h"
 #include "socketio/codec/engineio.h"
@@ -15,9 +15,9 @@
 
 #define ACK_MARK '#'
 
-/* ---- in ---- */
+/* ---- incoming ---- */
 
-/* What a customary word means; `fields` says whether its argument is looked at. */
+/* A customary event and its command; `fields` says whether the argument is read. */
 struct customary_command {
     const char *name;
     enum message_type type;
@@ -33,7 +33,7 @@ static const struct customary_command CUSTOMARY_COMMANDS[] = {
     {"call:accepted", MESSAGE_CALL_ACCEPT, true},
     {"call:reject", MESSAGE_CALL_REJECT, true},
     {"call:rejected", MESSAGE_CALL_REJECT, true},
-    /* about the user of the connection and nobody else, whatever the argument says */
+    /* always about the user of the connection, whatever the argument says */
     {"call:start", MESSAGE_CALL_DECLARE_START, false},
     {"call:end", MESSAGE_CALL_DECLARE_END, false},
     {"user:connect", MESSAGE_USER_CONNECT, false},
@@ -42,17 +42,9 @@ static const struct customary_command CUSTOMARY_COMMANDS[] = {
 
 enum { CUSTOMARY_COMMAND_COUNT = sizeof(CUSTOMARY_COMMANDS) / sizeof(CUSTOMARY_COMMANDS[0]) };
 
-static const struct customary_command *find_customary_command(struct slice name)
-{
-    for (size_t i = 0; i < CUSTOMARY_COMMAND_COUNT; i++)
-        if (slice_is(name, CUSTOMARY_COMMANDS[i].name))
-            return &CUSTOMARY_COMMANDS[i];
-    return NULL;
-}
-
-/* An event without an argument has no fields. */
-static bool scan_argument(struct fields_scratch *scratch, struct slice argument,
-                          const char **problem)
+/* Lists the fields of an event's argument; an event without one has none. */
+static bool scan_event_argument(struct fields_scratch *scratch, struct slice argument,
+                                const char **problem)
 {
     struct json json;
     scratch->count = 0;
@@ -65,7 +57,7 @@ static bool scan_argument(struct fields_scratch *scratch, struct slice argument,
     return false;
 }
 
-static void rename_fields(struct fields_scratch *scratch)
+static void rename_customary_fields(struct fields_scratch *scratch)
 {
     for (size_t i = 0; i < scratch->count; i++) {
         struct slice *key = &scratch->members[i].key;
@@ -76,8 +68,9 @@ static void rename_fields(struct fields_scratch *scratch)
     }
 }
 
-/* A call may be answered without naming it: it is the one that rings, from whom it says. */
-static bool decode_answer(struct fields_scratch *scratch, struct message *out, const char **problem)
+/* A call may be answered by its caller instead of its id: the ringing call from that user is meant. */
+static bool decode_call_answer(struct fields_scratch *scratch, struct message *out,
+                               const char **problem)
 {
     struct slice from = fields_find(scratch, "from");
     if (fields_find(scratch, "call_id").data && !fields_decode(scratch, out, problem))
@@ -93,27 +86,30 @@ static bool decode_customary_command(struct fields_scratch *scratch,
     *out = (struct message){.type = command->type, .id = out->id};
     if (!command->fields)
         return true;
-    if (!scan_argument(scratch, argument, problem))
+    if (!scan_event_argument(scratch, argument, problem))
         return false;
-    rename_fields(scratch);
+    rename_customary_fields(scratch);
     if (command->type == MESSAGE_CALL_ACCEPT || command->type == MESSAGE_CALL_REJECT)
-        return decode_answer(scratch, out, problem);
+        return decode_call_answer(scratch, out, problem);
     return fields_decode(scratch, out, problem);
 }
 
-static bool decode_event(struct fields_scratch *scratch, const struct socketio_packet *packet,
-                         struct message *out, const char **problem)
+static bool decode_socketio_event(struct fields_scratch *scratch,
+                                  const struct socketio_packet *packet, struct message *out,
+                                  const char **problem)
 {
-    const struct customary_command *customary = find_customary_command(packet->event);
-    if (customary)
-        return decode_customary_command(scratch, customary, packet->argument, out, problem);
+    for (size_t i = 0; i < CUSTOMARY_COMMAND_COUNT; i++)
+        if (slice_is(packet->event, CUSTOMARY_COMMANDS[i].name))
+            return decode_customary_command(scratch, &CUSTOMARY_COMMANDS[i], packet->argument, out,
+                                            problem);
     out->type = message_type_from_client(packet->event);
     *problem = "unknown event";
-    return out->type != MESSAGE_INVALID && scan_argument(scratch, packet->argument, problem) &&
+    return out->type != MESSAGE_INVALID &&
+           scan_event_argument(scratch, packet->argument, problem) &&
            fields_decode(scratch, out, problem);
 }
 
-/* The byte before the digits belongs to the packet's head, which has been read. */
+/* The mark replaces the byte before the digits, which belongs to the packet's head and was read already. */
 static struct slice mark_ack_id(struct slice digits)
 {
     if (!digits.data)
@@ -123,8 +119,8 @@ static struct slice mark_ack_id(struct slice digits)
     return (struct slice){marked, digits.len + 1};
 }
 
-static bool decode(struct fields_scratch *scratch, char *data, size_t len, struct message *out,
-                   const char **problem)
+static bool socketio_decode_text(struct fields_scratch *scratch, char *data, size_t len,
+                                 struct message *out, const char **problem)
 {
     struct socketio_packet packet;
     *out = (struct message){.type = MESSAGE_INVALID, .id = SLICE_NONE};
@@ -141,12 +137,12 @@ bool socketio_decode(struct fields_scratch *scratch, const struct socketio_packe
     if (packet->type != SOCKETIO_EVENT)
         return false;
     *problem = "the event is nested too deeply, or holds binary or half a character";
-    return !packet->unreadable && decode_event(scratch, packet, out, problem);
+    return !packet->unreadable && decode_socketio_event(scratch, packet, out, problem);
 }
 
-/* ---- out ---- */
+/* ---- outgoing ---- */
 
-static void begin_event(struct buffer *out, struct slice name)
+static void begin_socketio_event(struct buffer *out, struct slice name)
 {
     if (out->len)
         buffer_append_byte(out, ENGINEIO_SEPARATOR);
@@ -155,36 +151,36 @@ static void begin_event(struct buffer *out, struct slice name)
     json_write_object(out);
 }
 
-static void end_event(struct buffer *out)
+static void end_socketio_event(struct buffer *out)
 {
     json_write_object_end(out);
     buffer_append_byte(out, ']');
 }
 
-static void write_ack(const struct message *message, struct buffer *out)
+static void write_acknowledgement(const struct message *message, struct buffer *out)
 {
     buffer_append_text(out, "43");
     buffer_append_slice(out, slice_after(message->id, 1));
     buffer_append_text(out, "[{");
     json_write_key_string(out, SLICE("type"), message_name(message));
     fields_encode(out, message);
-    end_event(out);
+    end_socketio_event(out);
 }
 
-static void write_event(const struct message *message, struct buffer *out)
+static void write_named_event(const struct message *message, struct buffer *out)
 {
-    begin_event(out, message_name(message));
+    begin_socketio_event(out, message_name(message));
     fields_encode(out, message);
-    end_event(out);
+    end_socketio_event(out);
 }
 
-static void write_typing(const struct typing_change *change, struct buffer *out)
+static void write_typing_event(const struct typing_change *change, struct buffer *out)
 {
-    begin_event(out, SLICE("typing"));
+    begin_socketio_event(out, SLICE("typing"));
     json_write_key_string(out, SLICE("roomId"), change->chat_id);
     json_write_key_string(out, SLICE("userId"), change->user_id);
     json_write_key_bool(out, SLICE("typing"), change->typing);
-    end_event(out);
+    end_socketio_event(out);
 }
 
 static const char *const CONTACT_EVENTS[PRESENCE_ANNOUNCEMENTS] = {
@@ -199,26 +195,26 @@ static const char *const ROOM_EVENTS[PRESENCE_ANNOUNCEMENTS] = {
     [PRESENCE_ANNOUNCE_OFFLINE] = "USER_OFFLINE",
 };
 
-/* Nothing where there is no customary word for the news: those who send ask presence/announcement.h first. */
-static void write_news(struct slice user_id, const char *name, struct buffer *out)
+/* Writes nothing when `name` is NULL: there is no customary event. Senders ask presence/announcement.h first. */
+static void write_presence_event(struct slice user_id, const char *name, struct buffer *out)
 {
     if (!name)
         return;
-    begin_event(out, slice_of(name));
+    begin_socketio_event(out, slice_of(name));
     json_write_key_string(out, SLICE("userId"), user_id);
-    end_event(out);
+    end_socketio_event(out);
 }
 
-/* A new contact may come into sight in the middle of a call, of whose beginning one did not hear. */
-static void write_contact_news(const struct presence_change *change, struct buffer *out)
+/* A contact that becomes visible during a call is also announced as in a call, since its start was not. */
+static void write_contact_events(const struct presence_change *change, struct buffer *out)
 {
     struct slice user_id = change->presence.user_id;
-    write_news(user_id, CONTACT_EVENTS[change->announcement], out);
+    write_presence_event(user_id, CONTACT_EVENTS[change->announcement], out);
     if (change->announcement == PRESENCE_ANNOUNCE_ONLINE && change->presence.in_call)
-        write_news(user_id, CONTACT_EVENTS[PRESENCE_ANNOUNCE_IN_CALL], out);
+        write_presence_event(user_id, CONTACT_EVENTS[PRESENCE_ANNOUNCE_IN_CALL], out);
 }
 
-/* ---- calls, which come as relays from whichever gateway made the transition ---- */
+/* ---- calls, relayed from the gateway that made the transition ---- */
 
 struct customary_event {
     const char *native;
@@ -234,61 +230,53 @@ static const struct customary_event CALL_EVENTS[] = {
 
 enum { CALL_EVENT_COUNT = sizeof(CALL_EVENTS) / sizeof(CALL_EVENTS[0]) };
 
-static const char *customary_name_of_call(struct slice native)
-{
-    if (!slice_starts_with(native, SLICE("call_")))
-        return NULL;
-    for (size_t i = 0; i < CALL_EVENT_COUNT; i++)
-        if (slice_is(native, CALL_EVENTS[i].native))
-            return CALL_EVENTS[i].name;
-    return NULL;
-}
-
-/* The same members, but for the call's id. Their values stay raw, and keys of ours have no escapes, so
- * that reading changes nothing. */
-static void write_call(struct slice fields, const char *name, struct buffer *out)
+/* Copies the members and renames the call's id. Values stay raw and our own keys have no escapes, so reading
+ * does not change the text. */
+static void write_call_event(struct slice fields, const char *name, struct buffer *out)
 {
     struct json json;
     struct slice key, value;
-    begin_event(out, slice_of(name));
+    begin_socketio_event(out, slice_of(name));
     json_init(&json, (char *)fields.data, fields.len);
     json_object(&json);
     while (json_member(&json, &key) && json_raw(&json, &value)) {
         json_write_key(out, slice_is(key, "call_id") ? SLICE("callId") : key);
         json_write_raw(out, value);
     }
-    end_event(out);
+    end_socketio_event(out);
 }
 
 static void write_customary_event(const struct message *message, struct buffer *out)
 {
-    const char *call = NULL;
-    if (message->type == MESSAGE_TYPING_CHANGED)
-        write_typing(&message->typing, out);
-    else if (message->type == MESSAGE_RELAY)
-        call = customary_name_of_call(message->relay.name);
-    if (call)
-        write_call(message->relay.fields, call, out);
+    if (message->type == MESSAGE_TYPING_CHANGED) {
+        write_typing_event(&message->typing, out);
+        return;
+    }
+    if (message->type != MESSAGE_RELAY || !slice_starts_with(message->relay.name, SLICE("call_")))
+        return;
+    for (size_t i = 0; i < CALL_EVENT_COUNT; i++)
+        if (slice_is(message->relay.name, CALL_EVENTS[i].native))
+            write_call_event(message->relay.fields, CALL_EVENTS[i].name, out);
 }
 
-static void encode(const struct message *message, struct buffer *out)
+static void socketio_encode(const struct message *message, struct buffer *out)
 {
     if (message->type == MESSAGE_CONTACT_PRESENCE)
-        write_contact_news(&message->change, out);
+        write_contact_events(&message->change, out);
     else if (message->type == MESSAGE_CHAT_PRESENCE)
-        write_news(message->change.presence.user_id, ROOM_EVENTS[message->change.announcement],
-                   out);
+        write_presence_event(message->change.presence.user_id,
+                             ROOM_EVENTS[message->change.announcement], out);
     else if (message->id.data)
-        write_ack(message, out);
+        write_acknowledgement(message, out);
     else
-        write_event(message, out);
+        write_named_event(message, out);
     write_customary_event(message, out);
 }
 
 const struct dialect DIALECT_TABLE_SOCKETIO = {
     .slot = DIALECT_SLOT_SOCKETIO,
-    .decode = decode,
-    .encode = encode,
+    .decode = socketio_decode_text,
+    .encode = socketio_encode,
     .split = ENGINEIO_SEPARATOR,
     .has_offsets = true,
     .keeps_events = true,

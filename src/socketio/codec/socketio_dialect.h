@@ -1,5 +1,6 @@
 /*
- * Socket.IO as a dialect (protocol/dialect.h): its events in text, and the same packed in MessagePack.
+ * Socket.IO as a dialect (protocol/dialect.h): events in text, and the same events packed in MessagePack. Only
+ * code that opens connections names these tables; all other code uses the table of a connection's dialect.
  */
 #ifndef ROLLCALL_SOCKETIO_CODEC_SOCKETIO_DIALECT_H
 #define ROLLCALL_SOCKETIO_CODEC_SOCKETIO_DIALECT_H

@@ -3,10 +3,10 @@
 #include "socketio/codec/msgpack_json.h"
 #include "socketio/codec/socketio_dialect.h"
 
-/* ---- in ---- */
+/* ---- incoming ---- */
 
-/* What a packet has, each as its first item; INVALID where it is not there. */
-struct parts {
+/* The members of a packet, each as its first item; INVALID when it is absent. */
+struct packed_members {
     struct msgpack_item type;
     struct msgpack_item name_space;
     struct msgpack_item id;
@@ -14,7 +14,7 @@ struct parts {
     struct slice data_bytes;
 };
 
-static void note_part(struct parts *parts, struct slice key, struct slice bytes)
+static void note_packed_member(struct packed_members *members, struct slice key, struct slice bytes)
 {
     struct slice rest = bytes;
     struct msgpack_item value;
@@ -22,22 +22,22 @@ static void note_part(struct parts *parts, struct slice key, struct slice bytes)
     if (value.type == MSGPACK_UNDEFINED)
         value.type = MSGPACK_INVALID;
     if (slice_is(key, "type"))
-        parts->type = value;
+        members->type = value;
     else if (slice_is(key, "nsp"))
-        parts->name_space = value;
+        members->name_space = value;
     else if (slice_is(key, "id"))
-        parts->id = value;
+        members->id = value;
     if (!slice_is(key, "data"))
         return;
-    parts->data = value;
-    parts->data_bytes = bytes;
+    members->data = value;
+    members->data_bytes = bytes;
 }
 
-/* A member that stands twice is what it is the second time. */
-static bool find_parts(struct slice packed, struct parts *parts)
+/* The second of two members with the same key counts. */
+static bool find_packed_members(struct slice packed, struct packed_members *members)
 {
     struct msgpack_item map, key;
-    *parts = (struct parts){0};
+    *members = (struct packed_members){0};
     if (!msgpack_read(&packed, &map) || map.type != MSGPACK_MAP)
         return false;
     for (uint32_t i = 0; i < map.count; i++) {
@@ -48,73 +48,65 @@ static bool find_parts(struct slice packed, struct parts *parts)
         if (!msgpack_skip(&packed))
             return false;
         if (msgpack_read(&key_bytes, &key) && key.type == MSGPACK_STRING)
-            note_part(parts, key.bytes, bytes);
+            note_packed_member(members, key.bytes, bytes);
     }
     return packed.len == 0;
 }
 
-static bool is_sayable(struct slice name_space)
-{
-    return name_space.len > 0 && name_space.data[0] == '/' &&
-           !memchr(name_space.data, ',', name_space.len);
-}
-
-static bool has_data_of_its_type(const struct parts *parts)
-{
-    bool may_lack =
-        parts->type.natural == SOCKETIO_CONNECT || parts->type.natural == SOCKETIO_DISCONNECT;
-    return parts->data.type == MSGPACK_MAP || parts->data.type == MSGPACK_ARRAY ||
-           (parts->data.type == MSGPACK_INVALID && may_lack);
-}
-
-static bool check_parts(const struct parts *parts, const char **problem)
+static bool check_packed_members(const struct packed_members *members, const char **problem)
 {
     *problem = "unknown packet type";
-    if (parts->type.type != MSGPACK_NATURAL || parts->type.natural > SOCKETIO_CONNECT_ERROR)
+    if (members->type.type != MSGPACK_NATURAL || members->type.natural > SOCKETIO_CONNECT_ERROR)
         return false;
     *problem = "a namespace begins with a slash and has no comma";
-    if (parts->name_space.type != MSGPACK_STRING || !is_sayable(parts->name_space.bytes))
+    struct slice name = members->name_space.bytes;
+    if (members->name_space.type != MSGPACK_STRING || name.len == 0 || name.data[0] != '/' ||
+        memchr(name.data, ',', name.len))
         return false;
     *problem = "the acknowledgement id is no natural number";
-    if (parts->id.type != MSGPACK_INVALID && parts->id.type != MSGPACK_NATURAL)
+    if (members->id.type != MSGPACK_INVALID && members->id.type != MSGPACK_NATURAL)
         return false;
     *problem = "the packet's data is not what its type has";
-    return has_data_of_its_type(parts);
+    bool needs_data =
+        members->type.natural != SOCKETIO_CONNECT && members->type.natural != SOCKETIO_DISCONNECT;
+    return members->data.type == MSGPACK_MAP || members->data.type == MSGPACK_ARRAY ||
+           (members->data.type == MSGPACK_INVALID && !needs_data);
 }
 
-static bool write_text(const struct parts *parts, struct buffer *text, bool *lost)
+static bool write_packet_text(const struct packed_members *members, struct buffer *text, bool *lost)
 {
-    struct slice data = parts->data_bytes;
-    buffer_append_byte(text, (char)('0' + parts->type.natural));
-    if (parts->name_space.bytes.len > 1) {
-        buffer_append_slice(text, parts->name_space.bytes);
+    struct slice data = members->data_bytes;
+    buffer_append_byte(text, (char)('0' + members->type.natural));
+    if (members->name_space.bytes.len > 1) {
+        buffer_append_slice(text, members->name_space.bytes);
         buffer_append_byte(text, ',');
     }
-    if (parts->id.type == MSGPACK_NATURAL)
-        buffer_append_uint(text, parts->id.natural);
-    return (parts->data.type == MSGPACK_INVALID || msgpack_to_json(&data, text, lost)) &&
+    if (members->id.type == MSGPACK_NATURAL)
+        buffer_append_uint(text, members->id.natural);
+    return (members->data.type == MSGPACK_INVALID || msgpack_to_json(&data, text, lost)) &&
            !text->failed;
 }
 
 bool socketio_unpack(struct slice packed, struct buffer *text, struct socketio_packet *out,
                      const char **problem)
 {
-    struct parts parts;
+    struct packed_members members;
     bool lost = false;
     *problem = "not a packet in MessagePack";
-    if (!find_parts(packed, &parts) || !check_parts(&parts, problem))
+    if (!find_packed_members(packed, &members) || !check_packed_members(&members, problem))
         return false;
     *problem = "out of memory";
-    if (!write_text(&parts, text, &lost) || !socketio_parse(text->data, text->len, out, problem))
+    if (!write_packet_text(&members, text, &lost) ||
+        !socketio_parse(text->data, text->len, out, problem))
         return false;
     out->unreadable = out->unreadable || (lost && out->type == SOCKETIO_EVENT);
     return true;
 }
 
-/* ---- out ---- */
+/* ---- outgoing ---- */
 
-/* Each argument by itself: with the array around them, they might be one deeper than JSON is read. */
-static void pack_arguments(struct slice array, struct buffer *out)
+/* Packs each argument by itself: inside their array they might be one level deeper than JSON is read. */
+static void pack_event_arguments(struct slice array, struct buffer *out)
 {
     size_t opened_at = msgpack_write_open(out, MSGPACK_ARRAY);
     char *at = (char *)array.data + 1;
@@ -125,17 +117,17 @@ static void pack_arguments(struct slice array, struct buffer *out)
         json_init(&json, at, (size_t)(end - at));
         if (!msgpack_from_json(&json, out))
             break;
-        at = json.at + 1; /* beyond the comma */
+        at = json.at + 1; /* skips the comma */
     }
     msgpack_write_close(out, opened_at, count);
 }
 
-static void pack_data(struct slice data, struct buffer *out)
+static void pack_packet_data(struct slice data, struct buffer *out)
 {
     struct json json;
     msgpack_write_string(out, SLICE("data"));
     if (data.data[0] == '[') {
-        pack_arguments(data, out);
+        pack_event_arguments(data, out);
         return;
     }
     json_init(&json, (char *)data.data, data.len);
@@ -143,7 +135,7 @@ static void pack_data(struct slice data, struct buffer *out)
         msgpack_write_nil(out);
 }
 
-static int64_t number_of(struct slice digits)
+static int64_t ack_id_number(struct slice digits)
 {
     int64_t number = 0;
     for (size_t i = 0; i < digits.len; i++)
@@ -165,10 +157,10 @@ void socketio_pack(char *text, size_t len, struct buffer *out)
     msgpack_write_string(out, packet.name_space);
     if (packet.ack_id.data) {
         msgpack_write_string(out, SLICE("id"));
-        msgpack_write_int(out, number_of(packet.ack_id));
+        msgpack_write_int(out, ack_id_number(packet.ack_id));
     }
     if (data.len)
-        pack_data(data, out);
+        pack_packet_data(data, out);
     msgpack_write_close(out, opened_at, 2U + (packet.ack_id.data != NULL) + (data.len > 0));
 }
 

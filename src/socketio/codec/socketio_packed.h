@@ -1,33 +1,33 @@
 /*
- * Socket.IO packets as socket.io-msgpack-parser has them: each is one binary Engine.IO message, a MessagePack
- * map, in whatever order,
+ * Socket.IO packets as socket.io-msgpack-parser writes them: each is one binary Engine.IO message that holds a
+ * MessagePack map with these members, in any order:
  *
- *   type   0 to 4: there are no binary types, since nothing has to be taken out of a packet
+ *   type   0 to 4: there are no binary types, since a packet can hold binary itself
  *   nsp    the namespace
- *   data   an object or an array; undefined is as good as none
+ *   data   an object or an array; undefined counts as absent
  *   id     of an acknowledgement, or of an event that asks for one
  *
- * and further members that are passed over (`options`, of the client). Such a packet and its text
- * (socketio/codec/socketio.h) say the same, so it is made text when it comes in and made of text when it goes out:
- * nothing but this knows the difference. It is as strict as the reference: what is no map, not whole, or not of
- * the kind its type has, is a problem. So is a namespace that text could not name.
+ * Other members are skipped (a client sends `options`). Such a packet and its text (socketio.h) mean the same, so
+ * it is converted to text when it is received and from text when it is sent: no other code knows the
+ * difference. It is as strict as the reference parser: a packet that is not a map, truncated, or has data its
+ * type does not allow is a problem. So is a namespace that the text form cannot express.
  *
- * An event with something in it that JSON cannot say (socketio/codec/msgpack_json.h), binary above all, is `unreadable`:
- * refused, and no reason to close.
+ * An event with a value that JSON cannot express (msgpack_json.h), above all binary, is `unreadable`: it is
+ * refused without closing the connection.
  *
- * DIALECT_TABLE_SOCKETIO_PACKED (dialect.h) is made of this. Pure functions; any thread.
+ * DIALECT_TABLE_SOCKETIO_PACKED uses these functions. Pure functions; any thread.
  */
 #ifndef ROLLCALL_SOCKETIO_CODEC_SOCKETIO_PACKED_H
 #define ROLLCALL_SOCKETIO_CODEC_SOCKETIO_PACKED_H
 
 #include "socketio/codec/socketio.h"
 
-/* Reads a packet by way of its text, which is appended to an empty buffer that the packet borrows from. False:
- * *problem says why, static text. */
+/* Reads a packet by way of its text, which is appended to an empty buffer; the packet borrows from it. On failure
+ * *problem says why, in static text. */
 bool socketio_unpack(struct slice packed, struct buffer *text, struct socketio_packet *out,
                      const char **problem);
 
-/* Appends the packet in the text of a whole Engine.IO message ("42…"), as we write it; the text is spent. */
+/* Packs the text of a whole Engine.IO message that we wrote ("42…"); reading overwrites the text. */
 void socketio_pack(char *text, size_t len, struct buffer *out);
 
 #endif
