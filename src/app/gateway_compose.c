@@ -58,7 +58,7 @@ static bool compose_chats(struct gateway *gateway)
     typing->clock = &gateway->loop.clock;
     typing->bus = gateway->bus;
     typing->metrics = &gateway->metrics;
-    typing->rooms = (struct typing_views){
+    typing->views = (struct typing_views){
         .clock = &gateway->loop.clock,
         .wheel = &gateway->loop.wheel,
         .router = &gateway->router,
@@ -75,7 +75,7 @@ static bool compose_chats(struct gateway *gateway)
     };
     gateway->handlers.chats = &gateway->chats;
     gateway->handlers.typing = typing;
-    return typing_views_init(&typing->rooms, gateway->parts.hash_seed);
+    return typing_views_init(&typing->views, gateway->parts.hash_seed);
 }
 
 static bool compose_calls(struct gateway *gateway)
@@ -262,7 +262,7 @@ void gateway_free(struct gateway **gateway)
     graph_reader_free(&freed->presence.graphs);
     last_seen_free(&freed->last_seen);
     call_plane_free(&freed->calls);
-    typing_views_free(&freed->typing.rooms);
+    typing_views_free(&freed->typing.views);
     socketio_context_free(&freed->socketio);
     router_free(&freed->router);
     connection_context_free(&freed->handlers.connections);

@@ -11,7 +11,7 @@ enum { EXPIRY_CHECKS_PER_LIMIT = 20, EXPIRY_CHECK_MIN_MS = 5, EXPIRY_CHECK_MAX_M
 
 static void on_message_sent(void *arg, struct slice chat, struct slice user)
 {
-    typing_ended(arg, chat, user);
+    typing_end(arg, chat, user);
 }
 
 static void compose_message_plane(struct gateway_messages *messages)

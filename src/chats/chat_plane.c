@@ -90,7 +90,7 @@ static void unsubscribe(struct chat_plane *plane, struct endpoint *endpoint, str
     router_unsubscribe(plane->router, typing);
     router_unsubscribe(plane->router, presence);
     if (!chat_topic_of(plane->router, chat_id, CHAT_TOPIC_TYPING))
-        typing_view_abandon(&plane->typing->rooms, chat_id);
+        typing_view_close(&plane->typing->views, chat_id);
     metrics_add(plane->metrics, METRIC_CHATS_OPEN, -1);
 }
 
@@ -124,7 +124,7 @@ void chat_publish_removal(struct chat_plane *plane, struct slice chat_id, struct
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
     struct buffer payload = BUFFER_INIT;
-    typing_ended(plane->typing, chat_id, user_id);
+    typing_end(plane->typing, chat_id, user_id);
     chat_event_write_removed(&payload, user_id);
     if (!payload.failed)
         bus_publish(plane->router->bus, chat_topic_name(name, chat_id, CHAT_TOPIC_PRESENCE),
@@ -241,7 +241,7 @@ static void presence_changed(struct chat_plane *plane, struct slice chat_id,
     tell_presence(plane, topic, event, &exceptions);
     free(exceptions.routes);
     if (event->change.presence.status == PRESENCE_UNKNOWN)
-        typing_view_review(&plane->typing->rooms, chat_id, event->change.presence.user_id);
+        typing_view_recheck(&plane->typing->views, chat_id, event->change.presence.user_id);
 }
 
 void chat_received(struct chat_plane *plane, enum chat_topic topic, struct slice chat_id,

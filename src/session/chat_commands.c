@@ -146,9 +146,9 @@ static void on_typing_users_read(void *arg, enum state_status status,
         refuse_opening(opening, ERROR_SERVICE_UNAVAILABLE, "");
         return;
     }
-    struct typing_views *views = &session->context->typing->rooms;
+    struct typing_views *views = &session->context->typing->views;
     for (size_t i = 0; status == STATE_OK && i < count; i++)
-        if (typing_view_known(views, opening->chat_id, users[i].user_id, users[i].left_ms))
+        if (typing_view_follow(views, opening->chat_id, users[i].user_id, users[i].left_ms))
             opening->users[opening->typing_count++] = keep_id(opening, users[i].user_id);
     opening->count = opening->typing_count;
     for (size_t i = 0; i < opening->member_count; i++)

@@ -61,7 +61,7 @@ static void on_typist_checked(void *arg, const struct ledger_change_outcome *out
         pending_reply_ledger_error(&start->pending, outcome->status);
         free(start);
     } else if (start->pending->cancelled) {
-        on_typing_started(start, TYPING_TAKEN, 0);
+        on_typing_started(start, TYPING_ACCEPTED, 0);
     } else {
         start_typing(start);
     }

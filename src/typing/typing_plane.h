@@ -1,16 +1,16 @@
 /*
- * Typing, on the side of those who type: from a device's command to the store and the chat's topic.
- * What others are shown of it is typing_view.h's.
+ * Typing, on the side of the devices that type: from a device's command to the store and the chat's topic.
+ * typing_view.h is the side of the viewers.
  *
- *   typing_start ──store takes it──► published, repeated at each renewal
- *                └─too soon──► dropped; the device is told once, until one is taken again
+ *   typing_start ──the store accepts it──► published, and again with each renewal
+ *                └─too soon──► dropped; the device is told once, until a notice is accepted again
  *   typing_stop, message sent, chat closed, device gone ──user's last device──► the end is published
- *   silence for the time to live ──► over; nobody needs to say so
+ *   silence for the time to live ──► typing has ended; nothing is published
  *
- * A device remembers the chats it types in (at most TYPING_CHATS_PER_DEVICE_MAX, the oldest is ended for
- * a new one) on its endpoint, from its first notice until it leaves.
+ * An endpoint records its typing notices, one for each chat that its device typed in, from the first notice
+ * until the endpoint leaves: at most TYPING_CHATS_PER_DEVICE_MAX; a new one ends the oldest.
  *
- * Whether the user is a member is the caller's question. One per worker, on its thread.
+ * The caller checks that the user is a member. One per worker, on its thread.
  */
 #ifndef ROLLCALL_TYPING_TYPING_PLANE_H
 #define ROLLCALL_TYPING_TYPING_PLANE_H
@@ -31,41 +31,41 @@ struct typing_plane {
     struct bus *bus;
     struct metrics *metrics;
     struct typing_store *store;
-    struct typing_views rooms;
+    struct typing_views views;
 };
 
 enum typing_verdict {
-    TYPING_TAKEN,
+    TYPING_ACCEPTED,
     TYPING_TOO_SOON, /* dropped, and the device has to be told */
-    TYPING_DROPPED,  /* dropped, and it was told already */
-    TYPING_FAILED,   /* the store is out of reach, or memory is short */
+    TYPING_DROPPED,  /* dropped, and the device was told before */
+    TYPING_FAILED,   /* the store is unavailable, or out of memory */
 };
 
-/* Whether an update that comes now would be too soon, as far as this gateway knows: what can be dropped
- * without asking anybody. */
+typedef void (*typing_verdict_done)(void *arg, enum typing_verdict verdict, int64_t retry_after_ms);
+
+/* Returns whether this gateway knows that an update now is too soon, so that it can be dropped without
+ * asking the store. */
 bool typing_is_too_soon(const struct typing_plane *plane, const struct endpoint *endpoint,
                         struct slice chat_id, int64_t *retry_after_ms);
 
-/* An update was dropped: TOO_SOON for the first of a series, then DROPPED. */
+/* Counts a dropped update. Returns TOO_SOON for the first of a series, then DROPPED. */
 enum typing_verdict typing_drop(struct typing_plane *plane, struct endpoint *endpoint,
                                 struct slice chat_id);
 
-/* The device types. `done` may run before this returns. */
+/* The device types. `done` runs exactly once, possibly before this function returns. */
 void typing_start(struct typing_plane *plane, struct endpoint *endpoint, const struct ulid *conn_id,
-                  struct slice chat_id,
-                  void (*done)(void *arg, enum typing_verdict verdict, int64_t retry_after_ms),
-                  void *arg);
+                  struct slice chat_id, typing_verdict_done done, void *arg);
 
-/* The device no longer types; nothing where it did not. What it started and is not through yet counts. */
+/* The device no longer types, also if its start is still pending. Does nothing if it did not type. */
 void typing_stop(struct typing_plane *plane, struct endpoint *endpoint, struct slice chat_id);
 
-/* The device leaves: ends its typing everywhere and frees what is remembered of it. */
+/* The device leaves: ends its typing everywhere and frees its notices. */
 void typing_leave(struct typing_plane *plane, struct endpoint *endpoint);
 
-/* The user no longer types in the chat, on whatever device: they sent a message, or were removed. */
-void typing_ended(struct typing_plane *plane, struct slice chat_id, struct slice user_id);
+/* The user no longer types in the chat on any device: they sent a message, or were removed. */
+void typing_end(struct typing_plane *plane, struct slice chat_id, struct slice user_id);
 
-/* An event on a chat's typing topic. */
+/* Handles an event on a chat's typing topic. */
 void typing_received(struct typing_plane *plane, struct slice chat_id, struct slice payload);
 
 #endif

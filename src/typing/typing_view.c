@@ -10,8 +10,8 @@
 
 struct typing_view {
     struct table_node node;
-    struct typing_views *rooms;
-    struct list typers; /* those that are due in the order they became so, the others anywhere */
+    struct typing_views *views;
+    struct list typers; /* the changed ones in the order of their changes, the others anywhere */
     struct wheel_timer timer;
     int64_t tick_ends_ms;
     uint8_t pushes; /* in this tick */
@@ -21,351 +21,352 @@ struct typing_view {
 };
 
 struct typer {
-    struct list of_room;
-    struct typing_view *room;
-    struct visibility *sight; /* NULL until it was read */
+    struct list of_view;
+    struct typing_view *view;
+    struct visibility *visibility; /* NULL until it was read */
     struct visibility_reading *reading;
     int64_t visibility_read_ms;
     int64_t ends_at_ms;
-    int64_t since_wall_ms; /* of the change that is due */
+    int64_t since_wall_ms; /* of the last change */
     bool typing;
-    bool shown; /* what those who may see were told */
+    bool shown; /* what the viewers who may see it were told */
     uint8_t user_id_len;
     char user_id[];
 };
 
-static struct slice chat_of(const struct typing_view *room)
+static struct slice typing_view_chat(const struct typing_view *view)
 {
-    return (struct slice){room->chat_id, room->chat_id_len};
+    return (struct slice){view->chat_id, view->chat_id_len};
 }
 
-static struct slice user_of(const struct typer *typer)
+static struct slice typer_user(const struct typer *typer)
 {
     return (struct slice){typer->user_id, typer->user_id_len};
 }
 
-static bool is_due(const struct typer *typer)
+/* Returns whether viewers have to be told, and it is known which of them may see it. */
+static bool typer_must_be_told(const struct typer *typer)
 {
-    return typer->typing != typer->shown && typer->sight;
+    return typer->typing != typer->shown && typer->visibility;
 }
 
-/* ---- rooms and those who type in them ---- */
+/* ---- views and their typers ---- */
 
-static bool room_matches(const struct table_node *node, struct slice key)
+static bool typing_view_matches(const struct table_node *node, struct slice key)
 {
-    return slice_equal(chat_of(CONTAINER_OF(node, struct typing_view, node)), key);
+    return slice_equal(typing_view_chat(CONTAINER_OF(node, struct typing_view, node)), key);
 }
 
-bool typing_views_init(struct typing_views *rooms, uint64_t seed)
+bool typing_views_init(struct typing_views *views, uint64_t seed)
 {
-    return table_init(&rooms->rooms, seed, room_matches);
+    return table_init(&views->by_chat, seed, typing_view_matches);
 }
 
-static struct typing_view *find_room(const struct typing_views *rooms, struct slice chat_id)
+static struct typing_view *typing_view_find(const struct typing_views *views, struct slice chat_id)
 {
-    struct table_node *node = table_find(&rooms->rooms, chat_id);
+    struct table_node *node = table_find(&views->by_chat, chat_id);
     return node ? CONTAINER_OF(node, struct typing_view, node) : NULL;
 }
 
-static void fire(struct wheel_timer *timer);
+static void on_typing_view_timer(struct wheel_timer *timer);
 
-static struct typing_view *make_room(struct typing_views *rooms, struct slice chat_id)
+static struct typing_view *typing_view_make(struct typing_views *views, struct slice chat_id)
 {
-    struct typing_view *room = malloc(sizeof(*room) + chat_id.len);
-    if (!room)
+    struct typing_view *view = malloc(sizeof(*view) + chat_id.len);
+    if (!view)
         return NULL;
-    *room = (struct typing_view){
-        .rooms = rooms, .timer.fire = fire, .chat_id_len = (uint8_t)chat_id.len};
-    memcpy(room->chat_id, chat_id.data, chat_id.len);
-    list_init(&room->typers);
-    table_insert(&rooms->rooms, &room->node, chat_id);
-    return room;
+    *view = (struct typing_view){
+        .views = views, .timer.fire = on_typing_view_timer, .chat_id_len = (uint8_t)chat_id.len};
+    memcpy(view->chat_id, chat_id.data, chat_id.len);
+    list_init(&view->typers);
+    table_insert(&views->by_chat, &view->node, chat_id);
+    return view;
 }
 
-static void free_room_if_empty(struct typing_view *room)
+static void typing_view_free_if_empty(struct typing_view *view)
 {
-    if (room->typer_count)
+    if (view->typer_count)
         return;
-    wheel_cancel(room->rooms->wheel, &room->timer);
-    table_remove(&room->rooms->rooms, &room->node);
-    free(room);
+    wheel_cancel(view->views->wheel, &view->timer);
+    table_remove(&view->views->by_chat, &view->node);
+    free(view);
 }
 
-static struct typer *find_typer(const struct typing_view *room, struct slice user_id)
+static struct typer *typer_find(const struct typing_view *view, struct slice user_id)
 {
-    for (struct list *at = room->typers.next; at != &room->typers; at = at->next) {
-        struct typer *typer = CONTAINER_OF(at, struct typer, of_room);
-        if (slice_equal(user_of(typer), user_id))
+    for (struct list *at = view->typers.next; at != &view->typers; at = at->next) {
+        struct typer *typer = CONTAINER_OF(at, struct typer, of_view);
+        if (slice_equal(typer_user(typer), user_id))
             return typer;
     }
     return NULL;
 }
 
-static struct typer *make_typer(struct typing_view *room, struct slice user_id)
+/* Returns NULL when the view follows too many, or when out of memory. */
+static struct typer *typer_make(struct typing_view *view, struct slice user_id)
 {
     struct typer *typer = NULL;
-    if (room->typer_count < TYPING_VIEW_SHOWN_MAX)
+    if (view->typer_count < TYPING_VIEW_SHOWN_MAX)
         typer = malloc(sizeof(*typer) + user_id.len);
     if (!typer)
         return NULL;
-    *typer = (struct typer){.room = room, .user_id_len = (uint8_t)user_id.len};
+    *typer = (struct typer){.view = view, .user_id_len = (uint8_t)user_id.len};
     memcpy(typer->user_id, user_id.data, user_id.len);
-    list_append(&room->typers, &typer->of_room);
-    room->typer_count++;
+    list_append(&view->typers, &typer->of_view);
+    view->typer_count++;
     return typer;
 }
 
-static void free_typer(struct typer *typer)
+static void typer_free(struct typer *typer)
 {
-    list_remove(&typer->of_room);
-    typer->room->typer_count--;
+    list_remove(&typer->of_view);
+    typer->view->typer_count--;
     visibility_forget(&typer->reading);
-    visibility_free(&typer->sight);
+    visibility_free(&typer->visibility);
     free(typer);
 }
 
-static void free_room(struct table_node *node, void *arg)
+static void typing_view_free(struct table_node *node, void *arg)
 {
     (void)arg;
-    struct typing_view *room = CONTAINER_OF(node, struct typing_view, node);
-    struct list *at = room->typers.next;
-    while (at != &room->typers) {
-        struct typer *typer = CONTAINER_OF(at, struct typer, of_room);
+    struct typing_view *view = CONTAINER_OF(node, struct typing_view, node);
+    struct list *at = view->typers.next;
+    while (at != &view->typers) {
+        struct typer *typer = CONTAINER_OF(at, struct typer, of_view);
         at = at->next;
-        free_typer(typer);
+        typer_free(typer);
     }
-    free_room_if_empty(room);
+    typing_view_free_if_empty(view);
 }
 
-void typing_views_free(struct typing_views *rooms)
+void typing_views_free(struct typing_views *views)
 {
-    table_each(&rooms->rooms, free_room, NULL);
-    table_free(&rooms->rooms);
+    table_each(&views->by_chat, typing_view_free, NULL);
+    table_free(&views->by_chat);
 }
 
-/* ---- pushing ---- */
+/* ---- telling viewers ---- */
 
-/* Tells everybody who has the chat open, may see the user by `sight`, and may not by `but_not` (which
- * may be NULL: nobody is left out). */
-static void tell(const struct typer *typer, bool typing, const struct visibility *sight,
-                 const struct visibility *but_not)
+/* Tells everybody who has the chat open, may see the user according to `visibility`, and may not according
+ * to `except` (NULL: no exception). */
+static void typer_tell(const struct typer *typer, bool typing, const struct visibility *visibility,
+                       const struct visibility *except)
 {
-    const struct typing_view *room = typer->room;
-    struct router *router = room->rooms->router;
-    struct topic *topic = chat_topic_of(router, chat_of(room), CHAT_TOPIC_TYPING);
+    const struct typing_view *view = typer->view;
+    struct slice chat_id = typing_view_chat(view);
+    struct router *router = view->views->router;
+    struct topic *topic = chat_topic_of(router, chat_id, CHAT_TOPIC_TYPING);
     if (!topic)
         return;
     struct message message = {.type = MESSAGE_TYPING_CHANGED,
-                              .typing = {chat_of(room), user_of(typer), typing}};
+                              .typing = {chat_id, typer_user(typer), typing}};
     struct broadcast broadcast = {.message = &message};
-    uint64_t key = router_key(router, MESSAGE_TYPING_CHANGED, chat_of(room)) ^
-                   router_key(router, MESSAGE_TYPING_START, user_of(typer));
+    uint64_t key = router_key(router, MESSAGE_TYPING_CHANGED, chat_id) ^
+                   router_key(router, MESSAGE_TYPING_START, typer_user(typer));
     size_t delivered = 0;
     for (uint32_t i = 0; i < topic->count; i++) {
         struct endpoint *endpoint = topic->subscriptions[i]->endpoint;
         struct slice viewer = route_user(endpoint->route);
         if (topic->subscriptions[i]->view != CHAT_VIEW_OPEN ||
-            slice_equal(viewer, user_of(typer)) || !visibility_allows(sight, viewer) ||
-            (but_not && visibility_allows(but_not, viewer)))
+            slice_equal(viewer, typer_user(typer)) || !visibility_allows(visibility, viewer) ||
+            (except && visibility_allows(except, viewer)))
             continue;
         router->deliver(endpoint, &broadcast, key | 1);
         delivered++;
     }
     broadcast_end(&broadcast);
-    metrics_add(room->rooms->metrics, METRIC_TYPING_DELIVERIES, (int64_t)delivered);
+    metrics_add(view->views->metrics, METRIC_TYPING_DELIVERIES, (int64_t)delivered);
 }
 
-static bool within_budget(struct typing_view *room)
+static bool typing_view_has_budget(struct typing_view *view)
 {
-    int64_t now_ms = room->rooms->clock->now_ms;
-    if (now_ms >= room->tick_ends_ms) {
-        room->tick_ends_ms = now_ms + TYPING_VIEW_TICK_MS;
-        room->pushes = 0;
+    int64_t now_ms = view->views->clock->now_ms;
+    if (now_ms >= view->tick_ends_ms) {
+        view->tick_ends_ms = now_ms + TYPING_VIEW_TICK_MS;
+        view->pushes = 0;
     }
-    return room->pushes < TYPING_VIEW_PUSHES_PER_TICK;
+    return view->pushes < TYPING_VIEW_PUSHES_PER_TICK;
 }
 
-/* Tells a change that is due; one who stopped is then forgotten. */
-static void push(struct typer *typer)
+/* Tells a change; a typer who stopped is then freed. */
+static void typer_push(struct typer *typer)
 {
-    struct typing_views *rooms = typer->room->rooms;
-    typer->room->pushes++;
+    struct typing_views *views = typer->view->views;
+    typer->view->pushes++;
     typer->shown = typer->typing;
-    tell(typer, typer->shown, typer->sight, NULL);
-    metrics_count(rooms->metrics, METRIC_TYPING_PUSHES);
-    metrics_latency(rooms->metrics, LATENCY_TYPING,
-                    (rooms->clock->wall_ms - typer->since_wall_ms) * 1000);
+    typer_tell(typer, typer->shown, typer->visibility, NULL);
+    metrics_count(views->metrics, METRIC_TYPING_PUSHES);
+    metrics_latency(views->metrics, LATENCY_TYPING,
+                    (views->clock->wall_ms - typer->since_wall_ms) * 1000);
     if (!typer->shown)
-        free_typer(typer);
+        typer_free(typer);
 }
 
-/* The next moment at which the room has something to do. */
-static void schedule(struct typing_view *room)
+/* Sets the timer to the next moment at which the view has something to do. */
+static void typing_view_schedule(struct typing_view *view)
 {
     int64_t at_ms = INT64_MAX;
-    for (struct list *at = room->typers.next; at != &room->typers; at = at->next) {
-        const struct typer *typer = CONTAINER_OF(at, struct typer, of_room);
-        int64_t due_ms = is_due(typer)   ? room->tick_ends_ms
-                         : typer->typing ? typer->ends_at_ms
-                                         : INT64_MAX;
-        at_ms = due_ms < at_ms ? due_ms : at_ms;
+    for (struct list *at = view->typers.next; at != &view->typers; at = at->next) {
+        const struct typer *typer = CONTAINER_OF(at, struct typer, of_view);
+        int64_t next_ms = typer_must_be_told(typer) ? view->tick_ends_ms
+                          : typer->typing           ? typer->ends_at_ms
+                                                    : INT64_MAX;
+        at_ms = next_ms < at_ms ? next_ms : at_ms;
     }
     if (at_ms == INT64_MAX)
-        wheel_cancel(room->rooms->wheel, &room->timer);
+        wheel_cancel(view->views->wheel, &view->timer);
     else
-        wheel_set(room->rooms->wheel, &room->timer, at_ms);
+        wheel_set(view->views->wheel, &view->timer, at_ms);
 }
 
-/* Of one who stopped nobody can be told whose sight could not be read: that would tell strangers. */
-static bool is_lost(const struct typer *typer)
+/* Tells changes as far as the budget goes, then waits for what comes next. May free the view. */
+static void typing_view_run(struct typing_view *view)
 {
-    return !typer->typing && !typer->sight && !typer->reading;
-}
-
-/* Pushes what is due as far as the budget goes, then waits for what comes next. May free the room. */
-static void work(struct typing_view *room)
-{
-    struct list *at = room->typers.next;
-    while (at != &room->typers) {
-        struct typer *typer = CONTAINER_OF(at, struct typer, of_room);
+    struct list *at = view->typers.next;
+    while (at != &view->typers) {
+        struct typer *typer = CONTAINER_OF(at, struct typer, of_view);
         at = at->next;
-        if (is_lost(typer))
-            free_typer(typer);
-        else if (is_due(typer) && within_budget(room))
-            push(typer);
+        /* A stop whose visibility could not be read is told to nobody: it would tell users who may not see. */
+        if (!typer->typing && !typer->visibility && !typer->reading)
+            typer_free(typer);
+        else if (typer_must_be_told(typer) && typing_view_has_budget(view))
+            typer_push(typer);
     }
-    if (room->typer_count)
-        schedule(room);
-    free_room_if_empty(room);
+    if (view->typer_count)
+        typing_view_schedule(view);
+    typing_view_free_if_empty(view);
 }
 
 /* ---- changes ---- */
 
-/* Into the line of those that are due. One who stopped and was never shown is forgotten. */
-static void set_typing(struct typer *typer, bool typing, int64_t since_wall_ms)
+/* Appends a changed typer to the list. A typer who stopped and was never shown is freed. */
+static void typer_set_typing(struct typer *typer, bool typing, int64_t since_wall_ms)
 {
     if (typer->typing == typing)
         return;
     typer->typing = typing;
     typer->since_wall_ms = since_wall_ms;
     if (!typing && !typer->shown) {
-        metrics_count(typer->room->rooms->metrics, METRIC_TYPING_COALESCED);
-        free_typer(typer);
+        metrics_count(typer->view->views->metrics, METRIC_TYPING_COALESCED);
+        typer_free(typer);
         return;
     }
-    list_remove(&typer->of_room);
-    list_append(&typer->room->typers, &typer->of_room);
+    list_remove(&typer->of_view);
+    list_append(&typer->view->typers, &typer->of_view);
 }
 
-static void fire(struct wheel_timer *timer)
+static void on_typing_view_timer(struct wheel_timer *timer)
 {
-    struct typing_view *room = CONTAINER_OF(timer, struct typing_view, timer);
-    const struct clock *clock = room->rooms->clock;
-    struct list *at = room->typers.next;
-    for (uint8_t left = room->typer_count; left; left--) {
-        struct typer *typer = CONTAINER_OF(at, struct typer, of_room);
+    struct typing_view *view = CONTAINER_OF(timer, struct typing_view, timer);
+    const struct clock *clock = view->views->clock;
+    struct list *at = view->typers.next;
+    for (uint8_t left = view->typer_count; left; left--) {
+        struct typer *typer = CONTAINER_OF(at, struct typer, of_view);
         at = at->next;
         if (typer->typing && typer->ends_at_ms <= clock->now_ms)
-            set_typing(typer, false, clock->wall_ms);
+            typer_set_typing(typer, false, clock->wall_ms);
     }
-    work(room);
+    typing_view_run(view);
 }
 
-/* What was shown stays shown to those who may see it under both sights; the others hear the difference.
- * Without a sight nobody may see. */
-static void seen(void *arg, struct visibility *sight)
+/* Viewers who may see the typer before and after keep what they were shown; the others are told the
+ * difference. NULL: nobody may see. */
+static void on_typer_visibility_read(void *arg, struct visibility *visibility)
 {
     struct typer *typer = arg;
-    struct visibility *previous = typer->sight;
-    typer->sight = sight;
-    typer->visibility_read_ms = typer->room->rooms->clock->now_ms;
-    if (previous && typer->shown && !(sight && visibility_equal(previous, sight))) {
-        tell(typer, false, previous, sight);
-        if (sight)
-            tell(typer, true, sight, previous);
-        typer->shown = sight != NULL;
+    struct visibility *previous = typer->visibility;
+    typer->visibility = visibility;
+    typer->visibility_read_ms = typer->view->views->clock->now_ms;
+    if (previous && typer->shown && !(visibility && visibility_equal(previous, visibility))) {
+        typer_tell(typer, false, previous, visibility);
+        if (visibility)
+            typer_tell(typer, true, visibility, previous);
+        typer->shown = visibility != NULL;
     }
     visibility_free(&previous);
-    work(typer->room);
+    typing_view_run(typer->view);
 }
 
-/* May run to its end at once, and with it the room's work. */
-static void read_sight(struct typer *typer)
+/* The completion may run at once, and with it typing_view_run(). */
+static void typer_read_visibility(struct typer *typer)
 {
     visibility_forget(&typer->reading);
-    visibility_read(typer->room->rooms->presence, user_of(typer), &typer->reading, seen, typer);
+    visibility_read(typer->view->views->presence, typer_user(typer), &typer->reading,
+                    on_typer_visibility_read, typer);
 }
 
-static void read_sight_if_old(struct typer *typer)
+static void typer_read_visibility_if_old(struct typer *typer)
 {
-    int64_t now_ms = typer->room->rooms->clock->now_ms;
-    bool old = !typer->sight || now_ms - typer->visibility_read_ms >= TYPING_VIEW_SIGHT_MS;
+    int64_t now_ms = typer->view->views->clock->now_ms;
+    bool old =
+        !typer->visibility || now_ms - typer->visibility_read_ms >= TYPING_VIEW_VISIBILITY_MS;
     if (old && !typer->reading)
-        read_sight(typer);
+        typer_read_visibility(typer);
 }
 
-/* The one who types, entered if there is room; NULL: not followed here. */
-static struct typer *follow(struct typing_views *rooms, struct slice chat_id, struct slice user_id)
+/* Returns the typer, who is followed from now on; NULL: nobody here has the chat open, or no capacity. */
+static struct typer *typing_view_enter(struct typing_views *views, struct slice chat_id,
+                                       struct slice user_id)
 {
-    struct typing_view *room = find_room(rooms, chat_id);
-    if (!room && !chat_topic_of(rooms->router, chat_id, CHAT_TOPIC_TYPING))
+    struct typing_view *view = typing_view_find(views, chat_id);
+    if (!view && !chat_topic_of(views->router, chat_id, CHAT_TOPIC_TYPING))
         return NULL;
-    if (!room)
-        room = make_room(rooms, chat_id);
-    if (!room)
+    if (!view)
+        view = typing_view_make(views, chat_id);
+    if (!view)
         return NULL;
-    struct typer *typer = find_typer(room, user_id);
+    struct typer *typer = typer_find(view, user_id);
     if (!typer)
-        typer = make_typer(room, user_id);
+        typer = typer_make(view, user_id);
     if (!typer)
-        free_room_if_empty(room);
+        typing_view_free_if_empty(view);
     return typer;
 }
 
-void typing_view_heard(struct typing_views *rooms, struct slice chat_id, struct slice user_id,
-                       bool typing, int64_t since_wall_ms)
+void typing_view_update(struct typing_views *views, struct slice chat_id, struct slice user_id,
+                        bool typing, int64_t since_wall_ms)
 {
-    struct typing_view *room = find_room(rooms, chat_id);
-    struct typer *typer = typing ? follow(rooms, chat_id, user_id)
-                          : room ? find_typer(room, user_id)
+    struct typing_view *view = typing_view_find(views, chat_id);
+    struct typer *typer = typing ? typing_view_enter(views, chat_id, user_id)
+                          : view ? typer_find(view, user_id)
                                  : NULL;
     if (!typer)
         return;
-    room = typer->room;
-    typer->ends_at_ms = rooms->clock->now_ms + rooms->ttl_ms;
-    set_typing(typer, typing, since_wall_ms);
+    view = typer->view;
+    typer->ends_at_ms = views->clock->now_ms + views->ttl_ms;
+    typer_set_typing(typer, typing, since_wall_ms);
     if (typing)
-        read_sight_if_old(typer); /* one who types is not freed by it, nor is the room */
-    work(room);
+        typer_read_visibility_if_old(typer); /* does not free a user who types, nor the view */
+    typing_view_run(view);
 }
 
-bool typing_view_known(struct typing_views *rooms, struct slice chat_id, struct slice user_id,
-                       int64_t left_ms)
+bool typing_view_follow(struct typing_views *views, struct slice chat_id, struct slice user_id,
+                        int64_t left_ms)
 {
-    struct typer *typer = follow(rooms, chat_id, user_id);
+    struct typer *typer = typing_view_enter(views, chat_id, user_id);
     if (!typer)
         return false;
-    int64_t ends_at_ms = rooms->clock->now_ms + left_ms;
+    int64_t ends_at_ms = views->clock->now_ms + left_ms;
     if (typer->ends_at_ms < ends_at_ms)
         typer->ends_at_ms = ends_at_ms;
     if (!typer->typing)
         typer->typing = typer->shown = true;
-    read_sight_if_old(typer);
-    schedule(typer->room);
+    typer_read_visibility_if_old(typer);
+    typing_view_schedule(typer->view);
     return true;
 }
 
-void typing_view_abandon(struct typing_views *rooms, struct slice chat_id)
+void typing_view_close(struct typing_views *views, struct slice chat_id)
 {
-    struct typing_view *room = find_room(rooms, chat_id);
-    if (room)
-        free_room(&room->node, NULL);
+    struct typing_view *view = typing_view_find(views, chat_id);
+    if (view)
+        typing_view_free(&view->node, NULL);
 }
 
-void typing_view_review(struct typing_views *rooms, struct slice chat_id, struct slice user_id)
+void typing_view_recheck(struct typing_views *views, struct slice chat_id, struct slice user_id)
 {
-    struct typing_view *room = find_room(rooms, chat_id);
-    struct typer *typer = room ? find_typer(room, user_id) : NULL;
+    struct typing_view *view = typing_view_find(views, chat_id);
+    struct typer *typer = view ? typer_find(view, user_id) : NULL;
     if (typer)
-        read_sight(typer);
+        typer_read_visibility(typer);
 }

@@ -1,22 +1,23 @@
 /*
- * Typing, on the side of those who see it: the rooms open on this gateway and who types in them.
+ * Typing, on the side of the viewers: for each chat open on this gateway, who is shown as typing.
  *
- *   event, or what the store remembers ──► HEARD ──sight read──► due ──within the budget──► SHOWN
- *   stop, or no renewal for the time to live ──► due ──within the budget──► told, forgotten
+ *   event, or a record of the store ──► followed ──visibility read──► changed ──within the budget──► shown
+ *   stop, or no renewal for the time to live ──► changed ──within the budget──► told, no longer followed
  *
- * Coalescing: a room pushes at once while its budget lasts, TYPING_VIEW_PUSHES_PER_TICK in every
- * TYPING_VIEW_TICK_MS; what is over waits for the next tick as the newest state of each who types, and
- * one who stopped before anybody was told costs nothing. At most TYPING_VIEW_SHOWN_MAX are followed at
- * a time; who types beyond that is not shown until another stops. So a room costs each of its viewers a
- * bounded number of pushes a second, however many type in it.
+ * Coalescing: a view sends at once while its budget lasts, TYPING_VIEW_PUSHES_PER_TICK in every
+ * TYPING_VIEW_TICK_MS. Beyond that the newest state of each typer waits for the next tick, and a typer who
+ * stops before anybody was told costs nothing. At most TYPING_VIEW_SHOWN_MAX typers are followed at a time;
+ * others are not shown until one of them stops. So a chat costs each viewer a bounded number of messages a
+ * second, however many users type in it.
  *
- * Privacy: only those who may see the user (sight.h) see them typing. A sight is read anew with every
- * renewal, and at once when typing_view_review() says so: who lost sight is told that the typing ended,
- * and no more; so is everybody when it cannot be read. A stop goes to whom the start went.
+ * Privacy: only viewers who may see the user (visibility.h) see them typing. The visibility is read again
+ * with every renewal, and at once on typing_view_recheck(): viewers who lost visibility are told that the
+ * typing ended and no more; so is everybody if it cannot be read. A stop goes to those who got the start.
  *
- * What nobody renews ends here by itself, so a gateway that dies leaves nobody typing for ever.
+ * Typing that is not renewed ends here by itself, so the death of a gateway leaves nobody typing forever.
  *
- * One per worker, on its thread. Rooms exist while somebody types in them and somebody here looks.
+ * One per worker, on its thread. A view exists while somebody types in the chat and somebody here has it
+ * open.
  */
 #ifndef ROLLCALL_TYPING_TYPING_VIEW_H
 #define ROLLCALL_TYPING_TYPING_VIEW_H
@@ -33,7 +34,7 @@ enum {
     TYPING_VIEW_TICK_MS = 100,
     TYPING_VIEW_PUSHES_PER_TICK = 4,
     TYPING_VIEW_SHOWN_MAX = 50,
-    TYPING_VIEW_SIGHT_MS = 500, /* less than the time between two renewals */
+    TYPING_VIEW_VISIBILITY_MS = 500, /* read again when older; less than the time between renewals */
 };
 
 struct typing_views {
@@ -43,27 +44,27 @@ struct typing_views {
     struct presence_plane *presence;
     struct metrics *metrics;
     int64_t ttl_ms;
-    struct table rooms; /* by chat */
+    struct table by_chat;
 };
 
-/* False when memory is short. The other fields are the maker's to set. */
-bool typing_views_init(struct typing_views *rooms, uint64_t seed);
-void typing_views_free(struct typing_views *rooms);
+/* Returns false when out of memory. The owner sets the other fields. */
+bool typing_views_init(struct typing_views *views, uint64_t seed);
+void typing_views_free(struct typing_views *views);
 
-/* A user types in a chat, or no longer. `since_wall_ms` is when they said so. */
-void typing_view_heard(struct typing_views *rooms, struct slice chat_id, struct slice user_id,
-                       bool typing, int64_t since_wall_ms);
+/* A user types in a chat, or no longer. `since_wall_ms` is when their device said so. */
+void typing_view_update(struct typing_views *views, struct slice chat_id, struct slice user_id,
+                        bool typing, int64_t since_wall_ms);
 
-/* Somebody opens the chat and learned from the store that this user types for `left_ms` more: the one
- * who opens is told in another way, so this only sees to it that the end is told. False: it cannot, there
- * are too many. */
-bool typing_view_known(struct typing_views *rooms, struct slice chat_id, struct slice user_id,
-                       int64_t left_ms);
+/* Follows a user of whom the store says, while somebody opens the chat, that they type for `left_ms` more.
+ * The snapshot tells the opener; this makes sure that the end is told too. Returns false when it cannot:
+ * too many type. */
+bool typing_view_follow(struct typing_views *views, struct slice chat_id, struct slice user_id,
+                        int64_t left_ms);
 
-/* Nobody here has the chat open any more: what happens there from now on is not heard of. */
-void typing_view_abandon(struct typing_views *rooms, struct slice chat_id);
+/* Nobody here has the chat open any more, so its events no longer arrive. */
+void typing_view_close(struct typing_views *views, struct slice chat_id);
 
-/* What may be seen of this user may have changed. */
-void typing_view_review(struct typing_views *rooms, struct slice chat_id, struct slice user_id);
+/* The visibility of this user may have changed. */
+void typing_view_recheck(struct typing_views *views, struct slice chat_id, struct slice user_id);
 
 #endif
