@@ -166,17 +166,6 @@ static void refuse_service_frame(struct service_peer *peer)
     peer_link_close(peer->link);
 }
 
-/* Answers a request that did not reach the ledger. */
-static void answer_service_busy(struct service_peer *peer, uint64_t id,
-                                struct ledger_request *request)
-{
-    ledger_request_fail(request, LEDGER_BUSY);
-    count_service_answer(peer->service, request);
-    send_service_answer(peer, id, request);
-    if (!request->stands_in)
-        ledger_request_free(request);
-}
-
 static void take_service_request(struct service_peer *peer, const struct ledger_wire_head *head,
                                  struct slice body)
 {
@@ -185,7 +174,11 @@ static void take_service_request(struct service_peer *peer, const struct ledger_
     struct request_origin *origin = ledger_request_alloc(request, sizeof(*origin));
     bool understood = origin && ledger_wire_decode_input(request, body);
     if (request->exhausted) {
-        answer_service_busy(peer, head->id, request);
+        ledger_request_fail(request, LEDGER_BUSY); /* it did not reach the ledger */
+        count_service_answer(service, request);
+        send_service_answer(peer, head->id, request);
+        if (!request->stands_in)
+            ledger_request_free(request);
         return;
     }
     if (!understood) {

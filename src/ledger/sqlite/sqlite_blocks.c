@@ -8,23 +8,18 @@ bool sqlite_blocks_exist(struct database *database, struct slice user, struct sl
     return query_found(&query);
 }
 
-static bool may_add_block(struct database *database, struct slice user)
-{
-    static const char COUNT_BLOCKS[] = "SELECT count(*) FROM blocks WHERE user_id = ?";
-    struct query query = query_open_texts(database, COUNT_BLOCKS, user, SLICE_NONE, SLICE_NONE);
-    bool below_limit = query_next(&query) && query_int(&query, 0) < LEDGER_BLOCKS_MAX;
-    query_end(&query);
-    return below_limit;
-}
-
 enum ledger_status sqlite_blocks_put(struct database *database, struct ledger_request *request)
 {
+    static const char COUNT_BLOCKS[] = "SELECT count(*) FROM blocks WHERE user_id = ?";
     static const char INSERT_BLOCK[] =
         "INSERT INTO blocks (user_id, blocked_id, since_ms) VALUES (?, ?, ?)";
     struct slice user = request->input.user, peer = request->input.peer;
     if (sqlite_blocks_exist(database, user, peer))
         return LEDGER_OK;
-    if (!may_add_block(database, user))
+    struct query count = query_open_texts(database, COUNT_BLOCKS, user, SLICE_NONE, SLICE_NONE);
+    bool below_limit = query_next(&count) && query_int(&count, 0) < LEDGER_BLOCKS_MAX;
+    query_end(&count);
+    if (!below_limit)
         return LEDGER_LIMIT;
     struct query query = query_open_texts(database, INSERT_BLOCK, user, peer, SLICE_NONE);
     query_bind_int(&query, request->wall_ms);

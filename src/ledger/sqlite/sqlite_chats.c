@@ -1,16 +1,6 @@
 /* Reading chats: one with its members, or a page of a user's chats. */
 #include "ledger/sqlite/sqlite_operations.h"
 
-static const struct slice *read_member_ids(struct database *database,
-                                           struct ledger_request *request, struct slice chat,
-                                           size_t *count)
-{
-    static const char SELECT_MEMBERS[] =
-        "SELECT user_id FROM chat_members WHERE chat_id = ? ORDER BY user_id";
-    return sqlite_operations_read_ids(
-        request, query_open_texts(database, SELECT_MEMBERS, chat, SLICE_NONE, SLICE_NONE), count);
-}
-
 /* Returns the latest sequence minus the highest that any of the viewer's devices has acknowledged. */
 static uint64_t count_unread(struct database *database, const struct ledger_chat *chat,
                              struct slice viewer)
@@ -31,6 +21,8 @@ enum ledger_status sqlite_chats_read(struct database *database, struct ledger_re
         "SELECT creator, created_at_ms, member_count, "
         "  (SELECT max(sequence) FROM messages WHERE messages.chat_id = chats.chat_id), "
         "  members_version FROM chats WHERE chat_id = ?";
+    static const char SELECT_MEMBERS[] =
+        "SELECT user_id FROM chat_members WHERE chat_id = ? ORDER BY user_id";
     *chat = (struct ledger_chat){.id = id};
     struct query query = query_open_texts(database, SELECT_CHAT, id, SLICE_NONE, SLICE_NONE);
     bool found = query_next(&query);
@@ -45,7 +37,9 @@ enum ledger_status sqlite_chats_read(struct database *database, struct ledger_re
     if (!found)
         return LEDGER_NOT_FOUND;
     if (with_members)
-        chat->members = read_member_ids(database, request, id, &chat->member_count);
+        chat->members = sqlite_operations_read_ids(
+            request, query_open_texts(database, SELECT_MEMBERS, id, SLICE_NONE, SLICE_NONE),
+            &chat->member_count);
     if (viewer.data)
         chat->unread = count_unread(database, chat, viewer);
     return LEDGER_OK;
@@ -61,26 +55,19 @@ enum ledger_status sqlite_chats_get(struct database *database, struct ledger_req
                              &request->outcome.chat.chat);
 }
 
-/* Reads the ids of a page, and one more to learn whether there is a next page. */
-static const struct slice *read_chat_page_ids(struct database *database,
-                                              struct ledger_request *request, size_t *count)
+/* Reads the ids of a page first, and one more to learn whether there is a next page. */
+enum ledger_status sqlite_chats_list(struct database *database, struct ledger_request *request)
 {
     static const char SELECT_PAGE[] = "SELECT chat_id FROM chat_members "
                                       "WHERE user_id = ? AND chat_id > ? ORDER BY chat_id LIMIT ?";
     const struct ledger_request_input *input = &request->input;
+    struct ledger_chats_outcome *outcome = &request->outcome.chats;
+    size_t found, members_listed = 0, count = 0;
     struct query query = query_open(database, SELECT_PAGE);
     query_bind(&query, input->user);
     query_bind(&query, input->after.data ? input->after : SLICE(""));
     query_bind_int(&query, (int64_t)input->limit + 1);
-    return sqlite_operations_read_ids(request, query, count);
-}
-
-enum ledger_status sqlite_chats_list(struct database *database, struct ledger_request *request)
-{
-    const struct ledger_request_input *input = &request->input;
-    struct ledger_chats_outcome *outcome = &request->outcome.chats;
-    size_t found, members_listed = 0, count = 0;
-    const struct slice *ids = read_chat_page_ids(database, request, &found);
+    const struct slice *ids = sqlite_operations_read_ids(request, query, &found);
     size_t wanted = found < input->limit ? found : input->limit;
     struct ledger_chat *chats = ledger_request_alloc(request, wanted * sizeof(*chats));
     while (chats && count < wanted && members_listed < LEDGER_CHATS_PAGE_MEMBERS_MAX) {

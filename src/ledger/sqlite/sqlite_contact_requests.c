@@ -80,16 +80,6 @@ void sqlite_contact_requests_block(struct database *database, struct slice user,
 
 /* ---- creating ---- */
 
-static bool has_too_many_outgoing(struct database *database, struct slice user)
-{
-    static const char COUNT_OUTGOING[] =
-        "SELECT count(*) FROM contact_requests WHERE from_user = ?";
-    struct query query = query_open_texts(database, COUNT_OUTGOING, user, SLICE_NONE, SLICE_NONE);
-    bool full = query_next(&query) && query_int(&query, 0) >= LEDGER_REQUESTS_OUTGOING_MAX;
-    query_end(&query);
-    return full;
-}
-
 static enum ledger_status accept_request(struct database *database, struct ledger_request *request,
                                          const struct pending_request *pending)
 {
@@ -105,11 +95,17 @@ static enum ledger_status accept_request(struct database *database, struct ledge
 static enum ledger_status create_request(struct database *database, struct ledger_request *request,
                                          bool hidden)
 {
+    static const char COUNT_OUTGOING[] =
+        "SELECT count(*) FROM contact_requests WHERE from_user = ?";
     static const char INSERT_REQUEST[] =
         "INSERT OR IGNORE INTO contact_requests "
         "(request_id, from_user, to_user, created_at_ms, hidden) VALUES (?, ?, ?, ?, ?)";
     const struct ledger_request_input *input = &request->input;
-    if (has_too_many_outgoing(database, input->user))
+    struct query count =
+        query_open_texts(database, COUNT_OUTGOING, input->user, SLICE_NONE, SLICE_NONE);
+    bool full = query_next(&count) && query_int(&count, 0) >= LEDGER_REQUESTS_OUTGOING_MAX;
+    query_end(&count);
+    if (full)
         return LEDGER_LIMIT;
     struct query query =
         query_open_texts(database, INSERT_REQUEST, input->id, input->user, input->peer);

@@ -3,17 +3,6 @@
 
 /* ---- cursors ---- */
 
-static void delete_lowest_cursors(struct database *database, struct slice chat, struct slice user)
-{
-    static const char DELETE_LOWEST[] =
-        "DELETE FROM cursors WHERE chat_id = ?1 AND user_id = ?2 AND device_id IN "
-        "  (SELECT device_id FROM cursors WHERE chat_id = ?1 AND user_id = ?2 "
-        "   ORDER BY sequence DESC LIMIT -1 OFFSET ?3)";
-    struct query query = query_open_texts(database, DELETE_LOWEST, chat, user, SLICE_NONE);
-    query_bind_int(&query, LEDGER_CURSORS_MAX);
-    query_run(&query);
-}
-
 enum ledger_status sqlite_delivery_cursor_put(struct database *database,
                                               struct ledger_request *request)
 {
@@ -22,6 +11,10 @@ enum ledger_status sqlite_delivery_cursor_put(struct database *database,
         "  min(?4, (SELECT coalesce(max(sequence), 0) FROM messages WHERE chat_id = ?1))) "
         "ON CONFLICT DO UPDATE SET sequence = excluded.sequence "
         "WHERE excluded.sequence > cursors.sequence";
+    static const char DELETE_LOWEST[] =
+        "DELETE FROM cursors WHERE chat_id = ?1 AND user_id = ?2 AND device_id IN "
+        "  (SELECT device_id FROM cursors WHERE chat_id = ?1 AND user_id = ?2 "
+        "   ORDER BY sequence DESC LIMIT -1 OFFSET ?3)";
     const struct ledger_request_input *input = &request->input;
     enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
     if (status != LEDGER_OK)
@@ -30,7 +23,10 @@ enum ledger_status sqlite_delivery_cursor_put(struct database *database,
         query_open_texts(database, UPSERT_CURSOR, input->chat, input->user, input->device);
     query_bind_int(&query, (int64_t)input->sequence);
     request->outcome.change.changed = query_run(&query) > 0;
-    delete_lowest_cursors(database, input->chat, input->user);
+    struct query surplus =
+        query_open_texts(database, DELETE_LOWEST, input->chat, input->user, SLICE_NONE);
+    query_bind_int(&surplus, LEDGER_CURSORS_MAX);
+    query_run(&surplus);
     return LEDGER_OK;
 }
 
@@ -72,22 +68,15 @@ enum ledger_status sqlite_delivery_outbox_remove(struct database *database,
 
 /* ---- dead letters ---- */
 
-static void delete_oldest_dead_letters(struct database *database)
-{
-    static const char DELETE_OLDEST[] =
-        "DELETE FROM dead_letters WHERE position <= "
-        "  (SELECT position FROM dead_letters ORDER BY position DESC LIMIT 1 OFFSET ?)";
-    struct query query = query_open(database, DELETE_OLDEST);
-    query_bind_int(&query, LEDGER_DEAD_LETTERS_MAX);
-    query_run(&query);
-}
-
 enum ledger_status sqlite_delivery_dead_letter_put(struct database *database,
                                                    struct ledger_request *request)
 {
     static const char INSERT_DEAD_LETTER[] =
         "INSERT OR IGNORE INTO dead_letters (chat_id, reason, sequence, created_at_ms) "
         "VALUES (?, ?, ?, ?)";
+    static const char DELETE_OLDEST[] =
+        "DELETE FROM dead_letters WHERE position <= "
+        "  (SELECT position FROM dead_letters ORDER BY position DESC LIMIT 1 OFFSET ?)";
     const struct ledger_request_input *input = &request->input;
     delete_outbox_row(database, input->chat, input->sequence);
     struct query query =
@@ -95,7 +84,9 @@ enum ledger_status sqlite_delivery_dead_letter_put(struct database *database,
     query_bind_int(&query, (int64_t)input->sequence);
     query_bind_int(&query, request->wall_ms);
     request->outcome.change.changed = query_run(&query) > 0;
-    delete_oldest_dead_letters(database);
+    struct query surplus = query_open(database, DELETE_OLDEST);
+    query_bind_int(&surplus, LEDGER_DEAD_LETTERS_MAX);
+    query_run(&surplus);
     return LEDGER_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -20,14 +21,6 @@ static void describe_lock_holder(int lock, const char *name, char *error, size_t
              holder[0] ? holder : "another process", name);
 }
 
-static void write_lock_holder(int lock)
-{
-    char holder[HOLDER_BYTES_MAX];
-    int len = snprintf(holder, sizeof(holder), "process %ld\n", (long)getpid());
-    if (ftruncate(lock, 0) != 0 || pwrite(lock, holder, (size_t)len, 0) != len)
-        return; /* The disk is full; the lock holds nevertheless, without the holder's name. */
-}
-
 int sqlite_lock_take(const char *path, char *error, size_t error_bytes)
 {
     char name[PATH_MAX];
@@ -40,13 +33,16 @@ int sqlite_lock_take(const char *path, char *error, size_t error_bytes)
         snprintf(error, error_bytes, "cannot open %s: %s", name, strerror(errno));
         return -1;
     }
-    if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
-        write_lock_holder(lock);
-        return lock;
+    if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+        describe_lock_holder(lock, name, error, error_bytes);
+        close(lock);
+        return -1;
     }
-    describe_lock_holder(lock, name, error, error_bytes);
-    close(lock);
-    return -1;
+    char holder[HOLDER_BYTES_MAX];
+    int len = snprintf(holder, sizeof(holder), "process %ld\n", (long)getpid());
+    bool written = ftruncate(lock, 0) == 0 && pwrite(lock, holder, (size_t)len, 0) == len;
+    (void)written; /* if the disk is full, the lock holds without the holder's name */
+    return lock;
 }
 
 void sqlite_lock_release(int *lock)

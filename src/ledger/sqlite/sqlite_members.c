@@ -151,17 +151,9 @@ enum ledger_status sqlite_members_create_chat(struct database *database,
 
 /* ---- changing the members ---- */
 
-static bool is_chat_full(struct database *database, struct slice chat)
-{
-    static const char SELECT_COUNT[] = "SELECT member_count FROM chats WHERE chat_id = ?";
-    struct query query = query_open_texts(database, SELECT_COUNT, chat, SLICE_NONE, SLICE_NONE);
-    bool full = query_next(&query) && query_int(&query, 0) >= LEDGER_CHAT_MEMBERS_MAX;
-    query_end(&query);
-    return full;
-}
-
 enum ledger_status sqlite_members_add(struct database *database, struct ledger_request *request)
 {
+    static const char SELECT_COUNT[] = "SELECT member_count FROM chats WHERE chat_id = ?";
     const struct ledger_request_input *input = &request->input;
     enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
     if (status != LEDGER_OK || is_chat_member(database, input->chat, input->peer))
@@ -169,7 +161,11 @@ enum ledger_status sqlite_members_add(struct database *database, struct ledger_r
     if (sqlite_blocks_exist(database, input->user, input->peer) ||
         sqlite_blocks_exist(database, input->peer, input->user))
         return LEDGER_FORBIDDEN;
-    if (is_chat_full(database, input->chat))
+    struct query query =
+        query_open_texts(database, SELECT_COUNT, input->chat, SLICE_NONE, SLICE_NONE);
+    bool full = query_next(&query) && query_int(&query, 0) >= LEDGER_CHAT_MEMBERS_MAX;
+    query_end(&query);
+    if (full)
         return LEDGER_LIMIT;
     insert_chat_member(database, input->chat, input->peer, request->wall_ms);
     add_to_member_count(database, input->chat, 1);
@@ -177,25 +173,21 @@ enum ledger_status sqlite_members_add(struct database *database, struct ledger_r
     return LEDGER_OK;
 }
 
-static bool delete_chat_member(struct database *database, struct slice chat, struct slice user)
+enum ledger_status sqlite_members_remove(struct database *database, struct ledger_request *request)
 {
     static const char DELETE_MEMBER[] =
         "DELETE FROM chat_members WHERE chat_id = ? AND user_id = ?";
     static const char DELETE_CURSORS[] = "DELETE FROM cursors WHERE chat_id = ? AND user_id = ?";
-    struct query query = query_open_texts(database, DELETE_MEMBER, chat, user, SLICE_NONE);
-    bool deleted = query_run(&query) > 0;
-    struct query cursors = query_open_texts(database, DELETE_CURSORS, chat, user, SLICE_NONE);
-    query_run(&cursors);
-    return deleted;
-}
-
-enum ledger_status sqlite_members_remove(struct database *database, struct ledger_request *request)
-{
     const struct ledger_request_input *input = &request->input;
     enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
     if (status != LEDGER_OK)
         return status;
-    request->outcome.change.changed = delete_chat_member(database, input->chat, input->peer);
+    struct query members =
+        query_open_texts(database, DELETE_MEMBER, input->chat, input->peer, SLICE_NONE);
+    request->outcome.change.changed = query_run(&members) > 0;
+    struct query cursors =
+        query_open_texts(database, DELETE_CURSORS, input->chat, input->peer, SLICE_NONE);
+    query_run(&cursors);
     if (request->outcome.change.changed)
         add_to_member_count(database, input->chat, -1);
     return LEDGER_OK;

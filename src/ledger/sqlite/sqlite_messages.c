@@ -65,25 +65,6 @@ static bool is_chat_halted(const struct chat_counter *counter)
     return counter->missing || counter->value != counter->highest;
 }
 
-static void advance_chat_counter(struct database *database, struct slice chat, int64_t sequence)
-{
-    static const char UPDATE_COUNTER[] =
-        "UPDATE chat_counters SET sequence = ?2 WHERE chat_id = ?1";
-    struct query query = query_open_texts(database, UPDATE_COUNTER, chat, SLICE_NONE, SLICE_NONE);
-    query_bind_int(&query, sequence);
-    query_run(&query);
-}
-
-static void set_chat_counter(struct database *database, struct slice chat, int64_t sequence)
-{
-    static const char UPSERT_COUNTER[] =
-        "INSERT INTO chat_counters (chat_id, sequence) VALUES (?1, ?2) "
-        "ON CONFLICT (chat_id) DO UPDATE SET sequence = ?2";
-    struct query query = query_open_texts(database, UPSERT_COUNTER, chat, SLICE_NONE, SLICE_NONE);
-    query_bind_int(&query, sequence);
-    query_run(&query);
-}
-
 /* Returns false when the sender has used this client_message_id before. A sequence in use is a failure
  * of the database. */
 static bool insert_message_row(struct database *database, const struct ledger_request *request,
@@ -103,40 +84,34 @@ static bool insert_message_row(struct database *database, const struct ledger_re
     return query_run(&query) > 0;
 }
 
-static void insert_outbox_row(struct database *database, struct slice chat, int64_t sequence)
-{
-    static const char INSERT_OUTBOX[] = "INSERT INTO outbox (chat_id, sequence) VALUES (?, ?)";
-    struct query query = query_open_texts(database, INSERT_OUTBOX, chat, SLICE_NONE, SLICE_NONE);
-    query_bind_int(&query, sequence);
-    query_run(&query);
-}
-
-/* In a chat of two, a block stops both from writing. In a larger chat they write to everyone. */
-static bool is_pair_blocked(struct database *database, const struct ledger_request_input *input,
-                            const struct chat_counter *counter)
-{
-    return counter->member_count == 2 &&
-           sqlite_members_have_block(database, input->chat, input->user);
-}
-
-/* Most messages are new, so the insert itself detects a duplicate. */
+/* Most messages are new, so the insert itself detects a duplicate. In a chat of two, a block stops both from
+ * writing; in a larger chat they write to everyone. */
 enum ledger_status sqlite_messages_append(struct database *database, struct ledger_request *request)
 {
+    static const char UPDATE_COUNTER[] =
+        "UPDATE chat_counters SET sequence = ?2 WHERE chat_id = ?1";
+    static const char INSERT_OUTBOX[] = "INSERT INTO outbox (chat_id, sequence) VALUES (?, ?)";
     const struct ledger_request_input *input = &request->input;
     struct chat_counter counter = read_chat_counter(database, input->chat, input->user);
     if (!counter.has_member)
         return sqlite_members_access(database, input->chat, input->user);
     if (is_chat_halted(&counter))
         return find_first_send(database, request) ? LEDGER_OK : LEDGER_HALTED;
-    if (is_pair_blocked(database, input, &counter))
+    if (counter.member_count == 2 && sqlite_members_have_block(database, input->chat, input->user))
         return find_first_send(database, request) ? LEDGER_OK : LEDGER_FORBIDDEN;
     int64_t sequence = counter.value + 1;
     if (!insert_message_row(database, request, sequence)) {
         find_first_send(database, request);
         return LEDGER_OK;
     }
-    advance_chat_counter(database, input->chat, sequence);
-    insert_outbox_row(database, input->chat, sequence);
+    struct query update =
+        query_open_texts(database, UPDATE_COUNTER, input->chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&update, sequence);
+    query_run(&update);
+    struct query outbox =
+        query_open_texts(database, INSERT_OUTBOX, input->chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&outbox, sequence);
+    query_run(&outbox);
     request->outcome.append =
         (struct ledger_append_outcome){.message_id = input->id,
                                        .sequence = (uint64_t)sequence,
@@ -147,6 +122,9 @@ enum ledger_status sqlite_messages_append(struct database *database, struct ledg
 
 enum ledger_status sqlite_messages_repair(struct database *database, struct ledger_request *request)
 {
+    static const char UPSERT_COUNTER[] =
+        "INSERT INTO chat_counters (chat_id, sequence) VALUES (?1, ?2) "
+        "ON CONFLICT (chat_id) DO UPDATE SET sequence = ?2";
     struct slice chat = request->input.chat;
     enum ledger_status status = sqlite_members_access(database, chat, SLICE_NONE);
     if (status != LEDGER_OK)
@@ -157,8 +135,12 @@ enum ledger_status sqlite_messages_repair(struct database *database, struct ledg
                                        .needed = is_chat_halted(&counter),
                                        .counter = (uint64_t)counter.value,
                                        .highest_sequence = (uint64_t)counter.highest};
-    if (request->input.apply && is_chat_halted(&counter))
-        set_chat_counter(database, chat, counter.highest);
+    if (request->input.apply && is_chat_halted(&counter)) {
+        struct query query =
+            query_open_texts(database, UPSERT_COUNTER, chat, SLICE_NONE, SLICE_NONE);
+        query_bind_int(&query, counter.highest);
+        query_run(&query);
+    }
     return LEDGER_OK;
 }
 
@@ -196,15 +178,6 @@ void sqlite_messages_read_page(struct ledger_request *request, struct query quer
     outcome->count = messages.count;
 }
 
-static void reverse_messages(struct ledger_message *messages, size_t count)
-{
-    for (size_t i = 0; i < count / 2; i++) {
-        struct ledger_message kept = messages[i];
-        messages[i] = messages[count - 1 - i];
-        messages[count - 1 - i] = kept;
-    }
-}
-
 static enum ledger_status read_message_page(struct database *database,
                                             struct ledger_request *request, const char *sql)
 {
@@ -234,8 +207,14 @@ enum ledger_status sqlite_messages_before(struct database *database, struct ledg
         "SELECT " SQLITE_MESSAGE_COLUMNS " FROM messages m "
         "WHERE m.chat_id = ? AND m.sequence < ? ORDER BY m.sequence DESC LIMIT ?";
     enum ledger_status status = read_message_page(database, request, SELECT_BEFORE);
-    const struct ledger_messages_outcome *outcome = &request->outcome.messages;
-    if (status == LEDGER_OK)
-        reverse_messages((struct ledger_message *)outcome->messages, outcome->count);
-    return status;
+    if (status != LEDGER_OK)
+        return status;
+    size_t count = request->outcome.messages.count;
+    struct ledger_message *messages = (struct ledger_message *)request->outcome.messages.messages;
+    for (size_t i = 0; i < count / 2; i++) {
+        struct ledger_message kept = messages[i];
+        messages[i] = messages[count - 1 - i];
+        messages[count - 1 - i] = kept;
+    }
+    return LEDGER_OK;
 }

@@ -127,15 +127,6 @@ int sqlite_schema_version(void)
     return (int)(sizeof(migrations) / sizeof(migrations[0]));
 }
 
-static int read_schema_version(struct database *database)
-{
-    static const char USER_VERSION[] = "PRAGMA user_version";
-    struct query query = query_open(database, USER_VERSION);
-    int version = query_next(&query) ? (int)query_int(&query, 0) : 0;
-    query_end(&query);
-    return version;
-}
-
 static bool migrate_schema_to(struct database *database, int version)
 {
     char set_version[64];
@@ -151,7 +142,10 @@ static bool migrate_schema_to(struct database *database, int version)
 
 bool sqlite_schema_migrate(struct database *database)
 {
-    int version = read_schema_version(database);
+    static const char USER_VERSION[] = "PRAGMA user_version";
+    struct query query = query_open(database, USER_VERSION);
+    int version = query_next(&query) ? (int)query_int(&query, 0) : 0;
+    query_end(&query);
     if (version > sqlite_schema_version()) {
         database->failure = SQLITE_SCHEMA;
         snprintf(

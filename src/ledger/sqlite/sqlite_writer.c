@@ -19,14 +19,6 @@ static const char SAVEPOINT[] = "SAVEPOINT request";
 static const char UNDO[] = "ROLLBACK TO request";
 static const char RELEASE[] = "RELEASE request";
 
-static void add_to_write_group(struct write_group *group, struct ledger_request *request)
-{
-    request->next = NULL;
-    *group->last_next = request;
-    group->last_next = &request->next;
-    group->count++;
-}
-
 /* ---- one request ---- */
 
 /* Most operations check before they write, so they have nothing to undo when they fail and need no
@@ -82,7 +74,10 @@ static void execute_write_group(struct sqlite_worker *worker, struct write_group
         while (chain) {
             struct ledger_request *next = chain->next;
             execute_write(worker, group, chain);
-            add_to_write_group(group, chain);
+            chain->next = NULL;
+            *group->last_next = chain;
+            group->last_next = &chain->next;
+            group->count++;
             chain = next;
         }
         bool open = group->count < SQLITE_LEDGER_GROUP_MAX && worker->setup.now_us() < end_us;
