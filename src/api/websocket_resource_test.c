@@ -29,7 +29,7 @@ static unsigned ask(const char *target, const char *headers)
 {
     client_dial(&alice, &world, 0);
     client_print(&alice, "GET %s HTTP/1.1\r\nHost: test\r\n%s\r\n", target, headers);
-    return client_answer(&alice);
+    return client_response(&alice);
 }
 
 static unsigned ask_with_token(const char *target, const char *headers)
@@ -79,7 +79,7 @@ static void what_is_no_handshake_is_refused(void **unused)
     expect_refused(ask("/v1/ws", UPGRADE VERSION), 400);
     client_dial(&alice, &world, 0);
     client_print(&alice, "GET /v1/ws HTTP/1.0\r\n" UPGRADE VERSION KEY "\r\n");
-    expect_refused(client_answer(&alice), 426); /* HTTP/1.0 has no upgrades */
+    expect_refused(client_response(&alice), 426); /* HTTP/1.0 has no upgrades */
     world_close(&world);
 }
 
@@ -92,7 +92,7 @@ static void bytes_that_do_not_wait_for_the_101_are_refused(void **unused)
                  "GET /v1/ws HTTP/1.1\r\nHost: test\r\n" UPGRADE VERSION KEY
                  "Authorization: Bearer %s\r\n\r\n\x81\x80xxxx",
                  token);
-    expect_refused(client_answer(&alice), 400);
+    expect_refused(client_response(&alice), 400);
     world_close(&world);
 }
 
@@ -112,7 +112,7 @@ static void frames_sent_while_the_token_is_verified_are_not_lost(void **unused)
     client_frame(&alice, CLIENT_TEXT, heartbeat, strlen(heartbeat));
     world_turn(&world);
     world.handlers->verifier->per_turn = 32;
-    assert_int_equal(client_answer(&alice), 101);
+    assert_int_equal(client_response(&alice), 101);
     client_expect(&alice, "connection_established");
     client_expect(&alice, "heartbeat_ack");
     client_hang_up(&alice);
@@ -189,7 +189,7 @@ static void a_storm_of_handshakes_is_worked_off_a_few_a_turn_and_bounded(void **
     }
     int refused = 0;
     for (int i = 0; i < CLIENTS; i++) {
-        unsigned status = client_answer(&clients[i]);
+        unsigned status = client_response(&clients[i]);
         assert_true(status == 101 || status == 503);
         refused += status == 503;
         client_hang_up(&clients[i]);
@@ -240,8 +240,8 @@ static void a_drain_that_begins_while_a_token_waits_refuses_it(void **unused)
     gateway_drain(world.gateway);
     world_turn(&world);
     world.handlers->verifier->per_turn = 32;
-    assert_int_equal(client_answer(&alice), 503);
-    client_expect_farewell(&bob, "draining", 1001); /* and saw nothing of alice */
+    assert_int_equal(client_response(&alice), 503);
+    client_expect_closing(&bob, "draining", 1001); /* and saw nothing of alice */
     client_hang_up(&alice);
     world_advance(&world, 2000); /* bob's last seen is stored */
     assert_true(world_drained(&world));
@@ -254,7 +254,8 @@ static void a_connection_closed_under_a_waiting_token_is_not_upgraded(void **unu
     open_with(WORLD_DEFAULTS);
     start_handshake(&alice);
     world.handlers->verifier->per_turn = 32;
-    http_listener_close_all(&world.rest->listener); /* the verifier runs before the socket is closed */
+    http_listener_close_all(
+        &world.rest->listener); /* the verifier runs before the socket is closed */
     client_expect_end(&alice);
     assert_int_equal(world.handlers->connections.count, 0);
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
@@ -302,7 +303,7 @@ static void a_peer_that_vanishes_while_it_is_registered_is_online_then_offline(v
     held.real->operations = &slow;
     client_dial(&alice, &world, 0);
     client_upgrade(&alice, token);
-    assert_int_equal(client_answer(&alice), 0);
+    assert_int_equal(client_response(&alice), 0);
     http_listener_close_all(&world.rest->listener);
     client_expect_end(&alice);
     held.real->operations = held.operations;
@@ -333,7 +334,7 @@ static void echo_is_there_when_it_is_asked_for_and_leaves_with_a_drain(void **un
     assert_int_equal(client_next(&alice), CLIENT_BINARY);
     assert_int_equal(alice.text_len, 2);
     world_drain(&world);
-    client_expect_farewell(&alice, "draining", 1001);
+    client_expect_closing(&alice, "draining", 1001);
     assert_true(world_drained(&world));
     world_close(&world);
 }

@@ -131,7 +131,7 @@ static void under_memory_pressure_some_are_sent_away_and_nobody_new_taken(void *
     memory_pressure_check(world.rest);
     assert_int_equal(world.handlers->session_count, CLIENTS - 1); /* one in twenty, at least one */
     client_dial(&late, &world, 0);
-    assert_int_equal(client_answer(&late), 503);
+    assert_int_equal(client_response(&late), 503);
     client_hang_up(&late);
     for (int i = 0; i < CLIENTS; i++) {
         if (client_next(&clients[i]) == CLIENT_TEXT) {

@@ -66,7 +66,7 @@ static void join(struct actor *actor)
 {
     client_dial(&actor->client, &world, 0);
     client_upgrade(&actor->client, actor->token);
-    actor->status = client_answer(&actor->client);
+    actor->status = client_response(&actor->client);
     if (actor->status == 0 && !actor->client.ended)
         fail_msg("a handshake was not answered");
     listen_to_server(actor);

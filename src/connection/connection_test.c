@@ -47,7 +47,7 @@ static void silent_peer_is_pinged_at_the_unhealthy_time_and_ended_at_the_window(
     world_advance(&world, 1);
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
-    client_expect_farewell(&alice, "heartbeat_timeout", 4002);
+    client_expect_closing(&alice, "heartbeat_timeout", 4002);
     assert_int_equal(world_metric(&world, METRIC_CONNECTION_TIMEOUT), 1);
 }
 

@@ -189,7 +189,7 @@ static void peer_that_has_not_recovered_after_the_grace_period_is_closed(void **
     assert_int_equal(world_metric(&world, METRIC_CLIENT_RESYNC_FORCED), 1);
     assert_int_equal(take_deliveries(0), pushed);
     expect_slow_consumer();
-    client_expect_farewell(&alice, "slow_consumer", 4003);
+    client_expect_closing(&alice, "slow_consumer", 4003);
 }
 
 static void peer_that_never_reads_is_cut_off_when_the_close_times_out(void **unused)
@@ -224,7 +224,7 @@ static void full_queue_takes_nothing_more_and_the_connection_ends(void **unused)
     world_advance(&world, GRACE_MS - 1);
     client_expect_nothing(&alice);
     world_advance(&world, 1);
-    client_expect_farewell(&alice, "slow_consumer", 4003);
+    client_expect_closing(&alice, "slow_consumer", 4003);
 }
 
 static void queue_is_bounded_in_bytes_too(void **unused)
@@ -257,7 +257,7 @@ static void message_too_large_for_the_remaining_space_ends_the_connection(void *
     take_deliveries(0);
     expect_slow_consumer();
     world_advance(&world, GRACE_MS);
-    client_expect_farewell(&alice, "slow_consumer", 4003);
+    client_expect_closing(&alice, "slow_consumer", 4003);
 }
 
 static void newer_state_replaces_the_older_and_the_level_stays(void **unused)

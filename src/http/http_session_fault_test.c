@@ -51,10 +51,10 @@ static unsigned ask(const struct pending_reply *request)
                  "%s HTTP/1.1\r\nHost: test\r\nOrigin: https://page.example\r\n"
                  "Authorization: Bearer %s\r\nContent-Length: %zu\r\n\r\n%s",
                  request->line, token, strlen(request->body), request->body);
-    unsigned status = client_answer(&alice);
+    unsigned status = client_response(&alice);
     if (status == 0) { /* a call of the ledger without memory is answered by the clock */
         world_advance(&world, LEDGER_TIME_LIMIT_MS);
-        status = client_answer(&alice);
+        status = client_response(&alice);
     }
     return status;
 }

@@ -62,9 +62,9 @@ static void a_slow_head_is_answered_408_and_closed(void **unused)
         client_print(&alice, i == 0 ? "TP/1.1\r\nX" : "x");
     }
     world_advance(&world, 999);
-    assert_int_equal(client_answer(&alice), 0);
+    assert_int_equal(client_response(&alice), 0);
     world_advance(&world, 1);
-    assert_int_equal(client_answer(&alice), 408);
+    assert_int_equal(client_response(&alice), 408);
     assert_true(client_has(&alice, "Connection: close"));
     client_expect_end(&alice);
 }
@@ -74,9 +74,9 @@ static void a_slow_body_is_answered_408_and_closed(void **unused)
     (void)unused;
     client_print(&alice, HALF_A_BODY);
     world_advance(&world, HEADER_TIMEOUT_MS - 1);
-    assert_int_equal(client_answer(&alice), 0);
+    assert_int_equal(client_response(&alice), 0);
     world_advance(&world, 1);
-    assert_int_equal(client_answer(&alice), 408);
+    assert_int_equal(client_response(&alice), 408);
     client_expect_end(&alice);
 }
 
@@ -84,10 +84,10 @@ static void an_idle_connection_is_kept_so_long_and_no_longer(void **unused)
 {
     (void)unused;
     client_print(&alice, HEALTH);
-    assert_int_equal(client_answer(&alice), 200);
+    assert_int_equal(client_response(&alice), 200);
     world_advance(&world, IDLE_TIMEOUT_MS - 1);
     client_print(&alice, HEALTH);
-    assert_int_equal(client_answer(&alice), 200);
+    assert_int_equal(client_response(&alice), 200);
     world_advance(&world, IDLE_TIMEOUT_MS);
     client_expect_end(&alice);
 }
@@ -97,9 +97,9 @@ static void half_a_request_behind_another_has_a_header_s_time_not_an_idle_one_s(
 {
     (void)unused;
     client_print(&alice, HEALTH "GET /healthz HT");
-    assert_int_equal(client_answer(&alice), 200);
+    assert_int_equal(client_response(&alice), 200);
     world_advance(&world, HEADER_TIMEOUT_MS);
-    assert_int_equal(client_answer(&alice), 408);
+    assert_int_equal(client_response(&alice), 408);
     client_expect_end(&alice);
 }
 
@@ -107,7 +107,7 @@ static void a_peer_that_stays_after_its_last_answer_is_cut_off(void **unused)
 {
     (void)unused;
     client_print(&alice, "GET /healthz HTTP/1.0\r\n\r\n");
-    assert_int_equal(client_answer(&alice), 200);
+    assert_int_equal(client_response(&alice), 200);
     assert_int_equal(client_next(&alice), CLIENT_END); /* our half */
     world_advance(&world, CLOSE_TIMEOUT_MS - 1);
     assert_int_equal(world.rest->listener.session_count, 1);
@@ -126,14 +126,14 @@ static void pipelined_requests_are_answered_in_order_one_at_a_time(void **unused
     ask("GET", "/v1/me", token);
     client_print(&alice, HEALTH HEALTH);
     ask("GET", "/no/such/path", token);
-    assert_int_equal(client_answer(&alice), 0);
+    assert_int_equal(client_response(&alice), 0);
     assert_int_equal(world_metric(&world, METRIC_HTTP_REQUESTS), 0); /* nobody jumps the queue */
     fake_ledger_release_all(&world.ledger);
-    assert_int_equal(client_answer(&alice), 200);
+    assert_int_equal(client_response(&alice), 200);
     assert_true(client_has(&alice, "\"user_id\":\"alice\""));
-    assert_int_equal(client_answer(&alice), 200);
-    assert_int_equal(client_answer(&alice), 200);
-    assert_int_equal(client_answer(&alice), 404);
+    assert_int_equal(client_response(&alice), 200);
+    assert_int_equal(client_response(&alice), 200);
+    assert_int_equal(client_response(&alice), 404);
 }
 
 static void a_burst_of_requests_is_answered_whole(void **unused)
@@ -146,7 +146,7 @@ static void a_burst_of_requests_is_answered_whole(void **unused)
         memcpy(burst + i * (sizeof(HEALTH) - 1), HEALTH, sizeof(HEALTH) - 1);
     for (int i = 0; i < 3; i++) /* more than a session buffers */
         client_write(&alice, burst, sizeof(burst));
-    while (client_answer(&alice) == 200)
+    while (client_response(&alice) == 200)
         answered++;
     assert_int_equal(answered, 3 * REQUESTS);
 }
@@ -177,7 +177,7 @@ static void a_peer_that_shuts_its_side_down_gets_its_answer(void **unused)
     shutdown(alice.fd, SHUT_WR);
     world_settle(&world);
     fake_ledger_release_all(&world.ledger);
-    assert_int_equal(client_answer(&alice), 200);
+    assert_int_equal(client_response(&alice), 200);
     client_expect_end(&alice);
     assert_int_equal(world.rest->listener.session_count, 0);
 }
@@ -187,7 +187,7 @@ static void a_peer_that_ends_after_its_last_request_is_not_waited_for(void **unu
     (void)unused;
     client_print(&alice, "GET /healthz HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     shutdown(alice.fd, SHUT_WR);
-    assert_int_equal(client_answer(&alice), 200);
+    assert_int_equal(client_response(&alice), 200);
     assert_int_equal(world.rest->listener.session_count, 0);
     client_expect_end(&alice);
 }
@@ -197,16 +197,16 @@ static void a_body_is_asked_for_where_the_peer_waits_for_that(void **unused)
     (void)unused;
     client_print(&alice, "PATCH /v1/me HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n"
                          "Expect: 100-continue\r\n\r\n");
-    assert_int_equal(client_answer(&alice), 100);
+    assert_int_equal(client_response(&alice), 100);
     client_print(&alice, "{}");
-    assert_int_equal(client_answer(&alice), 401);
+    assert_int_equal(client_response(&alice), 401);
 }
 
 static void a_body_beyond_the_bound_is_refused(void **unused)
 {
     (void)unused;
     client_print(&alice, "PATCH /v1/me HTTP/1.1\r\nHost: test\r\nContent-Length: 1001\r\n\r\n");
-    assert_int_equal(client_answer(&alice), 413);
+    assert_int_equal(client_response(&alice), 413);
     client_expect_end(&alice);
 }
 
@@ -214,7 +214,7 @@ static void a_head_that_is_none_is_refused_and_the_rest_not_taken_for_a_request(
 {
     (void)unused;
     client_print(&alice, "GET /healthz HTTP/1.1\nHost: test\n\n" HEALTH);
-    assert_int_equal(client_answer(&alice), 400);
+    assert_int_equal(client_response(&alice), 400);
     client_expect_end(&alice);
     assert_int_equal(world_metric(&world, METRIC_PROTOCOL_ERRORS), 1);
 }
@@ -223,7 +223,7 @@ static void a_path_under_another_method_says_which(void **unused)
 {
     (void)unused;
     client_print(&alice, "DELETE /v1/me HTTP/1.1\r\nHost: test\r\n\r\n");
-    assert_int_equal(client_answer(&alice), 405);
+    assert_int_equal(client_response(&alice), 405);
     assert_true(client_has(&alice, "Allow: GET, HEAD, PATCH\r\n"));
 }
 
@@ -233,12 +233,12 @@ static void scopes_are_asked_for(void **unused)
     char token[WORLD_TOKEN_BYTES_MAX];
     world_token(&world, "alice", "", 60000, token);
     ask("GET", "/admin/v1/gateways", token);
-    assert_int_equal(client_answer(&alice), 403);
+    assert_int_equal(client_response(&alice), 403);
     world_token(&world, "alice", "admin", 60000, token);
     ask("GET", "/admin/v1/gateways", token);
-    assert_int_equal(client_answer(&alice), 200);
+    assert_int_equal(client_response(&alice), 200);
     ask("GET", "/admin/v1/gateways", "no.such.token");
-    assert_int_equal(client_answer(&alice), 401);
+    assert_int_equal(client_response(&alice), 401);
 }
 
 /* Two tokens name two people, and a proxy may have looked at the other one. */
@@ -253,11 +253,11 @@ static void two_authorizations_are_refused(void **unused)
                      "GET %s HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer %s\r\n"
                      "authorization: Basic YTpi\r\n\r\n",
                      paths[i], token);
-        assert_int_equal(client_answer(&alice), 400);
+        assert_int_equal(client_response(&alice), 400);
         assert_true(client_has(&alice, "more than one Authorization"));
     }
     ask("GET", "/v1/me", token);
-    assert_int_equal(client_answer(&alice), 200);
+    assert_int_equal(client_response(&alice), 200);
 }
 
 /* ---- bounds and draining ---- */
@@ -272,12 +272,12 @@ static void beyond_the_bound_connections_are_refused(void **unused)
     world_settle(&world);
     world.rest->connections_max = 1;
     client_dial(&bob, &world, 0);
-    assert_int_equal(client_answer(&bob), 503);
+    assert_int_equal(client_response(&bob), 503);
     assert_true(client_has(&bob, "Retry-After:"));
     client_expect_end(&bob);
     world.rest->connections_max = 1000;
     fake_ledger_release_all(&world.ledger);
-    assert_int_equal(client_answer(&alice), 200);
+    assert_int_equal(client_response(&alice), 200);
 }
 
 /* Half a request is none, and keeps its place from when it began. */
@@ -287,16 +287,16 @@ static void who_waits_longest_for_a_request_gives_way(void **unused)
     static struct client carol;
     client_dial(&bob, &world, 0);
     client_print(&alice, HEALTH);
-    assert_int_equal(client_answer(&alice), 200);
+    assert_int_equal(client_response(&alice), 200);
     world.rest->connections_max = 2;
     client_dial(&carol, &world, 0);
     client_expect_end(&bob);
     client_print(&carol, HEALTH "GET /healthz HT");
-    assert_int_equal(client_answer(&carol), 200);
+    assert_int_equal(client_response(&carol), 200);
     client_dial(&bob, &world, 0);
     client_expect_end(&alice);
     client_print(&bob, HEALTH);
-    assert_int_equal(client_answer(&bob), 200);
+    assert_int_equal(client_response(&bob), 200);
     client_dial(&alice, &world, 0);
     client_expect_end(&carol);
     client_print(&bob, HALF_A_BODY);
@@ -323,7 +323,7 @@ static void connections_that_are_ending_count_for_the_bound(void **unused)
     client_hang_up(&alice);
     world.rest->connections_max = 1;
     client_dial(&alice, &world, 0);
-    assert_int_equal(client_answer(&alice), 503);
+    assert_int_equal(client_response(&alice), 503);
     world.rest->connections_max = 1000;
     client_hang_up(&bob);
 }
@@ -341,7 +341,7 @@ static void a_drain_closes_the_idle_and_answers_those_who_asked(void **unused)
     assert_false(world_drained(&world));
     client_expect_end(&bob);
     fake_ledger_release_all(&world.ledger);
-    assert_int_equal(client_answer(&alice), 200);
+    assert_int_equal(client_response(&alice), 200);
     assert_true(client_has(&alice, "Connection: close"));
     client_expect_end(&alice);
     assert_true(world_drained(&world));
@@ -355,11 +355,11 @@ static void while_others_leave_a_kept_connection_is_told_of_the_drain(void **unu
     client_connect(&bob, &world, "bob");
     client_dial(&balancer, &world, 0);
     client_print(&balancer, "GET /readyz HTTP/1.1\r\nHost: test\r\n\r\n");
-    assert_int_equal(client_answer(&balancer), 200);
+    assert_int_equal(client_response(&balancer), 200);
     world_drain(&world);
     assert_false(world_drained(&world));
     client_print(&balancer, "GET /readyz HTTP/1.1\r\nHost: test\r\n\r\n");
-    assert_int_equal(client_answer(&balancer), 503);
+    assert_int_equal(client_response(&balancer), 503);
     assert_true(client_has(&balancer, "draining"));
     assert_true(client_has(&balancer, "Connection: close"));
     client_expect_end(&balancer);

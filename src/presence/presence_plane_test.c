@@ -242,7 +242,7 @@ static void a_beginning_of_which_the_answer_was_lost_is_told(void **unused)
     client_dial(&phone, &world, 0);
     world_token(&world, "bob", "", 60000, token);
     client_upgrade(&phone, token);
-    assert_int_equal(client_answer(&phone), 503);
+    assert_int_equal(client_response(&phone), 503);
     hear_answers();
     client_hang_up(&phone);
     client_connect(&bob, &world, "bob");
@@ -316,7 +316,7 @@ static void presence_is_stale_and_nobody_new_taken_while_the_store_is_out_of_rea
     client_dial(&bob, &world, 0);
     world_token(&world, "bob", "", 60000, token);
     client_upgrade(&bob, token);
-    assert_int_equal(client_answer(&bob), 503);
+    assert_int_equal(client_response(&bob), 503);
     assert_true(client_has(&bob, "Retry-After:"));
     world.presence->store = real_store;
     client_hang_up(&bob);

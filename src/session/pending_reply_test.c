@@ -126,7 +126,7 @@ static void reply_to_an_ending_connection_is_dropped(void **unused)
     query(1);
     connection_end(&world_session(&world, "alice")->connection, CLOSING_ADMIN, -1);
     fake_ledger_release_all(&world.ledger);
-    client_expect_farewell(&alice, "admin", 4005);
+    client_expect_closing(&alice, "admin", 4005);
 }
 
 /* ---- rates ---- */

@@ -177,7 +177,7 @@ static int64_t lifetime_of(struct client *client)
         client_frame(client, CLIENT_PONG, "", 0);
     }
     int64_t lived_ms = world_now(&world) - start_ms;
-    client_expect_farewell(client, "max_lifetime", 1001);
+    client_expect_closing(client, "max_lifetime", 1001);
     return lived_ms;
 }
 
@@ -207,7 +207,7 @@ static void lifetime_without_jitter_is_exact(void **unused)
     world_advance(&world, 7999);
     client_expect_nothing(&alice);
     world_advance(&world, 1);
-    client_expect_farewell(&alice, "max_lifetime", 1001);
+    client_expect_closing(&alice, "max_lifetime", 1001);
     world_close(&world);
 }
 
@@ -226,7 +226,7 @@ static void connect_for(struct client *client, const char *user, int64_t valid_m
     world_token(&world, user, "", valid_ms, token);
     client_dial(client, &world, 0);
     client_upgrade(client, token);
-    assert_int_equal(client_answer(client), 101);
+    assert_int_equal(client_response(client), 101);
     client_expect(client, "connection_established");
 }
 
@@ -238,7 +238,7 @@ static void expired_token_ends_the_connection_to_the_millisecond(void **unused)
     world_advance(&world, 7999);
     client_expect_nothing(&alice);
     world_advance(&world, 1);
-    client_expect_farewell(&alice, "token_expired", 4001);
+    client_expect_closing(&alice, "token_expired", 4001);
     world_close(&world);
 }
 
@@ -256,7 +256,7 @@ static void refreshed_token_replaces_the_old_expiry(void **unused)
     world_advance(&world, 8999);
     client_expect_nothing(&alice);
     world_advance(&world, 1);
-    client_expect_farewell(&alice, "token_expired", 4001);
+    client_expect_closing(&alice, "token_expired", 4001);
     world_close(&world);
 }
 
@@ -278,7 +278,7 @@ static void refused_token_changes_nothing(void **unused)
     client_expect(&alice, "error");
     assert_true(client_has(&alice, "\"code\":\"UNAUTHENTICATED\""));
     world_advance(&world, 8000);
-    client_expect_farewell(&alice, "token_expired", 4001);
+    client_expect_closing(&alice, "token_expired", 4001);
     world_close(&world);
 }
 
@@ -294,7 +294,7 @@ static void refreshed_token_does_not_prolong_the_lifetime(void **unused)
     refresh(&alice, token);
     client_expect(&alice, "ok");
     world_advance(&world, 5000);
-    client_expect_farewell(&alice, "max_lifetime", 1001);
+    client_expect_closing(&alice, "max_lifetime", 1001);
     world_close(&world);
 }
 
@@ -315,7 +315,7 @@ static void setting_the_wall_clock_does_not_move_the_lifetime(void **unused)
         world_advance(&world, 7999);
         client_expect_nothing(&alice);
         world_advance(&world, 1);
-        client_expect_farewell(&alice, "max_lifetime", 1001);
+        client_expect_closing(&alice, "max_lifetime", 1001);
         world_close(&world);
     }
 }

@@ -29,7 +29,7 @@ static bool upgraded; /* the WebSocket has taken over, and carries events */
 static unsigned ask(const char *method, const char *body)
 {
     client_dial_polling(&http, &world, method, sid, strlen(body), body);
-    return client_answer(&http);
+    return client_response(&http);
 }
 
 static unsigned request(const char *method, const char *body)

@@ -17,7 +17,7 @@ static char sid[CLIENT_SID_MAX];
 static unsigned ask(struct client *client, const char *method, const char *body)
 {
     client_dial_polling(client, &world, method, sid, strlen(body), body);
-    unsigned status = client_answer(client);
+    unsigned status = client_response(client);
     client_hang_up(client);
     return status;
 }
@@ -60,7 +60,7 @@ static void one_after_the_other_is_well(void **unused)
     begin_post();
     client_print(&first, "\x1e"
                          "3");
-    assert_int_equal(client_answer(&first), 200);
+    assert_int_equal(client_response(&first), 200);
     expect_known(true);
     expect_known(true);
 }
@@ -70,12 +70,12 @@ static void the_second_at_a_time_is_refused_by_its_head_and_the_session_ends(voi
     (void)unused;
     begin_post();
     client_dial_polling(&second, &world, "POST", sid, 3, "");
-    assert_int_equal(client_answer(&second), 400);
+    assert_int_equal(client_response(&second), 400);
     assert_non_null(strstr(second.text, "Bad request"));
     client_expect_end(&second);
     client_print(&first, "\x1e"
                          "3");
-    assert_int_equal(client_answer(&first), 400);
+    assert_int_equal(client_response(&first), 400);
     expect_known(false);
 }
 
@@ -91,7 +91,7 @@ static void one_that_is_too_long_leaves_it(void **unused)
 {
     (void)unused;
     client_dial_polling(&first, &world, "POST", sid, 100000000, "");
-    assert_int_equal(client_answer(&first), 413);
+    assert_int_equal(client_response(&first), 413);
     expect_known(true);
 }
 
@@ -105,11 +105,11 @@ static void one_of_another_kind_leaves_it(void **unused)
                  "POST /socket.io/?EIO=3&transport=polling&sid=%s HTTP/1.1\r\nHost: test\r\n"
                  "Content-Length: 1\r\n\r\n3",
                  sid);
-    assert_int_equal(client_answer(&second), 400);
+    assert_int_equal(client_response(&second), 400);
     client_hang_up(&second);
     client_print(&first, "\x1e"
                          "3");
-    assert_int_equal(client_answer(&first), 200);
+    assert_int_equal(client_response(&first), 200);
 }
 
 /* It outlives the session, which a WebSocket has by then. */
@@ -126,7 +126,7 @@ static void one_that_is_overtaken_by_an_upgrade_is_refused(void **unused)
     world_settle(&world);
     client_print(&first, "\x1e"
                          "3");
-    assert_int_equal(client_answer(&first), 400);
+    assert_int_equal(client_response(&first), 400);
     client_send(&web, "1");
     client_hang_up(&web);
 }

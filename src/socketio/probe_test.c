@@ -32,7 +32,7 @@ static int close_world(void **unused)
 static void request(const char *method, const char *body)
 {
     client_dial_polling(&http, &world, method, sid, strlen(body), body);
-    assert_int_equal(client_answer(&http), 200);
+    assert_int_equal(client_response(&http), 200);
     client_hang_up(&http);
 }
 

@@ -279,7 +279,7 @@ static void who_has_not_joined_gives_way_to_any_connection(void **unused)
         ;
     assert_true(alice.ended);
     client_print(&bob, "GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n");
-    assert_int_equal(client_answer(&bob), 200);
+    assert_int_equal(client_response(&bob), 200);
     world.rest->connections_max = 1000;
     client_hang_up(&bob);
 }

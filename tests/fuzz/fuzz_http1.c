@@ -1,22 +1,22 @@
 /*
- * The HTTP/1 head and body decoders against themselves, fed in other pieces, and against
+ * Compares the HTTP/1 head and body decoders with themselves on other splits of the input, and with
  * http-parser.
  *
- * Promises: any split gives the same head and the same body; a head refused early would have been
- * refused whole; and what we accept, http-parser accepts with the same method, target, fields,
- * framing and body. That is the direction that matters: a request that two parsers read differently
- * is how requests are smuggled. Allowed differences:
+ * Properties: any split gives the same head and the same body; a head that is refused early is also refused as
+ * a whole; and whatever we accept, http-parser accepts with the same method, target, fields, framing and body.
+ * This direction matters, because a request that two parsers read differently can be smuggled. Allowed
+ * differences:
  *   - we refuse more: bare LF, folded lines, blanks before a colon, repeated Content-Length, ...;
- *   - we take any token as a method, http-parser only those it knows;
- *   - http-parser misreads lists of Connection options ("clos, upgrade", "close,,upgrade"), so that
- *     only fields with one option are compared;
- *   - in HTTP/1.0, "Connection: close" wins over "keep-alive" here, not there;
- *   - http-parser takes a longer name that begins with "Transfer-Encoding" for that field, and
- *     does not know "chunked" with a blank behind it: it then refuses the request;
- *   - it refuses a Content-Length with a tab behind it, which is as good as a space (RFC 9110, 5.6.3);
- *   - we discard trailers unread, http-parser may refuse one that names a framing field.
+ *   - we accept any token as a method, http-parser only those it knows;
+ *   - http-parser misreads lists of Connection options ("clos, upgrade", "close,,upgrade"), so only fields
+ *     with one option are compared;
+ *   - in HTTP/1.0 "Connection: close" overrides "keep-alive" in our parser, but not in http-parser;
+ *   - http-parser takes a longer name that begins with "Transfer-Encoding" for that field, and does not know
+ *     "chunked" followed by a blank: it then refuses the request;
+ *   - it refuses a Content-Length followed by a tab, which is equivalent to a space (RFC 9110, 5.6.3);
+ *   - we discard trailers unread, while http-parser may refuse one that names a framing field.
  *
- * Input: a byte of split seed, then a request and what follows it.
+ * Input: a byte of split seed, then a request and the bytes after it.
  */
 #include "fuzz.h"
 #include "protocol/http1/http1_body.h"
@@ -35,7 +35,7 @@ struct body_log {
     size_t consumed;
 };
 
-/* What http-parser saw. A field's parts come in one piece, since it is given the whole input. */
+/* What http-parser read. A field's parts come in one piece, because it gets the whole input. */
 struct oracle {
     struct slice target;
     struct http1_header headers[HTTP1_HEADERS_MAX + 1];
@@ -111,7 +111,7 @@ static int oracle_name(http_parser *parser, const char *at, size_t len)
     return 0;
 }
 
-/* http-parser leaves the blanks behind a value. */
+/* http-parser keeps the blanks after a value. */
 static int oracle_value(http_parser *parser, const char *at, size_t len)
 {
     struct oracle *oracle = parser->data;
@@ -212,14 +212,14 @@ static void check_head(const struct http1_head *head, const http_parser *parser,
     fuzz_require(slice_equal(head->target_text, oracle->target), "same target");
     fuzz_require(head->version_minor == parser->http_minor && parser->http_major == 1,
                  "same version");
-    fuzz_require(head->header_count == oracle->header_count, "as many fields");
+    fuzz_require(head->header_count == oracle->header_count, "same number of fields");
     for (size_t i = 0; i < head->header_count; i++) {
         fuzz_require(slice_equal(head->headers[i].name, oracle->headers[i].name), "same name");
         fuzz_require(slice_equal(head->headers[i].value, oracle->headers[i].value), "same value");
     }
     fuzz_require(head->chunked == oracle->chunked, "same transfer coding");
     fuzz_require(head->has_content_length == (oracle->content_length != UINT64_MAX),
-                 "content length there or not");
+                 "content length present in both or neither");
     fuzz_require(!head->has_content_length || head->content_length == oracle->content_length,
                  "same content length");
     if (connection_is_plain(head)) {

@@ -1,10 +1,10 @@
 /*
- * Native messages against jansson. Whatever is accepted is, to jansson, an object whose type, id and
- * fields are the ones we read; whatever is refused has a reason, which jansson does not contradict
- * where it can judge it. Either way the id, if one was read, is the client's, and an answer that
- * echoes it is an object with that id in it.
+ * Compares the decoder of native messages with jansson. Whatever we accept is an object to jansson, with the
+ * type, id and fields that we read. Whatever we refuse has a reason, which jansson does not contradict where it
+ * can check it. In both cases an id that was read is the client's, and a reply that echoes it is an object with
+ * that id.
  *
- * Texts beyond jansson's limits (fuzz_json_oracle.h) are only decoded and answered, not compared.
+ * Texts beyond jansson's limits (fuzz_json_oracle.h) are decoded and answered, but not compared.
  */
 #include "fuzz.h"
 #include "fuzz_json_oracle.h"
@@ -16,8 +16,8 @@ enum { ID_BYTES_MAX = 256, DATA_DEPTH_MAX = 30 };
 
 static const struct dialect *const native = &DIALECT_TABLE_NATIVE;
 
-/* To leave a field out and to say null are the same, where it may be left out. */
-static bool is_unsaid(struct slice text, const char *key)
+/* An optional field may be left out or be null. */
+static bool is_left_out(struct slice text, const char *key)
 {
     return !fuzz_native_has(text, key) || fuzz_native_is_value(text, key, SLICE("null"));
 }
@@ -26,7 +26,7 @@ static void check_activity(struct slice text, enum activity activity)
 {
     switch (activity) {
     case ACTIVITY_UNSAID:
-        fuzz_require(is_unsaid(text, "active"), "activity that was said is read");
+        fuzz_require(is_left_out(text, "active"), "activity that is given is read");
         break;
     case ACTIVITY_ACTIVE:
         fuzz_require(fuzz_native_is_value(text, "active", SLICE("true")), "active is true");
@@ -58,11 +58,11 @@ static void check_call(struct slice text, const struct message *message)
     if (message->type == MESSAGE_CALL_SIGNAL)
         fuzz_require(fuzz_native_is_value(text, "data", call->data) &&
                          fuzz_native_depth(text, "data") <= DATA_DEPTH_MAX,
-                     "data is as given, and can be handed on");
+                     "data is unchanged and can be passed on");
     if (call->call_id.data || message->type != MESSAGE_CALL_REQUEST)
         check_string(text, "call_id", call->call_id);
     else
-        fuzz_require(is_unsaid(text, "call_id"), "a call id that was given is read");
+        fuzz_require(is_left_out(text, "call_id"), "a call id that was given is read");
 }
 
 static void check_chat(struct slice text, const struct message *message)
@@ -80,7 +80,7 @@ static void check_chat(struct slice text, const struct message *message)
     case MESSAGE_SYNC_REQUEST:
         check_string(text, "chat_id", message->sync.chat_id);
         check_count(text, "after_sequence", message->sync.after_sequence);
-        if (message->sync.limit || !is_unsaid(text, "limit"))
+        if (message->sync.limit || !is_left_out(text, "limit"))
             check_count(text, "limit", message->sync.limit);
         break;
     default:
@@ -123,7 +123,7 @@ static void check_accepted(struct slice text, const struct message *message)
     fuzz_require(message->type != MESSAGE_INVALID, "an accepted message has a type");
     fuzz_require(fuzz_native_is_object(text), "jansson sees an object");
     fuzz_require(fuzz_native_is_string(text, "type", slice_of(message_type_name(message->type))),
-                 "the type is the one that stands there");
+                 "the type is the one in the text");
     fuzz_require((message->id.data != NULL) == fuzz_native_has(text, "id"),
                  "an id is read where there is one");
     check_fields(text, message);
@@ -137,9 +137,9 @@ static void check_refused(struct slice text, const struct message *message, cons
     if (strcmp(problem, "data is missing or nested too deep") == 0)
         fuzz_require(!fuzz_native_has(text, "data") ||
                          fuzz_native_depth(text, "data") > DATA_DEPTH_MAX,
-                     "data that can be handed on is taken");
+                     "data that can be passed on is accepted");
     if (strcmp(problem, "unknown type") == 0)
-        fuzz_require(message->type == MESSAGE_INVALID, "only an unknown type is called so");
+        fuzz_require(message->type == MESSAGE_INVALID, "only an unknown type is reported as one");
     for (int type = MESSAGE_HEARTBEAT; type < MESSAGE_CONNECTION_ESTABLISHED; type++)
         if (strcmp(problem, "unknown type") == 0)
             fuzz_require(!fuzz_native_is_string(
@@ -147,30 +147,30 @@ static void check_refused(struct slice text, const struct message *message, cons
                          "a type that exists is known");
 }
 
-/* The id as the client wrote it, in a message it can read. */
-static void check_answer(struct slice text, struct message *answer, bool comparable)
+/* Checks that a reply is JSON and echoes the client's id. */
+static void check_reply(struct slice text, struct message *reply, bool comparable)
 {
     struct buffer out = BUFFER_INIT;
-    native->encode(answer, &out);
+    native->encode(reply, &out);
     struct slice written = buffer_slice(&out);
     if (comparable) {
         fuzz_require(
-            fuzz_native_is_string(written, "type", slice_of(message_type_name(answer->type))),
-            "an answer says what it is");
-        fuzz_require((answer->id.data != NULL) == fuzz_native_has(written, "id"),
+            fuzz_native_is_string(written, "type", slice_of(message_type_name(reply->type))),
+            "a reply has its type");
+        fuzz_require((reply->id.data != NULL) == fuzz_native_has(written, "id"),
                      "an id is echoed if there was one");
-        fuzz_require(!answer->id.data || fuzz_native_is_value(text, "id", answer->id),
+        fuzz_require(!reply->id.data || fuzz_native_is_value(text, "id", reply->id),
                      "the id is the client's");
-        fuzz_require(!answer->id.data || fuzz_native_is_value(written, "id", answer->id),
-                     "the id is echoed as it was");
+        fuzz_require(!reply->id.data || fuzz_native_is_value(written, "id", reply->id),
+                     "the id is echoed unchanged");
     }
     struct json json;
     json_init(&json, out.data, out.len);
-    fuzz_require(json_skip(&json) && json_done(&json), "an answer is JSON");
+    fuzz_require(json_skip(&json) && json_done(&json), "a reply is JSON");
     buffer_free(&out);
 }
 
-static void check_answers(struct slice text, const struct message *message, const char *problem,
+static void check_replies(struct slice text, const struct message *message, const char *problem,
                           bool comparable)
 {
     struct message error = {.type = MESSAGE_ERROR,
@@ -181,14 +181,14 @@ static void check_answers(struct slice text, const struct message *message, cons
                                       .grace_period_ms = -1}};
     struct message ack = {.type = MESSAGE_HEARTBEAT_ACK, .id = message->id, .server_time_ms = 0};
     struct message ok = {.type = MESSAGE_OK, .id = message->id};
-    check_answer(text, &error, comparable);
-    check_answer(text, &ack, comparable);
-    check_answer(text, &ok, comparable);
+    check_reply(text, &error, comparable);
+    check_reply(text, &ack, comparable);
+    check_reply(text, &ok, comparable);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct fields_scratch scratch; /* too large for a stack, and as a worker keeps it */
+    static struct fields_scratch scratch; /* too large for the stack; a worker keeps one, too */
     struct slice text = {(const char *)data, size};
     struct message message;
     const char *problem = NULL;
@@ -201,7 +201,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool accepted = native->decode(&scratch, payload, size, &message, &problem);
     fuzz_require(!message.id.data || (message.id.data >= payload &&
                                       message.id.data + message.id.len <= payload + size),
-                 "the id lies in the payload");
+                 "the id is within the payload");
     fuzz_require(message.id.len <= ID_BYTES_MAX, "ids are bounded");
     fuzz_require(!accepted || fuzz_json_judge(text) != FUZZ_JSON_REFUSED,
                  "jansson accepts what we accept");
@@ -209,7 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_accepted(text, &message);
     else if (!accepted)
         check_refused(text, &message, problem);
-    check_answers(text, &message, problem, comparable);
+    check_replies(text, &message, problem, comparable);
     free(payload);
     return 0;
 }

@@ -9,7 +9,7 @@ static json_t *load(struct slice text)
                       &error);
 }
 
-/* Borrowed from *object, which the caller drops; NULL when there is no such member. */
+/* Returns a member borrowed from *object, which the caller drops; NULL: no such member. */
 static json_t *member(struct slice text, const char *key, json_t **object)
 {
     *object = load(text);

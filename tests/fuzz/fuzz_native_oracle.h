@@ -1,9 +1,9 @@
 /*
- * jansson's reading of a client's message, for fuzz_native.c. Apart for the same reason as
- * fuzz_json_oracle.h: no file can include jansson.h and text/json.h both.
+ * How jansson reads a client's message, for fuzz_native.c. It is a file of its own for the same reason as
+ * fuzz_json_oracle.h: no file can include both jansson.h and text/json.h.
  *
- * Every question is about members of the object in `text`; all are answered with false where jansson
- * does not take the text for an object. Of a key that stands twice the last counts, as with us.
+ * Every function is about members of the object in `text`, and returns false if jansson does not read the text
+ * as an object. Of two members with the same key the last counts, as in our decoder.
  */
 #ifndef ROLLCALL_TESTS_FUZZ_NATIVE_ORACLE_H
 #define ROLLCALL_TESTS_FUZZ_NATIVE_ORACLE_H
@@ -17,16 +17,16 @@ bool fuzz_native_is_object(struct slice text);
 
 bool fuzz_native_has(struct slice text, const char *key);
 
-/* The member is a string of these bytes; of any bytes if `bytes` is SLICE_NONE. */
+/* Whether the member is a string of these bytes; of any bytes if `bytes` is SLICE_NONE. */
 bool fuzz_native_is_string(struct slice text, const char *key, struct slice bytes);
 
-/* The member is the value that `raw` means. */
+/* Whether the member has the value of `raw`. */
 bool fuzz_native_is_value(struct slice text, const char *key, struct slice raw);
 
-/* How many containers the member's innermost value stands in; 0 where there is no member. */
+/* The nesting depth of the member's value; 0 if there is no member. */
 size_t fuzz_native_depth(struct slice text, const char *key);
 
-/* The member is a list of these strings. */
+/* Whether the member is a list of these strings. */
 bool fuzz_native_is_list(struct slice text, const char *key, const struct slice *items,
                          size_t count);
 

@@ -1,11 +1,10 @@
 /*
- * The WebSocket decoder against itself, fed in other pieces, and against wslay.
+ * Compares the WebSocket decoder with itself on other splits of the input, and with wslay.
  *
- * Promises: any split gives the same events; an idle decoder holds no memory; memory is bounded by
- * what arrived; and wslay gives the same messages. Allowed differences, all on our stricter side or
- * newer: where we report an error, wslay may go on (it takes masked frames on a client, unmasked
- * ones on a server), and it refuses close codes 1012 to 1014, which were registered after it was
- * written.
+ * Properties: any split gives the same events; an idle decoder holds no memory; memory is bounded by what
+ * arrived; and wslay gives the same messages. Allowed differences: where we report an error, wslay may
+ * continue (it accepts masked frames on a client, and unmasked ones on a server), and it refuses the close
+ * codes 1012 to 1014, which were registered after it was written.
  *
  * Input: a byte (bit 0: server side), a byte of split seed, then the bytes from the peer.
  */
@@ -30,7 +29,8 @@ struct log {
 static void log_event(struct log *log, uint8_t kind, const void *data, size_t len)
 {
     uint32_t length = (uint32_t)len;
-    fuzz_require(log->len + len + 5 <= sizeof log->bytes, "no more events than input");
+    fuzz_require(log->len + len + 5 <= sizeof log->bytes,
+                 "there are no more events than input bytes");
     log->last = log->len;
     log->bytes[log->len++] = kind;
     memcpy(log->bytes + log->len, &length, 4);
@@ -48,7 +48,7 @@ static void log_close(struct log *log, unsigned code, const void *reason, size_t
     log_event(log, WEBSOCKET_OPCODE_CLOSE, payload, code == WEBSOCKET_CLOSE_NO_CODE ? 0 : len + 2);
 }
 
-/* Feeds one piece. False when the connection is over. */
+/* Feeds one piece. Returns false when the connection is over. */
 static bool feed(struct websocket_decoder *decoder, const struct websocket_limits *limits,
                  const uint8_t *data, size_t size, struct log *log)
 {

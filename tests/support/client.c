@@ -32,10 +32,10 @@ void client_dial(struct client *client, struct world *world, int send_bytes)
 
 void client_write(struct client *client, const void *data, size_t len)
 {
-    ssize_t went = send(client->fd, data, len, MSG_NOSIGNAL);
-    if (went < 0 && (errno == EPIPE || errno == ECONNRESET))
-        return; /* the server is gone, which reading will show */
-    assert_int_equal(went, len);
+    ssize_t sent = send(client->fd, data, len, MSG_NOSIGNAL);
+    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
+        return; /* the server has closed; reading will show that */
+    assert_int_equal(sent, len);
 }
 
 void client_print(struct client *client, const char *format, ...)
@@ -68,7 +68,7 @@ unsigned client_dial_socketio(struct client *client, struct world *world, const 
                  "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
                  query);
-    return client_answer(client);
+    return client_response(client);
 }
 
 void client_dial_polling(struct client *client, struct world *world, const char *method,
@@ -88,24 +88,25 @@ bool client_find_sid(const struct client *client, char sid[CLIENT_SID_MAX])
     return at && sscanf(at + strlen(FIELD), "%63[^\"]", sid) == 1;
 }
 
-static void connect_as(struct client *client, struct world *world, const char *user, int send_bytes)
+static void connect_user(struct client *client, struct world *world, const char *user,
+                         int send_bytes)
 {
     char token[WORLD_TOKEN_BYTES_MAX];
     world_token(world, user, "", HOUR_MS * 48, token);
     client_dial(client, world, send_bytes);
     client_upgrade(client, token);
-    assert_int_equal(client_answer(client), 101);
+    assert_int_equal(client_response(client), 101);
     client_expect(client, "connection_established");
 }
 
 void client_connect(struct client *client, struct world *world, const char *user)
 {
-    connect_as(client, world, user, 0);
+    connect_user(client, world, user, 0);
 }
 
 void client_connect_slow(struct client *client, struct world *world, const char *user)
 {
-    connect_as(client, world, user, SLOW_SOCKET_BYTES);
+    connect_user(client, world, user, SLOW_SOCKET_BYTES);
 }
 
 void client_connect_three(struct world *world, struct client *alice, struct client *bob,
@@ -177,21 +178,21 @@ void client_end_world(struct world *world, struct client *const *clients)
 
 void client_read(struct client *client, size_t max)
 {
-    size_t room = sizeof(client->in) - client->len;
-    if (max && max < room)
-        room = max;
-    while (room) {
-        ssize_t got = recv(client->fd, client->in + client->len, room, 0);
+    size_t space = sizeof(client->in) - client->len;
+    if (max && max < space)
+        space = max;
+    while (space) {
+        ssize_t got = recv(client->fd, client->in + client->len, space, 0);
         if (got <= 0) {
             client->ended |= got == 0 || (errno != EAGAIN && errno != EINTR);
             return;
         }
         client->len += (size_t)got;
-        room -= (size_t)got;
+        space -= (size_t)got;
     }
 }
 
-static void take(struct client *client, size_t head, size_t len)
+static void take_text(struct client *client, size_t head, size_t len)
 {
     assert_true(len < sizeof(client->text));
     memcpy(client->text, client->in + head, len);
@@ -201,7 +202,7 @@ static void take(struct client *client, size_t head, size_t len)
     memmove(client->in, client->in + head + len, client->len);
 }
 
-unsigned client_answer(struct client *client)
+unsigned client_response(struct client *client)
 {
     unsigned status = 0;
     size_t body = 0;
@@ -216,11 +217,11 @@ unsigned client_answer(struct client *client)
         sscanf(length, "Content-Length: %zu", &body);
     if (client->len < head + body)
         return 0;
-    take(client, 0, head + body);
+    take_text(client, 0, head + body);
     return status;
 }
 
-/* The header's length and the payload's; false when the header is not whole. */
+/* Reads the lengths of header and payload. Returns false when the header is incomplete. */
 static bool read_header(const struct client *client, size_t *head, size_t *len)
 {
     const unsigned char *in = (const unsigned char *)client->in;
@@ -246,7 +247,7 @@ enum client_event client_next(struct client *client)
     if (!read_header(client, &head, &len) || client->len < head + len)
         return client->ended ? CLIENT_END : CLIENT_NOTHING;
     enum client_event event = (enum client_event)(client->in[0] & 0x0f);
-    take(client, head, len);
+    take_text(client, head, len);
     if (event == CLIENT_CLOSE) {
         const unsigned char *payload = (const unsigned char *)client->text;
         client->close_code = len >= 2 ? (unsigned)payload[0] << 8 | payload[1] : 1005;
@@ -317,7 +318,7 @@ void client_expect_end(struct client *client)
     client_hang_up(client);
 }
 
-void client_expect_farewell(struct client *client, const char *reason, unsigned code)
+void client_expect_closing(struct client *client, const char *reason, unsigned code)
 {
     char piece[64];
     unsigned char payload[2] = {(unsigned char)(code >> 8), (unsigned char)code};

@@ -1,6 +1,6 @@
 #include "support/world.h"
 
-/* The composition root itself, so that what is tested is put together as what is shipped. */
+/* Uses the composition root itself, so that tests run what is shipped. */
 #include "app/gateway_internal.h"
 
 #include "base/container.h"
@@ -16,8 +16,8 @@
 
 enum { SETTLE_TURNS_MAX = 10000, CLOSE_TIME_MAX_MS = 120000 };
 
-/* Time is moved by world_advance() alone. */
-static void stand_still(struct clock *clock)
+/* Only world_advance() moves the time. */
+static void keep_clock(struct clock *clock)
 {
     (void)clock;
 }
@@ -48,7 +48,7 @@ static struct key_set *make_keys(struct world *world)
     return keys;
 }
 
-/* The breaker's clock has no argument: it is that of the one world there is. */
+/* The breaker's clock has no argument, so it is that of the only world. */
 static const struct clock *world_clock;
 
 static int64_t world_clock_ms(void)
@@ -100,7 +100,7 @@ void world_open(struct world *world, const char *const *sets)
     world->handlers = &gateway->handlers;
     world->rest = &gateway->rest;
     world->presence = &gateway->presence;
-    world->loop->advance = stand_still;
+    world->loop->advance = keep_clock;
     random_init_seeded(&gateway->random, 1);
     verifier_use(&gateway->verifier, make_keys(world));
     gateway_start(gateway);
@@ -187,7 +187,7 @@ bool world_drained(const struct world *world)
     return gateway_is_drained(world->gateway);
 }
 
-/* ---- looking and touching ---- */
+/* ---- inspection ---- */
 
 void world_token(struct world *world, const char *user, const char *scope, int64_t valid_ms,
                  char out[WORLD_TOKEN_BYTES_MAX])

@@ -1,6 +1,6 @@
 /*
- * A small world for tests: one real gateway, composed as the program composes it, on virtual time,
- * over socket pairs, with a ledger that obeys (fake_ledger.h). No thread, no port, no waiting.
+ * A world for tests: one real gateway, composed as in the program, on virtual time, over socket pairs, with a
+ * ledger that the test controls (fake_ledger.h). No threads, no ports, no waiting.
  *
  *   struct world world;
  *   world_open(&world, WORLD_SETS("presence.idle_seconds=60"));
@@ -10,8 +10,8 @@
  *   …
  *   world_close(&world);
  *
- * Time stands still unless world_advance() moves it; it then stops at every timer on the way, so that
- * each fires at its own millisecond. world_settle() lets the gateway finish what it has to do now.
+ * Time moves only in world_advance(), which stops at every timer on the way, so that each fires at its own
+ * millisecond. world_settle() lets the gateway finish its current work.
  */
 #ifndef ROLLCALL_TESTS_WORLD_H
 #define ROLLCALL_TESTS_WORLD_H
@@ -32,7 +32,7 @@ struct world {
     struct gateway_parts parts;
     struct gateway *gateway;
     struct jwt_signer *signer;
-    /* the gateway's, borrowed */
+    /* borrowed from the gateway */
     struct loop *loop;
     struct metrics *metrics;
     struct session_context *handlers;
@@ -40,25 +40,25 @@ struct world {
     struct presence_plane *presence;
 };
 
-/* Settings as for --set, ended by NULL. */
+/* Settings as for --set, terminated by NULL. */
 #define WORLD_SETS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define WORLD_DEFAULTS ((const char *const[]){NULL})
 
 void world_open(struct world *world, const char *const *sets);
 
-/* Drains the gateway and frees it. A connection that does not go fails the test. */
+/* Drains the gateway and frees it. Fails the test if a connection does not end. */
 void world_close(struct world *world);
 
-/* One turn of the loop. */
+/* Runs one turn of the loop. */
 void world_turn(struct world *world);
 
-/* Turns until there is nothing left to do at this time. */
+/* Runs turns until there is nothing left to do at this time. */
 void world_settle(struct world *world);
 
 void world_advance(struct world *world, int64_t ms);
 int64_t world_now(const struct world *world);
 
-/* What SIGTERM does; and whether the gateway would stop. */
+/* Drains as SIGTERM does; world_drained() says whether the gateway would stop. */
 void world_drain(struct world *world);
 bool world_drained(const struct world *world);
 
@@ -69,13 +69,13 @@ void world_token(struct world *world, const char *user, const char *scope, int64
 /* The only session of a user; NULL when there is none. */
 struct session *world_session(struct world *world, const char *user);
 
-/* How the state store shows a user. */
+/* A user's presence in the state store. */
 struct presence world_presence(struct world *world, const char *user);
 
-/* A user's leases in the state store, and the youngest sign of life among them. */
+/* The number of a user's leases in the state store, and the latest sign of life among them. */
 size_t world_leases(struct world *world, const char *user, int64_t *last_heartbeat_ms);
 
-/* Queues a message for a user's connection as fan-out does; `key` as in outbound.h. */
+/* Queues a message for a user's connection as fan-out does; `key`: see outbound.h. */
 void world_push(struct world *world, const char *user, const char *data, uint64_t key);
 
 int64_t world_metric(const struct world *world, enum metric metric);
