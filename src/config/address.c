@@ -31,8 +31,8 @@ static bool is_host_name(struct slice host)
     return host.len > 0 && host.len <= ADDRESS_HOST_MAX;
 }
 
-/* The host as inet_pton wants it, terminated. */
-static bool to_binary(int family, struct slice host, void *out)
+/* Terminates the host, as inet_pton() needs it, and converts it. */
+static bool host_to_binary(int family, struct slice host, void *out)
 {
     char text[INET6_ADDRSTRLEN];
     if (host.len >= sizeof(text))
@@ -42,20 +42,21 @@ static bool to_binary(int family, struct slice host, void *out)
     return inet_pton(family, text, out) == 1;
 }
 
-static bool parse_bracketed(struct slice text, struct address *out)
+static bool parse_bracketed_address(struct slice text, struct address *out)
 {
     struct in6_addr unused;
     struct slice rest = slice_split(slice_after(text, 1), ']', &out->host);
     out->is_ipv6 = true;
     return rest.len > 1 && rest.data[0] == ':' && out->host.len > 0 &&
-           to_binary(AF_INET6, out->host, &unused) && parse_port(slice_after(rest, 1), &out->port);
+           host_to_binary(AF_INET6, out->host, &unused) &&
+           parse_port(slice_after(rest, 1), &out->port);
 }
 
 bool address_parse(struct slice text, struct address *out)
 {
     *out = (struct address){0};
     if (slice_starts_with(text, SLICE("[")))
-        return parse_bracketed(text, out);
+        return parse_bracketed_address(text, out);
     struct slice port = slice_split(text, ':', &out->host);
     return is_host_name(out->host) && parse_port(port, &out->port);
 }
@@ -65,8 +66,8 @@ bool address_is_loopback(const struct address *address)
     struct in6_addr v6;
     struct in_addr v4;
     if (address->is_ipv6)
-        return to_binary(AF_INET6, address->host, &v6) && IN6_IS_ADDR_LOOPBACK(&v6);
-    if (to_binary(AF_INET, address->host, &v4))
+        return host_to_binary(AF_INET6, address->host, &v6) && IN6_IS_ADDR_LOOPBACK(&v6);
+    if (host_to_binary(AF_INET, address->host, &v4))
         return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
     return address->host.len == strlen("localhost") &&
            strncasecmp(address->host.data, "localhost", address->host.len) == 0;
@@ -77,6 +78,6 @@ bool address_is_any(const struct address *address)
     struct in6_addr v6;
     struct in_addr v4;
     if (address->is_ipv6)
-        return to_binary(AF_INET6, address->host, &v6) && IN6_IS_ADDR_UNSPECIFIED(&v6);
-    return to_binary(AF_INET, address->host, &v4) && v4.s_addr == htonl(INADDR_ANY);
+        return host_to_binary(AF_INET6, address->host, &v6) && IN6_IS_ADDR_UNSPECIFIED(&v6);
+    return host_to_binary(AF_INET, address->host, &v4) && v4.s_addr == htonl(INADDR_ANY);
 }

@@ -15,7 +15,7 @@ static void expect_parsed(const char *text, const char *host, uint16_t port, boo
     assert_int_equal(address_is_loopback(&address), is_loopback);
 }
 
-static void hosts_and_ports_are_taken_apart(void **state)
+static void host_and_port_are_parsed(void **state)
 {
     (void)state;
     expect_parsed("127.0.0.1:8080", "127.0.0.1", 8080, true);
@@ -32,7 +32,7 @@ static void hosts_and_ports_are_taken_apart(void **state)
     expect_parsed("[2001:db8::7]:443", "2001:db8::7", 443, false);
 }
 
-static void all_else_is_refused(void **state)
+static void invalid_addresses_are_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -54,7 +54,7 @@ static bool is_any(const char *text)
     return address_parse(slice_of(text), &address) && address_is_any(&address);
 }
 
-static void all_addresses_are_known(void **state)
+static void any_address_is_recognised(void **state)
 {
     (void)state;
     assert_true(is_any("0.0.0.0:1"));
@@ -64,7 +64,7 @@ static void all_addresses_are_known(void **state)
     assert_false(is_any("localhost:1"));
 }
 
-static void a_host_is_bounded(void **state)
+static void host_length_is_bounded(void **state)
 {
     (void)state;
     char text[ADDRESS_HOST_MAX + 4];
@@ -79,10 +79,10 @@ static void a_host_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hosts_and_ports_are_taken_apart),
-        cmocka_unit_test(all_else_is_refused),
-        cmocka_unit_test(all_addresses_are_known),
-        cmocka_unit_test(a_host_is_bounded),
+        cmocka_unit_test(host_and_port_are_parsed),
+        cmocka_unit_test(invalid_addresses_are_refused),
+        cmocka_unit_test(any_address_is_recognised),
+        cmocka_unit_test(host_length_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

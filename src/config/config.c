@@ -8,7 +8,7 @@
 
 #include <assert.h>
 
-static bool read_defaults(struct config *config, struct config_error *error)
+static bool read_config_defaults(struct config *config, struct config_error *error)
 {
     struct config_place place = {.source = CONFIG_FROM_DEFAULT, .label = "defaults"};
     for (size_t i = 0; i < setting_count(); i++)
@@ -17,32 +17,27 @@ static bool read_defaults(struct config *config, struct config_error *error)
     return true;
 }
 
-static bool read_assignment(struct config *config, const char *assignment,
-                            struct config_error *error)
+static bool read_config_assignments(struct config *config, const struct config_inputs *inputs,
+                                    struct config_error *error)
 {
     struct config_place place = {.source = CONFIG_FROM_SET, .label = "--set"};
-    struct slice name;
-    struct slice value = slice_split(slice_of(assignment), '=', &name);
-    const struct setting *setting = setting_find(name);
-    if (!setting)
-        return config_fail_unknown(error, &place, name);
-    if (!value.data)
-        return config_fail(error, &place, "%s has no value; expected %s=VALUE", setting->name,
-                           setting->name);
-    return config_assign(config, &place, setting, value, error);
-}
-
-static bool read_assignments(struct config *config, const struct config_inputs *inputs,
-                             struct config_error *error)
-{
-    for (size_t i = 0; i < inputs->assignment_count; i++)
-        if (!read_assignment(config, inputs->assignments[i], error))
+    for (size_t i = 0; i < inputs->assignment_count; i++) {
+        struct slice name;
+        struct slice value = slice_split(slice_of(inputs->assignments[i]), '=', &name);
+        const struct setting *setting = setting_find(name);
+        if (!setting)
+            return config_fail_unknown(error, &place, name);
+        if (!value.data)
+            return config_fail(error, &place, "%s has no value; expected %s=VALUE", setting->name,
+                               setting->name);
+        if (!config_assign(config, &place, setting, value, error))
             return false;
+    }
     return true;
 }
 
-static bool read_flags(struct config *config, const struct config_inputs *inputs,
-                       struct config_error *error)
+static bool read_config_flags(struct config *config, const struct config_inputs *inputs,
+                              struct config_error *error)
 {
     for (size_t i = 0; i < inputs->flag_count; i++) {
         const struct config_flag *flag = &inputs->flags[i];
@@ -59,10 +54,11 @@ bool config_load(struct config *config, const struct config_inputs *inputs,
                  struct config_error *error)
 {
     *config = (struct config){0};
-    if (read_defaults(config, error) &&
+    if (read_config_defaults(config, error) &&
         (!inputs->file || config_file_read(config, inputs->file, error)) &&
         config_environment_read(config, inputs->environment, error) &&
-        read_assignments(config, inputs, error) && read_flags(config, inputs, error) &&
+        read_config_assignments(config, inputs, error) &&
+        read_config_flags(config, inputs, error) &&
         config_derive(config, inputs->default_node_id, error) && config_check(config, error))
         return true;
     config_free(config);

@@ -1,18 +1,19 @@
 /*
  * The configuration: everything an operator may choose, as one plain struct.
  *
- * Every setting is one row of the table in setting_table.c, which gives its name, type, bounds,
- * default and help; the loader, the printer and docs/CONFIGURATION.md all follow from that table.
- * The struct below mirrors the names: `gateway.listen` in the YAML file is `config.gateway.listen`.
- * Only times differ: they are written in seconds with decimals (`_seconds`) and kept in
- * milliseconds (`_ms`).
+ * Every setting is one row of the table in setting_table.c, which has its name, type, bounds,
+ * default and help; the loader, the printer and docs/CONFIGURATION.md use that table. The struct
+ * below mirrors the names: `gateway.listen` in the YAML file is `config.gateway.listen`. Only times
+ * differ: they are written in seconds with decimals (`_seconds`) and stored in milliseconds
+ * (`_ms`).
  *
- * Invariants after config_load() returned true: every value lies in its row's bounds, the values
- * agree with each other (config_check.c), no string is NULL (an unset one is ""), no list item is.
+ * Invariants after config_load() has returned true: every value is within the bounds of its row,
+ * the values agree with each other (config_check.c), no string is NULL (an unset one is ""), no
+ * list item is NULL.
  *
- * Threading: written by config_load() only, before the workers start; then read-only and shared by
- * all threads as `const struct config *`. Ownership: the struct owns its strings and lists until
- * config_free(); readers borrow.
+ * Threading: only config_load() writes it, before the workers start; then all threads share it as
+ * `const struct config *`. Ownership: the struct owns its strings and lists until config_free();
+ * readers borrow.
  */
 #ifndef ROLLCALL_CONFIG_CONFIG_H
 #define ROLLCALL_CONFIG_CONFIG_H
@@ -25,19 +26,18 @@
 #include <stdio.h>
 
 enum {
-    CONFIG_SETTINGS_MAX = 160, /* room for the table's rows */
+    CONFIG_SETTINGS_MAX = 160, /* capacity for the rows of the table */
     CONFIG_ERROR_TEXT_MAX = 1024,
     CONFIG_FILE_BYTES_MAX = 1 << 20,
     CONFIG_LIST_ITEMS_MAX = 1024,
     CONFIG_WARNINGS_MAX = 16,
-    CONFIG_BUFFER_MESSAGES_MAX = 32760, /* what an outbound queue can hold, its reserve left out */
-    CONFIG_CALL_HISTORY_MAX = 1000,     /* what the ledger keeps */
+    CONFIG_BUFFER_MESSAGES_MAX = 32760, /* capacity of an outbound queue without its reserve */
+    CONFIG_CALL_HISTORY_MAX = 1000,     /* how many the ledger keeps */
 };
 
-/* Where a value came from, in rising precedence. */
+/* The source of a value, in rising precedence. */
 enum config_source {
-    CONFIG_FROM_DEFAULT, /* the table's, or what another setting makes of it (see config_derive.h)
-                          */
+    CONFIG_FROM_DEFAULT, /* from the table, or derived from other settings (config_derive.h) */
     CONFIG_FROM_FILE,
     CONFIG_FROM_ENVIRONMENT,
     CONFIG_FROM_SET,
@@ -57,7 +57,7 @@ struct config_list {
 enum timing_profile { TIMING_REALTIME, TIMING_STANDARD, TIMING_RELAXED };
 enum kafka_acks { KAFKA_ACKS_ALL, KAFKA_ACKS_LEADER, KAFKA_ACKS_NONE };
 
-/* Attempts of an operation that is retried, and how long it waits between them. */
+/* How often an operation is tried, and the waits between the attempts. */
 struct config_retry {
     uint32_t max_attempts;
     int64_t initial_backoff_ms;
@@ -68,7 +68,7 @@ struct config_inbound {
     uint32_t rate_limit_per_second; /* send_message only */
     uint32_t rate_limit_burst;
     uint32_t max_queue_depth;         /* requests in flight */
-    size_t max_message_size_bytes;    /* of a message's body */
+    size_t max_message_size_bytes;    /* body of a message */
     uint32_t command_rate_per_second; /* all commands together */
     uint32_t command_rate_burst;
 };
@@ -93,9 +93,9 @@ struct config_gateway {
     const char *node_id; /* never empty */
     uint32_t workers;    /* 0: one per core */
     bool io_uring;
-    uint32_t max_connections; /* of the process; 0: as many as file descriptors allow */
+    uint32_t max_connections; /* of the process; 0: as the file descriptor limit allows */
     size_t max_frame_bytes;
-    int64_t max_lifetime_ms; /* 0: no bound */
+    int64_t max_lifetime_ms; /* 0: unlimited */
     uint32_t max_lifetime_jitter_percent;
     struct config_list allowed_origins; /* empty: any */
     size_t memory_limit_bytes;          /* 0: off */
@@ -121,8 +121,8 @@ struct config_gateway {
     struct config_circuit_breaker circuit_breaker;
     struct {
         int64_t durability_rpc_ms;
-        int64_t heartbeat_interval_ms; /* how often clients are asked to speak */
-        int64_t heartbeat_timeout_ms;  /* silent for so long: unhealthy */
+        int64_t heartbeat_interval_ms; /* interval that clients are asked to keep */
+        int64_t heartbeat_timeout_ms;  /* silence that makes a connection unhealthy */
     } timeouts;
     struct {
         int64_t drain_timeout_ms;
@@ -130,7 +130,7 @@ struct config_gateway {
 };
 
 struct config_presence {
-    int64_t expiry_window_ms; /* a lease's length */
+    int64_t expiry_window_ms; /* length of a lease */
     int64_t idle_ms;
     int64_t offline_grace_ms;
     uint32_t max_subscriptions;
@@ -161,13 +161,13 @@ struct config_auth {
 
 struct config_peer {
     const char *listen;    /* empty: none */
-    const char *advertise; /* empty: as listen says, or this machine's name where that is any */
+    const char *advertise; /* empty: `listen`, or the host name if that is 0.0.0.0 or [::] */
     struct config_list peers;
     const char *secret; /* empty: peer links are off */
     struct {
-        const char *certificate_file; /* empty: accepted links are plain; set with key_file */
+        const char *certificate_file; /* empty: no TLS for accepted links; set with key_file */
         const char *key_file;
-        const char *ca_file; /* with this or a certificate, dialled links speak TLS */
+        const char *ca_file; /* with this or a certificate, dialled links use TLS */
     } tls;
 };
 
@@ -214,7 +214,7 @@ struct config_fanout {
 };
 
 struct config {
-    bool dev; /* a laptop: loopback only, auth.dev unless that is set alone */
+    bool dev; /* development: loopback only; turns auth.dev on unless that is set */
     const char *data_dir;
     struct {
         enum timing_profile profile;
@@ -226,11 +226,11 @@ struct config {
     struct config_auth auth;
     struct {
         const char *url;     /* memory, redis://…, redis-cluster://… */
-        const char *ca_file; /* empty: the system's */
+        const char *ca_file; /* empty: those of the system */
     } state;
     struct {
         const char *url; /* sqlite:…, remote://…, dynamodb://…; empty: SQLite in data_dir */
-        const char *http_listen; /* empty: no pages of rollcall ledger */
+        const char *http_listen; /* of rollcall ledger; empty: none */
     } ledger;
     struct {
         const char *url; /* local, kafka://… */
@@ -249,14 +249,14 @@ struct config {
     struct config_origin origins[CONFIG_SETTINGS_MAX]; /* by row of the table */
 };
 
-/* A flag of the command line that stands for a setting. */
+/* A command-line flag that sets a setting. */
 struct config_flag {
-    const char *flag; /* as the user typed it, "--listen" */
+    const char *flag; /* as typed, such as "--listen" */
     const char *setting;
     const char *value;
 };
 
-/* All that a configuration is made of; borrowed for the length of config_load(). */
+/* The sources of a configuration; config_load() borrows them until it returns. */
 struct config_inputs {
     const char *file;               /* NULL: none */
     char *const *environment;       /* as environ, NULL-terminated; NULL: none */
@@ -264,41 +264,43 @@ struct config_inputs {
     size_t assignment_count;
     const struct config_flag *flags;
     size_t flag_count;
-    const char *default_node_id; /* for gateway.node_id where nobody sets it; NULL: "rollcall" */
+    const char *default_node_id; /* if gateway.node_id is unset; NULL: "rollcall" */
 };
 
-/* One sentence for the operator: where, what was found, what was expected. Never holds a secret. */
+/* One sentence for the operator: where, what was found, what was expected. Never contains a
+ * secret. */
 struct config_error {
     char text[CONFIG_ERROR_TEXT_MAX];
 };
 
 /*
- * Fills *config from the inputs. A source later in the list above overrides an earlier one, yet
- * every source is checked in full: a wrong value in the file is an error even if a flag overrides
- * it. On failure says why in *error and leaves *config zeroed, with nothing to free.
+ * Fills *config from the inputs. A later source of enum config_source overrides an earlier one, but
+ * every source is checked completely: a wrong value in the file is an error even if a flag
+ * overrides it. On failure returns false, sets *error and leaves *config zeroed, with nothing to
+ * free.
  */
 bool config_load(struct config *config, const struct config_inputs *inputs,
                  struct config_error *error);
 
-/* Frees what the struct owns and zeroes it. Harmless on a zeroed struct. */
+/* Frees what the struct owns and zeroes it. Safe on a zeroed struct. */
 void config_free(struct config *config);
 
-/* "default", "file", "env", "set" or "flag". */
+/* Returns "default", "file", "env", "set" or "flag". */
 const char *config_source_name(enum config_source source);
 
-/* Writes up to CONFIG_WARNINGS_MAX sentences about legal values that are probably not meant;
- * returns how many. */
+/* Writes up to CONFIG_WARNINGS_MAX sentences about legal values that are probably mistakes; returns
+ * how many. */
 size_t config_warnings(const struct config *config, struct config_error out[CONFIG_WARNINGS_MAX]);
 
-/* The same about variables of the environment that look like ours and were ignored. */
+/* The same about ignored environment variables with our prefix. */
 size_t config_environment_warnings(char *const *environment,
                                    struct config_error out[CONFIG_WARNINGS_MAX]);
 
-/* The effective configuration as YAML, each value with its source in a comment. Loads back to the
- * same values, but for secrets, which stand there as a comment without their value. */
+/* Prints the effective configuration as YAML, each value with its source in a comment. Loading it
+ * gives the same values, except secrets, which are comments without their value. */
 void config_print(const struct config *config, FILE *out);
 
-/* docs/CONFIGURATION.md. */
+/* Writes docs/CONFIGURATION.md. */
 void config_write_reference(FILE *out);
 
 #endif

@@ -3,10 +3,10 @@
 #include <ctype.h>
 #include <stdarg.h>
 
-/* A longer value is cut where it is shown. */
+/* A longer value is cut in messages. */
 enum { SHOWN_VALUE_MAX = 80 };
 
-static void write_place(struct buffer *out, const struct config_place *place)
+static void write_config_place(struct buffer *out, const struct config_place *place)
 {
     buffer_append_text(out, place->label);
     if (place->line > 0)
@@ -14,8 +14,7 @@ static void write_place(struct buffer *out, const struct config_place *place)
     buffer_append_text(out, ": ");
 }
 
-/* Moves the text into the error, cut to what fits. */
-static bool finish(struct config_error *error, struct buffer *text)
+bool config_fail_text(struct config_error *error, struct buffer *text)
 {
     if (text->failed)
         snprintf(error->text, sizeof(error->text), "out of memory");
@@ -34,13 +33,13 @@ bool config_fail(struct config_error *error, const struct config_place *place, c
     va_start(args, format);
     vsnprintf(message, sizeof(message), format, args);
     va_end(args);
-    write_place(&text, place);
+    write_config_place(&text, place);
     buffer_append_text(&text, message);
-    return finish(error, &text);
+    return config_fail_text(error, &text);
 }
 
-/* A value comes from outside: what a terminal could take for a command is shown as \xNN. */
-static void write_shown(struct buffer *out, struct slice value)
+/* The value is untrusted, so control characters, which could control a terminal, become \xNN. */
+static void write_shown_value(struct buffer *out, struct slice value)
 {
     struct slice shown = slice_first(value, SHOWN_VALUE_MAX);
     buffer_append_byte(out, '"');
@@ -54,25 +53,20 @@ static void write_shown(struct buffer *out, struct slice value)
     buffer_append_text(out, shown.len < value.len ? "…\"" : "\"");
 }
 
-/* `gateway.listen` is ROLLCALL_GATEWAY__LISTEN. */
-static void write_variable(struct buffer *out, struct slice setting_name)
-{
-    buffer_append_text(out, CONFIG_ENVIRONMENT_PREFIX);
-    for (size_t i = 0; i < setting_name.len; i++) {
-        if (setting_name.data[i] == '.')
-            buffer_append_text(out, "__");
-        else
-            buffer_append_byte(out, (char)toupper((unsigned char)setting_name.data[i]));
-    }
-}
-
-/* Users know a setting in an environment variable by another name. */
+/* In the environment, `gateway.listen` is written as ROLLCALL_GATEWAY__LISTEN. */
 static void write_name_at(struct buffer *out, const struct config_place *place, struct slice name)
 {
-    if (place->source == CONFIG_FROM_ENVIRONMENT)
-        write_variable(out, name);
-    else
+    if (place->source != CONFIG_FROM_ENVIRONMENT) {
         buffer_append_slice(out, name);
+        return;
+    }
+    buffer_append_text(out, CONFIG_ENVIRONMENT_PREFIX);
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.data[i] == '.')
+            buffer_append_text(out, "__");
+        else
+            buffer_append_byte(out, (char)toupper((unsigned char)name.data[i]));
+    }
 }
 
 bool config_fail_unknown(struct config_error *error, const struct config_place *place,
@@ -83,9 +77,9 @@ bool config_fail_unknown(struct config_error *error, const struct config_place *
                            SLICE_FORMAT(name));
     struct buffer text = BUFFER_INIT;
     struct slice nearest = setting_nearest(name);
-    write_place(&text, place);
+    write_config_place(&text, place);
     buffer_append_text(&text, "there is no setting ");
-    write_shown(&text, name);
+    write_shown_value(&text, name);
     if (nearest.len > 0) {
         buffer_append_text(&text, "; did you mean ");
         write_name_at(&text, place, nearest);
@@ -93,57 +87,58 @@ bool config_fail_unknown(struct config_error *error, const struct config_place *
     } else {
         buffer_append_text(&text, "; expected one that rollcall serve --config-reference lists");
     }
-    return finish(error, &text);
+    return config_fail_text(error, &text);
 }
 
-static bool finish_expected(struct config_error *error, struct buffer *text,
-                            const struct setting *setting)
+static bool fail_with_expected(struct config_error *error, struct buffer *text,
+                               const struct setting *setting)
 {
     buffer_append_text(text, "; expected ");
     setting_write_expected(text, setting);
-    return finish(error, text);
+    return config_fail_text(error, text);
 }
 
-/* A secret's text is not shown. */
-static bool fail_value(struct config_error *error, const struct config_place *place,
-                       const struct setting *setting, struct slice value)
+/* Does not show the text of a secret. */
+static bool fail_with_value(struct config_error *error, const struct config_place *place,
+                            const struct setting *setting, struct slice value)
 {
     struct buffer text = BUFFER_INIT;
-    write_place(&text, place);
+    write_config_place(&text, place);
     buffer_append_text(&text, setting->name);
     if (setting_hides(setting, value)) {
         buffer_append_text(&text, " has a wrong value (not shown)");
     } else {
         buffer_append_text(&text, " cannot be ");
-        write_shown(&text, value);
+        write_shown_value(&text, value);
     }
-    return finish_expected(error, &text, setting);
+    return fail_with_expected(error, &text, setting);
 }
 
 bool config_fail_found(struct config_error *error, const struct config_place *place,
                        const struct setting *setting, const char *found)
 {
     struct buffer text = BUFFER_INIT;
-    write_place(&text, place);
+    write_config_place(&text, place);
     buffer_printf(&text, "%s cannot be %s", setting->name, found);
-    return finish_expected(error, &text, setting);
+    return fail_with_expected(error, &text, setting);
 }
 
-static void note_origin(struct config *config, const struct config_place *place,
-                        const struct setting *setting)
+static void note_setting_origin(struct config *config, const struct config_place *place,
+                                const struct setting *setting)
 {
     config->origins[setting_index(setting)] =
         (struct config_origin){.source = place->source, .line = place->line};
 }
 
-static bool judge(enum setting_result result, const struct config_place *place,
-                  const struct setting *setting, struct slice text, struct config_error *error)
+static bool check_setting_result(enum setting_result result, const struct config_place *place,
+                                 const struct setting *setting, struct slice text,
+                                 struct config_error *error)
 {
     switch (result) {
     case SETTING_STORED:
         return true;
     case SETTING_REFUSED:
-        return fail_value(error, place, setting, text);
+        return fail_with_value(error, place, setting, text);
     default:
         return config_fail(error, place, "out of memory");
     }
@@ -152,14 +147,14 @@ static bool judge(enum setting_result result, const struct config_place *place,
 bool config_assign(struct config *config, const struct config_place *place,
                    const struct setting *setting, struct slice text, struct config_error *error)
 {
-    note_origin(config, place, setting);
-    return judge(setting_store(setting, config, text), place, setting, text, error);
+    note_setting_origin(config, place, setting);
+    return check_setting_result(setting_store(setting, config, text), place, setting, text, error);
 }
 
 void config_assign_empty_list(struct config *config, const struct config_place *place,
                               const struct setting *setting)
 {
-    note_origin(config, place, setting);
+    note_setting_origin(config, place, setting);
     setting_release(setting, config);
 }
 
@@ -167,5 +162,5 @@ bool config_assign_item(struct config *config, const struct config_place *place,
                         const struct setting *setting, struct slice item,
                         struct config_error *error)
 {
-    return judge(setting_append(setting, config, item), place, setting, item, error);
+    return check_setting_result(setting_append(setting, config, item), place, setting, item, error);
 }

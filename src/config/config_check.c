@@ -1,18 +1,20 @@
 #include "config/config_check.h"
 
 #include "config/address.h"
+#include "config/config_assign.h"
 #include "config/setting.h"
 
 #include <assert.h>
 
 enum order { BELOW, AT_MOST };
 
-/* Two numbers that should stand in an order. */
+/* Two numbers that must or should be in this order. */
 struct order_rule {
     const char *left;
     enum order order;
     const char *right;
-    const char *consequence; /* of breaking it, where that is legal; NULL: it is an error */
+    const char
+        *consequence; /* of breaking a rule that may be broken; NULL: breaking it is an error */
 };
 
 #define INBOUND "gateway.backpressure.inbound."
@@ -46,14 +48,14 @@ static const struct setting *known_setting(const char *name)
     return setting;
 }
 
-static bool order_holds(const struct order_rule *rule, const struct config *config)
+static bool order_rule_holds(const struct order_rule *rule, const struct config *config)
 {
     int64_t left = setting_number(known_setting(rule->left), config);
     int64_t right = setting_number(known_setting(rule->right), config);
     return rule->order == BELOW ? left < right : left <= right;
 }
 
-static void write_source(struct buffer *out, const struct config_origin *origin)
+static void write_setting_source(struct buffer *out, const struct config_origin *origin)
 {
     if (origin->source == CONFIG_FROM_FILE)
         buffer_printf(out, "line %u", origin->line);
@@ -62,50 +64,42 @@ static void write_source(struct buffer *out, const struct config_origin *origin)
 }
 
 /* "gateway.workers (4, line 7)": the name, the value, where it came from. */
-static void write_setting(struct buffer *out, const struct config *config, const char *name)
+static void write_setting_with_source(struct buffer *out, const struct config *config,
+                                      const char *name)
 {
     const struct setting *setting = known_setting(name);
     buffer_printf(out, "%s (", name);
     setting_write_value(out, setting, config);
     buffer_append_text(out, ", ");
-    write_source(out, &config->origins[setting_index(setting)]);
+    write_setting_source(out, &config->origins[setting_index(setting)]);
     buffer_append_text(out, ")");
 }
 
-static void finish(struct config_error *error, struct buffer *text)
-{
-    if (text->failed)
-        snprintf(error->text, sizeof(error->text), "out of memory");
-    else
-        snprintf(error->text, sizeof(error->text), "%.*s", (int)text->len, text->data);
-    buffer_free(text);
-}
-
-static void describe_order(const struct order_rule *rule, const struct config *config,
-                           struct config_error *error)
+static void describe_broken_order(const struct order_rule *rule, const struct config *config,
+                                  struct config_error *error)
 {
     struct buffer text = BUFFER_INIT;
-    write_setting(&text, config, rule->left);
+    write_setting_with_source(&text, config, rule->left);
     buffer_append_text(&text, rule->consequence ? " should " : " must ");
     buffer_append_text(&text, rule->order == BELOW ? "be less than " : "not exceed ");
-    write_setting(&text, config, rule->right);
+    write_setting_with_source(&text, config, rule->right);
     if (rule->consequence)
         buffer_printf(&text, ": %s", rule->consequence);
-    finish(error, &text);
+    config_fail_text(error, &text);
 }
 
-static bool check_orders(const struct config *config, struct config_error *error)
+static bool check_order_rules(const struct config *config, struct config_error *error)
 {
     for (size_t i = 0; i < ORDER_RULE_COUNT; i++)
-        if (!order_rules[i].consequence && !order_holds(&order_rules[i], config)) {
-            describe_order(&order_rules[i], config, error);
+        if (!order_rules[i].consequence && !order_rule_holds(&order_rules[i], config)) {
+            describe_broken_order(&order_rules[i], config, error);
             return false;
         }
     return true;
 }
 
-static bool check_pair(const char *section, const char *certificate_file, const char *key_file,
-                       struct config_error *error)
+static bool check_tls_pair(const char *section, const char *certificate_file, const char *key_file,
+                           struct config_error *error)
 {
     bool has_key = key_file[0] != '\0';
     if ((certificate_file[0] != '\0') == has_key)
@@ -116,15 +110,7 @@ static bool check_pair(const char *section, const char *certificate_file, const 
     return false;
 }
 
-static bool check_tls(const struct config *config, struct config_error *error)
-{
-    return check_pair("gateway.tls", config->gateway.tls.certificate_file,
-                      config->gateway.tls.key_file, error) &&
-           check_pair("peer.tls", config->peer.tls.certificate_file, config->peer.tls.key_file,
-                      error);
-}
-
-/* Anyone who reaches a development server can sign in as anyone. */
+/* Anyone who can reach a development server can log in as any user. */
 static bool check_loopback(const struct config *config, const char *name, const char *value,
                            struct config_error *error)
 {
@@ -135,22 +121,26 @@ static bool check_loopback(const struct config *config, const char *name, const 
         (address_parse(slice_of(value), &address) && address_is_loopback(&address)))
         return true;
     struct buffer text = BUFFER_INIT;
-    write_setting(&text, config, name);
+    write_setting_with_source(&text, config, name);
     buffer_printf(&text, " must be a loopback address such as 127.0.0.1:8080, because %s is on",
                   config->dev ? "dev (--dev)" : "auth.dev");
-    finish(error, &text);
-    return false;
+    return config_fail_text(error, &text);
 }
 
 bool config_check(const struct config *config, struct config_error *error)
 {
-    return check_orders(config, error) && check_tls(config, error) &&
+    return check_order_rules(config, error) &&
+           check_tls_pair("gateway.tls", config->gateway.tls.certificate_file,
+                          config->gateway.tls.key_file, error) &&
+           check_tls_pair("peer.tls", config->peer.tls.certificate_file, config->peer.tls.key_file,
+                          error) &&
            check_loopback(config, "gateway.listen", config->gateway.listen, error) &&
            check_loopback(config, "peer.listen", config->peer.listen, error) &&
            check_loopback(config, "ledger.http_listen", config->ledger.http_listen, error);
 }
 
-static size_t add_warning(struct config_error *out, size_t count, bool applies, const char *text)
+static size_t add_config_warning(struct config_error *out, size_t count, bool applies,
+                                 const char *text)
 {
     if (!applies || count == CONFIG_WARNINGS_MAX)
         return count;
@@ -162,18 +152,19 @@ size_t config_warnings(const struct config *config, struct config_error out[CONF
 {
     size_t count = 0;
     for (size_t i = 0; i < ORDER_RULE_COUNT && count < CONFIG_WARNINGS_MAX; i++)
-        if (order_rules[i].consequence && !order_holds(&order_rules[i], config))
-            describe_order(&order_rules[i], config, &out[count++]);
+        if (order_rules[i].consequence && !order_rule_holds(&order_rules[i], config))
+            describe_broken_order(&order_rules[i], config, &out[count++]);
     bool has_peers = config->peer.listen[0] != '\0' || config->peer.peers.count > 0;
     bool has_kafka = slice_starts_with(slice_of(config->feed.url), SLICE("kafka://"));
-    count = add_warning(out, count, has_peers && config->peer.secret[0] == '\0',
-                        "peer.secret is empty: peer links are off");
-    count = add_warning(out, count,
-                        has_kafka && config->durability.kafka.producer.acks != KAFKA_ACKS_ALL,
-                        "durability.kafka.producer.acks is not all: a message that was "
-                        "acknowledged may never reach the fan-out");
-    count = add_warning(out, count, has_kafka && config->fanout.kafka.consumer.enable_auto_commit,
-                        "fanout.kafka.consumer.enable_auto_commit is true: events in flight at a "
-                        "crash are skipped");
+    count = add_config_warning(out, count, has_peers && config->peer.secret[0] == '\0',
+                               "peer.secret is empty: peer links are off");
+    count = add_config_warning(
+        out, count, has_kafka && config->durability.kafka.producer.acks != KAFKA_ACKS_ALL,
+        "durability.kafka.producer.acks is not all: a message that was "
+        "acknowledged may never reach the fan-out");
+    count = add_config_warning(
+        out, count, has_kafka && config->fanout.kafka.consumer.enable_auto_commit,
+        "fanout.kafka.consumer.enable_auto_commit is true: events in flight at a "
+        "crash are skipped");
     return count;
 }

@@ -1,7 +1,7 @@
-/* Values that contradict each other, and values that are odd. */
+/* Tests values that contradict each other and values that are legal but odd. */
 #include "config/config_testing.h"
 
-static void a_contradiction_names_both_values_and_their_sources(void **state)
+static void contradiction_names_both_values_and_sources(void **state)
 {
     (void)state;
     static const char *const assignments[] = {"presence.expiry_window_seconds=0.5"};
@@ -13,7 +13,7 @@ static void a_contradiction_names_both_values_and_their_sources(void **state)
                    "presence.expiry_window_seconds (0.5, set)");
 }
 
-static void backoffs_are_in_order(void **state)
+static void initial_backoff_must_not_exceed_max(void **state)
 {
     (void)state;
     expect_sets_refused(SETS("fanout.retry.initial_backoff_ms=1001"),
@@ -24,7 +24,7 @@ static void backoffs_are_in_order(void **state)
                         "exceed durability.dynamodb.retry.max_backoff_ms (99, set)");
 }
 
-static void certificate_and_key_go_together(void **state)
+static void certificate_and_key_are_required_together(void **state)
 {
     (void)state;
     struct config config;
@@ -42,7 +42,7 @@ static void certificate_and_key_go_together(void **state)
     config_free(&config);
 }
 
-static void a_development_server_stays_on_the_machine(void **state)
+static void development_server_accepts_loopback_only(void **state)
 {
     (void)state;
     struct config config;
@@ -75,7 +75,7 @@ static void expect_warned(struct config_inputs inputs, size_t count, const char 
     config_free(&config);
 }
 
-static void what_is_odd_is_a_warning(void **state)
+static void odd_values_give_warnings(void **state)
 {
     (void)state;
     expect_warned(SETS("dev=true"), 0, NULL);
@@ -100,7 +100,7 @@ static void what_is_odd_is_a_warning(void **state)
 }
 
 /* The reference of the failure document, value by value. */
-static void the_original_reference_loads(void **state)
+static void original_reference_loads(void **state)
 {
     (void)state;
     struct config config;
@@ -142,12 +142,12 @@ static void the_original_reference_loads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_contradiction_names_both_values_and_their_sources),
-        cmocka_unit_test(backoffs_are_in_order),
-        cmocka_unit_test(certificate_and_key_go_together),
-        cmocka_unit_test(a_development_server_stays_on_the_machine),
-        cmocka_unit_test(what_is_odd_is_a_warning),
-        cmocka_unit_test(the_original_reference_loads),
+        cmocka_unit_test(contradiction_names_both_values_and_sources),
+        cmocka_unit_test(initial_backoff_must_not_exceed_max),
+        cmocka_unit_test(certificate_and_key_are_required_together),
+        cmocka_unit_test(development_server_accepts_loopback_only),
+        cmocka_unit_test(odd_values_give_warnings),
+        cmocka_unit_test(original_reference_loads),
     };
     return cmocka_run_group_tests(tests, config_testing_begin, config_testing_end);
 }

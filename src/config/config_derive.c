@@ -14,12 +14,12 @@ static const struct timing timings[] = {
     [TIMING_RELAXED] = {30000, 60000, 90000},
 };
 
-static uint32_t larger(uint32_t a, uint32_t b)
+static uint32_t larger_of(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
 }
 
-/* The profile's timeout, unless a neighbour that was set leaves no place for it. */
+/* Returns the timeout of the profile, adapted to a set interval or window that contradicts it. */
 static int64_t fitting_timeout(const struct timing *profile, const struct timing *set)
 {
     int64_t timeout_ms = profile->timeout_ms;
@@ -56,14 +56,14 @@ static void derive_rates(struct config *config)
     struct config_inbound *inbound = &config->gateway.backpressure.inbound;
     if (!setting_is_explicit(config, "gateway.backpressure.inbound.rate_limit_burst"))
         inbound->rate_limit_burst =
-            larger(inbound->rate_limit_burst, inbound->rate_limit_per_second);
+            larger_of(inbound->rate_limit_burst, inbound->rate_limit_per_second);
     if (!setting_is_explicit(config, "gateway.backpressure.inbound.command_rate_per_second"))
         inbound->command_rate_per_second =
-            larger(inbound->command_rate_per_second, inbound->rate_limit_per_second);
+            larger_of(inbound->command_rate_per_second, inbound->rate_limit_per_second);
     if (!setting_is_explicit(config, "gateway.backpressure.inbound.command_rate_burst"))
         inbound->command_rate_burst =
-            larger(inbound->command_rate_burst,
-                   larger(inbound->command_rate_per_second, inbound->rate_limit_burst));
+            larger_of(inbound->command_rate_burst,
+                      larger_of(inbound->command_rate_per_second, inbound->rate_limit_burst));
 }
 
 static void derive_thresholds(struct config *config)

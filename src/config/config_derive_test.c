@@ -1,4 +1,4 @@
-/* Defaults that follow other settings, and values that do not. */
+/* Tests defaults that depend on other settings. */
 #include "config/config_testing.h"
 
 #define INTERVAL "gateway.timeouts.heartbeat_interval_seconds="
@@ -18,7 +18,7 @@ static void expect_timing(struct config_inputs inputs, int64_t interval_ms, int6
     config_free(&config);
 }
 
-static void a_profile_is_three_numbers(void **state)
+static void profile_sets_three_numbers(void **state)
 {
     (void)state;
     expect_timing(SETS("timing.profile=realtime"), 5000, 10000, 15000);
@@ -26,7 +26,7 @@ static void a_profile_is_three_numbers(void **state)
     expect_timing(SETS("timing.profile=relaxed"), 30000, 60000, 90000);
 }
 
-static void each_of_them_can_be_set_alone(void **state)
+static void each_number_can_be_set_alone(void **state)
 {
     (void)state;
     expect_timing(SETS(INTERVAL "3"), 3000, 10000, 15000);
@@ -36,7 +36,7 @@ static void each_of_them_can_be_set_alone(void **state)
     expect_timing(SETS(WINDOW "20", "timing.profile=standard"), 6667, 13334, 20000);
 }
 
-static void unset_ones_give_way(void **state)
+static void unset_values_adapt_to_set_ones(void **state)
 {
     (void)state;
     expect_timing(SETS(WINDOW "0.3"), 100, 200, 300);
@@ -47,7 +47,7 @@ static void unset_ones_give_way(void **state)
     expect_timing(SETS(WINDOW "0.001"), 1, 1, 1);
 }
 
-static void set_ones_never_do(void **state)
+static void set_values_never_adapt(void **state)
 {
     (void)state;
     expect_timing(SETS(INTERVAL "0.1", TIMEOUT "0.2", WINDOW "0.3"), 100, 200, 300);
@@ -57,7 +57,7 @@ static void set_ones_never_do(void **state)
                         "presence.expiry_window_seconds (15, set)");
 }
 
-static void a_value_from_any_source_beats_the_profile(void **state)
+static void value_of_any_source_overrides_the_profile(void **state)
 {
     (void)state;
     struct config config;
@@ -87,7 +87,7 @@ static void expect_rates(struct config_inputs inputs, uint32_t rate, uint32_t bu
     config_free(&config);
 }
 
-static void limits_make_room_for_a_raised_one(void **state)
+static void unset_limits_follow_a_raised_one(void **state)
 {
     (void)state;
     expect_rates(SETS("dev=false"), 10, 20, 50, 100);
@@ -108,7 +108,7 @@ static void expect_thresholds(struct config_inputs inputs, uint32_t warning, uin
     config_free(&config);
 }
 
-static void thresholds_stay_in_order(void **state)
+static void unset_threshold_keeps_the_order(void **state)
 {
     (void)state;
     expect_thresholds(SETS("dev=false"), 80, 95);
@@ -121,7 +121,7 @@ static void thresholds_stay_in_order(void **state)
                         "(100, default)");
 }
 
-static void dev_turns_on_its_keys_unless_told_not_to(void **state)
+static void dev_turns_on_auth_dev_unless_it_is_set(void **state)
 {
     (void)state;
     struct config config;
@@ -136,7 +136,7 @@ static void dev_turns_on_its_keys_unless_told_not_to(void **state)
     config_free(&config);
 }
 
-static void a_node_always_has_a_name(void **state)
+static void node_id_is_never_empty(void **state)
 {
     (void)state;
     struct config config;
@@ -154,15 +154,15 @@ static void a_node_always_has_a_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_profile_is_three_numbers),
-        cmocka_unit_test(each_of_them_can_be_set_alone),
-        cmocka_unit_test(unset_ones_give_way),
-        cmocka_unit_test(set_ones_never_do),
-        cmocka_unit_test(a_value_from_any_source_beats_the_profile),
-        cmocka_unit_test(limits_make_room_for_a_raised_one),
-        cmocka_unit_test(thresholds_stay_in_order),
-        cmocka_unit_test(dev_turns_on_its_keys_unless_told_not_to),
-        cmocka_unit_test(a_node_always_has_a_name),
+        cmocka_unit_test(profile_sets_three_numbers),
+        cmocka_unit_test(each_number_can_be_set_alone),
+        cmocka_unit_test(unset_values_adapt_to_set_ones),
+        cmocka_unit_test(set_values_never_adapt),
+        cmocka_unit_test(value_of_any_source_overrides_the_profile),
+        cmocka_unit_test(unset_limits_follow_a_raised_one),
+        cmocka_unit_test(unset_threshold_keeps_the_order),
+        cmocka_unit_test(dev_turns_on_auth_dev_unless_it_is_set),
+        cmocka_unit_test(node_id_is_never_empty),
     };
     return cmocka_run_group_tests(tests, config_testing_begin, config_testing_end);
 }

@@ -6,8 +6,8 @@
 
 enum { NAME_SHOWN_MAX = 128 };
 
-/* GATEWAY__LISTEN is gateway.listen. Only upper case is a variable's spelling, so lower case is
- * kept as a letter no setting has. */
+/* GATEWAY__LISTEN becomes gateway.listen. Lower case is not allowed in a variable, so it becomes
+ * upper case, which no setting has. */
 static void write_setting_name(struct buffer *out, struct slice variable)
 {
     for (size_t i = 0; i < variable.len; i++) {
@@ -21,16 +21,16 @@ static void write_setting_name(struct buffer *out, struct slice variable)
     }
 }
 
-/* A name without a dot and far from every setting's belongs to somebody else: a test harness, or the
- * ROLLCALL_SERVICE_HOST that Kubernetes gives to the neighbours of a service of our name. */
-static bool is_foreign(struct slice setting_name)
+/* A name without a dot that resembles no setting belongs to something else: a test harness, or the
+ * ROLLCALL_SERVICE_HOST that Kubernetes sets in pods beside a service with our name. */
+static bool is_foreign_variable(struct slice setting_name)
 {
     return !setting_find(setting_name) && setting_nearest(setting_name).len == 0 &&
            (setting_name.len == 0 || !memchr(setting_name.data, '.', setting_name.len));
 }
 
-static bool read_variable(struct config *config, struct slice name, struct slice value,
-                          struct config_error *error)
+static bool read_environment_variable(struct config *config, struct slice name, struct slice value,
+                                      struct config_error *error)
 {
     char label[NAME_SHOWN_MAX];
     snprintf(label, sizeof(label), "%.*s", SLICE_FORMAT(name));
@@ -44,14 +44,14 @@ static bool read_variable(struct config *config, struct slice name, struct slice
     else if (setting)
         is_read = config_assign(config, &place, setting, value, error);
     else
-        is_read = is_foreign(buffer_slice(&setting_name)) ||
+        is_read = is_foreign_variable(buffer_slice(&setting_name)) ||
                   config_fail_unknown(error, &place, buffer_slice(&setting_name));
     buffer_free(&setting_name);
     return is_read;
 }
 
-/* The name of a variable that may be ours, or SLICE_NONE; its value in *value. */
-static struct slice split_variable(const char *variable, struct slice *value)
+/* Returns the name of a variable with our prefix, else SLICE_NONE; sets *value. */
+static struct slice split_environment_variable(const char *variable, struct slice *value)
 {
     struct slice name;
     *value = slice_split(slice_of(variable), '=', &name);
@@ -63,8 +63,8 @@ bool config_environment_read(struct config *config, char *const *environment,
 {
     for (; environment && *environment; environment++) {
         struct slice value;
-        struct slice name = split_variable(*environment, &value);
-        if (name.data && !read_variable(config, name, value, error))
+        struct slice name = split_environment_variable(*environment, &value);
+        if (name.data && !read_environment_variable(config, name, value, error))
             return false;
     }
     return true;
@@ -76,12 +76,12 @@ size_t config_environment_warnings(char *const *environment,
     size_t count = 0;
     for (; environment && *environment && count < CONFIG_WARNINGS_MAX; environment++) {
         struct slice value;
-        struct slice name = split_variable(*environment, &value);
+        struct slice name = split_environment_variable(*environment, &value);
         struct buffer setting_name = BUFFER_INIT;
         if (!name.data)
             continue;
         write_setting_name(&setting_name, slice_after(name, strlen(CONFIG_ENVIRONMENT_PREFIX)));
-        if (!setting_name.failed && is_foreign(buffer_slice(&setting_name))) {
+        if (!setting_name.failed && is_foreign_variable(buffer_slice(&setting_name))) {
             struct slice shown = slice_first(name, NAME_SHOWN_MAX);
             snprintf(out[count++].text, sizeof(out->text), "%.*s names no setting and is ignored",
                      SLICE_FORMAT(shown));

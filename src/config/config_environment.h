@@ -1,9 +1,9 @@
 /*
  * Settings from environment variables that start with ROLLCALL_.
  *
- * One that names no setting is an error where it was probably meant to: when it has the `__` that
- * stands for a setting's dot, or when a setting's name is near. Any other is somebody else's variable;
- * config_environment_warnings() (config.h) names those, in case it was not.
+ * A variable that names no setting is an error if it was probably meant to: if it contains `__`,
+ * which stands for the dot of a name, or resembles the name of a setting. Any other belongs to
+ * something else; config_environment_warnings() (config.h) lists those.
  */
 #ifndef ROLLCALL_CONFIG_CONFIG_ENVIRONMENT_H
 #define ROLLCALL_CONFIG_CONFIG_ENVIRONMENT_H

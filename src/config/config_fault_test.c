@@ -1,4 +1,5 @@
-/* Loading and printing with failing allocations: an answer each time, and nothing leaks. */
+/* Tests loading and printing with failing allocations: each run ends with a result and leaks
+ * nothing. */
 #include "config/config_testing.h"
 
 #include "support/alloc_fault.h"
@@ -31,14 +32,14 @@ static void expect_every_failure_answered(const char *yaml, bool is_valid)
     }
 }
 
-static void a_load_that_runs_out_of_memory_says_so(void **state)
+static void load_without_memory_reports_it(void **state)
 {
     (void)state;
     expect_every_failure_answered("gateway:\n  allowed_origins: [https://a.b, https://c.d]\n",
                                   true);
 }
 
-static void so_does_the_report_of_a_mistake(void **state)
+static void error_report_without_memory_reports_it(void **state)
 {
     (void)state;
     expect_every_failure_answered("gateway:\n  wrokers: 1\n", false);
@@ -50,8 +51,8 @@ static void so_does_the_report_of_a_mistake(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_load_that_runs_out_of_memory_says_so),
-        cmocka_unit_test(so_does_the_report_of_a_mistake),
+        cmocka_unit_test(load_without_memory_reports_it),
+        cmocka_unit_test(error_report_without_memory_reports_it),
     };
     return cmocka_run_group_tests(tests, config_testing_begin, config_testing_end);
 }

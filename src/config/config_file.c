@@ -11,13 +11,13 @@ enum {
     KEYS_MAX = 2 * CONFIG_SETTINGS_MAX, /* every setting and every section once */
 };
 
-struct key {
+struct config_file_key {
     char name[NAME_MAX_BYTES];
     unsigned line;
 };
 
-/* One file being read. The events of libyaml come one at a time; `event` is the current one. */
-struct reader {
+/* Reads one file. libyaml returns one event at a time; `event` is the current one. */
+struct config_file_reader {
     yaml_parser_t parser;
     yaml_event_t event;
     struct config *config;
@@ -25,30 +25,23 @@ struct reader {
     const char *path;
     char name[NAME_MAX_BYTES]; /* of the key being read, with its sections */
     size_t name_len;
-    struct key keys[KEYS_MAX]; /* met so far */
+    struct config_file_key keys[KEYS_MAX]; /* read so far */
     size_t key_count;
 };
 
-static struct config_place place_at(const struct reader *reader, size_t line_from_0)
+static struct config_place file_place_at(const struct config_file_reader *reader,
+                                         size_t line_from_0)
 {
     return (struct config_place){
         .source = CONFIG_FROM_FILE, .label = reader->path, .line = (unsigned)line_from_0 + 1};
 }
 
-static struct config_place place_of(const struct reader *reader)
+static struct config_place file_place(const struct config_file_reader *reader)
 {
-    return place_at(reader, reader->event.start_mark.line);
+    return file_place_at(reader, reader->event.start_mark.line);
 }
 
-static bool fail_syntax(struct reader *reader)
-{
-    struct config_place place = place_at(reader, reader->parser.problem_mark.line);
-    const char *problem = reader->parser.problem;
-    return config_fail(reader->error, &place, "not valid YAML: %s",
-                       problem ? problem : "cannot be read");
-}
-
-static bool is_decorated(const yaml_event_t *event)
+static bool has_unsupported_yaml(const yaml_event_t *event)
 {
     switch (event->type) {
     case YAML_ALIAS_EVENT:
@@ -64,16 +57,19 @@ static bool is_decorated(const yaml_event_t *event)
     }
 }
 
-/* Steps to the next event. False on a syntax error or on YAML that a configuration has no use for.
- */
-static bool next_event(struct reader *reader)
+/* Reads the next event. Returns false on a syntax error or on unsupported YAML. */
+static bool next_yaml_event(struct config_file_reader *reader)
 {
     yaml_event_delete(&reader->event);
-    if (!yaml_parser_parse(&reader->parser, &reader->event))
-        return fail_syntax(reader);
-    if (!is_decorated(&reader->event))
+    if (!yaml_parser_parse(&reader->parser, &reader->event)) {
+        struct config_place place = file_place_at(reader, reader->parser.problem_mark.line);
+        const char *problem = reader->parser.problem;
+        return config_fail(reader->error, &place, "not valid YAML: %s",
+                           problem ? problem : "cannot be read");
+    }
+    if (!has_unsupported_yaml(&reader->event))
         return true;
-    struct config_place place = place_of(reader);
+    struct config_place place = file_place(reader);
     return config_fail(reader->error, &place, "anchors, aliases and tags are not supported");
 }
 
@@ -82,7 +78,7 @@ static struct slice scalar_text(const yaml_event_t *event)
     return (struct slice){(const char *)event->data.scalar.value, event->data.scalar.length};
 }
 
-static bool is_null(const yaml_event_t *event)
+static bool is_yaml_null(const yaml_event_t *event)
 {
     struct slice text = scalar_text(event);
     return event->type == YAML_SCALAR_EVENT &&
@@ -90,51 +86,45 @@ static bool is_null(const yaml_event_t *event)
            (text.len == 0 || slice_is(text, "~") || slice_is(text, "null"));
 }
 
-static struct slice current_name(const struct reader *reader)
+static struct slice current_name(const struct config_file_reader *reader)
 {
     return (struct slice){reader->name, reader->name_len};
 }
 
-/* Appends a key to the current name. A key too long for any setting is cut, and thus unknown. */
-static void enter_key(struct reader *reader, struct slice key)
+/* Appends a key to the current name. A key too long for any setting is cut, so it is unknown. */
+static void enter_config_key(struct config_file_reader *reader, struct slice key)
 {
     if (reader->name_len > 0)
         reader->name[reader->name_len++] = '.';
-    size_t room = sizeof(reader->name) - 2 - reader->name_len;
-    struct slice kept = slice_first(key, room);
+    size_t space = sizeof(reader->name) - 2 - reader->name_len;
+    struct slice kept = slice_first(key, space);
     memcpy(reader->name + reader->name_len, kept.data, kept.len);
     reader->name_len += kept.len;
     reader->name[reader->name_len] = '\0';
 }
 
-static void leave_key(struct reader *reader, size_t outer_len)
-{
-    reader->name_len = outer_len;
-    reader->name[outer_len] = '\0';
-}
-
-/* Remembers a key that is known to exist, once. */
-static bool note_key(struct reader *reader, const struct config_place *place)
+/* Records a key of a known name; fails if it was given before. */
+static bool note_config_key(struct config_file_reader *reader, const struct config_place *place)
 {
     for (size_t i = 0; i < reader->key_count; i++)
         if (slice_is(current_name(reader), reader->keys[i].name))
             return config_fail(reader->error, place, "%s was given on line %u already",
                                reader->name, reader->keys[i].line);
     assert(reader->key_count < KEYS_MAX);
-    struct key *key = &reader->keys[reader->key_count++];
+    struct config_file_key *key = &reader->keys[reader->key_count++];
     memcpy(key->name, reader->name, reader->name_len + 1);
     key->line = place->line;
     return true;
 }
 
-static bool read_list(struct reader *reader, const struct setting *setting)
+static bool read_list_setting(struct config_file_reader *reader, const struct setting *setting)
 {
-    struct config_place place = place_of(reader);
+    struct config_place place = file_place(reader);
     config_assign_empty_list(reader->config, &place, setting);
-    while (next_event(reader)) {
+    while (next_yaml_event(reader)) {
         if (reader->event.type == YAML_SEQUENCE_END_EVENT)
             return true;
-        place = place_of(reader);
+        place = file_place(reader);
         if (reader->event.type != YAML_SCALAR_EVENT)
             return config_fail(reader->error, &place, "an item of %s must be a text",
                                setting->name);
@@ -145,13 +135,13 @@ static bool read_list(struct reader *reader, const struct setting *setting)
     return false;
 }
 
-static bool read_setting(struct reader *reader, const struct setting *setting)
+static bool read_setting(struct config_file_reader *reader, const struct setting *setting)
 {
-    struct config_place place = place_of(reader);
-    if (is_null(&reader->event))
+    struct config_place place = file_place(reader);
+    if (is_yaml_null(&reader->event))
         return config_fail(reader->error, &place, "%s has no value", setting->name);
     if (reader->event.type == YAML_SEQUENCE_START_EVENT && setting->type == SETTING_LIST)
-        return read_list(reader, setting);
+        return read_list_setting(reader, setting);
     if (reader->event.type == YAML_SCALAR_EVENT)
         return config_assign(reader->config, &place, setting, scalar_text(&reader->event),
                              reader->error);
@@ -159,89 +149,90 @@ static bool read_setting(struct reader *reader, const struct setting *setting)
     return config_fail_found(reader->error, &place, setting, found);
 }
 
-static bool read_mapping(struct reader *reader);
+static bool read_config_mapping(struct config_file_reader *reader);
 
-static bool read_section(struct reader *reader)
+static bool read_config_section(struct config_file_reader *reader)
 {
     if (reader->event.type == YAML_MAPPING_START_EVENT)
-        return read_mapping(reader);
-    if (is_null(&reader->event))
+        return read_config_mapping(reader);
+    if (is_yaml_null(&reader->event))
         return true;
-    struct config_place place = place_of(reader);
+    struct config_place place = file_place(reader);
     return config_fail(reader->error, &place, "%s is a section; expected settings below it",
                        reader->name);
 }
 
 /* Reads the value of the key just entered. */
-static bool read_value(struct reader *reader, const struct config_place *key_place)
+static bool read_key_value(struct config_file_reader *reader, const struct config_place *key_place)
 {
     const struct setting *setting = setting_find(current_name(reader));
     if (!setting && !setting_is_section(current_name(reader)))
         return config_fail_unknown(reader->error, key_place, current_name(reader));
-    if (!note_key(reader, key_place) || !next_event(reader))
+    if (!note_config_key(reader, key_place) || !next_yaml_event(reader))
         return false;
-    return setting ? read_setting(reader, setting) : read_section(reader);
+    return setting ? read_setting(reader, setting) : read_config_section(reader);
 }
 
-/* Reads up to the end of the mapping whose start is the current event. Recursion ends where the
- * names do: below a setting there is no section. */
-static bool read_mapping(struct reader *reader)
+/* Reads up to the end of the mapping that starts at the current event. The recursion is bounded,
+ * since there is no section below a setting. */
+static bool read_config_mapping(struct config_file_reader *reader)
 {
     size_t outer_len = reader->name_len;
-    while (next_event(reader)) {
+    while (next_yaml_event(reader)) {
         if (reader->event.type == YAML_MAPPING_END_EVENT)
             return true;
-        struct config_place place = place_of(reader);
+        struct config_place place = file_place(reader);
         if (reader->event.type != YAML_SCALAR_EVENT)
             return config_fail(reader->error, &place, "expected the name of a setting");
-        enter_key(reader, scalar_text(&reader->event));
-        if (!read_value(reader, &place))
+        enter_config_key(reader, scalar_text(&reader->event));
+        if (!read_key_value(reader, &place))
             return false;
-        leave_key(reader, outer_len);
+        reader->name_len = outer_len;
+        reader->name[outer_len] = '\0';
     }
     return false;
 }
 
-/* The event after the next, which says nothing of its own. */
-static bool next_event_but_one(struct reader *reader)
+/* Skips one event, which carries no information, and reads the one after it. */
+static bool skip_yaml_event(struct config_file_reader *reader)
 {
-    bool skipped = next_event(reader);
-    return skipped && next_event(reader);
+    bool skipped = next_yaml_event(reader);
+    return skipped && next_yaml_event(reader);
 }
 
-/* A stream is empty or one document; a document is empty or one mapping. */
-static bool read_stream(struct reader *reader)
+/* Reads a stream, which is empty or one document; a document is empty or one mapping. */
+static bool read_yaml_stream(struct config_file_reader *reader)
 {
-    if (!next_event_but_one(reader))
+    if (!skip_yaml_event(reader))
         return false;
     if (reader->event.type == YAML_STREAM_END_EVENT)
         return true;
-    if (!next_event(reader))
+    if (!next_yaml_event(reader))
         return false;
     if (reader->event.type == YAML_MAPPING_START_EVENT) {
-        if (!read_mapping(reader))
+        if (!read_config_mapping(reader))
             return false;
-    } else if (!is_null(&reader->event)) {
-        struct config_place place = place_of(reader);
+    } else if (!is_yaml_null(&reader->event)) {
+        struct config_place place = file_place(reader);
         return config_fail(reader->error, &place, "expected a mapping of settings");
     }
-    if (!next_event_but_one(reader))
+    if (!skip_yaml_event(reader))
         return false;
     if (reader->event.type == YAML_STREAM_END_EVENT)
         return true;
-    struct config_place place = place_of(reader);
+    struct config_place place = file_place(reader);
     return config_fail(reader->error, &place, "a second document is not supported");
 }
 
-static bool read_text(struct config *config, const char *path, struct slice text,
-                      struct config_error *error)
+static bool read_config_text(struct config *config, const char *path, struct slice text,
+                             struct config_error *error)
 {
-    struct reader reader = {.config = config, .error = error, .path = path};
+    struct config_file_reader reader = {.config = config, .error = error, .path = path};
     struct config_place place = {.source = CONFIG_FROM_FILE, .label = path};
     if (!yaml_parser_initialize(&reader.parser))
         return config_fail(error, &place, "out of memory");
     yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text.data, text.len);
-    bool is_read = read_stream(&reader);
+    bool is_read = read_yaml_stream(&reader);
     yaml_event_delete(&reader.event);
     yaml_parser_delete(&reader.parser);
     return is_read;
@@ -262,7 +253,7 @@ bool config_file_read(struct config *config, const char *path, struct config_err
     else if (text.len > CONFIG_FILE_BYTES_MAX)
         config_fail(error, &place, "is larger than %d bytes", CONFIG_FILE_BYTES_MAX);
     else
-        is_read = read_text(config, path, buffer_slice(&text), error);
+        is_read = read_config_text(config, path, buffer_slice(&text), error);
     fclose(file);
     buffer_free(&text);
     return is_read;

@@ -1,10 +1,10 @@
-/* The YAML file: what it may look like, and that every error names the right line. */
+/* Tests the YAML file: its syntax, and that every error names the right line. */
 #include "config/config_testing.h"
 
 #define NO_SETTING(name)                                                                           \
     "there is no setting \"" name "\"; expected one that rollcall serve --config-reference lists"
 
-static void nested_and_dotted_names_are_the_same(void **state)
+static void nested_and_dotted_names_are_equivalent(void **state)
 {
     (void)state;
     struct config config;
@@ -24,7 +24,7 @@ static void nested_and_dotted_names_are_the_same(void **state)
     config_free(&config);
 }
 
-static void empty_files_documents_and_sections_are_fine(void **state)
+static void empty_files_documents_and_sections_are_valid(void **state)
 {
     (void)state;
     static const char *const files[] = {"",
@@ -42,7 +42,7 @@ static void empty_files_documents_and_sections_are_fine(void **state)
     }
 }
 
-static void lists_come_in_three_shapes(void **state)
+static void list_has_three_spellings(void **state)
 {
     (void)state;
     static const char *const files[] = {"peer:\n  peers:\n    - a:1\n    - b:2\n",
@@ -57,7 +57,7 @@ static void lists_come_in_three_shapes(void **state)
     }
 }
 
-static void quotes_do_not_matter_but_for_emptiness(void **state)
+static void quotes_matter_for_empty_values_only(void **state)
 {
     (void)state;
     struct config config;
@@ -72,7 +72,7 @@ static void quotes_do_not_matter_but_for_emptiness(void **state)
     expect_file_refused("auth.issuer: ~\n", "rollcall.yaml:1: auth.issuer has no value");
 }
 
-static void wrong_values_name_line_value_and_expectation(void **state)
+static void wrong_value_names_line_value_and_expectation(void **state)
 {
     (void)state;
     expect_file_refused("gateway:\n  listen: 127.0.0.1:1\n\n  workers: many\n",
@@ -92,7 +92,7 @@ static void wrong_values_name_line_value_and_expectation(void **state)
                         "integer from 0 to 256");
 }
 
-static void nodes_of_the_wrong_kind(void **state)
+static void node_of_the_wrong_kind_is_refused(void **state)
 {
     (void)state;
     expect_file_refused("dev: false\ngateway: 5\n",
@@ -115,7 +115,7 @@ static void nodes_of_the_wrong_kind(void **state)
     expect_file_refused("? [a]\n: b\n", "rollcall.yaml:1: expected the name of a setting");
 }
 
-static void unknown_names_suggest_known_ones(void **state)
+static void unknown_name_suggests_the_nearest(void **state)
 {
     (void)state;
     expect_file_refused("dev: false\n\ngatway:\n  listen: 127.0.0.1:1\n",
@@ -132,7 +132,7 @@ static void unknown_names_suggest_known_ones(void **state)
     expect_file_refused("\"dev\\0x\": true\n", "rollcall.yaml:1: " NO_SETTING("dev\\x00x"));
 }
 
-static void a_name_of_any_length_is_only_unknown(void **state)
+static void very_long_name_is_unknown(void **state)
 {
     (void)state;
     char yaml[1024] = "gateway:\n  ";
@@ -147,7 +147,7 @@ static void a_name_of_any_length_is_only_unknown(void **state)
     assert_non_null(strstr(error.text, "rollcall.yaml:2: there is no setting \"gateway.xxx"));
 }
 
-static void duplicates_name_both_lines(void **state)
+static void duplicate_key_names_both_lines(void **state)
 {
     (void)state;
     expect_file_refused("gateway:\n  workers: 1\n  listen: 127.0.0.1:1\n  workers: 1\n",
@@ -158,7 +158,7 @@ static void duplicates_name_both_lines(void **state)
                         "rollcall.yaml:4: gateway was given on line 1 already");
 }
 
-static void only_plain_yaml_is_read(void **state)
+static void anchors_aliases_and_tags_are_refused(void **state)
 {
     (void)state;
     const char *refused = "rollcall.yaml:2: anchors, aliases and tags are not supported";
@@ -172,7 +172,7 @@ static void only_plain_yaml_is_read(void **state)
                         "rollcall.yaml:2: a second document is not supported");
 }
 
-static void syntax_errors_name_the_line(void **state)
+static void syntax_error_names_the_line(void **state)
 {
     (void)state;
     expect_file_refused("dev: false\ngateway:\n\tworkers: 1\n",
@@ -185,7 +185,7 @@ static void syntax_errors_name_the_line(void **state)
                         "context");
 }
 
-static void a_file_that_cannot_be_read(void **state)
+static void unreadable_file_is_reported(void **state)
 {
     (void)state;
     expect_refused(&(struct config_inputs){.file = "missing.yaml"},
@@ -193,7 +193,7 @@ static void a_file_that_cannot_be_read(void **state)
     expect_refused(&(struct config_inputs){.file = "."}, ".: cannot be read: Is a directory");
 }
 
-static void a_file_is_bounded(void **state)
+static void file_size_is_bounded(void **state)
 {
     (void)state;
     struct config config;
@@ -211,19 +211,19 @@ static void a_file_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nested_and_dotted_names_are_the_same),
-        cmocka_unit_test(empty_files_documents_and_sections_are_fine),
-        cmocka_unit_test(lists_come_in_three_shapes),
-        cmocka_unit_test(quotes_do_not_matter_but_for_emptiness),
-        cmocka_unit_test(wrong_values_name_line_value_and_expectation),
-        cmocka_unit_test(nodes_of_the_wrong_kind),
-        cmocka_unit_test(unknown_names_suggest_known_ones),
-        cmocka_unit_test(a_name_of_any_length_is_only_unknown),
-        cmocka_unit_test(duplicates_name_both_lines),
-        cmocka_unit_test(only_plain_yaml_is_read),
-        cmocka_unit_test(syntax_errors_name_the_line),
-        cmocka_unit_test(a_file_that_cannot_be_read),
-        cmocka_unit_test(a_file_is_bounded),
+        cmocka_unit_test(nested_and_dotted_names_are_equivalent),
+        cmocka_unit_test(empty_files_documents_and_sections_are_valid),
+        cmocka_unit_test(list_has_three_spellings),
+        cmocka_unit_test(quotes_matter_for_empty_values_only),
+        cmocka_unit_test(wrong_value_names_line_value_and_expectation),
+        cmocka_unit_test(node_of_the_wrong_kind_is_refused),
+        cmocka_unit_test(unknown_name_suggests_the_nearest),
+        cmocka_unit_test(very_long_name_is_unknown),
+        cmocka_unit_test(duplicate_key_names_both_lines),
+        cmocka_unit_test(anchors_aliases_and_tags_are_refused),
+        cmocka_unit_test(syntax_error_names_the_line),
+        cmocka_unit_test(unreadable_file_is_reported),
+        cmocka_unit_test(file_size_is_bounded),
     };
     return cmocka_run_group_tests(tests, config_testing_begin, config_testing_end);
 }

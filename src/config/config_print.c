@@ -1,18 +1,18 @@
-/* The effective configuration as YAML, for people first and for config_load() second. */
+/* Prints the effective configuration as YAML, for people first and for config_load() second. */
 #include "config/config.h"
 #include "config/setting.h"
 
 enum { INDENT = 2 };
 
-/* The length of the sections that stand before a name's last dot, dot included. */
-static size_t section_len(struct slice name)
+/* Returns the length of a name up to and including its last dot. */
+static size_t section_prefix_len(struct slice name)
 {
     while (name.len > 0 && name.data[name.len - 1] != '.')
         name.len--;
     return name.len;
 }
 
-/* How many leading bytes two names share in whole sections. */
+/* Returns how many leading bytes two names share in whole sections. */
 static size_t shared_sections(struct slice a, struct slice b)
 {
     size_t shared = 0;
@@ -22,7 +22,7 @@ static size_t shared_sections(struct slice a, struct slice b)
     return shared;
 }
 
-static size_t depth_of(struct slice sections)
+static size_t section_depth_of(struct slice sections)
 {
     size_t depth = 0;
     for (size_t i = 0; i < sections.len; i++)
@@ -30,37 +30,37 @@ static size_t depth_of(struct slice sections)
     return depth;
 }
 
-static void write_indent(FILE *out, size_t depth)
+static void write_yaml_indent(FILE *out, size_t depth)
 {
     fprintf(out, "%*s", (int)(depth * INDENT), "");
 }
 
-/* Opens those sections of `name` that `previous` did not stand in. Returns the name's depth. */
-static size_t open_sections(FILE *out, struct slice previous, struct slice name)
+/* Opens the sections of `name` that do not contain `previous`. Returns the depth of the name. */
+static size_t open_config_sections(FILE *out, struct slice previous, struct slice name)
 {
     size_t shared = shared_sections(previous, name);
-    size_t depth = depth_of(slice_first(name, shared));
-    struct slice rest = slice_first(slice_after(name, shared), section_len(name) - shared);
+    size_t depth = section_depth_of(slice_first(name, shared));
+    struct slice rest = slice_first(slice_after(name, shared), section_prefix_len(name) - shared);
     if (depth == 0 && rest.len > 0 && previous.len > 0)
         fputc('\n', out);
     while (rest.len > 0) {
         struct slice section;
         rest = slice_split(rest, '.', &section);
-        write_indent(out, depth++);
+        write_yaml_indent(out, depth++);
         fprintf(out, "%.*s:\n", SLICE_FORMAT(section));
     }
     return depth;
 }
 
-static void print_setting(FILE *out, const struct config *config, const struct setting *setting,
-                          size_t depth)
+static void print_setting_line(FILE *out, const struct config *config,
+                               const struct setting *setting, size_t depth)
 {
     const struct config_origin *origin = &config->origins[setting_index(setting)];
     struct slice name = slice_of(setting->name);
-    struct slice key = slice_after(name, section_len(name));
+    struct slice key = slice_after(name, section_prefix_len(name));
     struct buffer value = BUFFER_INIT;
     setting_write_value(&value, setting, config);
-    write_indent(out, depth);
+    write_yaml_indent(out, depth);
     if (setting_hides(setting, buffer_slice(&value)))
         fprintf(out, "# %.*s: %s", SLICE_FORMAT(key),
                 slice_is(buffer_slice(&value), "\"\"") ? "(empty)" : "(not shown)");
@@ -79,8 +79,8 @@ void config_print(const struct config *config, FILE *out)
     for (size_t i = 0; i < setting_count(); i++) {
         const struct setting *setting = setting_at(i);
         struct slice name = slice_of(setting->name);
-        size_t depth = open_sections(out, previous, name);
-        print_setting(out, config, setting, depth);
+        size_t depth = open_config_sections(out, previous, name);
+        print_setting_line(out, config, setting, depth);
         previous = name;
     }
 }

@@ -1,4 +1,5 @@
-/* What is printed says where values came from, hides secrets, and loads back to the same. */
+/* Tests that the printed configuration names sources, hides secrets and loads back to the same
+ * values. */
 #include "config/config_testing.h"
 
 #include "config/setting.h"
@@ -44,7 +45,7 @@ static void expect_round_trip(const struct config *config)
     free(text);
 }
 
-static void each_value_tells_its_source(void **state)
+static void each_value_names_its_source(void **state)
 {
     (void)state;
     struct config config;
@@ -93,7 +94,7 @@ static void secrets_are_not_shown(void **state)
     config_free(&config);
 }
 
-static void logins_of_urls_are_not_shown(void **state)
+static void passwords_in_urls_are_not_shown(void **state)
 {
     (void)state;
     struct config config;
@@ -111,7 +112,7 @@ static void logins_of_urls_are_not_shown(void **state)
     assert_null(strstr(error.text, "hunter2"));
 }
 
-static void what_is_printed_loads_back(void **state)
+static void printed_configuration_loads_back(void **state)
 {
     (void)state;
     struct config config;
@@ -131,9 +132,8 @@ static void what_is_printed_loads_back(void **state)
     config_free(&config);
 }
 
-/* Every setting away from its default, one at a time where it is a number: its least and its most.
- */
-static void the_bounds_of_every_number_load_back(void **state)
+/* Sets every number to its minimum and to its maximum, one at a time. */
+static void bounds_of_every_number_load_back(void **state)
 {
     (void)state;
     for (size_t i = 0; i < setting_count(); i++) {
@@ -160,11 +160,11 @@ static void the_bounds_of_every_number_load_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_value_tells_its_source),
+        cmocka_unit_test(each_value_names_its_source),
         cmocka_unit_test(secrets_are_not_shown),
-        cmocka_unit_test(logins_of_urls_are_not_shown),
-        cmocka_unit_test(what_is_printed_loads_back),
-        cmocka_unit_test(the_bounds_of_every_number_load_back),
+        cmocka_unit_test(passwords_in_urls_are_not_shown),
+        cmocka_unit_test(printed_configuration_loads_back),
+        cmocka_unit_test(bounds_of_every_number_load_back),
     };
     return cmocka_run_group_tests(tests, config_testing_begin, config_testing_end);
 }

@@ -1,4 +1,4 @@
-/* docs/CONFIGURATION.md is what the table says. To renew it:
+/* Tests that docs/CONFIGURATION.md agrees with the table. To renew it:
  * rollcall serve --config-reference > docs/CONFIGURATION.md */
 #include "config/config.h"
 
@@ -13,7 +13,7 @@
 
 #define PAGE "docs/CONFIGURATION.md"
 
-/* The page lies beside src/; the test may run in the source's root or in a build directory. */
+/* The test may run in the root of the source tree or in a build directory. */
 static FILE *open_page(void)
 {
     char path[4096];
@@ -34,7 +34,7 @@ static void generate(char **text)
     assert_int_equal(fclose(out), 0);
 }
 
-static void the_page_is_up_to_date(void **state)
+static void page_is_up_to_date(void **state)
 {
     (void)state;
     struct buffer page = BUFFER_INIT;
@@ -50,7 +50,7 @@ static void the_page_is_up_to_date(void **state)
     free(text);
 }
 
-static void the_page_names_every_setting_once(void **state)
+static void page_names_every_setting_once(void **state)
 {
     (void)state;
     char *text = NULL;
@@ -69,8 +69,8 @@ static void the_page_names_every_setting_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_page_is_up_to_date),
-        cmocka_unit_test(the_page_names_every_setting_once),
+        cmocka_unit_test(page_is_up_to_date),
+        cmocka_unit_test(page_names_every_setting_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

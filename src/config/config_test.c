@@ -1,4 +1,4 @@
-/* The sources of a configuration and which of them wins. */
+/* Tests the sources of a configuration and their precedence. */
 #include "config/config_testing.h"
 
 static char *const environment[] = {(char *)"PATH=/bin", (char *)"ROLLCALL_GATEWAY__WORKERS=20",
@@ -8,7 +8,7 @@ static const char *const file_of_tens = "gateway.workers: 10\n"
                                         "presence.idle_seconds: 10\n"
                                         "presence.max_subscriptions: 10\n";
 
-static void defaults_hold_where_nothing_is_said(void **state)
+static void unset_values_have_their_defaults(void **state)
 {
     (void)state;
     struct config config;
@@ -30,7 +30,7 @@ static void defaults_hold_where_nothing_is_said(void **state)
     config_free(&config);
 }
 
-/* Loads the file of tens, the environment of twenties, and so many of the sets and flags below. */
+/* Loads the file (values in the tens), the environment (twenties), and that many sets and flags. */
 static uint32_t workers_with(bool has_file, bool has_environment, size_t sets, size_t flags)
 {
     static const char *const assignments[] = {"gateway.workers=30", "gateway.workers=31"};
@@ -50,7 +50,7 @@ static uint32_t workers_with(bool has_file, bool has_environment, size_t sets, s
     return workers;
 }
 
-static void the_nearer_source_wins(void **state)
+static void source_of_higher_precedence_wins(void **state)
 {
     (void)state;
     assert_int_equal(workers_with(false, false, 0, 0), 0);
@@ -63,7 +63,7 @@ static void the_nearer_source_wins(void **state)
     assert_int_equal(workers_with(false, false, 0, 1), 40);
 }
 
-static void a_source_leaves_alone_what_it_does_not_name(void **state)
+static void source_keeps_values_it_does_not_name(void **state)
 {
     (void)state;
     struct config config;
@@ -75,7 +75,7 @@ static void a_source_leaves_alone_what_it_does_not_name(void **state)
     config_free(&config);
 }
 
-static void an_overridden_mistake_is_still_one(void **state)
+static void overridden_wrong_value_is_an_error(void **state)
 {
     (void)state;
     static const char *const assignments[] = {"gateway.workers=30"};
@@ -93,7 +93,7 @@ static void expect_variable_refused(const char *variable, const char *text)
     expect_refused(&(struct config_inputs){.environment = variables}, text);
 }
 
-static void mistakes_in_the_environment_name_the_variable(void **state)
+static void error_in_the_environment_names_the_variable(void **state)
 {
     (void)state;
     expect_variable_refused("ROLLCALL_GATEWAY__WORKERS=many",
@@ -120,7 +120,7 @@ static void mistakes_in_the_environment_name_the_variable(void **state)
                             "expected UTF-8 text without control characters");
 }
 
-static void other_variables_are_not_ours(void **state)
+static void variables_without_our_prefix_are_ignored(void **state)
 {
     (void)state;
     struct config config;
@@ -137,8 +137,8 @@ static void other_variables_are_not_ours(void **state)
     config_free(&config);
 }
 
-/* What others put into the environment under our prefix: a test harness, Kubernetes, a shell. */
-static void variables_far_from_any_setting_are_ignored_with_a_warning(void **state)
+/* Variables with our prefix that a test harness, Kubernetes or a shell sets. */
+static void variable_unlike_any_setting_is_ignored_with_a_warning(void **state)
 {
     (void)state;
     struct config config;
@@ -161,7 +161,7 @@ static void variables_far_from_any_setting_are_ignored_with_a_warning(void **sta
     assert_int_equal(config_environment_warnings(NULL, warnings), 0);
 }
 
-static void no_more_than_so_many_warnings_are_written(void **state)
+static void number_of_warnings_is_bounded(void **state)
 {
     (void)state;
     struct config_error warnings[CONFIG_WARNINGS_MAX];
@@ -171,7 +171,7 @@ static void no_more_than_so_many_warnings_are_written(void **state)
     assert_int_equal(config_environment_warnings(variables, warnings), CONFIG_WARNINGS_MAX);
 }
 
-static void mistakes_in_set_name_it(void **state)
+static void error_in_set_names_it(void **state)
 {
     (void)state;
     expect_sets_refused(SETS("gateway.workers=x"),
@@ -189,7 +189,7 @@ static void mistakes_in_set_name_it(void **state)
         "--set: there is no setting \"\"; expected one that rollcall serve --config-reference lists");
 }
 
-static void mistakes_in_a_flag_name_it(void **state)
+static void error_in_a_flag_names_it(void **state)
 {
     (void)state;
     static const struct config_flag flags[] = {{"--listen", "gateway.listen", "8080"}};
@@ -198,7 +198,7 @@ static void mistakes_in_a_flag_name_it(void **state)
                    "[IPV6]:PORT");
 }
 
-static void a_set_replaces_a_list(void **state)
+static void set_replaces_a_list(void **state)
 {
     (void)state;
     struct config config;
@@ -215,7 +215,7 @@ static void a_set_replaces_a_list(void **state)
     config_free(&config);
 }
 
-static void a_long_value_is_cut_where_it_is_shown(void **state)
+static void long_value_is_cut_in_messages(void **state)
 {
     (void)state;
     char set[2100] = "gateway.workers=";
@@ -229,18 +229,18 @@ static void a_long_value_is_cut_where_it_is_shown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_hold_where_nothing_is_said),
-        cmocka_unit_test(the_nearer_source_wins),
-        cmocka_unit_test(a_source_leaves_alone_what_it_does_not_name),
-        cmocka_unit_test(an_overridden_mistake_is_still_one),
-        cmocka_unit_test(mistakes_in_the_environment_name_the_variable),
-        cmocka_unit_test(other_variables_are_not_ours),
-        cmocka_unit_test(variables_far_from_any_setting_are_ignored_with_a_warning),
-        cmocka_unit_test(no_more_than_so_many_warnings_are_written),
-        cmocka_unit_test(mistakes_in_set_name_it),
-        cmocka_unit_test(mistakes_in_a_flag_name_it),
-        cmocka_unit_test(a_set_replaces_a_list),
-        cmocka_unit_test(a_long_value_is_cut_where_it_is_shown),
+        cmocka_unit_test(unset_values_have_their_defaults),
+        cmocka_unit_test(source_of_higher_precedence_wins),
+        cmocka_unit_test(source_keeps_values_it_does_not_name),
+        cmocka_unit_test(overridden_wrong_value_is_an_error),
+        cmocka_unit_test(error_in_the_environment_names_the_variable),
+        cmocka_unit_test(variables_without_our_prefix_are_ignored),
+        cmocka_unit_test(variable_unlike_any_setting_is_ignored_with_a_warning),
+        cmocka_unit_test(number_of_warnings_is_bounded),
+        cmocka_unit_test(error_in_set_names_it),
+        cmocka_unit_test(error_in_a_flag_names_it),
+        cmocka_unit_test(set_replaces_a_list),
+        cmocka_unit_test(long_value_is_cut_in_messages),
     };
     return cmocka_run_group_tests(tests, config_testing_begin, config_testing_end);
 }

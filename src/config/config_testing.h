@@ -1,4 +1,4 @@
-/* What the tests of the configuration share: a file to load, and expectations on the outcome. Each
+/* Shared by the tests of the configuration: a file to load, and expectations about the result. Each
  * test program works in a directory of its own, where the file is always "rollcall.yaml". */
 #ifndef ROLLCALL_CONFIG_CONFIG_TESTING_H
 #define ROLLCALL_CONFIG_CONFIG_TESTING_H
@@ -44,7 +44,7 @@ static inline void expect_loaded(struct config *config, const struct config_inpu
         fail_msg("not loaded: %s", error.text);
 }
 
-/* Loads must fail with exactly this text. */
+/* Expects loading to fail with exactly this text. */
 static inline void expect_refused(const struct config_inputs *inputs, const char *text)
 {
     struct config config;

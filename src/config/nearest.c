@@ -1,6 +1,6 @@
 #include "config/nearest.h"
 
-static size_t smaller(size_t a, size_t b)
+static size_t fewer_edits(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -16,15 +16,15 @@ static size_t edits_between(struct slice a, struct slice b)
         row[0] = i;
         for (size_t j = 1; j <= b.len; j++) {
             size_t replaced = above[j - 1] + (a.data[i - 1] != b.data[j - 1]);
-            row[j] = smaller(replaced, smaller(above[j], row[j - 1]) + 1);
+            row[j] = fewer_edits(replaced, fewer_edits(above[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] && a.data[i - 2] == b.data[j - 1])
-                row[j] = smaller(row[j], two_above[j - 2] + 1);
+                row[j] = fewer_edits(row[j], two_above[j - 2] + 1);
         }
     }
     return rows[a.len % 3][b.len];
 }
 
-/* Whether `name` is the last part or parts of the dotted `candidate`. */
+/* Returns whether `name` is the last part or parts of the dotted `candidate`. */
 static bool is_tail_of(struct slice name, struct slice candidate)
 {
     if (name.len == 0 || candidate.len <= name.len)
@@ -35,7 +35,7 @@ static bool is_tail_of(struct slice name, struct slice candidate)
 
 struct nearest nearest_to(struct slice wanted)
 {
-    /* A third of the letters may be wrong; beyond that a suggestion is noise. */
+    /* Up to a third of the letters may be wrong; beyond that a suggestion does not help. */
     return (struct nearest){.wanted = wanted, .best_edits = wanted.len / 3 + 1};
 }
 

@@ -1,7 +1,7 @@
 /*
- * Finds the name a user probably meant. Offer it every name there is; it keeps the one that takes
- * the fewest edits (insert, delete, replace, swap of neighbours), or that ends in the given name,
- * so that a setting typed without its section is found as well.
+ * Finds the name that a user probably meant. The caller offers every existing name; this keeps the
+ * one with the fewest edits (insert, delete, replace, swap of neighbours). A name that ends in the
+ * given one counts as one edit, so that a setting typed without its section is found.
  */
 #ifndef ROLLCALL_CONFIG_NEAREST_H
 #define ROLLCALL_CONFIG_NEAREST_H
@@ -13,7 +13,7 @@ enum { NEAREST_NAME_MAX = 96 };
 
 struct nearest {
     struct slice wanted;
-    struct slice best; /* SLICE_NONE while nothing was near enough */
+    struct slice best; /* SLICE_NONE if nothing is near enough */
     size_t best_edits;
 };
 

@@ -18,7 +18,7 @@ static void expect_nearest(const char *wanted, const char *expected)
         fail_msg("%s: %.*s", wanted, SLICE_FORMAT(nearest.best));
 }
 
-static void the_fewest_edits_win(void **state)
+static void name_with_the_fewest_edits_wins(void **state)
 {
     (void)state;
     expect_nearest("gatewy", "gateway");
@@ -36,14 +36,14 @@ static void swapped_neighbours_are_one_edit(void **state)
     assert_int_equal(nearest.best_edits, 1);
 }
 
-static void a_name_without_its_section_is_found(void **state)
+static void name_without_its_section_is_found(void **state)
 {
     (void)state;
     expect_nearest("workers", "gateway.workers");
     expect_nearest("idle_seconds", "presence.idle_seconds");
 }
 
-static void what_is_far_is_not_suggested(void **state)
+static void distant_name_is_not_suggested(void **state)
 {
     (void)state;
     expect_nearest("", NULL);
@@ -51,7 +51,7 @@ static void what_is_far_is_not_suggested(void **state)
     expect_nearest("colour.of.the.logo", NULL);
 }
 
-static void long_names_are_left_alone(void **state)
+static void long_names_are_not_compared(void **state)
 {
     (void)state;
     char text[NEAREST_NAME_MAX + 1];
@@ -69,11 +69,11 @@ static void long_names_are_left_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_fewest_edits_win),
+        cmocka_unit_test(name_with_the_fewest_edits_wins),
         cmocka_unit_test(swapped_neighbours_are_one_edit),
-        cmocka_unit_test(a_name_without_its_section_is_found),
-        cmocka_unit_test(what_is_far_is_not_suggested),
-        cmocka_unit_test(long_names_are_left_alone),
+        cmocka_unit_test(name_without_its_section_is_found),
+        cmocka_unit_test(distant_name_is_not_suggested),
+        cmocka_unit_test(long_names_are_not_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

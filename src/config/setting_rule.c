@@ -30,7 +30,7 @@ static bool is_empty_or_node_id(struct slice text)
     return text.len <= NODE_ID_MAX;
 }
 
-/* A browser sends no path and no trailing slash, so an entry with one would never match. */
+/* A browser sends neither a path nor a trailing slash, so an entry with one would never match. */
 static bool is_origin(struct slice text)
 {
     struct slice scheme;
@@ -40,8 +40,8 @@ static bool is_origin(struct slice text)
            !memchr(host.data, '/', host.len);
 }
 
-/* What follows the scheme is for the backend to judge. */
-static bool has_scheme(struct slice text, const char *scheme)
+/* The backend checks the rest of the URL. */
+static bool has_url_scheme(struct slice text, const char *scheme)
 {
     struct slice prefix = slice_of(scheme);
     return slice_starts_with(text, prefix) && text.len > prefix.len;
@@ -49,23 +49,23 @@ static bool has_scheme(struct slice text, const char *scheme)
 
 static bool is_state_url(struct slice text)
 {
-    return slice_is(text, "memory") || has_scheme(text, "redis://") ||
-           has_scheme(text, "redis-cluster://") || has_scheme(text, "rediss://") ||
-           has_scheme(text, "rediss-cluster://");
+    return slice_is(text, "memory") || has_url_scheme(text, "redis://") ||
+           has_url_scheme(text, "redis-cluster://") || has_url_scheme(text, "rediss://") ||
+           has_url_scheme(text, "rediss-cluster://");
 }
 
 static bool is_ledger_url(struct slice text)
 {
-    return text.len == 0 || has_scheme(text, "sqlite:") || has_scheme(text, "remote://") ||
-           has_scheme(text, "dynamodb://");
+    return text.len == 0 || has_url_scheme(text, "sqlite:") || has_url_scheme(text, "remote://") ||
+           has_url_scheme(text, "dynamodb://");
 }
 
 static bool is_feed_url(struct slice text)
 {
-    return slice_is(text, "local") || has_scheme(text, "kafka://");
+    return slice_is(text, "local") || has_url_scheme(text, "kafka://");
 }
 
-static bool is_not_empty(struct slice text)
+static bool is_not_empty_text(struct slice text)
 {
     return text.len > 0;
 }
@@ -81,4 +81,4 @@ const struct setting_rule setting_rule_state_url = {
 const struct setting_rule setting_rule_ledger_url = {
     is_ledger_url, "sqlite:PATH, remote://HOST:PORT or dynamodb://REGION[?endpoint=URL]"};
 const struct setting_rule setting_rule_feed_url = {is_feed_url, "local or kafka://HOST:PORT,…"};
-const struct setting_rule setting_rule_not_empty = {is_not_empty, "text that is not empty"};
+const struct setting_rule setting_rule_not_empty = {is_not_empty_text, "text that is not empty"};

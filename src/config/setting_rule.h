@@ -1,4 +1,4 @@
-/* What a text must look like beyond being text, with the words to say so. */
+/* Rules that a text must follow, each with the phrase that says so. */
 #ifndef ROLLCALL_CONFIG_SETTING_RULE_H
 #define ROLLCALL_CONFIG_SETTING_RULE_H
 

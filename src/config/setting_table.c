@@ -1,5 +1,5 @@
-/* The table of settings and its lookups. A row's name is its path in struct config, so the two cannot drift apart;
- * FIELD does not compile if the row's type differs from the field's. */
+/* The table of settings and its lookups. A row's name is its path in struct config, so the two
+ * cannot drift apart; FIELD does not compile if the row's type differs from the field's. */
 #include "config/setting.h"
 
 #include "config/nearest.h"
@@ -305,7 +305,7 @@ const struct setting *setting_find(struct slice name)
     return NULL;
 }
 
-static bool is_in_section(const struct setting *setting, struct slice section)
+static bool is_setting_in_section(const struct setting *setting, struct slice section)
 {
     return slice_starts_with(slice_of(setting->name), section) && setting->name[section.len] == '.';
 }
@@ -313,7 +313,7 @@ static bool is_in_section(const struct setting *setting, struct slice section)
 bool setting_is_section(struct slice name)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++)
-        if (name.len > 0 && is_in_section(&table[i], name))
+        if (name.len > 0 && is_setting_in_section(&table[i], name))
             return true;
     return false;
 }

@@ -13,7 +13,7 @@ static const struct setting *setting_named(const char *name)
     return setting;
 }
 
-/* Stores the text and compares what the value is written as. */
+/* Stores the text and compares how the value is written. */
 static void expect_stored(const char *name, const char *text, const char *written)
 {
     struct config config = {0};
@@ -27,7 +27,7 @@ static void expect_stored(const char *name, const char *text, const char *writte
     setting_release(setting_named(name), &config);
 }
 
-/* Each of the texts is refused; NULL ends them. */
+/* Expects each of the texts, which NULL terminates, to be refused. */
 static void expect_refused(const char *name, const char *const *texts)
 {
     for (; *texts; texts++) {
@@ -49,7 +49,7 @@ static void expect_described(const char *name, const char *phrase)
     buffer_free(&out);
 }
 
-static void bools(void **state)
+static void bool_accepts_true_and_false(void **state)
 {
     (void)state;
     expect_stored("dev", "true", "true");
@@ -58,7 +58,7 @@ static void bools(void **state)
     expect_described("dev", "true or false");
 }
 
-static void counts(void **state)
+static void count_accepts_integers_in_bounds(void **state)
 {
     (void)state;
     expect_stored("gateway.workers", "0", "0");
@@ -69,7 +69,7 @@ static void counts(void **state)
     expect_described("gateway.workers", "an integer from 0 to 256");
 }
 
-static void bytes(void **state)
+static void bytes_accept_units(void **state)
 {
     (void)state;
     expect_stored("gateway.memory_limit_bytes", "0", "0");
@@ -84,7 +84,7 @@ static void bytes(void **state)
                      "a number of bytes (KiB, MiB and GiB may follow) from 128 to 1073741824");
 }
 
-static void seconds(void **state)
+static void seconds_accept_decimals(void **state)
 {
     (void)state;
     expect_stored("presence.idle_seconds", "300", "300");
@@ -101,7 +101,7 @@ static void seconds(void **state)
     expect_described("presence.idle_seconds", "seconds (decimals allowed) from 0.001 to 31536000");
 }
 
-static void milliseconds(void **state)
+static void milliseconds_accept_integers(void **state)
 {
     (void)state;
     expect_stored("socketio.ping_interval_ms", "300", "300");
@@ -109,7 +109,7 @@ static void milliseconds(void **state)
     expect_described("socketio.ping_interval_ms", "milliseconds from 1 to 31536000000");
 }
 
-static void choices(void **state)
+static void choice_accepts_its_names(void **state)
 {
     (void)state;
     expect_stored("timing.profile", "relaxed", "relaxed");
@@ -119,7 +119,7 @@ static void choices(void **state)
     expect_described("timing.profile", "realtime, standard or relaxed");
 }
 
-static void choices_count_as_their_enums_do(void **state)
+static void choices_match_their_enums(void **state)
 {
     (void)state;
     struct config config = {0};
@@ -131,7 +131,7 @@ static void choices_count_as_their_enums_do(void **state)
     assert_int_equal(config.durability.kafka.producer.acks, KAFKA_ACKS_NONE);
 }
 
-static void texts(void **state)
+static void text_refuses_control_characters(void **state)
 {
     (void)state;
     expect_stored("auth.issuer", "", "\"\"");
@@ -141,7 +141,7 @@ static void texts(void **state)
     expect_described("auth.issuer", "UTF-8 text without control characters");
 }
 
-static void texts_with_a_rule(void **state)
+static void text_follows_its_rule(void **state)
 {
     (void)state;
     expect_stored("gateway.listen", "[::1]:0", "\"[::1]:0\"");
@@ -164,7 +164,7 @@ static void texts_with_a_rule(void **state)
     expect_described("gateway.listen", "HOST:PORT or [IPV6]:PORT");
 }
 
-static void lists(void **state)
+static void list_is_split_at_commas(void **state)
 {
     (void)state;
     expect_stored("peer.peers", "", "[]");
@@ -176,7 +176,7 @@ static void lists(void **state)
     expect_described("peer.peers", "a list, each item HOST:PORT or [IPV6]:PORT");
 }
 
-static void a_list_is_bounded(void **state)
+static void list_length_is_bounded(void **state)
 {
     (void)state;
     struct config config = {0};
@@ -189,8 +189,8 @@ static void a_list_is_bounded(void **state)
     assert_int_equal(config.peer.peers.count, 0);
 }
 
-/* Each row is sound: its default is a value of it, its name is found, its help is a sentence. */
-static void every_row_is_sound(void **state)
+/* Each default is a valid value, each name is found, each help is a sentence. */
+static void every_row_is_consistent(void **state)
 {
     (void)state;
     struct config config = {0};
@@ -207,7 +207,7 @@ static void every_row_is_sound(void **state)
     }
 }
 
-static void sections_are_prefixes(void **state)
+static void section_is_a_prefix_of_a_name(void **state)
 {
     (void)state;
     assert_true(setting_is_section(SLICE("gateway")));
@@ -221,19 +221,19 @@ static void sections_are_prefixes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bools),
-        cmocka_unit_test(counts),
-        cmocka_unit_test(bytes),
-        cmocka_unit_test(seconds),
-        cmocka_unit_test(milliseconds),
-        cmocka_unit_test(choices),
-        cmocka_unit_test(choices_count_as_their_enums_do),
-        cmocka_unit_test(texts),
-        cmocka_unit_test(texts_with_a_rule),
-        cmocka_unit_test(lists),
-        cmocka_unit_test(a_list_is_bounded),
-        cmocka_unit_test(every_row_is_sound),
-        cmocka_unit_test(sections_are_prefixes),
+        cmocka_unit_test(bool_accepts_true_and_false),
+        cmocka_unit_test(count_accepts_integers_in_bounds),
+        cmocka_unit_test(bytes_accept_units),
+        cmocka_unit_test(seconds_accept_decimals),
+        cmocka_unit_test(milliseconds_accept_integers),
+        cmocka_unit_test(choice_accepts_its_names),
+        cmocka_unit_test(choices_match_their_enums),
+        cmocka_unit_test(text_refuses_control_characters),
+        cmocka_unit_test(text_follows_its_rule),
+        cmocka_unit_test(list_is_split_at_commas),
+        cmocka_unit_test(list_length_is_bounded),
+        cmocka_unit_test(every_row_is_consistent),
+        cmocka_unit_test(section_is_a_prefix_of_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

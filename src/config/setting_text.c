@@ -1,13 +1,8 @@
-/* What is said about settings: their values, their bounds, what they accept. */
+/* Writes settings as text: their values, their bounds, what they accept. */
 #include "config/setting.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-static const void *field_of(const struct setting *setting, const struct config *config)
-{
-    return (const char *)config + setting->offset;
-}
 
 void setting_write_number(struct buffer *out, const struct setting *setting, int64_t value)
 {
@@ -23,15 +18,6 @@ void setting_write_number(struct buffer *out, const struct setting *setting, int
     for (; thousandths % 10 == 0; thousandths /= 10)
         width--;
     buffer_printf(out, ".%0*" PRId64, width, thousandths);
-}
-
-static void write_choices(struct buffer *out, const char *const *choices)
-{
-    for (size_t i = 0; choices[i]; i++) {
-        if (i > 0)
-            buffer_append_text(out, choices[i + 1] ? ", " : " or ");
-        buffer_append_text(out, choices[i]);
-    }
 }
 
 static void write_expected_number(struct buffer *out, const struct setting *setting)
@@ -51,12 +37,17 @@ static void write_expected_number(struct buffer *out, const struct setting *sett
 
 void setting_write_expected(struct buffer *out, const struct setting *setting)
 {
+    const char *const *choices = setting->choices;
     switch (setting->type) {
     case SETTING_BOOL:
         buffer_append_text(out, "true or false");
         break;
     case SETTING_CHOICE:
-        write_choices(out, setting->choices);
+        for (size_t i = 0; choices[i]; i++) {
+            if (i > 0)
+                buffer_append_text(out, choices[i + 1] ? ", " : " or ");
+            buffer_append_text(out, choices[i]);
+        }
         break;
     case SETTING_TEXT:
         buffer_append_text(out, setting->rule ? setting->rule->expected
@@ -71,8 +62,9 @@ void setting_write_expected(struct buffer *out, const struct setting *setting)
     }
 }
 
-/* Double-quoted YAML. Texts hold no control characters, so these two are all there is to escape. */
-static void write_quoted(struct buffer *out, const char *text)
+/* Writes double-quoted YAML. Texts contain no control characters, so only these two need
+ * escaping. */
+static void write_yaml_quoted(struct buffer *out, const char *text)
 {
     buffer_append_byte(out, '"');
     for (; *text; text++) {
@@ -83,12 +75,12 @@ static void write_quoted(struct buffer *out, const char *text)
     buffer_append_byte(out, '"');
 }
 
-static void write_list(struct buffer *out, const struct config_list *list)
+static void write_setting_list(struct buffer *out, const struct config_list *list)
 {
     buffer_append_byte(out, '[');
     for (size_t i = 0; i < list->count; i++) {
         buffer_append_text(out, i > 0 ? ", " : "");
-        write_quoted(out, list->items[i]);
+        write_yaml_quoted(out, list->items[i]);
     }
     buffer_append_byte(out, ']');
 }
@@ -101,7 +93,7 @@ bool setting_hides(const struct setting *setting, struct slice value)
 void setting_write_value(struct buffer *out, const struct setting *setting,
                          const struct config *config)
 {
-    const void *field = field_of(setting, config);
+    const void *field = (const char *)config + setting->offset;
     switch (setting->type) {
     case SETTING_BOOL:
         buffer_append_text(out, *(const bool *)field ? "true" : "false");
@@ -110,10 +102,10 @@ void setting_write_value(struct buffer *out, const struct setting *setting,
         buffer_append_text(out, setting->choices[*(const unsigned *)field]);
         break;
     case SETTING_TEXT:
-        write_quoted(out, *(const char *const *)field);
+        write_yaml_quoted(out, *(const char *const *)field);
         break;
     case SETTING_LIST:
-        write_list(out, field);
+        write_setting_list(out, field);
         break;
     default:
         setting_write_number(out, setting, setting_number(setting, config));

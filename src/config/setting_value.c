@@ -1,4 +1,4 @@
-/* Values of settings as text, both ways. */
+/* Parses and stores the values of settings. */
 #include "config/setting.h"
 
 #include "text/utf8.h"
@@ -6,22 +6,22 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static void *field_of(const struct setting *setting, struct config *config)
+static void *setting_field(const struct setting *setting, struct config *config)
 {
     return (char *)config + setting->offset;
 }
 
-static bool is_digit(char c)
+static bool is_setting_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-/* Reads digits from the front of *text; false when there is none or the number passes int64_t. */
-static bool take_digits(struct slice *text, int64_t *value)
+/* Takes digits from the front of *text. Returns false if there are none or they exceed int64_t. */
+static bool take_setting_digits(struct slice *text, int64_t *value)
 {
     size_t used = 0;
     *value = 0;
-    for (; used < text->len && is_digit(text->data[used]); used++)
+    for (; used < text->len && is_setting_digit(text->data[used]); used++)
         if (__builtin_mul_overflow(*value, 10, value) ||
             __builtin_add_overflow(*value, text->data[used] - '0', value))
             return false;
@@ -29,10 +29,10 @@ static bool take_digits(struct slice *text, int64_t *value)
     return used > 0;
 }
 
-static bool parse_bytes(struct slice text, int64_t *value)
+static bool parse_setting_bytes(struct slice text, int64_t *value)
 {
     static const char *const units[] = {"", "KiB", "MiB", "GiB"};
-    if (!take_digits(&text, value))
+    if (!take_setting_digits(&text, value))
         return false;
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
         if (slice_is(text, units[i]))
@@ -40,12 +40,11 @@ static bool parse_bytes(struct slice text, int64_t *value)
     return false;
 }
 
-/* Seconds with any number of decimals, to the nearest millisecond, without a detour over doubles.
- */
-static bool parse_seconds(struct slice text, int64_t *ms)
+/* Parses seconds with any number of decimals to the nearest millisecond, without doubles. */
+static bool parse_setting_seconds(struct slice text, int64_t *ms)
 {
     int64_t whole = 0, thousandths = 0;
-    bool has_whole = take_digits(&text, &whole);
+    bool has_whole = take_setting_digits(&text, &whole);
     if (!has_whole && !slice_starts_with(text, SLICE(".")))
         return false;
     if (text.len > 0) {
@@ -53,7 +52,7 @@ static bool parse_seconds(struct slice text, int64_t *ms)
         if (text.data[0] != '.' || decimals.len == 0)
             return false;
         for (size_t i = 0; i < decimals.len; i++)
-            if (!is_digit(decimals.data[i]))
+            if (!is_setting_digit(decimals.data[i]))
                 return false;
         for (size_t i = 0; i < 3; i++)
             thousandths = thousandths * 10 + (i < decimals.len ? decimals.data[i] - '0' : 0);
@@ -64,57 +63,52 @@ static bool parse_seconds(struct slice text, int64_t *ms)
            !__builtin_add_overflow(*ms, thousandths, ms);
 }
 
-static bool parse_number(const struct setting *setting, struct slice text, int64_t *value)
-{
-    switch (setting->type) {
-    case SETTING_SECONDS:
-        return parse_seconds(text, value);
-    case SETTING_BYTES:
-        return parse_bytes(text, value);
-    default:
-        return take_digits(&text, value) && text.len == 0;
-    }
-}
-
-static enum setting_result store_number(const struct setting *setting, struct config *config,
-                                        struct slice text)
+static enum setting_result store_number_setting(const struct setting *setting,
+                                                struct config *config, struct slice text)
 {
     int64_t value;
-    if (!parse_number(setting, text, &value) || value < setting->min || value > setting->max)
+    bool parsed;
+    if (setting->type == SETTING_SECONDS)
+        parsed = parse_setting_seconds(text, &value);
+    else if (setting->type == SETTING_BYTES)
+        parsed = parse_setting_bytes(text, &value);
+    else
+        parsed = take_setting_digits(&text, &value) && text.len == 0;
+    if (!parsed || value < setting->min || value > setting->max)
         return SETTING_REFUSED;
     if (setting->type == SETTING_COUNT)
-        *(uint32_t *)field_of(setting, config) = (uint32_t)value;
+        *(uint32_t *)setting_field(setting, config) = (uint32_t)value;
     else if (setting->type == SETTING_BYTES)
-        *(size_t *)field_of(setting, config) = (size_t)value;
+        *(size_t *)setting_field(setting, config) = (size_t)value;
     else
-        *(int64_t *)field_of(setting, config) = value;
+        *(int64_t *)setting_field(setting, config) = value;
     return SETTING_STORED;
 }
 
-static enum setting_result store_bool(const struct setting *setting, struct config *config,
-                                      struct slice text)
+static enum setting_result store_bool_setting(const struct setting *setting, struct config *config,
+                                              struct slice text)
 {
     bool is_true = slice_is(text, "true");
     if (!is_true && !slice_is(text, "false"))
         return SETTING_REFUSED;
-    *(bool *)field_of(setting, config) = is_true;
+    *(bool *)setting_field(setting, config) = is_true;
     return SETTING_STORED;
 }
 
-static enum setting_result store_choice(const struct setting *setting, struct config *config,
-                                        struct slice text)
+static enum setting_result store_choice_setting(const struct setting *setting,
+                                                struct config *config, struct slice text)
 {
     static_assert(sizeof(enum timing_profile) == sizeof(unsigned),
                   "a choice is stored as unsigned");
     for (unsigned i = 0; setting->choices[i]; i++)
         if (slice_is(text, setting->choices[i])) {
-            *(unsigned *)field_of(setting, config) = i;
+            *(unsigned *)setting_field(setting, config) = i;
             return SETTING_STORED;
         }
     return SETTING_REFUSED;
 }
 
-/* Control characters would end up in logs, headers and keys. */
+/* Refuses control characters, since texts end up in logs, headers and keys. */
 static bool is_acceptable_text(const struct setting *setting, struct slice text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -123,7 +117,7 @@ static bool is_acceptable_text(const struct setting *setting, struct slice text)
     return utf8_valid(text) && (!setting->rule || setting->rule->holds(text));
 }
 
-static char *copy_text(struct slice text)
+static char *copy_setting_text(struct slice text)
 {
     char *copy = malloc(text.len + 1);
     if (!copy)
@@ -134,46 +128,38 @@ static char *copy_text(struct slice text)
     return copy;
 }
 
-static enum setting_result store_text(const struct setting *setting, struct config *config,
-                                      struct slice text)
+static enum setting_result store_text_setting(const struct setting *setting, struct config *config,
+                                              struct slice text)
 {
     if (!is_acceptable_text(setting, text))
         return SETTING_REFUSED;
-    const char *copy = copy_text(text);
+    const char *copy = copy_setting_text(text);
     if (!copy)
         return SETTING_NO_MEMORY;
     setting_release(setting, config);
-    *(const char **)field_of(setting, config) = copy;
+    *(const char **)setting_field(setting, config) = copy;
     return SETTING_STORED;
-}
-
-static void free_list(struct config_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        free((char *)list->items[i]);
-    free(list->items);
-    *list = (struct config_list){0};
 }
 
 enum setting_result setting_append(const struct setting *setting, struct config *config,
                                    struct slice item)
 {
     assert(setting->type == SETTING_LIST);
-    struct config_list *list = field_of(setting, config);
+    struct config_list *list = setting_field(setting, config);
     if (item.len == 0 || list->count == CONFIG_LIST_ITEMS_MAX || !is_acceptable_text(setting, item))
         return SETTING_REFUSED;
     const char **items = realloc(list->items, (list->count + 1) * sizeof(items[0]));
     if (!items)
         return SETTING_NO_MEMORY;
     list->items = items;
-    items[list->count] = copy_text(item);
+    items[list->count] = copy_setting_text(item);
     if (!items[list->count])
         return SETTING_NO_MEMORY;
     list->count++;
     return SETTING_STORED;
 }
 
-static struct slice trimmed(struct slice text)
+static struct slice trim_spaces(struct slice text)
 {
     while (text.len > 0 && text.data[0] == ' ')
         text = slice_after(text, 1);
@@ -182,15 +168,15 @@ static struct slice trimmed(struct slice text)
     return text;
 }
 
-static enum setting_result store_comma_list(const struct setting *setting, struct config *config,
-                                            struct slice text)
+static enum setting_result store_list_setting(const struct setting *setting, struct config *config,
+                                              struct slice text)
 {
     enum setting_result result = SETTING_STORED;
     struct slice item, rest = text.len > 0 ? text : SLICE_NONE;
     setting_release(setting, config);
     while (rest.data && result == SETTING_STORED) {
         rest = slice_split(rest, ',', &item);
-        result = setting_append(setting, config, trimmed(item));
+        result = setting_append(setting, config, trim_spaces(item));
     }
     return result;
 }
@@ -200,15 +186,15 @@ enum setting_result setting_store(const struct setting *setting, struct config *
 {
     switch (setting->type) {
     case SETTING_BOOL:
-        return store_bool(setting, config, text);
+        return store_bool_setting(setting, config, text);
     case SETTING_CHOICE:
-        return store_choice(setting, config, text);
+        return store_choice_setting(setting, config, text);
     case SETTING_TEXT:
-        return store_text(setting, config, text);
+        return store_text_setting(setting, config, text);
     case SETTING_LIST:
-        return store_comma_list(setting, config, text);
+        return store_list_setting(setting, config, text);
     default:
-        return store_number(setting, config, text);
+        return store_number_setting(setting, config, text);
     }
 }
 
@@ -232,10 +218,14 @@ int64_t setting_number(const struct setting *setting, const struct config *confi
 void setting_release(const struct setting *setting, struct config *config)
 {
     if (setting->type == SETTING_TEXT) {
-        const char **text = field_of(setting, config);
+        const char **text = setting_field(setting, config);
         free((char *)*text);
         *text = NULL;
     } else if (setting->type == SETTING_LIST) {
-        free_list(field_of(setting, config));
+        struct config_list *list = setting_field(setting, config);
+        for (size_t i = 0; i < list->count; i++)
+            free((char *)list->items[i]);
+        free(list->items);
+        *list = (struct config_list){0};
     }
 }

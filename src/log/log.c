@@ -12,7 +12,7 @@
 
 static const struct {
     const char *name;
-    char syslog; /* the level's digit in syslog(3) */
+    char syslog; /* the digit of the level in syslog(3) */
 } levels[] = {
     [LOG_LEVEL_DEBUG] = {"debug", '7'},
     [LOG_LEVEL_INFO] = {"info", '6'},
@@ -49,12 +49,12 @@ bool log_enabled(enum log_level level)
     return (int)level >= atomic_load_explicit(&settings.level, memory_order_relaxed);
 }
 
-/* --- what may be shown --- */
+/* --- escaping --- */
 
-/* The length of the character at the start of `text` when it shows as itself and no more: not a
- * control character (of ASCII or of C1, U+0080 to U+009F), a separator of lines or paragraphs or a
- * turn of the writing direction (U+2028 to U+202E, U+2066 to U+2069). Else 0. */
-static size_t shown_len(struct slice text)
+/* Returns the length of the character at the start of `text` if it is printable, else 0. Control
+ * characters (ASCII and C1, U+0080 to U+009F), line and paragraph separators and changes of the
+ * writing direction (U+2028 to U+202E, U+2066 to U+2069) are not. */
+static size_t printable_len(struct slice text)
 {
     const unsigned char *at = (const unsigned char *)text.data;
     size_t len = utf8_character_len(text.data, text.len);
@@ -73,7 +73,7 @@ static size_t quote_character(char *to, struct slice text, size_t *taken)
 {
     static const char hex[] = "0123456789abcdef";
     char first = text.data[0];
-    *taken = shown_len(text);
+    *taken = printable_len(text);
     if (*taken == 0) {
         *taken = 1;
         memcpy(to, (char[]){'\\', 'x', hex[first >> 4 & 15], hex[first & 15]}, 4);
@@ -87,18 +87,18 @@ static size_t quote_character(char *to, struct slice text, size_t *taken)
     return *taken;
 }
 
-/* A byte becomes four at the most; then the quotes, the dots and the terminator. */
+/* A byte becomes four bytes at most; quotes, dots and terminator are extra. */
 enum { QUOTED_BYTE_MAX = 4, QUOTED_EXTRA = sizeof("\"...\"") };
 
-/* Shows `bytes_max` of the value in `text`, which has room for that. */
-static const char *quote(char *text, size_t bytes_max, struct slice value)
+/* Quotes `bytes_max` bytes of the value into `text`, which is large enough. */
+static const char *quote_value(char *text, size_t bytes_max, struct slice value)
 {
     char *to = text;
     struct slice rest = value;
     size_t taken = 0;
     *to++ = '"';
     for (size_t shown = 0; rest.len > 0; shown += taken) {
-        size_t len = shown_len(rest);
+        size_t len = printable_len(rest);
         if (shown + (len ? len : 1) > bytes_max)
             break;
         to += quote_character(to, rest, &taken);
@@ -114,19 +114,19 @@ const char *log_quote(struct slice value)
 {
     static _Thread_local char ring[LOG_QUOTE_RING][LOG_QUOTE_MAX * QUOTED_BYTE_MAX + QUOTED_EXTRA];
     static _Thread_local unsigned next;
-    return quote(ring[next++ % LOG_QUOTE_RING], LOG_QUOTE_MAX, value);
+    return quote_value(ring[next++ % LOG_QUOTE_RING], LOG_QUOTE_MAX, value);
 }
 
 const char *log_sentence(struct slice text)
 {
     static _Thread_local char quoted[LOG_SENTENCE_MAX * QUOTED_BYTE_MAX + QUOTED_EXTRA];
-    return quote(quoted, LOG_SENTENCE_MAX, text);
+    return quote_value(quoted, LOG_SENTENCE_MAX, text);
 }
 
-/* --- rate --- */
+/* --- rate limit --- */
 
-/* Whether the site may write a line now, and how many it had to hold back before. */
-static bool admit(struct log_site *site, int64_t now_ms, unsigned *suppressed)
+/* Returns whether the site may write a line now, and how many lines it suppressed before. */
+static bool admit_log_line(struct log_site *site, int64_t now_ms, unsigned *suppressed)
 {
     int64_t start_ms = atomic_load_explicit(&site->window_start_ms, memory_order_relaxed);
     if (now_ms - start_ms >= LOG_SITE_WINDOW_MS &&
@@ -143,14 +143,14 @@ static bool admit(struct log_site *site, int64_t now_ms, unsigned *suppressed)
 
 /* --- lines --- */
 
-/* Kept free behind the pairs for what is put there last, so that the end of a line is never cut. */
+/* Reserved behind the pairs, so that the end of a line is never cut. */
 enum { LINE_END_MAX = sizeof("\" truncated=true suppressed=4294967295\n") - 1 };
 
 struct line {
     char text[LOG_LINE_MAX];
     size_t len;
     bool quoted;  /* inside a quoted value */
-    bool escaped; /* after a backslash in one */
+    bool escaped; /* after a backslash in a quoted value */
 };
 
 static void line_add(struct line *line, const char *text, size_t len)
@@ -188,11 +188,11 @@ static void line_follow_quotes(struct line *line, char character)
         line->escaped = line->quoted && character == '\\';
 }
 
-/* Adds the pairs as far as there is room; true when that was everything. */
+/* Adds as much of the pairs as fits. Returns true if that was everything. */
 static bool line_add_pairs(struct line *line, struct slice pairs)
 {
     while (pairs.len > 0) {
-        size_t len = shown_len(pairs);
+        size_t len = printable_len(pairs);
         struct slice shown = len ? slice_first(pairs, len) : SLICE("?");
         if (shown.len > sizeof(line->text) - line->len - LINE_END_MAX)
             return false;
@@ -203,7 +203,7 @@ static bool line_add_pairs(struct line *line, struct slice pairs)
     return true;
 }
 
-/* A value that was cut open is closed first, or the pairs that follow would be part of it. */
+/* Closes a value that was cut open first, or the pairs that follow would be part of it. */
 static void line_finish(struct line *line, bool whole, unsigned suppressed)
 {
     char count[32];
@@ -226,7 +226,7 @@ void log_write(struct log_site *site, enum log_level level, const char *format, 
     struct clock clock;
     clock_advance(&clock);
     unsigned suppressed;
-    if (!admit(site, clock.now_ms, &suppressed))
+    if (!admit_log_line(site, clock.now_ms, &suppressed))
         goto out;
 
     char pairs[LOG_LINE_MAX] = " ";

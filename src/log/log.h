@@ -1,23 +1,23 @@
 /*
- * Structured logging to stderr: one line an event, `key=value` pairs (logfmt), levelled and
- * rate-limited per call site, so that a storm of one event cannot flood the journal; what was held
- * back is counted in the next line of that site (`suppressed=N`).
+ * Structured logging to stderr: one line per event, in `key=value` pairs (logfmt), with levels.
+ * Each call site is rate-limited, so that a storm of one event cannot flood the journal; the next
+ * line of that site counts the suppressed ones (`suppressed=N`).
  *
  *     log_info("connection_closed", "conn=%s user=%s reason=%s", id, log_quote(user), reason);
  *
- * The first argument is the event's name; the format gives the other pairs. Peer-supplied values go
- * through log_quote(), sentences for people through log_sentence(). Tokens, secrets and message bodies
- * are never arguments of these functions.
- * Without the journal a line starts with `ts=… level=…`; under systemd (JOURNAL_STREAM is set) it
- * starts with the syslog level (`<6>`) instead, as the journal keeps the time itself.
+ * The first argument is the name of the event; the format gives the other pairs. Values from
+ * clients go through log_quote(), sentences for people through log_sentence(). Never pass tokens,
+ * secrets or message bodies to these functions. A line starts with `ts=… level=…`. Under systemd
+ * (JOURNAL_STREAM is set) it starts with the syslog level (`<6>`) instead, since the journal
+ * records the time.
  *
- * A line is at most LOG_LINE_MAX bytes with its newline: a longer one loses the end of its pairs
- * and gains `truncated=true`. Bytes that could end a line or steer a terminal never get through,
- * quoted or not.
+ * A line has at most LOG_LINE_MAX bytes with its newline: a longer one is cut at the end of its
+ * pairs and gets `truncated=true`. Bytes that could end a line or control a terminal are never
+ * written, quoted or not.
  *
- * Logging stands at the edge of the program: it reads the system's clocks itself, and its level and
- * the sites' counters are the one process-wide state there is. Safe from any thread (set the level
- * before there are threads); a line is written with one write(2); errno is left as it was.
+ * Logging is at the edge of the program: it reads the system's clocks itself, and its level and the
+ * counters of the call sites are the only process-wide state. Any thread may log (set the level
+ * before there are threads). A line is written with one write(2); errno is preserved.
  */
 #ifndef ROLLCALL_LOG_LOG_H
 #define ROLLCALL_LOG_LOG_H
@@ -30,15 +30,15 @@
 
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERROR };
 
-/* At most LOG_SITE_BURST lines of one call site in LOG_SITE_WINDOW_MS (a few more when threads meet
- * at the turn of a window). */
+/* A call site writes at most LOG_SITE_BURST lines in LOG_SITE_WINDOW_MS (a few more if threads race
+ * at the end of a window). */
 enum { LOG_SITE_BURST = 20, LOG_SITE_WINDOW_MS = 10000, LOG_LINE_MAX = 2048 };
 
-/* Of one value, log_quote() shows LOG_QUOTE_MAX bytes; LOG_QUOTE_RING results live at a time. Of a sentence,
- * of which there is one in a line, log_sentence() shows LOG_SENTENCE_MAX. */
+/* log_quote() shows LOG_QUOTE_MAX bytes of a value; LOG_QUOTE_RING results are valid at a time.
+ * log_sentence() shows LOG_SENTENCE_MAX bytes; a line has one sentence at most. */
 enum { LOG_QUOTE_MAX = 64, LOG_QUOTE_RING = 4, LOG_SENTENCE_MAX = 512 };
 
-/* A place in the source that logs. LOG_AT makes one; nobody else needs to. */
+/* A call site. Only LOG_AT makes one. */
 struct log_site {
     const char *event;
     _Atomic int64_t window_start_ms;
@@ -48,7 +48,7 @@ struct log_site {
 
 void log_init(enum log_level level, bool journal);
 
-/* Reads "debug", "info", "warn" or "error". */
+/* Parses "debug", "info", "warn" or "error". */
 bool log_level_parse(struct slice name, enum log_level *level);
 
 bool log_enabled(enum log_level level);
@@ -56,12 +56,13 @@ bool log_enabled(enum log_level level);
 void log_write(struct log_site *site, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A peer's text as a safe logfmt value: quoted, escaped, cut to LOG_QUOTE_MAX bytes (a cut shows as
- * "..."). The result lives in a per-thread ring, so up to LOG_QUOTE_RING may stand in one call. */
+/* Returns a client's text as a safe logfmt value: quoted, escaped, cut to LOG_QUOTE_MAX bytes
+ * ("..." marks a cut). The result is in a ring per thread, so one log line may use up to
+ * LOG_QUOTE_RING. */
 const char *log_quote(struct slice value);
 
-/* The same for what explains something to people: why, often with the name of a file, which must not be cut off
- * where the reason begins. One result lives at a time, per thread. */
+/* The same for an explanation, which often begins with a file name and must not be cut before the
+ * reason. One result is valid at a time, per thread. */
 const char *log_sentence(struct slice text);
 
 #define LOG_AT(level_, event_, ...)                                                                \

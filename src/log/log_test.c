@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-/* Standard error goes to a file between capture_start() and capture_end(). */
+/* Redirects standard error to a file between capture_start() and capture_end(). */
 struct capture {
     FILE *file;
     int stderr_copy;
@@ -48,7 +48,7 @@ static unsigned line_count(const char *text)
     return count;
 }
 
-static void a_line_has_time_level_event_and_pairs(void **state)
+static void line_has_time_level_event_and_pairs(void **state)
 {
     (void)state;
     struct capture capture;
@@ -64,7 +64,7 @@ static void a_line_has_time_level_event_and_pairs(void **state)
                         " level=warn event=store_slow shard=3 took_ms=250\n");
 }
 
-static void the_journal_gets_syslog_levels_and_no_time(void **state)
+static void journal_line_has_syslog_level_and_no_time(void **state)
 {
     (void)state;
     struct capture capture;
@@ -80,7 +80,7 @@ static void the_journal_gets_syslog_levels_and_no_time(void **state)
                                       "<3>event=d n=4\n<3>event=e\n");
 }
 
-static void what_lies_below_the_level_is_not_even_formatted(void **state)
+static void line_below_the_level_is_not_formatted(void **state)
 {
     (void)state;
     struct capture capture;
@@ -95,7 +95,7 @@ static void what_lies_below_the_level_is_not_even_formatted(void **state)
     assert_string_equal(capture.text, "<3>event=loud n=1\n");
 }
 
-static void levels_have_names(void **state)
+static void level_names_are_parsed(void **state)
 {
     (void)state;
     enum log_level level;
@@ -108,7 +108,7 @@ static void levels_have_names(void **state)
     assert_false(log_level_parse(SLICE("warning"), &level));
 }
 
-static void a_storm_is_held_back_and_counted(void **state)
+static void storm_is_suppressed_and_counted(void **state)
 {
     (void)state;
     struct capture capture;
@@ -121,7 +121,7 @@ static void a_storm_is_held_back_and_counted(void **state)
     assert_int_equal(line_count(capture.text), LOG_SITE_BURST);
     assert_null(strstr(capture.text, "suppressed"));
 
-    /* As if the window had passed. */
+    /* Pretend that the window has passed. */
     atomic_fetch_sub(&site.window_start_ms, LOG_SITE_WINDOW_MS);
     capture_start(&capture);
     log_write(&site, LOG_LEVEL_INFO, "n=%d", 1);
@@ -137,7 +137,7 @@ static void *write_many(void *site)
     return NULL;
 }
 
-static void no_line_is_lost_uncounted_between_threads(void **state)
+static void every_suppressed_line_is_counted_across_threads(void **state)
 {
     (void)state;
     enum { THREADS = 4 };
@@ -159,7 +159,7 @@ static void no_line_is_lost_uncounted_between_threads(void **state)
     assert_in_range(written, LOG_SITE_BURST, 2 * (LOG_SITE_BURST + THREADS));
 }
 
-static void errno_is_left_alone(void **state)
+static void errno_is_preserved(void **state)
 {
     (void)state;
     log_init(LOG_LEVEL_INFO, true);
@@ -173,7 +173,7 @@ static void errno_is_left_alone(void **state)
     assert_int_equal(errno_after, ENOENT);
 }
 
-static void quotes_escape_what_could_forge(void **state)
+static void quote_escapes_forgeries(void **state)
 {
     (void)state;
     static const struct {
@@ -197,7 +197,7 @@ static void quotes_escape_what_could_forge(void **state)
         assert_string_equal(log_quote(cases[i].value), cases[i].text);
 }
 
-static void quotes_cut_between_characters(void **state)
+static void quote_cuts_between_characters(void **state)
 {
     (void)state;
     char value[LOG_QUOTE_MAX + 1];
@@ -212,7 +212,7 @@ static void quotes_cut_between_characters(void **state)
     assert_string_equal(cut + LOG_QUOTE_MAX - 1, "x...\"");
 }
 
-static void a_sentence_is_quoted_and_not_cut_as_soon(void **state)
+static void sentence_is_quoted_and_cut_later(void **state)
 {
     (void)state;
     char value[LOG_SENTENCE_MAX + 1];
@@ -236,7 +236,7 @@ static void four_quotes_fit_in_one_call(void **state)
         assert_int_equal(quotes[i][1], 'a' + i);
 }
 
-/* How many pairs (or keys alone) a reader of logfmt sees in the line; 0 when it is malformed. */
+/* Returns how many pairs (or lone keys) a logfmt reader sees in the line; 0 if it is malformed. */
 static unsigned pair_count(const char *line)
 {
     unsigned pairs = 0;
@@ -266,7 +266,7 @@ static void random_value(struct random *random, char *value, size_t len)
         value[i] = hostile[random_below(random, sizeof(hostile))];
 }
 
-static void no_value_makes_another_pair_or_line(void **state)
+static void value_cannot_forge_a_pair_or_line(void **state)
 {
     (void)state;
     struct random random;
@@ -286,8 +286,8 @@ static void no_value_makes_another_pair_or_line(void **state)
     }
 }
 
-/* However it is cut, a line keeps its form and says that it was. */
-static void long_lines_are_cut_visibly(void **state)
+/* A cut line stays well-formed and says that it was cut. */
+static void long_line_is_cut_and_marked(void **state)
 {
     (void)state;
     char filler[LOG_LINE_MAX];
@@ -310,7 +310,7 @@ static void long_lines_are_cut_visibly(void **state)
     }
 }
 
-static void raw_controls_never_get_through(void **state)
+static void raw_control_characters_are_never_written(void **state)
 {
     (void)state;
     struct capture capture;
@@ -325,20 +325,20 @@ static void raw_controls_never_get_through(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_has_time_level_event_and_pairs),
-        cmocka_unit_test(the_journal_gets_syslog_levels_and_no_time),
-        cmocka_unit_test(what_lies_below_the_level_is_not_even_formatted),
-        cmocka_unit_test(levels_have_names),
-        cmocka_unit_test(a_storm_is_held_back_and_counted),
-        cmocka_unit_test(no_line_is_lost_uncounted_between_threads),
-        cmocka_unit_test(errno_is_left_alone),
-        cmocka_unit_test(quotes_escape_what_could_forge),
-        cmocka_unit_test(quotes_cut_between_characters),
-        cmocka_unit_test(a_sentence_is_quoted_and_not_cut_as_soon),
+        cmocka_unit_test(line_has_time_level_event_and_pairs),
+        cmocka_unit_test(journal_line_has_syslog_level_and_no_time),
+        cmocka_unit_test(line_below_the_level_is_not_formatted),
+        cmocka_unit_test(level_names_are_parsed),
+        cmocka_unit_test(storm_is_suppressed_and_counted),
+        cmocka_unit_test(every_suppressed_line_is_counted_across_threads),
+        cmocka_unit_test(errno_is_preserved),
+        cmocka_unit_test(quote_escapes_forgeries),
+        cmocka_unit_test(quote_cuts_between_characters),
+        cmocka_unit_test(sentence_is_quoted_and_cut_later),
         cmocka_unit_test(four_quotes_fit_in_one_call),
-        cmocka_unit_test(no_value_makes_another_pair_or_line),
-        cmocka_unit_test(long_lines_are_cut_visibly),
-        cmocka_unit_test(raw_controls_never_get_through),
+        cmocka_unit_test(value_cannot_forge_a_pair_or_line),
+        cmocka_unit_test(long_line_is_cut_and_marked),
+        cmocka_unit_test(raw_control_characters_are_never_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
