@@ -1,0 +1,127 @@
+/**
+ * The C client, through the programs that are built with it: a terminal chat, and a storm of messages
+ * with connections cut at random. $CUTS sets how many (300).
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, test } from 'node:test';
+import { AMPLE_RATES, BODY_BYTES_MAX, fill, makeChat } from '../support/chats.mjs';
+import { connect, devToken, eventually, rest, sleep } from '../support/client.mjs';
+import { startProxy } from '../support/proxy.mjs';
+import { ROLLCALL_BIN, startServer } from '../support/server.mjs';
+
+const CUTS = Number(process.env.CUTS ?? 300);
+const programs = join(dirname(ROLLCALL_BIN), 'clients', 'c');
+
+const SETTINGS = { ...AMPLE_RATES, 'gateway.workers': 2 };
+
+/** A running program and the lines it has printed. */
+function run(name, ...args) {
+  const child = spawn(join(programs, name), args.map(String), { stdio: ['pipe', 'pipe', 'pipe'] });
+  const lines = [];
+  let errors = '';
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  child.stderr.on('data', (text) => {
+    errors += text;
+  });
+  const exited = new Promise((resolve) => child.on('exit', (code) => resolve(code)));
+  return { child, lines, exited, errors: () => errors };
+}
+
+test('a terminal chat: what one types the other reads, also what was said before', async () => {
+  const server = await startServer();
+  after(() => server.stop());
+  await makeChat(server, 'c', 'alice', 'bob');
+  const alice = run('example', '127.0.0.1', server.port, await devToken(server, 'alice'), 'c');
+  alice.child.stdin.write('hello\nis "anybody" here?\n');
+  await eventually(() => alice.lines.includes('2 (sent)'), 'both are acknowledged');
+  const bob = run('example', '127.0.0.1', server.port, await devToken(server, 'bob'), 'c');
+  await eventually(() => bob.lines.includes('2 alice: is "anybody" here?'), 'bob has the past');
+  bob.child.stdin.write('yes\n');
+  await eventually(() => alice.lines.includes('3 bob: yes'), 'alice hears bob');
+  alice.child.stdin.end();
+  bob.child.stdin.end();
+  assert.equal(await alice.exited, 0);
+  assert.equal(await bob.exited, 0);
+});
+
+test('what is piped into the terminal chat is sent before it leaves', async () => {
+  const server = await startServer();
+  after(() => server.stop());
+  await makeChat(server, 'c', 'alice', 'bob');
+  const alice = run('example', '127.0.0.1', server.port, await devToken(server, 'alice'), 'c');
+  alice.child.stdin.end('one\ntwo\n');
+  assert.equal(await alice.exited, 0);
+  const { body } = await rest(server, 'GET', '/v1/chats/c', { user: 'alice' });
+  assert.equal(body.latest_sequence, 2);
+});
+
+test('a refused token stops the client', async () => {
+  const server = await startServer();
+  after(() => server.stop());
+  const program = run('example', '127.0.0.1', server.port, 'not.a.token', 'c');
+  assert.equal(await program.exited, 0);
+  assert.match(program.errors(), /-- stopped/);
+});
+
+test('a page of the longest messages, all of it escaped, is not too long for the client', async () => {
+  const settings = { ...SETTINGS, 'gateway.backpressure.outbound.max_buffer_bytes': 1 << 26 };
+  const server = await startServer({ settings });
+  after(() => server.stop());
+  await makeChat(server, 'c', 'alice', 'bob');
+  const bob = await connect(server, 'bob');
+  await fill(bob, 'c', 200, () => '\u0001'.repeat(BODY_BYTES_MAX));
+  bob.close();
+  const alice = run('example', '127.0.0.1', server.port, await devToken(server, 'alice'), 'c');
+  await eventually(() => alice.lines.some((line) => line.startsWith('200 bob: ')), 'alice has all');
+  assert.doesNotMatch(alice.errors(), /backoff/);
+  alice.child.stdin.end();
+  assert.equal(await alice.exited, 0);
+});
+
+test(`${CUTS} cuts: every message once, in order, at everybody`, { timeout: 120000 + CUTS * 100 }, async () => {
+  const server = await startServer({ settings: SETTINGS });
+  const proxy = await startProxy(server.port);
+  const port = Number(new URL(proxy.url).port);
+  const names = ['alice', 'bob', 'carol'];
+  await makeChat(server, 'c', ...names);
+  const storms = [];
+  for (const name of names)
+    storms.push(run('storm', '127.0.0.1', port, await devToken(server, name), 'c', name));
+  after(async () => {
+    for (const { child } of storms) child.kill();
+    proxy.close();
+    await server.stop();
+  });
+
+  while (proxy.cuts < CUTS) {
+    await sleep(5 + Math.random() * 40);
+    proxy.cut(0.5);
+  }
+  for (const { child } of storms) child.stdin.write('stop\n');
+  const count = (lines, kind) => lines.filter((line) => line.startsWith(kind)).length;
+  await sleep(500);
+  const latest = (await rest(server, 'GET', '/v1/chats/c', { user: 'alice' })).body.latest_sequence;
+  assert.ok(latest > 50, `${latest} messages`);
+  for (const [index, { lines, child }] of storms.entries()) {
+    await eventually(() => count(lines, 'M ') >= latest, `${names[index]} has all ${latest}`, 30000);
+    const got = lines.filter((line) => line.startsWith('M ')).map((line) => line.split(' '));
+    assert.deepEqual(
+      got.map(([, sequence]) => Number(sequence)),
+      Array.from({ length: got.length }, (_, i) => i + 1),
+      `${names[index]} has each once, in order`,
+    );
+    const bodies = got.map(([, , sender, ...body]) => `${sender}: ${body.join(' ')}`);
+    assert.equal(new Set(bodies).size, bodies.length, 'no message is stored twice');
+    for (const name of names) {
+      const numbers = bodies.filter((body) => body.startsWith(`${name}: `)).map((body) => Number(body.split(' ')[2]));
+      assert.deepEqual(numbers, Array.from({ length: numbers.length }, (_, i) => i), `${name}'s are in the order sent`);
+    }
+    const acknowledged = lines.filter((line) => line.startsWith('A ')).map((line) => Number(line.slice(2)));
+    for (const sequence of acknowledged) assert.equal(got[sequence - 1][2], names[index]);
+    child.stdin.end();
+  }
+  for (const { exited } of storms) assert.equal(await exited, 0);
+});

@@ -1,0 +1,99 @@
+/** What deploy/ gives away, used as it stands: real redis-server, real HAProxy, the program's own opinion of YAML. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { connect, eventually, rest, sleep } from '../support/client.mjs';
+import { isReady, joinFleet, keepAlive, QUICK, startFleet } from '../support/fleet.mjs';
+import { startGate } from '../support/gate.mjs';
+import { freePorts, startRedis } from '../support/redis.mjs';
+import { rollcall } from '../support/server.mjs';
+
+const deployed = (name) => fileURLToPath(new URL(`../../../deploy/${name}`, import.meta.url));
+
+test('redis.conf is what the design wants, to a real Redis', async (t) => {
+  const redis = await startRedis({ file: deployed('redis.conf') });
+  t.after(() => redis.stop());
+  const setting = async (name) => (await redis.command('CONFIG', 'GET', name))[1];
+  assert.equal(await setting('maxmemory'), String(2 * 1024 ** 3));
+  assert.equal(await setting('maxmemory-policy'), 'volatile-ttl');
+  assert.equal(await setting('save'), '');
+  assert.equal(await setting('appendonly'), 'no');
+  assert.equal(await setting('maxclients'), '10000');
+  assert.equal(await setting('timeout'), '0');
+});
+
+test('the files of the fleet are valid', async () => {
+  const gateway = await rollcall('serve', '--config', deployed('fleet/gateway.yaml'), '--print-config');
+  assert.equal(gateway.code, 0, gateway.stderr);
+  assert.match(gateway.stdout, /remote:\/\/ledger\.internal:7300/);
+  const ledger = await rollcall('ledger', '--config', deployed('fleet/ledger.yaml'), '--print-config');
+  assert.equal(ledger.code, 0, ledger.stderr);
+});
+
+/** HAProxy with our file in front of these two. */
+async function startHaproxy(t, servers) {
+  const [port] = await freePorts(1);
+  const [one, two] = servers.map(({ port: at }) => `127.0.0.1:${at}`);
+  const child = spawn('haproxy', ['-db', '-f', deployed('haproxy.cfg')], {
+    env: {
+      PATH: `${process.env.PATH}:/usr/sbin`,
+      ROLLCALL_FRONT: `127.0.0.1:${port}`,
+      ROLLCALL_GW_1: one,
+      ROLLCALL_GW_2: two,
+    },
+    stdio: 'ignore',
+  });
+  t.after(async () => {
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+  });
+  const front = { url: `http://127.0.0.1:${port}/` };
+  const answers = () => fetch(new URL('/healthz', front.url)).then(({ ok }) => ok, () => false);
+  await eventually(answers, 'HAProxy answers');
+  return front;
+}
+
+test('HAProxy: WebSocket through it, and a gateway without Redis gets nobody new', async (t) => {
+  const redis = await startRedis();
+  const gate = await startGate(redis.port);
+  const stateOf = (name) => (name === 'gw-002' ? `redis://127.0.0.1:${gate.port}` : redis.url);
+  const fleet = await startFleet({ redis, settings: QUICK, stateOf });
+  const clients = [];
+  t.after(async () => {
+    for (const client of clients) client.terminate();
+    await fleet.stop();
+    gate.close();
+    await redis.stop();
+  });
+  const [, two] = fleet.gateways;
+  const front = await startHaproxy(t, fleet.gateways);
+
+  const enter = async (n) => {
+    const client = keepAlive(await connect(front, `guest-${n}`), 1000);
+    clients.push(client);
+    return client;
+  };
+  for (let n = 0; n < 8; n += 1) await enter(n);
+  const homes = new Map();
+  for (const { established } of clients)
+    homes.set(established.server_id, (homes.get(established.server_id) ?? 0) + 1);
+  assert.deepEqual([...homes].sort(), [['gw-001', 4], ['gw-002', 4]], 'spread evenly');
+  assert.equal((await rest(front, 'GET', '/v1/me', { user: 'guest-0' })).status, 200);
+
+  gate.cut();
+  await eventually(async () => !(await isReady(two)), 'gw-002 is not ready');
+  await sleep(3000); // HAProxy's two checks, and some
+  for (let n = 8; n < 12; n += 1) assert.equal((await enter(n)).established.server_id, 'gw-001');
+  for (const { socket } of clients) assert.equal(socket.readyState, 1, 'nobody lost a connection');
+
+  gate.open();
+  await eventually(() => isReady(two), 'gw-002 is ready');
+  await sleep(3000);
+  const newcomers = await Promise.all([12, 13, 14, 15].map(enter));
+  assert.ok(newcomers.some(({ established }) => established.server_id === 'gw-002'), 'it takes part again');
+  const direct = await joinFleet(two, 'direct');
+  clients.push(direct);
+});

@@ -1,0 +1,398 @@
+/**
+ * Redis out of reach in all its forms, with two gateways, a ledger and links between them: those who are
+ * connected stay and get their messages once, newcomers are turned away politely, and afterwards everything is
+ * as it was, without anybody having been told that somebody came or went.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { makeChat } from '../support/chats.mjs';
+import { connect, eventually, metric, setVisibility, sleep } from '../support/client.mjs';
+import {
+  assertInvariants,
+  BACKENDS,
+  isHealthy,
+  isReady,
+  joinFleet,
+  QUICK,
+  QUICK_WINDOW_MS,
+  refusedConnect,
+  sendMessage,
+  startFleet,
+} from '../support/fleet.mjs';
+import { startGate } from '../support/gate.mjs';
+import { freePorts, startRedis } from '../support/redis.mjs';
+import { ROLLCALL_BIN } from '../support/server.mjs';
+
+const NOTICED_MS = 10000; // the most that an outage may go unnoticed
+const OUTAGE_MS = QUICK_WINDOW_MS + 1000;
+
+/** What can be done to a Redis, and undone. Each gateway has a gate in front of it. */
+const FAULTS = {
+  'killed, and back empty': {
+    strike: ({ redis }) => redis.kill(),
+    mend: ({ redis }) => redis.start(),
+  },
+  paused: {
+    strike: ({ redis }) => redis.pause(),
+    mend: ({ redis }) => redis.resume(),
+  },
+  'too slow to be of use': {
+    strike: ({ gates }) => gates.forEach((gate) => gate.slow(4000)),
+    mend: ({ gates }) => gates.forEach((gate) => gate.open()),
+  },
+  'cut off': {
+    strike: ({ gates }) => gates.forEach((gate) => gate.cut()),
+    mend: ({ gates }) => gates.forEach((gate) => gate.open()),
+  },
+  'cut off without a word': {
+    strike: ({ gates }) => gates.forEach((gate) => gate.stall()),
+    mend: ({ gates }) => gates.forEach((gate) => gate.open()),
+  },
+  'out of memory': {
+    async strike({ redis }) {
+      await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
+      await redis.command('CONFIG', 'SET', 'maxmemory', 1);
+    },
+    mend: ({ redis }) => redis.command('CONFIG', 'SET', 'maxmemory', 0),
+  },
+  'a read-only replica': {
+    async strike({ redis }) {
+      const [nobody] = await freePorts(1);
+      await redis.command('REPLICAOF', '127.0.0.1', nobody);
+    },
+    mend: ({ redis }) => redis.command('REPLICAOF', 'NO', 'ONE'),
+  },
+  'behind another password': {
+    async strike({ redis }) {
+      await redis.command('CONFIG', 'SET', 'requirepass', 'changed');
+      for (const type of ['normal', 'pubsub']) await redis.command('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+    },
+    mend: ({ redis }) => redis.command('CONFIG', 'SET', 'requirepass', ''),
+  },
+};
+
+/** Two gateways, each with its gate; alice on one, bob on both, all watching each other. */
+async function setUp(t, start = startRedis) {
+  const redis = await start();
+  const gates = redis.port ? [await startGate(redis.port), await startGate(redis.port)] : [];
+  const names = ['gw-001', 'gw-002'];
+  const stateOf = gates.length
+    ? (name) => `redis://127.0.0.1:${gates[names.indexOf(name)].port}`
+    : undefined;
+  const fleet = await startFleet({ redis, gateways: names, settings: QUICK, stateOf });
+  const [one, two] = fleet.gateways;
+  const clients = [];
+  t.after(async () => {
+    for (const client of clients) client.terminate();
+    await fleet.stop();
+    for (const gate of gates) gate.close();
+    await redis.stop();
+  });
+  for (const user of ['alice', 'bob']) await setVisibility(one, user, 'everyone');
+  const alice = await joinFleet(one, 'alice');
+  const bobs = [await joinFleet(one, 'bob'), await joinFleet(two, 'bob')];
+  clients.push(alice, ...bobs);
+  await alice.subscribe('bob');
+  for (const bob of bobs) await bob.subscribe('alice');
+  await makeChat(one, 'talk', 'alice', 'bob');
+  await sendMessage(alice, 'talk', 'before');
+  for (const bob of bobs) await bob.next('message');
+  const token = await one.token('newcomer');
+  return { redis, gates, fleet, servers: [one, two], alice, bobs, clients, token };
+}
+
+const bodies = ({ alice, bobs }) => [alice, ...bobs].map((client) => client.bodies());
+const untold = ({ clients }) => clients.map((client) => client.changes().length);
+
+async function assertServedWithoutRedis(world) {
+  const { servers, token, alice, bobs } = world;
+  for (const server of servers) {
+    await eventually(async () => !(await isReady(server)), 'it is noticed', NOTICED_MS);
+    assert.ok(await isHealthy(server), 'healthy all the same');
+    for (const name of ['redis_available', 'state_available'])
+      await eventually(async () => (await metric(server, name)) === 0, `${name} says so`, NOTICED_MS);
+    const { status, retryAfter } = await refusedConnect(server, token);
+    assert.equal(status, 503);
+    assert.ok(Number(retryAfter) > 0, `Retry-After: ${retryAfter}`);
+  }
+  const [presence] = await alice.query('bob');
+  assert.equal(presence.stale, true);
+  await sendMessage(alice, 'talk', 'during, from alice');
+  await sendMessage(bobs[1], 'talk', 'during, from bob');
+  await eventually(
+    () => alice.bodies().length === 1 && bobs[0].bodies().length === 3 && bobs[1].bodies().length === 2,
+    'messages arrive by broadcast',
+  );
+}
+
+/** The same after every lease in Redis has run out. */
+async function assertStillServed({ alice, bobs }) {
+  await sendMessage(alice, 'talk', 'later, from alice');
+  await sendMessage(bobs[1], 'talk', 'later, from bob');
+  await eventually(
+    () => bobs.every((bob) => bob.bodies().includes('later, from alice')) && alice.bodies().includes('later, from bob'),
+    'messages still arrive',
+  );
+  const [presence] = await alice.query('bob');
+  assert.equal(presence.stale, true);
+  assert.notEqual(presence.status, 'offline', 'nobody is called gone who only cannot be looked up');
+}
+
+async function assertRegisteredAgain(world, key) {
+  const { servers, redis, bobs, alice, clients } = world;
+  const mended = Date.now();
+  for (const server of servers) await eventually(() => isReady(server), 'ready again', NOTICED_MS);
+  const routes = (user) => redis.command('SMEMBERS', key('user_servers', user)).catch(() => []);
+  await eventually(
+    async () =>
+      (await routes('bob')).sort().join() === 'gw-001,gw-002' && (await routes('alice')).join() === 'gw-001',
+    'everybody is registered again',
+  );
+  const took = Date.now() - mended;
+  assert.ok(took < NOTICED_MS, `registered after ${took} ms`);
+  const newcomer = await connect(servers[1], 'newcomer');
+  clients.push(newcomer);
+  newcomer.changes = () => [];
+  await sendMessage(alice, 'talk', 'after');
+  for (const bob of bobs) await eventually(() => bob.bodies().includes('after'), 'routed again');
+  const [presence] = await alice.query('bob');
+  assert.equal(presence.status, 'online');
+  assert.notEqual(presence.stale, true);
+}
+
+/** Nobody was disconnected, nobody was told anything, and every message came once to every device. */
+async function assertUndisturbed(world) {
+  await sleep(QUICK_WINDOW_MS + 1000); // a spurious event would come now
+  assert.deepEqual(untold(world), world.clients.map(() => 0), JSON.stringify(world.clients.map((c) => c.changes())));
+  for (const { socket } of world.clients) assert.equal(socket.readyState, 1, 'still connected');
+  for (const got of bodies(world)) assert.equal(new Set(got).size, got.length, `once each: ${got}`);
+  await assertInvariants(world.redis, QUICK_WINDOW_MS);
+}
+
+describe('Redis unavailable degrades to broadcast routing; Redis recovery rebuilds state', { concurrency: 3 }, () => {
+  for (const [name, { strike, mend }] of Object.entries(FAULTS))
+    test(name, async (t) => {
+      const world = await setUp(t);
+      await strike(world);
+      await assertServedWithoutRedis(world);
+      await sleep(OUTAGE_MS);
+      await assertStillServed(world);
+      await mend(world);
+      await assertRegisteredAgain(world, BACKENDS.standalone.key);
+      await assertUndisturbed(world);
+    });
+
+  for (const [name, strike, mend] of [
+    ['paused', 'pause', 'resume'],
+    ['killed, and back empty', 'kill', 'start'],
+  ])
+    test(`a whole cluster, ${name}`, async (t) => {
+      const world = await setUp(t, BACKENDS.cluster.start);
+      await world.redis.each(strike);
+      await assertServedWithoutRedis(world);
+      await sleep(OUTAGE_MS);
+      await assertStillServed(world);
+      await world.redis.each(mend);
+      await assertRegisteredAgain(world, BACKENDS.cluster.key);
+      await assertUndisturbed(world);
+    });
+});
+
+describe('Redis that forgets', { concurrency: 2 }, () => {
+  for (const [kind, { start, key }] of Object.entries(BACKENDS))
+    test(`FLUSHALL under load on ${kind}`, async (t) => {
+      const world = await setUp(t, start);
+      const { redis, alice, bobs } = world;
+      let sent = 0;
+      for (let round = 0; round < 3; round += 1) {
+        for (let n = 0; n < 5; n += 1) {
+          await sendMessage(alice, 'talk', `load ${(sent += 1)}`);
+          if (n === 2) await (redis.flush?.() ?? redis.command('FLUSHALL'));
+        }
+        await sleep(1000);
+      }
+      await assertRegisteredAgain(world, key);
+      await assertUndisturbed(world);
+      const expected = sent + 2; // before and after
+      for (const bob of bobs) {
+        const { messages } = await bob.ask({ type: 'sync_request', chat_id: 'talk', after_sequence: 0 });
+        assert.equal(messages.length, expected, 'nothing acknowledged is lost');
+      }
+    });
+
+  for (const [kind, { start, key }] of Object.entries(BACKENDS))
+    test(`a second device right after FLUSHALL is no news, on ${kind}`, async (t) => {
+      const redis = await start();
+      const fleet = await startFleet({ redis, gateways: ['gw-001'], settings: QUICK });
+      const [one] = fleet.gateways;
+      const clients = [];
+      const enter = async (user) => {
+        clients.push(await joinFleet(one, user));
+        return clients.at(-1);
+      };
+      t.after(async () => {
+        for (const client of clients) client.terminate();
+        await fleet.stop();
+        await redis.stop();
+      });
+      for (const user of ['alice', 'bob']) await setVisibility(one, user, 'everyone');
+      await makeChat(one, 'talk', 'alice', 'bob');
+      const bob = await enter('bob');
+      await bob.ask({ type: 'open_chat', chat_id: 'talk' });
+      await enter('alice');
+      await bob.change('alice', 'online');
+      const devices = () => redis.command('HGET', key('user_presence', 'alice'), 'device_count').catch(() => null);
+      for (let round = 2; round < 6; round += 1) {
+        await (redis.flush?.() ?? redis.command('FLUSHALL'));
+        await enter('alice');
+        await eventually(async () => (await devices()) === String(round), 'all are registered again');
+      }
+      await bob.settle();
+      assert.deepEqual(bob.changes().map(({ status }) => status), ['online']);
+    });
+
+  test('restarted empty, in a blink', async (t) => {
+    const world = await setUp(t);
+    await world.redis.kill();
+    await world.redis.start();
+    await assertRegisteredAgain(world, BACKENDS.standalone.key);
+    await assertUndisturbed(world);
+  });
+
+  test('calls nobody gone who only has to be registered again', async (t) => {
+    const { redis, servers, alice } = await setUp(t);
+    await alice.ask({ type: 'open_chat', chat_id: 'talk' });
+    const [before] = await alice.query('bob');
+    await redis.kill();
+    for (const server of servers) await eventually(async () => !(await isReady(server)), 'it is noticed', NOTICED_MS);
+    alice.messages.length = 0;
+    await redis.start();
+    const seen = [before];
+    await eventually(async () => {
+      seen.push(...(await alice.query('bob')));
+      return !seen.at(-1).stale && seen.at(-1).version > before.version;
+    }, 'bob is registered again');
+    const { presences } = await alice.next('chat_snapshot');
+    seen.push(presences.find(({ user_id: user }) => user === 'bob'));
+    for (const [index, { status, version }] of seen.entries()) {
+      assert.equal(status, 'online');
+      assert.ok(index === 0 || version >= seen[index - 1].version, `version ${version} is not less than before`);
+    }
+  });
+});
+
+describe('Redis that some reach', { concurrency: 3 }, () => {
+  test('a gateway cut off for less than a lease: nobody notices', async (t) => {
+    const world = await setUp(t);
+    world.gates[1].cut();
+    await sendMessage(world.alice, 'talk', 'to the one cut off');
+    await sendMessage(world.bobs[1], 'talk', 'from the one cut off');
+    await eventually(() => world.bobs[1].bodies().includes('to the one cut off'), 'it arrives by a link');
+    await eventually(() => world.alice.bodies().includes('from the one cut off'), 'it arrives by broadcast');
+    world.gates[1].open();
+    await assertRegisteredAgain(world, BACKENDS.standalone.key);
+    await assertUndisturbed(world);
+  });
+
+  test('a gateway cut off for longer: it is not ready, the other is, and all comes back', async (t) => {
+    const world = await setUp(t);
+    const [one, two] = world.servers;
+    world.gates[1].cut();
+    await eventually(async () => !(await isReady(two)), 'it is noticed', NOTICED_MS);
+    await sleep(OUTAGE_MS);
+    assert.ok(await isReady(one));
+    await sendMessage(world.bobs[1], 'talk', 'from the one cut off');
+    await eventually(() => world.alice.bodies().includes('from the one cut off'), 'it arrives by broadcast');
+    await sendMessage(world.alice, 'talk', 'to the one cut off');
+    await eventually(() => world.bobs[1].bodies().includes('to the one cut off'), 'it arrives by a link');
+    world.gates[1].open();
+    await assertRegisteredAgain(world, BACKENDS.standalone.key);
+    await assertUndisturbed(world); // bob was on the other gateway all the time, alice too
+  });
+});
+
+describe('a start without Redis', { concurrency: 3 }, () => {
+  test('serves, not ready, and connects when it can', async (t) => {
+    const [port] = await freePorts(1);
+    const fleet = await startFleet({ redis: { url: `redis://127.0.0.1:${port}` }, gateways: [], settings: QUICK });
+    let redis;
+    t.after(async () => {
+      await fleet.stop();
+      await redis?.stop();
+    });
+    const server = await fleet.start('gw-001', { ready: false });
+    assert.ok(await isHealthy(server));
+    assert.ok(!(await isReady(server)));
+    assert.equal((await refusedConnect(server, await server.token('early'))).status, 503);
+    redis = await startRedis({ port });
+    await eventually(() => isReady(server), 'ready');
+    const client = await connect(server, 'late');
+    assert.equal(client.established.server_id, 'gw-001');
+    client.terminate();
+  });
+
+  test('may be ended before Redis was reached', async (t) => {
+    const [port] = await freePorts(1);
+    const directory = await mkdtemp(join(tmpdir(), 'rollcall-e2e-'));
+    t.after(() => rm(directory, { recursive: true, force: true }));
+    const child = spawn(ROLLCALL_BIN, [
+      ...['serve', '--dev', '--listen', '127.0.0.1:0', '--data-dir', directory],
+      ...['--state', `redis://127.0.0.1:${port}`],
+    ]);
+    const exited = once(child, 'exit');
+    let log = '';
+    child.stderr.on('data', (text) => {
+      log += text;
+    });
+    await eventually(() => log.includes('problem=unreachable'), 'a try to reach Redis');
+    child.kill('SIGTERM');
+    assert.deepEqual(await exited, [0, null], log);
+  });
+
+  test('waits for the record that its dead predecessor left, and takes the id up', async (t) => {
+    const redis = await startRedis();
+    const gate = await startGate(redis.port);
+    const fleet = await startFleet({ redis, gateways: [], settings: QUICK });
+    t.after(async () => {
+      await fleet.stop();
+      gate.close();
+      await redis.stop();
+    });
+    gate.cut();
+    const state = `redis://127.0.0.1:${gate.port}`;
+    const heir = await fleet.start('gw-001', { ready: false, state });
+    const record = { instance: 'dead', connections: 1, started_at: '2026-01-31T10:00:00.000Z', draining: 0 };
+    await redis.command('HSET', 'gateway:gw-001', ...Object.entries(record).flat());
+    await redis.command('PEXPIRE', 'gateway:gw-001', QUICK_WINDOW_MS);
+    gate.open();
+    await eventually(() => isReady(heir), 'ready');
+    assert.notEqual(await redis.command('HGET', 'gateway:gw-001', 'instance'), 'dead');
+    const client = await connect(heir, 'late');
+    client.terminate();
+  });
+
+  for (const [what, make, said] of [
+    ['a wrong password', ({ port }) => `redis://:wrong@127.0.0.1:${port}`, /password/],
+    ['a wrong cluster flag', ({ port }) => `redis-cluster://127.0.0.1:${port}`, /cluster/],
+  ])
+    test(`${what} is told`, async (t) => {
+      const redis = await startRedis({ args: ['--requirepass', 'right'] });
+      const state = what.includes('flag')
+        ? make(redis).replace('://', '://:right@')
+        : make(redis);
+      const fleet = await startFleet({ redis, gateways: [], settings: QUICK });
+      t.after(async () => {
+        await fleet.stop();
+        await redis.stop();
+      });
+      const server = await fleet.start('gw-001', { ready: false, state });
+      await eventually(() => said.test(server.log()), 'the log says what is wrong');
+      assert.doesNotMatch(server.log(), /wrong@|right/);
+      assert.ok(!(await isReady(server)));
+    });
+});

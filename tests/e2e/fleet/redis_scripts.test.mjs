@@ -1,0 +1,215 @@
+/**
+ * The scripts of the state store on Redis, against the real server: one user's transition is one atomic
+ * script. What the store makes of them is tested beside it (redis_state_test.c); this looks at the keys.
+ */
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, beforeEach, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { eventually, sleep } from '../support/client.mjs';
+
+const execute = promisify(execFile);
+const SCRIPTS = fileURLToPath(new URL('../../../src/store/redis/lua/', import.meta.url));
+const WINDOW_MS = 3000;
+const CONNECTED_AT = '2026-01-31T10:00:00.000Z';
+
+let port;
+let redis;
+let directory;
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port: free } = server.address();
+  server.close();
+  return free;
+}
+
+async function command(...args) {
+  const { stdout } = await execute('redis-cli', ['-p', String(port), '--json', ...args.map(String)]);
+  return JSON.parse(stdout);
+}
+
+const USERS = ['time', 'user_prelude'];
+const PRELUDES = { expire: [...USERS, 'expire_prelude'], reap: [...USERS, 'expire_prelude'] };
+
+async function textOf(...files) {
+  const texts = await Promise.all(files.map((file) => readFile(join(SCRIPTS, `${file}.lua`), 'utf8')));
+  return texts.join('');
+}
+
+/** Runs a script with its own arguments; what it answers. */
+async function run(name, key, args = [], { grace = 0 } = {}) {
+  const script = await textOf(...(PRELUDES[name] ?? USERS), name);
+  return command('EVAL', script, 1, key, WINDOW_MS, grace, 0, ...args);
+}
+
+const readTransition = ([changed, status, inCall, lastSeen, version, at, lingers, mended]) => ({
+  changed: changed > 0, status, inCall: inCall === '1', lastSeen, version, at, lingers, mended,
+});
+
+/** Runs a script that makes a transition of a user. */
+const move = async (name, user, args = [], options = {}) =>
+  readTransition(await run(name, `user_connections:${user}`, [user, ...args], options));
+
+const open = (user, conn, server, { idle = 0, again = '', grace = 0 } = {}) =>
+  move('open', user, [conn, user, 'device', server, CONNECTED_AT, CONNECTED_AT, idle, again], { grace });
+
+const renew = (user, conn) => run('renew', `user_connections:${user}`, ['gw-1', user, 1, conn]);
+
+/** Reaps what has run out: its transitions. */
+const reap = async (options = {}) => (await run('reap', 'presence:v_heartbeat', [100], options)).slice(2).map(readTransition);
+
+before(async () => {
+  port = await freePort();
+  directory = await mkdtemp(join(tmpdir(), 'rollcall-redis-'));
+  redis = spawn('redis-server', ['--port', port, '--bind', '127.0.0.1', '--save', '', '--dir', directory], {
+    stdio: 'ignore',
+  });
+  await eventually(() => command('PING').then(() => true, () => false), 'Redis answers');
+});
+after(async () => {
+  redis.kill();
+  await once(redis, 'exit');
+  await rm(directory, { recursive: true, force: true });
+});
+beforeEach(() => command('FLUSHALL'));
+
+test('times are texts, written and read as everywhere else', async () => {
+  const script = `${await textOf('time')}
+    local answers = {}
+    for at, word in ipairs(ARGV) do answers[at] = {time_text(time_ms(word)), string.format('%.0f', time_ms(word))} end
+    return answers`;
+  const days = ['1970-01-01', '1999-12-31', '2000-02-29', '2000-03-01', '2026-01-31', '2028-02-29', '2100-02-28', '9999-12-31'];
+  const times = days.flatMap((day) => [`${day}T00:00:00.000Z`, `${day}T23:59:59.999Z`]);
+  const expected = times.map((time) => [time, String(Date.parse(time))]);
+  assert.deepEqual(await command('EVAL', script, 0, ...times), expected);
+  assert.deepEqual(await command('EVAL', script, 0, ...times.map(Date.parse)), expected, 'as earlier gateways wrote them');
+  const none = ['', 'soon', '-1', 'nan', 'inf', '1e400', '253402300800000', '0000-01-01T00:00:00.000Z'];
+  for (const [, ms] of await command('EVAL', script, 0, ...none)) assert.equal(ms, '0');
+});
+
+test('first lease online, last one offline with last_seen, nothing in between', async () => {
+  const first = await open('A', 'c1', 'gw-1');
+  assert.ok(first.changed && first.status === 'online' && first.lastSeen === '');
+  assert.equal(await command('HGET', 'user_presence:A', 'last_seen'), null);
+  assert.equal((await open('A', 'c2', 'gw-2')).changed, false);
+  assert.deepEqual((await command('SMEMBERS', 'user_servers:A')).sort(), ['gw-1', 'gw-2']);
+  assert.deepEqual(await command('SMEMBERS', 'presence:online'), ['A']);
+  assert.deepEqual(await command('SMEMBERS', 'server_connections:gw-1'), ['c1']);
+  assert.equal((await move('close', 'A', ['c1', 'gw-1'])).changed, false);
+  assert.deepEqual(await command('SMEMBERS', 'user_servers:A'), ['gw-2']);
+  const last = await move('close', 'A', ['c2', 'gw-2']);
+  assert.ok(last.changed && last.status === 'offline' && last.version > first.version);
+  assert.equal(await command('GET', 'last_seen:A'), last.lastSeen);
+  assert.equal(Math.abs(Date.parse(last.lastSeen) - Date.now()) < 5000, true);
+  assert.equal((await move('close', 'A', ['c2', 'gw-2'])).changed, false);
+  assert.deepEqual((await command('KEYS', '*')).sort(), ['last_seen:A', 'presence_history:A', 'user_presence:A']);
+});
+
+test('every routing key lives at most a window, the record five seconds more', async () => {
+  await open('A', 'c1', 'gw-1');
+  for (const key of ['connection:c1', 'user_connections:A', 'user_servers:A', 'server_connections:gw-1']) {
+    const left = await command('PTTL', key);
+    assert.ok(left > 0 && left <= WINDOW_MS, `${key} lives ${left} ms`);
+  }
+  assert.ok((await command('PTTL', 'user_presence:A')) <= WINDOW_MS + 5000);
+  assert.equal(await command('PTTL', 'last_seen:A'), -2);
+  const [[member, score]] = await command('ZRANGE', 'presence:v_heartbeat', 0, -1, 'WITHSCORES');
+  assert.equal(member, 'c1:A');
+  assert.ok(Math.abs(Number(score) - Date.now() - WINDOW_MS) < 1000);
+});
+
+test('away when every device is idle, online with the first that is not', async () => {
+  await open('A', 'c1', 'gw-1');
+  await open('A', 'c2', 'gw-1');
+  assert.equal((await move('idle', 'A', ['c1', 1])).changed, false);
+  assert.equal((await move('idle', 'A', ['c2', 1])).status, 'away');
+  const active = await move('idle', 'A', ['c1', 0]);
+  assert.ok(active.changed && active.status === 'online');
+});
+
+test('what is renewed lives on, what is not is found, once, with its last sign of life', async () => {
+  await open('A', 'c1', 'gw-1');
+  await open('A', 'c2', 'gw-2');
+  await sleep(WINDOW_MS / 2);
+  const renewed = Date.now();
+  assert.equal(await renew('A', 'c1'), '1');
+  await sleep(WINDOW_MS * 0.7);
+  assert.equal(await renew('A', 'c2'), '0');
+  assert.deepEqual((await reap()).map((made) => made.changed), [false]);
+  assert.deepEqual(await command('SMEMBERS', 'user_servers:A'), ['gw-1'], 'while another device lives');
+  assert.deepEqual(await reap(), []);
+  await sleep(WINDOW_MS);
+  const [gone, ...more] = await reap();
+  assert.ok(gone.changed && gone.status === 'offline' && more.length === 0);
+  assert.ok(Math.abs(Date.parse(gone.lastSeen) - renewed) < WINDOW_MS / 3);
+  assert.deepEqual(await reap(), []);
+});
+
+test('a grace holds offline back, and a return within it changes nothing', async () => {
+  const grace = 1500;
+  await open('A', 'c1', 'gw-1', { grace });
+  const left = await move('close', 'A', ['c1'], { grace });
+  assert.ok(!left.changed && left.status === 'online' && left.lingers > 0);
+  assert.equal((await open('A', 'c2', 'gw-1', { grace })).changed, false);
+  await move('close', 'A', ['c2'], { grace });
+  assert.deepEqual(await reap({ grace }), []);
+  await sleep(grace + 50);
+  const [over] = await reap({ grace });
+  assert.ok(over.changed && over.status === 'offline' && over.lastSeen);
+});
+
+test('in a call while online; offline takes the call along', async () => {
+  assert.equal((await move('in_call', 'A', [1])).changed, false);
+  await open('A', 'c1', 'gw-1');
+  assert.ok((await move('in_call', 'A', [1])).inCall);
+  assert.deepEqual(await command('SMEMBERS', 'presence:incall'), ['A']);
+  assert.deepEqual(await command('SMEMBERS', 'presence:online'), ['A'], 'who is in a call is online too');
+  assert.equal((await move('in_call', 'A', [1])).changed, false);
+  assert.equal((await move('close', 'A', ['c1', 'gw-1'])).inCall, false);
+  assert.deepEqual(await command('SMEMBERS', 'presence:incall'), []);
+});
+
+test('a store that lost everything makes no news of a return; one that reaped does', async () => {
+  await open('A', 'c1', 'gw-1');
+  await command('FLUSHALL');
+  assert.equal((await open('A', 'c1', 'gw-1', { again: CONNECTED_AT })).changed, false);
+  assert.deepEqual(await command('SMEMBERS', 'presence:online'), ['A']);
+  await sleep(WINDOW_MS + 50);
+  await reap();
+  await command('DEL', 'user_presence:A');
+  assert.ok((await open('A', 'c1', 'gw-1', { again: CONNECTED_AT })).changed, 'others were told that A had gone');
+});
+
+test('what is not ours under our names is removed, and hurts nobody', async () => {
+  await open('A', 'c1', 'gw-1');
+  for (const key of ['user_connections:A', 'user_servers:A', 'connection:c1', 'presence:v_heartbeat', 'presence:online']) {
+    await command('DEL', key);
+    await command('SET', key, 'garbage');
+    const again = await open('A', 'c1', 'gw-1', { again: CONNECTED_AT });
+    assert.deepEqual([again.status, again.changed, again.mended], ['online', false, 1], key);
+  }
+  await command('HSET', 'user_presence:A', 'version', '1e400', 'status', 'flying', 'left_at', 'soon');
+  assert.equal((await move('close', 'A', ['c1', 'gw-1'])).status, 'offline');
+  await command('ZADD', 'presence:v_heartbeat', 1, 'nonsense');
+  assert.deepEqual(await reap(), []);
+  assert.equal(await command('ZCARD', 'presence:v_heartbeat'), 0);
+});
+
+test('ids cannot touch other keys', async () => {
+  const odd = 'a:b {c}\r\nDEL x 😀';
+  await command('SET', 'x', 1);
+  await open(odd, 'c1', 'gw-1');
+  assert.equal((await run('read', `user_connections:${odd}`, [odd]))[0][0], 'online');
+  assert.equal(await command('GET', 'x'), '1');
+  await sleep(WINDOW_MS + 50);
+  const [gone] = await reap();
+  assert.ok(gone.changed);
+});

@@ -1,0 +1,316 @@
+/**
+ * Two gateways on one `rollcall ledger`: what one stores the other reads; the ledger's death stops sends at
+ * once and presence not at all; nothing acknowledged is lost, and no secret opens but the right one.
+ */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { promisify } from 'node:util';
+import { AMPLE_RATES } from '../support/chats.mjs';
+import { closeAll, connect, eventually, rest, setVisibility, sleep } from '../support/client.mjs';
+import { flood } from '../support/flood.mjs';
+import { sql } from '../support/ledger.mjs';
+import { makeLedger, PEER_SECRET } from '../support/ledger_server.mjs';
+import { rollcall, startServer } from '../support/server.mjs';
+
+const run = promisify(execFile);
+
+const REFUSAL_MS_MAX = 1000;
+/** Held for a new link, then given up. */
+const IN_FLIGHT_MS_MAX = 3500;
+const ROUNDS = 4;
+const SENDERS = 4;
+const IN_FLIGHT = 10;
+/** More than twice as many as the ledger has places for strangers. */
+const FLOOD_WIDTH = 600;
+
+const SETTINGS = {
+  ...AMPLE_RATES,
+  'gateway.circuit_breaker.open_duration_seconds': 1,
+};
+
+/** Gateways with one key, so that a token of one is good on both. */
+async function makeGateways(ledger) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-gateways-'));
+  const running = [];
+  after(async () => {
+    closeAll();
+    await Promise.all(running.map((server) => server.stop('SIGKILL')));
+    await ledger.remove();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  return async (settings = {}) => {
+    const server = await startServer({
+      dataDir,
+      args: ['--ledger', ledger.url],
+      settings: { ...SETTINGS, 'peer.secret': PEER_SECRET, 'gateway.workers': 1, ...settings },
+    });
+    running.push(server);
+    return server;
+  };
+}
+
+async function startFleet() {
+  const ledger = await makeLedger();
+  const start = await makeGateways(ledger);
+  await ledger.start();
+  return { ledger, gateways: [await start(), await start()], start };
+}
+
+const makeChat = (server, chatId) =>
+  rest(server, 'POST', '/v1/chats', { user: 'alice', body: { chat_id: chatId, members: ['bob'] } });
+
+const send = (client, chatId, id, body = id) =>
+  client.ask({ type: 'send_message', chat_id: chatId, client_message_id: id, body });
+
+async function history(server, chatId, user = 'bob') {
+  const { status, body } = await rest(server, 'GET', `/v1/chats/${chatId}/messages?limit=500`, { user });
+  assert.equal(status, 200, JSON.stringify(body));
+  return body.messages;
+}
+
+/** Sends again, as clients do, until it is acknowledged. */
+const sendUntilAcked = (client, chatId, id) =>
+  eventually(async () => {
+    const answer = await send(client, chatId, id);
+    if (answer.type === 'message_ack') return answer;
+    assert.equal(answer.code, 'SERVICE_UNAVAILABLE', JSON.stringify(answer));
+    await sleep(100);
+    return undefined;
+  }, `acknowledgement of ${id}`);
+
+test('one sends, the other reads', async () => {
+  const { gateways } = await startFleet();
+  const [one, two] = gateways;
+  assert.equal((await makeChat(one, 'c')).status, 201);
+  const alice = await connect(one, 'alice');
+  const ack = await send(alice, 'c', 'm-1', 'hello');
+  assert.equal(ack.sequence, 1);
+  const bob = await connect(two, 'bob');
+  assert.equal((await send(bob, 'c', 'm-2', 'hello yourself')).sequence, 2);
+  for (const gateway of gateways)
+    assert.deepEqual(
+      (await history(gateway, 'c')).map(({ sequence, body }) => [sequence, body]),
+      [[1, 'hello'], [2, 'hello yourself']],
+    );
+});
+
+test('the ledger dies: sends fail at once, presence goes on; it comes back: all is as it was', async () => {
+  const { ledger, gateways } = await startFleet();
+  const [one, two] = gateways;
+  await makeChat(one, 'c');
+  await setVisibility(one, 'bob', 'everyone');
+  const alice = await connect(one, 'alice');
+  const bob = await connect(one, 'bob');
+  await alice.subscribe('bob');
+  const first = await send(alice, 'c', 'm-1');
+  assert.equal(await ledger.stop('SIGKILL'), 'SIGKILL');
+
+  await eventually(() => /event=ledger_lost/.test(one.log()), 'the gateway notices');
+  for (let i = 0; i < 20; i += 1) {
+    const startedMs = Date.now();
+    const { code } = await send(alice, 'c', 'm-2');
+    assert.equal(code, 'SERVICE_UNAVAILABLE');
+    assert.ok(Date.now() - startedMs < REFUSAL_MS_MAX, `after ${Date.now() - startedMs} ms`);
+  }
+  assert.equal((await bob.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
+  await bob.close();
+  assert.equal((await alice.change('bob', 'offline')).status, 'offline');
+
+  await ledger.start();
+  const second = await sendUntilAcked(alice, 'c', 'm-2');
+  assert.equal(second.sequence, 2);
+  const again = await send(alice, 'c', 'm-1');
+  assert.deepEqual([again.sequence, again.message_id], [first.sequence, first.message_id]);
+  assert.deepEqual((await history(two, 'c')).map(({ body }) => body), ['m-1', 'm-2']);
+});
+
+/** Keeps messages in flight, and asks again for what was refused. */
+function storm(client, name, chatId, acked, longestMs) {
+  const begun = new Map();
+  let sent = 0;
+  const transmit = (id) => {
+    begun.set(id, Date.now());
+    client.send({ type: 'send_message', chat_id: chatId, client_message_id: id, body: id });
+  };
+  const sendNext = () => transmit(`${name}-${(sent += 1)}`);
+  let stopped = false;
+  client.socket.on('message', (data) => {
+    const { type, client_message_id: id, ...answer } = JSON.parse(data);
+    if (type !== 'message_ack' && type !== 'error') return;
+    longestMs.value = Math.max(longestMs.value, Date.now() - begun.get(id));
+    if (type === 'message_ack') acked.set(id, answer);
+    if (type === 'message_ack' && !stopped) sendNext();
+    if (type === 'error') setTimeout(() => transmit(id), 50);
+  });
+  for (let i = 0; i < IN_FLIGHT; i += 1) sendNext();
+  return {
+    stop: () => {
+      stopped = true;
+    },
+    done: () => [...begun.keys()].every((id) => acked.has(id)),
+  };
+}
+
+test(`${ROUNDS} kills of the ledger in a storm from both gateways`, { timeout: 120000 }, async () => {
+  const { ledger, gateways } = await startFleet();
+  const acked = new Map();
+  const longestMs = { value: 0 };
+  await makeChat(gateways[0], 'c');
+  const storms = [];
+  for (let i = 0; i < SENDERS; i += 1) {
+    const client = await connect(gateways[i % 2], 'alice', { device: `d${i}` });
+    storms.push(storm(client, `s${i}`, 'c', acked, longestMs));
+  }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    await sleep(200 + Math.random() * 300);
+    await ledger.stop('SIGKILL');
+    await sleep(Math.random() * 500);
+    await ledger.start();
+    const before = acked.size;
+    await eventually(() => acked.size > before + SENDERS * IN_FLIGHT, 'sends work again');
+  }
+  for (const { stop } of storms) stop();
+  await eventually(() => storms.every(({ done }) => done()), 'each is acknowledged in the end');
+  assert.ok(longestMs.value < IN_FLIGHT_MS_MAX, `one waited ${longestMs.value} ms`);
+
+  const rows = await sql(
+    ledger.path,
+    "SELECT sequence || ' ' || client_message_id || ' ' || message_id FROM messages ORDER BY sequence",
+  );
+  const stored = rows.split('\n').map((row) => row.split(' '));
+  stored.forEach(([sequence], i) => assert.equal(Number(sequence), i + 1, 'dense from 1'));
+  const byId = new Map(stored.map(([sequence, id, messageId]) => [id, [Number(sequence), messageId]]));
+  assert.equal(byId.size, stored.length, 'each client_message_id once');
+  for (const [id, ack] of acked)
+    assert.deepEqual(byId.get(id), [ack.sequence, ack.message_id], `${id} is where it was acknowledged`);
+});
+
+test('a start without the ledger serves presence; sends fail fast until it is there', async () => {
+  const ledger = await makeLedger();
+  const start = await makeGateways(ledger);
+  const server = await start();
+  const alice = await connect(server, 'alice');
+  assert.equal((await alice.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
+  await eventually(() => /event=ledger_out_of_reach/.test(server.log()), 'it says so');
+  const startedMs = Date.now();
+  assert.equal((await send(alice, 'c', 'm-1')).code, 'SERVICE_UNAVAILABLE');
+  assert.ok(Date.now() - startedMs < REFUSAL_MS_MAX);
+  await ledger.start();
+  await eventually(async () => (await makeChat(server, 'c')).status === 201, 'the chat is made');
+  assert.equal((await sendUntilAcked(alice, 'c', 'm-1')).sequence, 1);
+});
+
+test('a wrong secret is refused, and both sides say why', async () => {
+  const ledger = await makeLedger();
+  const start = await makeGateways(ledger);
+  await ledger.start();
+  const server = await start({ 'peer.secret': 'a guess' });
+  await eventually(() => /peer_link_closed .*peer\.secret may differ/.test(server.log()), 'our log');
+  await eventually(() => /ledger_link_refused .*reason="wrong secret/.test(ledger.log()), 'its log');
+  const alice = await connect(server, 'alice');
+  assert.equal((await send(alice, 'c', 'm-1')).code, 'SERVICE_UNAVAILABLE');
+});
+
+test('connections that say nothing keep no gateway out', { timeout: 60000 }, async () => {
+  const ledger = await makeLedger();
+  const start = await makeGateways(ledger);
+  await ledger.start();
+  const strangers = flood({ port: ledger.port, width: FLOOD_WIDTH });
+  after(() => strangers.stop());
+  await eventually(() => strangers.cut() > FLOOD_WIDTH / 2, 'there are too many');
+  const gateways = [await start(), await start()];
+  for (const gateway of gateways)
+    await eventually(() => /event=peer_link_open/.test(gateway.log()), 'a link');
+  assert.equal((await makeChat(gateways[0], 'c')).status, 201);
+  for (const [i, user] of ['alice', 'bob'].entries()) {
+    const client = await connect(gateways[i], user);
+    for (let n = 0; n < IN_FLIGHT; n += 1) {
+      const before = strangers.cut();
+      assert.equal((await send(client, 'c', `${user}-${n}`)).type, 'message_ack');
+      await eventually(() => strangers.cut() > before, 'the flood goes on');
+    }
+  }
+  assert.equal((await history(gateways[1], 'c')).length, 2 * IN_FLIGHT);
+  for (const gateway of gateways) assert.doesNotMatch(gateway.log(), /event=ledger_lost/);
+  const refused = gateways.filter((gateway) => /event=peer_link_closed/.test(gateway.log()));
+  assert.ok(refused.length < gateways.length, 'one at least got in at its first attempt');
+});
+
+test('a ledger that hangs costs its time limit, then nothing; awake again it serves', { timeout: 60000 }, async () => {
+  const { ledger, gateways } = await startFleet();
+  const [server] = gateways;
+  await makeChat(server, 'c');
+  const alice = await connect(server, 'alice');
+  process.kill(ledger.pid, 'SIGSTOP');
+  try {
+    const { code } = await send(alice, 'c', 'm-1');
+    assert.equal(code, 'SERVICE_UNAVAILABLE');
+    await eventually(() => /event=ledger_lost reason="the other side is silent"/.test(server.log()), 'silence', 15000);
+    const startedMs = Date.now();
+    assert.equal((await send(alice, 'c', 'm-1')).code, 'SERVICE_UNAVAILABLE');
+    assert.ok(Date.now() - startedMs < REFUSAL_MS_MAX);
+    assert.equal((await alice.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
+  } finally {
+    process.kill(ledger.pid, 'SIGCONT');
+  }
+  assert.equal((await sendUntilAcked(alice, 'c', 'm-1')).sequence, 1);
+  assert.equal((await history(server, 'c')).length, 1);
+});
+
+test('links speak TLS when told to, and only with whom they trust', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'rollcall-peer-tls-'));
+  after(() => rm(directory, { recursive: true, force: true }));
+  const certificate = join(directory, 'certificate.pem');
+  const key = join(directory, 'key.pem');
+  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+  await run('openssl', [
+    ...request, '-days', '2', '-subj', '/CN=ledger', '-addext', 'subjectAltName=IP:127.0.0.1',
+    '-keyout', key, '-out', certificate,
+  ]);
+  const ledger = await makeLedger({ 'peer.tls.certificate_file': certificate, 'peer.tls.key_file': key });
+  const start = await makeGateways(ledger);
+  await ledger.start();
+  const trusting = await start({ 'peer.tls.ca_file': certificate });
+  assert.equal((await makeChat(trusting, 'c')).status, 201);
+  const plain = await start();
+  await eventually(() => /event=peer_link_closed/.test(plain.log()), 'plain links are not accepted');
+  assert.equal((await makeChat(plain, 'd')).status, 503);
+});
+
+test('a drain answers what was taken and ends with 0', async () => {
+  const { ledger, gateways } = await startFleet();
+  await makeChat(gateways[0], 'c');
+  const alice = await connect(gateways[0], 'alice');
+  const answers = Array.from({ length: 50 }, (_, i) => send(alice, 'c', `m-${i}`));
+  await answers[0];
+  assert.equal(await ledger.stop('SIGTERM'), 0);
+  const acked = (await Promise.all(answers)).filter(({ type }) => type === 'message_ack');
+  const count = Number(await sql(ledger.path, 'SELECT count(*) FROM messages'));
+  assert.ok(count >= acked.length, `${acked.length} acknowledged, ${count} stored`);
+});
+
+test('without what it needs it does not start, and says what that is', async () => {
+  const place = ['--peer-listen', '127.0.0.1:0'];
+  const wrong = [
+    [[], 2, /needs --peer-listen HOST:PORT/],
+    [place, 2, /needs peer\.secret/],
+    [[...place, '--set', 'peer.secret=x', '--ledger', 'remote://127.0.0.1:1'], 1, /must be sqlite:PATH/],
+    [[...place, '--set', 'peer.secret=x', '--ledger', 'sqlite:/nowhere/at/all.db'], 1, /cannot open/],
+  ];
+  const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-wrong-'));
+  after(() => rm(dataDir, { recursive: true, force: true }));
+  for (const [args, expected, said] of wrong) {
+    const { code, stderr } = await rollcall('ledger', '--data-dir', dataDir, ...args);
+    assert.equal(code, expected, stderr);
+    assert.match(stderr, said);
+  }
+  const { code, stderr } = await rollcall(
+    'serve', '--dev', '--listen', '127.0.0.1:0', '--data-dir', dataDir, '--ledger', 'remote://127.0.0.1:1',
+  );
+  assert.equal(code, 1, stderr);
+  assert.match(stderr, /needs peer\.secret/);
+});

@@ -1,0 +1,336 @@
+/**
+ * The description of the HTTP interface: it is well formed, it names exactly the routes there are,
+ * and the running server answers as it says.
+ *
+ * A new route needs a path in docs/openapi.json and a row in PROBES below.
+ */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, test } from 'node:test';
+import { closeAll, connect, eventually, refusal } from '../support/client.mjs';
+import { follow, problems, resolve, typeOf } from '../support/schema.mjs';
+import { startServer } from '../support/server.mjs';
+
+const METHODS = ['get', 'put', 'post', 'patch', 'delete'];
+/** Embedded files are no routes; of them only the description describes itself. */
+const ASSETS = ['get /openapi.json'];
+/** In the router's table only to be refused in Engine.IO's words. */
+const REFUSED = ['PUT /socket.io/', 'PATCH /socket.io/', 'DELETE /socket.io/'];
+const BODY_BYTES_MAX = 1024;
+const LIST_BYTES_MAX = 4096;
+
+const read = (path) => readFile(new URL(`../../../${path}`, import.meta.url), 'utf8');
+
+let document;
+let server;
+let bob;
+const tokens = {};
+
+before(async () => {
+  server = await startServer({
+    settings: {
+      'gateway.http.max_body_bytes': BODY_BYTES_MAX,
+      'gateway.http.max_list_body_bytes': LIST_BYTES_MAX,
+      'debug.echo': true,
+    },
+  });
+  document = await (await fetch(`${server.url}openapi.json`)).json();
+  tokens.alice = await server.token('alice');
+  tokens.root = await server.token('root', { scope: 'admin deliver' });
+  bob = await connect(server, 'bob', { device: 'phone-1' });
+});
+after(async () => {
+  closeAll();
+  await server.stop();
+});
+
+/** Every operation, as `get /v1/me`. */
+function operations() {
+  return Object.entries(document.paths).flatMap(([path, item]) =>
+    METHODS.filter((method) => method in item).map((method) => ({
+      name: `${method} ${path}`,
+      path,
+      ...item[method],
+    })),
+  );
+}
+
+/** Every object and list within, with the path that leads to it. */
+function* walk(at, path = '#') {
+  if (at === null || typeof at !== 'object') return;
+  yield [path, at];
+  for (const [key, value] of Object.entries(at)) yield* walk(value, `${path}/${key}`);
+}
+
+function assertFits(schema, value, what) {
+  assert.deepEqual([...problems(document, schema, value)], [], what);
+}
+
+test('what is served is docs/openapi.json', async () => {
+  assert.deepEqual(document, JSON.parse(await read('docs/openapi.json')));
+  assert.equal(document.openapi, '3.1.0');
+});
+
+test('the version described is the version built', async () => {
+  const [, version] = /version: '([^']+)'/.exec(await read('meson.build'));
+  assert.equal(document.info.version, version);
+});
+
+test('every reference leads somewhere, and nothing is defined in vain', () => {
+  const used = new Set();
+  for (const [path, { $ref }] of walk(document)) {
+    if (typeof $ref !== 'string') continue;
+    assert.match($ref, /^#\/components\//, path);
+    assert.ok(resolve(document, { $ref }), `${path} leads nowhere: ${$ref}`);
+    used.add($ref);
+  }
+  const { securitySchemes, ...components } = document.components;
+  assert.deepEqual(Object.keys(securitySchemes), ['bearer', 'access_token']);
+  for (const [kind, members] of Object.entries(components))
+    for (const name of Object.keys(members))
+      assert.ok(used.has(`#/components/${kind}/${name}`), `${kind}/${name} is not used`);
+});
+
+test('every operation is told in full', () => {
+  const tags = document.tags.map(({ name }) => name);
+  const ids = operations().map(({ operationId }) => operationId);
+  assert.deepEqual(ids, [...new Set(ids)], 'operationId stands once');
+  for (const operation of operations()) {
+    const { name, summary, responses, security = document.security } = operation;
+    assert.equal(typeof summary, 'string', `${name} has a summary`);
+    assert.equal(operation.tags?.length, 1, `${name} has one tag`);
+    assert.ok(tags.includes(operation.tags[0]), `${name}: its tag is declared`);
+    for (const scheme of security.flatMap(Object.keys))
+      assert.ok(scheme in document.components.securitySchemes, `${name}: ${scheme}`);
+    for (const [status, response] of Object.entries(responses)) {
+      assert.match(status, /^[1-5]\d\d$/, name);
+      assert.ok(follow(document, response).description, `${name} ${status} is described`);
+    }
+    if (security.length > 0) assert.ok('401' in responses, `${name} may get 401`);
+  }
+});
+
+test('the parameters in a path are declared, and no others', () => {
+  for (const { name, path, parameters = [] } of operations()) {
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter);
+    const declared = parameters.map((parameter) => follow(document, parameter));
+    for (const parameter of declared) {
+      assert.ok(parameter.schema, `${name}: ${parameter.name} has a schema`);
+      if (parameter.in === 'path') assert.equal(parameter.required, true);
+    }
+    const names = declared.filter((one) => one.in === 'path').map((parameter) => parameter.name);
+    assert.deepEqual(names, inPath, name);
+  }
+});
+
+test('every example is one', () => {
+  let count = 0;
+  for (const [path, { schema, example }] of walk(document)) {
+    if (schema === undefined || example === undefined || typeOf(schema) !== 'object') continue;
+    assertFits(schema, example, path);
+    count += 1;
+  }
+  assert.ok(count > 20);
+});
+
+test('the routes are those of the router, with the access they ask for', async () => {
+  const source = await read('src/api/api_routes.c');
+  const table = source.slice(source.indexOf('ROUTES[] = {'), source.indexOf('ROUTE_COUNT'));
+  const transport = await read('src/socketio/socketio_resource.c');
+  const every = [...(table + transport).matchAll(/\{HTTP1_(\w+),\s*"([^"]+)",\s*REST_(\w+),/g)];
+  const rows = every.filter(([, method, path]) => !REFUSED.includes(`${method} ${path}`));
+  const routes = rows.map(([, method, path]) => `${method.toLowerCase()} ${path}`);
+  assert.ok(routes.length > 10, 'the table was found');
+  const described = operations().map(({ name }) => name);
+  assert.deepEqual(described.filter((name) => !ASSETS.includes(name)).sort(), routes.sort());
+
+  for (const [, method, path, access] of rows) {
+    const { security = document.security } = document.paths[path][method.toLowerCase()];
+    const scopes = security.flatMap((one) => Object.values(one).flat());
+    const scope = { ADMIN: 'admin', DELIVER: 'deliver' }[access];
+    if (access === 'OPEN' && path !== '/v1/ws') assert.deepEqual(security, [], path);
+    else assert.equal(security.length, 2, path);
+    assert.deepEqual([...new Set(scopes)], scope ? [scope] : [], path);
+  }
+});
+
+test('the codes of errors are those of the server', async () => {
+  const source = await read('src/protocol/message.c');
+  const codes = [...source.matchAll(/\[ERROR_\w+\] = "(\w+)"/g)].map(([, code]) => code);
+  assert.ok(codes.length > 10, 'the table was found');
+  assert.deepEqual(document.components.schemas.ErrorCode.enum, codes);
+});
+
+/** Requests to make: the operation, the path asked for, whose token, a body; the status awaited. */
+const PROBES = [
+  ['get /healthz', 'healthz', null, undefined, 200],
+  ['get /readyz', 'readyz', null, undefined, 200],
+  ['get /metrics', 'metrics', null, undefined, 200],
+  ['get /openapi.json', 'openapi.json', null, undefined, 200],
+  ['post /dev/token', 'dev/token', null, { user: 'alice' }, 200],
+  ['post /dev/token', 'dev/token', null, { user: '' }, 400],
+  ['get /v1/ws', 'v1/ws', 'alice', undefined, 426],
+  ['get /v1/echo', 'v1/echo', null, undefined, 426],
+  ['get /socket.io/', 'socket.io/?EIO=4&transport=polling', null, undefined, 200],
+  ['get /socket.io/', 'socket.io/?EIO=3&transport=polling', null, undefined, 400],
+  ['post /socket.io/', 'socket.io/?EIO=4&transport=polling&sid=nobody', null, '40', 400],
+  ['get /v1/presence/{user}', 'v1/presence/alice', 'alice', undefined, 200],
+  ['get /v1/presence/{user}', 'v1/presence/bob', 'alice', undefined, 200],
+  ['get /v1/presence/{user}', 'v1/presence/a%07b', 'alice', undefined, 400],
+  ['get /v1/presence/{user}', 'v1/presence/bob', null, undefined, 401],
+  ['get /v1/presence', 'v1/presence?users=alice,bob,carol', 'alice', undefined, 200],
+  ['get /v1/presence', 'v1/presence', 'alice', undefined, 400],
+  ['get /v1/presence', 'v1/presence?users=bob', null, undefined, 401],
+  ['get /v1/me', 'v1/me', 'alice', undefined, 200],
+  ['get /v1/me', 'v1/me', null, undefined, 401],
+  ['patch /v1/me', 'v1/me', 'alice', { presence_visibility: 'everyone' }, 200],
+  ['patch /v1/me', 'v1/me', 'alice', { presence_visibility: 'friends' }, 400],
+  ['patch /v1/me', 'v1/me', 'alice', { long: 'x'.repeat(BODY_BYTES_MAX) }, 413],
+  ['patch /v1/me', 'v1/me', null, {}, 401],
+  ['get /v1/friends', 'v1/friends?status=online&limit=5', 'alice', undefined, 200],
+  ['get /v1/friends', 'v1/friends?status=busy', 'alice', undefined, 400],
+  ['get /v1/friends', 'v1/friends', null, undefined, 401],
+  ['post /v1/contact-requests', 'v1/contact-requests', 'alice', { to: 'bob' }, 201],
+  ['post /v1/contact-requests', 'v1/contact-requests', 'alice', { to: 'bob' }, 200],
+  ['post /v1/contact-requests', 'v1/contact-requests', 'alice', { to: 'alice' }, 400],
+  ['get /v1/contact-requests', 'v1/contact-requests', 'alice', undefined, 200],
+  ['get /v1/contact-requests', 'v1/contact-requests?limit=0', 'alice', undefined, 400],
+  ['post /v1/contact-requests/{id}/accept', 'v1/contact-requests/x/accept', 'alice', undefined, 404],
+  ['post /v1/contact-requests/{id}/decline', 'v1/contact-requests/x/decline', 'alice', undefined, 404],
+  ['delete /v1/contact-requests/{id}', 'v1/contact-requests/x', 'alice', undefined, 404],
+  ['delete /v1/contacts/{user}', 'v1/contacts/carol', 'alice', undefined, 204],
+  ['delete /v1/contacts/{user}', 'v1/contacts/alice', 'alice', undefined, 400],
+  ['put /v1/blocks/{user}', 'v1/blocks/eve', 'alice', undefined, 204],
+  ['put /v1/blocks/{user}', 'v1/blocks/alice', 'alice', undefined, 400],
+  ['post /v1/contact-requests', 'v1/contact-requests', 'alice', { to: 'eve' }, 403],
+  ['get /v1/blocks', 'v1/blocks', 'alice', undefined, 200],
+  ['delete /v1/blocks/{user}', 'v1/blocks/eve', 'alice', undefined, 204],
+  ['get /v1/calls', 'v1/calls?limit=5', 'alice', undefined, 200],
+  ['get /v1/calls', 'v1/calls?limit=0', 'alice', undefined, 400],
+  ['get /v1/calls', 'v1/calls', null, undefined, 401],
+  ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed', members: ['bob'] }, 201],
+  ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed', members: ['bob'] }, 200],
+  ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed', members: ['carol'] }, 409],
+  ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed' }, 400],
+  ['post /v1/chats', 'v1/chats', 'alice', { members: ['x'.repeat(LIST_BYTES_MAX)] }, 413],
+  ['get /v1/chats', 'v1/chats', 'alice', undefined, 200],
+  ['get /v1/chats', 'v1/chats?limit=0', 'alice', undefined, 400],
+  ['get /v1/chats', 'v1/chats', null, undefined, 401],
+  ['get /v1/chats/{chat}', 'v1/chats/probed', 'alice', undefined, 200],
+  ['get /v1/chats/{chat}', 'v1/chats/probed', 'root', undefined, 403],
+  ['get /v1/chats/{chat}', 'v1/chats/nowhere', 'alice', undefined, 404],
+  ['post /v1/chats/{chat}/messages', 'v1/chats/probed/messages', 'alice', { client_message_id: 'm1', body: 'hello' }, 201],
+  ['post /v1/chats/{chat}/messages', 'v1/chats/probed/messages', 'alice', { client_message_id: 'm2' }, 400],
+  ['post /v1/chats/{chat}/messages', 'v1/chats/probed/messages', 'root', { client_message_id: 'm1', body: 'x' }, 403],
+  ['post /v1/chats/{chat}/messages', 'v1/chats/nowhere/messages', 'alice', { client_message_id: 'm1', body: 'x' }, 404],
+  ['post /v1/chats/{chat}/messages', 'v1/chats/probed/messages', null, { client_message_id: 'm1', body: 'x' }, 401],
+  ['get /v1/chats/{chat}/messages', 'v1/chats/probed/messages?after_sequence=0&limit=5', 'alice', undefined, 200],
+  ['get /v1/chats/{chat}/messages', 'v1/chats/probed/messages?after_sequence=-1', 'alice', undefined, 400],
+  ['get /v1/chats/{chat}/messages', 'v1/chats/probed/messages', 'root', undefined, 403],
+  ['get /v1/chats/{chat}/messages', 'v1/chats/nowhere/messages', 'alice', undefined, 404],
+  ['get /v1/chats/{chat}/messages', 'v1/chats/probed/messages', null, undefined, 401],
+  ['put /v1/chats/{chat}/members/{user}', 'v1/chats/probed/members/c', 'alice', undefined, 204],
+  ['put /v1/chats/{chat}/members/{user}', 'v1/chats/probed/members/c', 'root', undefined, 403],
+  ['put /v1/chats/{chat}/members/{user}', 'v1/chats/nowhere/members/c', 'alice', undefined, 404],
+  ['delete /v1/chats/{chat}/members/{user}', 'v1/chats/probed/members/c', 'alice', undefined, 204],
+  ['delete /v1/chats/{chat}/members/{user}', 'v1/chats/probed/members/c', 'root', undefined, 403],
+  ['post /v1/users/{user}/deliver', 'v1/users/bob/deliver', 'root', { any: ['thing'] }, 202],
+  ['post /v1/users/{user}/deliver', 'v1/users/nobody/deliver', 'root', 7, 202],
+  ['post /v1/users/{user}/deliver', 'v1/users/bob/deliver', 'root', undefined, 400],
+  ['post /v1/users/{user}/deliver', 'v1/users/bob/deliver', 'alice', {}, 403],
+  ['get /admin/v1/gateways', 'admin/v1/gateways', 'root', undefined, 200],
+  ['get /admin/v1/gateways', 'admin/v1/gateways', 'alice', undefined, 403],
+  ['get /admin/v1/connections', 'admin/v1/connections?user=bob', 'root', undefined, 200],
+  ['get /admin/v1/connections', 'admin/v1/connections', 'root', undefined, 400],
+  ['get /admin/v1/explain/{user}', 'admin/v1/explain/bob', 'root', undefined, 200],
+  ['get /admin/v1/explain/{user}', 'admin/v1/explain/nobody', 'root', undefined, 200],
+  ['delete /admin/v1/connections/{conn_id}', 'admin/v1/connections/x', 'root', undefined, 404],
+  ['delete /admin/v1/connections/{conn_id}', 'admin/v1/connections/x', 'alice', undefined, 403],
+  ['post /admin/v1/drain', 'admin/v1/drain', 'alice', undefined, 403],
+];
+
+/** Asks, and holds the answer against what is said of that status. */
+async function probe([name, path, user, body, status]) {
+  const [method, template] = name.split(' ');
+  const response = await fetch(new URL(path, server.url), {
+    method: method.toUpperCase(),
+    headers: user === null ? {} : { Authorization: `Bearer ${tokens[user]}` },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const text = await response.text();
+  const what = `${name} as ${user}: ${response.status} ${text}`;
+  assert.equal(response.status, status, what);
+  const described = follow(document, document.paths[template][method].responses[status]);
+  assert.ok(described, `${what} is not described`);
+  for (const [header, { schema }] of Object.entries(described.headers ?? {}))
+    assertFits(follow(document, schema), response.headers.get(header), `${what}: ${header}`);
+  const [contentType] = (response.headers.get('content-type') ?? '').split(';');
+  assert.deepEqual(Object.keys(described.content ?? {}), contentType ? [contentType] : [], what);
+  if (contentType === 'application/json')
+    assertFits(described.content[contentType].schema, JSON.parse(text), what);
+  return text;
+}
+
+for (const row of PROBES) {
+  const [name, path, user, , status] = row;
+  test(`${name} answers as described: ${path} as ${user ?? 'nobody'}, ${status}`, () => probe(row));
+}
+
+test('every operation was asked at least once', () => {
+  const asked = new Set(PROBES.map(([name]) => name));
+  assert.deepEqual(
+    operations().filter(({ name }) => !asked.has(name)).map(({ name }) => name),
+    [],
+  );
+});
+
+test('an example of a request is accepted', async () => {
+  for (const [name, path, user] of [
+    ['patch /v1/me', 'v1/me', 'alice'],
+    ['post /v1/users/{user}/deliver', 'v1/users/bob/deliver', 'root'],
+    ['post /dev/token', 'dev/token', null],
+  ]) {
+    const [method, template] = name.split(' ');
+    const { requestBody, responses } = document.paths[template][method];
+    const success = Number(Object.keys(responses).find((status) => status.startsWith('2')));
+    await probe([name, path, user, requestBody.content['application/json'].example, success]);
+  }
+});
+
+test('upgrades are refused as described', async () => {
+  const { responses } = document.paths['/v1/ws'].get;
+  const url = `${server.url.replace('http', 'ws')}v1/ws`;
+  for (const [status, target] of [
+    [401, url],
+    [401, `${url}?access_token=x.y.z`],
+    [400, `${url}?access_token=${tokens.alice}&device_id=`],
+  ]) {
+    const { status: answered, error, headers } = await refusal(target);
+    assert.equal(answered, status, target);
+    const described = follow(document, responses[status]);
+    assertFits(described.content['application/json'].schema, { error }, target);
+    for (const header of Object.keys(described.headers ?? {}))
+      assert.ok(headers[header.toLowerCase()], `${target}: ${header}`);
+  }
+});
+
+test('a user who is here is listed, explained and closed as described', async () => {
+  const { conn_id: id } = bob.established;
+  const ask = async (path) => JSON.parse(await probe(PROBES.find((row) => row[1] === path)));
+  const { connections } = await ask('admin/v1/connections?user=bob');
+  assert.equal(connections.length, 1);
+  assert.equal(connections[0].conn_id, id);
+  const explained = await ask('admin/v1/explain/bob');
+  assert.deepEqual(explained.leases, connections);
+  assert.equal(explained.presence.status, 'online');
+  assert.ok(explained.last_transitions.length > 0);
+  const name = 'delete /admin/v1/connections/{conn_id}';
+  await probe([name, `admin/v1/connections/${id}`, 'root', undefined, 204]);
+  assert.equal((await bob.ended()).code, 4005);
+});
+
+test('a drain is begun as described', async () => {
+  await probe(['post /admin/v1/drain', 'admin/v1/drain', 'root', undefined, 202]);
+  await eventually(() => server.child.exitCode !== null, 'the end of the drained process');
+  assert.equal(server.child.exitCode, 0);
+});

@@ -1,0 +1,317 @@
+/** RFC 6455 to the letter, on `/v1/echo`, with frames made by hand. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, afterEach, before, test } from 'node:test';
+import { eventually, refusal, SOON_MS, within } from '../support/client.mjs';
+import {
+  closeFrame,
+  destroyAll,
+  frame,
+  HANDSHAKE,
+  OPCODE,
+  rawConnect,
+  rawWebSocket,
+  request,
+} from '../support/raw.mjs';
+import { startServer } from '../support/server.mjs';
+
+const FRAME_BYTES_MAX = 65536;
+const { continuation, text, binary, close, ping, pong } = OPCODE;
+
+let server;
+
+before(async () => {
+  server = await startServer({
+    args: ['--workers', '1'],
+    settings: { 'debug.echo': true, 'gateway.max_frame_bytes': FRAME_BYTES_MAX },
+  });
+});
+after(() => server.stop());
+afterEach(destroyAll);
+
+const first = (bytes) => Buffer.from(bytes);
+
+/** Sends on a new connection; the code it is closed with, and then the end of the stream. */
+async function closedWith(...pieces) {
+  const socket = await rawWebSocket(server);
+  socket.send(...pieces);
+  const code = await socket.closeCode();
+  await socket.end();
+  return code;
+}
+
+async function echoes(socket, opcode, payload) {
+  const answer = await socket.frame();
+  assert.deepEqual(
+    { fin: answer.fin, rsv: answer.rsv, opcode: answer.opcode },
+    { fin: true, rsv: 0, opcode },
+  );
+  assert.ok(answer.payload.equals(Buffer.from(payload)), `${answer.payload.length} other bytes`);
+}
+
+test('the handshake is answered as the RFC computes it', async () => {
+  const { handshake } = await rawWebSocket(server);
+  assert.equal(handshake.headers.upgrade.toLowerCase(), 'websocket');
+  assert.match(handshake.headers.connection, /upgrade/i);
+  assert.equal(handshake.headers['sec-websocket-accept'], 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=');
+  assert.equal(handshake.headers['sec-websocket-protocol'], undefined);
+  assert.equal(handshake.headers['sec-websocket-extensions'], undefined);
+});
+
+test('another version is refused with 426 and the one that is spoken', async () => {
+  for (const version of ['8', '7', '14', '013', '']) {
+    const socket = rawConnect(server);
+    const headers = HANDSHAKE.map((line) => line.replace(/(Version: )13/, `$1${version}`));
+    socket.send(request('GET', '/v1/echo', headers));
+    const answer = await socket.response();
+    assert.equal(answer.status, 426, `version ${version}`);
+    assert.equal(answer.headers['sec-websocket-version'], '13');
+  }
+});
+
+test('a handshake without a proper key is refused with 400', async () => {
+  const keys = ['', 'dGhlIHNhbXBsZSBub25jZQ', 'dGhlIHNhbXBsZQ==', 'dGhlIHNhbXBsZSBub25jZ!==', null];
+  for (const key of keys) {
+    const socket = rawConnect(server);
+    const others = HANDSHAKE.filter((line) => !line.startsWith('Sec-WebSocket-Key'));
+    socket.send(
+      request('GET', '/v1/echo', key === null ? others : [...others, `Sec-WebSocket-Key: ${key}`]),
+    );
+    const answer = await socket.response();
+    assert.equal(answer.status, 400, `key ${key}`);
+    assert.equal(JSON.parse(answer.body).error.code, 'INVALID_MESSAGE');
+  }
+});
+
+test('a request that is no handshake gets an answer, not an upgrade', async () => {
+  const plain = await fetch(`${server.url}v1/echo`);
+  assert.equal(plain.status, 426);
+  const socket = rawConnect(server);
+  socket.send(request('POST', '/v1/echo', HANDSHAKE));
+  assert.equal((await socket.response()).status, 405);
+});
+
+test('the echo is there only where it is asked for', async () => {
+  const other = await startServer();
+  try {
+    const { status } = await refusal(`${other.url.replace('http', 'ws')}v1/echo`);
+    assert.equal(status, 404);
+  } finally {
+    await other.stop();
+  }
+});
+
+test('messages of every form of length come back whole', async () => {
+  const socket = await rawWebSocket(server);
+  for (const length of [0, 1, 125, 126, 127, 65535, FRAME_BYTES_MAX]) {
+    const payload = Buffer.alloc(length, 'x');
+    socket.send(frame(text, payload), frame(binary, payload));
+    await echoes(socket, text, payload);
+    await echoes(socket, binary, payload);
+  }
+});
+
+test('a message that arrives byte by byte is the same message', async () => {
+  const socket = await rawWebSocket(server);
+  const payload = 'κόσμε \u{1F600} '.repeat(8);
+  for (const byte of frame(text, payload)) socket.send(first([byte]));
+  await echoes(socket, text, payload);
+});
+
+test('many frames in one packet are all answered, in order', async () => {
+  const socket = await rawWebSocket(server);
+  const payloads = Array.from({ length: 500 }, (_, n) => `message ${n}`);
+  socket.send(Buffer.concat(payloads.map((payload) => frame(text, payload))));
+  for (const payload of payloads) await echoes(socket, text, payload);
+});
+
+test('fragments are joined, with control frames answered in between', async () => {
+  const socket = await rawWebSocket(server);
+  socket.send(frame(text, 'Hel', { fin: false }), frame(ping, 'one'));
+  await echoes(socket, pong, 'one');
+  socket.send(frame(continuation, '', { fin: false }), frame(pong, 'nobody asked'));
+  socket.send(frame(continuation, 'lo', { fin: false }), frame(ping, 'two'));
+  await echoes(socket, pong, 'two');
+  socket.send(frame(continuation, ', w', { fin: false }));
+  socket.send(frame(continuation, 'orld'));
+  await echoes(socket, text, 'Hello, world');
+});
+
+test('a character may be cut by a fragment', async () => {
+  const socket = await rawWebSocket(server);
+  const whole = Buffer.from('\u{1F600}');
+  socket.send(frame(text, whole.subarray(0, 1), { fin: false }));
+  socket.send(frame(continuation, whole.subarray(1, 3), { fin: false }));
+  socket.send(frame(continuation, whole.subarray(3)));
+  await echoes(socket, text, whole);
+});
+
+test('a message of many fragments may be as large as the limit, and no larger', async () => {
+  const socket = await rawWebSocket(server);
+  const piece = Buffer.alloc(FRAME_BYTES_MAX / 64, 'y');
+  const pieces = Array.from({ length: 64 }, (_, n) =>
+    frame(n === 0 ? binary : continuation, piece, { fin: n === 63 }),
+  );
+  socket.send(...pieces);
+  await echoes(socket, binary, Buffer.alloc(FRAME_BYTES_MAX, 'y'));
+  const open = pieces.slice(0, 63).concat(frame(continuation, piece, { fin: false }));
+  assert.equal(await closedWith(...open, frame(continuation, 'z')), 1009);
+});
+
+test('a frame over the limit is refused at its header, before its bytes come', async () => {
+  assert.equal(await closedWith(frame(binary, '', { length: FRAME_BYTES_MAX + 1 })), 1009);
+  assert.equal(await closedWith(frame(text, '', { length: 2 ** 40 })), 1009);
+});
+
+test('text that is not UTF-8 is refused with 1007', async () => {
+  const bad = [
+    [0xff],
+    [0xc0, 0xaf], // overlong
+    [0xe0, 0x80, 0x80],
+    [0xed, 0xa0, 0x80], // surrogate
+    [0xf4, 0x90, 0x80, 0x80], // beyond U+10FFFF
+    [0x80],
+    [0xce, 0xba, 0xe1], // cut short at the end of the message
+  ];
+  for (const bytes of bad)
+    assert.equal(await closedWith(frame(text, first(bytes))), 1007, JSON.stringify(bytes));
+  assert.equal(
+    await closedWith(
+      frame(text, first([0xe1, 0xbd]), { fin: false }),
+      frame(continuation, first([0x41])),
+    ),
+    1007,
+  );
+});
+
+test('bad text is refused as it comes, before frame and message are complete', async () => {
+  const unfinished = frame(text, first([0x41, 0xed, 0xa0, 0x41]), { length: 2000 });
+  assert.equal(await closedWith(unfinished), 1007);
+  assert.equal(await closedWith(frame(text, first([0xf4, 0x90]), { fin: false })), 1007);
+  assert.equal(
+    await closedWith(
+      frame(text, 'good', { fin: false }),
+      frame(continuation, first([0xff]), { length: 5000, fin: false }),
+    ),
+    1007,
+  );
+});
+
+test('binary messages may hold anything', async () => {
+  const socket = await rawWebSocket(server);
+  const bytes = Buffer.from(Array.from({ length: 256 }, (_, n) => n));
+  socket.send(frame(binary, bytes));
+  await echoes(socket, binary, bytes);
+});
+
+test('what breaks the protocol is refused with 1002', async () => {
+  const broken = {
+    'an unmasked frame': frame(text, 'hello', { mask: null }),
+    'an unmasked ping': frame(ping, '', { mask: null }),
+    'a length not minimal in 16 bits': frame(text, 'hello', { form: 16 }),
+    'a length not minimal in 64 bits': frame(text, 'x'.repeat(300), { form: 64 }),
+    'a length with the highest bit': Buffer.from('82ffffffffffffffffff00000000', 'hex'),
+    'a continuation of nothing': frame(continuation, 'hello'),
+    'a fragmented ping': frame(ping, 'hello', { fin: false }),
+    'a fragmented close': frame(close, '', { fin: false }),
+    'a ping of 126 bytes': frame(ping, 'x'.repeat(126)),
+    'a close of 126 bytes': frame(close, `\x03\xe8${'x'.repeat(124)}`),
+    'a message inside a message': Buffer.concat([
+      frame(text, 'one', { fin: false }),
+      frame(text, 'two'),
+    ]),
+  };
+  for (const rsv of [1, 2, 4, 7]) broken[`reserved bits ${rsv}`] = frame(text, 'hello', { rsv });
+  broken['a reserved bit on a ping'] = frame(ping, '', { rsv: 4 });
+  for (const opcode of [3, 4, 5, 6, 7, 11, 12, 13, 14, 15])
+    broken[`opcode ${opcode}`] = frame(opcode, 'hello');
+  for (const [what, bytes] of Object.entries(broken))
+    assert.equal(await closedWith(bytes), 1002, what);
+});
+
+test('a message before the breach is still answered, one behind it is not', async () => {
+  const socket = await rawWebSocket(server);
+  socket.send(Buffer.concat([frame(text, 'before'), frame(3, ''), frame(text, 'behind')]));
+  await echoes(socket, text, 'before');
+  assert.equal(await socket.closeCode(), 1002);
+  await socket.end();
+  assert.equal(socket.received.length, 0);
+});
+
+test('a proper close is answered with its code', async () => {
+  for (const code of [1000, 1001, 1003, 1007, 1008, 1011, 1012, 1014, 3000, 3999, 4000, 4999])
+    assert.equal(await closedWith(closeFrame(code, 'good bye')), code);
+  const empty = await closedWith(frame(close));
+  assert.ok(empty === undefined || empty === 1000, `${empty} for a close without a code`);
+});
+
+test('a close that is not proper is refused', async () => {
+  for (const code of [0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65535])
+    assert.equal(await closedWith(closeFrame(code)), 1002, `code ${code}`);
+  assert.equal(await closedWith(frame(close, first([3]))), 1002);
+  assert.equal(await closedWith(frame(close, first([0x03, 0xe8, 0xce, 0xff]))), 1007);
+});
+
+test('a close in the middle of a message, and nothing behind it is read', async () => {
+  const socket = await rawWebSocket(server);
+  socket.send(frame(text, 'never finished', { fin: false }));
+  socket.send(Buffer.concat([closeFrame(1000), frame(text, 'too late')]));
+  assert.equal(await socket.closeCode(), 1000);
+  await socket.end();
+  assert.equal(socket.received.length, 0);
+});
+
+test('a ping is answered with its bytes, an unasked pong with nothing', async () => {
+  const socket = await rawWebSocket(server);
+  const payload = Buffer.from(Array.from({ length: 125 }, (_, n) => 255 - n));
+  socket.send(frame(pong, 'unasked'), frame(ping, payload));
+  await echoes(socket, pong, payload);
+  socket.send(frame(ping));
+  await echoes(socket, pong, '');
+});
+
+async function residentBytes(pid) {
+  const [, pages] = (await readFile(`/proc/${pid}/statm`, 'utf8')).split(' ');
+  return Number(pages) * 4096;
+}
+
+test('a flood of pings costs bounded memory, and the last is answered', async () => {
+  const socket = await rawWebSocket(server);
+  const bystander = await rawWebSocket(server);
+  socket.socket.pause();
+  const beforeBytes = await residentBytes(server.pid);
+  const chunk = Buffer.concat(
+    Array.from({ length: 2000 }, (_, n) => frame(ping, String(n).padEnd(125))),
+  );
+  for (let n = 0; n < 40; n += 1) {
+    const isFlowing = socket.socket.write(chunk);
+    if (!isFlowing)
+      await Promise.race([
+        new Promise((resolve) => socket.socket.once('drain', resolve)),
+        new Promise((resolve) => setTimeout(resolve, 500)),
+      ]);
+  }
+  bystander.send(frame(text, 'still here?'));
+  await echoes(bystander, text, 'still here?');
+  const grownBytes = (await residentBytes(server.pid)) - beforeBytes;
+  assert.ok(grownBytes < 32 << 20, `grew by ${grownBytes} bytes`);
+
+  socket.socket.resume();
+  socket.send(frame(ping, 'the last'));
+  await within(
+    3 * SOON_MS,
+    (async () => {
+      for (;;) if ((await socket.frame()).payload.toString() === 'the last') return;
+    })(),
+    'answer to the last ping',
+  );
+});
+
+test('a peer that vanishes in the middle of a frame leaves nothing behind', async () => {
+  for (const bytes of [frame(text, 'x', { length: 100 }), frame(text, 'x', { fin: false })]) {
+    const socket = await rawWebSocket(server);
+    socket.send(bytes);
+    socket.socket.resetAndDestroy();
+  }
+  await eventually(async () => (await fetch(`${server.url}healthz`)).ok, 'health');
+});

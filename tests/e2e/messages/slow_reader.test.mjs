@@ -1,0 +1,118 @@
+/**
+ * One member of a large chat stops reading: it is told, waited for and closed as the contract says; all
+ * the others hear every message once and in order, and the server's memory stays within its bound.
+ *
+ * $CROWD sets how many members there are (1,000; `make soak` has 10,000, and the default bounds).
+ */
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, test } from 'node:test';
+import { promisify } from 'node:util';
+import { eventually, metric, rest } from '../support/client.mjs';
+import { ROLLCALL_BIN, startServer } from '../support/server.mjs';
+
+const run = promisify(execFile);
+
+const MEMBERS = Number(process.env.CROWD ?? 1000);
+const IS_SOAK = process.env.CROWD !== undefined;
+/** In a soak the default bounds, else as many as a short run fills. */
+const BUFFERED_MAX = IS_SOAK ? 1000 : 100;
+const BODY_BYTES = 800;
+/** What fills the bound, and before it the kernel's buffers: 128 KiB there and something here. */
+const MESSAGES = BUFFERED_MAX + 300;
+const TOKEN_BYTES_MAX = 2048;
+const TALK_MS_MAX = 300000;
+const QUEUE_BYTES_MAX = 2 * 1024 * 1024;
+/** What the queue of the one may cost, and of each other one a message that is on its way. */
+const GROWTH_BYTES_MAX = QUEUE_BYTES_MAX + MEMBERS * 1024;
+
+const AMPLE = {
+  'gateway.backpressure.inbound.rate_limit_per_second': 100000,
+  'gateway.backpressure.inbound.rate_limit_burst': 100000,
+  'gateway.backpressure.outbound.max_buffer_messages': BUFFERED_MAX,
+  'gateway.backpressure.outbound.max_buffer_bytes': QUEUE_BYTES_MAX,
+  'gateway.backpressure.outbound.grace_period_seconds': IS_SOAK ? 5 : 2,
+  'gateway.close_timeout_seconds': 60, // the last words wait until they are read
+  'gateway.workers': 2,
+};
+
+const fileNumber = async (path, pattern) => Number(pattern.exec(await readFile(path, 'utf8'))[1]);
+
+/** Under a sanitizer memory tells of the sanitizer. */
+const isSanitized = async ({ pid }) =>
+  /lib[at]san/.test(await readFile(`/proc/${pid}/maps`, 'utf8'));
+
+const residentBytes = async ({ pid }) =>
+  1024 * (await fileNumber(`/proc/${pid}/status`, /VmRSS:\s+(\d+) kB/));
+
+/** A chat of everybody, and a file with their tokens. */
+async function assemble(server, directory) {
+  const { stdout } = await run(
+    ROLLCALL_BIN,
+    ['token', 'member', '--count', MEMBERS, '--data-dir', server.dataDir],
+    { maxBuffer: MEMBERS * TOKEN_BYTES_MAX },
+  );
+  const tokens = join(directory, 'tokens');
+  await writeFile(tokens, stdout);
+  const members = Array.from({ length: MEMBERS }, (_, n) => `member${n}`);
+  const [token] = stdout.split('\n');
+  const body = { chat_id: 'crowd', members: members.slice(1) };
+  const { status } = await rest(server, 'POST', '/v1/chats', { token, body });
+  assert.equal(status, 201);
+  return tokens;
+}
+
+function startCrowd(server, tokens) {
+  const args = ['--port', server.port, '--tokens', tokens, '--chat', 'crowd'];
+  const sizes = ['--members', MEMBERS, '--messages', MESSAGES, '--body', BODY_BYTES];
+  const child = spawn(join(dirname(ROLLCALL_BIN), 'bench', 'crowd'), [...args, ...sizes].map(String), {
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  after(() => child.kill('SIGKILL'));
+  const lines = [];
+  let errors = '';
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  child.stderr.on('data', (text) => {
+    errors += text;
+  });
+  /** The line that starts so, once it is printed. */
+  const line = (start) =>
+    eventually(
+      () => {
+        assert.equal(errors, '');
+        return lines.find((text) => text.startsWith(start));
+      },
+      start,
+      TALK_MS_MAX,
+    );
+  return { line, wake: () => child.stdin.write('\n') };
+}
+
+test(`one of ${MEMBERS} members stops reading; the others notice nothing`, async (context) => {
+  const directory = await mkdtemp(join(tmpdir(), 'rollcall-crowd-'));
+  after(() => rm(directory, { recursive: true, force: true }));
+  const server = await startServer({ settings: AMPLE });
+  after(() => server.stop('SIGKILL'));
+  const crowd = startCrowd(server, await assemble(server, directory));
+  await crowd.line('connected');
+  const beforeBytes = await residentBytes(server);
+  const slow = () => metric(server, 'gateway_slow_consumer_disconnects');
+  await eventually(async () => (await slow()) === 1, 'the slow one is closed', TALK_MS_MAX);
+  const heard = await crowd.line('heard');
+  const grownBytes = (await residentBytes(server)) - beforeBytes;
+  crowd.wake();
+  const { messages, warned, closing, code } = JSON.parse(await crowd.line('{'));
+
+  assert.equal(warned, 1, 'SLOW_CONSUMER came first');
+  assert.equal(closing.reason, 'slow_consumer');
+  assert.deepEqual(closing.sync_from_sequence, { crowd: messages });
+  assert.equal(code, 4003);
+  assert.ok(messages >= BUFFERED_MAX && messages < MESSAGES, `${messages} were kept for it`);
+  assert.equal(await slow(), 1, 'and nobody else was slow');
+  context.diagnostic(`${heard}; the server grew by ${Math.round(grownBytes / 1024)} KiB`);
+  if (!(await isSanitized(server))) assert.ok(grownBytes < GROWTH_BYTES_MAX, `${grownBytes} bytes`);
+});

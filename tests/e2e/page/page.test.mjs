@@ -1,0 +1,150 @@
+/**
+ * The page at `/`, in a real browser against the real server: two tabs of one browser that know
+ * nothing of each other but what the page tells them.
+ */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { launchBrowser } from '../support/browser.mjs';
+import {
+  LIVE_MS,
+  PHONE,
+  button,
+  openAs,
+  openContext,
+  overflow,
+  personRow,
+  screenshot,
+  sees,
+  seesStatus,
+} from '../support/page.mjs';
+import { startServer } from '../support/server.mjs';
+
+let server;
+let browser;
+let context;
+
+before(async () => {
+  server = await startServer();
+  browser = await launchBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+beforeEach(async () => {
+  context = await openContext(browser);
+});
+
+afterEach(async () => {
+  await context.close();
+});
+
+async function openTab(address = '') {
+  const tab = await context.newPage();
+  await tab.goto(server.url + address);
+  return tab;
+}
+
+async function joinByClick(tab, name) {
+  await tab.getByLabel('Your name').fill(name);
+  await button(tab, 'Join').click();
+  await sees(tab.locator('#connection-text'), 'connected');
+}
+
+test('two tabs watch each other come online, go away, come back, leave and return', async () => {
+  const alice = await openTab();
+  await screenshot(alice, 'join');
+  await joinByClick(alice, 'alice');
+  await screenshot(alice, 'alone');
+  await sees(alice.locator('#second-name'), 'bob');
+
+  const opened = context.waitForEvent('page');
+  await alice.getByRole('link', { name: 'Open a second tab as bob' }).click();
+  const bob = await opened;
+  await seesStatus(personRow(bob, 'alice'), 'online');
+  await seesStatus(personRow(alice, 'bob'), 'online');
+
+  await button(bob, 'Appear away').click();
+  await seesStatus(personRow(alice, 'bob'), 'away');
+  await sees(bob.locator('#you-status'), 'you are away');
+  await screenshot(alice, 'away');
+  await button(bob, 'Appear away').click();
+  await seesStatus(personRow(alice, 'bob'), 'online');
+
+  await button(bob, 'Leave').click();
+  await seesStatus(personRow(alice, 'bob'), /^offline · last seen (just now|\d+ sec\. ago)$/);
+
+  await joinByClick(bob, 'bob');
+  await seesStatus(personRow(alice, 'bob'), 'online');
+  await seesStatus(personRow(bob, 'alice'), 'online');
+
+  await alice.close();
+  await seesStatus(personRow(bob, 'alice'), /^offline/);
+  const told = await bob.locator('#journal li span').allTextContents();
+  assert.deepEqual(told, ['alice left', 'alice is here']);
+  assert.deepEqual(context.complaints, []);
+});
+
+test('tabs that were opened by hand find each other without anybody typing a name', async () => {
+  const carol = await openTab();
+  await joinByClick(carol, 'carol');
+  const dave = await openTab();
+  await dave.locator('#suggestions').getByRole('button', { name: 'dave' }).click();
+  await seesStatus(personRow(dave, 'carol'), 'online');
+  await seesStatus(personRow(carol, 'dave'), 'online');
+  assert.deepEqual(context.complaints, []);
+});
+
+test('a reload joins again under the same name', async () => {
+  const tab = await openTab();
+  await joinByClick(tab, 'grace');
+  await tab.reload();
+  await sees(tab.locator('#connection-text'), 'connected');
+  await sees(tab.locator('#you-name'), 'grace');
+  assert.deepEqual(context.complaints, []);
+});
+
+test('when the server goes the page says when it tries again, and is back when the server is', async () => {
+  let second = await startServer();
+  const { port } = second;
+  try {
+    const tab = await openAs(context, second, 'heidi');
+    await second.stop('SIGKILL');
+    await sees(tab.locator('#connection-text'), /^reconnecting in \d+ s$/);
+    await screenshot(tab, 'reconnecting');
+    await tab.setViewportSize(PHONE);
+    for (const part of ['.brand', '#connection'])
+      assert.ok((await tab.locator(part).boundingBox()).height < 40, `${part} breaks`);
+    second = await startServer({ port });
+    await button(tab, 'now').click({ timeout: LIVE_MS });
+    await sees(tab.locator('#connection-text'), 'connected');
+  } finally {
+    await second.stop();
+  }
+});
+
+test('nothing is cut off at the width of a phone, and everything is reached by keyboard', async () => {
+  const tab = await openAs(
+    context,
+    server,
+    'a-name-as-long-as-they-may-become',
+    '&watch=ivan,another-name-as-long-as-can-be',
+  );
+  await tab.setViewportSize(PHONE);
+  await screenshot(tab, 'long');
+  assert.equal(await overflow(tab), 0);
+  const reached = [];
+  for (let step = 0; step < 12; step += 1) {
+    await tab.keyboard.press('Tab');
+    reached.push(
+      await tab.evaluate(
+        () => document.activeElement.getAttribute('aria-label') ?? document.activeElement.id,
+      ),
+    );
+  }
+  for (const control of ['away', 'leave', 'second-tab', 'Add ivan', 'Forget ivan', 'ask-name'])
+    assert.ok(reached.includes(control), `${control} is not among ${reached}`);
+  assert.deepEqual(context.complaints, []);
+});

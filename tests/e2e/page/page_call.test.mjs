@@ -1,0 +1,127 @@
+/**
+ * Calls on the page, with a real WebRTC connection between two browser contexts; the microphone is
+ * the browser's fake one.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { useBrowsers } from '../support/browsers.mjs';
+import {
+  PHONE,
+  appears,
+  button,
+  disappears,
+  friendRow,
+  overflow,
+  screenshot,
+  sees,
+} from '../support/page.mjs';
+import { befriend } from '../support/people.mjs';
+import { startProxy } from '../support/proxy.mjs';
+
+/** Finding a way through the network takes its time on a busy machine. */
+const MEDIA_MS = 10000;
+
+/** After so long the page takes a call for lost of which the server said nothing. */
+const CONFIRM_WAIT_MS = 3000;
+
+const browsers = useBrowsers();
+const { open } = browsers;
+
+const call = (tab, name) => friendRow(tab, name).getByRole('button', { name: `Call ${name}` });
+
+const connected = (tab) =>
+  tab
+    .locator('#call[data-state=active][data-media=connected]')
+    .waitFor({ state: 'visible', timeout: MEDIA_MS });
+
+const badge = (tab, name) => friendRow(tab, name).locator('.call-badge');
+
+test('ring, accept, talk, hang up: a third person sees it begin and end', async () => {
+  await befriend(browsers.server, 'alice', 'bob');
+  await befriend(browsers.server, 'alice', 'carol');
+  const [alice, bob, carol] = await Promise.all(['alice', 'bob', 'carol'].map((name) => open(name)));
+  await call(alice, 'bob').click();
+  await sees(alice.locator('#call-text'), 'ringing …');
+  await sees(bob.locator('#call-text'), 'is calling you');
+  assert.match(await bob.title(), /^alice is calling/);
+  await screenshot(bob, 'incoming');
+  await bob.setViewportSize(PHONE);
+  assert.equal(await overflow(bob), 0);
+
+  await button(bob, 'Accept').click();
+  await Promise.all([connected(alice), connected(bob)]);
+  await sees(alice.locator('#call-text'), /^0:0[1-9]$/);
+  const hears = () => {
+    const sound = document.getElementById('call-sound').srcObject;
+    return sound?.getAudioTracks().some(({ readyState }) => readyState === 'live') === true;
+  };
+  assert.ok(await alice.evaluate(hears), 'alice hears bob');
+  assert.ok(await bob.evaluate(hears), 'bob hears alice');
+  await appears(badge(carol, 'alice'));
+  await friendRow(alice, 'bob').locator('.opener').click();
+  await screenshot(alice, 'call');
+  await screenshot(carol, 'in-call');
+  await button(bob, 'Mute').click();
+  assert.equal(await button(bob, 'Mute').getAttribute('aria-pressed'), 'true');
+
+  await call(carol, 'alice').click();
+  await sees(carol.locator('#call-text'), 'In another call');
+
+  await button(alice, 'Hang up').click();
+  await sees(bob.locator('#call-text'), /^Call ended · \d:\d\d$/);
+  await disappears(badge(carol, 'alice'));
+  await disappears(carol.locator('#call'));
+});
+
+test('a call can be declined and cancelled, and a missed one is noted', async () => {
+  await befriend(browsers.server, 'dave', 'erin');
+  const [dave, erin] = await Promise.all([open('dave'), open('erin')]);
+  await call(dave, 'erin').click();
+  await button(erin, 'Decline').click();
+  await sees(dave.locator('#call-text'), 'Declined');
+  await call(dave, 'erin').click();
+  await appears(button(erin, 'Decline'));
+  await button(dave, 'Cancel').click();
+  await sees(erin.locator('#call-text'), 'Call cancelled');
+  await sees(erin.locator('#journal li span').first(), 'dave called you, unanswered');
+  await button(erin, 'Leave').click();
+  await sees(friendRow(dave, 'erin').locator('.person-status'), /^offline/);
+  await call(dave, 'erin').click();
+  await sees(dave.locator('#call-text'), 'Cannot be reached now');
+});
+
+test('without a microphone the call comes about all the same', async () => {
+  const refuse = (context) =>
+    context.addInitScript(() => {
+      if (navigator.mediaDevices === undefined) return; // a blank page has none
+      navigator.mediaDevices.getUserMedia = () => Promise.reject(new Error('not allowed'));
+    });
+  await befriend(browsers.server, 'frank', 'grace');
+  const [frank, grace] = await Promise.all([open('frank', { prepare: refuse }), open('grace')]);
+  await call(frank, 'grace').click();
+  await button(grace, 'Accept').click();
+  await Promise.all([connected(frank), connected(grace)]);
+  await sees(frank.locator('#call-text'), /no microphone/);
+  await grace.close();
+  await sees(frank.locator('#call-text'), /^Call ended/);
+});
+
+test('a call outlives a short loss of the connection, and both can still hang up', async () => {
+  const proxy = await startProxy(browsers.server.port);
+  try {
+    await befriend(browsers.server, 'heidi', 'ivan');
+    const [heidi, ivan] = await Promise.all([open('heidi', { at: proxy }), open('ivan')]);
+      await call(heidi, 'ivan').click();
+    await button(ivan, 'Accept').click();
+    await Promise.all([connected(heidi), connected(ivan)]);
+    proxy.cut();
+    await sees(heidi.locator('#connection-text'), /reconnecting|lost/);
+    await sees(heidi.locator('#connection-text'), 'connected');
+    await heidi.waitForTimeout(CONFIRM_WAIT_MS + 500);
+    await Promise.all([connected(heidi), connected(ivan)]);
+    await button(heidi, 'Hang up').click();
+    await sees(ivan.locator('#call-text'), /^Call ended/);
+  } finally {
+    proxy.close();
+  }
+});

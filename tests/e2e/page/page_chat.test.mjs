@@ -1,0 +1,199 @@
+/** The chat on the page: typing, messages both ways, unread counts, reloads and reconnects. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { useBrowsers } from '../support/browsers.mjs';
+import { postMessage } from '../support/chats.mjs';
+import {
+  PHONE,
+  appears,
+  button,
+  disappears,
+  friendRow,
+  overflow,
+  screenshot,
+  sees,
+  seesStatus,
+} from '../support/page.mjs';
+import { befriend } from '../support/people.mjs';
+import { startServer } from '../support/server.mjs';
+
+/** Enough to fill a history in one go. */
+const browsers = useBrowsers({ settings: { 'gateway.backpressure.inbound.rate_limit_burst': 100 } });
+const { friends } = browsers;
+
+const openChat = (tab, name) => friendRow(tab, name).locator('.opener').click();
+
+const unread = (tab, name) => friendRow(tab, name).locator('.unread');
+
+async function write(tab, text) {
+  await tab.getByLabel('Message', { exact: true }).fill(text);
+  await tab.keyboard.press('Enter');
+}
+
+const message = (tab, text) => tab.locator('.message', { hasText: text });
+
+const bodies = async (tab) =>
+  (await tab.locator('.bubble').allTextContents()).map((text) => text.replace(/^[^:]*: /, ''));
+
+test('two people write to each other, and see each other typing', async () => {
+  const [alice, bob] = await friends('alice', 'bob');
+  await openChat(alice, 'bob');
+  await write(alice, 'good morning');
+  await sees(message(alice, 'good morning').locator('.message-note'), /^\d\d:\d\d · sent$/);
+  await sees(unread(bob, 'alice'), '1');
+
+  await openChat(bob, 'alice');
+  await appears(message(bob, 'good morning'));
+  await disappears(unread(bob, 'alice'));
+  await bob.getByLabel('Message', { exact: true }).pressSequentially('hel');
+  await sees(alice.locator('#typing'), 'bob is typing');
+  await screenshot(alice, 'typing');
+  await write(bob, 'hello alice, how are you on this fine day?');
+  await sees(alice.locator('#typing'), '');
+  await appears(message(alice, 'hello alice'));
+  await write(alice, 'very well');
+  await appears(message(bob, 'very well'));
+  assert.deepEqual(await bodies(bob), await bodies(alice));
+  await screenshot(bob, 'chat');
+
+  await bob.getByLabel('Message', { exact: true }).pressSequentially('never sent');
+  await sees(alice.locator('#typing'), 'bob is typing');
+  await bob.getByLabel('Message', { exact: true }).fill('');
+  await sees(alice.locator('#typing'), '');
+});
+
+test('whoever writes before the chat is made is not too early', async () => {
+  const [kim] = await friends('kim', 'liam');
+  await kim.route('**/v1/chats', async (route) => {
+    if (route.request().method() === 'POST')
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    await route.continue();
+  });
+  await openChat(kim, 'liam');
+  await write(kim, 'at once');
+  await sees(message(kim, 'at once').locator('.message-note'), 'sending …');
+  await sees(message(kim, 'at once').locator('.message-note'), /^\d\d:\d\d · sent$/);
+});
+
+test('a reload keeps the conversation open and complete, and what was read stays read', async () => {
+  const [carol, dave] = await friends('carol', 'dave');
+  await openChat(carol, 'dave');
+  for (const text of ['one', 'two', 'three']) await write(carol, text);
+  await openChat(dave, 'carol');
+  await write(dave, 'four');
+  await appears(message(carol, 'four'));
+  await Promise.all([carol.reload(), dave.reload()]);
+  for (const tab of [carol, dave]) {
+    await appears(message(tab, 'four'));
+    assert.deepEqual(await bodies(tab), ['one', 'two', 'three', 'four']);
+  }
+  await button(dave, 'Close the chat').click();
+  await seesStatus(friendRow(dave, 'carol'), 'online');
+  assert.ok(await unread(dave, 'carol').isHidden());
+  await write(carol, 'five');
+  await write(carol, 'six');
+  await sees(unread(dave, 'carol'), '2');
+  await dave.reload();
+  await sees(unread(dave, 'carol'), '2');
+  await openChat(dave, 'carol');
+  await disappears(unread(dave, 'carol'));
+  await dave.reload();
+  await appears(message(dave, 'six'));
+  assert.ok(await unread(dave, 'carol').isHidden());
+});
+
+test('earlier messages are fetched on demand', async () => {
+  const [erin, frank] = await friends('erin', 'frank');
+  await openChat(erin, 'frank');
+  await write(erin, 'number 1');
+  await sees(message(erin, 'number 1').locator('.message-note'), /sent$/);
+  for (let number = 2; number <= 52; number += 1) {
+    const body = { client_message_id: `m${number}`, body: `number ${number}` };
+    const sent = await postMessage(browsers.server, 'erin', 'dm:erin:frank', body);
+    assert.equal(sent.status, 201);
+  }
+  await openChat(frank, 'erin');
+  await appears(message(frank, 'number 52').last());
+  const before = await bodies(frank);
+  assert.equal(before.length, 50);
+  await button(frank, 'Earlier messages').click();
+  await disappears(button(frank, 'Earlier messages'));
+  assert.deepEqual(
+    await bodies(frank),
+    Array.from({ length: 52 }, (_, index) => `number ${index + 1}`),
+  );
+});
+
+/** Turns the first acknowledgement into a refusal, as if it had got lost for good. */
+function refuseFirst(context) {
+  let refused = false;
+  return context.routeWebSocket(/\/v1\/ws/, (page) => {
+    const server = page.connectToServer();
+    page.onMessage((text) => server.send(text));
+    server.onMessage((text) => {
+      const { type, id } = JSON.parse(text);
+      const refuses = type === 'message_ack' && !refused;
+      refused ||= refuses;
+      const refusal = { type: 'error', id, code: 'INVALID_MESSAGE', message: 'no' };
+      page.send(refuses ? JSON.stringify(refusal) : text);
+    });
+  });
+}
+
+test('what is tried again is the same message: a server that has it keeps one', async () => {
+  await befriend(browsers.server, 'quinn', 'rosa');
+  const quinn = await browsers.open('quinn', { prepare: refuseFirst });
+  const rosa = await browsers.open('rosa');
+  await openChat(quinn, 'rosa');
+  await openChat(rosa, 'quinn');
+  await write(quinn, 'once');
+  await sees(message(quinn, 'once').locator('.message-note'), /^not sent/);
+  await button(quinn, 'Try again').click();
+  await sees(message(quinn, 'once').locator('.message-note'), /sent$/);
+  await write(quinn, 'and for all');
+  await appears(message(rosa, 'and for all'));
+  assert.deepEqual(await bodies(rosa), ['once', 'and for all']);
+});
+
+test('a message written without a connection is sent when there is one again', async () => {
+  browsers.forgive(); // while the server is away
+  const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-page-'));
+  let second = await startServer({ dataDir });
+  try {
+    const [grace, heidi] = await friends('grace', 'heidi', { at: second });
+    await openChat(grace, 'heidi');
+    await openChat(heidi, 'grace');
+    await write(grace, 'before');
+    await appears(message(heidi, 'before'));
+    await second.stop('SIGKILL');
+    await sees(grace.locator('#connection-text'), /^reconnecting/);
+    await write(grace, 'meanwhile');
+    await sees(message(grace, 'meanwhile').locator('.message-note'), 'sending …');
+    await screenshot(grace, 'sending');
+    second = await startServer({ dataDir, port: second.port });
+    await Promise.all([grace, heidi].map((tab) => button(tab, 'now').click().catch(() => {})));
+    await appears(message(heidi, 'meanwhile'));
+    await sees(message(grace, 'meanwhile').locator('.message-note'), /sent$/);
+    assert.deepEqual(await bodies(heidi), ['before', 'meanwhile']);
+  } finally {
+    await second.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+test('on a phone the chat takes the whole page, and the way back leads to the list', async () => {
+  const [ivan] = await friends('ivan', 'judy');
+  await ivan.setViewportSize(PHONE);
+  await openChat(ivan, 'judy');
+  await write(ivan, `a-word-that-is-far-too-long-to-fit-${'o'.repeat(120)}`);
+  await appears(ivan.locator('.message'));
+  assert.equal(await overflow(ivan), 0);
+  assert.ok(await ivan.locator('#friends').isHidden());
+  const send = await button(ivan, 'Send').boundingBox();
+  assert.ok(send.y + send.height <= PHONE.height, 'the line to write on is in view');
+  await button(ivan, 'Close the chat').click();
+  await appears(friendRow(ivan, 'judy'));
+});

@@ -1,0 +1,122 @@
+/** Contacts on the page: asking and answering, privacy, removing and blocking, each in a browser of its own. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { useBrowsers } from '../support/browsers.mjs';
+import {
+  appears,
+  button,
+  disappears,
+  friendRow,
+  personRow,
+  screenshot,
+  sees,
+  seesStatus,
+} from '../support/page.mjs';
+
+const browsers = useBrowsers();
+const { open, friends } = browsers;
+
+async function choose(tab, id, value) {
+  const saved = tab.waitForResponse((response) => response.request().method() === 'PATCH');
+  await tab.locator(id).selectOption(value);
+  await saved;
+}
+
+test('one asks, the other accepts, and both see each other come and go', async () => {
+  const [alice, bob] = await Promise.all([open('alice'), open('bob')]);
+  await alice.getByLabel('Add someone by name').fill('bob');
+  await button(alice, 'Ask').click();
+  await appears(button(alice, 'Withdraw the request to bob'));
+  await appears(button(bob, 'Decline alice'));
+  await screenshot(bob, 'request');
+  await button(bob, 'Accept alice').click();
+  await seesStatus(friendRow(alice, 'bob'), 'online');
+  await seesStatus(friendRow(bob, 'alice'), 'online');
+  await sees(alice.locator('#friends-count'), '1 of 1 here');
+  assert.ok(await alice.locator('#others').isHidden(), 'a contact is no suggestion any more');
+
+  await button(bob, 'Appear away').click();
+  await seesStatus(friendRow(alice, 'bob'), 'away');
+  await button(bob, 'Leave').click();
+  await seesStatus(friendRow(alice, 'bob'), /^offline · last seen/);
+  await alice.reload();
+  await seesStatus(friendRow(alice, 'bob'), /^offline · last seen/);
+});
+
+test('a request can be withdrawn, and declined', async () => {
+  const [carol, dave] = await Promise.all([open('carol', { more: '&watch=dave' }), open('dave')]);
+  await button(carol, 'Add dave').click();
+  await appears(button(dave, 'Accept carol'));
+  await button(carol, 'Withdraw the request to dave').click();
+  await disappears(personRow(carol, 'dave'));
+  await dave.reload();
+  await sees(dave.locator('#connection-text'), 'connected');
+  await disappears(button(dave, 'Accept carol'));
+
+  await carol.getByLabel('Add someone by name').fill('dave');
+  await button(carol, 'Ask').click();
+  await button(dave, 'Decline carol').click();
+  await disappears(dave.locator('#requests-section'));
+  await appears(dave.locator('#friends-empty'));
+});
+
+test('who hides is hidden at once, stays so over a reload, and can show themselves again', async () => {
+  const [grace, heidi] = await friends('grace', 'heidi');
+  await grace.getByText('Who sees me').click();
+  await choose(grace, '#see-presence', 'nobody');
+  await seesStatus(friendRow(heidi, 'grace'), /hidden/);
+  await grace.reload();
+  await seesStatus(friendRow(grace, 'heidi'), 'online');
+  assert.equal(await grace.locator('#see-presence').inputValue(), 'nobody');
+  await seesStatus(friendRow(heidi, 'grace'), /hidden/);
+  await grace.getByText('Who sees me').click();
+  await choose(grace, '#see-presence', 'contacts_only');
+  await choose(grace, '#see-last-seen', 'contacts_only');
+  await seesStatus(friendRow(heidi, 'grace'), 'online');
+  await grace.reload();
+  await seesStatus(friendRow(grace, 'heidi'), 'online');
+  assert.equal(await grace.locator('#see-presence').inputValue(), 'contacts_only');
+  await screenshot(grace, 'privacy');
+});
+
+test('a contact cannot be asked again, and is removed from the menu, for both', async () => {
+  const [ivan, judy] = await friends('ivan', 'judy');
+  for (const [name, answer] of [
+    ['ivan', 'That is you.'],
+    ['judy', 'judy is a contact already.'],
+  ]) {
+    await ivan.getByLabel('Add someone by name').fill(name);
+    await button(ivan, 'Ask').click();
+    await sees(ivan.locator('#people-problem'), answer);
+  }
+  await button(ivan, 'More about judy').click();
+  await ivan.keyboard.press('ArrowDown');
+  await ivan.keyboard.press('Escape');
+  await disappears(ivan.getByRole('menu'));
+  await button(ivan, 'More about judy').click();
+  await screenshot(ivan, 'menu');
+  await ivan.getByRole('menuitem', { name: 'Remove' }).click();
+  await disappears(friendRow(ivan, 'judy'));
+  await disappears(friendRow(judy, 'ivan'));
+});
+
+test('who is blocked disappears, and can be unblocked', async () => {
+  const [kim, liam] = await friends('kim', 'liam');
+  await friendRow(liam, 'kim').locator('.opener').click();
+  await button(kim, 'More about liam').click();
+  await kim.getByRole('menuitem', { name: 'Block' }).click();
+  await disappears(friendRow(kim, 'liam'));
+  await disappears(friendRow(liam, 'kim'));
+  await disappears(liam.locator('#chat'));
+
+  await liam.getByLabel('Add someone by name').fill('kim');
+  await button(liam, 'Ask').click();
+  await appears(button(liam, 'Withdraw the request to kim'));
+  await seesStatus(personRow(liam, 'kim'), /hidden/);
+  await kim.reload();
+  await sees(kim.locator('#connection-text'), 'connected');
+  assert.ok(await kim.locator('#requests-section').isHidden());
+  await kim.getByText('Who sees me').click();
+  await button(kim, 'Unblock liam').click();
+  await disappears(kim.locator('#blocked-section'));
+});

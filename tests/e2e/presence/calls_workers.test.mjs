@@ -1,0 +1,133 @@
+/** Calls where every device may be on another worker; also run under ThreadSanitizer. */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { closeAll, connect, eventually, metric, nested } from '../support/client.mjs';
+import { befriend, people } from '../support/people.mjs';
+import { startServer } from '../support/server.mjs';
+
+const WORKERS = 3;
+const TRIES_MAX = 60;
+const ROUNDS = 20;
+
+let server;
+before(async () => {
+  server = await startServer({
+    args: ['--workers', String(WORKERS)],
+    settings: {
+      'call.reconnect_grace_seconds': 0.3,
+      'presence.reap_interval_seconds': 0.1,
+      'gateway.backpressure.inbound.command_rate_burst': 1000,
+    },
+  });
+});
+after(async () => assert.equal(await server.stop(), 0));
+afterEach(closeAll);
+
+/** Devices of a user, one on each worker. */
+async function everywhere(user) {
+  const token = await server.token(user);
+  const found = new Map();
+  for (let tries = 0; tries < TRIES_MAX && found.size < WORKERS; tries += 1) {
+    const client = await connect(server, user, { token, device: `device-${tries}` });
+    const worker = client.established.server_id;
+    if (found.has(worker)) client.terminate();
+    else found.set(worker, client);
+  }
+  assert.equal(found.size, WORKERS, 'a device on each worker');
+  return [...found.values()];
+}
+
+async function scene() {
+  const [alice, bob] = people('alice', 'bob');
+  await befriend(server, alice, bob);
+  const devices = { alice: await everywhere(alice), bob: await everywhere(bob) };
+  for (const client of Object.values(devices).flat()) await client.settle();
+  return { alice, bob, devices };
+}
+
+const call = (wanted) => (message) => message.type === wanted;
+const isCallEnd = (id) => (message) => message.type === 'call_ended' && message.call_id === id;
+
+test('of devices on all workers that answer at once exactly one wins', async () => {
+  const { bob, devices } = await scene();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const caller = devices.alice[round % WORKERS];
+    const { call_id: id } = await caller.ask({ type: 'call_request', to: bob });
+    for (const device of devices.bob) assert.equal((await device.next(call('call_incoming'))).call_id, id);
+    const answers = await Promise.all(
+      devices.bob.map((device) => device.ask({ type: 'call_accept', call_id: id })),
+    );
+    const won = answers.filter(({ type }) => type === 'ok');
+    assert.equal(won.length, 1, JSON.stringify(answers));
+    assert.equal((await caller.next(call('call_accepted'))).call_id, id);
+    const losers = devices.bob.filter((_, i) => answers[i].type !== 'ok');
+    for (const loser of losers) assert.equal((await loser.next(isCallEnd(id))).reason, 'answered_elsewhere');
+    const winner = devices.bob.find((_, i) => answers[i].type === 'ok');
+    caller.send({ type: 'call_signal', call_id: id, data: round });
+    assert.equal((await winner.next(call('call_signal'))).data, round);
+    await winner.ask({ type: 'call_end', call_id: id });
+    assert.equal((await caller.next(isCallEnd(id))).reason, 'hangup');
+    for (const device of [...devices.alice, ...devices.bob]) {
+      await device.settle();
+      device.messages.length = 0;
+    }
+  }
+});
+
+test('what is signalled arrives on every worker however deep it is, or is refused', async () => {
+  const { bob, devices } = await scene();
+  const [caller] = devices.alice;
+  const { call_id: id } = await caller.ask({ type: 'call_request', to: bob });
+  for (const data of [nested(1), nested(30)]) {
+    caller.send({ type: 'call_signal', call_id: id, data });
+    for (const device of devices.bob)
+      assert.deepEqual((await device.next(call('call_signal'))).data, data);
+  }
+  const refused = await caller.ask({ type: 'call_signal', call_id: id, data: nested(31) });
+  assert.deepEqual([refused.type, refused.code], ['error', 'INVALID_MESSAGE']);
+  assert.match(refused.message, /data is .*nested too deep/);
+  caller.send({ type: 'call_end', call_id: id });
+  for (const device of devices.bob) await device.next(isCallEnd(id));
+});
+
+test('requests that cross between workers become one call', async () => {
+  const { alice, bob, devices } = await scene();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const [left, right] = [devices.alice[round % WORKERS], devices.bob[(round + 1) % WORKERS]];
+    const [a, b] = await Promise.all([
+      left.ask({ type: 'call_request', to: bob }),
+      right.ask({ type: 'call_request', to: alice }),
+    ]);
+    assert.deepEqual([a.type, b.type], ['call_ringing', 'call_ringing']);
+    assert.equal(a.call_id, b.call_id);
+    await left.next(call('call_accepted'));
+    await right.next(call('call_accepted'));
+    await left.ask({ type: 'call_end', call_id: a.call_id });
+    await right.next(isCallEnd(a.call_id));
+  }
+});
+
+test('however accept, hang-up and disconnect race, nobody stays in a call', async () => {
+  const { alice, bob, devices } = await scene();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const caller = devices.alice[round % WORKERS];
+    const answer = await caller.ask({ type: 'call_request', to: bob });
+    assert.equal(answer.type, 'call_ringing', JSON.stringify(answer));
+    const id = answer.call_id;
+    await Promise.all([
+      ...devices.bob.map((device) => device.ask({ type: 'call_accept', call_id: id })),
+      devices.alice[(round + 1) % WORKERS].ask({ type: 'call_end', call_id: id }),
+      devices.bob[(round + 2) % WORKERS].ask({ type: 'call_end', call_id: id }),
+    ]);
+  }
+  const [answer] = await Promise.all([
+    devices.alice[0].ask({ type: 'call_request', to: bob, call_id: `last-${bob}` }),
+  ]);
+  await devices.bob[0].ask({ type: 'call_accept', call_id: answer.call_id });
+  for (const client of [devices.alice[0], devices.bob[0]]) client.terminate();
+  const watcher = devices.alice[1];
+  await eventually(async () => {
+    const [of, me] = await watcher.query(bob, alice);
+    return !of.in_call && !me.in_call && (await metric(server, 'calls_active')) === 0;
+  }, 'out of every call');
+});

@@ -1,0 +1,388 @@
+/** Contacts: requests, acceptance, removal and blocks, and what contacts hear of each other. */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { closeAll, connect, rest, setVisibility, sleep } from '../support/client.mjs';
+import {
+  acceptContact,
+  askContact,
+  befriend,
+  block,
+  declineContact,
+  expectRest,
+  friends,
+  people,
+  removeContact,
+  requests,
+  unblock,
+  withdrawContact,
+} from '../support/people.mjs';
+import { startServer } from '../support/server.mjs';
+
+/** Long enough for what must not come to have come. */
+const QUIET_MS = 150;
+
+let server;
+before(async () => {
+  server = await startServer({ args: ['--workers', '2'] });
+});
+after(() => server.stop());
+afterEach(closeAll);
+
+const changes = (client, user) =>
+  client.messages.filter(({ type, user_id }) => type === 'presence_changed' && user_id === user);
+
+/** What came of a user's presence until nothing more comes. */
+async function quiet(client, user) {
+  await sleep(QUIET_MS);
+  await client.settle();
+  return changes(client, user);
+}
+
+test('a request waits, is listed for both, and is accepted', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  const bobs = await connect(server, bob);
+  const made = await expectRest(server, 201, 'POST', '/v1/contact-requests', alice, { to: bob });
+  assert.deepEqual({ to: made.to, status: made.status }, { to: bob, status: 'pending' });
+  const told = await bobs.next('contact_request');
+  assert.deepEqual(told, { type: 'contact_request', request_id: made.id, from: alice });
+  const { incoming } = await requests(server, bob);
+  assert.deepEqual(
+    incoming.map(({ id, from }) => ({ id, from })),
+    [{ id: made.id, from: alice }],
+  );
+  assert.match(incoming[0].created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  const { outgoing } = await requests(server, alice);
+  assert.deepEqual(
+    outgoing.map(({ id, to }) => ({ id, to })),
+    [{ id: made.id, to: bob }],
+  );
+  await acceptContact(server, bob, made.id);
+  assert.deepEqual((await requests(server, bob)).incoming, []);
+  assert.deepEqual((await requests(server, alice)).outgoing, []);
+  assert.deepEqual(
+    (await friends(server, alice)).map(({ user_id }) => user_id),
+    [bob],
+  );
+});
+
+test('accepting is told to all devices of both, who see each other at once', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  const devices = [];
+  for (const user of [alice, alice, bob, bob]) devices.push(await connect(server, user));
+  await befriend(server, alice, bob);
+  for (const [at, device] of devices.entries()) {
+    const peer = at < 2 ? bob : alice;
+    assert.deepEqual(await device.next('contact_accepted'), {
+      type: 'contact_accepted',
+      user_id: peer,
+    });
+    const { status, reason } = await device.change(peer);
+    assert.deepEqual({ status, reason }, { status: 'online', reason: undefined });
+    assert.deepEqual(await quiet(device, peer), []);
+  }
+  for (const device of devices) device.send({ type: 'heartbeat', active: false });
+  for (const [at, device] of devices.entries()) await device.change(at < 2 ? bob : alice, 'away');
+});
+
+test('contacts hear of coming, being away and going, once on each device, strangers nothing', async () => {
+  const [alice, bob, carol] = people('alice', 'bob', 'carol');
+  await befriend(server, alice, bob);
+  const watchers = [await connect(server, alice), await connect(server, alice)];
+  const stranger = await connect(server, carol);
+  const bobs = await connect(server, bob);
+  bobs.send({ type: 'heartbeat', active: false });
+  for (const watcher of watchers) await watcher.change(bob, 'away');
+  await bobs.close();
+  for (const watcher of watchers) {
+    const gone = await watcher.change(bob, 'offline');
+    assert.ok(Math.abs(Date.parse(gone.last_seen) - Date.now()) < 5000);
+    const heard = await quiet(watcher, bob);
+    assert.ok(heard.length <= 1 && heard.every(({ status }) => status === 'online'));
+  }
+  assert.deepEqual(await quiet(stranger, bob), []);
+});
+
+test('a contact who subscribes too hears each change once', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  await befriend(server, alice, bob);
+  const watcher = await connect(server, alice);
+  await watcher.subscribe(bob);
+  const bobs = await connect(server, bob);
+  await watcher.change(bob, 'online');
+  assert.deepEqual(await quiet(watcher, bob), []);
+  await bobs.close();
+  await watcher.change(bob, 'offline');
+  assert.deepEqual(await quiet(watcher, bob), []);
+});
+
+test('asking again is the same request; asking back accepts it', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  const first = await askContact(server, alice, bob);
+  const again = await rest(server, 'POST', '/v1/contact-requests', {
+    user: alice,
+    body: { to: bob },
+  });
+  assert.deepEqual([again.status, again.body], [200, first]);
+  const alices = await connect(server, alice);
+  const back = await expectRest(server, 201, 'POST', '/v1/contact-requests', bob, { to: alice });
+  assert.equal(back.status, 'accepted');
+  assert.equal((await alices.next('contact_accepted')).user_id, bob);
+  const third = await askContact(server, alice, bob);
+  assert.deepEqual(third, { id: null, to: bob, status: 'accepted' });
+  await acceptContact(server, bob, first.id);
+});
+
+test('declined and withdrawn requests are gone, and may be made again', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  for (const end of [
+    (id) => declineContact(server, bob, id),
+    (id) => withdrawContact(server, alice, id),
+  ]) {
+    const { id } = await askContact(server, alice, bob);
+    await end(id);
+    assert.deepEqual((await requests(server, alice)).outgoing, []);
+    await expectRest(server, 404, 'POST', `/v1/contact-requests/${id}/accept`, bob);
+    await expectRest(server, 404, 'POST', `/v1/contact-requests/${id}/decline`, bob);
+    await expectRest(server, 404, 'DELETE', `/v1/contact-requests/${id}`, alice);
+  }
+  assert.deepEqual(await friends(server, alice), []);
+});
+
+test("nobody settles others' requests", async () => {
+  const [alice, bob, eve] = people('alice', 'bob', 'eve');
+  const { id } = await askContact(server, alice, bob);
+  await expectRest(server, 404, 'POST', `/v1/contact-requests/${id}/accept`, eve);
+  await expectRest(server, 404, 'POST', `/v1/contact-requests/${id}/accept`, alice);
+  await expectRest(server, 404, 'DELETE', `/v1/contact-requests/${id}`, bob);
+  assert.equal((await requests(server, bob)).incoming.length, 1);
+});
+
+test('removing a contact takes sight away from both, once, and is told to both', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  const clients = { [alice]: await connect(server, alice), [bob]: await connect(server, bob) };
+  await befriend(server, alice, bob);
+  for (const [user, peer] of [
+    [alice, bob],
+    [bob, alice],
+  ])
+    await clients[user].change(peer, 'online');
+  await removeContact(server, alice, bob);
+  for (const [user, peer] of [
+    [alice, bob],
+    [bob, alice],
+  ]) {
+    const { timestamp, ...lost } = await clients[user].change(peer);
+    assert.deepEqual(lost, {
+      type: 'presence_changed',
+      user_id: peer,
+      status: 'unknown',
+      in_call: false,
+      last_seen: null,
+      version: 0,
+      reason: 'not_contacts',
+    });
+    assert.ok(timestamp);
+    assert.equal((await clients[user].next('contact_removed')).user_id, peer);
+  }
+  for (const client of Object.values(clients)) client.send({ type: 'heartbeat', active: false });
+  assert.deepEqual(await quiet(clients[alice], bob), []);
+  await clients[alice].close();
+  assert.deepEqual(await quiet(clients[bob], alice), []);
+  assert.deepEqual(await friends(server, bob), []);
+  await removeContact(server, bob, alice);
+});
+
+test('a block ends the contact, and another request shows to nobody', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  await befriend(server, alice, bob);
+  const bobs = await connect(server, bob);
+  const alices = await connect(server, alice);
+  await bobs.change(alice, 'online');
+  await block(server, alice, bob);
+  const lost = await bobs.change(alice);
+  assert.deepEqual([lost.status, lost.reason], ['unknown', 'privacy']);
+  assert.equal((await bobs.next('contact_removed')).user_id, alice);
+  assert.equal((await alices.next('contact_removed')).user_id, bob);
+  const asked = await expectRest(server, 201, 'POST', '/v1/contact-requests', bob, { to: alice });
+  assert.equal(asked.status, 'pending');
+  assert.deepEqual(await askContact(server, bob, alice), asked);
+  assert.deepEqual((await requests(server, alice)).incoming, []);
+  await alices.settle();
+  assert.ok(!alices.messages.some(({ type }) => type === 'contact_request'));
+  await expectRest(server, 403, 'POST', '/v1/contact-requests', alice, { to: bob });
+  assert.deepEqual((await expectRest(server, 200, 'GET', '/v1/blocks', alice)).blocks, [
+    { user_id: bob },
+  ]);
+  await unblock(server, alice, bob);
+  assert.deepEqual((await requests(server, alice)).incoming, []);
+  assert.deepEqual(await askContact(server, bob, alice), asked);
+  assert.equal((await alices.next('contact_request')).request_id, asked.id);
+});
+
+test('a change of setting reaches contacts at once', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  await befriend(server, alice, bob);
+  const alices = await connect(server, alice);
+  const bobs = await connect(server, bob);
+  await alices.change(bob, 'online');
+  await setVisibility(server, bob, 'nobody');
+  assert.equal((await alices.change(bob)).reason, 'privacy');
+  bobs.send({ type: 'heartbeat', active: false });
+  assert.deepEqual(await quiet(alices, bob), []);
+  await setVisibility(server, bob, 'contacts_only');
+  assert.equal((await alices.change(bob)).status, 'away');
+  await setVisibility(server, bob, 'everyone');
+  assert.deepEqual(await quiet(alices, bob), []);
+  await setVisibility(server, bob, 'everyone', 'nobody');
+  await quiet(alices, bob);
+  alices.messages.length = 0;
+  await bobs.close();
+  assert.equal((await alices.change(bob, 'offline')).last_seen, null);
+});
+
+/** A chat of these members, opened by the clients of some of them. */
+async function openChat(members, clients) {
+  const [creator, ...others] = members;
+  const { chat_id } = await expectRest(server, 201, 'POST', '/v1/chats', creator, {
+    members: others,
+  });
+  for (const client of clients) await client.ask({ type: 'open_chat', chat_id });
+  return chat_id;
+}
+
+test('however many reasons there are to hear of a change, it comes once', async () => {
+  const [alice, bob, carol] = people('alice', 'bob', 'carol');
+  await befriend(server, alice, bob);
+  await setVisibility(server, bob, 'everyone');
+  const [friend, stranger] = [await connect(server, alice), await connect(server, carol)];
+  for (let chats = 0; chats < 2; chats += 1) await openChat([alice, bob, carol], [friend, stranger]);
+  const bobs = await connect(server, bob);
+  for (const client of [friend, stranger]) {
+    await client.change(bob, 'online');
+    assert.deepEqual(await quiet(client, bob), []);
+  }
+  await bobs.close();
+  for (const client of [friend, stranger]) {
+    assert.notEqual((await client.change(bob, 'offline')).last_seen, null);
+    assert.deepEqual(await quiet(client, bob), []);
+  }
+});
+
+test('who has a chat open loses and gains sight with the setting, once, and contacts keep it', async () => {
+  const [alice, bob, carol] = people('alice', 'bob', 'carol');
+  await befriend(server, alice, bob);
+  await setVisibility(server, bob, 'everyone', 'contacts_only');
+  const bobs = await connect(server, bob);
+  const [friend, stranger] = [await connect(server, alice), await connect(server, carol)];
+  for (let chats = 0; chats < 2; chats += 1) await openChat([alice, bob, carol], [friend, stranger]);
+  await setVisibility(server, bob, 'contacts_only');
+  assert.equal((await stranger.change(bob)).reason, 'not_contacts');
+  bobs.send({ type: 'heartbeat', active: false });
+  await friend.change(bob, 'away');
+  assert.deepEqual(await quiet(stranger, bob), []);
+  assert.deepEqual(await quiet(friend, bob), []);
+  await setVisibility(server, bob, 'everyone', 'contacts_only');
+  assert.equal((await stranger.change(bob)).status, 'away');
+  assert.deepEqual(await quiet(friend, bob), []);
+  await setVisibility(server, bob, 'nobody');
+  for (const client of [friend, stranger]) {
+    assert.equal((await client.change(bob)).reason, 'privacy');
+    assert.deepEqual(await quiet(client, bob), []);
+  }
+});
+
+test('what contacts may see of last seen, and others not, is so on both roads', async () => {
+  const [alice, bob, carol] = people('alice', 'bob', 'carol');
+  await befriend(server, alice, bob);
+  await setVisibility(server, bob, 'everyone', 'contacts_only');
+  const bobs = await connect(server, bob);
+  const [friend, stranger] = [await connect(server, alice), await connect(server, carol)];
+  await openChat([alice, bob, carol], [friend, stranger]);
+  await bobs.close();
+  assert.notEqual((await friend.change(bob, 'offline')).last_seen, null);
+  assert.equal((await stranger.change(bob, 'offline')).last_seen, null);
+});
+
+test('who is blocked loses sight in open chats too, and gains it back', async () => {
+  const [alice, bob, carol] = people('alice', 'bob', 'carol');
+  await setVisibility(server, bob, 'everyone');
+  const bobs = await connect(server, bob);
+  const [blocked, other] = [await connect(server, alice), await connect(server, carol)];
+  await openChat([alice, bob, carol], [blocked, other]);
+  await block(server, bob, alice);
+  assert.equal((await blocked.change(bob)).reason, 'privacy');
+  bobs.send({ type: 'heartbeat', active: false });
+  await other.change(bob, 'away');
+  assert.deepEqual(await quiet(blocked, bob), []);
+  await unblock(server, bob, alice);
+  assert.equal((await blocked.change(bob)).status, 'away');
+  assert.deepEqual(await quiet(other, bob), []);
+});
+
+test('the list of friends is filtered and paged', async () => {
+  const [alice, ...others] = people('alice', 'bob', 'carol', 'dave', 'erin', 'frank');
+  for (const other of others) await befriend(server, alice, other);
+  const [bob, carol, dave] = others;
+  await connect(server, bob);
+  const carols = await connect(server, carol);
+  await connect(server, dave);
+  await setVisibility(server, dave, 'nobody');
+  carols.send({ type: 'heartbeat', active: false });
+  await carols.settle();
+  const ids = async (query) => (await friends(server, alice, query)).map(({ user_id }) => user_id);
+  assert.deepEqual(await ids(''), others);
+  assert.deepEqual(await ids('?status=online'), [bob]);
+  assert.deepEqual(await ids('?status=away'), [carol]);
+  assert.deepEqual(await ids('?status=unknown'), [dave]);
+  assert.deepEqual(await ids('?status=offline'), others.slice(3));
+  assert.deepEqual(await ids('?in_call=true'), []);
+  assert.deepEqual(await ids('?in_call=false'), others);
+  const pages = [];
+  for (let after, more = true; more; ) {
+    const query = `?limit=2${after === undefined ? '' : `&after=${after}`}`;
+    const page = await expectRest(server, 200, 'GET', `/v1/friends${query}`, alice);
+    pages.push(page.friends.map(({ user_id }) => user_id));
+    after = pages.at(-1).at(-1);
+    more = page.has_more;
+  }
+  assert.deepEqual(pages, [others.slice(0, 2), others.slice(2, 4), others.slice(4)]);
+});
+
+test('bad input is refused', async () => {
+  const [alice] = people('alice');
+  const post = (body) => rest(server, 'POST', '/v1/contact-requests', { user: alice, body });
+  for (const body of [{}, { to: '' }, { to: 7 }, { to: alice }, { to: 'x'.repeat(129) }, { to: 'a\n' }]) {
+    const answer = await post(body);
+    assert.deepEqual([answer.status, answer.body.error.code], [400, 'INVALID_MESSAGE']);
+  }
+  for (const [method, path] of [
+    ['DELETE', `/v1/contacts/${alice}`],
+    ['PUT', `/v1/blocks/${alice}`],
+    ['DELETE', `/v1/blocks/${'x'.repeat(129)}`],
+    ['GET', '/v1/friends?status=busy'],
+    ['GET', '/v1/friends?in_call=maybe'],
+    ['GET', '/v1/friends?limit=0'],
+    ['GET', '/v1/friends?limit=1001'],
+    ['GET', '/v1/contact-requests?limit=x'],
+  ])
+    await expectRest(server, 400, method, path, alice);
+  await expectRest(server, 404, 'POST', '/v1/contact-requests/none/accept', alice);
+  await expectRest(server, 204, 'DELETE', '/v1/contacts/nobody-here', alice);
+  await expectRest(server, 204, 'DELETE', '/v1/blocks/nobody-here', alice);
+  await expectRest(server, 405, 'PATCH', '/v1/friends', alice);
+});
+
+test('contacts outlive a restart, and are told of each other after it', async () => {
+  const own = await startServer();
+  await befriend(own, 'alice', 'bob');
+  const { dataDir } = own;
+  const again = { dataDir, port: 0 };
+  await own.child.kill('SIGKILL');
+  await new Promise((resolve) => own.child.once('exit', resolve));
+  const second = await startServer(again);
+  const alices = await connect(second, 'alice');
+  await connect(second, 'bob');
+  await alices.change('bob', 'online');
+  await second.stop();
+  await own.stop();
+});

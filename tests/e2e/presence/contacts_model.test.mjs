@@ -1,0 +1,259 @@
+/**
+ * Random lives of a few people, against a model: they ask, accept, decline, withdraw, remove, block,
+ * unblock, change their settings, go away and come back. After each step lists and queries say what the
+ * model says, and what each was told of each contact is how things are.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { closeAll, connect, devToken, eventually, rest } from '../support/client.mjs';
+import { startServer } from '../support/server.mjs';
+
+const PEOPLE = ['ann', 'ben', 'cat', 'dan'];
+const SETTINGS = ['everyone', 'contacts_only', 'nobody'];
+const STEPS = Number(process.env.CONTACTS_MODEL_STEPS ?? 150);
+const SEED = Number(process.env.CONTACTS_MODEL_SEED ?? 1);
+
+let server;
+before(async () => {
+  server = await startServer({
+    args: ['--workers', '2'],
+    settings: { 'gateway.backpressure.inbound.command_rate_burst': 100000 },
+  });
+});
+after(async () => {
+  closeAll();
+  await server.stop();
+});
+
+/** A small generator that gives the same numbers everywhere (mulberry32). */
+function generator(seed) {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
+  };
+}
+
+const pair = (a, b) => [a, b].sort().join(' ');
+const arrow = (from, to) => `${from} ${to}`;
+
+/** What holds between them, in the simplest words. */
+class Model {
+  contacts = new Set(); // pairs
+  requests = new Map(); // arrow → id, as the one who asked sees it
+  hidden = new Set(); // arrows of requests the one who was asked does not see
+  blocks = new Set(); // arrows
+  settings = Object.fromEntries(PEOPLE.map((user) => [user, 'contacts_only']));
+  status = Object.fromEntries(PEOPLE.map((user) => [user, 'online']));
+
+  ask(from, to, answer) {
+    if (this.blocks.has(arrow(from, to))) return assert.equal(answer.status, 403);
+    if (this.contacts.has(pair(from, to))) {
+      assert.deepEqual([answer.status, answer.body.status], [200, 'accepted']);
+    } else if (this.requests.has(arrow(to, from))) {
+      assert.deepEqual([answer.status, answer.body.status], [201, 'accepted']);
+      this.#join(from, to);
+    } else {
+      const known = this.requests.get(arrow(from, to));
+      assert.equal(answer.body.status, 'pending');
+      assert.equal(answer.status, known === undefined ? 201 : 200);
+      if (known !== undefined) assert.equal(answer.body.id, known);
+      this.requests.set(arrow(from, to), answer.body.id);
+      if (this.blocks.has(arrow(to, from))) this.hidden.add(arrow(from, to));
+      else this.hidden.delete(arrow(from, to));
+    }
+    return undefined;
+  }
+
+  #join(a, b) {
+    this.contacts.add(pair(a, b));
+    this.#forget(a, b);
+    this.#forget(b, a);
+  }
+
+  #forget(from, to) {
+    this.requests.delete(arrow(from, to));
+    this.hidden.delete(arrow(from, to));
+  }
+
+  /** The one who was asked accepts or declines. */
+  settle(from, to, accepts, answer) {
+    const isThere = this.requests.has(arrow(from, to)) && !this.hidden.has(arrow(from, to));
+    assert.equal(answer.status, isThere ? 200 : 404);
+    if (isThere && accepts) this.#join(from, to);
+    else if (isThere) this.#forget(from, to);
+  }
+
+  withdraw(from, to, answer) {
+    assert.equal(answer.status, 204);
+    this.#forget(from, to);
+  }
+
+  remove(a, b) {
+    this.contacts.delete(pair(a, b));
+  }
+
+  block(user, peer) {
+    if (this.blocks.has(arrow(user, peer))) return;
+    this.blocks.add(arrow(user, peer));
+    this.contacts.delete(pair(user, peer));
+    this.#forget(user, peer);
+    if (this.requests.has(arrow(peer, user))) this.hidden.add(arrow(peer, user));
+  }
+
+  unblock(user, peer) {
+    this.blocks.delete(arrow(user, peer));
+  }
+
+  /** How `viewer` sees `target`. */
+  seen(viewer, target) {
+    if (this.blocks.has(arrow(target, viewer)) || this.settings[target] === 'nobody')
+      return 'unknown privacy';
+    if (this.settings[target] === 'everyone' || this.contacts.has(pair(viewer, target)))
+      return `${this.status[target]} `;
+    return 'unknown not_contacts';
+  }
+}
+
+const shown = ({ status, reason = '' }) => `${status} ${reason}`;
+
+class World {
+  model = new Model();
+  clients = {};
+  tokens = {};
+  told = {}; // viewer → target → what the last push said
+
+  async open() {
+    for (const user of PEOPLE) {
+      this.tokens[user] = await devToken(server, user);
+      this.told[user] = {};
+      this.clients[user] = await connect(server, user, { token: this.tokens[user] });
+    }
+  }
+
+  rest(user, method, path, body) {
+    return rest(server, method, path, { token: this.tokens[user], body });
+  }
+
+  async step(random) {
+    const user = PEOPLE[random(PEOPLE.length)];
+    const others = PEOPLE.filter((other) => other !== user);
+    const peer = others[random(others.length)];
+    const { model } = this;
+    switch (random(11)) {
+      case 0:
+      case 1:
+      case 2:
+        model.ask(user, peer, await this.rest(user, 'POST', '/v1/contact-requests', { to: peer }));
+        return `${user} asks ${peer}`;
+      case 3:
+      case 4:
+      case 5: {
+        const id = model.requests.get(arrow(peer, user)) ?? 'none';
+        const accepts = random(4) > 0;
+        const path = `/v1/contact-requests/${id}/${accepts ? 'accept' : 'decline'}`;
+        model.settle(peer, user, accepts, await this.rest(user, 'POST', path));
+        return `${user} settles ${peer}'s request`;
+      }
+      case 6: {
+        const id = model.requests.get(arrow(user, peer));
+        if (id !== undefined)
+          model.withdraw(user, peer, await this.rest(user, 'DELETE', `/v1/contact-requests/${id}`));
+        return `${user} withdraws from ${peer}`;
+      }
+      case 7: {
+        const removes = random(3);
+        await this.rest(user, removes ? 'DELETE' : 'PUT', `/v1/${removes ? 'contacts' : 'blocks'}/${peer}`);
+        if (removes) model.remove(user, peer);
+        else model.block(user, peer);
+        return `${user} ${removes ? 'removes' : 'blocks'} ${peer}`;
+      }
+      case 8:
+        await this.rest(user, 'DELETE', `/v1/blocks/${peer}`);
+        model.unblock(user, peer);
+        return `${user} unblocks ${peer}`;
+      case 9: {
+        const setting = SETTINGS[random(3)];
+        await this.rest(user, 'PATCH', '/v1/me', { presence_visibility: setting });
+        model.settings[user] = setting;
+        return `${user} shows ${setting}`;
+      }
+      default: {
+        const active = model.status[user] !== 'online';
+        await this.clients[user].ask({ type: 'heartbeat', active });
+        model.status[user] = active ? 'online' : 'away';
+        return `${user} is ${model.status[user]}`;
+      }
+    }
+  }
+
+  /** Takes in what was pushed, as a client does: of one who is no contact any more it keeps nothing. */
+  listen() {
+    for (const viewer of PEOPLE)
+      for (const message of this.clients[viewer].messages.splice(0)) {
+        if (message.type === 'contact_removed') delete this.told[viewer][message.user_id];
+        if (message.type !== 'presence_changed') continue;
+        assert.notEqual(message.user_id, viewer);
+        this.told[viewer][message.user_id] = shown(message);
+      }
+  }
+
+  /** Contacts know how things are; of others, what was told is void or nothing. */
+  toldRight(viewer, target) {
+    const told = this.told[viewer][target];
+    const truth = this.model.seen(viewer, target);
+    if (this.model.contacts.has(pair(viewer, target)))
+      return told === truth || (told === undefined && truth.startsWith('unknown'));
+    return truth.startsWith('unknown') ? told === undefined || told.startsWith('unknown') : true;
+  }
+
+  async check(what) {
+    const pairs = PEOPLE.flatMap((a) => PEOPLE.filter((b) => b !== a).map((b) => [a, b]));
+    await eventually(() => {
+      this.listen();
+      return pairs.every(([viewer, target]) => this.toldRight(viewer, target));
+    }, `what all were told after "${what}" (${JSON.stringify(this.told)})`);
+    for (const viewer of PEOPLE) await this.checkLists(viewer, what);
+  }
+
+  async checkLists(viewer, what) {
+    const others = PEOPLE.filter((other) => other !== viewer);
+    const { model } = this;
+    const friends = (await this.rest(viewer, 'GET', '/v1/friends')).body.friends;
+    const contacts = others.filter((other) => model.contacts.has(pair(viewer, other)));
+    assert.deepEqual(
+      friends.map((friend) => [friend.user_id, shown(friend)]),
+      contacts.map((contact) => [contact, model.seen(viewer, contact)]),
+      `friends of ${viewer} after ${what}`,
+    );
+    const { incoming, outgoing } = (await this.rest(viewer, 'GET', '/v1/contact-requests')).body;
+    const visible = others.filter(
+      (other) =>
+        model.requests.has(arrow(other, viewer)) && !model.hidden.has(arrow(other, viewer)),
+    );
+    assert.deepEqual(incoming.map(({ from }) => from).sort(), visible, what);
+    assert.deepEqual(
+      outgoing.map(({ to }) => to).sort(),
+      others.filter((other) => model.requests.has(arrow(viewer, other))),
+      what,
+    );
+    const presences = await this.clients[viewer].query(...others);
+    assert.deepEqual(
+      presences.map(shown),
+      others.map((other) => model.seen(viewer, other)),
+      `what ${viewer} sees after ${what}`,
+    );
+  }
+}
+
+test(`${STEPS} steps from seed ${SEED} follow the model`, async () => {
+  const world = new World();
+  const random = generator(SEED);
+  await world.open();
+  for (let step = 0; step < STEPS; step += 1) {
+    const what = `${step}: ${await world.step(random)}`;
+    await world.check(what);
+  }
+});

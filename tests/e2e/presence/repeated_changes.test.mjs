@@ -1,0 +1,152 @@
+/**
+ * Who changes something and gets no answer does it again. The ledger has it by then, and nobody was told:
+ * so the repetition must do all that the change should have done. The lost first time is played by writing
+ * to the ledger's file.
+ */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { newChat } from '../support/chats.mjs';
+import { closeAll, connect, setVisibility } from '../support/client.mjs';
+import { ledgerPath, sql } from '../support/ledger.mjs';
+import {
+  acceptContact,
+  askContact,
+  befriend,
+  block,
+  expectRest,
+  people,
+  removeContact,
+  unblock,
+} from '../support/people.mjs';
+import { startServer } from '../support/server.mjs';
+
+/** As the ledger stores it. */
+const NOBODY = 2;
+
+let server;
+before(async () => {
+  server = await startServer({ args: ['--workers', '2'] });
+});
+after(() => server.stop());
+afterEach(closeAll);
+
+const write = (statement) => sql(ledgerPath(server), statement);
+
+const join = (a, b, id) =>
+  write(`INSERT INTO contacts VALUES ('${a}', '${b}', '${id}', 1), ('${b}', '${a}', '${id}', 1)`);
+
+const unjoin = (a, b) =>
+  write(`DELETE FROM contacts WHERE user_id IN ('${a}', '${b}') AND contact_id IN ('${a}', '${b}')`);
+
+/** The second watches the first, who is online. */
+async function watch(target, viewer) {
+  const targets = await connect(server, target);
+  const viewers = await connect(server, viewer);
+  const { presences } = await viewers.ask({ type: 'subscribe_presence', user_ids: [target] });
+  return { targets, viewers, status: presences[0].status };
+}
+
+async function expectStatus(client, user, status) {
+  const change = await client.next('presence_changed');
+  assert.deepEqual([change.user_id, change.status], [user, status]);
+}
+
+test('a block', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  await setVisibility(server, alice, 'everyone');
+  const { viewers, status } = await watch(alice, bob);
+  assert.equal(status, 'online');
+  await write(`INSERT INTO blocks VALUES ('${alice}', '${bob}', 1)`);
+  await block(server, alice, bob);
+  await expectStatus(viewers, alice, 'unknown');
+});
+
+test('the end of a block', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  await setVisibility(server, alice, 'everyone');
+  await block(server, alice, bob);
+  const { viewers, status } = await watch(alice, bob);
+  assert.equal(status, 'unknown');
+  await write(`DELETE FROM blocks WHERE user_id = '${alice}'`);
+  await unblock(server, alice, bob);
+  await expectStatus(viewers, alice, 'online');
+});
+
+test('the end of a contact', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  await befriend(server, alice, bob);
+  const { viewers, status } = await watch(alice, bob);
+  assert.equal(status, 'online');
+  await unjoin(alice, bob);
+  await removeContact(server, alice, bob);
+  await expectStatus(viewers, alice, 'unknown');
+});
+
+test('an acceptance', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  const { viewers, status } = await watch(alice, bob);
+  assert.equal(status, 'unknown');
+  const { id } = await askContact(server, bob, alice);
+  await write(`DELETE FROM contact_requests WHERE request_id = '${id}'`);
+  await join(alice, bob, id);
+  await acceptContact(server, alice, id);
+  await expectStatus(viewers, alice, 'online');
+});
+
+test('a request that crossed another', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  const { viewers, status } = await watch(alice, bob);
+  assert.equal(status, 'unknown');
+  await join(alice, bob, 'r');
+  await expectRest(server, 200, 'POST', '/v1/contact-requests', alice, { to: bob });
+  await expectStatus(viewers, alice, 'online');
+});
+
+test('a setting', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  await setVisibility(server, alice, 'everyone');
+  const { viewers, status } = await watch(alice, bob);
+  assert.equal(status, 'online');
+  await write(`UPDATE users SET presence_visibility = ${NOBODY} WHERE user_id = '${alice}'`);
+  await setVisibility(server, alice, 'nobody', 'everyone');
+  await expectStatus(viewers, alice, 'unknown');
+});
+
+test('a new chat', async () => {
+  const [alice, bob, carol, chatId] = people('alice', 'bob', 'carol', 'chat');
+  await befriend(server, alice, carol);
+  await setVisibility(server, alice, 'everyone');
+  const carols = await connect(server, carol);
+  const { targets, viewers } = await watch(alice, bob);
+  await expectStatus(carols, alice, 'online'); // so her circle is known
+  await viewers.ask({ type: 'unsubscribe_presence', user_ids: [alice] });
+  await write(
+    `INSERT INTO chats VALUES ('${chatId}', '${alice}', 1, 2, 1);
+     INSERT INTO chat_counters VALUES ('${chatId}', 0);
+     INSERT INTO chat_members VALUES ('${chatId}', '${alice}', 1), ('${chatId}', '${bob}', 1);`,
+  );
+  await expectRest(server, 200, 'POST', '/v1/chats', alice, { chat_id: chatId, members: [bob] });
+  await viewers.ask({ type: 'open_chat', chat_id: chatId });
+  targets.send({ type: 'heartbeat', active: false });
+  await expectStatus(viewers, alice, 'away');
+});
+
+test('leaving a chat', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  const chatId = await newChat(server, alice, bob);
+  const bobs = await connect(server, bob);
+  await bobs.ask({ type: 'open_chat', chat_id: chatId });
+  await write(`DELETE FROM chat_members WHERE chat_id = '${chatId}' AND user_id = '${bob}'`);
+  await expectRest(server, 403, 'DELETE', `/v1/chats/${chatId}/members/${bob}`, bob);
+  assert.equal((await bobs.next('chat_closed')).chat_id, chatId);
+});
+
+test('the removal of a member', async () => {
+  const [alice, bob] = people('alice', 'bob');
+  const chatId = await newChat(server, alice, bob);
+  const bobs = await connect(server, bob);
+  await bobs.ask({ type: 'open_chat', chat_id: chatId });
+  await write(`DELETE FROM chat_members WHERE chat_id = '${chatId}' AND user_id = '${bob}'`);
+  await expectRest(server, 204, 'DELETE', `/v1/chats/${chatId}/members/${bob}`, alice);
+  assert.equal((await bobs.next('chat_closed')).chat_id, chatId);
+});

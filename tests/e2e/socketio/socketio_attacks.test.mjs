@@ -1,0 +1,303 @@
+/**
+ * What has brought Socket.IO and Engine.IO servers down before. After each attack the server still runs,
+ * bystanders are served as before, and memory is what it was.
+ */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { WebSocket } from 'ws';
+import { closeAll, connect, devToken, eventually, metric, sleep, SOON_MS, within } from '../support/client.mjs';
+import {
+  enginePath,
+  engineRequest,
+  EngineSession,
+  EngineSocket,
+  SEPARATOR,
+} from '../support/engine.mjs';
+import { destroyAll, frame, HANDSHAKE, OPCODE, rawConnect, request } from '../support/raw.mjs';
+import { startServer } from '../support/server.mjs';
+import { closeAllSocketIo, connectSocketIo } from '../support/socketio.mjs';
+
+const PENDING_MAX = 200;
+const MAX_PAYLOAD_BYTES = 200000;
+/** Of those who have not said who they are: what a native message may have. */
+const STRANGER_BYTES_MAX = 65536;
+/** What an attack may leave behind: the allocator's slack, and that of sanitizers. */
+const RSS_GROWTH_MAX_KB = 64 * 1024;
+
+let server;
+let bystanders;
+let rssBeforeKb;
+
+async function rssKb() {
+  const status = await readFile(`/proc/${server.pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)[1]);
+}
+
+before(async () => {
+  server = await startServer({
+    args: ['--workers', '2'],
+    settings: {
+      'socketio.max_payload_bytes': MAX_PAYLOAD_BYTES,
+      'socketio.connect_timeout_ms': 1500,
+      'socketio.pending_sessions_max': PENDING_MAX,
+    },
+  });
+});
+after(async () => assert.equal(await server.stop(), 0));
+
+beforeEach(async () => {
+  bystanders = [
+    await connectSocketIo(server, 'bystander', { transports: ['polling'] }),
+    await connectSocketIo(server, 'bystander', { transports: ['websocket'] }),
+  ];
+  bystanders.native = await connect(server, 'bystander');
+  rssBeforeKb = await rssKb();
+});
+
+afterEach(async () => {
+  try {
+    for (const client of bystanders) {
+      assert.equal(client.socket.connected, true);
+      assert.ok('server_time' in (await client.ask('heartbeat', {})));
+    }
+    await bystanders.native.settle();
+    assert.equal(server.child.exitCode, null);
+    const grownKb = (await rssKb()) - rssBeforeKb;
+    assert.ok(grownKb < RSS_GROWTH_MAX_KB, `memory grew by ${grownKb} KB`);
+  } finally {
+    closeAll();
+    closeAllSocketIo();
+    destroyAll();
+  }
+});
+
+const token = () => devToken(server, 'mallory');
+
+async function joined() {
+  const session = await EngineSession.start(server);
+  await session.join(await token());
+  return session;
+}
+
+/** A WebSocket of Engine.IO that has joined, with what it got. */
+async function joinedSocket() {
+  const bearer = await token();
+  const url = new URL(enginePath({ transport: 'websocket' }), server.url);
+  const socket = new WebSocket(url.href.replace(/^http/, 'ws'));
+  socket.on('error', () => {});
+  socket.ended = new Promise((resolve) => socket.on('close', resolve));
+  const ready = new Promise((resolve) => {
+    socket.on('message', (data) => {
+      const text = data.toString();
+      if (text[0] === '0') socket.send(`40${JSON.stringify({ token: bearer })}`);
+      if (text.startsWith('40')) resolve();
+    });
+  });
+  await within(SOON_MS, ready, 'joined socket');
+  return socket;
+}
+
+const gone = (session) =>
+  eventually(async () => (await session.get()).status === 400, 'the end of the session');
+
+test('a payload of very many packets', async () => {
+  for (const packet of ['3', '', '6', 'b', '4']) {
+    const session = await joined();
+    await session.post(Array(MAX_PAYLOAD_BYTES / 4).fill(packet).join(SEPARATOR)).catch(() => {});
+  }
+  await (await joined()).post(SEPARATOR.repeat(MAX_PAYLOAD_BYTES - 1)).catch(() => {});
+});
+
+test('bodies beyond the bound, said and unsaid', async () => {
+  for (let at = 0; at < 20; at += 1) {
+    const session = await joined();
+    const { status } = await session
+      .post('4'.repeat(MAX_PAYLOAD_BYTES + 1))
+      .catch(() => ({ status: 413 }));
+    assert.equal(status, 413);
+  }
+  const session = await joined();
+  const socket = rawConnect(server);
+  socket.send(
+    request('POST', enginePath({ sid: session.sid }), ['Transfer-Encoding: chunked']),
+  );
+  const piece = `10000\r\n${'4'.repeat(0x10000)}\r\n`;
+  for (let at = 0; at < 10; at += 1) socket.send(piece);
+  assert.equal((await socket.response()).status, 413);
+});
+
+test('a frame beyond the bound', async () => {
+  const socket = await joinedSocket();
+  socket.send(`42["${'x'.repeat(MAX_PAYLOAD_BYTES)}"]`);
+  assert.ok([1009, 1006].includes(await within(SOON_MS, socket.ended, 'end')));
+});
+
+test('long words of strangers', async () => {
+  const words = `42["${'x'.repeat(STRANGER_BYTES_MAX)}"]`;
+  const session = await EngineSession.start(server);
+  assert.equal((await session.post(words).catch(() => ({ status: 413 }))).status, 413);
+  const socket = new EngineSocket(server);
+  await socket.opened;
+  socket.send(words);
+  assert.ok([1009, 1006].includes(await socket.ended()));
+  const known = await joinedSocket();
+  known.send(words);
+  const answer = new Promise((resolve) => {
+    known.on('message', (data) => String(data).startsWith('43') && resolve());
+  });
+  known.send('420["heartbeat",{}]');
+  await within(SOON_MS, answer, 'answer to whom we know');
+});
+
+test('resets in the middle of upgrades', async () => {
+  for (let at = 0; at < 100; at += 1) {
+    const session = await EngineSession.start(server);
+    const socket = rawConnect(server);
+    const path = enginePath({ transport: 'websocket', sid: session.sid });
+    socket.send(request('GET', path, HANDSHAKE));
+    if (at % 4 > 0) await socket.response();
+    if (at % 4 > 1) socket.send(frame(OPCODE.text, '2probe'));
+    if (at % 4 > 2) socket.send(frame(OPCODE.text, '5'));
+    socket.socket.resetAndDestroy();
+  }
+});
+
+test('upgrades that are begun and left', async () => {
+  const session = await joined();
+  const path = enginePath({ transport: 'websocket', sid: session.sid });
+  const left = rawConnect(server);
+  left.send(request('GET', path, HANDSHAKE));
+  await left.response();
+  await session.post('420["heartbeat",{}]');
+  await session.until((packet) => packet.startsWith('430['));
+});
+
+test('odd values of transport, EIO and sid', async () => {
+  const odd = [
+    'constructor', '__proto__', 'toString', '', '%00', 'a'.repeat(4000), '../../etc/passwd', '[]',
+    'websocket,polling', '😀', "'", '0', '-1', '4.0', '1e1', 'null',
+  ];
+  for (const name of ['transport', 'EIO', 'sid'])
+    for (const value of odd) {
+      const { status } = await engineRequest(server, { query: { [name]: value } });
+      assert.ok(status === 400 || (name === 'sid' && value === ''), `${name}=${value}: ${status}`);
+    }
+  const twice = await fetch(new URL(`${enginePath()}&EIO=3&transport=constructor`, server.url));
+  assert.ok([200, 400].includes(twice.status));
+  await twice.text();
+  for (const method of ['PUT', 'DELETE', 'PATCH', 'HEAD']) {
+    const { status } = await engineRequest(server, { method });
+    assert.ok(status >= 400 && status < 500, `${method}: ${status}`);
+  }
+});
+
+test('the session of somebody else', async () => {
+  const session = await joined();
+  const stranger = await devToken(server, 'stranger');
+  const headers = { authorization: `Bearer ${stranger}` };
+  assert.equal((await session.post('420["heartbeat",{}]', { headers })).status, 403);
+  assert.equal((await session.get({ headers })).status, 403);
+  assert.equal((await session.get({ query: { access_token: 'nonsense' } })).status, 403);
+  const thief = new EngineSocket(server, { sid: session.sid, access_token: stranger });
+  await assert.rejects(thief.opened, /403/);
+  const own = { authorization: `Bearer ${await token()}` };
+  assert.equal((await session.post('421["heartbeat",{}]', { headers: own })).status, 200);
+  await session.until((packet) => packet.startsWith('431['));
+});
+
+test('sessions are not found by guessing near a known one', async () => {
+  const { sid } = await joined();
+  for (let at = 0; at < sid.length; at += 1) {
+    const near = `${sid.slice(0, at)}${sid[at] === 'A' ? 'B' : 'A'}${sid.slice(at + 1)}`;
+    assert.equal((await engineRequest(server, { query: { sid: near } })).status, 400);
+    assert.equal((await engineRequest(server, { query: { sid: sid.slice(0, at) || 'x' } })).status, 400);
+  }
+  assert.equal((await engineRequest(server, { query: { sid: `${sid}A` } })).status, 400);
+});
+
+test('attachments that are announced and never come', async () => {
+  const sockets = await Promise.all(Array.from({ length: 50 }, joinedSocket));
+  for (const socket of sockets)
+    socket.send(`4510-["x",${'{"_placeholder":true,"num":0},'.repeat(1000)}1]`);
+  for (const socket of sockets)
+    for (let at = 0; at < 9; at += 1) socket.send(Buffer.alloc(MAX_PAYLOAD_BYTES / 10));
+  await sleep(200);
+  for (const socket of sockets) socket.terminate();
+});
+
+test('attachments and placeholders that do not fit, by polling', async () => {
+  for (const packets of [
+    ['451-["x",{"_placeholder":true,"num":99999999999}]', 'bAAAA'],
+    ['451-["x",{"_placeholder":true,"num":-1}]', 'bAAAA'],
+    ['452-["x",{"_placeholder":true,"num":0}]', '42["x"]'],
+    ['bAAAA'],
+    ['4599999999999999999999-["x"]'],
+    ['45'],
+    ['451-', '42["x"]'],
+  ]) {
+    const session = await joined();
+    await session.post(packets.join(SEPARATOR));
+    await gone(session);
+  }
+  const session = await joined();
+  await session.post(['451-["x",{"_placeholder":true,"num":0}]', 'b!!!not base64'].join(SEPARATOR));
+});
+
+test('names and arguments that are not what they seem', async () => {
+  for (const packet of [
+    '42["error"]', '42["error",null]', '42["hasOwnProperty"]', '42["__proto__",{"__proto__":{}}]',
+    '42["newListener2",1]', '42["heartbeat"]', '42["heartbeat",null]', '42["heartbeat",[[[[]]]]]',
+    '42["\\u0000"]', '42[""]', '42[1e999]', '42[0]', `42["x",${'['.repeat(5000)}${']'.repeat(5000)}]`,
+    '42["heartbeat",{"toJSON":1}]', '4299999999999999999999999["heartbeat",{}]',
+    '42/,["heartbeat",{}]', '42/admin,["heartbeat",{}]', '40/admin,{}', '43[]', '430', '41/x',
+  ]) {
+    const session = await joined();
+    const { status } = await session.post(packet);
+    assert.ok(status === 200 || status === 400, `${packet}: ${status}`);
+    await session.post('1').catch(() => {});
+  }
+});
+
+test('an object as event name', async () => {
+  for (const packet of ['42[{}]', '42[[]]', '42[null]', '42[true]', '42[{"length":1}]']) {
+    const session = await joined();
+    await session.post(packet);
+    await gone(session);
+  }
+});
+
+test('a flood of pongs', async () => {
+  const socket = await joinedSocket();
+  for (let at = 0; at < 50000; at += 1) socket.send('3');
+  socket.send('42["heartbeat",{}]');
+  await sleep(500);
+  socket.terminate();
+});
+
+test('a POST that never ends', async () => {
+  const session = await joined();
+  const slow = rawConnect(server);
+  slow.send(request('POST', enginePath({ sid: session.sid }), ['Content-Length: 1000']));
+  slow.send('4');
+  await session.until((packet) => packet === '2' || true);
+});
+
+test('two polls at a time, again and again', async () => {
+  for (let at = 0; at < 30; at += 1) {
+    const session = await joined();
+    const answers = await Promise.all([session.get(), session.get()].map((poll) => poll.catch(() => ({ status: 0 }))));
+    assert.ok(answers.some(({ status }) => status === 400));
+  }
+});
+
+test('sessions that are never completed are bounded, and forgotten', async () => {
+  const connections = () => metric(server, 'gateway_socketio_connections');
+  const before = await connections();
+  const tries = Array.from({ length: 6 * PENDING_MAX }, () => engineRequest(server));
+  const answers = await Promise.all(tries);
+  assert.ok(answers.every(({ status }) => status === 200));
+  const waiting = (await connections()) - before;
+  assert.ok(waiting <= 2 * PENDING_MAX, `${waiting} wait`); // for two workers
+  await eventually(async () => (await connections()) <= before, 'they are forgotten');
+});

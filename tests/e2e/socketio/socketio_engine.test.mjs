@@ -1,0 +1,335 @@
+/** Engine.IO 4 on the wire, by hand: handshakes, polling, pings, upgrades, and what ends a session. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eventually, sleep } from '../support/client.mjs';
+import {
+  enginePath,
+  engineRequest,
+  EngineSession,
+  EngineSocket,
+  SEPARATOR,
+} from '../support/engine.mjs';
+import { rawConnect, request } from '../support/raw.mjs';
+import {
+  CONNECT_TIMEOUT_MS,
+  describeBoth,
+  MAX_PAYLOAD_BYTES,
+  PING_INTERVAL_MS,
+  PING_TIMEOUT_MS,
+} from '../support/reference.mjs';
+
+/** A polling session of a user in the main namespace. */
+async function joined(server, user) {
+  const token = await server.token(user); // first: a session that nobody polls does not live long
+  const session = await EngineSession.start(server);
+  await session.join(token);
+  return session;
+}
+
+/** Half a POST of a session: the server has read its head, and waits for the rest of its body. */
+async function halfPost({ server, sid }) {
+  const socket = rawConnect(server);
+  const headers = ['Content-Type: text/plain', 'Content-Length: 3', 'Expect: 100-continue'];
+  socket.send(request('POST', enginePath({ sid }), headers));
+  assert.equal((await socket.response()).status, 100);
+  socket.send('4');
+  return socket;
+}
+
+/** The session is not known any more, though its pings were answered. */
+const isForgotten = (session) =>
+  eventually(async () => {
+    const { status, text } = await session.get();
+    if (status === 200 && text.split(SEPARATOR).includes('2')) await session.post('3');
+    return status === 400 && JSON.parse(text).code === 1;
+  }, 'the end of the session');
+
+/** A WebSocket that is about to take a session over. */
+async function probe({ server, sid }) {
+  const socket = new EngineSocket(server, { sid });
+  await socket.opened;
+  socket.send('2probe');
+  assert.equal(await socket.next(), '3probe');
+  return socket;
+}
+
+describeBoth('Engine.IO', (server) => {
+  test('a handshake by polling says all that a client needs', async () => {
+    const { status, headers, text } = await engineRequest(server);
+    assert.equal(status, 200);
+    assert.match(headers.get('content-type'), /^text\/plain; charset=UTF-8$/i);
+    assert.equal(text[0], '0');
+    const { sid, ...rest } = JSON.parse(text.slice(1));
+    assert.match(sid, /^[\w-]{20,}$/);
+    assert.deepEqual(rest, {
+      upgrades: ['websocket'],
+      pingInterval: PING_INTERVAL_MS,
+      pingTimeout: PING_TIMEOUT_MS,
+      maxPayload: MAX_PAYLOAD_BYTES,
+    });
+  });
+
+  test('a handshake by WebSocket offers no upgrade', async () => {
+    const socket = new EngineSocket(server);
+    const open = JSON.parse((await socket.next()).slice(1));
+    assert.deepEqual(open.upgrades, []);
+    socket.terminate();
+  });
+
+  for (const [what, options, code, message, status = 400] of [
+    ['an unknown transport', { query: { transport: 'tachyon' } }, 0, 'Transport unknown'],
+    ['no transport', { query: { transport: undefined } }, 0, 'Transport unknown'],
+    ['a transport called constructor', { query: { transport: 'constructor' } }, 0, 'Transport unknown'],
+    ['an unknown session', { query: { sid: 'nobody' } }, 1, 'Session ID unknown'],
+    ['a session called __proto__', { query: { sid: '__proto__' } }, 1, 'Session ID unknown'],
+    ['a handshake by POST', { method: 'POST', body: '40' }, 2, 'Bad handshake method'],
+    ['a handshake by PUT', { method: 'PUT', body: '40' }, 2, 'Bad handshake method'],
+    ['a handshake by DELETE', { method: 'DELETE' }, 2, 'Bad handshake method'],
+    ['PATCH of an unknown session', { method: 'PATCH', query: { sid: 'nobody' } }, 1, 'Session ID unknown'],
+    ['a WebSocket without an upgrade', { query: { transport: 'websocket' } }, 3, 'Bad request'],
+    ['version 3', { query: { EIO: '3' } }, 5, 'Unsupported protocol version'],
+    ['no version', { query: { EIO: undefined } }, 5, 'Unsupported protocol version'],
+    ['an odd version', { query: { EIO: '4abc' } }, 5, 'Unsupported protocol version'],
+  ])
+    test(`${what} is refused`, async () => {
+      const answer = await engineRequest(server, options);
+      assert.equal(answer.status, status);
+      assert.match(answer.headers.get('content-type'), /json/);
+      assert.deepEqual(JSON.parse(answer.text), { code, message });
+    });
+
+  for (const [what, query] of [
+    ['an unknown session', { sid: 'nobody' }],
+    ['an unknown transport', { transport: 'tachyon' }],
+    ['version 3', { EIO: '3' }],
+  ])
+    test(`an upgrade with ${what} is refused`, async () => {
+      const socket = new EngineSocket(server, query);
+      await socket.ended();
+      assert.deepEqual(socket.packets, []);
+    });
+
+  test('packets go both ways by polling, several in one payload', async () => {
+    const token = await server.token('poll');
+    const session = await EngineSession.start(server);
+    const joined = await session.join(token);
+    assert.equal(joined.refused, false);
+    assert.match(joined.sid, /^\S{10,}$/);
+    const answer = await session.post(
+      ['420["heartbeat",{}]', '421["heartbeat",{}]'].join(SEPARATOR),
+    );
+    assert.equal(answer.status, 200);
+    assert.equal(answer.text, 'ok');
+    assert.match(answer.headers.get('content-type'), /^text\/html/);
+    for (const ack of ['430[', '431[']) {
+      const packet = await session.until((text) => text.startsWith(ack));
+      assert.ok('server_time' in JSON.parse(packet.slice(3))[0], packet);
+    }
+  });
+
+  test('a poll waits until there is something, and pings are something', async () => {
+    const session = await joined(server, 'waits');
+    session.rest = [];
+    const startedMs = Date.now();
+    assert.equal(await session.until((packet) => packet === '2'), '2');
+    assert.ok(Date.now() - startedMs < PING_INTERVAL_MS + 1000);
+  });
+
+  for (const [who, open] of Object.entries({
+    'who has joined': () => joined(server, 'silent'),
+    'who has not': () => EngineSession.start(server),
+  }))
+    test(`${who} and neither answers pings nor polls is gone`, async () => {
+      const session = await open();
+      await sleep(PING_INTERVAL_MS + PING_TIMEOUT_MS + 300);
+      const { status, text } = await session.get();
+      assert.deepEqual([status, JSON.parse(text).code], [400, 1]);
+    });
+
+  test('who polls and does not answer pings is gone after a close packet', async () => {
+    const session = await joined(server, 'deaf');
+    const packets = [];
+    while (packets.at(-1) !== '1') packets.push(...(await session.poll()));
+    assert.ok(packets.includes('2'));
+    assert.equal((await session.get()).status, 400);
+  });
+
+  test('who joins no namespace is closed', async () => {
+    const socket = new EngineSocket(server);
+    socket.socket.on('message', (data) => {
+      if (data.toString() === '2') socket.send('3');
+    });
+    const startedMs = Date.now();
+    await socket.ended();
+    assert.ok(Date.now() - startedMs > CONNECT_TIMEOUT_MS / 2);
+  });
+
+  test('a second poll at a time ends the session', async () => {
+    const session = await joined(server, 'twice');
+    const first = session.get();
+    await sleep(50);
+    const second = await session.get();
+    assert.equal(second.status, 400);
+    await first.catch(() => {});
+    const { status, text } = await session.get();
+    assert.deepEqual([status, JSON.parse(text).code], [400, 1]);
+  });
+
+  test('a second POST at a time ends the session', async () => {
+    const session = await joined(server, 'twice');
+    const first = await halfPost(session);
+    assert.equal((await session.post('3')).status, 400);
+    first.send('2[');
+    const answer = await first.response().catch(() => ({ status: 'none' }));
+    assert.notEqual(answer.status, 200);
+    await isForgotten(session);
+  });
+
+  test('the peer of a POST that goes takes the session with it', async () => {
+    const session = await joined(server, 'gone');
+    const socket = await halfPost(session);
+    socket.destroy();
+    await isForgotten(session);
+  });
+
+  test('a POST that is too long is refused', async () => {
+    const session = await joined(server, 'long');
+    const answer = await session
+      .post(`4${'x'.repeat(MAX_PAYLOAD_BYTES)}`)
+      .catch(() => ({ status: 413 }));
+    assert.equal(answer.status, 413);
+  });
+
+  test('a binary body is refused', async () => {
+    const session = await EngineSession.start(server);
+    const headers = { 'content-type': 'application/octet-stream' };
+    assert.equal((await session.post('4x', { headers })).status, 400);
+    assert.equal((await session.get()).status, 400);
+  });
+
+  for (const [what, body] of [
+    ['no packet at all', 'abc'],
+    ['an empty packet', ['3', '', '3'].join(SEPARATOR)],
+    ['a ping of the client', '2'],
+  ])
+    test(`${what} ends a polling session`, async () => {
+      const session = await joined(server, 'parse');
+      await session.post(body);
+      await eventually(async () => {
+        const { status, text } = await session.get();
+        return status === 400 && JSON.parse(text).code === 1;
+      }, 'the end of the session');
+    });
+
+  test('a close packet ends a polling session, and lets its poll go', async () => {
+    const closed = async () => {
+      const session = await EngineSession.start(server);
+      const poll = session.get();
+      await sleep(20);
+      await session.post('1');
+      const { status, text } = await poll;
+      assert.equal((await session.get()).status, 400);
+      return status === 200 && text !== '2' && text; // else the poll came last, or much later
+    };
+    assert.equal(await eventually(closed, 'a poll that waits'), '6');
+  });
+
+  test('a close packet ends a polling session that nobody polls', async () => {
+    const session = await joined(server, 'close');
+    assert.equal((await session.post('1')).text, 'ok');
+    assert.equal((await session.get()).status, 400);
+  });
+
+  test('a session of one transport is not served by the other without an upgrade', async () => {
+    const socket = new EngineSocket(server);
+    const { sid } = JSON.parse((await socket.next()).slice(1));
+    const { status, text } = await engineRequest(server, { query: { sid } });
+    assert.equal(status, 400);
+    assert.ok([1, 3].includes(JSON.parse(text).code), text);
+    socket.terminate();
+  });
+
+  test('a browser of another origin may poll', async () => {
+    const headers = { origin: 'http://app.example' };
+    const answer = await engineRequest(server, { headers });
+    assert.equal(answer.status, 200);
+    assert.equal(answer.headers.get('access-control-allow-origin'), 'http://app.example');
+    const preflight = await engineRequest(server, {
+      method: 'OPTIONS',
+      headers: {
+        ...headers,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'content-type,x-of-the-page',
+      },
+    });
+    assert.match(preflight.headers.get('access-control-allow-headers'), /x-of-the-page/);
+    assert.equal(preflight.status, 204);
+    assert.equal(preflight.headers.get('access-control-allow-origin'), 'http://app.example');
+    assert.match(preflight.headers.get('access-control-allow-methods'), /POST/);
+  });
+
+  test('an upgrade is probed, releases the poll, and goes on where polling was', async () => {
+    const session = await joined(server, 'upgrade');
+    const poll = session.get();
+    const socket = await probe(session);
+    assert.match((await poll).text, /^[26]/);
+    socket.send('5', '427["heartbeat",{}]');
+    assert.ok((await socket.take()).startsWith('437['));
+    const late = await session.get();
+    assert.equal(late.status, 400);
+    assert.ok([1, 3].includes(JSON.parse(late.text).code), late.text);
+    socket.terminate();
+  });
+
+  test('an upgrade that is given up leaves the session to polling', async () => {
+    const session = await joined(server, 'halfway');
+    const socket = await probe(session);
+    socket.terminate();
+    await session.post('428["heartbeat",{}]');
+    await session.until((packet) => packet.startsWith('438['));
+  });
+
+  test('an upgrade with anything but a probe is closed, the session is not', async () => {
+    const session = await joined(server, 'noprobe');
+    const socket = new EngineSocket(server, { sid: session.sid });
+    await socket.opened;
+    socket.send('40');
+    await socket.ended();
+    await session.post('429["heartbeat",{}]');
+    await session.until((packet) => packet.startsWith('439['));
+  });
+
+  test('who has changed over does not poll any more', async () => {
+    for (let round = 0; round < 30; round += 1) {
+      const session = await EngineSession.start(server);
+      const socket = new EngineSocket(server, { sid: session.sid });
+      await socket.opened;
+      socket.send('2probe', '5');
+      assert.equal((await session.get()).status, 400, 'at once');
+      socket.terminate();
+    }
+  });
+
+  test('there is one upgrade at a time, and none after one', async () => {
+    const session = await joined(server, 'one');
+    const socket = await probe(session);
+    await new EngineSocket(server, { sid: session.sid }).ended();
+    socket.send('5');
+    socket.send('420["heartbeat",{}]');
+    await socket.take();
+    await new EngineSocket(server, { sid: session.sid }).ended();
+    socket.send('421["heartbeat",{}]');
+    assert.ok((await socket.take()).startsWith('431['));
+    socket.terminate();
+  });
+
+  test('the peer of a poll that goes takes the session with it', async () => {
+    const session = await joined(server, 'gone');
+    const socket = rawConnect(server);
+    socket.send(request('GET', enginePath({ sid: session.sid })));
+    await sleep(50);
+    socket.destroy();
+    await sleep(100);
+    assert.equal((await session.get()).status, 400);
+  });
+});

@@ -1,0 +1,74 @@
+/** Engine.IO 4 with the npm client beneath Socket.IO's: every transport, what it sends and gets, and its ends. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Socket } from 'engine.io-client';
+import { sleep } from '../support/client.mjs';
+import { describeBoth, PING_INTERVAL_MS, PING_TIMEOUT_MS } from '../support/reference.mjs';
+import { TRANSPORTS } from '../support/socketio.mjs';
+
+/** What the client says next of this name. */
+const heard = (socket, name) => new Promise((resolve) => socket.once(name, resolve));
+
+async function open(server, transports) {
+  const socket = new Socket(server.url, { path: '/socket.io/', transports });
+  const messages = [];
+  const waiting = [];
+  socket.on('message', (data) => (waiting.length ? waiting.shift()(data) : messages.push(data)));
+  socket.take = () =>
+    messages.length ? messages.shift() : new Promise((resolve) => waiting.push(resolve));
+  await heard(socket, 'open');
+  return socket;
+}
+
+async function join(server, user, transports) {
+  const token = await server.token(user); // first: who joins no namespace is not kept for long
+  const socket = await open(server, transports);
+  const upgraded = transports.length > 1 && heard(socket, 'upgrade');
+  socket.send(`0${JSON.stringify({ token })}`);
+  assert.match(await socket.take(), /^0\{"sid":/);
+  await upgraded;
+  return socket;
+}
+
+/** Sends a heartbeat and waits for its acknowledgement; other events may come before. */
+async function beat(socket, id) {
+  socket.send(`2${id}["heartbeat",{}]`);
+  while (!(await socket.take()).startsWith(`3${id}[`));
+}
+
+describeBoth('engine.io-client', (server) => {
+  for (const [name, transports] of Object.entries(TRANSPORTS)) {
+    test(`messages go both ways, in order, ${name}`, async () => {
+      const socket = await join(server, 'engine', transports);
+      assert.equal(socket.transport.name, transports.at(-1));
+      for (let id = 0; id < 20; id += 1) socket.send(`2${id}["heartbeat",{}]`);
+      const answers = [];
+      while (answers.length < 20) {
+        const answer = await socket.take();
+        if (answer.startsWith('3')) answers.push(Number.parseInt(answer.slice(1), 10));
+      }
+      assert.deepEqual(answers, [...Array(20).keys()]);
+      socket.close();
+    });
+
+    test(`pings keep it, ${name}`, async () => {
+      const socket = await join(server, 'pinged', transports);
+      const { id } = socket;
+      await sleep(3 * (PING_INTERVAL_MS + PING_TIMEOUT_MS));
+      await beat(socket, 1);
+      assert.equal(socket.id, id);
+      socket.close();
+    });
+
+    test(`who joins no namespace is closed, ${name}`, async () => {
+      const socket = await open(server, transports);
+      await heard(socket, 'close');
+    });
+
+    test(`a packet that is none closes it, ${name}`, async () => {
+      const socket = await join(server, 'broken', transports);
+      socket.send('9');
+      await heard(socket, 'close');
+    });
+  }
+});

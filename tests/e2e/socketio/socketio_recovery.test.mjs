@@ -1,0 +1,194 @@
+/**
+ * Connection state recovery with the npm client: after a short cut it is `recovered`, has its id and gets
+ * what it missed; what cannot be recovered is a clean new session.
+ */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { closeAll, connect, deliver, metric } from '../support/client.mjs';
+import { befriend, expectRest, people } from '../support/people.mjs';
+import { startProxy } from '../support/proxy.mjs';
+import { cutOff, hear, isOffline, isSettled } from '../support/recovery.mjs';
+import { startServer } from '../support/server.mjs';
+import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from '../support/socketio.mjs';
+
+const RECOVERY_MS = 3000;
+
+let server;
+let backend;
+let proxy;
+
+before(async () => {
+  server = await startServer({
+    args: ['--workers', '3'],
+    settings: {
+      'socketio.recovery_ms': RECOVERY_MS,
+      'socketio.ping_interval_ms': 300,
+      'socketio.ping_timeout_ms': 300,
+      'call.reconnect_grace_seconds': 20,
+    },
+  });
+  backend = await server.token('backend', { scope: 'deliver' });
+  proxy = await startProxy(server.port);
+});
+after(async () => {
+  proxy.close();
+  assert.equal(await server.stop(), 0);
+});
+afterEach(() => {
+  closeAll();
+  closeAllSocketIo();
+});
+
+const send = (user, text) => deliver(server, backend, user, { text });
+
+/** Away for as long as `meanwhile` takes. */
+const away = (client, user, meanwhile) =>
+  cutOff(client, user, { server, awayMs: 600, cut: () => proxy.cut(), meanwhile });
+
+for (const [transport, transports] of Object.entries(TRANSPORTS))
+  describe(`recovery, ${transport}`, () => {
+    const join = (user, options) => {
+      const place = { ...server, url: proxy.url };
+      return connectSocketIo(place, user, { transports, randomizationFactor: 0, ...options });
+    };
+
+    test('a client that was cut off is recovered, with its id and what it missed', async () => {
+      const [ann] = people('ann');
+      const client = await join(ann);
+      const { id } = client.socket;
+      assert.equal(client.socket.recovered, false);
+      await send(ann, 'before');
+      assert.equal(await hear(client), 'before');
+      await away(client, ann, async () => {
+        await send(ann, 'one');
+        await send(ann, 'two');
+      });
+      assert.equal(client.socket.recovered, true);
+      assert.equal(client.socket.id, id);
+      assert.equal(await hear(client), 'one');
+      assert.equal(await hear(client), 'two');
+      await send(ann, 'after');
+      assert.equal(await hear(client), 'after');
+      await client.settle();
+      assert.equal(client.count('delivery'), 0, 'each once');
+    });
+
+    test('again and again', async () => {
+      const [ann] = people('ann');
+      const client = await join(ann);
+      const { id } = client.socket;
+      for (const text of ['one', 'two', 'three']) {
+        await away(client, ann, () => send(ann, text));
+        assert.equal(client.socket.recovered, true);
+        assert.equal(client.socket.id, id);
+        assert.equal(await hear(client), text);
+      }
+      await client.settle();
+      assert.equal(client.count('delivery'), 0, 'each once');
+    });
+
+    test('messages of chats are recovered, and chats stay open', async () => {
+      const [ann, bob] = people('ann', 'bob');
+      await befriend(server, ann, bob);
+      const body = { members: [ann, bob] };
+      const { chat_id: chatId } = await expectRest(server, 201, 'POST', '/v1/chats', ann, body);
+      const client = await join(ann);
+      const native = await connect(server, bob);
+      await client.ask('open_chat', { chat_id: chatId });
+      await client.ask('subscribe_presence', { user_ids: [bob] });
+      await away(client, ann, () =>
+        native.ask({
+          type: 'send_message', chat_id: chatId, client_message_id: 'x', body: 'missed',
+        }),
+      );
+      assert.equal(client.socket.recovered, true);
+      assert.equal((await client.next('message')).body, 'missed');
+      await client.next('chat_snapshot');
+      await client.next('presence_snapshot');
+      await native.ask({ type: 'open_chat', chat_id: chatId });
+      native.send({ type: 'typing_start', chat_id: chatId });
+      assert.equal((await client.next('typing')).userId, bob);
+    });
+
+    test('a call goes on', async () => {
+      const [ann, bob] = people('ann', 'bob');
+      await befriend(server, ann, bob);
+      const client = await join(ann);
+      const native = await connect(server, bob);
+      await client.ask('call:request', { to: bob });
+      const { call_id: callId } = await native.next('call_incoming');
+      await native.ask({ type: 'call_accept', call_id: callId });
+      await client.next('call:accepted');
+      await away(client, ann, () => {});
+      assert.equal(client.socket.recovered, true);
+      const answer = await client.ask('call_signal', { call_id: callId, data: 'here again' });
+      assert.equal(answer.type, 'ok', JSON.stringify(answer));
+      assert.equal((await native.next('call_signal')).data, 'here again');
+    });
+
+    test('who is away for too long starts anew', async () => {
+      const [ann] = people('ann');
+      const client = await join(ann);
+      const { id } = client.socket;
+      client.socket.io.reconnectionDelay(RECOVERY_MS + 1000);
+      client.socket.io.reconnectionDelayMax(RECOVERY_MS + 1000);
+      await isSettled(client);
+      const back = client.connected();
+      proxy.cut();
+      await back;
+      assert.equal(client.socket.recovered, false);
+      assert.notEqual(client.socket.id, id);
+    });
+
+    test('who leaves starts anew', async () => {
+      const [ann] = people('ann');
+      const client = await join(ann);
+      const { id } = client.socket;
+      client.socket.disconnect();
+      await isOffline(server, ann);
+      client.socket.connect();
+      await client.connected();
+      assert.equal(client.socket.recovered, false);
+      assert.notEqual(client.socket.id, id);
+    });
+  });
+
+test('too much to keep is not recovered in part', async () => {
+  const [ann] = people('ann');
+  const client = await connectSocketIo({ ...server, url: proxy.url }, ann, {
+    transports: ['websocket'],
+    reconnection: false,
+  });
+  await client.settle();
+  proxy.cut();
+  await isOffline(server, ann);
+  for (let at = 0; at < 120; at += 1) await send(ann, `${at}`);
+  client.socket.connect();
+  await client.connected();
+  assert.equal(client.socket.recovered, false);
+  await client.settle();
+  assert.equal(client.count('delivery'), 0);
+});
+
+test('the private id of somebody else recovers nothing', async () => {
+  const [ann, eve] = people('ann', 'eve');
+  const client = await connectSocketIo({ ...server, url: proxy.url }, ann, {
+    transports: ['websocket'],
+    reconnection: false,
+  });
+  await client.settle();
+  const { _pid: pid, _lastOffset: offset, id } = client.socket;
+  assert.match(offset, /^[0-9a-f]{16}$/);
+  proxy.cut();
+  await isOffline(server, ann);
+  await send(ann, 'secret');
+  const token = await server.token(eve);
+  const thief = await connectSocketIo(server, eve, { auth: { token, pid, offset } });
+  assert.notEqual(thief.socket.id, id);
+  await thief.settle();
+  assert.equal(thief.count('delivery'), 0);
+});
+
+test('recoveries are counted', async () => {
+  assert.ok((await metric(server, 'socketio_recovered')) > 0);
+});

@@ -1,0 +1,89 @@
+/** Polling over https: a TLS session goes from worker to worker with its socket, but to no other process. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { Agent } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, test } from 'node:test';
+import { certificateSettings, makeCertificate } from '../support/certificate.mjs';
+import {
+  areAnswered,
+  joinRoaming,
+  roam,
+  startBeside,
+  startRoaming,
+  takeTurns,
+  UNKNOWN_SID,
+} from '../support/roaming.mjs';
+import { startServer } from '../support/server.mjs';
+import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from '../support/socketio.mjs';
+
+const WORKERS = 4;
+/** So many new connections meet every one of a few workers. */
+const REQUESTS = 40;
+const CLIENTS = 24;
+
+let directory;
+let server;
+let token;
+
+const ARGS = ['--workers', String(WORKERS)];
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'rollcall-tls-'));
+  await makeCertificate(directory, 'polled');
+  server = await startServer({ args: ARGS, settings: certificateSettings(directory) });
+  token = await server.token('tess');
+});
+after(async () => {
+  assert.equal(await server.stop(), 0);
+  await rm(directory, { recursive: true, force: true });
+});
+afterEach(closeAllSocketIo);
+
+const connectOne = (transports) =>
+  connectSocketIo(server, 'tess', { token, transports, rejectUnauthorized: false });
+
+test('a session is served by whichever worker its requests reach', async () => {
+  await roam(await joinRoaming(server, token), { requests: REQUESTS });
+});
+
+test('bodies of many records arrive whole', async () => {
+  await roam(await joinRoaming(server, token), { requests: 12, paddingBytes: 200000 });
+});
+
+test('a connection goes from worker to worker and back', async () => {
+  const sessions = Array.from({ length: 8 }, () => joinRoaming(server, token));
+  await takeTurns(await Promise.all(sessions), Agent);
+});
+
+for (const [name, transports] of Object.entries(TRANSPORTS))
+  test(`many clients, ${name}`, async () => {
+    const clients = await Promise.all(
+      Array.from({ length: CLIENTS }, () => connectOne(transports)),
+    );
+    await areAnswered(clients, transports);
+    const places = clients.map((client) => client.next('connection_established'));
+    const ids = (await Promise.all(places)).map(({ server_id: id }) => id);
+    assert.ok(new Set(ids).size > 1, 'they are spread');
+  });
+
+test('a request that reaches another process is refused, so that the client starts anew', async () => {
+  const second = await startBeside(server, {
+    args: [...ARGS, '--node-id', 'second'],
+    settings: certificateSettings(directory),
+  });
+  const session = await startRoaming(server);
+  const statuses = new Set();
+  for (let at = 0; at < REQUESTS; at += 1) {
+    const answer = await session.post('3');
+    statuses.add(answer.status);
+    if (answer.status !== 200) assert.deepEqual(answer, UNKNOWN_SID);
+  }
+  assert.deepEqual([...statuses].sort(), [200, 400]);
+  const clients = await Promise.all(
+    Array.from({ length: CLIENTS }, () => connectOne(['websocket'])),
+  );
+  for (const client of clients) assert.ok('server_time' in (await client.ask('heartbeat', {})));
+  assert.equal(await second.stop(), 0);
+});

@@ -1,0 +1,70 @@
+/** Polling on several workers: every request may reach another one, and the session does not mind. */
+import assert from 'node:assert/strict';
+import { Agent } from 'node:http';
+import { after, afterEach, before, test } from 'node:test';
+import { closeAll, connect, devToken, eventually, rest } from '../support/client.mjs';
+import { befriend, people } from '../support/people.mjs';
+import { areAnswered, joinRoaming, roam, startRoaming, takeTurns } from '../support/roaming.mjs';
+import { startServer } from '../support/server.mjs';
+import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from '../support/socketio.mjs';
+
+const WORKERS = 4;
+/** So many new connections meet every one of a few workers. */
+const REQUESTS = 60;
+
+let server;
+
+before(async () => {
+  server = await startServer({ args: ['--node-id', 'gw', '--workers', String(WORKERS)] });
+});
+after(async () => assert.equal(await server.stop(), 0));
+afterEach(() => {
+  closeAll();
+  closeAllSocketIo();
+});
+
+test('a session is served by whichever worker its requests reach', async () => {
+  await roam(await joinRoaming(server, await devToken(server, 'roam')), { requests: REQUESTS });
+});
+
+test('a connection that was handed over serves further requests, of others too', async () => {
+  await takeTurns(await Promise.all(Array.from({ length: 8 }, () => startRoaming(server))), Agent);
+});
+
+test('a large body arrives whole at another worker', async () => {
+  const session = await joinRoaming(server, await devToken(server, 'large'));
+  await roam(session, { requests: 12, paddingBytes: 60000 });
+});
+
+for (const [transport, transports] of Object.entries(TRANSPORTS))
+  test(`many clients, ${transport}`, async () => {
+    const [ann] = people('ann');
+    const token = await devToken(server, ann);
+    const clients = await Promise.all(
+      Array.from({ length: 24 }, () => connectSocketIo(server, ann, { token, transports })),
+    );
+    await areAnswered(clients, transports);
+    const admin = await server.token('root', { scope: 'admin' });
+    const path = `/admin/v1/connections?user=${ann}`;
+    const { body } = await rest(server, 'GET', path, { token: admin });
+    assert.equal(body.connections.length, clients.length);
+    const places = new Set(body.connections.map(({ server_id: id }) => id));
+    assert.ok(places.size > 1, 'they are spread');
+  });
+
+test('friends on different workers, polling and native, see each other', async () => {
+  const [ann, bob] = people('ann', 'bob');
+  await befriend(server, ann, bob);
+  for (let at = 0; at < 6; at += 1) {
+    const client = await connectSocketIo(server, ann, { transports: ['polling'] });
+    const native = await connect(server, bob);
+    await client.next('friend_online');
+    native.terminate();
+    await client.next('friend_offline');
+    client.close();
+    await eventually(async () => {
+      const { body } = await rest(server, 'GET', `/v1/presence/${ann}`, { user: bob });
+      return body.status === 'offline';
+    }, 'offline');
+  }
+});
