@@ -1,9 +1,9 @@
 /*
- * The connections of this gateway that hold a party of a call (store/call_store.h), so that it knows
- * for whom to speak: whom to renew, and whose end to tell the store.
+ * Call bindings: the connections of this gateway that hold a party of a call (store/call_store.h). The
+ * gateway renews these parties and reports to the store when such a connection ends.
  *
- * It may hold more than the truth (a call that another gateway ended), never less; renewing shows which
- * are lost. One thread.
+ * It may hold more than the truth (a call that another gateway ended), never less; a renewal shows which
+ * bindings are lost. One thread.
  */
 #ifndef ROLLCALL_CALLS_CALL_BINDINGS_H
 #define ROLLCALL_CALLS_CALL_BINDINGS_H
@@ -26,19 +26,19 @@ struct call_bindings {
     struct list all;
 };
 
-/* False when memory is short. */
+/* Returns false when out of memory. */
 bool call_bindings_init(struct call_bindings *bindings, uint64_t seed);
 void call_bindings_free(struct call_bindings *bindings);
 
-/* False when memory is short. */
+/* Returns false when out of memory. */
 bool call_bindings_add(struct call_bindings *bindings, const struct call_device *device);
 
 bool call_bindings_has(const struct call_bindings *bindings, const struct ulid *conn_id);
 
-/* False: there was none. */
+/* Returns false if there was none. */
 bool call_bindings_remove(struct call_bindings *bindings, const struct ulid *conn_id);
 
-/* Renews all of them. Those the store does not know are removed. */
+/* Renews all parties and removes the bindings that the store does not know. */
 void call_bindings_renew(struct call_bindings *bindings, struct call_store *store);
 
 #endif

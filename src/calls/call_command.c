@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct slice copy_to(char **at, struct slice text)
+static struct slice call_command_copy(char **at, struct slice text)
 {
     if (!text.data)
         return text;
@@ -25,11 +25,11 @@ struct call_command *call_command_make(const struct call_command *draft)
     }
     char *at = (char *)(command + 1);
     *command = *draft;
-    command->device.user_id = copy_to(&at, draft->device.user_id);
-    command->device.device_id = copy_to(&at, draft->device.device_id);
-    command->to = copy_to(&at, draft->to);
-    command->call_id = copy_to(&at, draft->call_id);
-    command->data = copy_to(&at, draft->data);
+    command->device.user_id = call_command_copy(&at, draft->device.user_id);
+    command->device.device_id = call_command_copy(&at, draft->device.device_id);
+    command->to = call_command_copy(&at, draft->to);
+    command->call_id = call_command_copy(&at, draft->call_id);
+    command->data = call_command_copy(&at, draft->data);
     return command;
 }
 
@@ -46,7 +46,7 @@ void call_command_reply(const struct call_command *command, const struct call *c
 
 static const char *const STATE_PROBLEMS[] = {
     [CALL_RINGING] = "the call is ringing",
-    [CALL_ACCEPTED] = "the call is accepted already",
+    [CALL_ACCEPTED] = "the call is already accepted",
     [CALL_ENDED] = "the call has ended",
 };
 
@@ -66,10 +66,10 @@ void call_command_refuse_result(struct call_command *command, const struct call_
         break;
     case CALL_WRONG_PARTY:
         call_command_refuse(command, ERROR_FORBIDDEN,
-                            "the call is ringing, and only who is called may accept or reject it");
+                            "the call is ringing, and only the callee may accept or reject it");
         break;
     case CALL_CALLER_BUSY:
-        call_command_refuse(command, ERROR_CALL_BUSY, "you are in a call already");
+        call_command_refuse(command, ERROR_CALL_BUSY, "you are already in a call");
         break;
     case CALL_CALLEE_BUSY:
         call_command_refuse(command, ERROR_CALL_BUSY, "the other side is in a call");

@@ -1,6 +1,6 @@
 /*
- * A command about a call while it is under way: a copy of its arguments, and the reply that is owed.
- * Every command ends in one of call_command_reply() with free(), or a refusal.
+ * A pending command about a call: a copy of its arguments, and the reply it owes. Every command ends with
+ * call_command_reply() and free(), or with a refusal.
  */
 #ifndef ROLLCALL_CALLS_CALL_COMMAND_H
 #define ROLLCALL_CALLS_CALL_COMMAND_H
@@ -14,23 +14,23 @@ struct call_command {
     struct slice to;
     struct slice call_id; /* SLICE_NONE: the call the user is in */
     struct slice data;
-    void (*done)(void *arg, const struct call_reply *reply);
+    call_plane_done done;
     void *arg;
 };
 
-/* A copy of `draft`, freed with free(). NULL: the asker was told that memory is short. */
+/* Returns a copy of `draft`, to be freed with free(). NULL: out of memory; the command was refused. */
 struct call_command *call_command_make(const struct call_command *draft);
 
-/* Gives the reply; the command goes on until it is freed. */
+/* Sends the reply; the caller frees the command later. */
 void call_command_reply(const struct call_command *command, const struct call *call);
 
-/* Gives a refusal and frees the command. */
+/* Refuses the command and frees it. */
 void call_command_refuse(struct call_command *command, enum error_code code, const char *problem);
 
-/* The refusal that fits what the call store answered. */
+/* Refuses the command according to the call store's answer. */
 void call_command_refuse_result(struct call_command *command, const struct call_answer *answer);
 
-/* The refusal of a state, naming it. */
+/* Refuses the command because of the call's state. */
 void call_command_refuse_state(struct call_command *command, enum call_state state);
 
 #endif

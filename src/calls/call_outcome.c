@@ -2,7 +2,7 @@
 
 #include "log/log.h"
 
-static void sync_both(struct call_plane *plane, const struct call *call)
+static void call_outcome_sync(struct call_plane *plane, const struct call *call)
 {
     call_sync_user(&plane->sync, call->caller.user_id);
     if (call->callee.user_id.data)
@@ -11,14 +11,14 @@ static void sync_both(struct call_plane *plane, const struct call *call)
 
 /* ---- history ---- */
 
-static void recorded(void *arg, const struct ledger_change_outcome *outcome)
+static void on_call_recorded(void *arg, const struct ledger_change_outcome *outcome)
 {
     (void)arg;
     if (outcome->status != LEDGER_OK)
         log_warn("call_not_recorded", "reason=%s", ledger_status_name(outcome->status));
 }
 
-static void record(struct call_plane *plane, const struct call *call)
+static void call_outcome_record(struct call_plane *plane, const struct call *call)
 {
     struct ledger_call entry = {
         .id = call->id,
@@ -31,7 +31,7 @@ static void record(struct call_plane *plane, const struct call *call)
         .kept_max = plane->presence->config->call.history_max,
     };
     if (call->callee.user_id.data && entry.kept_max > 0)
-        ledger_call_append(plane->presence->ledger, &entry, recorded, NULL);
+        ledger_call_append(plane->presence->ledger, &entry, on_call_recorded, NULL);
 }
 
 /* ---- transitions ---- */
@@ -56,7 +56,7 @@ void call_outcome_answered(struct call_plane *plane, const struct call *call)
     metrics_count(plane->presence->metrics, METRIC_CALLS_ANSWERED);
     metrics_latency(plane->presence->metrics, LATENCY_CALL_RING,
                     (call->answered_at_ms - call->started_at_ms) * 1000);
-    sync_both(plane, call);
+    call_outcome_sync(plane, call);
 }
 
 void call_outcome_ended(struct call_plane *plane, const struct call *call)
@@ -64,8 +64,8 @@ void call_outcome_ended(struct call_plane *plane, const struct call *call)
     metrics_count(plane->presence->metrics, ENDED_METRICS[call->reason]);
     metrics_add(plane->presence->metrics, METRIC_CALLS_ACTIVE, -1);
     if (call->answered_at_ms)
-        sync_both(plane, call);
-    record(plane, call);
+        call_outcome_sync(plane, call);
+    call_outcome_record(plane, call);
 }
 
 void call_outcome_busy(struct call_plane *plane, struct slice id, struct slice caller,
@@ -73,10 +73,10 @@ void call_outcome_busy(struct call_plane *plane, struct slice id, struct slice c
 {
     int64_t now_ms = plane->presence->clock->wall_ms;
     metrics_count(plane->presence->metrics, ENDED_METRICS[CALL_REASON_BUSY]);
-    record(plane, &(struct call){.id = id,
-                                 .reason = CALL_REASON_BUSY,
-                                 .caller.user_id = caller,
-                                 .callee.user_id = callee,
-                                 .started_at_ms = now_ms,
-                                 .ended_at_ms = now_ms});
+    call_outcome_record(plane, &(struct call){.id = id,
+                                              .reason = CALL_REASON_BUSY,
+                                              .caller.user_id = caller,
+                                              .callee.user_id = callee,
+                                              .started_at_ms = now_ms,
+                                              .ended_at_ms = now_ms});
 }

@@ -1,6 +1,6 @@
 /*
- * What follows from a transition of a call, on the gateway that made it: `in_call` of both sides,
- * history, metrics. The devices were told before (call_events.h).
+ * What follows from a transition of a call on the gateway that made it: `in_call` of both sides, the call
+ * history, metrics. The devices have been told before (call_events.h).
  */
 #ifndef ROLLCALL_CALLS_CALL_OUTCOME_H
 #define ROLLCALL_CALLS_CALL_OUTCOME_H
@@ -11,7 +11,7 @@ void call_outcome_started(struct call_plane *plane);
 void call_outcome_answered(struct call_plane *plane, const struct call *call);
 void call_outcome_ended(struct call_plane *plane, const struct call *call);
 
-/* A request that found its callee in another call: both see it in their history. */
+/* A request whose callee is in another call: it appears in the history of both users. */
 void call_outcome_busy(struct call_plane *plane, struct slice id, struct slice caller,
                        struct slice callee);
 

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { RENEWALS_PER_WAIT = 3 }; /* a party is renewed so often before it could be lost */
+enum { RENEWALS_PER_WAIT = 3 }; /* renewals of a party before it can be lost */
 
 bool call_plane_init(struct call_plane *plane, uint64_t hash_seed)
 {
@@ -29,34 +29,35 @@ struct slice call_plane_make_id(struct call_plane *plane, char out[ULID_TEXT_LEN
 
 /* ---- connections that hold a party ---- */
 
-static void ignore(void *arg, const struct call_answer *answer)
+static void on_call_detached(void *arg, const struct call_answer *answer)
 {
     (void)arg;
     (void)answer;
 }
 
-/* A connection that went while its command was under way left nothing behind to tell its end by. */
+/* A connection that ended while its command was pending could not report its end, so it is detached here. */
 void call_plane_bind(struct call_plane *plane, const struct call_device *device)
 {
     if (!plane->is_connected(plane->arg, device->user_id, &device->conn_id) ||
         !call_bindings_add(&plane->bindings, device))
-        call_store_detach(plane->store, device->user_id, &device->conn_id, ignore, NULL);
+        call_store_detach(plane->store, device->user_id, &device->conn_id, on_call_detached, NULL);
 }
 
-static void attached(void *arg, const struct call_answer *answer)
+static void on_call_attached(void *arg, const struct call_answer *answer)
 {
     struct call_command *command = arg;
     struct call_plane *plane = command->plane;
     if (answer->result == CALL_DONE)
         call_plane_bind(plane, &command->device);
-    if (answer->call && answer->call->state == CALL_ACCEPTED) /* a first lease starts without it */
+    if (answer->call &&
+        answer->call->state == CALL_ACCEPTED) /* a new lease starts without the flag */
         call_sync_user(&plane->sync, command->device.user_id);
     if (answer->result == CALL_DONE || answer->result == CALL_RINGS)
         call_events_tell(plane->delivery, answer->call, &command->device);
     free(command);
 }
 
-static void nobody_waits(void *arg, const struct call_reply *reply)
+static void on_unawaited_reply(void *arg, const struct call_reply *reply)
 {
     (void)arg;
     (void)reply;
@@ -65,20 +66,20 @@ static void nobody_waits(void *arg, const struct call_reply *reply)
 void call_plane_attach(struct call_plane *plane, const struct call_device *device)
 {
     struct call_command *command = call_command_make(
-        &(struct call_command){.plane = plane, .device = *device, .done = nobody_waits});
+        &(struct call_command){.plane = plane, .device = *device, .done = on_unawaited_reply});
     if (command)
-        call_store_attach(plane->store, &command->device, attached, command);
+        call_store_attach(plane->store, &command->device, on_call_attached, command);
 }
 
 void call_plane_detach(struct call_plane *plane, struct slice user_id, const struct ulid *conn_id)
 {
     if (call_bindings_remove(&plane->bindings, conn_id))
-        call_store_detach(plane->store, user_id, conn_id, ignore, NULL);
+        call_store_detach(plane->store, user_id, conn_id, on_call_detached, NULL);
 }
 
 /* ---- accept, reject, end ---- */
 
-static void accepted(void *arg, const struct call_answer *answer)
+static void on_call_accepted(void *arg, const struct call_answer *answer)
 {
     struct call_command *command = arg;
     struct call_plane *plane = command->plane;
@@ -95,7 +96,7 @@ static void accepted(void *arg, const struct call_answer *answer)
     free(command);
 }
 
-static void rejected(void *arg, const struct call_answer *answer)
+static void on_call_rejected(void *arg, const struct call_answer *answer)
 {
     struct call_command *command = arg;
     if (answer->result != CALL_DONE) {
@@ -108,7 +109,7 @@ static void rejected(void *arg, const struct call_answer *answer)
     free(command);
 }
 
-static void ended(void *arg, const struct call_answer *answer)
+static void on_call_ended(void *arg, const struct call_answer *answer)
 {
     struct call_command *command = arg;
     if (answer->result != CALL_DONE) {
@@ -121,70 +122,60 @@ static void ended(void *arg, const struct call_answer *answer)
     free(command);
 }
 
-/* A command about one call. NULL: refused. */
-static struct call_command *command_on(struct call_plane *plane, const struct call_device *device,
-                                       struct slice call_id,
-                                       void (*done)(void *arg, const struct call_reply *reply),
-                                       void *arg)
+/* Makes a command about one call. NULL: it was refused. */
+static struct call_command *call_plane_command(struct call_plane *plane,
+                                               const struct call_device *device,
+                                               struct slice call_id, call_plane_done done,
+                                               void *arg)
 {
     return call_command_make(&(struct call_command){
         .plane = plane, .device = *device, .call_id = call_id, .done = done, .arg = arg});
 }
 
 void call_plane_accept(struct call_plane *plane, const struct call_device *device,
-                       struct slice call_id,
-                       void (*done)(void *arg, const struct call_reply *reply), void *arg)
+                       struct slice call_id, call_plane_done done, void *arg)
 {
-    struct call_command *command = command_on(plane, device, call_id, done, arg);
+    struct call_command *command = call_plane_command(plane, device, call_id, done, arg);
     if (command)
-        call_store_answer(plane->store, call_id, &command->device, accepted, command);
+        call_store_answer(plane->store, call_id, &command->device, on_call_accepted, command);
 }
 
 void call_plane_reject(struct call_plane *plane, const struct call_device *device,
-                       struct slice call_id,
-                       void (*done)(void *arg, const struct call_reply *reply), void *arg)
+                       struct slice call_id, call_plane_done done, void *arg)
 {
-    struct call_command *command = command_on(plane, device, call_id, done, arg);
+    struct call_command *command = call_plane_command(plane, device, call_id, done, arg);
     if (command)
-        call_store_reject(plane->store, call_id, device->user_id, rejected, command);
+        call_store_reject(plane->store, call_id, device->user_id, on_call_rejected, command);
 }
 
 void call_plane_end(struct call_plane *plane, const struct call_device *device,
-                    struct slice call_id, void (*done)(void *arg, const struct call_reply *reply),
-                    void *arg)
+                    struct slice call_id, call_plane_done done, void *arg)
 {
-    struct call_command *command = command_on(plane, device, call_id, done, arg);
+    struct call_command *command = call_plane_command(plane, device, call_id, done, arg);
     if (command)
-        call_store_end(plane->store, call_id, device->user_id, ended, command);
+        call_store_end(plane->store, call_id, device->user_id, on_call_ended, command);
 }
 
 /* ---- signals ---- */
 
-/* What a string holds is counted without its quotes. */
-static bool is_too_large(struct slice data)
+/* Returns whether this device is the caller's, or the callee's: any of the callee's until one accepts. */
+static bool call_has_device(const struct call *call, const struct call_device *device)
 {
-    size_t quotes = data.len >= 2 && data.data[0] == '"' ? 2 : 0;
-    return data.len - quotes > CALL_SIGNAL_BYTES_MAX;
-}
-
-/* The caller is in it with one device; so is the callee, once it is accepted. */
-static bool takes_part(const struct call *call, const struct call_device *device)
-{
-    bool calls = slice_equal(device->user_id, call->caller.user_id);
-    struct slice own = calls ? call->caller.device_id : call->callee.device_id;
+    bool is_caller = slice_equal(device->user_id, call->caller.user_id);
+    struct slice own = is_caller ? call->caller.device_id : call->callee.device_id;
     return !own.data || slice_equal(own, device->device_id);
 }
 
-static void found_for_signal(void *arg, const struct call_answer *answer)
+static void on_call_found_for_signal(void *arg, const struct call_answer *answer)
 {
     struct call_command *command = arg;
     if (answer->result != CALL_DONE) {
         call_command_refuse_result(command, answer);
     } else if (answer->call->state == CALL_ENDED) {
         call_command_refuse_state(command, CALL_ENDED);
-    } else if (!takes_part(answer->call, &command->device)) {
+    } else if (!call_has_device(answer->call, &command->device)) {
         call_command_refuse(command, ERROR_CALL_UNAVAILABLE,
-                            "the call is on another device of yours");
+                            "the call is on another of your devices");
     } else {
         call_command_reply(command, answer->call);
         call_events_signal(command->plane->delivery, answer->call, command->device.user_id,
@@ -194,10 +185,10 @@ static void found_for_signal(void *arg, const struct call_answer *answer)
 }
 
 void call_plane_signal(struct call_plane *plane, const struct call_device *device,
-                       struct slice call_id, struct slice data,
-                       void (*done)(void *arg, const struct call_reply *reply), void *arg)
+                       struct slice call_id, struct slice data, call_plane_done done, void *arg)
 {
-    if (is_too_large(data)) {
+    size_t quotes = data.len >= 2 && data.data[0] == '"' ? 2 : 0; /* a string counts without them */
+    if (data.len - quotes > CALL_SIGNAL_BYTES_MAX) {
         done(arg, &(struct call_reply){.problem = "data is longer than 32768 bytes",
                                        .code = ERROR_MESSAGE_TOO_LARGE});
         return;
@@ -209,12 +200,12 @@ void call_plane_signal(struct call_plane *plane, const struct call_device *devic
                                                                             .done = done,
                                                                             .arg = arg});
     if (command)
-        call_store_get(plane->store, call_id, device->user_id, found_for_signal, command);
+        call_store_get(plane->store, call_id, device->user_id, on_call_found_for_signal, command);
 }
 
-/* ---- calls of which we know no more ---- */
+/* ---- declared calls ---- */
 
-static void declared(void *arg, const struct call_answer *answer)
+static void on_call_declared(void *arg, const struct call_answer *answer)
 {
     struct call_command *command = arg;
     struct call_plane *plane = command->plane;
@@ -233,44 +224,45 @@ static void declared(void *arg, const struct call_answer *answer)
 }
 
 void call_plane_declare_start(struct call_plane *plane, const struct call_device *device,
-                              void (*done)(void *arg, const struct call_reply *reply), void *arg)
+                              call_plane_done done, void *arg)
 {
     char made[ULID_TEXT_LEN];
     struct call_command *command =
-        command_on(plane, device, call_plane_make_id(plane, made), done, arg);
+        call_plane_command(plane, device, call_plane_make_id(plane, made), done, arg);
     if (command)
-        call_store_declare(plane->store, command->call_id, &command->device, declared, command);
+        call_store_declare(plane->store, command->call_id, &command->device, on_call_declared,
+                           command);
 }
 
-static void undeclared(void *arg, const struct call_answer *answer)
+static void on_call_undeclared(void *arg, const struct call_answer *answer)
 {
     if (answer->result == CALL_NOT_FOUND) {
         call_command_reply(arg, NULL);
         free(arg);
     } else {
-        ended(arg, answer);
+        on_call_ended(arg, answer);
     }
 }
 
 void call_plane_declare_end(struct call_plane *plane, const struct call_device *device,
-                            void (*done)(void *arg, const struct call_reply *reply), void *arg)
+                            call_plane_done done, void *arg)
 {
-    struct call_command *command = command_on(plane, device, SLICE_NONE, done, arg);
+    struct call_command *command = call_plane_command(plane, device, SLICE_NONE, done, arg);
     if (command)
-        call_store_end(plane->store, SLICE_NONE, device->user_id, undeclared, command);
+        call_store_end(plane->store, SLICE_NONE, device->user_id, on_call_undeclared, command);
 }
 
-/* ---- those who may not call each other any more ---- */
+/* ---- users who may no longer call each other ---- */
 
-static void found_to_part(void *arg, const struct call_answer *answer)
+static void on_call_found_to_part(void *arg, const struct call_answer *answer)
 {
     struct call_command *command = arg;
     bool is_theirs =
         answer->result == CALL_DONE && (slice_equal(answer->call->caller.user_id, command->to) ||
                                         slice_equal(answer->call->callee.user_id, command->to));
     if (is_theirs)
-        call_store_end(command->plane->store, answer->call->id, command->device.user_id, ended,
-                       command);
+        call_store_end(command->plane->store, answer->call->id, command->device.user_id,
+                       on_call_ended, command);
     else
         free(command);
 }
@@ -278,26 +270,27 @@ static void found_to_part(void *arg, const struct call_answer *answer)
 void call_plane_part(struct call_plane *plane, struct slice user, struct slice peer)
 {
     struct call_command *command = call_command_make(&(struct call_command){
-        .plane = plane, .device.user_id = user, .to = peer, .done = nobody_waits});
+        .plane = plane, .device.user_id = user, .to = peer, .done = on_unawaited_reply});
     if (command)
-        call_store_get(plane->store, SLICE_NONE, command->device.user_id, found_to_part, command);
+        call_store_get(plane->store, SLICE_NONE, command->device.user_id, on_call_found_to_part,
+                       command);
 }
 
-/* ---- those who leave ---- */
+/* ---- devices that leave ---- */
 
-static bool is_of(const struct call_device *party, const struct call_device *device)
+static bool call_party_is(const struct call_device *party, const struct call_device *device)
 {
     return slice_equal(party->user_id, device->user_id) &&
            ulid_equal(&party->conn_id, &device->conn_id);
 }
 
-static void found_to_leave(void *arg, const struct call_answer *answer)
+static void on_call_found_to_leave(void *arg, const struct call_answer *answer)
 {
     struct call_command *command = arg;
-    if (answer->result == CALL_DONE && (is_of(&answer->call->caller, &command->device) ||
-                                        is_of(&answer->call->callee, &command->device)))
-        call_store_end(command->plane->store, answer->call->id, command->device.user_id, ended,
-                       command);
+    if (answer->result == CALL_DONE && (call_party_is(&answer->call->caller, &command->device) ||
+                                        call_party_is(&answer->call->callee, &command->device)))
+        call_store_end(command->plane->store, answer->call->id, command->device.user_id,
+                       on_call_ended, command);
     else
         free(command);
 }
@@ -307,14 +300,15 @@ void call_plane_leave(struct call_plane *plane, const struct call_device *device
     if (!call_bindings_remove(&plane->bindings, &device->conn_id))
         return;
     struct call_command *command = call_command_make(
-        &(struct call_command){.plane = plane, .device = *device, .done = nobody_waits});
-    if (command) /* else its time runs out */
-        call_store_get(plane->store, SLICE_NONE, command->device.user_id, found_to_leave, command);
+        &(struct call_command){.plane = plane, .device = *device, .done = on_unawaited_reply});
+    if (command) /* without memory the call times out */
+        call_store_get(plane->store, SLICE_NONE, command->device.user_id, on_call_found_to_leave,
+                       command);
 }
 
 /* ---- time ---- */
 
-static void reaped(void *arg, const struct call *calls, size_t count)
+static void on_calls_reaped(void *arg, const struct call *calls, size_t count)
 {
     struct call_plane *plane = arg;
     for (size_t i = 0; i < count; i++) {
@@ -323,22 +317,18 @@ static void reaped(void *arg, const struct call *calls, size_t count)
     }
 }
 
-/* Another connection of the same device takes over by renewing, which must be within the grace. */
-static int64_t renewal_period_ms(const struct config *config)
-{
-    int64_t wait_ms = config->presence.expiry_window_ms;
-    if (config->call.reconnect_grace_ms && config->call.reconnect_grace_ms < wait_ms)
-        wait_ms = config->call.reconnect_grace_ms;
-    return wait_ms / RENEWALS_PER_WAIT;
-}
-
 void call_plane_tick(struct call_plane *plane)
 {
+    const struct config *config = plane->presence->config;
     int64_t now_ms = plane->presence->clock->now_ms;
     if (now_ms >= plane->renew_at_ms) {
-        plane->renew_at_ms = now_ms + renewal_period_ms(plane->presence->config);
+        int64_t wait_ms = config->presence.expiry_window_ms;
+        /* A new connection of the same device takes over by renewing, which must happen within the grace. */
+        if (config->call.reconnect_grace_ms && config->call.reconnect_grace_ms < wait_ms)
+            wait_ms = config->call.reconnect_grace_ms;
+        plane->renew_at_ms = now_ms + wait_ms / RENEWALS_PER_WAIT;
         call_bindings_renew(&plane->bindings, plane->store);
     }
     call_sync_retry(&plane->sync);
-    call_store_reap(plane->store, CALL_REAP_MAX, reaped, plane);
+    call_store_reap(plane->store, CALL_REAP_MAX, on_calls_reaped, plane);
 }

@@ -1,4 +1,4 @@
-/* Ringing somebody: whether they may be called and are there, and what the call store makes of it. */
+/* Call requests: whether the callee may be called and is connected, then the call store's transition. */
 #include "calls/call_command.h"
 #include "calls/call_events.h"
 #include "calls/call_outcome.h"
@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-static void requested(void *arg, const struct call_answer *answer)
+static void on_call_requested(void *arg, const struct call_answer *answer)
 {
     struct call_command *command = arg;
     struct call_plane *plane = command->plane;
@@ -42,7 +42,7 @@ static void requested(void *arg, const struct call_answer *answer)
 
 static const char UNAVAILABLE[] = "this user cannot be called now";
 
-static void routed(void *arg, enum state_status status, const struct state_routes *routes)
+static void on_callee_routed(void *arg, enum state_status status, const struct state_routes *routes)
 {
     struct call_command *command = arg;
     if (status != STATE_OK)
@@ -51,41 +51,40 @@ static void routed(void *arg, enum state_status status, const struct state_route
         call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
     else
         call_store_request(command->plane->store, command->call_id, &command->device, command->to,
-                           requested, command);
+                           on_call_requested, command);
 }
 
-static void permit(struct call_command *command, const struct ledger_profile *callee)
+static void call_request_permit(struct call_command *command, const struct ledger_profile *callee)
 {
     if (privacy_allows_call(command->device.user_id, callee))
-        state_routes(command->plane->presence->store, &command->to, 1, routed, command);
+        state_routes(command->plane->presence->store, &command->to, 1, on_callee_routed, command);
     else
         call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
 }
 
-static void recalled(void *arg, const struct cached_profile *recalls)
+static void on_callee_cached_profile_read(void *arg, const struct cached_profile *profiles)
 {
-    if (recalls && recalls[0].known)
-        permit(arg, &recalls[0].profile);
+    if (profiles && profiles[0].known)
+        call_request_permit(arg, &profiles[0].profile);
     else
         call_command_refuse(arg, ERROR_SERVICE_UNAVAILABLE, "contacts cannot be read now");
 }
 
-/* Who are contacts may call each other without the ledger, as long as their graphs are cached. */
-static void profiled(void *arg, const struct ledger_profiles_outcome *outcome)
+/* While the ledger does not answer, contacts may call each other if their graphs are cached. */
+static void on_callee_profile_read(void *arg, const struct ledger_profiles_outcome *outcome)
 {
     struct call_command *command = arg;
     if (outcome->status == LEDGER_OK)
-        permit(command, &outcome->profiles[0]);
+        call_request_permit(command, &outcome->profiles[0]);
     else if (outcome->status == LEDGER_INVALID)
         call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
     else
         cached_profiles_read(command->plane->presence, command->device.user_id, &command->to, 1,
-                             recalled, command);
+                             on_callee_cached_profile_read, command);
 }
 
 void call_plane_request(struct call_plane *plane, const struct call_device *device, struct slice to,
-                        struct slice call_id,
-                        void (*done)(void *arg, const struct call_reply *reply), void *arg)
+                        struct slice call_id, call_plane_done done, void *arg)
 {
     char made[ULID_TEXT_LEN];
     struct call_command *command = call_command_make(&(struct call_command){
@@ -97,6 +96,6 @@ void call_plane_request(struct call_plane *plane, const struct call_device *devi
         .arg = arg,
     });
     if (command)
-        ledger_profiles(plane->presence->ledger, command->device.user_id, &command->to, 1, profiled,
-                        command);
+        ledger_profiles(plane->presence->ledger, command->device.user_id, &command->to, 1,
+                        on_callee_profile_read, command);
 }

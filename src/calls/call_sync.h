@@ -1,13 +1,13 @@
 /*
- * Makes `in_call` of users what the call store says, without fail.
+ * Sets `in_call` of users to what the call store says, and retries until it is set.
  *
- *   look (call store) ──► set (state store) ──► look again ──the same──► done
- *                            │ not set: out of reach, or no memory
+ *   read (call store) ──► set (state store) ──► read again ──unchanged──► done
+ *                            │ not set: store unavailable, or out of memory
  *                            ▼
- *                         waiting ──call_sync_retry()──► look
+ *                         waiting ──call_sync_retry()──► read
  *
- * Looking again is what makes the order of gateways indifferent: whoever sets last has looked after it.
- * Where memory is short, CALL_SYNC_SPARES users can be served all the same.
+ * The second read makes the order of gateways irrelevant: whichever gateway sets last reads after that.
+ * When memory is short, CALL_SYNC_SPARES users can still be served.
  */
 #ifndef ROLLCALL_CALLS_CALL_SYNC_H
 #define ROLLCALL_CALLS_CALL_SYNC_H
@@ -18,17 +18,17 @@
 
 enum {
     CALL_SYNC_SPARES = 16,
-    CALL_SYNC_WAITING_MAX = 4096, /* more are left to their next transition, and logged */
+    CALL_SYNC_WAITING_MAX = 4096, /* beyond, users are logged and left to their next transition */
 };
 
 struct call_sync;
 
 struct call_syncing {
-    struct list waiting; /* on call_sync.waiting, or on none */
+    struct list waiting; /* on call_sync.waiting, or alone */
     struct call_sync *sync;
     unsigned rounds;
-    bool in_use; /* of a spare */
-    bool set;    /* what it was set to last */
+    bool in_use; /* for spares */
+    bool set;    /* the value that was set last */
     uint8_t user_len;
     char user[USER_ID_BYTES_MAX];
 };
@@ -44,12 +44,13 @@ struct call_sync {
 void call_sync_init(struct call_sync *sync, struct call_store *store,
                     struct presence_plane *presence);
 
-/* When nothing is under way any more. */
+/* No operation may be pending. */
 void call_sync_free(struct call_sync *sync);
 
+/* Starts to set `in_call` of this user. */
 void call_sync_user(struct call_sync *sync, struct slice user_id);
 
-/* Tries again what could not be set. */
+/* Retries what could not be set. */
 void call_sync_retry(struct call_sync *sync);
 
 #endif

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct slice topic_name(const struct subscription *subscription)
+static struct slice chat_subscription_topic(const struct subscription *subscription)
 {
     return (struct slice){subscription->topic->name, subscription->topic->name_len};
 }
 
-static struct subscription *find(const struct endpoint *endpoint, struct slice chat_id,
-                                 enum chat_topic topic)
+static struct subscription *chat_find_subscription(const struct endpoint *endpoint,
+                                                   struct slice chat_id, enum chat_topic topic)
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
     return router_subscription(endpoint, chat_topic_name(name, chat_id, topic));
@@ -23,23 +23,24 @@ static struct subscription *find(const struct endpoint *endpoint, struct slice c
 
 bool chat_is_open(const struct endpoint *endpoint, struct slice chat_id)
 {
-    const struct subscription *held = find(endpoint, chat_id, CHAT_TOPIC_PRESENCE);
+    const struct subscription *held =
+        chat_find_subscription(endpoint, chat_id, CHAT_TOPIC_PRESENCE);
     return held && held->view == CHAT_VIEW_OPEN;
 }
 
 /* ---- opening and closing ---- */
 
-static size_t count_chats(const struct endpoint *endpoint)
+static size_t chat_count(const struct endpoint *endpoint)
 {
     size_t count = 0;
     struct slice chat_id;
     for (const struct subscription *at = endpoint->subscriptions; at; at = at->next)
-        count += chat_topic_parse(topic_name(at), &chat_id) == CHAT_TOPIC_PRESENCE;
+        count += chat_topic_parse(chat_subscription_topic(at), &chat_id) == CHAT_TOPIC_PRESENCE;
     return count;
 }
 
-static bool subscribe(struct chat_plane *plane, struct endpoint *endpoint, struct slice chat_id,
-                      enum chat_topic topic)
+static bool chat_subscribe(struct chat_plane *plane, struct endpoint *endpoint,
+                           struct slice chat_id, enum chat_topic topic)
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
     return router_subscribe(plane->router, endpoint, chat_topic_name(name, chat_id, topic));
@@ -48,16 +49,16 @@ static bool subscribe(struct chat_plane *plane, struct endpoint *endpoint, struc
 enum chat_begin chat_begin(struct chat_plane *plane, struct endpoint *endpoint,
                            struct slice chat_id)
 {
-    if (find(endpoint, chat_id, CHAT_TOPIC_PRESENCE))
+    if (chat_find_subscription(endpoint, chat_id, CHAT_TOPIC_PRESENCE))
         return CHAT_BEGUN;
-    if (count_chats(endpoint) >= plane->config->presence.max_open_chats)
+    if (chat_count(endpoint) >= plane->config->presence.max_open_chats)
         return CHAT_TOO_MANY;
-    if (subscribe(plane, endpoint, chat_id, CHAT_TOPIC_PRESENCE) &&
-        subscribe(plane, endpoint, chat_id, CHAT_TOPIC_TYPING)) {
+    if (chat_subscribe(plane, endpoint, chat_id, CHAT_TOPIC_PRESENCE) &&
+        chat_subscribe(plane, endpoint, chat_id, CHAT_TOPIC_TYPING)) {
         metrics_add(plane->metrics, METRIC_CHATS_OPEN, 1);
         return CHAT_BEGUN;
     }
-    struct subscription *half = find(endpoint, chat_id, CHAT_TOPIC_PRESENCE);
+    struct subscription *half = chat_find_subscription(endpoint, chat_id, CHAT_TOPIC_PRESENCE);
     if (half)
         router_unsubscribe(plane->router, half);
     return CHAT_NO_MEMORY;
@@ -66,11 +67,11 @@ enum chat_begin chat_begin(struct chat_plane *plane, struct endpoint *endpoint,
 bool chat_confirm(struct chat_plane *plane, struct endpoint *endpoint, struct slice chat_id)
 {
     (void)plane;
-    struct subscription *presence = find(endpoint, chat_id, CHAT_TOPIC_PRESENCE);
+    struct subscription *presence = chat_find_subscription(endpoint, chat_id, CHAT_TOPIC_PRESENCE);
     if (!presence)
         return false;
     presence->view = CHAT_VIEW_OPEN;
-    find(endpoint, chat_id, CHAT_TOPIC_TYPING)->view = CHAT_VIEW_OPEN;
+    chat_find_subscription(endpoint, chat_id, CHAT_TOPIC_TYPING)->view = CHAT_VIEW_OPEN;
     return true;
 }
 
@@ -80,11 +81,12 @@ void chat_give_up(struct chat_plane *plane, struct endpoint *endpoint, struct sl
         chat_close(plane, endpoint, chat_id);
 }
 
-/* The two subscriptions come and go together. */
-static void unsubscribe(struct chat_plane *plane, struct endpoint *endpoint, struct slice chat_id)
+/* Removes both subscriptions: they exist only together. */
+static void chat_unsubscribe(struct chat_plane *plane, struct endpoint *endpoint,
+                             struct slice chat_id)
 {
-    struct subscription *typing = find(endpoint, chat_id, CHAT_TOPIC_TYPING);
-    struct subscription *presence = find(endpoint, chat_id, CHAT_TOPIC_PRESENCE);
+    struct subscription *typing = chat_find_subscription(endpoint, chat_id, CHAT_TOPIC_TYPING);
+    struct subscription *presence = chat_find_subscription(endpoint, chat_id, CHAT_TOPIC_PRESENCE);
     if (!presence)
         return;
     router_unsubscribe(plane->router, typing);
@@ -97,7 +99,7 @@ static void unsubscribe(struct chat_plane *plane, struct endpoint *endpoint, str
 void chat_close(struct chat_plane *plane, struct endpoint *endpoint, struct slice chat_id)
 {
     typing_stop(plane->typing, endpoint, chat_id);
-    unsubscribe(plane, endpoint, chat_id);
+    chat_unsubscribe(plane, endpoint, chat_id);
 }
 
 void chat_leave(struct chat_plane *plane, struct endpoint *endpoint)
@@ -107,14 +109,14 @@ void chat_leave(struct chat_plane *plane, struct endpoint *endpoint)
     while (at) {
         struct slice chat_id;
         char name[ROUTER_TOPIC_BYTES_MAX];
-        enum chat_topic topic = chat_topic_parse(topic_name(at), &chat_id);
+        enum chat_topic topic = chat_topic_parse(chat_subscription_topic(at), &chat_id);
         if (topic == CHAT_TOPIC_NONE) {
             at = at->next;
             continue;
         }
         memcpy(name, chat_id.data, chat_id.len);
-        unsubscribe(plane, endpoint, (struct slice){name, chat_id.len});
-        at = endpoint->subscriptions; /* both are gone, wherever they stood */
+        chat_unsubscribe(plane, endpoint, (struct slice){name, chat_id.len});
+        at = endpoint->subscriptions; /* both subscriptions are gone from the list */
     }
 }
 
@@ -132,7 +134,8 @@ void chat_publish_removal(struct chat_plane *plane, struct slice chat_id, struct
     buffer_free(&payload);
 }
 
-static void tell_closed(struct chat_plane *plane, struct endpoint *endpoint, struct slice chat_id)
+static void chat_tell_closed(struct chat_plane *plane, struct endpoint *endpoint,
+                             struct slice chat_id)
 {
     struct buffer fields = BUFFER_INIT;
     json_write_object(&fields);
@@ -149,39 +152,39 @@ static void tell_closed(struct chat_plane *plane, struct endpoint *endpoint, str
     buffer_free(&fields);
 }
 
-static void remove_member(struct chat_plane *plane, struct slice chat_id, struct slice user_id)
+static void chat_remove_member(struct chat_plane *plane, struct slice chat_id, struct slice user_id)
 {
     struct route *route = router_find(plane->router, user_id);
     struct list *at = route ? route->endpoints.next : NULL;
     for (; at && at != &route->endpoints; at = at->next) {
         struct endpoint *endpoint = CONTAINER_OF(at, struct endpoint, of_route);
         bool was_open = chat_is_open(endpoint, chat_id);
-        unsubscribe(plane, endpoint, chat_id);
+        chat_unsubscribe(plane, endpoint, chat_id);
         if (was_open)
-            tell_closed(plane, endpoint, chat_id);
+            chat_tell_closed(plane, endpoint, chat_id);
     }
 }
 
 /* ---- presence ---- */
 
-/* The routes that are here of those who are to hear nothing, sorted: most of them are elsewhere. */
-struct exceptions {
+/* The local routes of the users who must not hear the change, sorted: most users are elsewhere. */
+struct chat_exceptions {
     const struct route **routes;
     size_t count;
 };
 
-static int compare_routes(const void *left, const void *right)
+static int chat_compare_routes(const void *left, const void *right)
 {
     uintptr_t a = (uintptr_t) * (const struct route *const *)left;
     uintptr_t b = (uintptr_t) * (const struct route *const *)right;
     return (a > b) - (a < b);
 }
 
-/* False when memory is short. */
-static bool find_exceptions(const struct router *router, const struct chat_event *event,
-                            struct exceptions *out)
+/* Returns false when out of memory. */
+static bool chat_exceptions_find(const struct router *router, const struct chat_event *event,
+                                 struct chat_exceptions *out)
 {
-    *out = (struct exceptions){0};
+    *out = (struct chat_exceptions){0};
     if (event->except_count == 0)
         return true;
     out->routes = calloc(event->except_count, sizeof(const struct route *));
@@ -192,18 +195,20 @@ static bool find_exceptions(const struct router *router, const struct chat_event
         if (route)
             out->routes[out->count++] = route;
     }
-    qsort(out->routes, out->count, sizeof(const struct route *), compare_routes);
+    qsort(out->routes, out->count, sizeof(const struct route *), chat_compare_routes);
     return true;
 }
 
-static bool is_exception(const struct exceptions *exceptions, const struct route *route)
+static bool chat_exceptions_contain(const struct chat_exceptions *exceptions,
+                                    const struct route *route)
 {
     return exceptions->count && bsearch(&route, exceptions->routes, exceptions->count,
-                                        sizeof(const struct route *), compare_routes);
+                                        sizeof(const struct route *), chat_compare_routes);
 }
 
-static void tell_presence(struct chat_plane *plane, const struct topic *topic,
-                          const struct chat_event *event, const struct exceptions *exceptions)
+static void chat_tell_presence(struct chat_plane *plane, const struct topic *topic,
+                               const struct chat_event *event,
+                               const struct chat_exceptions *exceptions)
 {
     const struct presence *presence = &event->change.presence;
     const struct route *own = router_find(plane->router, presence->user_id);
@@ -216,7 +221,7 @@ static void tell_presence(struct chat_plane *plane, const struct topic *topic,
     for (uint32_t i = 0; i < topic->count; i++) {
         struct endpoint *endpoint = topic->subscriptions[i]->endpoint;
         if (topic->subscriptions[i]->view != CHAT_VIEW_OPEN || endpoint->route == own ||
-            is_exception(exceptions, endpoint->route))
+            chat_exceptions_contain(exceptions, endpoint->route))
             continue;
         announcement_to_chat(&announcement, endpoint);
         if (!push_is_new(plane->router, endpoint, &event->change))
@@ -231,14 +236,14 @@ static void tell_presence(struct chat_plane *plane, const struct topic *topic,
                     (plane->clock->wall_ms - event->change.timestamp_ms) * 1000);
 }
 
-static void presence_changed(struct chat_plane *plane, struct slice chat_id,
-                             const struct chat_event *event)
+static void chat_presence_changed(struct chat_plane *plane, struct slice chat_id,
+                                  const struct chat_event *event)
 {
     struct topic *topic = chat_topic_of(plane->router, chat_id, CHAT_TOPIC_PRESENCE);
-    struct exceptions exceptions;
-    if (!topic || !find_exceptions(plane->router, event, &exceptions))
+    struct chat_exceptions exceptions;
+    if (!topic || !chat_exceptions_find(plane->router, event, &exceptions))
         return;
-    tell_presence(plane, topic, event, &exceptions);
+    chat_tell_presence(plane, topic, event, &exceptions);
     free(exceptions.routes);
     if (event->change.presence.status == PRESENCE_UNKNOWN)
         typing_view_recheck(&plane->typing->views, chat_id, event->change.presence.user_id);
@@ -257,8 +262,8 @@ void chat_received(struct chat_plane *plane, enum chat_topic topic, struct slice
         return;
     }
     if (event.kind == CHAT_EVENT_PRESENCE)
-        presence_changed(plane, chat_id, &event);
+        chat_presence_changed(plane, chat_id, &event);
     else if (event.kind == CHAT_EVENT_REMOVED)
-        remove_member(plane, chat_id, event.change.presence.user_id);
+        chat_remove_member(plane, chat_id, event.change.presence.user_id);
     chat_event_free(&event);
 }

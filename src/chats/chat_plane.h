@@ -1,17 +1,17 @@
 /*
- * Open chats: which connections have a chat in front of their user.
+ * Open chats: which connections show a chat to their user.
  *
  *   closed ──chat_begin()──► PENDING ──member: chat_confirm()──► OPEN ──chat_close(), removal──► closed
  *
- * An endpoint with a chat open is subscribed to the chat's two topics (chat_event.h). It is so while
- * PENDING already, that is, before its membership and the snapshot are read, so that nothing falls
- * between; but only who is OPEN is told anything. A member who is removed loses the chat on all
+ * An endpoint with a chat open is subscribed to the chat's two topics (routing/chat_topic.h). It subscribes
+ * while PENDING already, before its membership and the snapshot are read, so that no event falls in
+ * between; but only an OPEN endpoint is told anything. A member who is removed loses the chat on all
  * gateways at once, also while PENDING: a membership that was read before the removal confirms nothing.
  *
- * What people with the chat open hear of a user's presence comes on the chat's topic and goes to each
- * of them once (recent.h), unless they hear it by a subscription of their own.
+ * Presence changes of members arrive on the chat's topic and reach each endpoint once (routing/recent.h),
+ * unless the endpoint has a subscription of its own.
  *
- * One per worker, on its thread. Subscriptions are the router's; nothing else is kept.
+ * One per worker, on its thread. The router owns the subscriptions; the plane keeps nothing else.
  */
 #ifndef ROLLCALL_CHATS_CHAT_PLANE_H
 #define ROLLCALL_CHATS_CHAT_PLANE_H
@@ -31,14 +31,14 @@ struct chat_plane {
 
 enum chat_begin { CHAT_BEGUN, CHAT_TOO_MANY, CHAT_NO_MEMORY };
 
-/* Begins to open a chat; one that is open already stays so. CHAT_TOO_MANY: presence.max_open_chats. */
+/* Begins to open a chat; one that is open stays open. CHAT_TOO_MANY: beyond presence.max_open_chats. */
 enum chat_begin chat_begin(struct chat_plane *plane, struct endpoint *endpoint,
                            struct slice chat_id);
 
-/* The endpoint's user is a member. False: the chat was closed meanwhile. */
+/* The endpoint's user is a member. Returns false if the chat was closed meanwhile. */
 bool chat_confirm(struct chat_plane *plane, struct endpoint *endpoint, struct slice chat_id);
 
-/* Ends what chat_begin() began, unless the chat was open before: the ledger did not answer. */
+/* Undoes chat_begin(), unless the chat was open before: the ledger did not answer. */
 void chat_give_up(struct chat_plane *plane, struct endpoint *endpoint, struct slice chat_id);
 
 /* Closes a chat, pending or open, and ends this device's typing in it. */
@@ -52,7 +52,7 @@ bool chat_is_open(const struct endpoint *endpoint, struct slice chat_id);
 /* Tells all gateways that a user is no longer a member. */
 void chat_publish_removal(struct chat_plane *plane, struct slice chat_id, struct slice user_id);
 
-/* An event on one of a chat's topics. */
+/* Handles an event on one of a chat's topics. */
 void chat_received(struct chat_plane *plane, enum chat_topic topic, struct slice chat_id,
                    struct slice payload);
 
