@@ -24,7 +24,8 @@ bool memory_party_is_device(const struct memory_party *party, struct slice devic
            slice_equal((struct slice){party->device, party->device_len}, device_id);
 }
 
-static void init_party(struct memory_call *call, struct memory_party *party, struct slice user_id)
+static void init_memory_party(struct memory_call *call, struct memory_party *party,
+                              struct slice user_id)
 {
     assert(user_id.len <= USER_ID_BYTES_MAX);
     party->call = call;
@@ -44,12 +45,12 @@ struct memory_call *memory_call_make(struct slice id, struct slice caller, struc
     list_init(&call->waiting);
     call->id_len = (uint8_t)id.len;
     memcpy(call->id, id.data, id.len);
-    init_party(call, &call->caller, caller);
-    init_party(call, &call->callee, callee);
+    init_memory_party(call, &call->caller, caller);
+    init_memory_party(call, &call->callee, callee);
     return call;
 }
 
-static struct call_device view_party(const struct memory_party *party)
+static struct call_device view_memory_party(const struct memory_party *party)
 {
     return (struct call_device){
         .user_id = party->user_len ? memory_party_user(party) : SLICE_NONE,
@@ -65,8 +66,8 @@ struct call memory_call_view(const struct memory_call *call)
         .id = memory_call_id(call),
         .state = call->state,
         .reason = call->reason,
-        .caller = view_party(&call->caller),
-        .callee = view_party(&call->callee),
+        .caller = view_memory_party(&call->caller),
+        .callee = view_memory_party(&call->callee),
         .started_at_ms = call->started_at_ms,
         .answered_at_ms = call->answered_at_ms,
         .ended_at_ms = call->ended_at_ms,

@@ -1,4 +1,4 @@
-/* The record of one call in memory; what moves it through its states is memory_call_table.h. */
+/* The record of one call in memory. memory_call_table.h moves it through its states. */
 #ifndef ROLLCALL_STORE_MEMORY_MEMORY_CALL_H
 #define ROLLCALL_STORE_MEMORY_MEMORY_CALL_H
 
@@ -10,12 +10,12 @@ struct memory_call;
 
 struct memory_party {
     struct table_node node; /* in `users`, by user */
-    struct list waiting;    /* held or loose; of a callee who has not answered in neither */
+    struct list waiting;    /* on `attached` or `detached`; on neither until the callee answers */
     struct memory_call *call;
     struct ulid conn_id;
     int64_t due_at_ms;
     bool attached;
-    uint8_t user_len; /* 0: the call was declared, there is no callee */
+    uint8_t user_len; /* 0: the call was declared, without a callee */
     uint8_t device_len;
     char user[USER_ID_BYTES_MAX];
     char device[DEVICE_ID_BYTES_MAX];
@@ -23,7 +23,7 @@ struct memory_party {
 
 struct memory_call {
     struct table_node node; /* in `calls`, by id */
-    struct list waiting;    /* ringing or ended; in neither while ACCEPTED */
+    struct list waiting;    /* on `ringing` or `ended`; on neither while ACCEPTED */
     enum call_state state;
     enum call_reason reason;
     struct memory_party caller;
@@ -36,7 +36,7 @@ struct memory_call {
     char id[CALL_ID_BYTES_MAX];
 };
 
-/* A ringing call without devices, in no table and no list; NULL when memory is short. `callee` may be
+/* Returns a ringing call without devices, in no table and on no list; NULL when out of memory. `callee` may be
  * SLICE_NONE. */
 struct memory_call *memory_call_make(struct slice id, struct slice caller, struct slice callee);
 
@@ -47,7 +47,7 @@ bool memory_party_is_callee(const struct memory_party *party);
 /* Whether the party takes part with this device. */
 bool memory_party_is_device(const struct memory_party *party, struct slice device_id);
 
-/* A view into the call, which must last as long. */
+/* Returns a view into the call, valid as long as the call. */
 struct call memory_call_view(const struct memory_call *call);
 
 #endif

@@ -5,60 +5,61 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static bool call_matches(const struct table_node *node, struct slice key)
+static bool memory_call_matches(const struct table_node *node, struct slice key)
 {
     return slice_equal(memory_call_id(CONTAINER_OF(node, struct memory_call, node)), key);
 }
 
-static bool user_matches(const struct table_node *node, struct slice key)
+static bool memory_party_matches(const struct table_node *node, struct slice key)
 {
     return slice_equal(memory_party_user(CONTAINER_OF(node, struct memory_party, node)), key);
 }
 
-bool memory_call_table_init(struct memory_call_table *book,
+bool memory_call_table_init(struct memory_call_table *table,
                             const struct memory_calls_options *options)
 {
-    *book = (struct memory_call_table){.options = *options};
-    list_init(&book->ringing);
-    list_init(&book->held);
-    list_init(&book->loose);
-    list_init(&book->ended);
-    return table_init(&book->calls, options->hash_seed, call_matches) &&
-           table_init(&book->users, options->hash_seed, user_matches);
+    *table = (struct memory_call_table){.options = *options};
+    list_init(&table->ringing);
+    list_init(&table->attached);
+    list_init(&table->detached);
+    list_init(&table->ended);
+    return table_init(&table->calls, options->hash_seed, memory_call_matches) &&
+           table_init(&table->users, options->hash_seed, memory_party_matches);
 }
 
-static void free_call(struct table_node *node, void *arg)
+static void free_memory_call(struct table_node *node, void *arg)
 {
     (void)arg;
     free(CONTAINER_OF(node, struct memory_call, node));
 }
 
-void memory_call_table_free(struct memory_call_table *book)
+void memory_call_table_free(struct memory_call_table *table)
 {
-    table_each(&book->calls, free_call, NULL);
-    table_free(&book->calls);
-    table_free(&book->users);
+    table_each(&table->calls, free_memory_call, NULL);
+    table_free(&table->calls);
+    table_free(&table->users);
 }
 
-static struct memory_call *find_call(const struct memory_call_table *book, struct slice id)
+static struct memory_call *find_memory_call(const struct memory_call_table *table, struct slice id)
 {
-    struct table_node *node = table_find(&book->calls, id);
+    struct table_node *node = table_find(&table->calls, id);
     return node ? CONTAINER_OF(node, struct memory_call, node) : NULL;
 }
 
-static struct memory_party *find_party(const struct memory_call_table *book, struct slice user_id)
+static struct memory_party *find_party_of_user(const struct memory_call_table *table,
+                                               struct slice user_id)
 {
-    struct table_node *node = table_find(&book->users, user_id);
+    struct table_node *node = table_find(&table->users, user_id);
     return node ? CONTAINER_OF(node, struct memory_party, node) : NULL;
 }
 
-/* The party this user is of the call `id`, or of the one it is in; NULL: not found. */
-static struct memory_party *find_own(const struct memory_call_table *book, struct slice id,
-                                     struct slice user_id)
+/* Returns the user's party of the call `id`, or of the call the user is in if `id` is SLICE_NONE. */
+static struct memory_party *find_party_of_call(const struct memory_call_table *table,
+                                               struct slice id, struct slice user_id)
 {
     if (!id.data)
-        return find_party(book, user_id);
-    struct memory_call *call = find_call(book, id);
+        return find_party_of_user(table, user_id);
+    struct memory_call *call = find_memory_call(table, id);
     if (call && slice_equal(memory_party_user(&call->caller), user_id))
         return &call->caller;
     return call && slice_equal(memory_party_user(&call->callee), user_id) ? &call->callee : NULL;
@@ -66,48 +67,50 @@ static struct memory_party *find_own(const struct memory_call_table *book, struc
 
 /* ---- parties ---- */
 
-static void set_attached(struct memory_call_table *book, struct memory_party *party, bool attached,
-                         const struct clock *now)
+static void set_party_attached(struct memory_call_table *table, struct memory_party *party,
+                               bool attached, const struct clock *now)
 {
     party->attached = attached;
-    party->due_at_ms =
-        now->now_ms + (attached ? book->options.lease_window_ms : book->options.reconnect_grace_ms);
+    party->due_at_ms = now->now_ms + (attached ? table->options.lease_window_ms
+                                               : table->options.reconnect_grace_ms);
     list_remove(&party->waiting);
-    list_append(attached ? &book->held : &book->loose, &party->waiting);
+    list_append(attached ? &table->attached : &table->detached, &party->waiting);
 }
 
-static void bind_device(struct memory_call_table *book, struct memory_party *party,
-                        const struct call_device *device, const struct clock *now)
+static void bind_party_device(struct memory_call_table *table, struct memory_party *party,
+                              const struct call_device *device, const struct clock *now)
 {
     assert(device->device_id.len > 0 && device->device_id.len <= DEVICE_ID_BYTES_MAX);
     party->device_len = (uint8_t)device->device_id.len;
     memcpy(party->device, device->device_id.data, device->device_id.len);
     party->conn_id = device->conn_id;
-    set_attached(book, party, true, now);
+    set_party_attached(table, party, true, now);
 }
 
-static void enter_party(struct memory_call_table *book, struct memory_party *party)
+static void insert_party(struct memory_call_table *table, struct memory_party *party)
 {
     if (party->user_len)
-        table_insert(&book->users, &party->node, memory_party_user(party));
+        table_insert(&table->users, &party->node, memory_party_user(party));
 }
 
-static void leave_party(struct memory_call_table *book, struct memory_party *party)
+static void remove_party(struct memory_call_table *table, struct memory_party *party)
 {
     list_remove(&party->waiting);
     if (party->user_len)
-        table_remove(&book->users, &party->node);
+        table_remove(&table->users, &party->node);
 }
 
 /* ---- calls ---- */
 
-/* What holds of a call between two operations. */
-static void assert_call(const struct memory_call_table *book, const struct memory_call *call)
+/* Asserts what holds for a call between two operations. */
+static void assert_memory_call(const struct memory_call_table *table,
+                               const struct memory_call *call)
 {
     bool is_live = call->state != CALL_ENDED;
     assert(is_live == (call->reason == CALL_REASON_NONE));
     assert(is_live == (call->ended_at_ms == 0));
-    assert(is_live == (find_party(book, memory_party_user(&call->caller)) == &call->caller));
+    assert(is_live ==
+           (find_party_of_user(table, memory_party_user(&call->caller)) == &call->caller));
     assert((call->state == CALL_ACCEPTED) == list_empty(&call->waiting));
     assert(!is_live || call->caller.device_len > 0);
     assert(call->state != CALL_RINGING || call->callee.device_len == 0);
@@ -115,9 +118,9 @@ static void assert_call(const struct memory_call_table *book, const struct memor
            (call->callee.user_len == 0) == (call->callee.device_len == 0));
 }
 
-/* The one door of each change of state. */
-static void set_state(struct memory_call_table *book, struct memory_call *call,
-                      enum call_state state, enum call_reason reason, const struct clock *now)
+/* Every change of state goes through here. */
+static void set_call_state(struct memory_call_table *table, struct memory_call *call,
+                           enum call_state state, enum call_reason reason, const struct clock *now)
 {
     assert(call->state != CALL_ENDED && (call->state != CALL_ACCEPTED || state == CALL_ENDED));
     call->state = state;
@@ -128,43 +131,43 @@ static void set_state(struct memory_call_table *book, struct memory_call *call,
     } else {
         call->ended_at_ms = now->wall_ms;
         call->due_at_ms = now->now_ms + CALL_ENDED_KEPT_MS;
-        list_append(&book->ended, &call->waiting);
-        book->ended_count++;
-        leave_party(book, &call->caller);
-        leave_party(book, &call->callee);
+        list_append(&table->ended, &call->waiting);
+        table->ended_count++;
+        remove_party(table, &call->caller);
+        remove_party(table, &call->callee);
     }
-    assert_call(book, call);
+    assert_memory_call(table, call);
 }
 
-/* A ringing call whose caller is bound; NULL when memory is short. */
-static struct memory_call *make_call(struct memory_call_table *book, struct slice id,
-                                     const struct call_device *caller, struct slice callee,
-                                     const struct clock *now)
+/* Returns a ringing call whose caller is bound to a device; NULL when out of memory. */
+static struct memory_call *make_ringing_call(struct memory_call_table *table, struct slice id,
+                                             const struct call_device *caller, struct slice callee,
+                                             const struct clock *now)
 {
     struct memory_call *call = memory_call_make(id, caller->user_id, callee);
     if (!call)
         return NULL;
     call->started_at_ms = now->wall_ms;
-    call->due_at_ms = now->now_ms + book->options.ring_timeout_ms;
-    table_insert(&book->calls, &call->node, id);
-    list_append(&book->ringing, &call->waiting);
-    enter_party(book, &call->caller);
-    enter_party(book, &call->callee);
-    bind_device(book, &call->caller, caller, now);
-    assert_call(book, call);
+    call->due_at_ms = now->now_ms + table->options.ring_timeout_ms;
+    table_insert(&table->calls, &call->node, id);
+    list_append(&table->ringing, &call->waiting);
+    insert_party(table, &call->caller);
+    insert_party(table, &call->callee);
+    bind_party_device(table, &call->caller, caller, now);
+    assert_memory_call(table, call);
     return call;
 }
 
-static void accept(struct memory_call_table *book, struct memory_call *call,
-                   const struct call_device *callee, const struct clock *now)
+static void accept_call(struct memory_call_table *table, struct memory_call *call,
+                        const struct call_device *callee, const struct clock *now)
 {
-    bind_device(book, &call->callee, callee, now);
-    set_state(book, call, CALL_ACCEPTED, CALL_REASON_NONE, now);
+    bind_party_device(table, &call->callee, callee, now);
+    set_call_state(table, call, CALL_ACCEPTED, CALL_REASON_NONE, now);
 }
 
-/* The same device asks again, for the same callee, while it rings. */
-static bool is_repeated(const struct memory_call *call, const struct call_device *caller,
-                        struct slice callee)
+/* Whether the same device requests the same callee again while the call rings. */
+static bool is_repeated_request(const struct memory_call *call, const struct call_device *caller,
+                                struct slice callee)
 {
     return call->state == CALL_RINGING &&
            slice_equal(memory_party_user(&call->caller), caller->user_id) &&
@@ -172,15 +175,15 @@ static bool is_repeated(const struct memory_call *call, const struct call_device
            memory_party_is_device(&call->caller, caller->device_id);
 }
 
-enum call_result memory_call_table_request(struct memory_call_table *book, struct slice id,
+enum call_result memory_call_table_request(struct memory_call_table *table, struct slice id,
                                            const struct call_device *caller, struct slice callee,
                                            const struct clock *now, struct memory_call **call)
 {
     assert(!slice_equal(caller->user_id, callee));
-    struct memory_call *known = find_call(book, id);
-    struct memory_party *own = find_party(book, caller->user_id);
+    struct memory_call *known = find_memory_call(table, id);
+    struct memory_party *own = find_party_of_user(table, caller->user_id);
     *call = NULL;
-    if (known && is_repeated(known, caller, callee)) {
+    if (known && is_repeated_request(known, caller, callee)) {
         *call = known;
         return CALL_REPEATED;
     }
@@ -190,39 +193,39 @@ enum call_result memory_call_table_request(struct memory_call_table *book, struc
                        slice_equal(memory_party_user(&own->call->caller), callee);
         if (!crosses)
             return CALL_CALLER_BUSY;
-        accept(book, own->call, caller, now);
+        accept_call(table, own->call, caller, now);
         return CALL_GLARE;
     }
     if (known)
         return CALL_ID_TAKEN;
-    if (find_party(book, callee))
+    if (find_party_of_user(table, callee))
         return CALL_CALLEE_BUSY;
-    *call = make_call(book, id, caller, callee, now);
+    *call = make_ringing_call(table, id, caller, callee, now);
     return *call ? CALL_DONE : CALL_UNAVAILABLE;
 }
 
-enum call_result memory_call_table_declare(struct memory_call_table *book, struct slice id,
+enum call_result memory_call_table_declare(struct memory_call_table *table, struct slice id,
                                            const struct call_device *caller,
                                            const struct clock *now, struct memory_call **call)
 {
-    struct memory_party *own = find_party(book, caller->user_id);
+    struct memory_party *own = find_party_of_user(table, caller->user_id);
     *call = own ? own->call : NULL;
     if (own)
         return CALL_CALLER_BUSY;
-    if (find_call(book, id))
+    if (find_memory_call(table, id))
         return CALL_ID_TAKEN;
-    *call = make_call(book, id, caller, SLICE_NONE, now);
+    *call = make_ringing_call(table, id, caller, SLICE_NONE, now);
     if (!*call)
         return CALL_UNAVAILABLE;
-    set_state(book, *call, CALL_ACCEPTED, CALL_REASON_NONE, now);
+    set_call_state(table, *call, CALL_ACCEPTED, CALL_REASON_NONE, now);
     return CALL_DONE;
 }
 
-enum call_result memory_call_table_answer(struct memory_call_table *book, struct slice id,
+enum call_result memory_call_table_answer(struct memory_call_table *table, struct slice id,
                                           const struct call_device *callee, const struct clock *now,
                                           struct memory_call **call)
 {
-    struct memory_party *own = find_own(book, id, callee->user_id);
+    struct memory_party *own = find_party_of_call(table, id, callee->user_id);
     *call = own ? own->call : NULL;
     if (!own)
         return CALL_NOT_FOUND;
@@ -233,15 +236,15 @@ enum call_result memory_call_table_answer(struct memory_call_table *book, struct
         return CALL_WRONG_STATE;
     if (!memory_party_is_callee(own))
         return CALL_WRONG_PARTY;
-    accept(book, own->call, callee, now);
+    accept_call(table, own->call, callee, now);
     return CALL_DONE;
 }
 
-enum call_result memory_call_table_reject(struct memory_call_table *book, struct slice id,
+enum call_result memory_call_table_reject(struct memory_call_table *table, struct slice id,
                                           struct slice user_id, const struct clock *now,
                                           struct memory_call **call)
 {
-    struct memory_party *own = find_own(book, id, user_id);
+    struct memory_party *own = find_party_of_call(table, id, user_id);
     *call = own ? own->call : NULL;
     if (!own)
         return CALL_NOT_FOUND;
@@ -249,15 +252,15 @@ enum call_result memory_call_table_reject(struct memory_call_table *book, struct
         return CALL_WRONG_STATE;
     if (!memory_party_is_callee(own))
         return CALL_WRONG_PARTY;
-    set_state(book, own->call, CALL_ENDED, CALL_REASON_REJECTED, now);
+    set_call_state(table, own->call, CALL_ENDED, CALL_REASON_REJECTED, now);
     return CALL_DONE;
 }
 
-enum call_result memory_call_table_end(struct memory_call_table *book, struct slice id,
+enum call_result memory_call_table_end(struct memory_call_table *table, struct slice id,
                                        struct slice user_id, const struct clock *now,
                                        struct memory_call **call)
 {
-    struct memory_party *own = find_own(book, id, user_id);
+    struct memory_party *own = find_party_of_call(table, id, user_id);
     *call = own ? own->call : NULL;
     if (!own)
         return CALL_NOT_FOUND;
@@ -267,28 +270,28 @@ enum call_result memory_call_table_end(struct memory_call_table *book, struct sl
         memory_party_is_callee(own) ? CALL_REASON_REJECTED : CALL_REASON_CANCELLED;
     if (own->call->state == CALL_ACCEPTED)
         reason = CALL_REASON_HANGUP;
-    set_state(book, own->call, CALL_ENDED, reason, now);
+    set_call_state(table, own->call, CALL_ENDED, reason, now);
     return CALL_DONE;
 }
 
-enum call_result memory_call_table_get(struct memory_call_table *book, struct slice id,
+enum call_result memory_call_table_get(struct memory_call_table *table, struct slice id,
                                        struct slice user_id, struct memory_call **call)
 {
-    struct memory_party *own = find_own(book, id, user_id);
+    struct memory_party *own = find_party_of_call(table, id, user_id);
     *call = own ? own->call : NULL;
     return own ? CALL_DONE : CALL_NOT_FOUND;
 }
 
-/* ---- devices come, stay and go ---- */
+/* ---- devices ---- */
 
-enum call_result memory_call_table_attach(struct memory_call_table *book,
+enum call_result memory_call_table_attach(struct memory_call_table *table,
                                           const struct call_device *device, const struct clock *now,
                                           struct memory_call **call)
 {
-    struct memory_party *own = find_party(book, device->user_id);
+    struct memory_party *own = find_party_of_user(table, device->user_id);
     *call = own ? own->call : NULL;
     if (own && memory_party_is_device(own, device->device_id)) {
-        bind_device(book, own, device, now);
+        bind_party_device(table, own, device, now);
         return CALL_DONE;
     }
     if (!own)
@@ -297,71 +300,72 @@ enum call_result memory_call_table_attach(struct memory_call_table *book,
                                                                            : CALL_ELSEWHERE;
 }
 
-enum call_result memory_call_table_detach(struct memory_call_table *book, struct slice user_id,
+enum call_result memory_call_table_detach(struct memory_call_table *table, struct slice user_id,
                                           const struct ulid *conn_id, const struct clock *now,
                                           struct memory_call **call)
 {
-    struct memory_party *own = find_party(book, user_id);
+    struct memory_party *own = find_party_of_user(table, user_id);
     *call = NULL;
     if (!own || !own->attached || !ulid_equal(&own->conn_id, conn_id))
         return CALL_NOT_FOUND;
-    set_attached(book, own, false, now);
+    set_party_attached(table, own, false, now);
     *call = own->call;
     return CALL_DONE;
 }
 
-/* A loose party is taken over: another connection of the same device had held it. */
-bool memory_call_table_renew(struct memory_call_table *book, const struct call_device *device,
+/* Takes over a detached party, which another connection of the same device had held. */
+bool memory_call_table_renew(struct memory_call_table *table, const struct call_device *device,
                              const struct clock *now)
 {
-    struct memory_party *own = find_party(book, device->user_id);
+    struct memory_party *own = find_party_of_user(table, device->user_id);
     if (!own || !memory_party_is_device(own, device->device_id))
         return false;
     if (!own->attached)
         own->conn_id = device->conn_id;
-    set_attached(book, own, true, now);
+    set_party_attached(table, own, true, now);
     return true;
 }
 
 /* ---- time ---- */
 
-/* The first member of a list of parties, if it is due. */
+/* Returns the first party of the list if it is due. */
 static struct memory_party *due_party(const struct list *list, const struct clock *now)
 {
     struct memory_party *first = CONTAINER_OF(list->next, struct memory_party, waiting);
     return !list_empty(list) && first->due_at_ms <= now->now_ms ? first : NULL;
 }
 
+/* Returns the first call of the list if it is due. */
 static struct memory_call *due_call(const struct list *list, const struct clock *now)
 {
     struct memory_call *first = CONTAINER_OF(list->next, struct memory_call, waiting);
     return !list_empty(list) && first->due_at_ms <= now->now_ms ? first : NULL;
 }
 
-struct memory_call *memory_call_table_reap_one(struct memory_call_table *book,
+struct memory_call *memory_call_table_reap_one(struct memory_call_table *table,
                                                const struct clock *now)
 {
-    struct memory_call *unanswered = due_call(&book->ringing, now);
+    struct memory_call *unanswered = due_call(&table->ringing, now);
     if (unanswered) {
-        set_state(book, unanswered, CALL_ENDED, CALL_REASON_TIMEOUT, now);
+        set_call_state(table, unanswered, CALL_ENDED, CALL_REASON_TIMEOUT, now);
         return unanswered;
     }
-    struct memory_party *lost = due_party(&book->loose, now);
+    struct memory_party *lost = due_party(&table->detached, now);
     if (!lost)
-        lost = due_party(&book->held, now);
+        lost = due_party(&table->attached, now);
     if (!lost)
         return NULL;
-    set_state(book, lost->call, CALL_ENDED, CALL_REASON_DISCONNECTED, now);
+    set_call_state(table, lost->call, CALL_ENDED, CALL_REASON_DISCONNECTED, now);
     return lost->call;
 }
 
-void memory_call_table_forget(struct memory_call_table *book, const struct clock *now)
+void memory_call_table_forget(struct memory_call_table *table, const struct clock *now)
 {
-    while (book->ended_count > MEMORY_CALLS_ENDED_MAX || due_call(&book->ended, now)) {
-        struct memory_call *oldest = CONTAINER_OF(book->ended.next, struct memory_call, waiting);
+    while (table->ended_count > MEMORY_CALLS_ENDED_MAX || due_call(&table->ended, now)) {
+        struct memory_call *oldest = CONTAINER_OF(table->ended.next, struct memory_call, waiting);
         list_remove(&oldest->waiting);
-        book->ended_count--;
-        table_remove(&book->calls, &oldest->node);
+        table->ended_count--;
+        table_remove(&table->calls, &oldest->node);
         free(oldest);
     }
 }

@@ -1,9 +1,9 @@
 /*
  * The call store in memory: the embedded backend, shared by all workers of a process.
  *
- * `struct memory_calls` is the shared part behind one short lock (calls are rare beside messages);
- * memory_calls_store() makes the port one worker uses. Completions run inside the call, outside the
- * lock. At most MEMORY_CALLS_ENDED_MAX ended calls are remembered, the oldest forgotten first.
+ * `struct memory_calls` is the shared part behind one short lock (calls are rare compared with messages);
+ * memory_calls_store() makes the port of one worker. Completions run before the operation returns, outside the
+ * lock. At most MEMORY_CALLS_ENDED_MAX ended calls are remembered; the oldest are forgotten first.
  */
 #ifndef ROLLCALL_STORE_MEMORY_MEMORY_CALLS_H
 #define ROLLCALL_STORE_MEMORY_MEMORY_CALLS_H
@@ -22,13 +22,13 @@ struct memory_calls_options {
     uint64_t hash_seed;
 };
 
-/* NULL when memory is short. */
+/* Returns NULL when out of memory. */
 struct memory_calls *memory_calls_make(const struct memory_calls_options *options);
 
-/* After the last port of it is gone. */
+/* Call it after the last port is freed. */
 void memory_calls_free(struct memory_calls **calls);
 
-/* A worker's port; NULL when memory is short. `clock` is borrowed for its life. */
+/* Makes a worker's port, which borrows `clock` for its life. Returns NULL when out of memory. */
 struct call_store *memory_calls_store(struct memory_calls *calls, const struct clock *clock);
 
 #endif

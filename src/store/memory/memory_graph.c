@@ -5,234 +5,231 @@
 
 #include <stdlib.h>
 
-struct memory_graph_store {
+struct memory_graph_port {
     struct graph_store store;
     struct memory_graphs *graphs;
     struct state_store *state;
     const struct clock *clock;
 };
 
+static struct memory_graph_port *memory_graph_port_of(struct graph_store *store)
+{
+    return CONTAINER_OF(store, struct memory_graph_port, store);
+}
+
 /* ---- put ---- */
 
-/* What a node's first state is read with: those of one batch that nobody has checked. */
-struct check {
+/* Reads the presence of those users of one batch whose presence nobody has read yet. */
+struct presence_check {
     struct memory_graphs *graphs;
-    struct memory_graph_user *nodes[MEMORY_GRAPH_BATCH];
+    struct memory_graph_user *users[MEMORY_GRAPH_BATCH];
     struct slice ids[MEMORY_GRAPH_BATCH];
     size_t count;
     bool known;
 };
 
-static void checked(void *arg, enum state_status status, const struct presence *presences,
-                    size_t count)
+static void on_contact_presences_read(void *arg, enum state_status status,
+                                      const struct presence *presences, size_t count)
 {
-    struct check *check = arg;
+    struct presence_check *check = arg;
     struct memory_graphs *graphs = check->graphs;
     check->known = status == STATE_OK && count == check->count;
     memory_graphs_lock(graphs);
     for (size_t i = 0; check->known && i < count; i++)
-        memory_graph_users_set_online(&graphs->nodes, check->nodes[i],
+        memory_graph_users_set_online(&graphs->users, check->users[i],
                                       presences[i].status != PRESENCE_OFFLINE,
                                       presences[i].version);
     memory_graphs_unlock(graphs);
 }
 
-static void add_check(struct check *check, struct memory_graph_user *node)
+static void add_presence_check(struct presence_check *check, struct memory_graph_user *user)
 {
-    if (node->version != INT64_MIN)
+    if (user->version != INT64_MIN)
         return;
-    check->nodes[check->count] = node;
-    check->ids[check->count++] = memory_graph_user_id(node);
+    check->users[check->count] = user;
+    check->ids[check->count++] = memory_graph_user_id(user);
 }
 
-/* Refers to the next batch of contacts, or to the owner when `count` is 0, and sees who of them is
- * online. The nodes stay while the graph refers to them. */
-static bool intern(struct memory_graph_store *store, struct memory_graph *made,
-                   const struct slice *ids, size_t count, struct slice owner)
+/* Takes references to the next batch of contacts, or to the owner if `count` is 0, and learns who of them is
+ * online. The graph keeps the references. */
+static bool intern_batch(struct memory_graph_port *port, struct memory_graph *made,
+                         const struct slice *ids, size_t count, struct slice owner)
 {
-    struct memory_graphs *graphs = store->graphs;
-    struct check check = {.graphs = graphs, .known = true};
+    struct memory_graphs *graphs = port->graphs;
+    struct presence_check check = {.graphs = graphs, .known = true};
     bool interned = true;
     memory_graphs_lock(graphs);
     for (size_t i = 0; i < count && interned; i++) {
-        struct memory_graph_user *node = memory_graph_users_retain(&graphs->nodes, ids[i]);
-        interned = node != NULL;
-        if (!node)
+        struct memory_graph_user *user = memory_graph_users_retain(&graphs->users, ids[i]);
+        interned = user != NULL;
+        if (!user)
             break;
-        made->contacts[made->contact_count++] = node->number;
-        add_check(&check, node);
+        made->contacts[made->contact_count++] = user->number;
+        add_presence_check(&check, user);
     }
     if (count == 0) {
-        made->owner = memory_graph_users_retain(&graphs->nodes, owner);
+        made->owner = memory_graph_users_retain(&graphs->users, owner);
         interned = made->owner != NULL;
         if (made->owner)
-            add_check(&check, made->owner);
+            add_presence_check(&check, made->owner);
     }
     memory_graphs_unlock(graphs);
     if (interned && check.count)
-        state_read(store->state, check.ids, check.count, checked, &check);
+        state_read(port->state, check.ids, check.count, on_contact_presences_read, &check);
     return interned && check.known;
 }
 
-static bool intern_all(struct memory_graph_store *store, struct memory_graph *made,
-                       const struct social_graph *graph, struct slice owner)
+static bool intern_graph(struct memory_graph_port *port, struct memory_graph *made,
+                         const struct social_graph *graph, struct slice owner)
 {
     size_t contacts = memory_graph_contacts(graph);
     for (size_t at = 0; at < contacts; at += MEMORY_GRAPH_BATCH) {
         size_t left = contacts - at;
         size_t count = left < MEMORY_GRAPH_BATCH ? left : MEMORY_GRAPH_BATCH;
-        if (!intern(store, made, graph->contacts.ids + at, count, owner))
+        if (!intern_batch(port, made, graph->contacts.ids + at, count, owner))
             return false;
     }
-    return intern(store, made, NULL, 0, owner);
+    return intern_batch(port, made, NULL, 0, owner);
 }
 
-static bool install(struct memory_graph_store *store, struct memory_graph *made, uint64_t ticket)
-{
-    struct memory_graphs *graphs = store->graphs;
-    memory_graphs_lock(graphs);
-    bool good = *memory_graphs_drops(graphs, memory_graph_user_id(made->owner)) == ticket;
-    if (good)
-        memory_graph_link(graphs, made, store->clock->now_ms);
-    memory_graphs_unlock(graphs);
-    return good;
-}
-
-static struct memory_graph_store *store_of(struct graph_store *store)
-{
-    return CONTAINER_OF(store, struct memory_graph_store, store);
-}
-
-static void memory_graph_put(struct graph_store *port, struct slice user_id, uint64_t ticket,
+static void memory_graph_put(struct graph_store *store, struct slice user_id, uint64_t ticket,
                              const struct social_graph *graph)
 {
-    struct memory_graph_store *store = store_of(port);
+    struct memory_graph_port *port = memory_graph_port_of(store);
+    struct memory_graphs *graphs = port->graphs;
     struct memory_graph *made = memory_graph_make(graph);
     if (!made)
         return;
-    if (!memory_graphs_reserve(store->graphs, made->cost, store->clock->now_ms))
+    if (!memory_graphs_reserve(graphs, made->cost, port->clock->now_ms)) {
         free(made);
-    else if (!intern_all(store, made, graph, user_id) || !install(store, made, ticket))
-        memory_graph_release(store->graphs, made);
+        return;
+    }
+    bool linked = false;
+    if (intern_graph(port, made, graph, user_id)) {
+        memory_graphs_lock(graphs);
+        linked = *memory_graphs_drops(graphs, user_id) == ticket;
+        if (linked)
+            memory_graph_link(graphs, made, port->clock->now_ms);
+        memory_graphs_unlock(graphs);
+    }
+    if (!linked)
+        memory_graph_release(graphs, made);
 }
 
-/* ---- audience ---- */
+/* ---- lookup ---- */
 
-/* The user's graph, pinned; NULL: a miss. */
-static struct memory_graph *pin(struct memory_graph_store *store, struct slice user_id,
-                                uint64_t *ticket)
+/* Returns the user's graph, pinned; NULL on a miss. */
+static struct memory_graph *pin_graph(struct memory_graph_port *port, struct slice user_id,
+                                      uint64_t *ticket)
 {
-    struct memory_graphs *graphs = store->graphs;
+    struct memory_graphs *graphs = port->graphs;
     memory_graphs_lock(graphs);
-    struct memory_graph_user *node = memory_graph_users_find(&graphs->nodes, user_id);
-    struct memory_graph *graph = node ? node->graph : NULL;
+    struct memory_graph_user *user = memory_graph_users_find(&graphs->users, user_id);
+    struct memory_graph *graph = user ? user->graph : NULL;
+    bool online = user && memory_graph_users_is_online(&graphs->users, user->number);
     *ticket = *memory_graphs_drops(graphs, user_id);
-    if (graph && !memory_graph_users_is_online(&graphs->nodes, node->number) &&
-        memory_graph_is_over(graph, store->clock->now_ms)) {
+    if (graph && !online && memory_graph_is_expired(graph, port->clock->now_ms)) {
         memory_graph_unlink(graphs, graph);
         graph = NULL;
     }
     if (graph) {
         graph->pins++;
-        if (memory_graph_users_is_online(&graphs->nodes, node->number))
-            memory_graph_place(graphs, graph, store->clock->now_ms);
+        if (online)
+            memory_graph_place(graphs, graph, port->clock->now_ms);
     }
     memory_graphs_unlock(graphs);
     return graph;
 }
 
-/* Finds who is online under the lock, and reads their ids, which may be far apart, after it. */
-static size_t find_online(struct memory_graphs *graphs, const struct memory_graph *graph,
-                          struct memory_graph_user **nodes, struct slice *ids)
+/* Finds who is online under the lock and reads their ids, which may be far apart in memory, after it. */
+static size_t find_online_contacts(struct memory_graphs *graphs, const struct memory_graph *graph,
+                                   struct memory_graph_user **users, struct slice *ids)
 {
     size_t count = 0;
     memory_graphs_lock(graphs);
     for (size_t i = 0; i < graph->contact_count; i++)
-        if (memory_graph_users_is_online(&graphs->nodes, graph->contacts[i]))
-            nodes[count++] = graphs->nodes.by_number[graph->contacts[i]];
+        if (memory_graph_users_is_online(&graphs->users, graph->contacts[i]))
+            users[count++] = graphs->users.by_number[graph->contacts[i]];
     pthread_mutex_unlock(&graphs->lock);
     for (size_t i = 0; i < count; i++)
-        ids[i] = memory_graph_user_id(nodes[i]);
+        ids[i] = memory_graph_user_id(users[i]);
     return count;
 }
 
-static void answer(struct memory_graphs *graphs, const struct memory_graph *graph,
-                   graph_lookup_done done, void *arg)
+static void memory_graph_lookup(struct graph_store *store, struct slice user_id,
+                                graph_lookup_done done, void *arg)
 {
-    struct graph_lookup audience = {.known = true, .graph = memory_graph_view(graph)};
-    size_t max = graph->contact_count;
-    struct slice *ids = malloc((max + 1) * (sizeof(*ids) + sizeof(struct memory_graph_user *)));
-    if (!ids) {
-        done(arg, STATE_UNAVAILABLE, NULL);
-        return;
-    }
-    audience.graph.contacts = (struct id_list){
-        ids, find_online(graphs, graph, (struct memory_graph_user **)(ids + max + 1), ids)};
-    done(arg, STATE_OK, &audience);
-    free(ids);
-}
-
-static void memory_graph_audience(struct graph_store *port, struct slice user_id,
-                                  graph_lookup_done done, void *arg)
-{
-    struct memory_graph_store *store = store_of(port);
+    struct memory_graph_port *port = memory_graph_port_of(store);
     uint64_t ticket;
-    struct memory_graph *graph = pin(store, user_id, &ticket);
+    struct memory_graph *graph = pin_graph(port, user_id, &ticket);
     if (!graph) {
         done(arg, STATE_OK, &(struct graph_lookup){.ticket = ticket});
         return;
     }
-    answer(store->graphs, graph, done, arg);
-    memory_graphs_lock(store->graphs);
-    memory_graph_unpin(store->graphs, graph);
-    memory_graphs_unlock(store->graphs);
+    struct graph_lookup lookup = {.known = true, .graph = memory_graph_view(graph)};
+    size_t max = graph->contact_count;
+    struct slice *ids = malloc((max + 1) * (sizeof(*ids) + sizeof(struct memory_graph_user *)));
+    if (ids) {
+        struct memory_graph_user **users = (struct memory_graph_user **)(ids + max + 1);
+        lookup.graph.contacts =
+            (struct id_list){ids, find_online_contacts(port->graphs, graph, users, ids)};
+        done(arg, STATE_OK, &lookup);
+    } else {
+        done(arg, STATE_UNAVAILABLE, NULL);
+    }
+    free(ids);
+    memory_graphs_lock(port->graphs);
+    memory_graph_unpin(port->graphs, graph);
+    memory_graphs_unlock(port->graphs);
 }
 
 /* ---- changes ---- */
 
-static void memory_graph_drop(struct graph_store *port, struct slice user_id)
+static void memory_graph_drop(struct graph_store *store, struct slice user_id)
 {
-    struct memory_graphs *graphs = store_of(port)->graphs;
+    struct memory_graphs *graphs = memory_graph_port_of(store)->graphs;
     memory_graphs_lock(graphs);
     ++*memory_graphs_drops(graphs, user_id);
-    struct memory_graph_user *node = memory_graph_users_find(&graphs->nodes, user_id);
-    if (node && node->graph)
-        memory_graph_unlink(graphs, node->graph);
+    struct memory_graph_user *user = memory_graph_users_find(&graphs->users, user_id);
+    if (user && user->graph)
+        memory_graph_unlink(graphs, user->graph);
     memory_graphs_unlock(graphs);
 }
 
-static void memory_graph_set_online(struct graph_store *port, struct slice user_id, bool online,
+static void memory_graph_set_online(struct graph_store *store, struct slice user_id, bool online,
                                     int64_t version)
 {
-    struct memory_graph_store *store = store_of(port);
-    struct memory_graphs *graphs = store->graphs;
+    struct memory_graph_port *port = memory_graph_port_of(store);
+    struct memory_graphs *graphs = port->graphs;
     memory_graphs_lock(graphs);
-    struct memory_graph_user *node = memory_graph_users_find(&graphs->nodes, user_id);
-    if (node && memory_graph_users_set_online(&graphs->nodes, node, online, version) && node->graph)
-        memory_graph_place(graphs, node->graph, store->clock->now_ms);
+    struct memory_graph_user *user = memory_graph_users_find(&graphs->users, user_id);
+    if (user && memory_graph_users_set_online(&graphs->users, user, online, version) && user->graph)
+        memory_graph_place(graphs, user->graph, port->clock->now_ms);
     memory_graphs_unlock(graphs);
 }
 
-static void memory_graph_free(struct graph_store *port)
+static void memory_graph_free_port(struct graph_store *store)
 {
-    free(store_of(port));
+    free(memory_graph_port_of(store));
 }
 
-static const struct graph_store_operations OPERATIONS = {
-    .lookup = memory_graph_audience,
+static const struct graph_store_operations MEMORY_GRAPH_OPERATIONS = {
+    .lookup = memory_graph_lookup,
     .put = memory_graph_put,
     .drop = memory_graph_drop,
     .set_online = memory_graph_set_online,
-    .free = memory_graph_free,
+    .free = memory_graph_free_port,
 };
 
 struct graph_store *memory_graphs_store(struct memory_graphs *graphs, struct state_store *state,
                                         const struct clock *clock)
 {
-    struct memory_graph_store *store = malloc(sizeof(*store));
-    if (!store)
+    struct memory_graph_port *port = malloc(sizeof(*port));
+    if (!port)
         return NULL;
-    *store = (struct memory_graph_store){
-        .store.operations = &OPERATIONS, .graphs = graphs, .state = state, .clock = clock};
-    return &store->store;
+    *port = (struct memory_graph_port){.store.operations = &MEMORY_GRAPH_OPERATIONS,
+                                       .graphs = graphs,
+                                       .state = state,
+                                       .clock = clock};
+    return &port->store;
 }

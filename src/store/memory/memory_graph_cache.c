@@ -15,20 +15,20 @@ struct memory_graphs *memory_graphs_make(const struct memory_graphs_options *opt
     struct memory_graphs *graphs = calloc(1, sizeof(*graphs));
     if (!graphs)
         return NULL;
-    if (!memory_graph_users_init(&graphs->nodes, options->contacts_total_max, options->hash_seed)) {
+    if (!memory_graph_users_init(&graphs->users, options->contacts_total_max, options->hash_seed)) {
         free(graphs);
         return NULL;
     }
     pthread_mutex_init(&graphs->lock, NULL);
-    list_init(&graphs->here);
-    list_init(&graphs->gone);
+    list_init(&graphs->online);
+    list_init(&graphs->offline);
     list_init(&graphs->dead);
     graphs->cost_max = options->contacts_total_max;
     graphs->hash_seed = options->hash_seed;
     return graphs;
 }
 
-static void free_list(struct list *list)
+static void free_graph_list(struct list *list)
 {
     struct list *at = list->next;
     while (at != list) {
@@ -44,10 +44,10 @@ void memory_graphs_free(struct memory_graphs **graphs)
     *graphs = NULL;
     if (!freed)
         return;
-    free_list(&freed->here);
-    free_list(&freed->gone);
-    free_list(&freed->dead);
-    memory_graph_users_free(&freed->nodes);
+    free_graph_list(&freed->online);
+    free_graph_list(&freed->offline);
+    free_graph_list(&freed->dead);
+    memory_graph_users_free(&freed->users);
     pthread_mutex_destroy(&freed->lock);
     free(freed);
 }
@@ -66,7 +66,7 @@ void memory_graphs_lock(struct memory_graphs *graphs)
 struct memory_graphs_counts memory_graphs_count(struct memory_graphs *graphs)
 {
     memory_graphs_lock(graphs);
-    struct memory_graphs_counts counts = {graphs->graph_count, graphs->nodes.by_id.size,
+    struct memory_graphs_counts counts = {graphs->graph_count, graphs->users.by_id.size,
                                           graphs->cost};
     pthread_mutex_unlock(&graphs->lock);
     return counts;
@@ -74,7 +74,7 @@ struct memory_graphs_counts memory_graphs_count(struct memory_graphs *graphs)
 
 /* ---- a graph ---- */
 
-static struct id_list list_at(const struct memory_graph *graph, uint32_t at, uint32_t count)
+static struct id_list graph_list_at(const struct memory_graph *graph, uint32_t at, uint32_t count)
 {
     return (struct id_list){(const struct slice *)((const char *)graph + at), count};
 }
@@ -84,24 +84,24 @@ struct social_graph memory_graph_view(const struct memory_graph *graph)
     return (struct social_graph){
         .presence_visibility = graph->presence_visibility,
         .last_seen_visibility = graph->last_seen_visibility,
-        .blocked = list_at(graph, graph->blocked_at, graph->blocked_count),
-        .chats = list_at(graph, graph->chats_at, graph->chat_count),
+        .blocked = graph_list_at(graph, graph->blocked_at, graph->blocked_count),
+        .chats = graph_list_at(graph, graph->chats_at, graph->chat_count),
     };
 }
 
-static size_t list_bytes(const struct id_list *list)
+static size_t graph_list_bytes(const struct id_list *list)
 {
     return list->count * sizeof(struct slice) + id_list_bytes(list->ids, list->count);
 }
 
-/* Copies a list to `at`, which is aligned: all slices first, then their bytes. */
-static void pack_list(char *at, const struct id_list *list)
+/* Copies a list to `at`, which is aligned: first all slices, then their bytes. */
+static void pack_graph_list(char *at, const struct id_list *list)
 {
     struct slice *slices = (struct slice *)at;
     id_list_pack(slices, list->ids, list->count, (char *)(slices + list->count));
 }
 
-static size_t aligned(size_t bytes)
+static size_t align_to_pointer(size_t bytes)
 {
     return (bytes + sizeof(void *) - 1) & ~(sizeof(void *) - 1);
 }
@@ -114,9 +114,9 @@ size_t memory_graph_contacts(const struct social_graph *graph)
 struct memory_graph *memory_graph_make(const struct social_graph *graph)
 {
     size_t contacts = memory_graph_contacts(graph);
-    size_t blocked_at = aligned(sizeof(struct memory_graph) + contacts * sizeof(uint32_t));
-    size_t chats_at = blocked_at + aligned(list_bytes(&graph->blocked));
-    size_t bytes = chats_at + list_bytes(&graph->chats);
+    size_t blocked_at = align_to_pointer(sizeof(struct memory_graph) + contacts * sizeof(uint32_t));
+    size_t chats_at = blocked_at + align_to_pointer(graph_list_bytes(&graph->blocked));
+    size_t bytes = chats_at + graph_list_bytes(&graph->chats);
     struct memory_graph *made = bytes <= UINT32_MAX ? malloc(bytes) : NULL;
     if (!made)
         return NULL;
@@ -130,8 +130,8 @@ struct memory_graph *memory_graph_make(const struct social_graph *graph)
         .presence_visibility = graph->presence_visibility,
         .last_seen_visibility = graph->last_seen_visibility,
     };
-    pack_list((char *)made + blocked_at, &graph->blocked);
-    pack_list((char *)made + chats_at, &graph->chats);
+    pack_graph_list((char *)made + blocked_at, &graph->blocked);
+    pack_graph_list((char *)made + chats_at, &graph->chats);
     list_init(&made->by_use);
     return made;
 }
@@ -140,10 +140,10 @@ struct memory_graph *memory_graph_make(const struct social_graph *graph)
 
 void memory_graph_place(struct memory_graphs *graphs, struct memory_graph *graph, int64_t now_ms)
 {
-    bool here = memory_graph_users_is_online(&graphs->nodes, graph->owner->number);
-    graph->gone_at_ms = now_ms;
+    bool is_online = memory_graph_users_is_online(&graphs->users, graph->owner->number);
+    graph->offline_at_ms = now_ms;
     list_remove(&graph->by_use);
-    list_append(here ? &graphs->here : &graphs->gone, &graph->by_use);
+    list_append(is_online ? &graphs->online : &graphs->offline, &graph->by_use);
 }
 
 void memory_graph_link(struct memory_graphs *graphs, struct memory_graph *graph, int64_t now_ms)
@@ -179,12 +179,12 @@ void memory_graph_release(struct memory_graphs *graphs, struct memory_graph *gra
         memory_graphs_lock(graphs);
         for (size_t i = 0; i < MEMORY_GRAPH_BATCH && graph->contact_count; i++)
             memory_graph_users_release(
-                &graphs->nodes, graphs->nodes.by_number[graph->contacts[--graph->contact_count]]);
+                &graphs->users, graphs->users.by_number[graph->contacts[--graph->contact_count]]);
         pthread_mutex_unlock(&graphs->lock);
     }
     memory_graphs_lock(graphs);
     if (graph->owner)
-        memory_graph_users_release(&graphs->nodes, graph->owner);
+        memory_graph_users_release(&graphs->users, graph->owner);
     graphs->cost -= graph->cost;
     pthread_mutex_unlock(&graphs->lock);
     free(graph);
@@ -208,32 +208,28 @@ void memory_graphs_unlock(struct memory_graphs *graphs)
     }
 }
 
-static struct memory_graph *first_of(const struct list *list)
+static struct memory_graph *first_graph(const struct list *list)
 {
     return list_empty(list) ? NULL : CONTAINER_OF(list->next, struct memory_graph, by_use);
 }
 
-bool memory_graph_is_over(const struct memory_graph *graph, int64_t now_ms)
+bool memory_graph_is_expired(const struct memory_graph *graph, int64_t now_ms)
 {
-    return graph->gone_at_ms + GRAPH_OFFLINE_TTL_MS <= now_ms;
-}
-
-static void expire(struct memory_graphs *graphs, int64_t now_ms)
-{
-    struct memory_graph *graph;
-    while ((graph = first_of(&graphs->gone)) && memory_graph_is_over(graph, now_ms))
-        memory_graph_unlink(graphs, graph);
+    return graph->offline_at_ms + GRAPH_OFFLINE_TTL_MS <= now_ms;
 }
 
 bool memory_graphs_reserve(struct memory_graphs *graphs, size_t cost, int64_t now_ms)
 {
     for (;;) {
+        struct memory_graph *expired;
         memory_graphs_lock(graphs);
-        expire(graphs, now_ms);
+        while ((expired = first_graph(&graphs->offline)) &&
+               memory_graph_is_expired(expired, now_ms))
+            memory_graph_unlink(graphs, expired);
         bool fits = graphs->cost + cost <= graphs->cost_max;
-        struct memory_graph *victim = first_of(&graphs->gone);
+        struct memory_graph *victim = first_graph(&graphs->offline);
         if (!victim)
-            victim = first_of(&graphs->here);
+            victim = first_graph(&graphs->online);
         if (fits)
             graphs->cost += cost;
         else if (victim)

@@ -53,7 +53,7 @@ static void whatever_fails_the_next_try_works(void **unused)
         failed = alloc_fault_off();
         assert_true(failed || (answer.status == STATE_OK && answer.known));
         graph_drop(store, SLICE("user"));
-        assert_int_equal(memory_graphs_count(graphs).nodes, 0);
+        assert_int_equal(memory_graphs_count(graphs).users, 0);
         assert_int_equal(memory_graphs_count(graphs).cost, 0);
     }
     graph_store_free(&store);

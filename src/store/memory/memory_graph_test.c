@@ -161,7 +161,7 @@ static void more_contacts_than_allowed_are_cut(void **state)
     struct graph_store *store = backend->ports[0];
     put_large(store, SLICE("popular"), 0, GRAPH_CONTACTS_MAX + 100);
     assert_true(ask(store, SLICE("popular")).known);
-    assert_int_equal(memory_graphs_count(backend->graphs).nodes, GRAPH_CONTACTS_MAX + 1);
+    assert_int_equal(memory_graphs_count(backend->graphs).users, GRAPH_CONTACTS_MAX + 1);
 }
 
 static void nothing_is_left_of_dropped_graphs(void **state)
@@ -170,12 +170,12 @@ static void nothing_is_left_of_dropped_graphs(void **state)
     char text[24];
     for (unsigned i = 0; i < 5; i++)
         put_large(backend->ports[0], name(text, "user", i), 100 * i, 1000);
-    assert_int_equal(memory_graphs_count(backend->graphs).nodes, 1400 + 5);
+    assert_int_equal(memory_graphs_count(backend->graphs).users, 1400 + 5);
     for (unsigned i = 0; i < 5; i++)
         graph_drop(backend->ports[1], name(text, "user", i));
     struct memory_graphs_counts counts = memory_graphs_count(backend->graphs);
     assert_int_equal(counts.graphs, 0);
-    assert_int_equal(counts.nodes, 0);
+    assert_int_equal(counts.users, 0);
     assert_int_equal(counts.cost, 0);
 }
 
@@ -194,7 +194,7 @@ static void a_graph_outlives_its_drop_while_it_is_read(void **state)
     put_large(backend->ports[0], SLICE("user"), 0, 10);
     graph_set_online(backend->ports[0], SLICE("contact-7"), true, INT64_MAX);
     graph_lookup(backend->ports[0], SLICE("user"), drop_and_read, backend->ports[1]);
-    assert_int_equal(memory_graphs_count(backend->graphs).nodes, 0);
+    assert_int_equal(memory_graphs_count(backend->graphs).users, 0);
 }
 
 /* ---- threads ---- */
@@ -257,7 +257,7 @@ static void threads_agree_in_the_end(void **state)
         assert_int_equal(ask(backend->ports[0], name(text, "racer", i)).contacts, 0);
         graph_drop(backend->ports[0], name(text, "racer", i));
     }
-    assert_int_equal(memory_graphs_count(backend->graphs).nodes, 0);
+    assert_int_equal(memory_graphs_count(backend->graphs).users, 0);
 }
 
 int main(void)

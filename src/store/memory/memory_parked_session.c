@@ -5,69 +5,61 @@
 #include <stdlib.h>
 
 struct kept_event {
-    struct list of_session;
+    struct list place;
     uint64_t offset;
     uint64_t id;
     size_t len;
     char frames[];
 };
 
-static struct kept_event *event_at(struct list *place)
+static struct kept_event *kept_event_at(struct list *place)
 {
-    return CONTAINER_OF(place, struct kept_event, of_session);
+    return CONTAINER_OF(place, struct kept_event, place);
 }
 
-/* The oldest go, and are said to be gone. What was said of later ones stays. */
-static void trim_events(struct memory_parked_session *parked)
+static bool has_event_id(const struct memory_parked_session *session, uint64_t id)
 {
-    struct list *at = parked->events.next;
-    while (at != &parked->events && (parked->event_count > RECOVERY_EVENTS_MAX ||
-                                     parked->event_bytes > RECOVERY_EVENT_BYTES_MAX)) {
-        struct kept_event *event = event_at(at);
-        at = at->next;
-        if (event->offset > parked->floor)
-            parked->floor = event->offset;
-        parked->event_count--;
-        parked->event_bytes -= event->len;
-        list_remove(&event->of_session);
-        free(event);
-    }
-}
-
-static bool has_event(const struct memory_parked_session *parked, uint64_t id)
-{
-    for (struct list *at = parked->events.next; id && at != &parked->events; at = at->next)
-        if (event_at(at)->id == id)
+    for (struct list *at = session->events.next; id && at != &session->events; at = at->next)
+        if (kept_event_at(at)->id == id)
             return true;
     return false;
 }
 
-void memory_parked_session_append(struct memory_parked_session *parked,
+void memory_parked_session_append(struct memory_parked_session *session,
                                   const struct recovery_event *event)
 {
-    if (has_event(parked, event->id))
+    if (has_event_id(session, event->id))
         return;
     struct kept_event *kept = malloc(sizeof(*kept) + event->frames.len);
     if (!kept) {
-        parked->floor = RECOVERY_MISSED;
+        session->floor = RECOVERY_MISSED;
         return;
     }
     kept->offset = event->offset;
     kept->id = event->id;
     kept->len = event->frames.len;
     memcpy(kept->frames, event->frames.data, event->frames.len);
-    list_append(&parked->events, &kept->of_session);
-    parked->event_count++;
-    parked->event_bytes += kept->len;
-    trim_events(parked);
+    list_append(&session->events, &kept->place);
+    session->event_count++;
+    session->event_bytes += kept->len;
+    while (!list_empty(&session->events) && (session->event_count > RECOVERY_EVENTS_MAX ||
+                                             session->event_bytes > RECOVERY_EVENT_BYTES_MAX)) {
+        struct kept_event *oldest = kept_event_at(session->events.next);
+        if (oldest->offset > session->floor)
+            session->floor = oldest->offset;
+        session->event_count--;
+        session->event_bytes -= oldest->len;
+        list_remove(&oldest->place);
+        free(oldest);
+    }
 }
 
-size_t memory_parked_session_events(const struct memory_parked_session *parked, uint64_t offset,
+size_t memory_parked_session_events(const struct memory_parked_session *session, uint64_t offset,
                                     struct recovery_event events[RECOVERY_EVENTS_MAX])
 {
     size_t count = 0;
-    for (struct list *at = parked->events.next; at != &parked->events; at = at->next) {
-        struct kept_event *kept = event_at(at);
+    for (struct list *at = session->events.next; at != &session->events; at = at->next) {
+        struct kept_event *kept = kept_event_at(at);
         if (kept->offset > offset)
             events[count++] =
                 (struct recovery_event){kept->offset, kept->id, {kept->frames, kept->len}};
@@ -75,7 +67,7 @@ size_t memory_parked_session_events(const struct memory_parked_session *parked, 
     return count;
 }
 
-static struct slice copy(char **at, struct slice text)
+static struct slice copy_session_text(char **at, struct slice text)
 {
     struct slice copied = {*at, text.len};
     memcpy(*at, text.data, text.len);
@@ -83,38 +75,38 @@ static struct slice copy(char **at, struct slice text)
     return copied;
 }
 
-struct memory_parked_session *memory_parked_session_make(const struct parked_session *record)
+struct memory_parked_session *memory_parked_session_make(const struct parked_session *source)
 {
     size_t topics =
-        record->topic_count < RECOVERY_TOPICS_MAX ? record->topic_count : RECOVERY_TOPICS_MAX;
-    size_t bytes = record->pid.len + record->sid.len;
+        source->topic_count < RECOVERY_TOPICS_MAX ? source->topic_count : RECOVERY_TOPICS_MAX;
+    size_t bytes = source->pid.len + source->sid.len;
     for (size_t i = 0; i < topics; i++)
-        bytes += record->topics[i].len;
-    struct memory_parked_session *parked = calloc(1, sizeof(*parked) + bytes);
-    if (!parked)
+        bytes += source->topics[i].len;
+    struct memory_parked_session *session = calloc(1, sizeof(*session) + bytes);
+    if (!session)
         return NULL;
-    char *at = (char *)(parked + 1);
-    parked->pid = copy(&at, record->pid);
-    parked->sid = copy(&at, record->sid);
+    char *at = (char *)(session + 1);
+    session->pid = copy_session_text(&at, source->pid);
+    session->sid = copy_session_text(&at, source->sid);
     for (size_t i = 0; i < topics; i++)
-        parked->topics[i] = copy(&at, record->topics[i]);
-    parked->topic_count = topics;
-    parked->floor = record->floor;
-    parked->ceiling = record->ceiling;
-    list_init(&parked->events);
-    for (size_t i = 0; i < record->event_count; i++)
-        memory_parked_session_append(parked, &record->events[i]);
-    return parked;
+        session->topics[i] = copy_session_text(&at, source->topics[i]);
+    session->topic_count = topics;
+    session->floor = source->floor;
+    session->ceiling = source->ceiling;
+    list_init(&session->events);
+    for (size_t i = 0; i < source->event_count; i++)
+        memory_parked_session_append(session, &source->events[i]);
+    return session;
 }
 
-void memory_parked_session_free(struct memory_parked_session **parked)
+void memory_parked_session_free(struct memory_parked_session **session)
 {
-    struct memory_parked_session *freed = *parked;
-    *parked = NULL;
+    struct memory_parked_session *freed = *session;
+    *session = NULL;
     if (!freed)
         return;
     for (struct list *at = freed->events.next; at != &freed->events;) {
-        struct kept_event *event = event_at(at);
+        struct kept_event *event = kept_event_at(at);
         at = at->next;
         free(event);
     }

@@ -1,11 +1,12 @@
 /*
- * One parked session of the recovery store in memory: what it was, and the events it has missed or may have.
+ * One parked session of the recovery store in memory: its state, and the events that its client missed or may
+ * have missed.
  *
- * Events are kept in the order they came, at most RECOVERY_EVENTS_MAX of them and RECOVERY_EVENT_BYTES_MAX, each
- * id once. The floor rises over what makes room or was lost: from an offset below it the session cannot be
- * recovered.
+ * Events are kept in the order of arrival, at most RECOVERY_EVENTS_MAX and RECOVERY_EVENT_BYTES_MAX, each id
+ * once. The floor rises over events that were dropped or lost: the session cannot be recovered from an offset
+ * below it.
  *
- * No locks: memory_recovery.c holds its own while a session is in sight, and whoever took it out has it alone.
+ * No locks: memory_recovery.c holds its lock while the session is listed; whoever removed it owns it alone.
  */
 #ifndef ROLLCALL_STORE_MEMORY_MEMORY_PARKED_SESSION_H
 #define ROLLCALL_STORE_MEMORY_MEMORY_PARKED_SESSION_H
@@ -13,35 +14,37 @@
 #include "base/list.h"
 #include "store/recovery_store.h"
 
-struct parked_user;
+struct memory_recovery_user;
 
 struct memory_parked_session {
-    struct list of_all; /* the first five are the store's */
+    /* These five belong to memory_recovery.c. */
+    struct list by_age;
     struct list of_user;
-    struct parked_user *user;
-    int64_t until_ms;
-    uint64_t disturbances; /* how many there had been when it was parked */
+    struct memory_recovery_user *user;
+    int64_t expires_at_ms;
+    uint64_t generation; /* the store's when the session was parked */
     struct list events;
     size_t event_count;
     size_t event_bytes;
     uint64_t floor;
     uint64_t ceiling;
-    struct slice pid; /* these three behind the struct */
+    struct slice pid; /* the bytes of pid, sid and topics follow the struct */
     struct slice sid;
     size_t topic_count;
     struct slice topics[RECOVERY_TOPICS_MAX];
 };
 
-/* A copy of all but the user. NULL when memory is short. */
-struct memory_parked_session *memory_parked_session_make(const struct parked_session *record);
-void memory_parked_session_free(struct memory_parked_session **parked);
+/* Returns a copy of everything but the user, or NULL when out of memory. */
+struct memory_parked_session *memory_parked_session_make(const struct parked_session *source);
+void memory_parked_session_free(struct memory_parked_session **session);
 
-/* What there is no memory for is lost, and with it all that came before. */
-void memory_parked_session_append(struct memory_parked_session *parked,
+/* Keeps a copy of the event, unless its id is known. When out of memory the event is lost, and the floor rises
+ * over everything. */
+void memory_parked_session_append(struct memory_parked_session *session,
                                   const struct recovery_event *event);
 
-/* The events beyond the offset, which point into the session. */
-size_t memory_parked_session_events(const struct memory_parked_session *parked, uint64_t offset,
+/* Writes the events beyond the offset, which point into the session, and returns how many. */
+size_t memory_parked_session_events(const struct memory_parked_session *session, uint64_t offset,
                                     struct recovery_event events[RECOVERY_EVENTS_MAX]);
 
 #endif

@@ -10,18 +10,18 @@
 
 struct memory_recovery {
     pthread_mutex_t lock;
-    struct table users;  /* of struct parked_user */
-    struct list oldest;  /* sessions; all have the same window, so this is by expiry too */
-    atomic_size_t count; /* changed under the lock */
-    uint64_t disturbances;
+    struct table users;  /* struct memory_recovery_user */
+    struct list oldest;  /* sessions by age; all have one window, so also by expiry */
+    atomic_size_t count; /* written under the lock, read without it */
+    uint64_t generation; /* grows when the parked sessions become unrecoverable */
     int64_t window_ms;
 };
 
-struct parked_user {
+struct memory_recovery_user {
     struct table_node node;
     struct list sessions;
     size_t session_count;
-    struct slice user_id; /* behind the struct */
+    struct slice user_id; /* its bytes follow the struct */
 };
 
 struct memory_recovery_port {
@@ -30,30 +30,32 @@ struct memory_recovery_port {
     const struct clock *clock;
 };
 
-static struct memory_recovery_port *port_of(struct recovery_store *store)
+static struct memory_recovery_port *memory_recovery_port_of(struct recovery_store *store)
 {
     return CONTAINER_OF(store, struct memory_recovery_port, store);
 }
 
-static bool match(const struct table_node *node, struct slice key)
+static bool recovery_user_matches(const struct table_node *node, struct slice key)
 {
-    return slice_equal(CONTAINER_OF(node, struct parked_user, node)->user_id, key);
+    return slice_equal(CONTAINER_OF(node, struct memory_recovery_user, node)->user_id, key);
 }
 
-static struct parked_user *find_user(struct memory_recovery *shared, struct slice user_id)
+static struct memory_recovery_user *find_recovery_user(struct memory_recovery *shared,
+                                                       struct slice user_id)
 {
     struct table_node *node = table_find(&shared->users, user_id);
-    return node ? CONTAINER_OF(node, struct parked_user, node) : NULL;
+    return node ? CONTAINER_OF(node, struct memory_recovery_user, node) : NULL;
 }
 
-/* ---- ending; all under the lock ---- */
+/* ---- dropping sessions; the lock is held ---- */
 
-/* Takes a session out of everybody's sight. */
-static void detach(struct memory_recovery *shared, struct memory_parked_session *parked)
+/* Removes a session from the lists, and its user with the last one; the caller owns it then. */
+static void unlist_parked_session(struct memory_recovery *shared,
+                                  struct memory_parked_session *session)
 {
-    struct parked_user *user = parked->user;
-    list_remove(&parked->of_all);
-    list_remove(&parked->of_user);
+    struct memory_recovery_user *user = session->user;
+    list_remove(&session->by_age);
+    list_remove(&session->of_user);
     atomic_fetch_sub(&shared->count, 1);
     if (--user->session_count)
         return;
@@ -61,28 +63,30 @@ static void detach(struct memory_recovery *shared, struct memory_parked_session 
     free(user);
 }
 
-static void forget(struct memory_recovery *shared, struct memory_parked_session *parked)
+static void drop_parked_session(struct memory_recovery *shared,
+                                struct memory_parked_session *session)
 {
-    detach(shared, parked);
-    memory_parked_session_free(&parked);
+    unlist_parked_session(shared, session);
+    memory_parked_session_free(&session);
 }
 
-static struct memory_parked_session *oldest_of(struct memory_recovery *shared)
+static struct memory_parked_session *oldest_parked_session(struct memory_recovery *shared)
 {
-    return CONTAINER_OF(shared->oldest.next, struct memory_parked_session, of_all);
+    return CONTAINER_OF(shared->oldest.next, struct memory_parked_session, by_age);
 }
 
-static void expire(struct memory_recovery *shared, int64_t now_ms)
+static void drop_expired_parked_sessions(struct memory_recovery *shared, int64_t now_ms)
 {
-    while (atomic_load(&shared->count) && oldest_of(shared)->until_ms <= now_ms)
-        forget(shared, oldest_of(shared));
+    while (atomic_load(&shared->count) && oldest_parked_session(shared)->expires_at_ms <= now_ms)
+        drop_parked_session(shared, oldest_parked_session(shared));
 }
 
 /* ---- parking ---- */
 
-static struct parked_user *need_user(struct memory_recovery *shared, struct slice user_id)
+static struct memory_recovery_user *find_or_make_recovery_user(struct memory_recovery *shared,
+                                                               struct slice user_id)
 {
-    struct parked_user *user = find_user(shared, user_id);
+    struct memory_recovery_user *user = find_recovery_user(shared, user_id);
     if (user)
         return user;
     user = malloc(sizeof(*user) + user_id.len);
@@ -90,69 +94,71 @@ static struct parked_user *need_user(struct memory_recovery *shared, struct slic
         return NULL;
     char *bytes = (char *)(user + 1);
     memcpy(bytes, user_id.data, user_id.len);
-    *user = (struct parked_user){.user_id = {bytes, user_id.len}};
+    *user = (struct memory_recovery_user){.user_id = {bytes, user_id.len}};
     list_init(&user->sessions);
     table_insert(&shared->users, &user->node, user->user_id);
     return user;
 }
 
-static void add(struct memory_recovery *shared, struct parked_user *user,
-                struct memory_parked_session *parked, int64_t now_ms)
+/* Beyond a bound the oldest session is dropped: of the user, or of all. */
+static void list_parked_session(struct memory_recovery *shared, struct memory_recovery_user *user,
+                                struct memory_parked_session *session, int64_t now_ms)
 {
-    parked->user = user;
-    parked->until_ms = now_ms + shared->window_ms;
-    parked->disturbances = shared->disturbances;
-    list_append(&user->sessions, &parked->of_user);
-    list_append(&shared->oldest, &parked->of_all);
+    session->user = user;
+    session->expires_at_ms = now_ms + shared->window_ms;
+    session->generation = shared->generation;
+    list_append(&user->sessions, &session->of_user);
+    list_append(&shared->oldest, &session->by_age);
     user->session_count++;
     atomic_fetch_add(&shared->count, 1);
     if (user->session_count > RECOVERY_USER_SESSIONS_MAX)
-        forget(shared, CONTAINER_OF(user->sessions.next, struct memory_parked_session, of_user));
+        drop_parked_session(
+            shared, CONTAINER_OF(user->sessions.next, struct memory_parked_session, of_user));
     if (atomic_load(&shared->count) > MEMORY_RECOVERY_SESSIONS_MAX)
-        forget(shared, oldest_of(shared));
+        drop_parked_session(shared, oldest_parked_session(shared));
 }
 
-static void park(struct recovery_store *store, const struct parked_session *record)
+static void memory_recovery_park(struct recovery_store *store, const struct parked_session *source)
 {
-    struct memory_recovery_port *port = port_of(store);
+    struct memory_recovery_port *port = memory_recovery_port_of(store);
     struct memory_recovery *shared = port->shared;
-    struct memory_parked_session *parked = memory_parked_session_make(record);
-    if (!parked)
+    struct memory_parked_session *session = memory_parked_session_make(source);
+    if (!session)
         return;
     pthread_mutex_lock(&shared->lock);
-    expire(shared, port->clock->now_ms);
-    struct parked_user *user = need_user(shared, record->user_id);
+    drop_expired_parked_sessions(shared, port->clock->now_ms);
+    struct memory_recovery_user *user = find_or_make_recovery_user(shared, source->user_id);
     if (user)
-        add(shared, user, parked, port->clock->now_ms);
+        list_parked_session(shared, user, session, port->clock->now_ms);
     pthread_mutex_unlock(&shared->lock);
     if (!user)
-        memory_parked_session_free(&parked);
+        memory_parked_session_free(&session);
 }
 
-static bool is_empty(struct recovery_store *store)
+static bool memory_recovery_is_empty(struct recovery_store *store)
 {
-    return atomic_load(&port_of(store)->shared->count) == 0;
+    return atomic_load(&memory_recovery_port_of(store)->shared->count) == 0;
 }
 
-static bool expects(struct recovery_store *store, struct slice user_id)
+static bool memory_recovery_expects(struct recovery_store *store, struct slice user_id)
 {
-    struct memory_recovery *shared = port_of(store)->shared;
-    if (is_empty(store))
+    struct memory_recovery *shared = memory_recovery_port_of(store)->shared;
+    if (memory_recovery_is_empty(store))
         return false;
     pthread_mutex_lock(&shared->lock);
-    bool found = find_user(shared, user_id) != NULL;
+    bool found = find_recovery_user(shared, user_id) != NULL;
     pthread_mutex_unlock(&shared->lock);
     return found;
 }
 
-static void append(struct recovery_store *store, const struct slice *user_ids, size_t count,
-                   const struct recovery_event *event)
+static void memory_recovery_append(struct recovery_store *store, const struct slice *user_ids,
+                                   size_t count, const struct recovery_event *event)
 {
-    struct memory_recovery *shared = port_of(store)->shared;
+    struct memory_recovery *shared = memory_recovery_port_of(store)->shared;
     pthread_mutex_lock(&shared->lock);
-    expire(shared, port_of(store)->clock->now_ms);
+    drop_expired_parked_sessions(shared, memory_recovery_port_of(store)->clock->now_ms);
     for (size_t i = 0; i < count; i++) {
-        struct parked_user *user = find_user(shared, user_ids[i]);
+        struct memory_recovery_user *user = find_recovery_user(shared, user_ids[i]);
         struct list *at = user ? user->sessions.next : NULL;
         for (; at && at != &user->sessions; at = at->next)
             memory_parked_session_append(CONTAINER_OF(at, struct memory_parked_session, of_user),
@@ -161,80 +167,77 @@ static void append(struct recovery_store *store, const struct slice *user_ids, s
     pthread_mutex_unlock(&shared->lock);
 }
 
-/* ---- coming back ---- */
+/* ---- recovery ---- */
 
-static struct memory_parked_session *find_parked(struct memory_recovery *shared,
-                                                 struct slice user_id, struct slice pid)
-{
-    struct parked_user *user = find_user(shared, user_id);
-    struct list *at = user ? user->sessions.next : NULL;
-    for (; at && at != &user->sessions; at = at->next) {
-        struct memory_parked_session *parked =
-            CONTAINER_OF(at, struct memory_parked_session, of_user);
-        if (slice_equal(parked->pid, pid))
-            return parked;
-    }
-    return NULL;
-}
-
-static struct memory_parked_session *take_parked(struct memory_recovery_port *port,
-                                                 struct slice user_id, struct slice pid)
+/* Removes the session from the store; NULL when there is none. */
+static struct memory_parked_session *remove_parked_session(struct memory_recovery_port *port,
+                                                           struct slice user_id, struct slice pid)
 {
     struct memory_recovery *shared = port->shared;
+    struct memory_parked_session *found = NULL;
     pthread_mutex_lock(&shared->lock);
-    expire(shared, port->clock->now_ms);
-    struct memory_parked_session *parked = find_parked(shared, user_id, pid);
-    if (parked)
-        detach(shared, parked);
-    if (parked && parked->disturbances != shared->disturbances)
-        parked->floor = RECOVERY_MISSED;
+    drop_expired_parked_sessions(shared, port->clock->now_ms);
+    struct memory_recovery_user *user = find_recovery_user(shared, user_id);
+    struct list *at = user ? user->sessions.next : NULL;
+    for (; at && at != &user->sessions && !found; at = at->next) {
+        struct memory_parked_session *session =
+            CONTAINER_OF(at, struct memory_parked_session, of_user);
+        if (slice_equal(session->pid, pid))
+            found = session;
+    }
+    if (found)
+        unlist_parked_session(shared, found);
+    if (found && found->generation != shared->generation)
+        found->floor = RECOVERY_MISSED;
     pthread_mutex_unlock(&shared->lock);
-    return parked;
+    return found;
 }
 
-static void take(struct recovery_store *store, struct slice user_id, struct slice pid,
-                 uint64_t offset, recovery_take_done done, void *arg)
+static void memory_recovery_take(struct recovery_store *store, struct slice user_id,
+                                 struct slice pid, uint64_t offset, recovery_take_done done,
+                                 void *arg)
 {
     struct recovery_event events[RECOVERY_EVENTS_MAX];
-    struct memory_parked_session *parked = take_parked(port_of(store), user_id, pid);
-    if (parked && offset >= parked->floor)
+    struct memory_parked_session *session =
+        remove_parked_session(memory_recovery_port_of(store), user_id, pid);
+    if (session && offset >= session->floor)
         done(arg, &(struct parked_session){
                       .user_id = user_id,
-                      .pid = parked->pid,
-                      .sid = parked->sid,
-                      .floor = parked->floor,
-                      .ceiling = parked->ceiling,
+                      .pid = session->pid,
+                      .sid = session->sid,
+                      .floor = session->floor,
+                      .ceiling = session->ceiling,
                       .events = events,
-                      .event_count = memory_parked_session_events(parked, offset, events),
-                      .topics = parked->topics,
-                      .topic_count = parked->topic_count,
+                      .event_count = memory_parked_session_events(session, offset, events),
+                      .topics = session->topics,
+                      .topic_count = session->topic_count,
                   });
     else
         done(arg, NULL);
-    memory_parked_session_free(&parked);
+    memory_parked_session_free(&session);
 }
 
-static void disturb(struct recovery_store *store)
+static void memory_recovery_invalidate(struct recovery_store *store)
 {
-    struct memory_recovery *shared = port_of(store)->shared;
+    struct memory_recovery *shared = memory_recovery_port_of(store)->shared;
     pthread_mutex_lock(&shared->lock);
-    shared->disturbances++;
+    shared->generation++;
     pthread_mutex_unlock(&shared->lock);
 }
 
-static void free_port(struct recovery_store *store)
+static void memory_recovery_free_port(struct recovery_store *store)
 {
-    free(port_of(store));
+    free(memory_recovery_port_of(store));
 }
 
-static const struct recovery_store_operations OPERATIONS = {
-    .park = park,
-    .is_empty = is_empty,
-    .expects = expects,
-    .append = append,
-    .take = take,
-    .invalidate = disturb,
-    .free = free_port,
+static const struct recovery_store_operations MEMORY_RECOVERY_OPERATIONS = {
+    .park = memory_recovery_park,
+    .is_empty = memory_recovery_is_empty,
+    .expects = memory_recovery_expects,
+    .append = memory_recovery_append,
+    .take = memory_recovery_take,
+    .invalidate = memory_recovery_invalidate,
+    .free = memory_recovery_free_port,
 };
 
 struct recovery_store *memory_recovery_store(struct memory_recovery *recovery,
@@ -243,14 +246,15 @@ struct recovery_store *memory_recovery_store(struct memory_recovery *recovery,
     struct memory_recovery_port *port = malloc(sizeof(*port));
     if (!port)
         return NULL;
-    *port = (struct memory_recovery_port){{.operations = &OPERATIONS}, recovery, clock};
+    *port =
+        (struct memory_recovery_port){{.operations = &MEMORY_RECOVERY_OPERATIONS}, recovery, clock};
     return &port->store;
 }
 
 struct memory_recovery *memory_recovery_make(int64_t window_ms, uint64_t hash_seed)
 {
     struct memory_recovery *recovery = calloc(1, sizeof(*recovery));
-    if (!recovery || !table_init(&recovery->users, hash_seed, match)) {
+    if (!recovery || !table_init(&recovery->users, hash_seed, recovery_user_matches)) {
         free(recovery);
         return NULL;
     }
@@ -267,7 +271,7 @@ void memory_recovery_free(struct memory_recovery **recovery)
     if (!freed)
         return;
     while (atomic_load(&freed->count))
-        forget(freed, oldest_of(freed));
+        drop_parked_session(freed, oldest_parked_session(freed));
     table_free(&freed->users);
     pthread_mutex_destroy(&freed->lock);
     free(freed);

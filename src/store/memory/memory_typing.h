@@ -1,10 +1,10 @@
 /*
  * The typing store in memory: the embedded backend, shared by all workers of a process.
  *
- * Split by chat into MEMORY_TYPING_SHARDS, each with a short lock of its own; memory_typing_store()
- * makes the port one worker uses. Completions run inside the call, outside the lock. All notices last
- * equally long, so a user's record that is moved to the end of its shard's list at each update stands
- * there in the order of expiry, and what is over is dropped from the front with the next update.
+ * It is split by chat into MEMORY_TYPING_SHARDS shards, each with its own short lock; memory_typing_store()
+ * makes the port of one worker. Completions run before the operation returns, outside the lock. All notices
+ * last equally long, and each update moves a user's record to the end of its shard's list, so the list is in
+ * the order of expiry, and each update drops expired records from the front.
  */
 #ifndef ROLLCALL_STORE_MEMORY_MEMORY_TYPING_H
 #define ROLLCALL_STORE_MEMORY_MEMORY_TYPING_H
@@ -22,15 +22,16 @@ struct memory_typing_options {
     uint64_t hash_seed;
 };
 
+/* Returns NULL when out of memory. */
 struct memory_typing *memory_typing_make(const struct memory_typing_options *options);
 
-/* After the last port of it is gone. */
+/* Call it after the last port is freed. */
 void memory_typing_free(struct memory_typing **typing);
 
-/* A worker's port. `clock` is borrowed for its life. NULL when memory is short. */
+/* Makes a worker's port, which borrows `clock` for its life. Returns NULL when out of memory. */
 struct typing_store *memory_typing_store(struct memory_typing *typing, const struct clock *clock);
 
-/* Records held at the moment, those that are over and not yet dropped included: for tests. */
+/* Returns how many records are held, including expired ones that are not dropped yet; for tests. */
 size_t memory_typing_count(struct memory_typing *typing);
 
 #endif
