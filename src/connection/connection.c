@@ -167,21 +167,20 @@ static void on_connection_timer(struct wheel_timer *timer)
 
 /* ---- input ---- */
 
-static void handle_close_frame(struct connection *connection, unsigned code)
+/* The peer ends the connection, by a close frame or by a violation of the protocol. */
+static void handle_peer_end(struct connection *connection, bool violation,
+                            const struct websocket_message *message)
 {
-    connection->close_received = true;
+    struct slice reason = SLICE_NONE;
+    if (violation) {
+        metrics_count(connection->context->metrics, METRIC_PROTOCOL_ERRORS);
+        connection->broken = true;
+        reason = slice_of(message->error_reason);
+    } else {
+        connection->close_received = true;
+    }
     if (connection->state == CONNECTION_OPEN)
-        connection_start_ending(connection, code, SLICE_NONE);
-    else
-        connection_finish_ending(connection);
-}
-
-static void handle_violation(struct connection *connection, const struct websocket_message *message)
-{
-    metrics_count(connection->context->metrics, METRIC_PROTOCOL_ERRORS);
-    connection->broken = true;
-    if (connection->state == CONNECTION_OPEN)
-        connection_start_ending(connection, message->close_code, slice_of(message->error_reason));
+        connection_start_ending(connection, message->close_code, reason);
     else
         connection_finish_ending(connection);
 }
@@ -218,10 +217,8 @@ static void handle_websocket_event(struct connection *connection, enum websocket
             connection_fail(connection);
         break;
     case WEBSOCKET_CLOSE:
-        handle_close_frame(connection, message->close_code);
-        break;
     case WEBSOCKET_ERROR:
-        handle_violation(connection, message);
+        handle_peer_end(connection, event == WEBSOCKET_ERROR, message);
         break;
     default:
         break;

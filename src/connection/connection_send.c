@@ -92,14 +92,6 @@ static void warn_slow_consumer(struct connection *connection)
     connection_wake_at(connection, connection->grace_until_ms);
 }
 
-static void log_filling_queue(const struct connection *connection, uint32_t percent)
-{
-    struct slice user =
-        connection->owner->user_id ? connection->owner->user_id(connection) : SLICE_NONE;
-    log_warn("outbound_queue_filling", "user=%s percent=%u messages=%u bytes=%u", log_quote(user),
-             percent, connection->outbound.count, connection->outbound.bytes);
-}
-
 void connection_check_level(struct connection *connection)
 {
     const struct config_outbound *limits =
@@ -115,23 +107,15 @@ void connection_check_level(struct connection *connection)
         return;
     }
     if (!connection->warned) {
+        struct slice user =
+            connection->owner->user_id ? connection->owner->user_id(connection) : SLICE_NONE;
         connection->warned = true;
-        log_filling_queue(connection, percent);
+        log_warn("outbound_queue_filling", "user=%s percent=%u messages=%u bytes=%u",
+                 log_quote(user), percent, connection->outbound.count, connection->outbound.bytes);
     }
     bool critical = percent >= limits->critical_threshold_percent || connection->overflowed;
     if (critical && connection->grace_until_ms == 0)
         warn_slow_consumer(connection);
-}
-
-/* One turn of the loop may bring more than the queue holds, however fast the peer reads. So the socket takes
- * what it can before the level is judged. */
-static void flush_filling_queue(struct connection *connection)
-{
-    uint32_t warning_percent =
-        connection->context->config->gateway.backpressure.outbound.warning_threshold_percent;
-    if (!connection->transport &&
-        outbound_percent(&connection->outbound, &connection->context->outbound) >= warning_percent)
-        stream_flush(&connection->stream);
 }
 
 bool connection_queue(struct connection *connection, struct blob *blob, uint64_t key)
@@ -155,7 +139,14 @@ bool connection_queue(struct connection *connection, struct blob *blob, uint64_t
     }
     connection->overflowed = result == OUTBOUND_FULL;
     if (connection->outbound.count > 1 || connection->overflowed) {
-        flush_filling_queue(connection);
+        /* One turn of the loop may bring more than the queue holds, however fast the peer reads. So the
+         * socket takes what it can before the level is judged. */
+        const struct config_outbound *limits =
+            &connection->context->config->gateway.backpressure.outbound;
+        if (!connection->transport &&
+            outbound_percent(&connection->outbound, &connection->context->outbound) >=
+                limits->warning_threshold_percent)
+            stream_flush(&connection->stream);
         connection_check_level(connection);
     }
     return result != OUTBOUND_FULL;

@@ -58,14 +58,6 @@ static bool exceeds_bytes(uint64_t others, const struct outbound_limits *limits,
     return others && others + blob->len > bytes_max;
 }
 
-static bool exceeds_limits(const struct outbound *outbound, const struct outbound_limits *limits,
-                           const struct blob *blob, bool use_reserve)
-{
-    if (use_reserve)
-        return outbound->count >= limits->messages_max + OUTBOUND_RESERVE_MESSAGES;
-    return outbound->count >= limits->messages_max || exceeds_bytes(outbound->bytes, limits, blob);
-}
-
 enum outbound_result outbound_push(struct outbound *outbound, const struct outbound_limits *limits,
                                    struct blob *blob, uint64_t key, bool use_reserve)
 {
@@ -77,7 +69,9 @@ enum outbound_result outbound_push(struct outbound *outbound, const struct outbo
         older->blob = blob;
         return OUTBOUND_SUPERSEDED;
     }
-    if (older || exceeds_limits(outbound, limits, blob, use_reserve)) {
+    uint32_t messages_max = limits->messages_max + (use_reserve ? OUTBOUND_RESERVE_MESSAGES : 0);
+    if (older || outbound->count >= messages_max ||
+        (!use_reserve && exceeds_bytes(outbound->bytes, limits, blob))) {
         blob_drop(&blob);
         return OUTBOUND_FULL;
     }

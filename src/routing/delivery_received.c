@@ -47,16 +47,6 @@ static bool parse_event(struct json *json, struct received_event *event)
            event->fields.data[0] == '{';
 }
 
-/* Whether this chat message was received lately; from now on it was. */
-static bool is_repeated_message(struct delivery *delivery, const struct received_event *event)
-{
-    if (!event->sequence ||
-        seen_note(&delivery->seen, delivery_chat_message_id(event->chat, event->sequence)))
-        return false;
-    metrics_count(delivery->metrics, METRIC_FANOUT_DUPLICATES);
-    return true;
-}
-
 /* The endpoint of the user that must not get the event; NULL: all get it. */
 static const struct endpoint *find_except(const struct delivery *delivery, struct slice user_id,
                                           struct slice except)
@@ -122,8 +112,11 @@ static bool receive_delivered_event(struct delivery *delivery, struct json *memb
     struct received_event event = {0};
     if (!parse_event(members, &event))
         return false;
-    if (is_repeated_message(delivery, &event))
+    if (event.sequence &&
+        !seen_note(&delivery->seen, delivery_chat_message_id(event.chat, event.sequence))) {
+        metrics_count(delivery->metrics, METRIC_FANOUT_DUPLICATES);
         return true;
+    }
     struct message message = {
         .type = MESSAGE_RELAY,
         .relay = {event.type, event.fields, event.chat, event.sequence, received_event_id(&event)}};

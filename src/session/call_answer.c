@@ -11,22 +11,19 @@ struct call_answering {
     char from[USER_ID_BYTES_MAX];
 };
 
-static bool call_rings_from(const struct call_answer *answer, struct slice from)
-{
-    return answer->result == CALL_DONE && answer->call->state == CALL_RINGING &&
-           slice_equal(answer->call->caller.user_id, from);
-}
-
 static void on_ringing_call_found(void *arg, const struct call_answer *answer)
 {
     struct call_answering *answering = arg;
     struct session *session = answering->pending->session;
+    bool rings = answer->result == CALL_DONE && answer->call->state == CALL_RINGING &&
+                 slice_equal(answer->call->caller.user_id,
+                             (struct slice){answering->from, answering->from_len});
     if (!session) {
         pending_reply_end(&answering->pending);
     } else if (answer->result == CALL_UNAVAILABLE) {
         pending_reply_error(&answering->pending, ERROR_SERVICE_UNAVAILABLE,
                             "the call cannot be looked up now");
-    } else if (!call_rings_from(answer, (struct slice){answering->from, answering->from_len})) {
+    } else if (!rings) {
         pending_reply_error(&answering->pending, ERROR_NOT_FOUND, "no call rings from this user");
     } else {
         struct call_device device = session_device(session);

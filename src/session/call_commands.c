@@ -23,73 +23,42 @@ static void on_call_command_done(void *arg, const struct call_reply *result)
         pending_reply_send(&pending, &reply);
 }
 
-void handle_call_request(struct session *session, const struct message *message)
+void handle_call_command(struct session *session, const struct message *message)
 {
+    const struct call_fields *fields = &message->call;
+    struct call_plane *calls = session->context->calls;
     struct call_device device = session_device(session);
     struct pending_reply *pending = pending_reply_open(session, message);
-    if (pending)
-        call_plane_request(session->context->calls, &device, message->call.to,
-                           message->call.call_id, on_call_command_done, pending);
-}
-
-/* The Socket.IO dialect allows a call to be answered without its id, by its caller. */
-static bool names_caller(const struct message *message)
-{
-    return message->call.from.data && !message->call.call_id.data;
-}
-
-void handle_call_accept(struct session *session, const struct message *message)
-{
-    struct call_device device = session_device(session);
-    struct pending_reply *pending = pending_reply_open(session, message);
-    if (pending && names_caller(message))
-        call_answer_from(pending, message->call.from, true, on_call_command_done);
-    else if (pending)
-        call_plane_accept(session->context->calls, &device, message->call.call_id,
-                          on_call_command_done, pending);
-}
-
-void handle_call_reject(struct session *session, const struct message *message)
-{
-    struct call_device device = session_device(session);
-    struct pending_reply *pending = pending_reply_open(session, message);
-    if (pending && names_caller(message))
-        call_answer_from(pending, message->call.from, false, on_call_command_done);
-    else if (pending)
-        call_plane_reject(session->context->calls, &device, message->call.call_id,
-                          on_call_command_done, pending);
-}
-
-void handle_call_end(struct session *session, const struct message *message)
-{
-    struct call_device device = session_device(session);
-    struct pending_reply *pending = pending_reply_open(session, message);
-    if (pending)
-        call_plane_end(session->context->calls, &device, message->call.call_id,
-                       on_call_command_done, pending);
-}
-
-void handle_call_signal(struct session *session, const struct message *message)
-{
-    struct call_device device = session_device(session);
-    struct pending_reply *pending = pending_reply_open(session, message);
-    if (pending)
-        call_plane_signal(session->context->calls, &device, message->call.call_id,
-                          message->call.data, on_call_command_done, pending);
-}
-
-void handle_call_declare_start(struct session *session, const struct message *message)
-{
-    struct call_device device = session_device(session);
-    struct pending_reply *pending = pending_reply_open(session, message);
-    if (pending)
-        call_plane_declare_start(session->context->calls, &device, on_call_command_done, pending);
-}
-
-void handle_call_declare_end(struct session *session, const struct message *message)
-{
-    struct call_device device = session_device(session);
-    struct pending_reply *pending = pending_reply_open(session, message);
-    if (pending)
-        call_plane_declare_end(session->context->calls, &device, on_call_command_done, pending);
+    if (!pending)
+        return;
+    switch (message->type) {
+    case MESSAGE_CALL_REQUEST:
+        call_plane_request(calls, &device, fields->to, fields->call_id, on_call_command_done,
+                           pending);
+        break;
+    case MESSAGE_CALL_ACCEPT:
+    case MESSAGE_CALL_REJECT: {
+        bool accepts = message->type == MESSAGE_CALL_ACCEPT;
+        /* The Socket.IO dialect allows a call to be answered without its id, by its caller. */
+        if (fields->from.data && !fields->call_id.data)
+            call_answer_from(pending, fields->from, accepts, on_call_command_done);
+        else
+            (accepts ? call_plane_accept : call_plane_reject)(calls, &device, fields->call_id,
+                                                              on_call_command_done, pending);
+        break;
+    }
+    case MESSAGE_CALL_END:
+        call_plane_end(calls, &device, fields->call_id, on_call_command_done, pending);
+        break;
+    case MESSAGE_CALL_SIGNAL:
+        call_plane_signal(calls, &device, fields->call_id, fields->data, on_call_command_done,
+                          pending);
+        break;
+    case MESSAGE_CALL_DECLARE_START:
+        call_plane_declare_start(calls, &device, on_call_command_done, pending);
+        break;
+    default:
+        call_plane_declare_end(calls, &device, on_call_command_done, pending);
+        break;
+    }
 }

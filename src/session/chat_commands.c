@@ -137,8 +137,8 @@ static void on_member_presences_read(void *arg, bool ok, const struct presence *
 
 /* ---- typing users ---- */
 
-static void on_typing_users_read(void *arg, enum state_status status,
-                                 const struct typing_user *users, size_t count)
+static void on_opening_typing_read(void *arg, enum state_status status,
+                                   const struct typing_user *users, size_t count)
 {
     struct chat_opening *opening = arg;
     struct session *session = opening->pending->session;
@@ -162,24 +162,18 @@ static void on_typing_users_read(void *arg, enum state_status status,
 
 /* ---- the chat ---- */
 
-static void fail_opening(struct chat_opening *opening, struct session *session,
-                         enum ledger_status status)
-{
-    bool no_member = status == LEDGER_FORBIDDEN || status == LEDGER_NOT_FOUND;
-    if (session && no_member)
-        chat_close(session->context->chats, &session->endpoint, opening->chat_id);
-    else if (session)
-        chat_give_up(session->context->chats, &session->endpoint, opening->chat_id);
-    pending_reply_ledger_error(&opening->pending, status);
-    free(opening);
-}
-
 static void on_chat_to_open_read(void *arg, const struct ledger_chat_outcome *outcome)
 {
     struct chat_opening *opening = arg;
     struct session *session = opening->pending->session;
     if (outcome->status != LEDGER_OK || !session) {
-        fail_opening(opening, session, outcome->status);
+        bool no_member = outcome->status == LEDGER_FORBIDDEN || outcome->status == LEDGER_NOT_FOUND;
+        if (session && no_member)
+            chat_close(session->context->chats, &session->endpoint, opening->chat_id);
+        else if (session)
+            chat_give_up(session->context->chats, &session->endpoint, opening->chat_id);
+        pending_reply_ledger_error(&opening->pending, outcome->status);
+        free(opening);
         return;
     }
     if (!chat_confirm(session->context->chats, &session->endpoint, opening->chat_id)) {
@@ -194,7 +188,7 @@ static void on_chat_to_open_read(void *arg, const struct ledger_chat_outcome *ou
         opening->members[index] = keep_id(opening, outcome->chat.members[index]);
     }
     typing_store_read(session->context->typing->store, opening->chat_id, SNAPSHOT_TYPING_MAX,
-                      on_typing_users_read, opening);
+                      on_opening_typing_read, opening);
 }
 
 /* ---- the commands ---- */
@@ -237,7 +231,7 @@ void handle_open_chat(struct session *session, const struct message *message)
 void handle_close_chat(struct session *session, const struct message *message)
 {
     chat_close(session->context->chats, &session->endpoint, message->chat_id);
-    connection_send(&session->connection, &(struct message){.type = MESSAGE_OK, .id = message->id});
+    session_confirm(session, message->id);
 }
 
 /* Opening a chat that is open changes no subscription, and replies later. */

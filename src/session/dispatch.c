@@ -1,7 +1,9 @@
 #include "session/dispatch.h"
 
+typedef void (*command_handler)(struct session *session, const struct message *message);
+
 struct command {
-    void (*handle)(struct session *session, const struct message *message);
+    command_handler handle;
     bool unlimited; /* exempt from the rate limit */
 };
 
@@ -17,16 +19,16 @@ static const struct command COMMANDS[MESSAGE_TYPE_COUNT] = {
     [MESSAGE_SEND_MESSAGE] = {handle_send_message},
     [MESSAGE_ACK] = {handle_ack},
     [MESSAGE_SYNC_REQUEST] = {handle_sync_request},
-    [MESSAGE_CALL_REQUEST] = {handle_call_request},
-    [MESSAGE_CALL_ACCEPT] = {handle_call_accept},
-    [MESSAGE_CALL_REJECT] = {handle_call_reject},
-    [MESSAGE_CALL_END] = {handle_call_end},
-    [MESSAGE_CALL_SIGNAL] = {handle_call_signal},
+    [MESSAGE_CALL_REQUEST] = {handle_call_command},
+    [MESSAGE_CALL_ACCEPT] = {handle_call_command},
+    [MESSAGE_CALL_REJECT] = {handle_call_command},
+    [MESSAGE_CALL_END] = {handle_call_command},
+    [MESSAGE_CALL_SIGNAL] = {handle_call_command},
     [MESSAGE_REFRESH_TOKEN] = {handle_refresh_token},
     [MESSAGE_USER_CONNECT] = {handle_user_connect},
     [MESSAGE_USER_DISCONNECT] = {handle_user_disconnect, .unlimited = true},
-    [MESSAGE_CALL_DECLARE_START] = {handle_call_declare_start},
-    [MESSAGE_CALL_DECLARE_END] = {handle_call_declare_end},
+    [MESSAGE_CALL_DECLARE_START] = {handle_call_command},
+    [MESSAGE_CALL_DECLARE_END] = {handle_call_command},
 };
 
 bool dispatch_within_rate(struct session *session, int64_t *retry_after_ms)
@@ -60,8 +62,7 @@ void dispatch_invalid(struct session *session, const struct message *message, co
 
 void dispatch(struct session *session, const struct message *message)
 {
-    void (*handle)(struct session * session, const struct message *message) =
-        COMMANDS[message->type].handle;
+    command_handler handle = COMMANDS[message->type].handle;
     if (!handle)
         dispatch_invalid(session, message, "unknown type");
     else if (COMMANDS[message->type].unlimited || check_command_rate(session, message))

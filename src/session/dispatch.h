@@ -27,15 +27,9 @@ void handle_typing_stop(struct session *session, const struct message *message);
 void handle_send_message(struct session *session, const struct message *message);
 void handle_ack(struct session *session, const struct message *message);
 void handle_sync_request(struct session *session, const struct message *message);
-void handle_call_request(struct session *session, const struct message *message);
-void handle_call_accept(struct session *session, const struct message *message);
-void handle_call_reject(struct session *session, const struct message *message);
-void handle_call_end(struct session *session, const struct message *message);
-void handle_call_signal(struct session *session, const struct message *message);
+void handle_call_command(struct session *session, const struct message *message);
 void handle_refresh_token(struct session *session, const struct message *message);
 void handle_user_connect(struct session *session, const struct message *message);
 void handle_user_disconnect(struct session *session, const struct message *message);
-void handle_call_declare_start(struct session *session, const struct message *message);
-void handle_call_declare_end(struct session *session, const struct message *message);
 
 #endif

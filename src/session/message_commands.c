@@ -60,8 +60,7 @@ void handle_ack(struct session *session, const struct message *message)
                            (uint64_t)message->ack.sequence);
     /* nothing answers an ack, except where the dialect has a callback that waits */
     if (message->id.data && session->connection.dialect->confirms_acks)
-        connection_send(&session->connection,
-                        &(struct message){.type = MESSAGE_OK, .id = message->id});
+        session_confirm(session, message->id);
 }
 
 static void refuse_history_page(struct pending_reply *pending, enum ledger_status status)

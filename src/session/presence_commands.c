@@ -119,7 +119,7 @@ void handle_unsubscribe_presence(struct session *session, const struct message *
 {
     subscription_remove(session->context->presence, &session->endpoint, message->users.ids,
                         message->users.count);
-    connection_send(&session->connection, &(struct message){.type = MESSAGE_OK, .id = message->id});
+    session_confirm(session, message->id);
 }
 
 void handle_query_presence(struct session *session, const struct message *message)

@@ -9,9 +9,9 @@
 
 #include <stdlib.h>
 
-static const struct clock *session_clock(const struct session *session)
+void session_confirm(struct session *session, struct slice id)
 {
-    return &session->context->loop->clock;
+    connection_send(&session->connection, &(struct message){.type = MESSAGE_OK, .id = id});
 }
 
 void session_error(struct session *session, struct slice id, enum error_code code, const char *text)
@@ -89,7 +89,7 @@ static int64_t lifetime_end_ms(const struct config_gateway *gateway, const struc
 
 void session_limit_token(struct session *session, int64_t expires_at_wall_ms)
 {
-    const struct clock *clock = session_clock(session);
+    const struct clock *clock = &session->context->loop->clock;
     connection_unlimit(&session->connection, CLOSING_TOKEN_EXPIRED);
     connection_limit(&session->connection, CLOSING_MAX_LIFETIME, session->lifetime_ends_at_ms);
     connection_limit(&session->connection, CLOSING_TOKEN_EXPIRED,
@@ -225,7 +225,7 @@ void session_begin(struct session *session, const struct identity *identity)
                             .user_id = session_user(session),
                             .heartbeat_interval_ms = config->gateway.timeouts.heartbeat_interval_ms,
                             .expiry_window_ms = config->presence.expiry_window_ms,
-                            .server_time_ms = session_clock(session)->wall_ms,
+                            .server_time_ms = context->loop->clock.wall_ms,
                         }});
     session_limit_token(session, identity->expires_at_wall_ms);
     connection_wake_at(&session->connection, session->renew_at_ms);

@@ -137,6 +137,9 @@ struct call_device session_device(const struct session *session);
 void session_refuse(struct session *session, const struct message *command, enum error_code code,
                     const char *text, int64_t retry_after_ms);
 
+/* Replies ok to the command `id`. */
+void session_confirm(struct session *session, struct slice id);
+
 /* Sends an error in reply to `id` (SLICE_NONE: to no command). */
 void session_error(struct session *session, struct slice id, enum error_code code,
                    const char *text);

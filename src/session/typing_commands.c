@@ -20,12 +20,6 @@ static void refuse_typing_rate(struct session *session, struct slice id, int64_t
                                                 .grace_period_ms = -1}});
 }
 
-static void confirm_typing(struct session *session, struct slice id)
-{
-    if (id.data)
-        connection_send(&session->connection, &(struct message){.type = MESSAGE_OK, .id = id});
-}
-
 /* ---- typing_start ---- */
 
 struct typing_start_command {
@@ -35,14 +29,14 @@ struct typing_start_command {
 };
 
 /* Typing fails softly: a client cannot act upon an unavailable store. */
-static void on_typing_started(void *arg, enum typing_verdict verdict, int64_t retry_after_ms)
+static void on_typing_command_done(void *arg, enum typing_verdict verdict, int64_t retry_after_ms)
 {
     struct typing_start_command *start = arg;
     struct session *session = start->pending->session;
     if (session && verdict == TYPING_TOO_SOON)
         refuse_typing_rate(session, start->pending->id, retry_after_ms);
-    else if (session)
-        confirm_typing(session, start->pending->id);
+    else if (session && start->pending->id.data)
+        session_confirm(session, start->pending->id);
     pending_reply_end(&start->pending);
     free(start);
 }
@@ -51,7 +45,7 @@ static void start_typing(struct typing_start_command *start)
 {
     struct session *session = start->pending->session;
     typing_start(session->context->typing, &session->endpoint, &session->conn_id, start->chat_id,
-                 on_typing_started, start);
+                 on_typing_command_done, start);
 }
 
 static void on_typist_checked(void *arg, const struct ledger_change_outcome *outcome)
@@ -61,7 +55,7 @@ static void on_typist_checked(void *arg, const struct ledger_change_outcome *out
         pending_reply_ledger_error(&start->pending, outcome->status);
         free(start);
     } else if (start->pending->cancelled) {
-        on_typing_started(start, TYPING_ACCEPTED, 0);
+        on_typing_command_done(start, TYPING_ACCEPTED, 0);
     } else {
         start_typing(start);
     }
@@ -75,8 +69,8 @@ void handle_typing_start(struct session *session, const struct message *message)
     if (typing_is_too_soon(typing, &session->endpoint, message->chat_id, &retry_after_ms)) {
         if (typing_drop(typing, &session->endpoint, message->chat_id) == TYPING_TOO_SOON)
             refuse_typing_rate(session, message->id, retry_after_ms);
-        else
-            confirm_typing(session, message->id);
+        else if (message->id.data)
+            session_confirm(session, message->id);
         return;
     }
     struct pending_reply *pending = pending_reply_open(session, message);
@@ -103,5 +97,6 @@ void handle_typing_stop(struct session *session, const struct message *message)
 {
     pending_reply_cancel(session, MESSAGE_TYPING_START, message->chat_id);
     typing_stop(session->context->typing, &session->endpoint, message->chat_id);
-    confirm_typing(session, message->id);
+    if (message->id.data)
+        session_confirm(session, message->id);
 }
