@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static void drop_first(struct backlog *backlog)
+static void backlog_drop_first(struct backlog *backlog)
 {
     struct blob **first = &backlog->blobs[backlog->first];
     backlog->floor = encoder_offset_of(*first);
@@ -17,14 +17,14 @@ bool backlog_note(struct backlog **backlog, struct blob *blob, uint64_t id)
 {
     if (!*backlog)
         *backlog = calloc(1, sizeof(**backlog));
-    struct backlog *noted = *backlog;
-    if (!noted)
+    struct backlog *kept = *backlog;
+    if (!kept)
         return false;
-    if (noted->count == BACKLOG_EVENTS_MAX)
-        drop_first(noted);
-    size_t at = (noted->first + noted->count++) % BACKLOG_EVENTS_MAX;
-    noted->blobs[at] = blob_share(blob);
-    noted->ids[at] = id;
+    if (kept->count == BACKLOG_EVENTS_MAX)
+        backlog_drop_first(kept);
+    size_t at = (kept->first + kept->count++) % BACKLOG_EVENTS_MAX;
+    kept->blobs[at] = blob_share(blob);
+    kept->ids[at] = id;
     return true;
 }
 
@@ -42,7 +42,7 @@ void backlog_expire(struct backlog **backlog, int64_t wall_ms, uint64_t *floor)
     if (!*backlog)
         return;
     while ((*backlog)->count && encoder_offset_of(backlog_at(*backlog, 0)) < oldest_us)
-        drop_first(*backlog);
+        backlog_drop_first(*backlog);
     if ((*backlog)->count == 0) {
         *floor = (*backlog)->floor;
         backlog_free(backlog);
@@ -54,7 +54,7 @@ void backlog_free(struct backlog **backlog)
     if (!*backlog)
         return;
     while ((*backlog)->count)
-        drop_first(*backlog);
+        backlog_drop_first(*backlog);
     free(*backlog);
     *backlog = NULL;
 }

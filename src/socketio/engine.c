@@ -5,7 +5,7 @@
 enum {
     SID_PROCESS_BYTES = 4,
     SID_PLACE_BYTES = SID_PROCESS_BYTES + 2,
-    PING_KEY = 6, /* even, so it is no router_key() */
+    PING_KEY = 6, /* even, so it differs from every router_key() */
 };
 
 bool engine_make_sid(char out[ENGINE_SID_LEN], struct random *random,
@@ -39,19 +39,19 @@ bool engine_sid_place(struct slice sid, struct engine_place *out)
     return true;
 }
 
-static const struct config_socketio *config_of(const struct connection *connection)
+static const struct config_socketio *engine_config_of(const struct connection *connection)
 {
     return &connection->context->config->socketio;
 }
 
-static int64_t now_of(const struct connection *connection)
+static int64_t engine_now_ms(const struct connection *connection)
 {
     return connection->context->loop->clock.now_ms;
 }
 
 void engine_open(struct engine *engine, struct connection *connection, bool upgrades)
 {
-    const struct config_socketio *config = config_of(connection);
+    const struct config_socketio *config = engine_config_of(connection);
     struct buffer text = BUFFER_INIT;
     engineio_open_write(&text,
                         &(struct engineio_open){.sid = engine_sid(engine),
@@ -63,15 +63,8 @@ void engine_open(struct engine *engine, struct connection *connection, bool upgr
         connection_fail(connection);
     buffer_free(&text);
     engine->awaits_pong = false;
-    engine->ping_at_ms = now_of(connection) + config->ping_interval_ms;
+    engine->ping_at_ms = engine_now_ms(connection) + config->ping_interval_ms;
     connection_wake_at(connection, engine->ping_at_ms);
-}
-
-static enum engine_verdict receive_pong(struct engine *engine, struct connection *connection)
-{
-    engine->awaits_pong = false;
-    engine->ping_at_ms = now_of(connection) + config_of(connection)->ping_interval_ms;
-    return ENGINE_HANDLED;
 }
 
 enum engine_verdict engine_receive(struct engine *engine, struct connection *connection, char *data,
@@ -83,10 +76,13 @@ enum engine_verdict engine_receive(struct engine *engine, struct connection *con
     case ENGINEIO_MESSAGE:
         return ENGINE_MESSAGE;
     case ENGINEIO_PONG:
-        return receive_pong(engine, connection);
+        engine->awaits_pong = false;
+        engine->ping_at_ms =
+            engine_now_ms(connection) + engine_config_of(connection)->ping_interval_ms;
+        return ENGINE_HANDLED;
     case ENGINEIO_CLOSE:
         return ENGINE_LEAVES;
-    case ENGINEIO_PING: /* in protocol 4 the server asks */
+    case ENGINEIO_PING: /* in protocol 4 only the server pings */
         return ENGINE_BROKEN;
     default:
         return ENGINE_HANDLED;
@@ -98,14 +94,14 @@ bool engine_ping(struct engine *engine, struct connection *connection)
     if (engine->awaits_pong)
         return true;
     engine->awaits_pong = true;
-    engine->ping_at_ms = now_of(connection) + config_of(connection)->ping_timeout_ms;
+    engine->ping_at_ms = engine_now_ms(connection) + engine_config_of(connection)->ping_timeout_ms;
     connection_wake_at(connection, engine->ping_at_ms);
     return connection_send_text(connection, SLICE("2"), PING_KEY);
 }
 
 int64_t engine_tick(struct engine *engine, struct connection *connection)
 {
-    if (now_of(connection) < engine->ping_at_ms)
+    if (engine_now_ms(connection) < engine->ping_at_ms)
         return engine->ping_at_ms;
     if (engine->awaits_pong) {
         connection_end(connection, CLOSING_HEARTBEAT_TIMEOUT, -1);

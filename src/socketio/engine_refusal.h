@@ -1,6 +1,6 @@
 /*
- * How Engine.IO requests are refused: with the codes and words of the reference server, which clients of
- * it know, {"code":1,"message":"Session ID unknown"}.
+ * Refusals of Engine.IO requests, with the codes and texts of the reference server, which clients know:
+ * {"code":1,"message":"Session ID unknown"}.
  */
 #ifndef ROLLCALL_SOCKETIO_ENGINE_REFUSAL_H
 #define ROLLCALL_SOCKETIO_ENGINE_REFUSAL_H
@@ -17,10 +17,10 @@ enum engine_refusal {
     ENGINE_REFUSAL_COUNT
 };
 
-/* Answers 400, or 403 where it is forbidden. */
+/* Answers 403 for FORBIDDEN, else 400. */
 void engine_refuse(struct exchange **exchange, enum engine_refusal refusal);
 
-/* The same with a message of ours, that needs no escapes. */
+/* The same with another message, which must need no JSON escapes. */
 void engine_refuse_since(struct exchange **exchange, enum engine_refusal refusal,
                          const char *message);
 

@@ -44,24 +44,14 @@ void handover_board_put(struct handover_board *board, size_t worker,
     context->place = (struct engine_place){board->process, (uint16_t)worker};
 }
 
-/* Whether a request is for a session that lives elsewhere, and where. */
-static bool is_elsewhere(const struct exchange *exchange, struct engine_place *place)
-{
-    const struct socketio_context *context = socketio_context_of(exchange);
-    struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
-    return context->board && sid.len && slice_is(exchange->head.target.path, "/socket.io/") &&
-           engine_sid_place(sid, place) &&
-           (place->process != context->place.process || place->worker != context->place.worker);
-}
-
 /* ---- another worker ---- */
 
-static void open_mail(struct mail *mail, void *owner)
+static void on_handover_mail(struct mail *mail, void *owner)
 {
     (void)owner;
-    struct handover_mail *taken = CONTAINER_OF(mail, struct handover_mail, mail);
-    http_session_move_in(&taken->to->api->listener, &taken->moved);
-    free(taken);
+    struct handover_mail *opened = CONTAINER_OF(mail, struct handover_mail, mail);
+    http_session_move_in(&opened->to->api->listener, &opened->moved);
+    free(opened);
 }
 
 void handover_leave(struct socketio_context *context)
@@ -74,14 +64,6 @@ void handover_leave(struct socketio_context *context)
     pthread_mutex_unlock(&place->lock);
 }
 
-static bool post_to(struct handover_place *place, struct mail *mail)
-{
-    pthread_mutex_lock(&place->lock);
-    bool posted = !place->left && mailbox_post(place->mailbox, mail);
-    pthread_mutex_unlock(&place->lock);
-    return posted;
-}
-
 static bool give_to_worker(struct http_session *session, size_t worker)
 {
     struct socketio_context *here = socketio_context_of(session->exchange);
@@ -90,52 +72,45 @@ static bool give_to_worker(struct http_session *session, size_t worker)
     if (!mail)
         return false;
     struct handover_place *place = &board->places[worker];
-    *mail = (struct handover_mail){.mail.on_open = open_mail, .to = place->context};
+    *mail = (struct handover_mail){.mail.on_open = on_handover_mail, .to = place->context};
     if (!http_session_move_out(session, &mail->moved)) {
         free(mail);
         return false;
     }
-    if (!post_to(place, &mail->mail)) {
-        mail->to = here; /* back again, to be refused */
-        open_mail(&mail->mail, NULL);
+    pthread_mutex_lock(&place->lock);
+    bool posted = !place->left && mailbox_post(place->mailbox, &mail->mail);
+    pthread_mutex_unlock(&place->lock);
+    if (!posted) {
+        mail->to = here; /* it comes back, and its request is refused */
+        on_handover_mail(&mail->mail, NULL);
     }
     return true;
 }
 
 /* ---- another process ---- */
 
-static struct slice fd_passing_name(char out[FD_PASSING_NAME_BYTES_MAX],
-                                    const struct engine_place *place)
+static struct slice handover_name(char out[FD_PASSING_NAME_BYTES_MAX],
+                                  const struct engine_place *place)
 {
     int len = snprintf(out, FD_PASSING_NAME_BYTES_MAX, "rollcall-%08" PRIx32 "-%u", place->process,
                        place->worker);
     return (struct slice){out, (size_t)len};
 }
 
-static void moved_in(void *arg, int fd, struct slice bytes)
+static void on_connection_passed(void *arg, int fd, struct slice bytes)
 {
     struct socketio_context *context = arg;
     http_session_accept_moved(&context->api->listener, fd, bytes);
 }
 
-bool handover_open(struct fd_passing *passage, struct socketio_context *context)
+bool handover_open(struct fd_passing *passing, struct socketio_context *context)
 {
     char name[FD_PASSING_NAME_BYTES_MAX];
-    return fd_passing_open(passage, context->sessions->loop, fd_passing_name(name, &context->place),
-                           moved_in, context);
+    return fd_passing_open(passing, context->sessions->loop, handover_name(name, &context->place),
+                           on_connection_passed, context);
 }
 
-/* Our own descriptor goes without a word to the peer. It is detached first: closing takes no descriptor out
- * of epoll that another process has as well. */
-static void let_go(struct stream *stream)
-{
-    int fd;
-    struct tls_session *tls;
-    if (stream_detach(stream, &fd, &tls))
-        close(fd);
-}
-
-/* The other process reads the head once more, as if it had come there. */
+/* The other process reads the head again, as if it had accepted the connection. */
 static bool give_to_process(struct http_session *session, const struct engine_place *place)
 {
     char name[FD_PASSING_NAME_BYTES_MAX];
@@ -144,22 +119,32 @@ static bool give_to_process(struct http_session *session, const struct engine_pl
         return false;
     buffer_append_slice(&bytes, buffer_slice(&session->exchange->head_bytes));
     buffer_append_slice(&bytes, buffer_slice(&session->in));
-    bool given = !bytes.failed && fd_passing_send(fd_passing_name(name, place),
+    bool given = !bytes.failed && fd_passing_send(handover_name(name, place),
                                                   session->stream.source.fd, buffer_slice(&bytes));
     buffer_free(&bytes);
-    if (given)
-        let_go(&session->stream);
+    int fd;
+    struct tls_session *tls;
+    /* Our descriptor is closed without shutting the connection down. It is detached first, since close() does
+     * not remove a descriptor from epoll that another process has too. */
+    if (given && stream_detach(&session->stream, &fd, &tls))
+        close(fd);
     return given;
 }
 
 bool handover_give(struct http_session *session)
 {
+    const struct exchange *exchange = session->exchange;
+    const struct socketio_context *context = socketio_context_of(exchange);
+    struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
     struct engine_place place;
-    const struct socketio_context *context = socketio_context_of(session->exchange);
-    if (!is_elsewhere(session->exchange, &place))
+    if (!context->board || !sid.len || !slice_is(exchange->head.target.path, "/socket.io/") ||
+        !engine_sid_place(sid, &place))
         return false;
-    bool given = place.process == context->place.process ? give_to_worker(session, place.worker)
-                                                         : give_to_process(session, &place);
+    bool same_process = place.process == context->place.process;
+    if (same_process && place.worker == context->place.worker)
+        return false;
+    bool given =
+        same_process ? give_to_worker(session, place.worker) : give_to_process(session, &place);
     if (given)
         metrics_count(context->sessions->metrics, METRIC_HTTP_HANDOVERS);
     return given;

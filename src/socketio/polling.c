@@ -21,19 +21,19 @@ struct polling *polling_find(const struct socketio_context *context, struct slic
     return polling && !polling->closing ? polling : NULL;
 }
 
-static struct connection *connection_of(const struct polling *polling)
+static struct connection *polling_connection(const struct polling *polling)
 {
     return socketio_connection(polling->session);
 }
 
-static void run_soon(struct polling *polling)
+static void polling_run_soon(struct polling *polling)
 {
     loop_defer(polling->context->sessions->loop, &polling->task);
 }
 
-/* ---- out ---- */
+/* ---- answers to polls ---- */
 
-static void reply(struct exchange **exchange, struct slice payload)
+static void reply_to_poll(struct exchange **exchange, struct slice payload)
 {
     exchange_reply(exchange, 200, "text/plain; charset=UTF-8", POLLING_NO_STORE, payload);
 }
@@ -41,13 +41,12 @@ static void reply(struct exchange **exchange, struct slice payload)
 void polling_release(struct polling *polling)
 {
     if (polling->poll)
-        reply(&polling->poll, SLICE("6"));
+        reply_to_poll(&polling->poll, SLICE("6"));
 }
 
-/* A client throws away what comes in one payload with the close packet. So that last words are heard, the
- * close waits for the next poll; the connection's own time for an end bounds that. While draining there
- * will be none. */
-static void put_close_off(struct polling *polling, struct buffer *payload)
+/* Clients discard a payload that ends with the close packet. So the last messages go out without it, and it waits
+ * for the next poll; the connection's own limit for ending bounds that. While draining there is no next poll. */
+static void postpone_polling_close(struct polling *polling, struct buffer *payload)
 {
     struct slice end = SLICE("\x1e"
                              "1");
@@ -59,10 +58,10 @@ static void put_close_off(struct polling *polling, struct buffer *payload)
     polling->closing = polling->context->sessions->draining;
 }
 
-/* Answers the poll that waits, if there is something to answer it with. */
-static void flush(struct polling *polling)
+/* Answers the waiting poll, if something is queued. */
+static void flush_polling(struct polling *polling)
 {
-    struct connection *connection = connection_of(polling);
+    struct connection *connection = polling_connection(polling);
     struct buffer payload = BUFFER_INIT;
     if (!polling->poll || connection->outbound.count == 0)
         return;
@@ -70,18 +69,18 @@ static void flush(struct polling *polling)
                             polling->context->sessions->config->socketio.max_payload_bytes);
     if (payload.failed) {
         exchange_error(&polling->poll, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
-        polling_end(polling); /* what was taken is lost */
+        polling_end(polling); /* the messages taken are lost */
     } else {
-        put_close_off(polling, &payload);
-        reply(&polling->poll, payload.len ? buffer_slice(&payload) : SLICE("6"));
+        postpone_polling_close(polling, &payload);
+        reply_to_poll(&polling->poll, payload.len ? buffer_slice(&payload) : SLICE("6"));
     }
     buffer_free(&payload);
 }
 
 /* ---- life ---- */
 
-/* Takes it out of the set and lets go of it; the session stays. */
-static void forget(struct polling *polling)
+/* Separates polling from its session, probe and POST; the session stays. */
+static void detach_polling(struct polling *polling)
 {
     polling->closing = true;
     table_remove(&polling->context->polling, &polling->node);
@@ -90,29 +89,24 @@ static void forget(struct polling *polling)
     polling_post_forget(polling);
 }
 
-/* Who neither answers pings nor polls is not there to be told of the end. */
-static bool nobody_listens(const struct polling *polling)
-{
-    return !polling->poll && !polling->close_owed && !connection_is_open(connection_of(polling)) &&
-           socketio_fell_silent(polling->session);
-}
-
-static void work(struct loop_task *task)
+static void run_polling(struct loop_task *task)
 {
     struct polling *polling = CONTAINER_OF(task, struct polling, task);
-    if (!polling->session) { /* a WebSocket has it by now */
+    if (!polling->session) { /* a WebSocket carries it */
         free(polling);
         return;
     }
-    flush(polling);
-    if (nobody_listens(polling))
+    struct connection *connection = polling_connection(polling);
+    flush_polling(polling);
+    /* a client that neither answers pings nor polls cannot be told of the end */
+    if (!polling->poll && !polling->close_owed && !connection_is_open(connection) &&
+        socketio_fell_silent(polling->session))
         polling->closing = true;
-    if (!polling->closing || polling->task.queued) /* what was taken was the last: once more */
+    if (!polling->closing || polling->task.queued) /* flushing ended it: the task runs once more */
         return;
     if (polling->poll)
-        reply(&polling->poll, SLICE("1"));
-    struct connection *connection = connection_of(polling);
-    forget(polling);
+        reply_to_poll(&polling->poll, SLICE("1"));
+    detach_polling(polling);
     polling->session->polling = NULL;
     free(polling);
     connection_gone(connection);
@@ -121,7 +115,7 @@ static void work(struct loop_task *task)
 void polling_end(struct polling *polling)
 {
     polling->closing = true;
-    run_soon(polling);
+    polling_run_soon(polling);
 }
 
 void polling_upgraded(struct polling **polling)
@@ -131,36 +125,37 @@ void polling_upgraded(struct polling **polling)
     freed->probe = NULL;
     polling_release(freed);
     freed->session->polling = NULL;
-    forget(freed);
+    detach_polling(freed);
     freed->session = NULL;
-    run_soon(freed); /* its task may be queued */
+    polling_run_soon(freed); /* frees it; its task may be queued already */
 }
 
-static void peer_of_poll_went(void *arg)
+static void on_poll_peer_gone(void *arg)
 {
     struct polling *polling = arg;
     exchange_reply_empty(&polling->poll);
     polling_end(polling);
 }
 
-/* ---- the transport, as the connection sees it ---- */
+/* ---- connection_transport ---- */
 
-static void want_write(struct connection *connection)
+static void on_polling_want_write(struct connection *connection)
 {
     struct polling *polling = socketio_session_of(connection)->polling;
     if (polling && (polling->poll || socketio_fell_silent(polling->session)))
-        run_soon(polling);
+        polling_run_soon(polling);
 }
 
-static void over(struct connection *connection)
+static void on_polling_close(struct connection *connection)
 {
     struct polling *polling = socketio_session_of(connection)->polling;
     if (polling)
         polling_end(polling);
 }
 
-/* A close frame becomes the close packet; other control frames mean nothing here. */
-static void append_frame(struct buffer *out, enum websocket_opcode opcode, struct slice payload)
+/* A close frame becomes the close packet; other control frames have no meaning in polling. */
+static void append_polling_frame(struct buffer *out, enum websocket_opcode opcode,
+                                 struct slice payload)
 {
     if (opcode == WEBSOCKET_OPCODE_TEXT)
         engineio_payload_append(out, payload);
@@ -170,8 +165,9 @@ static void append_frame(struct buffer *out, enum websocket_opcode opcode, struc
         engineio_payload_append(out, SLICE("1"));
 }
 
-static const struct connection_transport TRANSPORT = {
-    .want_write = want_write, .append_frame = append_frame, .close = over};
+static const struct connection_transport POLLING_TRANSPORT = {.want_write = on_polling_want_write,
+                                                              .append_frame = append_polling_frame,
+                                                              .close = on_polling_close};
 
 /* ---- requests ---- */
 
@@ -191,22 +187,21 @@ void polling_open(struct exchange *exchange, const struct socketio_handshake *ha
     if (engine_make_sid(sid, sessions->random, &context->place))
         polling = calloc(1, sizeof(*polling));
     if (polling)
-        polling->session = socketio_session_open_on(context, &TRANSPORT, &named);
+        polling->session = socketio_session_open_on(context, &POLLING_TRANSPORT, &named);
     if (!polling || !polling->session) {
         free(polling);
-        handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY,
-                         "there is no room for one more session");
+        handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY, "there are too many sessions");
         return;
     }
     polling->context = context;
-    polling->task.run = work;
+    polling->task.run = run_polling;
     polling->poll = exchange;
     polling->session->polling = polling;
     table_insert(&context->polling, &polling->node, named.sid);
-    run_soon(polling);
+    polling_run_soon(polling);
 }
 
-static void get(struct polling *polling, struct exchange *exchange)
+static void serve_poll(struct polling *polling, struct exchange *exchange)
 {
     if (polling->poll) {
         engine_refuse(&exchange, ENGINE_BAD_REQUEST);
@@ -214,18 +209,18 @@ static void get(struct polling *polling, struct exchange *exchange)
         return;
     }
     if (polling->close_owed) {
-        reply(&exchange, SLICE("1"));
+        reply_to_poll(&exchange, SLICE("1"));
         polling_end(polling);
         return;
     }
     polling->poll = exchange;
-    exchange_hold(exchange, peer_of_poll_went, polling);
-    flush(polling);
+    exchange_hold(exchange, on_poll_peer_gone, polling);
+    flush_polling(polling);
     if (polling->probe && probe_has_spoken(polling->probe))
         polling_release(polling);
 }
 
-static void serve(struct exchange *exchange, struct polling *polling)
+static void serve_polling_request(struct exchange *exchange, struct polling *polling)
 {
     if (exchange->head.upgrade_websocket)
         probe_open(exchange, engine_sid(&polling->session->engine));
@@ -234,17 +229,18 @@ static void serve(struct exchange *exchange, struct polling *polling)
     else if (exchange->head.method == HTTP1_POST)
         polling_post_serve(polling, exchange);
     else
-        get(polling, exchange);
+        serve_poll(polling, exchange);
 }
 
-/* A token was sent along: it must be of the session's own user. A client sends what it had for the handshake with
- * each request: that may have expired, and the session been given a new one since. */
-static void verified(void *arg, enum jwt_result result, const struct identity *identity)
+/* A request's token must be of the session's own user. It may have expired: clients repeat the token of the
+ * handshake in each request, while the session may have got a new one since. */
+static void on_polling_token_verified(void *arg, enum jwt_result result,
+                                      const struct identity *identity)
 {
     struct exchange *exchange = arg;
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
     struct polling *polling = polling_find(socketio_context_of(exchange), sid);
-    if (!exchange->session) /* its peer went while it waited */
+    if (!exchange->session) /* the connection was closed meanwhile */
         exchange_reply_empty(&exchange);
     else if (!polling)
         engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
@@ -252,7 +248,7 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
              !slice_equal(identity_user(identity), socketio_user(polling->session)))
         engine_refuse(&exchange, ENGINE_FORBIDDEN);
     else
-        serve(exchange, polling);
+        serve_polling_request(exchange, polling);
 }
 
 void polling_request(struct exchange *exchange, struct slice sid)
@@ -263,8 +259,8 @@ void polling_request(struct exchange *exchange, struct slice sid)
     if (!polling)
         engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
     else if (!token.data || !socketio_is_connected(polling->session))
-        serve(exchange, polling);
-    else if (!session_context_verify(handlers, token, verified, exchange))
+        serve_polling_request(exchange, polling);
+    else if (!session_context_verify(handlers, token, on_polling_token_verified, exchange))
         exchange_error(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
 }
 
@@ -273,6 +269,6 @@ size_t polling_body_bytes_max(const struct exchange *exchange)
     const struct socketio_context *context = socketio_context_of(exchange);
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
     const struct polling *polling = polling_find(context, sid);
-    return polling ? connection_frames(connection_of(polling))->message_bytes_max
+    return polling ? connection_frames(polling_connection(polling))->message_bytes_max
                    : context->sessions->config->gateway.http.max_body_bytes;
 }

@@ -3,7 +3,7 @@
 #include "socketio/codec/engineio.h"
 #include "socketio/engine_refusal.h"
 
-static void ended(void *arg, bool answered)
+static void on_post_ended(void *arg, bool answered)
 {
     struct polling *polling = arg;
     polling->post = NULL;
@@ -19,7 +19,7 @@ bool polling_post_announced(struct polling *polling, struct exchange *exchange)
         return false;
     }
     polling->post = exchange;
-    exchange_watch(exchange, ended, polling);
+    exchange_watch(exchange, on_post_ended, polling);
     return true;
 }
 
@@ -30,9 +30,9 @@ void polling_post_forget(struct polling *polling)
     polling->post = NULL;
 }
 
-/* Each packet goes the way a frame of it would; the first that is none ends the session. Who closes it is told no
- * more: the poll that waits is let go. */
-static void take_payload(struct polling *polling, struct buffer *body)
+/* Each packet is handled like a frame; a malformed one ends the session. A client that closes the session is sent
+ * nothing more, only its waiting poll is answered. */
+static void take_post_payload(struct polling *polling, struct buffer *body)
 {
     struct engineio_payload payload;
     struct engineio_packet packet;
@@ -44,7 +44,7 @@ static void take_payload(struct polling *polling, struct buffer *body)
             polling_end(polling);
             return;
         }
-        size_t type_bytes = packet.binary ? 0 : 1; /* stands before the data, in a frame as here */
+        size_t type_bytes = packet.binary ? 0 : 1; /* it precedes the data, as in a frame */
         connection_receive(connection, packet.data - type_bytes, packet.len + type_bytes,
                            packet.binary);
         if (polling->session->peer_leaves) {
@@ -57,11 +57,11 @@ static void take_payload(struct polling *polling, struct buffer *body)
 void polling_post_serve(struct polling *polling, struct exchange *exchange)
 {
     struct slice type = http1_header(&exchange->head, SLICE("Content-Type"));
-    if (slice_is(type, "application/octet-stream")) { /* of a protocol before this one */
+    if (slice_is(type, "application/octet-stream")) { /* of an older protocol */
         engine_refuse(&exchange, ENGINE_BAD_REQUEST);
         polling_end(polling);
         return;
     }
-    take_payload(polling, &exchange->body);
+    take_post_payload(polling, &exchange->body);
     exchange_reply(&exchange, 200, "text/html", POLLING_NO_STORE, SLICE("ok"));
 }

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* When a socket has not taken our answer yet, it cannot change hands. */
+/* A socket cannot be taken over while an answer is still being sent on it. */
 enum { PROBE_RETRY_MS = 20, PROBE_CLOSE_CODE = 1000 };
 
 enum probe_state { PROBE_SILENT, PROBE_SPOKEN, PROBE_CHOSEN };
@@ -17,10 +17,10 @@ enum probe_state { PROBE_SILENT, PROBE_SPOKEN, PROBE_CHOSEN };
 struct probe {
     struct connection connection;
     struct loop_task task;
-    struct polling *polling; /* NULL: abandoned, or done */
+    struct polling *polling; /* NULL: abandoned, or taken over */
     int64_t until_ms;
     enum probe_state state;
-    bool gone;
+    bool is_gone;
 };
 
 static struct probe *probe_of(struct connection *connection)
@@ -45,10 +45,15 @@ void probe_abandon(struct probe **probe)
     *probe = NULL;
 }
 
-static void change_over(struct probe *probe)
+static void run_probe(struct loop_task *task)
 {
+    struct probe *probe = CONTAINER_OF(task, struct probe, task);
     struct polling *polling = probe->polling;
-    if (polling->closing)
+    if (probe->is_gone) {
+        free(probe);
+        return;
+    }
+    if (!polling || !connection_is_open(&probe->connection) || polling->closing)
         return;
     if (!connection_take_over(socketio_connection(polling->session), &probe->connection)) {
         connection_wake_at(&probe->connection,
@@ -59,19 +64,10 @@ static void change_over(struct probe *probe)
     polling_upgraded(&polling);
 }
 
-static void work(struct loop_task *task)
-{
-    struct probe *probe = CONTAINER_OF(task, struct probe, task);
-    if (probe->gone)
-        free(probe);
-    else if (probe->polling && connection_is_open(&probe->connection))
-        change_over(probe);
-}
+/* ---- connection_owner ---- */
 
-/* ---- the connection's owner ---- */
-
-/* It speaks for the session from now on, until that takes it over. */
-static void choose(struct probe *probe)
+/* From now on the probe receives for the session, which is about to take it over. */
+static void choose_probe(struct probe *probe)
 {
     const struct connection *session = socketio_connection(probe->polling->session);
     probe->state = PROBE_CHOSEN;
@@ -80,7 +76,7 @@ static void choose(struct probe *probe)
     loop_defer(probe->connection.context->loop, &probe->task);
 }
 
-static void payload(struct connection *connection, char *data, size_t len, bool binary)
+static void on_probe_payload(struct connection *connection, char *data, size_t len, bool binary)
 {
     struct probe *probe = probe_of(connection);
     struct slice packet = {data, binary ? 0 : len};
@@ -94,13 +90,13 @@ static void payload(struct connection *connection, char *data, size_t len, bool 
             connection_fail(connection);
         polling_release(probe->polling);
     } else if (slice_is(packet, "5")) {
-        choose(probe);
+        choose_probe(probe);
     } else {
         connection_close(connection, PROBE_CLOSE_CODE, SLICE_NONE);
     }
 }
 
-static int64_t tick(struct connection *connection)
+static int64_t on_probe_tick(struct connection *connection)
 {
     struct probe *probe = probe_of(connection);
     int64_t now_ms = connection->context->loop->clock.now_ms;
@@ -111,8 +107,8 @@ static int64_t tick(struct connection *connection)
     return probe->until_ms;
 }
 
-/* A client that has chosen the WebSocket polls no more: its session goes with it. */
-static void left(struct connection *connection)
+/* A client that has upgraded does not poll any more, so its session ends with the WebSocket. */
+static void on_probe_left(struct connection *connection)
 {
     struct probe *probe = probe_of(connection);
     struct polling *polling = probe->polling;
@@ -124,39 +120,40 @@ static void left(struct connection *connection)
         polling_end(polling);
 }
 
-static bool ping(struct connection *connection)
+static bool send_no_probe_ping(struct connection *connection)
 {
-    (void)connection; /* who probes has its session's pings */
+    (void)connection; /* the session pings its client */
     return true;
 }
 
-static void gone(struct connection *connection)
+static void on_probe_gone(struct connection *connection)
 {
     struct probe *probe = probe_of(connection);
-    probe->gone = true;
-    /* its task frees it, if that still runs: the last of a drain has no later turn */
+    probe->is_gone = true;
+    /* a queued task frees it; otherwise there may be no later turn, at the end of a drain */
     if (!probe->task.queued)
         free(probe);
 }
 
-static const struct connection_owner OWNER = {
-    .on_payload = payload,
-    .on_tick = tick,
-    .on_left = left,
-    .send_ping = ping,
-    .on_gone = gone,
+static const struct connection_owner PROBE_OWNER = {
+    .on_payload = on_probe_payload,
+    .on_tick = on_probe_tick,
+    .on_left = on_probe_left,
+    .send_ping = send_no_probe_ping,
+    .on_gone = on_probe_gone,
 };
 
-static struct probe *start(struct exchange *exchange, struct polling *polling, const char *accept)
+static struct probe *make_probe(struct exchange *exchange, struct polling *polling,
+                                const char *accept)
 {
     struct connection_context *context = &rest_of(exchange)->handlers->connections;
     char greeting[HANDSHAKE_GREETING_BYTES_MAX];
     struct probe *probe = calloc(1, sizeof(*probe));
     if (!probe)
         return NULL;
-    probe->task.run = work;
+    probe->task.run = run_probe;
     probe->until_ms = context->loop->clock.now_ms + PROBE_TIME_MAX_MS;
-    if (!connection_open(&probe->connection, context, &OWNER, &DIALECT_TABLE_SOCKETIO,
+    if (!connection_open(&probe->connection, context, &PROBE_OWNER, &DIALECT_TABLE_SOCKETIO,
                          &exchange->session->stream,
                          handshake_greeting(greeting, exchange, accept))) {
         free(probe);
@@ -182,7 +179,7 @@ void probe_open(struct exchange *exchange, struct slice sid)
     }
     if (!handshake_check(&exchange, accept))
         return;
-    polling->probe = start(exchange, polling, accept);
+    polling->probe = make_probe(exchange, polling, accept);
     if (polling->probe)
         handshake_end(&exchange);
     else

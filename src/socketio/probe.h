@@ -1,13 +1,13 @@
 /*
  * A probe: a WebSocket that may take over an Engine.IO session from polling.
  *
- *   probe_open() ──► SILENT ──"2probe": "3probe", polls are released──► SPOKEN ──"5"──► CHOSEN
+ *   probe_open() ──► SILENT ──"2probe": "3probe", polls are answered──► SPOKEN ──"5"──► CHOSEN
  *                                                                                         │ in a task
- *        anything else, the peer goes, PROBE_TIME_MAX_MS: closed;                         ▼
+ *        any other packet, a closed connection, PROBE_TIME_MAX_MS: the probe ends;        ▼
  *        the session stays with polling                          the session's connection has the socket
  *
- * What comes after "5" before the task has run is the session's already. There is one probe of a session
- * at a time. One thread.
+ * Packets after "5" belong to the session even before the task has run. A session has at most one probe. One
+ * thread.
  */
 #ifndef ROLLCALL_SOCKETIO_PROBE_H
 #define ROLLCALL_SOCKETIO_PROBE_H
@@ -16,21 +16,21 @@
 
 #include <stdbool.h>
 
-/* How long a client may take to change over, as the reference has it. */
+/* How long an upgrade may take, as in the reference server. */
 enum { PROBE_TIME_MAX_MS = 10000 };
 
 struct probe;
 
-/* A WebSocket handshake that names a session. */
+/* Serves a WebSocket handshake that names a session. */
 void probe_open(struct exchange *exchange, struct slice sid);
 
-/* Whether it waits for the client to change over: polls should not keep it. */
+/* Whether the client has begun to upgrade: polls must be answered at once. */
 bool probe_has_spoken(const struct probe *probe);
 
-/* Whether the client has changed over, and only the socket has not yet: it may not poll any more. */
+/* Whether the client has upgraded, though the socket has not moved yet: it may not poll any more. */
 bool probe_has_chosen(const struct probe *probe);
 
-/* Its session ends: closes it. */
+/* Closes the probe, since its session ends. */
 void probe_abandon(struct probe **probe);
 
 #endif

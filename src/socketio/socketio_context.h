@@ -1,6 +1,6 @@
 /*
- * What the Socket.IO side of one worker works with. Made by app/gateway_compose.c, which hangs `transport` into
- * the API and `hooks` into the sessions: both know Socket.IO by these alone.
+ * The Socket.IO side of one worker. app/gateway_compose.c makes it and connects it to the API by `transport` and to
+ * the sessions by `hooks`; those know Socket.IO by these structs only.
  *
  *   HTTP request ──► api_routes.c ──api_transport.routes──► socketio_resource.c
  *   event for a session ──► session_deliver() ──session_hooks──► socketio_recovery.c
@@ -27,19 +27,19 @@ struct socketio_context {
     struct session_context *sessions;
     struct recovery_store *recovery; /* NULL: cut sessions are not kept */
     struct handover_board *board;    /* the workers of the process; NULL: this one alone */
-    struct engine_place place;       /* which of them this is */
+    struct engine_place place;       /* of this worker */
     struct table polling;            /* sessions without a WebSocket, by session id (polling.h) */
     struct list waiting;             /* clients that are not connected yet (socketio_join.h) */
-    struct list joining;             /* those of them that are about to be */
+    struct list joining;             /* clients that are being admitted */
     size_t waiting_count;            /* in both lists */
 };
 
-/* Hangs the context into the API and the sessions. `recovery` and `place` are set by the caller. Returns false
+/* Connects the context to the API and the sessions. The caller sets `recovery`, `board` and `place`. Returns false
  * when out of memory. */
 bool socketio_context_init(struct socketio_context *context, struct api_context *api,
                            struct session_context *sessions, uint64_t hash_seed);
 
-/* After the last connection has gone. */
+/* Call it after the last connection is gone. */
 void socketio_context_free(struct socketio_context *context);
 
 /* Sets the limits of Socket.IO's dialects. After connection_context_init(). */

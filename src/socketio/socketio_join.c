@@ -13,7 +13,7 @@ enum { REFUSAL_RETRY_SECONDS = 2 };
 /* A CONNECT under way. */
 struct joining {
     struct admission admission;
-    struct socketio_session *socketio; /* NULL: it has gone */
+    struct socketio_session *socketio; /* NULL: it has ended */
     struct socketio_return return_to;  /* what the client asks to recover */
     struct socketio_recovered *recovered;
     bool device_is_made;
@@ -27,24 +27,12 @@ static struct joining *joining_of(const struct admission *admission)
 struct socketio_waiting {
     struct list of_context;
     struct socketio_session *socketio;
-    struct joining *joining;
+    struct joining *joining; /* NULL: OPENED */
     int64_t connect_by_ms;
     size_t device_len;
     size_t token_len;
     char bytes[]; /* device, token */
 };
-
-static struct slice device_of(const struct socketio_waiting *waiting)
-{
-    return waiting->device_len ? (struct slice){waiting->bytes, waiting->device_len} : SLICE_NONE;
-}
-
-static struct slice token_of(const struct socketio_waiting *waiting)
-{
-    return waiting->token_len
-               ? (struct slice){waiting->bytes + waiting->device_len, waiting->token_len}
-               : SLICE_NONE;
-}
 
 /* ---- waiting ---- */
 
@@ -93,7 +81,7 @@ bool socketio_is_joining(const struct socketio_session *socketio)
     return socketio->waiting && socketio->waiting->joining;
 }
 
-/* One that joins is not cut off half-way: the verifier and the store have limits of their own. */
+/* A joining client is not closed, since the verifier and the store have time limits of their own. */
 int64_t socketio_waiting_tick(struct socketio_session *socketio)
 {
     struct connection *connection = socketio_connection(socketio);
@@ -106,40 +94,40 @@ int64_t socketio_waiting_tick(struct socketio_session *socketio)
     return INT64_MAX;
 }
 
-static struct connection *connection_at(struct list *place)
+static struct connection *waiting_connection_at(struct list *place)
 {
     struct socketio_waiting *waiting = CONTAINER_OF(place, struct socketio_waiting, of_context);
     return socketio_connection(waiting->socketio);
 }
 
-static void end_all(struct list *list)
+static void end_waiting_list(struct list *list)
 {
     struct list *at = list->next;
     while (at != list) {
-        struct connection *connection = connection_at(at);
-        at = at->next; /* ending takes it off the list */
+        struct connection *connection = waiting_connection_at(at);
+        at = at->next; /* ending removes it from the list */
         connection_end(connection, CLOSING_DRAINING, -1);
     }
 }
 
 void socketio_end_waiting(struct socketio_context *context)
 {
-    end_all(&context->waiting);
-    end_all(&context->joining);
+    end_waiting_list(&context->waiting);
+    end_waiting_list(&context->joining);
 }
 
 bool socketio_displace_waiting(struct socketio_context *context)
 {
     if (list_empty(&context->waiting))
         return false;
-    connection_cut(connection_at(context->waiting.next));
+    connection_cut(waiting_connection_at(context->waiting.next));
     metrics_count(context->sessions->metrics, METRIC_CONNECTIONS_DISPLACED);
     return true;
 }
 
 /* ---- joining ---- */
 
-/* NULL: it waits again, behind the others. */
+/* NULL: the client is OPENED again, as the last of those that wait. */
 static void set_joining(struct socketio_session *socketio, struct joining *joining)
 {
     struct socketio_context *context = socketio_context_of_session(socketio);
@@ -149,8 +137,8 @@ static void set_joining(struct socketio_session *socketio, struct joining *joini
     list_append(joining ? &context->joining : &context->waiting, &waiting->of_context);
 }
 
-static void refuse(struct socketio_session *socketio, enum error_code code, const char *text,
-                   bool retry)
+static void refuse_connect(struct socketio_session *socketio, enum error_code code,
+                           const char *text, bool retry)
 {
     struct buffer data = BUFFER_INIT;
     struct buffer packet = BUFFER_INIT;
@@ -167,7 +155,7 @@ static void refuse(struct socketio_session *socketio, enum error_code code, cons
     connection_wake_at(socketio_connection(socketio), socketio->waiting->connect_by_ms);
 }
 
-static void write_connected(struct socketio_session *socketio)
+static void send_connected(struct socketio_session *socketio)
 {
     char sid[ULID_TEXT_LEN];
     struct buffer packet = BUFFER_INIT;
@@ -214,7 +202,7 @@ static bool joining_open_session(struct admission *admission)
     socketio_waiting_free(socketio);
     socketio->device_is_made = joining->device_is_made;
     socketio_recovery_name(socketio, joining->recovered);
-    write_connected(socketio);
+    send_connected(socketio);
     session_begin(session, &admission->identity);
     if (joining->recovered)
         socketio_recovery_resume(socketio, joining->recovered);
@@ -230,8 +218,8 @@ static void on_joining_end(struct admission *admission, enum admission_result re
     if (result != ADMISSION_ADMITTED && socketio) {
         bool token_refused = result == ADMISSION_TOKEN_REFUSED;
         set_joining(socketio, NULL);
-        refuse(socketio, token_refused ? ERROR_UNAUTHENTICATED : ERROR_SERVICE_UNAVAILABLE, text,
-               !token_refused);
+        refuse_connect(socketio, token_refused ? ERROR_UNAUTHENTICATED : ERROR_SERVICE_UNAVAILABLE,
+                       text, !token_refused);
     }
     socketio_recovered_free(&joining->recovered);
     free(joining);
@@ -244,20 +232,25 @@ static const struct admission_hooks JOINING_HOOKS = {
     .on_end = on_joining_end,
 };
 
-/* What CONNECT names comes before what the handshake brought. */
+/* CONNECT's own credentials take precedence over the handshake's. */
 struct credentials {
     struct slice token;
     struct slice device;
     struct socketio_return return_to;
 };
 
-static bool read_credentials(struct socketio_session *socketio, struct slice auth,
-                             struct credentials *out, const char **problem)
+static bool read_connect_credentials(struct socketio_session *socketio, struct slice auth,
+                                     struct credentials *out, const char **problem)
 {
     struct fields_scratch *scratch = &socketio->session.context->scratch;
     struct json json;
     struct slice raw;
-    *out = (struct credentials){token_of(socketio->waiting), device_of(socketio->waiting), {0}};
+    const struct socketio_waiting *waiting = socketio->waiting;
+    *out = (struct credentials){.token = SLICE_NONE, .device = SLICE_NONE};
+    if (waiting->device_len)
+        out->device = (struct slice){waiting->bytes, waiting->device_len};
+    if (waiting->token_len)
+        out->token = (struct slice){waiting->bytes + waiting->device_len, waiting->token_len};
     if (!auth.data)
         return true;
     json_init(&json, (char *)auth.data, auth.len);
@@ -280,15 +273,15 @@ void socketio_join(struct socketio_session *socketio, struct slice auth)
     const char *problem;
     int64_t retry_after_ms;
     if (!dispatch_within_rate(&socketio->session, &retry_after_ms)) {
-        refuse(socketio, ERROR_RATE_LIMITED, "too many commands", true);
+        refuse_connect(socketio, ERROR_RATE_LIMITED, "too many commands", true);
         return;
     }
-    if (!read_credentials(socketio, auth, &credentials, &problem)) {
-        refuse(socketio, ERROR_INVALID_MESSAGE, problem, false);
+    if (!read_connect_credentials(socketio, auth, &credentials, &problem)) {
+        refuse_connect(socketio, ERROR_INVALID_MESSAGE, problem, false);
         return;
     }
     if (!credentials.token.data) {
-        refuse(socketio, ERROR_UNAUTHENTICATED, "a token is needed", false);
+        refuse_connect(socketio, ERROR_UNAUTHENTICATED, "a token is needed", false);
         return;
     }
     struct joining *joining = calloc(1, sizeof(*joining));
@@ -307,7 +300,7 @@ void socketio_join(struct socketio_session *socketio, struct slice auth)
         return;
     }
     free(joining);
-    refuse(socketio, ERROR_SERVER_BUSY, "too many tokens wait to be verified", true);
+    refuse_connect(socketio, ERROR_SERVER_BUSY, "too many tokens wait to be verified", true);
 }
 
 /* ---- leaving ---- */

@@ -15,7 +15,7 @@ enum { OFFSET_DIGITS = 16, PID_BYTES = SOCKETIO_PID_BYTES + sizeof(struct ulid) 
 struct socketio_recovered {
     struct ulid public_id;
     uint8_t pid[SOCKETIO_PID_BYTES];
-    uint64_t ceiling; /* of the offsets of the connection it had */
+    uint64_t ceiling; /* no event of the last connection has a higher offset */
     size_t event_count;
     struct blob *events[RECOVERY_EVENTS_MAX];
     uint64_t event_ids[RECOVERY_EVENTS_MAX];
@@ -26,8 +26,8 @@ struct socketio_recovered {
 
 /* ---- private ids ---- */
 
-/* Who named a device will do so again, and has no need of another. */
-static struct ulid device_of(const struct socketio_session *socketio)
+/* A client that named a device names it again, so its private id needs no device of its own. */
+static struct ulid pid_device_of(const struct socketio_session *socketio)
 {
     struct slice text = {socketio->session.device, socketio->session.device_len};
     struct ulid device;
@@ -36,7 +36,7 @@ static struct ulid device_of(const struct socketio_session *socketio)
 
 void socketio_pid_write(const struct socketio_session *socketio, struct buffer *out)
 {
-    struct ulid device = device_of(socketio);
+    struct ulid device = pid_device_of(socketio);
     uint8_t bytes[PID_BYTES];
     memcpy(bytes, socketio->pid, SOCKETIO_PID_BYTES);
     memcpy(bytes + SOCKETIO_PID_BYTES, device.bytes, sizeof(device));
@@ -55,10 +55,10 @@ static bool read_pid(struct slice text, uint8_t secret[SOCKETIO_PID_BYTES], stru
     return true;
 }
 
-/* ---- coming back ---- */
+/* ---- recovering ---- */
 
-/* As they are written, so that nothing else passes for one. */
-static bool read_offset(struct slice text, uint64_t *out)
+/* Accepts an offset only in the form in which it is written. */
+static bool read_event_offset(struct slice text, uint64_t *out)
 {
     static const char DIGITS[] = "0123456789abcdef";
     uint64_t offset = 0;
@@ -79,13 +79,13 @@ void socketio_return_read(const struct fields_scratch *scratch, struct socketio_
     *out = (struct socketio_return){0};
     if (!fields_string(fields_find(scratch, "pid"), &pid) ||
         !fields_string(fields_find(scratch, "offset"), &offset) ||
-        !read_pid(pid, secret, &out->device) || !read_offset(offset, &out->offset))
+        !read_pid(pid, secret, &out->device) || !read_event_offset(offset, &out->offset))
         return;
     memcpy(out->pid, pid.data, pid.len);
     out->pid_len = pid.len;
 }
 
-static bool copy_topics(struct socketio_recovered *out, const struct parked_session *record)
+static bool copy_parked_topics(struct socketio_recovered *out, const struct parked_session *record)
 {
     for (size_t i = 0; i < record->topic_count; i++)
         buffer_append_slice(&out->topic_bytes, record->topics[i]);
@@ -100,8 +100,8 @@ static bool copy_topics(struct socketio_recovered *out, const struct parked_sess
     return true;
 }
 
-/* What comes from a store is held to what was put there: these bytes go to sockets as they are. */
-static bool copy_events(struct socketio_recovered *out, const struct parked_session *record)
+/* Events from the store are checked, since their bytes go to sockets unchanged. */
+static bool copy_parked_events(struct socketio_recovered *out, const struct parked_session *record)
 {
     for (; out->event_count < record->event_count; out->event_count++) {
         struct slice frames = record->events[out->event_count].frames;
@@ -114,45 +114,42 @@ static bool copy_events(struct socketio_recovered *out, const struct parked_sess
     return true;
 }
 
-static bool copy_ids(struct socketio_recovered *out, const struct parked_session *record)
-{
-    struct ulid device;
-    out->ceiling = record->ceiling;
-    return read_pid(record->pid, out->pid, &device) && ulid_parse(record->sid, &out->public_id);
-}
-
-struct asking {
-    void (*done)(void *arg, struct socketio_recovered *recovered);
+struct recovery_waiter {
+    socketio_recovery_done done;
     void *arg;
 };
 
-/* For want of memory there is nothing to recover. */
-static void taken(void *arg, const struct parked_session *record)
+/* Out of memory counts as nothing to recover. */
+static void on_parked_session_taken(void *arg, const struct parked_session *record)
 {
-    struct asking asking = *(struct asking *)arg;
+    struct recovery_waiter waiter = *(struct recovery_waiter *)arg;
     struct socketio_recovered *recovered = record ? calloc(1, sizeof(*recovered)) : NULL;
+    struct ulid device;
     free(arg);
-    if (recovered && (!copy_ids(recovered, record) || !copy_events(recovered, record) ||
-                      !copy_topics(recovered, record)))
-        socketio_recovered_free(&recovered);
-    asking.done(asking.arg, recovered);
+    if (recovered) {
+        recovered->ceiling = record->ceiling;
+        if (!read_pid(record->pid, recovered->pid, &device) ||
+            !ulid_parse(record->sid, &recovered->public_id) ||
+            !copy_parked_events(recovered, record) || !copy_parked_topics(recovered, record))
+            socketio_recovered_free(&recovered);
+    }
+    waiter.done(waiter.arg, recovered);
 }
 
 void socketio_recovery_take(struct session_context *context, struct slice user_id,
-                            const struct socketio_return *wanted,
-                            void (*done)(void *arg, struct socketio_recovered *recovered),
+                            const struct socketio_return *wanted, socketio_recovery_done done,
                             void *arg)
 {
     struct recovery_store *recovery = socketio_context_of_sessions(context)->recovery;
-    bool asks = recovery && wanted->pid_len;
-    struct asking *asking = asks ? malloc(sizeof(*asking)) : NULL;
-    if (!asking) {
+    bool wants = recovery && wanted->pid_len;
+    struct recovery_waiter *waiter = wants ? malloc(sizeof(*waiter)) : NULL;
+    if (!waiter) {
         done(arg, NULL);
         return;
     }
-    *asking = (struct asking){done, arg};
+    *waiter = (struct recovery_waiter){done, arg};
     recovery_take(recovery, user_id, (struct slice){wanted->pid, wanted->pid_len}, wanted->offset,
-                  taken, asking);
+                  on_parked_session_taken, waiter);
 }
 
 void socketio_recovered_free(struct socketio_recovered **recovered)
@@ -179,8 +176,8 @@ void socketio_recovery_name(struct socketio_session *socketio,
         encoder_pass(socketio->session.context->encoder, recovered->ceiling);
 }
 
-/* The ids come from a store, and are held to what those of a command are. */
-static void subscribe(struct session *session, const struct socketio_recovered *recovered)
+/* Ids from the store are checked like those of a command. */
+static void subscribe_recovered(struct session *session, const struct socketio_recovered *recovered)
 {
     struct slice users[RECOVERY_TOPICS_MAX];
     struct slice chat_id;
@@ -200,31 +197,27 @@ static void subscribe(struct session *session, const struct socketio_recovered *
                                             .users = {users, count}});
 }
 
-/* What is kept is text; it goes out in whatever dialect its client speaks now. */
-static bool queue(struct session *session, struct blob *event)
-{
-    struct connection *connection = &session->connection;
-    struct blob *blob = encoder_translate(session->context->encoder, connection->dialect, event);
-    return blob && connection_queue(connection, blob, 0);
-}
-
 void socketio_recovery_resume(struct socketio_session *socketio,
                               struct socketio_recovered *recovered)
 {
     struct session *session = &socketio->session;
+    struct connection *connection = &session->connection;
     metrics_count(session->context->metrics, METRIC_SOCKETIO_RECOVERED);
     for (size_t i = 0; i < recovered->event_count; i++) {
         struct blob *event = recovered->events[i];
         encoder_restamp(session->context->encoder, event);
-        bool queued = queue(session, event);
+        /* kept as text; sent in the dialect that the client uses now */
+        struct blob *blob =
+            encoder_translate(session->context->encoder, connection->dialect, event);
+        bool queued = blob && connection_queue(connection, blob, 0);
         socketio_recovery_note(session, queued ? event : NULL, recovered->event_ids[i]);
     }
-    if (socketio->has_missed) /* it was promised all */
-        connection_fail(&session->connection);
-    subscribe(session, recovered);
+    if (socketio->has_missed) /* a recovered client was promised all events */
+        connection_fail(connection);
+    subscribe_recovered(session, recovered);
 }
 
-/* ---- being cut ---- */
+/* ---- keeping and parking ---- */
 
 void socketio_recovery_note(struct session *session, struct blob *blob, uint64_t id)
 {
@@ -252,32 +245,33 @@ void socketio_recovery_forget(struct socketio_session *socketio)
     socketio->has_missed = false;
 }
 
-static bool was_cut(const struct socketio_session *socketio)
+static bool session_was_cut(const struct socketio_session *socketio)
 {
     const struct connection *connection = &socketio->session.connection;
     return connection->state == CONNECTION_GONE || connection->close_received ||
            socketio->peer_leaves || socketio_fell_silent(socketio);
 }
 
-/* Who goes while the gateway drains finds it again only where others can. */
-static bool may_return(const struct socketio_session *socketio)
+/* After a drain a session can be recovered only from a store that other gateways share. */
+static bool session_may_return(const struct socketio_session *socketio)
 {
     const struct session_context *context = socketio->session.context;
     const struct connection *connection = &socketio->session.connection;
     if (!context->draining)
-        return was_cut(socketio);
+        return session_was_cut(socketio);
     return socketio_context_of_session(socketio)->recovery->is_shared &&
-           (was_cut(socketio) || connection->ends_as == CLOSING_DRAINING);
+           (session_was_cut(socketio) || connection->ends_as == CLOSING_DRAINING);
 }
 
-/* Offsets grow: a backlog that let go of something has the higher floor. */
-static uint64_t floor_of(const struct socketio_session *socketio)
+/* Offsets grow, so a backlog that has dropped events has the higher floor. */
+static uint64_t backlog_floor_of(const struct socketio_session *socketio)
 {
     const struct backlog *backlog = socketio->backlog;
     return backlog && backlog->floor ? backlog->floor : socketio->floor;
 }
 
-static size_t list_topics(const struct session *session, struct slice topics[RECOVERY_TOPICS_MAX])
+static size_t list_session_topics(const struct session *session,
+                                  struct slice topics[RECOVERY_TOPICS_MAX])
 {
     const struct subscription *at = session->endpoint.subscriptions;
     size_t count = 0;
@@ -286,8 +280,8 @@ static size_t list_topics(const struct session *session, struct slice topics[REC
     return count;
 }
 
-static size_t list_events(const struct backlog *backlog,
-                          struct recovery_event events[BACKLOG_EVENTS_MAX])
+static size_t list_backlog_events(const struct backlog *backlog,
+                                  struct recovery_event events[BACKLOG_EVENTS_MAX])
 {
     size_t count = backlog ? backlog->count : 0;
     for (size_t i = 0; i < count; i++) {
@@ -307,7 +301,7 @@ void socketio_recovery_park(struct socketio_session *socketio)
     struct slice topics[RECOVERY_TOPICS_MAX];
     char sid[ULID_TEXT_LEN];
     struct buffer pid = BUFFER_INIT;
-    if (!recovery || socketio->has_missed || !may_return(socketio))
+    if (!recovery || socketio->has_missed || !session_may_return(socketio))
         return;
     ulid_write(sid, &socketio->public_id);
     socketio_pid_write(socketio, &pid);
@@ -316,12 +310,12 @@ void socketio_recovery_park(struct socketio_session *socketio)
                                     .user_id = session_user(session),
                                     .pid = buffer_slice(&pid),
                                     .sid = {sid, sizeof(sid)},
-                                    .floor = floor_of(socketio),
+                                    .floor = backlog_floor_of(socketio),
                                     .ceiling = context->encoder->offset,
                                     .events = events,
-                                    .event_count = list_events(socketio->backlog, events),
+                                    .event_count = list_backlog_events(socketio->backlog, events),
                                     .topics = topics,
-                                    .topic_count = list_topics(session, topics),
+                                    .topic_count = list_session_topics(session, topics),
                                 });
     buffer_free(&pid);
 }

@@ -1,6 +1,5 @@
 /*
- * /socket.io/: what an Engine.IO request asks for, checked in the order of the reference server, and sent
- * on to who serves it.
+ * /socket.io/: checks Engine.IO requests in the order of the reference server and passes them on.
  *
  *             without sid, a handshake      with sid
  *   polling   polling_open()                polling_request()
@@ -17,12 +16,12 @@
 #include "socketio/polling_post.h"
 #include "socketio/socketio_session.h"
 
-static struct slice query_of(const struct exchange *exchange, struct slice name)
+static struct slice socketio_query(const struct exchange *exchange, struct slice name)
 {
     return http1_query_find(exchange->head.target.query, name);
 }
 
-static bool check_origin(struct exchange **exchange)
+static bool check_socketio_origin(struct exchange **exchange)
 {
     if (exchange_origin_allowed(*exchange))
         return true;
@@ -33,7 +32,8 @@ static bool check_origin(struct exchange **exchange)
     return false;
 }
 
-static void open_websocket(struct exchange *exchange, const struct socketio_handshake *handshake)
+static void open_socketio_websocket(struct exchange *exchange,
+                                    const struct socketio_handshake *handshake)
 {
     struct session_context *handlers = rest_of(exchange)->handlers;
     struct socketio_handshake named = *handshake;
@@ -48,90 +48,79 @@ static void open_websocket(struct exchange *exchange, const struct socketio_hand
                               handshake_greeting(greeting, exchange, accept), &named))
         handshake_end(&exchange);
     else
-        handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY,
-                         "there is no room for one more session");
+        handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY, "there are too many sessions");
 }
 
-/* A handshake may name token and device, for a CONNECT that does not. */
-static void open_session(struct exchange *exchange, bool by_websocket)
+/* The handshake's token and device are used when CONNECT names none. */
+static void open_socketio_session(struct exchange *exchange, bool by_websocket)
 {
     char device[EXCHANGE_PARAMETER_BYTES_MAX];
     struct socketio_handshake handshake = {
         .sid = SLICE_NONE, .token = exchange_token(exchange), .device = SLICE_NONE};
-    if (!check_origin(&exchange) || !handshake_check_capacity(&exchange))
+    if (!check_socketio_origin(&exchange) || !handshake_check_capacity(&exchange))
         return;
-    if (query_of(exchange, SLICE("device_id")).data &&
+    if (socketio_query(exchange, SLICE("device_id")).data &&
         (!exchange_query(exchange, SLICE("device_id"), device, sizeof(device), &handshake.device) ||
          !user_id_valid(handshake.device)))
         engine_refuse_since(&exchange, ENGINE_BAD_REQUEST,
                             "device_id must be 1 to 128 bytes without control characters");
     else if (by_websocket)
-        open_websocket(exchange, &handshake);
+        open_socketio_websocket(exchange, &handshake);
     else
         polling_open(exchange, &handshake);
 }
 
-static void start(struct exchange *exchange, bool by_websocket)
-{
-    if (exchange->head.method != HTTP1_GET)
-        engine_refuse(&exchange, ENGINE_BAD_HANDSHAKE_METHOD);
-    else if (by_websocket != exchange->head.upgrade_websocket)
-        engine_refuse(&exchange, ENGINE_BAD_REQUEST);
-    else if (!slice_is(query_of(exchange, SLICE("EIO")), ENGINEIO_PROTOCOL))
-        engine_refuse(&exchange, ENGINE_UNSUPPORTED_VERSION);
-    else
-        open_session(exchange, by_websocket);
-}
-
-/* Whether a request may go on with a session. */
-static bool may_go_on(const struct exchange *exchange, bool by_websocket)
+/* Whether a request has what every request of a session needs. */
+static bool is_session_request(const struct exchange *exchange, bool by_websocket)
 {
     enum http1_method method = exchange->head.method;
     return (method == HTTP1_GET || method == HTTP1_POST) &&
            by_websocket == exchange->head.upgrade_websocket &&
-           slice_is(query_of(exchange, SLICE("EIO")), ENGINEIO_PROTOCOL);
+           slice_is(socketio_query(exchange, SLICE("EIO")), ENGINEIO_PROTOCOL);
 }
 
-static void go_on(struct exchange *exchange, struct slice sid, bool by_websocket)
+static void serve_socketio_request(struct exchange *exchange)
 {
-    if (!polling_find(socketio_context_of(exchange), sid))
-        engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
-    else if (!may_go_on(exchange, by_websocket))
-        engine_refuse(&exchange, ENGINE_BAD_REQUEST);
-    else if (check_origin(&exchange))
-        polling_request(exchange, sid);
-}
-
-static void socketio_serve(struct exchange *exchange)
-{
-    struct slice transport = query_of(exchange, SLICE("transport"));
-    struct slice sid = query_of(exchange, SLICE("sid"));
+    struct slice transport = socketio_query(exchange, SLICE("transport"));
+    struct slice sid = socketio_query(exchange, SLICE("sid"));
     bool by_websocket = slice_is(transport, "websocket");
-    if (!by_websocket && !slice_is(transport, "polling"))
+    if (!by_websocket && !slice_is(transport, "polling")) {
         engine_refuse(&exchange, ENGINE_UNKNOWN_TRANSPORT);
-    else if (sid.len)
-        go_on(exchange, sid, by_websocket);
-    else
-        start(exchange, by_websocket);
+    } else if (sid.len) {
+        if (!polling_find(socketio_context_of(exchange), sid))
+            engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
+        else if (!is_session_request(exchange, by_websocket))
+            engine_refuse(&exchange, ENGINE_BAD_REQUEST);
+        else if (check_socketio_origin(&exchange))
+            polling_request(exchange, sid);
+    } else if (exchange->head.method != HTTP1_GET) {
+        engine_refuse(&exchange, ENGINE_BAD_HANDSHAKE_METHOD);
+    } else if (by_websocket != exchange->head.upgrade_websocket) {
+        engine_refuse(&exchange, ENGINE_BAD_REQUEST);
+    } else if (!slice_is(socketio_query(exchange, SLICE("EIO")), ENGINEIO_PROTOCOL)) {
+        engine_refuse(&exchange, ENGINE_UNSUPPORTED_VERSION);
+    } else {
+        open_socketio_session(exchange, by_websocket);
+    }
 }
 
 /* Methods other than GET and POST are routed too: Engine.IO refuses them with an error of its own. */
 const struct http_route SOCKETIO_ROUTES[SOCKETIO_ROUTE_COUNT] = {
-    {HTTP1_GET, "/socket.io/", REST_OPEN, socketio_serve},
-    {HTTP1_POST, "/socket.io/", REST_OPEN, socketio_serve},
-    {HTTP1_PUT, "/socket.io/", REST_OPEN, socketio_serve},
-    {HTTP1_PATCH, "/socket.io/", REST_OPEN, socketio_serve},
-    {HTTP1_DELETE, "/socket.io/", REST_OPEN, socketio_serve},
+    {HTTP1_GET, "/socket.io/", REST_OPEN, serve_socketio_request},
+    {HTTP1_POST, "/socket.io/", REST_OPEN, serve_socketio_request},
+    {HTTP1_PUT, "/socket.io/", REST_OPEN, serve_socketio_request},
+    {HTTP1_PATCH, "/socket.io/", REST_OPEN, serve_socketio_request},
+    {HTTP1_DELETE, "/socket.io/", REST_OPEN, serve_socketio_request},
 };
 
 bool socketio_on_head(struct exchange *exchange)
 {
     if (exchange->head.method != HTTP1_POST ||
         !slice_is(exchange->head.target.path, "/socket.io/") ||
-        !slice_is(query_of(exchange, SLICE("transport")), "polling") ||
-        !may_go_on(exchange, false) || !exchange_origin_allowed(exchange))
+        !slice_is(socketio_query(exchange, SLICE("transport")), "polling") ||
+        !is_session_request(exchange, false) || !exchange_origin_allowed(exchange))
         return true;
     struct polling *polling =
-        polling_find(socketio_context_of(exchange), query_of(exchange, SLICE("sid")));
+        polling_find(socketio_context_of(exchange), socketio_query(exchange, SLICE("sid")));
     return !polling || polling_post_announced(polling, exchange);
 }

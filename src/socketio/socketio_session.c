@@ -28,29 +28,27 @@ bool socketio_fell_silent(const struct socketio_session *socketio)
            !connection_healthy(connection, now_ms);
 }
 
-static bool send_packet(struct connection *connection, struct slice text)
-{
-    struct buffer packed = BUFFER_INIT;
-    if (!connection->dialect->pack)
-        return connection_send_text(connection, text, 0);
-    connection->dialect->pack((char *)text.data, text.len, &packed);
-    bool sent = !packed.failed && connection_send_binary(connection, buffer_slice(&packed));
-    buffer_free(&packed);
-    return sent;
-}
-
 void socketio_send(struct socketio_session *socketio, struct buffer *packet)
 {
     struct connection *connection = socketio_connection(socketio);
-    if (packet->failed || !send_packet(connection, buffer_slice(packet)))
+    struct buffer packed = BUFFER_INIT;
+    bool sent = !packet->failed;
+    if (sent && connection->dialect->pack) {
+        connection->dialect->pack(packet->data, packet->len, &packed);
+        sent = !packed.failed && connection_send_binary(connection, buffer_slice(&packed));
+    } else if (sent) {
+        sent = connection_send_text(connection, buffer_slice(packet), 0);
+    }
+    if (!sent)
         connection_fail(connection);
+    buffer_free(&packed);
     buffer_free(packet);
 }
 
-/* ---- in ---- */
+/* ---- incoming packets ---- */
 
-/* As the reference server: what is no packet, or comes when it makes no sense, closes the connection. */
-static void break_off(struct socketio_session *socketio, const char *problem)
+/* Closes the connection after a malformed or unexpected packet, as the reference server does. */
+static void break_off_socketio(struct socketio_session *socketio, const char *problem)
 {
     metrics_count(socketio->session.context->metrics, METRIC_PROTOCOL_ERRORS);
     if (socketio_is_connected(socketio))
@@ -59,21 +57,15 @@ static void break_off(struct socketio_session *socketio, const char *problem)
                      slice_of(problem));
 }
 
-static void refuse_namespace(struct socketio_session *socketio, struct slice name)
-{
-    struct buffer packet = BUFFER_INIT;
-    socketio_write_refused(&packet, name, "Invalid namespace", SLICE_NONE);
-    socketio_send(socketio, &packet);
-}
-
-static void receive_event(struct socketio_session *socketio, const struct socketio_packet *packet)
+static void receive_socketio_event(struct socketio_session *socketio,
+                                   const struct socketio_packet *packet)
 {
     struct session *session = &socketio->session;
     struct message message;
     const char *problem;
     metrics_count(session->context->metrics, METRIC_MESSAGES_IN);
     socketio->attachments_left = (uint8_t)packet->attachments;
-    if (packet->empty) /* passed over, as the reference does */
+    if (packet->empty) /* ignored, as by the reference server */
         return;
     if (!socketio_decode(&session->context->scratch, packet, &message, &problem))
         dispatch_invalid(session, &message, problem);
@@ -81,15 +73,15 @@ static void receive_event(struct socketio_session *socketio, const struct socket
         session_receive(session, &message);
 }
 
-static void receive_connected(struct socketio_session *socketio,
-                              const struct socketio_packet *packet)
+static void receive_connected_packet(struct socketio_session *socketio,
+                                     const struct socketio_packet *packet)
 {
     switch (packet->type) {
     case SOCKETIO_EVENT:
     case SOCKETIO_BINARY_EVENT:
-        receive_event(socketio, packet);
+        receive_socketio_event(socketio, packet);
         break;
-    case SOCKETIO_ACK: /* nothing of ours asks for one */
+    case SOCKETIO_ACK: /* we never ask for one */
     case SOCKETIO_BINARY_ACK:
         socketio->attachments_left = (uint8_t)packet->attachments;
         break;
@@ -97,96 +89,90 @@ static void receive_connected(struct socketio_session *socketio,
         socketio_leave(socketio);
         break;
     default:
-        break_off(socketio, "already connected");
+        break_off_socketio(socketio, "already connected");
         break;
     }
 }
 
-static void receive_packet(struct socketio_session *socketio, const struct socketio_packet *packet)
+static void receive_socketio_packet(struct socketio_session *socketio,
+                                    const struct socketio_packet *packet)
 {
     bool connects = packet->type == SOCKETIO_CONNECT;
-    if (!socketio_is_main(packet) && connects)
-        refuse_namespace(socketio, packet->name_space);
-    else if (!socketio_is_main(packet))
-        break_off(socketio, "not connected to this namespace");
-    else if (socketio_is_connected(socketio))
-        receive_connected(socketio, packet);
-    else if (connects && socketio->waiting && !socketio_is_joining(socketio))
+    struct buffer refusal = BUFFER_INIT;
+    if (!socketio_is_main(packet) && connects) {
+        socketio_write_refused(&refusal, packet->name_space, "Invalid namespace", SLICE_NONE);
+        socketio_send(socketio, &refusal);
+    } else if (!socketio_is_main(packet)) {
+        break_off_socketio(socketio, "not connected to this namespace");
+    } else if (socketio_is_connected(socketio)) {
+        receive_connected_packet(socketio, packet);
+    } else if (connects && socketio->waiting && !socketio_is_joining(socketio)) {
         socketio_join(socketio, packet->argument);
-    else
-        break_off(socketio, "not connected");
+    } else {
+        break_off_socketio(socketio, "not connected");
+    }
 }
 
-static void receive_attachment(struct socketio_session *socketio)
-{
-    if (socketio->attachments_left == 0)
-        break_off(socketio, "a binary message that belongs to no packet");
-    else
-        socketio->attachments_left--;
-}
-
-static void receive_packed(struct socketio_session *socketio, const struct engineio_packet *engine)
+static void receive_packed_message(struct socketio_session *socketio,
+                                   const struct engineio_packet *engine)
 {
     struct buffer text = BUFFER_INIT;
     struct socketio_packet packet;
     const char *problem = "text from a client whose packets are binary";
     if (engine->binary &&
         socketio_unpack((struct slice){engine->data, engine->len}, &text, &packet, &problem))
-        receive_packet(socketio, &packet);
+        receive_socketio_packet(socketio, &packet);
     else
-        break_off(socketio, problem);
+        break_off_socketio(socketio, problem);
     buffer_free(&text);
 }
 
-/* Attachments follow the events of who is connected: a binary message that comes before is a packet, and its
- * client packs them all. */
-static bool begins_to_pack(const struct socketio_session *socketio,
-                           const struct engineio_packet *engine)
-{
-    return engine->binary && !socketio_is_connected(socketio) && !socketio_is_joining(socketio);
-}
-
-static void receive_message(struct socketio_session *socketio, const struct engineio_packet *engine)
+static void receive_engine_message(struct socketio_session *socketio,
+                                   const struct engineio_packet *engine)
 {
     struct connection *connection = socketio_connection(socketio);
     struct socketio_packet packet;
     const char *problem = "a packet whose attachments have not come yet";
-    if (begins_to_pack(socketio, engine))
+    /* Attachments follow events of connected clients. A binary message before CONNECT is a packet, so its client
+     * packs all of them. */
+    if (engine->binary && !socketio_is_connected(socketio) && !socketio_is_joining(socketio))
         connection->dialect = &DIALECT_TABLE_SOCKETIO_PACKED;
     if (connection->dialect->pack)
-        receive_packed(socketio, engine);
+        receive_packed_message(socketio, engine);
+    else if (engine->binary && socketio->attachments_left > 0)
+        socketio->attachments_left--;
     else if (engine->binary)
-        receive_attachment(socketio);
+        break_off_socketio(socketio, "a binary message that belongs to no packet");
     else if (socketio->attachments_left ||
              !socketio_parse(engine->data, engine->len, &packet, &problem))
-        break_off(socketio, problem);
+        break_off_socketio(socketio, problem);
     else
-        receive_packet(socketio, &packet);
+        receive_socketio_packet(socketio, &packet);
 }
 
-/* ---- the connection's owner ---- */
+/* ---- connection_owner ---- */
 
-static void payload(struct connection *connection, char *data, size_t len, bool binary)
+static void on_socketio_payload(struct connection *connection, char *data, size_t len, bool binary)
 {
     struct socketio_session *socketio = socketio_session_of(connection);
     struct engineio_packet packet;
     switch (engine_receive(&socketio->engine, connection, data, len, binary, &packet)) {
     case ENGINE_MESSAGE:
-        receive_message(socketio, &packet);
+        receive_engine_message(socketio, &packet);
         break;
     case ENGINE_LEAVES:
         socketio->peer_leaves = true;
         connection_close(connection, WEBSOCKET_CLOSE_NORMAL, SLICE_NONE);
         break;
     case ENGINE_BROKEN:
-        break_off(socketio, "not a packet of Engine.IO 4");
+        break_off_socketio(socketio, "not a packet of Engine.IO 4");
         break;
     case ENGINE_HANDLED:
         break;
     }
 }
 
-static int64_t tick(struct connection *connection)
+static int64_t on_socketio_tick(struct connection *connection)
 {
     struct socketio_session *socketio = socketio_session_of(connection);
     int64_t engine_ms = engine_tick(&socketio->engine, connection);
@@ -198,7 +184,7 @@ static int64_t tick(struct connection *connection)
     return engine_ms < own_ms ? engine_ms : own_ms;
 }
 
-static void left(struct connection *connection)
+static void on_socketio_left(struct connection *connection)
 {
     struct socketio_session *socketio = socketio_session_of(connection);
     metrics_add(socketio->session.context->metrics, METRIC_SOCKETIO_CONNECTIONS, -1);
@@ -210,35 +196,35 @@ static void left(struct connection *connection)
     }
 }
 
-static void gone(struct connection *connection)
+static void on_socketio_gone(struct connection *connection)
 {
     struct socketio_session *socketio = socketio_session_of(connection);
     backlog_free(&socketio->backlog);
     free(socketio);
 }
 
-static bool ping(struct connection *connection)
+static bool send_socketio_ping(struct connection *connection)
 {
     return engine_ping(&socketio_session_of(connection)->engine, connection);
 }
 
-static const struct connection_owner OWNER = {
-    .on_payload = payload,
-    .on_tick = tick,
-    .on_left = left,
+static const struct connection_owner SOCKETIO_OWNER = {
+    .on_payload = on_socketio_payload,
+    .on_tick = on_socketio_tick,
+    .on_left = on_socketio_left,
     .owes_replies = session_owes_replies,
     .sync_from = session_sync_from,
     .on_recovered = session_on_recovered,
-    .send_ping = ping,
+    .send_ping = send_socketio_ping,
     .user_id = session_user_of,
-    .on_gone = gone,
+    .on_gone = on_socketio_gone,
 };
 
 /* ---- opening ---- */
 
-/* Without its connection, which is opened next. */
-static struct socketio_session *make(struct socketio_context *context,
-                                     const struct socketio_handshake *handshake)
+/* Makes a session; its connection is opened next. */
+static struct socketio_session *make_socketio_session(struct socketio_context *context,
+                                                      const struct socketio_handshake *handshake)
 {
     struct socketio_session *socketio = malloc(sizeof(*socketio) + DEVICE_ID_BYTES_MAX);
     if (!socketio)
@@ -252,7 +238,7 @@ static struct socketio_session *make(struct socketio_context *context,
     return NULL;
 }
 
-static void begin(struct socketio_session *socketio, bool upgrades)
+static void begin_socketio_session(struct socketio_session *socketio, bool upgrades)
 {
     struct connection *connection = socketio_connection(socketio);
     metrics_add(socketio->session.context->metrics, METRIC_SOCKETIO_CONNECTIONS, 1);
@@ -265,16 +251,16 @@ struct socketio_session *socketio_session_open(struct socketio_context *context,
                                                struct stream *from, struct slice greeting,
                                                const struct socketio_handshake *handshake)
 {
-    struct socketio_session *socketio = make(context, handshake);
+    struct socketio_session *socketio = make_socketio_session(context, handshake);
     if (!socketio)
         return NULL;
-    if (!connection_open(socketio_connection(socketio), &context->sessions->connections, &OWNER,
-                         &DIALECT_TABLE_SOCKETIO, from, greeting)) {
+    if (!connection_open(socketio_connection(socketio), &context->sessions->connections,
+                         &SOCKETIO_OWNER, &DIALECT_TABLE_SOCKETIO, from, greeting)) {
         socketio_waiting_free(socketio);
         free(socketio);
         return NULL;
     }
-    begin(socketio, false);
+    begin_socketio_session(socketio, false);
     return socketio;
 }
 
@@ -282,11 +268,11 @@ struct socketio_session *socketio_session_open_on(struct socketio_context *conte
                                                   const struct connection_transport *transport,
                                                   const struct socketio_handshake *handshake)
 {
-    struct socketio_session *socketio = make(context, handshake);
+    struct socketio_session *socketio = make_socketio_session(context, handshake);
     if (!socketio)
         return NULL;
-    connection_open_on(socketio_connection(socketio), &context->sessions->connections, &OWNER,
-                       &DIALECT_TABLE_SOCKETIO, transport);
-    begin(socketio, true);
+    connection_open_on(socketio_connection(socketio), &context->sessions->connections,
+                       &SOCKETIO_OWNER, &DIALECT_TABLE_SOCKETIO, transport);
+    begin_socketio_session(socketio, true);
     return socketio;
 }
