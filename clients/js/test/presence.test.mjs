@@ -52,7 +52,7 @@ test('what is older than what is known is ignored', async () => {
   assert.deepEqual(statuses, ['online', 'away']);
 });
 
-test('version 0, losing sight, always counts, and so does the first version after it', async () => {
+test('version 0, a lost visibility, always counts, and so does the first version after it', async () => {
   const w = world();
   await w.ready();
   const statuses = heard(w);

@@ -243,7 +243,7 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
       await finds('privacy_enforced', 'bob');
     });
 
-    test('leases that nobody reaps', async () => {
+    test('leases that are not reaped', async () => {
       await redis.command('ZADD', 'presence:v_heartbeat', Date.now() - 20000, 'lost');
       await finds('zombie_prevention', 'presence:v_heartbeat', 'lost');
     });
@@ -270,7 +270,7 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
       assert.ok(stdout.includes('x\\x0d\\x0a\\x1b[2J 😀 %s'), stdout);
     });
 
-    test('what passes while it looks is no violation', async () => {
+    test('a passing inconsistency is no violation', async () => {
       await redis.command('SADD', `user_connections:${tag('bob')}`, 'leaving');
       const checking = patiently('--patience', '3');
       await sleep(1000);
@@ -279,7 +279,7 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
       assert.equal(code, 0, stdout);
     });
 
-    test('suspicions that are too many to be looked at again are not called in order', async () => {
+    test('too many suspicions to check again are not reported as consistent', async () => {
       const dead = Array.from({ length: 1100 }, (_, n) => `dead-${n}`);
       const nodes = redis.nodes ? await redis.masters() : [redis];
       await redis.command('SADD', `user_connections:${tag('bob')}`, ...dead);
@@ -296,7 +296,7 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
       assert.match(stderr, /100 suspicions, beyond the first 1000, were not looked at again/);
     });
 
-    test('without --window it is what the gateways say', async () => {
+    test('without --window the window of the gateways is used', async () => {
       const unsaid = await rollcall('check', '--state', redis.url, '--patience', '0.1');
       assert.equal(unsaid.code, 1);
       assert.match(unsaid.stdout, /routing_ttl_bounded: .* lives longer than 15000 ms/);
@@ -309,7 +309,7 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
       assert.equal(code, 0, stdout);
     });
 
-    test('--limit names so many and counts the rest', async () => {
+    test('--limit prints that many violations and counts the rest', async () => {
       for (let n = 0; n < 30; n += 1) await redis.command('SADD', `user_connections:${tag('bob')}`, `dead-${n}`);
       const { code, stdout, stderr } = await check('--limit', '5');
       assert.equal(code, 1, stdout + stderr);
@@ -327,7 +327,7 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
     });
   });
 
-test('what cannot be checked ends with 2 and says why, without the login', async () => {
+test('a failed check ends with 2 and says why, without the password', async () => {
   const [port] = await freePorts(1);
   const gone = await rollcall('check', '--state', `redis://u:s3cret@127.0.0.1:${port}`);
   assert.equal(gone.code, 2);
@@ -347,7 +347,7 @@ test('what cannot be checked ends with 2 and says why, without the login', async
     assert.equal((await rollcall('check', ...args)).code, 2);
 });
 
-test('a server under TLS that is gone for a moment does not kill it', async () => {
+test('a TLS server that is gone for a moment does not end the check', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'rollcall-check-'));
   const [certificate, key] = [join(directory, 'certificate.pem'), join(directory, 'key.pem')];
   const [port] = await freePorts(1);

@@ -12,7 +12,7 @@ import { rollcall } from '../support/server.mjs';
 
 const deployed = (name) => fileURLToPath(new URL(`../../../deploy/${name}`, import.meta.url));
 
-test('redis.conf is what the design wants, to a real Redis', async (t) => {
+test('redis.conf gives a real Redis the settings of the design', async (t) => {
   const redis = await startRedis({ file: deployed('redis.conf') });
   t.after(() => redis.stop());
   const setting = async (name) => (await redis.command('CONFIG', 'GET', name))[1];
@@ -56,7 +56,7 @@ async function startHaproxy(t, servers) {
   return front;
 }
 
-test('HAProxy: WebSocket through it, and a gateway without Redis gets nobody new', async (t) => {
+test('HAProxy passes WebSockets, and sends no new clients to a gateway without Redis', async (t) => {
   const redis = await startRedis();
   const gate = await startGate(redis.port);
   const stateOf = (name) => (name === 'gw-002' ? `redis://127.0.0.1:${gate.port}` : redis.url);

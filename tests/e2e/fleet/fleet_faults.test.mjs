@@ -256,7 +256,7 @@ describe('Redis that forgets', { concurrency: 2 }, () => {
       assert.deepEqual(bob.changes().map(({ status }) => status), ['online']);
     });
 
-  test('restarted empty, in a blink', async (t) => {
+  test('restarted empty within a moment', async (t) => {
     const world = await setUp(t);
     await world.redis.kill();
     await world.redis.start();
@@ -264,7 +264,7 @@ describe('Redis that forgets', { concurrency: 2 }, () => {
     await assertUndisturbed(world);
   });
 
-  test('calls nobody gone who only has to be registered again', async (t) => {
+  test('nobody is reported offline whose lease is only registered again', async (t) => {
     const { redis, servers, alice } = await setUp(t);
     await alice.ask({ type: 'open_chat', chat_id: 'talk' });
     const [before] = await alice.query('bob');
@@ -317,7 +317,7 @@ describe('Redis that some reach', { concurrency: 3 }, () => {
 });
 
 describe('a start without Redis', { concurrency: 3 }, () => {
-  test('serves, not ready, and connects when it can', async (t) => {
+  test('serves without being ready, and connects when Redis is there', async (t) => {
     const [port] = await freePorts(1);
     const fleet = await startFleet({ redis: { url: `redis://127.0.0.1:${port}` }, gateways: [], settings: QUICK });
     let redis;
@@ -354,7 +354,7 @@ describe('a start without Redis', { concurrency: 3 }, () => {
     assert.deepEqual(await exited, [0, null], log);
   });
 
-  test('waits for the record that its dead predecessor left, and takes the id up', async (t) => {
+  test('waits for the record of its dead predecessor to expire, then claims the id', async (t) => {
     const redis = await startRedis();
     const gate = await startGate(redis.port);
     const fleet = await startFleet({ redis, gateways: [], settings: QUICK });

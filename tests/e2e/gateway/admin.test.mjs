@@ -40,7 +40,7 @@ afterEach(closeAll);
 
 const asAdmin = (method, path) => rest(server, method, `/admin/v1/${path}`, { token: admin });
 
-test('every door has its scope: 401 without a token, 403 without the scope', async () => {
+test('every admin route needs its scope: 401 without a token, 403 without the scope', async () => {
   const user = await server.token('nosy');
   const similar = await server.token('nosy', { scope: 'administrator adm admin-ish delivery' });
   const doors = [
@@ -63,7 +63,7 @@ test('every door has its scope: 401 without a token, 403 without the scope', asy
   assert.equal(crossed.status, 403);
 });
 
-test('gateways, with how many connections each has', async () => {
+test('the list of gateways shows the connections of each', async () => {
   await connect(server, 'one');
   await connect(server, 'two');
   const list = async () => (await asAdmin('GET', 'gateways')).body.gateways;
@@ -74,7 +74,7 @@ test('gateways, with how many connections each has', async () => {
   assert.equal(gateway.server_id, 'gw-001');
 });
 
-test('a user’s connections, each with device, gateway and times', async () => {
+test('the list of a user’s connections shows device, gateway and times', async () => {
   const phone = await connect(server, 'mia', { device: 'phone' });
   const other = await connect(server, 'mia');
   const { body } = await asAdmin('GET', 'connections?user=mia');
@@ -100,7 +100,7 @@ test('a user’s connections, each with device, gateway and times', async () => 
   );
 });
 
-test('of a user with very many connections, as many as are shown, and that it is so', async () => {
+test('the list of very many connections is cut and says so', async () => {
   const SHOWN_MAX = 256;
   const token = await server.token('crowd');
   const clients = await Promise.all(
@@ -112,7 +112,7 @@ test('of a user with very many connections, as many as are shown, and that it is
   await Promise.all(clients.map((client) => client.close()));
 });
 
-test('a device id may be odd, and one that cannot be is refused', async () => {
+test('an unusual device id is accepted, an invalid one refused', async () => {
   await connect(server, 'dev', { device: 'Zoë’s phone / 😀' });
   const { body } = await asAdmin('GET', 'connections?user=dev');
   assert.equal(body.connections[0].device_id, 'Zoë’s phone / 😀');
@@ -126,7 +126,7 @@ test('a device id may be odd, and one that cannot be is refused', async () => {
   }
 });
 
-test('a connection an administrator closes is told so, with 4005; others stay', async () => {
+test('an administrator closes a connection with 4005 and a reason; others stay', async () => {
   const [one, two] = [await connect(server, 'kicked'), await connect(server, 'kicked')];
   const { status } = await asAdmin('DELETE', `connections/${one.established.conn_id}`);
   assert.ok(status === 204 || status === 200 || status === 202, String(status));
@@ -142,7 +142,7 @@ test('a connection an administrator closes is told so, with 4005; others stay', 
   }
 });
 
-test('explain says why a user shows what it shows', async () => {
+test('explain says why a user has its status', async () => {
   const eva = await connect(server, 'eva', { device: 'desk' });
   await eva.ask({ type: 'heartbeat', active: false });
   const { status, body } = await asAdmin('GET', 'explain/eva');
@@ -192,7 +192,7 @@ test('deliveries arrive in order, however many and however large', async () => {
   for (let n = 0; n < 60; n += 1) assert.equal((await reader.next('delivery')).data.n, n);
 });
 
-test('a delivery that is no JSON is refused', async () => {
+test('a delivery that is not JSON is refused', async () => {
   for (const body of ['', '{', '{} {}', '{"a":}', '\u0000']) {
     const response = await fetch(`${server.url}v1/users/inge/deliver`, {
       method: 'POST',
@@ -204,7 +204,7 @@ test('a delivery that is no JSON is refused', async () => {
   }
 });
 
-test('every metric of the design is there, with help, type and value', async () => {
+test('every metric of the design exists, with help, type and value', async () => {
   const response = await fetch(`${server.url}metrics`);
   assert.match(response.headers.get('content-type'), /^text\/plain; version=0\.0\.4/);
   const text = await response.text();
@@ -232,7 +232,7 @@ test('metrics count what happens', async () => {
   await eventually(async () => (await active()) === 0, 'nobody connected again');
 });
 
-test('health and readiness are two answers', async () => {
+test('health and readiness are answered separately', async () => {
   for (const path of ['/healthz', '/readyz']) {
     const { status, body } = await rest(server, 'GET', path);
     assert.equal(status, 200);

@@ -74,14 +74,14 @@ async function isRefused(at, token, what) {
 const isTaken = async (at, token, user) =>
   assert.equal((await connect(at, user, { token })).established.user_id, user);
 
-test('no token, and no upgrade', async () => {
+test('without a token there is no upgrade', async () => {
   const { status, error } = await refusal(wsUrl(server));
   assert.equal(status, 401);
   assert.equal(error.code, 'UNAUTHENTICATED');
   assert.equal((await rest(server, 'GET', '/v1/me')).status, 401);
 });
 
-test('a token is given as header, as query, or as subprotocol', async () => {
+test('a token may come as header, query or subprotocol', async () => {
   const token = await server.token('ann');
   await isTaken(server, token, 'ann');
   const byQuery = openSocket(`${wsUrl(server)}?access_token=${token}`);
@@ -91,7 +91,7 @@ test('a token is given as header, as query, or as subprotocol', async () => {
   assert.equal(byProtocol.socket.protocol, 'rollcall.v1');
 });
 
-test('a header may have more blanks, and a list more than one field', async () => {
+test('a header may have extra blanks, and a list several fields', async () => {
   const token = await server.token('ann');
   const answer = async (...headers) => {
     const socket = rawConnect(server);
@@ -103,7 +103,7 @@ test('a header may have more blanks, and a list more than one field', async () =
   assert.equal(await answer(...protocols), 101);
 });
 
-test('the subprotocol is named only to those who named it, and the token never', async () => {
+test('the answer names the subprotocol only if the client offered it, and never the token', async () => {
   const token = await server.token('ann');
   const answer = async (protocols) => {
     const socket = rawConnect(server);
@@ -120,7 +120,7 @@ test('the subprotocol is named only to those who named it, and the token never',
   assert.equal(await answer(`bearer.${token}, rollcall.v1`), 'rollcall.v1');
 });
 
-test('a header that is no bearer token is none', async () => {
+test('a header without a bearer token counts as no token', async () => {
   for (const value of ['Basic YTpi', 'Bearer', 'Bearer ', 'nonsense']) {
     const { status } = await refusal(wsUrl(server), [], { headers: { Authorization: value } });
     assert.equal(status, 401, value);
@@ -183,12 +183,12 @@ test('the same keys as PEM, one after another', async () => {
   }
 });
 
-test('outside of dev mode nobody hands out tokens', async () => {
+test('without dev mode no tokens are handed out', async () => {
   const response = await fetch(`${keyed.url}dev/token`, { method: 'POST', body: '{"user":"a"}' });
   assert.equal(response.status, 404);
 });
 
-test('`rollcall token --key` signs what a server with that key takes', async () => {
+test('a server accepts what `rollcall token --key` signs with its key', async () => {
   for (const alg of ['RS256', 'ES256', 'EdDSA']) {
     const file = join(directory, `${alg}.private.pem`);
     await writeFile(file, key[alg].privatePem, { mode: 0o600 });
@@ -232,7 +232,7 @@ test('SIGHUP rotates keys and drops nobody; a bad file changes nothing', async (
   }
 });
 
-test('a token that ends ends its connection, which is told so first', async () => {
+test('an expired token ends its connection, which is told first', async () => {
   const token = makeToken(key.ES256, 'zoe', { exp: nowSeconds() + 2 });
   const zoe = await connect(keyed, 'zoe', { token });
   const startedMs = Date.now();
@@ -243,7 +243,7 @@ test('a token that ends ends its connection, which is told so first', async () =
   assert.ok(Date.now() - startedMs < SOON_MS / 2);
 });
 
-test('a token that is refreshed in time keeps the connection beyond the first', async () => {
+test('a token refreshed in time keeps the connection beyond the first token', async () => {
   const exp = nowSeconds() + 2;
   const yan = await connect(keyed, 'yan', { token: makeToken(key.ES256, 'yan', { exp }) });
   const answer = await yan.ask({ type: 'refresh_token', token: makeToken(key.EdDSA, 'yan') });
@@ -263,7 +263,7 @@ test('a refresh with a bad token, or another user’s, is refused', async () => 
   assert.equal((await max.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
 });
 
-test('issuer and audience are honoured where they are set', async () => {
+test('issuer and audience are checked if they are set', async () => {
   const strict = await serveKeys(jwks(key.ES256), {
     'auth.issuer': 'https://issuer.example',
     'auth.audience': 'rollcall',
@@ -281,7 +281,7 @@ test('issuer and audience are honoured where they are set', async () => {
   }
 });
 
-test('an origin that is not listed gets 403; no origin is no browser and passes', async () => {
+test('an origin that is not listed gets 403; a request without an origin passes', async () => {
   const fenced = await startServer({
     settings: { 'gateway.allowed_origins': 'https://one.example,https://two.example' },
   });
@@ -317,14 +317,14 @@ test('an origin that is not listed gets 403; no origin is no browser and passes'
   }
 });
 
-test('a user id may hold anything but control characters', async () => {
+test('a user id may contain anything except control characters', async () => {
   for (const user of ['a b', 'a/b', 'Zoë', '日本', '😀', '{x}', 'x'.repeat(128), '"\\']) {
     const { established } = await connect(server, user, { token: await devToken(server, user) });
     assert.equal(established.user_id, user);
   }
 });
 
-test('a flood of tokens with unknown keys does not keep a connected user waiting', async () => {
+test('a flood of tokens with unknown keys does not delay a connected user', async () => {
   const calm = await connect(keyed, 'calm', { token: makeToken(key.ES256, 'calm') });
   const stranger = makeToken(makeKey('ES256', 'stranger'), 'eve');
   const forged = makeToken(makeKey('RS256'), 'eve'); // costs a verification each

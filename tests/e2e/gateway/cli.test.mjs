@@ -53,7 +53,7 @@ test('--help names every command, serve --help every option, --version the versi
   assert.match(stdout, /^rollcall \d+\.\d+\.\d+\n$/);
 });
 
-test('what it does not know it says, with exit code 2', async () => {
+test('unknown commands and options are named, with exit code 2', async () => {
   for (const args of [[], ['sever'], ['serve', '--devv'], ['serve', '--listen'], ['token']]) {
     const { code, stderr, stdout } = await rollcall(...args);
     assert.equal(code, 2, args.join(' '));
@@ -86,7 +86,7 @@ test('a wrong line in the file is named with its number', async () => {
   await isRefused(['--config', join(directory, 'missing.yaml')], /missing\.yaml/);
 });
 
-test('an unknown variable of ours stops the start as well', async () => {
+test('an unknown ROLLCALL_ variable stops the start as well', async () => {
   await assert.rejects(
     startServer({ env: { ROLLCALL_PRESENCE__IDLE_SECONDZ: '5' } }),
     /IDLE_SECONDZ/,
@@ -121,7 +121,7 @@ test('--print-config shows which source wins, in a form that is read again', asy
   assert.equal(settings(repeated.stdout), settings(stdout));
 });
 
-test('without keys it does not start, and says how to give some', async () => {
+test('without keys it does not start, and says how to provide them', async () => {
   const { code, stderr } = await rollcall('serve', '--data-dir', directory);
   assert.equal(code, 2);
   assert.match(stderr, /--jwt-keys/);
@@ -131,7 +131,7 @@ test('without keys it does not start, and says how to give some', async () => {
   assert.match(missing.stderr, /\/nowhere\/keys/);
 });
 
-test('a port that is taken by somebody else is said so', async () => {
+test('a port that is in use is reported', async () => {
   const other = createServer();
   await new Promise((resolve) => other.listen(0, '127.0.0.1', resolve));
   const { port } = other.address();
@@ -179,7 +179,7 @@ test('tokens: one, many, with a time to live and scopes', async () => {
   }
 });
 
-test('the private key of a data directory is nobody else’s to read', async () => {
+test('the private key of a data directory is readable by its owner only', async () => {
   const server = await startServer();
   try {
     assert.equal((await stat(server.dataDir)).mode & 0o077, 0);

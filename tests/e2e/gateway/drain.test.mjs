@@ -82,7 +82,7 @@ function checkSpread(all) {
   assert.ok(lastToldMs < Math.max(...times), 'all are told before the last is closed');
 }
 
-test('SIGTERM sends two hundred connections away in turn, and exits with 0 in time', async () => {
+test('SIGTERM closes two hundred connections in turn, and the process exits with 0 in time', async () => {
   const server = await serve();
   const clients = await connectMany(server, 200);
   const all = farewells(clients);
@@ -95,7 +95,7 @@ test('SIGTERM sends two hundred connections away in turn, and exits with 0 in ti
   assert.ok(Date.now() - startedMs < DRAIN_SECONDS * 1000 + SLACK_MS);
 });
 
-test('who waits for the end is still served, and sees the others leave', async () => {
+test('a client that waits for its close is still served, and sees the others leave', async () => {
   const server = await serve();
   await setVisibility(server, 'crowd', 'everyone');
   const token = await server.token('watcher');
@@ -115,7 +115,7 @@ test('who waits for the end is still served, and sees the others leave', async (
   assert.equal(await exit(server, DRAIN_SECONDS * 1000 + SLACK_MS), 0);
 });
 
-test('a load balancer that keeps a connection hears of it from /readyz, others are refused', async () => {
+test('/readyz tells a load balancer about the drain on a kept connection; new connections are refused', async () => {
   const server = await serve(DRAIN_SECONDS, ['--workers', '1']);
   const [balancer, admin] = [rawConnect(server), rawConnect(server)];
   balancer.send(request('GET', '/readyz'));
@@ -137,7 +137,7 @@ test('a load balancer that keeps a connection hears of it from /readyz, others a
   assert.equal(await exited, 0);
 });
 
-test('an administrator’s drain does the same', async () => {
+test('a drain by an administrator does the same', async () => {
   const server = await serve();
   const clients = await connectMany(server, 40);
   const all = farewells(clients);
@@ -150,7 +150,7 @@ test('an administrator’s drain does the same', async () => {
   assert.equal(await exited, 0);
 });
 
-test('without connections it ends at once, keep-alive ones or not', async () => {
+test('a drain without connections ends at once, also with idle keep-alive connections', async () => {
   const server = await serve(30);
   const idle = rawConnect(server);
   idle.send(request('GET', '/healthz'));
@@ -160,7 +160,7 @@ test('without connections it ends at once, keep-alive ones or not', async () => 
   assert.ok(Date.now() - startedMs < SLACK_MS);
 });
 
-test('a peer that does not answer the close frame does not keep it', async () => {
+test('a peer that does not answer the close frame does not delay the drain', async () => {
   const server = await serve(1);
   const stubborn = await connect(server, 'stubborn');
   stubborn.socket.pause();
@@ -172,7 +172,7 @@ test('a peer that does not answer the close frame does not keep it', async () =>
   assert.ok(Date.now() - startedMs < 3000 + SLACK_MS);
 });
 
-test('an upgrade that nobody finishes does not keep it, and leaves nothing behind', async () => {
+test('an unfinished upgrade does not delay the drain and leaves nothing behind', async () => {
   const server = await serve(1);
   const { sid } = await EngineSession.start(server);
   const socket = new EngineSocket(server, { sid });
@@ -182,7 +182,7 @@ test('an upgrade that nobody finishes does not keep it, and leaves nothing behin
   socket.terminate();
 });
 
-test('a request that is half sent does not keep it', async () => {
+test('a half-sent request does not delay the drain', async () => {
   const server = await serve(1);
   rawConnect(server).send('GET /healthz HTT');
   await rest(server, 'GET', '/healthz');
@@ -191,7 +191,7 @@ test('a request that is half sent does not keep it', async () => {
   assert.ok(Date.now() - startedMs < 1000 + SLACK_MS);
 });
 
-test('a second signal ends it at once', async () => {
+test('a second signal ends the process at once', async () => {
   for (const signals of [
     ['SIGTERM', 'SIGTERM'],
     ['SIGINT', 'SIGINT'],
@@ -207,7 +207,7 @@ test('a second signal ends it at once', async () => {
   }
 });
 
-test('a drain answers or ends those whose handshake is under way', async () => {
+test('a drain answers or closes connections during their handshake', async () => {
   const server = await serve(1);
   const token = await server.token('late');
   const url = `${server.url.replace('http', 'ws')}v1/ws`;

@@ -56,7 +56,7 @@ const POST = 'POST /dev/token HTTP/1.1';
 const LENGTH_4 = 'Content-Length: 4';
 const CHUNKED = 'Transfer-Encoding: chunked';
 
-test('what could smuggle a second request is refused, and the connection ended', async () => {
+test('a request that could smuggle another is refused, and the connection closed', async () => {
   const smuggled = 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n';
   const bad = {
     'both lengths': `${lines(POST, HOST, LENGTH_4, CHUNKED)}0\r\n\r\n${smuggled}`,
@@ -163,7 +163,7 @@ test('an idle connection is closed after its time', async () => {
   await idle.end();
 });
 
-test('a peer that has said all it will still gets its answer', async () => {
+test('a peer that has closed its sending side still gets its answer', async () => {
   const token = await devToken(server, 'half');
   for (const bytes of [
     request('GET', '/healthz'),
@@ -178,7 +178,7 @@ test('a peer that has said all it will still gets its answer', async () => {
   }
 });
 
-test('a peer that goes in the middle of a request is forgotten', async () => {
+test('a peer that vanishes during a request leaves nothing behind', async () => {
   for (const bytes of ['GET /hea', lines(POST, HOST, 'Content-Length: 100'), '']) {
     const gone = rawConnect(server, { allowHalfOpen: true });
     gone.socket.end(bytes);
@@ -212,7 +212,7 @@ async function residentBytes() {
   return Number(pages) * 4096;
 }
 
-test('a peer that asks and asks and reads nothing costs bounded memory', async () => {
+test('a peer that pipelines requests and reads nothing costs bounded memory', async () => {
   const greedy = rawConnect(server);
   await greedy.connected;
   greedy.socket.pause();
@@ -226,7 +226,7 @@ test('a peer that asks and asks and reads nothing costs bounded memory', async (
   assert.ok(grownBytes < 16 << 20, `grew by ${grownBytes} bytes`);
 });
 
-test('keep-alive is the habit of 1.1; close, and 1.0, are respected', async () => {
+test('HTTP/1.1 keeps the connection by default; close and HTTP/1.0 end it', async () => {
   const kept = rawConnect(server);
   for (let n = 0; n < 3; n += 1) {
     const { headers } = await served(kept, request('GET', '/healthz'));
@@ -271,7 +271,7 @@ test('HEAD has the headers of GET and no body', async () => {
   }
 });
 
-test('every answer says when it was made, the switch to another protocol apart', async () => {
+test('every answer has a Date, except a protocol switch', async () => {
   const socket = rawConnect(server);
   for (const [method, path] of [
     ['GET', '/healthz'], ['HEAD', '/healthz'], ['OPTIONS', '/v1/me'], ['GET', '/v1/me'],
@@ -291,7 +291,7 @@ test('every answer says when it was made, the switch to another protocol apart',
   assert.equal(handshake.headers.date, undefined);
 });
 
-test('404 and 405 are errors as all others, and 405 says what is allowed', async () => {
+test('404 and 405 have an error object, and 405 an Allow header', async () => {
   const missing = await rest(server, 'GET', '/v1/nothing');
   assert.equal(missing.status, 404);
   assert.equal(missing.body.error.code, 'NOT_FOUND');
@@ -317,7 +317,7 @@ test('a body over the limit is refused with 413, announced or not', async () => 
   await chunked.end();
 });
 
-test('a chunked body is a body, with extensions and trailers', async () => {
+test('a chunked body with extensions and trailers is accepted', async () => {
   const socket = rawConnect(server);
   const body = '7;why="not"\r\n{"user"\r\n4\r\n:"ca\r\n4\r\nrl"}\r\n0\r\nX-Trailer: seen\r\n\r\n';
   const { body: answer } = await served(socket, lines(POST, HOST, CHUNKED) + body);
@@ -335,14 +335,14 @@ test('a head and a body that come byte by byte are the same request', async () =
   assert.equal((await socket.response()).status, 200);
 });
 
-test('who expects 100-continue gets it before the answer', async () => {
+test('a client that expects 100-continue gets it before the answer', async () => {
   const socket = rawConnect(server);
   socket.send(lines(POST, HOST, 'Content-Length: 15', 'Expect: 100-continue'));
   assert.equal((await socket.response()).status, 100);
   await served(socket, '{"user":"dora"}');
 });
 
-test('browsers of other origins may ask, and are told so', async () => {
+test('CORS allows browsers of other origins', async () => {
   const origin = 'https://app.example';
   const preflight = await fetch(`${server.url}v1/me`, {
     method: 'OPTIONS',
@@ -363,7 +363,7 @@ test('an absolute target is the same as its path', async () => {
   await served(rawConnect(server), request('GET', `${server.url}healthz`));
 });
 
-test('a body that is no JSON, or not the right one, is 400', async () => {
+test('a body that is not the expected JSON gets 400', async () => {
   for (const body of ['', '{', '[]', '{"user":1}', '{"user":""}', '{"user":"a\\u0000"}', '{} {}']) {
     const response = await fetch(`${server.url}dev/token`, { method: 'POST', body });
     assert.equal(response.status, 400, body);

@@ -51,7 +51,7 @@ async function serve(settings, args = []) {
   return other;
 }
 
-test('fifty commands a second, a hundred at once; more are refused', async () => {
+test('more than fifty commands a second, or a hundred at once, are refused', async () => {
   const client = await connect(server, 'hasty');
   const startedMs = Date.now();
   for (let id = 0; id < 250; id += 1) client.send({ type: 'heartbeat', id });
@@ -70,7 +70,7 @@ test('fifty commands a second, a hundred at once; more are refused', async () =>
   assert.equal((await client.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
 });
 
-test('nonsense counts as commands do', async () => {
+test('invalid messages count as commands', async () => {
   const client = await connect(server, 'babbler');
   for (let n = 0; n < 200; n += 1) client.send('nonsense');
   await client.next(({ code }) => code === 'RATE_LIMITED');
@@ -78,7 +78,7 @@ test('nonsense counts as commands do', async () => {
   assert.equal(code, 'INVALID_MESSAGE');
 });
 
-test('what cannot be understood is answered INVALID_MESSAGE, and no more', async () => {
+test('an invalid message is answered INVALID_MESSAGE, and the connection stays', async () => {
   const roomy = await serve(FREELY);
   const client = await connect(roomy, 'odd');
   const withId = [
@@ -167,7 +167,7 @@ const QUICK_HEARTBEATS = {
   'presence.expiry_window_seconds': 1.8,
 };
 
-test('silence is pinged, then ends the connection with 4002 and makes it offline', async () => {
+test('a silent client is pinged, then closed with 4002 and offline', async () => {
   const quick = await serve(QUICK_HEARTBEATS);
   await setVisibility(quick, 'mute', 'everyone');
   const watcher = await connect(quick, 'watcher'); // answers pings, and lives by that alone
@@ -189,7 +189,7 @@ test('silence is pinged, then ends the connection with 4002 and makes it offline
   assert.ok(watcher.pings.length > 0);
 });
 
-test('a connection of the greatest age is asked to come again, with 1001', async () => {
+test('a connection of the maximum age is closed with 1001 and asked to reconnect', async () => {
   const brief = await serve({ 'gateway.max_lifetime_seconds': 1 });
   const client = await connect(brief, 'old');
   const { reason, reconnect_allowed: allowed } = await client.next('connection_closing');
@@ -321,7 +321,7 @@ async function residentBytes(pid) {
   return Number(pages) * 4096;
 }
 
-test('when memory is short connections are shed, told so, with 4004', async () => {
+test('when memory is short, connections are told and closed with 4004', async () => {
   const room = {
     'gateway.backpressure.outbound.max_buffer_messages': 10000,
     'gateway.backpressure.outbound.max_buffer_bytes': 500000000,
@@ -358,7 +358,7 @@ test('while memory is short a new connection gets 503', async () => {
   assert.ok(Number(headers['retry-after']) > 0);
 });
 
-test('more connections than allowed get 503, and one that leaves makes room', async () => {
+test('connections beyond the limit get 503 until one leaves', async () => {
   const small = await serve({ 'gateway.max_connections': 3 });
   const token = await small.token('guest');
   const guests = [];
@@ -377,7 +377,7 @@ test('more connections than allowed get 503, and one that leaves makes room', as
   );
 });
 
-test('a crowd of connections that say nothing keeps nobody out, and is gone in time', async () => {
+test('many silent connections keep nobody out and are closed in time', async () => {
   const patient = await serve({ 'gateway.http.header_timeout_seconds': 1 });
   const crowd = Array.from({ length: 300 }, () => rawConnect(patient));
   await Promise.all(crowd.map((socket) => socket.connected));
@@ -386,7 +386,7 @@ test('a crowd of connections that say nothing keeps nobody out, and is gone in t
   await Promise.all(crowd.map((socket) => socket.end()));
 });
 
-test('connections that say nothing give way where there is no room for more', async () => {
+test('silent connections give way when the limit is reached', async () => {
   const small = await serve({ 'gateway.max_connections': 60, 'gateway.workers': 1 });
   const token = await small.token('guest');
   const guests = [];

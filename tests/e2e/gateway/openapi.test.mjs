@@ -76,7 +76,7 @@ test('the version described is the version built', async () => {
   assert.equal(document.info.version, version);
 });
 
-test('every reference leads somewhere, and nothing is defined in vain', () => {
+test('every reference resolves, and every definition is used', () => {
   const used = new Set();
   for (const [path, { $ref }] of walk(document)) {
     if (typeof $ref !== 'string') continue;
@@ -91,7 +91,7 @@ test('every reference leads somewhere, and nothing is defined in vain', () => {
       assert.ok(used.has(`#/components/${kind}/${name}`), `${kind}/${name} is not used`);
 });
 
-test('every operation is told in full', () => {
+test('every operation is described in full', () => {
   const tags = document.tags.map(({ name }) => name);
   const ids = operations().map(({ operationId }) => operationId);
   assert.deepEqual(ids, [...new Set(ids)], 'operationId stands once');
@@ -123,7 +123,7 @@ test('the parameters in a path are declared, and no others', () => {
   }
 });
 
-test('every example is one', () => {
+test('every example fits its schema', () => {
   let count = 0;
   for (const [path, { schema, example }] of walk(document)) {
     if (schema === undefined || example === undefined || typeOf(schema) !== 'object') continue;
@@ -133,7 +133,7 @@ test('every example is one', () => {
   assert.ok(count > 20);
 });
 
-test('the routes are those of the router, with the access they ask for', async () => {
+test('the described routes are those of the server, with their access', async () => {
   const source = await read('src/api/api_routes.c');
   const table = source.slice(source.indexOf('ROUTES[] = {'), source.indexOf('ROUTE_COUNT'));
   const transport = await read('src/socketio/socketio_resource.c');
@@ -154,7 +154,7 @@ test('the routes are those of the router, with the access they ask for', async (
   }
 });
 
-test('the codes of errors are those of the server', async () => {
+test('the described error codes are those of the server', async () => {
   const source = await read('src/protocol/message.c');
   const codes = [...source.matchAll(/\[ERROR_\w+\] = "(\w+)"/g)].map(([, code]) => code);
   assert.ok(codes.length > 10, 'the table was found');

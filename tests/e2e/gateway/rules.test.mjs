@@ -45,7 +45,7 @@ before(async () => {
 });
 after(() => Promise.all([server.stop(), ledger.remove()]));
 
-test('every metric a rule names is shown, and every figure is recorded before it is used', () => {
+test('every metric that a rule names exists, and every recorded figure is recorded before it is used', () => {
   const recorded = new Set(rules.map(({ record }) => record));
   for (const { record, alert, expression } of rules) {
     const name = record ?? alert;
@@ -59,7 +59,7 @@ test('every metric a rule names is shown, and every figure is recorded before it
   }
 });
 
-test('every metric and figure of the dashboard is there', async () => {
+test('every metric and figure of the dashboard exists', async () => {
   const { panels } = JSON.parse(await read('deploy/grafana_dashboard.json'));
   const recorded = new Set(rules.map(({ record }) => record));
   const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
@@ -111,7 +111,7 @@ async function holds(expression) {
   return compared.every(Boolean);
 }
 
-test('a server on its own has no Redis, DynamoDB or Kafka, and no alert fires for want of them', async () => {
+test('a single server has no Redis, DynamoDB or Kafka, and no alert fires because of that', async () => {
   const named = ['redis_available', 'gateway_redis_available', 'durability_dynamodb_available', 'durability_kafka_available'];
   for (const name of named) assert.equal(await metric(server, name), 0, name);
   for (const name of ['state_available', 'durability_ledger_available', 'durability_feed_available'])
@@ -122,7 +122,7 @@ test('a server on its own has no Redis, DynamoDB or Kafka, and no alert fires fo
   assert.deepEqual([...found].filter(([, fires]) => fires), []);
 });
 
-test('the runbooks name no metric that is not shown, and the table only what is alerted on', () => {
+test('the runbooks name only existing metrics, and their table only existing alerts', () => {
   for (const [metric] of runbooks.matchAll(/\brollcall_\w+/g)) assert.ok(shown.has(metric), metric);
   const expressions = new Map(rules.map(({ alert, expression }) => [alert, expression]));
   for (const [row, alert] of runbooks.matchAll(/^\| ([A-Z]\w+) \| .*$/gm))

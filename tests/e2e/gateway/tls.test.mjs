@@ -112,7 +112,7 @@ test('TLS 1.2 and 1.3 are spoken, 1.1 is not', async () => {
     );
 });
 
-test('plain text on the port of TLS is closed, not answered in plain', async () => {
+test('plain text on the TLS port is closed without a plain answer', async () => {
   const plain = rawConnect(server);
   plain.send(request('GET', '/healthz'));
   await plain.end();
@@ -139,7 +139,7 @@ test('large messages pass whole, both ways', async () => {
   for (let n = 0; n < 200; n += 1) assert.equal((await echo.next(() => true)).n, n);
 });
 
-test('a handshake of WebSocket in pieces of one byte is a handshake', async () => {
+test('a WebSocket handshake in pieces of one byte succeeds', async () => {
   const raw = await secure();
   const head = request('GET', '/v1/ws', [...HANDSHAKE, `Authorization: Bearer ${token}`]);
   for (const character of head) raw.send(character);
@@ -188,7 +188,7 @@ test('SIGHUP brings a new certificate to new connections and drops nobody', asyn
   await eventually(async () => nameSeen(await secure()) === 'third', 'next certificate');
 });
 
-test('a key that is not the certificate’s stops the start, saying so', async () => {
+test('a key that does not match the certificate stops the start with a reason', async () => {
   await assert.rejects(
     startServer({
       settings: {
@@ -200,7 +200,7 @@ test('a key that is not the certificate’s stops the start, saying so', async (
   );
 });
 
-test('many connections that come at once are all served', async () => {
+test('many simultaneous connections are all served', async () => {
   const ca = await certificate();
   const clients = await Promise.all(
     Array.from({ length: 100 }, () => connect(server, 'tess', { token, ws: { ca } })),

@@ -58,7 +58,7 @@ test('the handshake is answered as the RFC computes it', async () => {
   assert.equal(handshake.headers['sec-websocket-extensions'], undefined);
 });
 
-test('another version is refused with 426 and the one that is spoken', async () => {
+test('another version is refused with 426, which names the supported one', async () => {
   for (const version of ['8', '7', '14', '013', '']) {
     const socket = rawConnect(server);
     const headers = HANDSHAKE.map((line) => line.replace(/(Version: )13/, `$1${version}`));
@@ -83,7 +83,7 @@ test('a handshake without a proper key is refused with 400', async () => {
   }
 });
 
-test('a request that is no handshake gets an answer, not an upgrade', async () => {
+test('a request that is not a handshake gets an answer and no upgrade', async () => {
   const plain = await fetch(`${server.url}v1/echo`);
   assert.equal(plain.status, 426);
   const socket = rawConnect(server);
@@ -91,7 +91,7 @@ test('a request that is no handshake gets an answer, not an upgrade', async () =
   assert.equal((await socket.response()).status, 405);
 });
 
-test('the echo is there only where it is asked for', async () => {
+test('the echo exists only if it is configured', async () => {
   const other = await startServer();
   try {
     const { status } = await refusal(`${other.url.replace('http', 'ws')}v1/echo`);
@@ -101,7 +101,7 @@ test('the echo is there only where it is asked for', async () => {
   }
 });
 
-test('messages of every form of length come back whole', async () => {
+test('messages with every encoding of the length are echoed whole', async () => {
   const socket = await rawWebSocket(server);
   for (const length of [0, 1, 125, 126, 127, 65535, FRAME_BYTES_MAX]) {
     const payload = Buffer.alloc(length, 'x');
@@ -197,14 +197,14 @@ test('bad text is refused as it comes, before frame and message are complete', a
   );
 });
 
-test('binary messages may hold anything', async () => {
+test('binary messages may contain any bytes', async () => {
   const socket = await rawWebSocket(server);
   const bytes = Buffer.from(Array.from({ length: 256 }, (_, n) => n));
   socket.send(frame(binary, bytes));
   await echoes(socket, binary, bytes);
 });
 
-test('what breaks the protocol is refused with 1002', async () => {
+test('a violation of the protocol is refused with 1002', async () => {
   const broken = {
     'an unmasked frame': frame(text, 'hello', { mask: null }),
     'an unmasked ping': frame(ping, '', { mask: null }),
@@ -229,7 +229,7 @@ test('what breaks the protocol is refused with 1002', async () => {
     assert.equal(await closedWith(bytes), 1002, what);
 });
 
-test('a message before the breach is still answered, one behind it is not', async () => {
+test('a message before a violation is still answered, one after it is not', async () => {
   const socket = await rawWebSocket(server);
   socket.send(Buffer.concat([frame(text, 'before'), frame(3, ''), frame(text, 'behind')]));
   await echoes(socket, text, 'before');
@@ -245,14 +245,14 @@ test('a proper close is answered with its code', async () => {
   assert.ok(empty === undefined || empty === 1000, `${empty} for a close without a code`);
 });
 
-test('a close that is not proper is refused', async () => {
+test('an invalid close frame is refused', async () => {
   for (const code of [0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65535])
     assert.equal(await closedWith(closeFrame(code)), 1002, `code ${code}`);
   assert.equal(await closedWith(frame(close, first([3]))), 1002);
   assert.equal(await closedWith(frame(close, first([0x03, 0xe8, 0xce, 0xff]))), 1007);
 });
 
-test('a close in the middle of a message, and nothing behind it is read', async () => {
+test('a close frame inside a message ends reading', async () => {
   const socket = await rawWebSocket(server);
   socket.send(frame(text, 'never finished', { fin: false }));
   socket.send(Buffer.concat([closeFrame(1000), frame(text, 'too late')]));
@@ -261,7 +261,7 @@ test('a close in the middle of a message, and nothing behind it is read', async 
   assert.equal(socket.received.length, 0);
 });
 
-test('a ping is answered with its bytes, an unasked pong with nothing', async () => {
+test('a ping is answered with its bytes, an unsolicited pong with nothing', async () => {
   const socket = await rawWebSocket(server);
   const payload = Buffer.from(Array.from({ length: 125 }, (_, n) => 255 - n));
   socket.send(frame(pong, 'unasked'), frame(ping, payload));

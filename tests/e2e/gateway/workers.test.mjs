@@ -124,7 +124,7 @@ test('an administrator closes a connection, whichever worker has it', async () =
   }
 });
 
-test('a change of settings is felt on every worker', async () => {
+test('a change of settings takes effect on every worker', async () => {
   await setVisibility(server, 'hider', 'everyone');
   await connect(server, 'hider');
   const token = await server.token('seek');
@@ -149,7 +149,7 @@ test('metrics are those of all workers together', async () => {
   );
 });
 
-test('a storm of connects, changes and disconnects ends as it began', async () => {
+test('after a storm of connects, changes and disconnects nothing is left', async () => {
   const users = Array.from({ length: 8 }, (_, n) => `storm-${n}`);
   const tokens = await Promise.all(users.map((user) => server.token(user)));
   await Promise.all(users.map((user) => setVisibility(server, user, 'everyone')));
@@ -180,7 +180,7 @@ test('a storm of connects, changes and disconnects ends as it began', async () =
   for (const user of users) assert.equal(last.get(user).status, 'offline', user);
 });
 
-test('two processes share a port, and one that leaves leaves the other serving', async () => {
+test('two processes share a port, and one goes on when the other leaves', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'rollcall-workers-'));
   const keysFile = join(directory, 'keys.json');
   const key = makeKey('ES256', 'shared');

@@ -46,7 +46,7 @@ function send(client, id) {
   return client.next((message) => message.client_message_id === id, LIMIT_MS + SLACK_MS);
 }
 
-test('a ledger that takes five seconds opens it; then refusals cost what a heartbeat costs', async (context) => {
+test('a ledger that takes five seconds opens the breaker; then a refusal costs what a heartbeat costs', async (context) => {
   const stuck = join(tmpdir(), `rollcall-stuck-${process.pid}`);
   const server = await startOnSlowDisk(stuck);
   await makeChat(server, 'c', 'alice', 'bob');

@@ -112,7 +112,7 @@ test(`${ROUNDS} kills in a storm`, { timeout: ROUNDS * ROUND_MS }, async (contex
   context.diagnostic(`${acked.size} acknowledged messages over ${ROUNDS} kills`);
 });
 
-test('when somebody was last seen survives a kill soon after', async (context) => {
+test('the last-seen time survives a kill soon after it was set', async (context) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-crash-'));
   context.after(() => rm(dataDir, { recursive: true, force: true }));
   const presence = async (server) =>

@@ -110,7 +110,7 @@ test('a chat whose counter lags is halted: reads go on, repair restores it', asy
   assert.equal((await send(again, 'into the dark', 'c', 'h-1')).sequence, 4);
 });
 
-test('a missing counter halts the chat, and a sequence can never be given twice', async (context) => {
+test('a missing counter halts the chat, and no sequence is given twice', async (context) => {
   const dataDir = await directory(context);
   const server = await start({ dataDir });
   await makeChat(server, 'c', 'alice', 'bob');
@@ -131,7 +131,7 @@ test('a missing counter halts the chat, and a sequence can never be given twice'
   assert.match(repaired.stdout, /counter is missing, the highest message 1: halted/);
 });
 
-test('what a crash left in the outbox is delivered after the start', async (context) => {
+test('messages left in the outbox by a crash are delivered after the start', async (context) => {
   const dataDir = await directory(context);
   let server = await start({ dataDir });
   await makeChat(server, 'c', 'alice', 'bob');
@@ -191,7 +191,7 @@ test('a poison event becomes a dead letter, which can be listed and replayed', a
   assert.equal(await sql(path, 'SELECT count(*) FROM dead_letters'), '0');
 });
 
-test('a ledger that is slow opens the breaker; while open answers come at once', async () => {
+test('a slow ledger opens the breaker; while it is open, answers come at once', async () => {
   const server = await start({
     settings: { 'gateway.circuit_breaker.open_duration_seconds': 3 },
   });
@@ -233,7 +233,7 @@ test('a ledger that is slow opens the breaker; while open answers come at once',
   assert.match(server.log(), /from=half_open to=closed/);
 });
 
-test('a locked database: errors, nothing stored, and on with it afterwards', async () => {
+test('a locked database: errors, nothing stored, recovery afterwards', async () => {
   const server = await start();
   await makeChat(server, 'c', 'alice', 'bob');
   const alice = await connect(server, 'alice');
@@ -275,7 +275,7 @@ test('a disk that is full: errors, no false ack, no crash, recovery', async () =
   for (const id of acked) assert.ok(stored.has(id), `${id} was acknowledged`);
 });
 
-test('a damaged file: errors, no crash, and on with it once it is restored', async (context) => {
+test('a damaged file: errors, no crash, recovery once it is restored', async (context) => {
   const dataDir = await directory(context);
   let server = await start({ dataDir });
   await makeChat(server, 'c', 'alice', 'bob');

@@ -55,7 +55,7 @@ async function answers({ pages }, operation, outcome) {
   return Number(new RegExp(line, 'm').exec(body)?.[1] ?? 0);
 }
 
-test('it lives, is ready, and has nothing else to show', async () => {
+test('health, readiness and metrics are served, and nothing else', async () => {
   const ledger = await startLedger();
   assert.deepEqual((await rest(ledger.pages, 'GET', '/healthz')).body, { status: 'ok' });
   assert.deepEqual((await rest(ledger.pages, 'GET', '/readyz')).body, { status: 'ready' });
@@ -93,7 +93,7 @@ test('links and requests are counted, by operation and outcome', async () => {
   assert.ok((await metric(ledger.pages, 'ledger_group_requests_sum')) >= 2);
 });
 
-test('a wrong secret, and who gives way to others, is counted', async () => {
+test('wrong secrets and displaced pending peers are counted', async () => {
   const ledger = await startLedger();
   await startGateway(ledger, { 'peer.secret': 'a guess' });
   await eventually(() => metric(ledger.pages, 'ledger_links_refused'), 'a refusal');
@@ -105,7 +105,7 @@ test('a wrong secret, and who gives way to others, is counted', async () => {
   assert.equal(await metric(ledger.pages, 'ledger_links'), 0);
 });
 
-test('it is not ready while it cannot write, and lives all the same', async () => {
+test('it is healthy but not ready while it cannot write', async () => {
   const ledger = await startLedger();
   const alice = await startChat(ledger);
   await limitFileSize(ledger, 0);
@@ -149,7 +149,7 @@ test('it is not ready while it drains', async () => {
   await answer;
 });
 
-test('connections that say nothing keep nobody from asking', async () => {
+test('silent connections do not block others', async () => {
   const ledger = await startLedger();
   const strangers = flood({ port: ledger.pages.port, width: FLOOD_WIDTH });
   after(() => strangers.stop());
@@ -158,7 +158,7 @@ test('connections that say nothing keep nobody from asking', async () => {
   assert.equal(await ledger.stop('SIGTERM'), 0);
 });
 
-test('an address it cannot have is said at the start', async () => {
+test('an address that cannot be used is reported at the start', async () => {
   const ledger = await startLedger();
   const { code, stderr } = await rollcall(
     'ledger', '--peer-listen', '127.0.0.1:0', '--set', 'peer.secret=x', '--data-dir', `${ledger.path}-2`,

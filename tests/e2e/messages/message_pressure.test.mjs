@@ -49,7 +49,7 @@ function flood(client, chatId, count, prefix) {
     });
 }
 
-test('ten messages a second, twenty at once: RATE_LIMITED says when to come back', async () => {
+test('beyond ten messages a second, twenty at once, RATE_LIMITED says when to retry', async () => {
   const server = await start();
   await makeChat(server, 'c', 'alice', 'bob');
   const alice = await connect(server, 'alice');
@@ -105,7 +105,7 @@ test('a hundred requests in flight, then SERVER_BUSY; each has exactly one answe
   assert.equal(latest, 200 - busy.length);
 });
 
-test('a drain answers what was asked before it closes', async (context) => {
+test('a drain answers pending requests before it closes', async (context) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-drain-'));
   context.after(() => rm(dataDir, { recursive: true, force: true }));
   const server = await startServer({ dataDir, settings: AMPLE_RATES });
@@ -141,7 +141,7 @@ function checkFarewell(slow, chats) {
   }
 }
 
-test('a reader that stops costs its bound only, is warned, and told where to sync from', async () => {
+test('a reader that stops costs bounded memory, is warned, and told where to sync from', async () => {
   const server = await start({
     ...SLOW_SOON,
     'gateway.backpressure.outbound.grace_period_seconds': 1,
@@ -173,7 +173,7 @@ test('a reader that stops costs its bound only, is warned, and told where to syn
   checkFarewell(slow, chats);
 });
 
-test('presence gives way to messages, and is made up for when the reader has caught up', async () => {
+test('presence gives way to messages, and is sent again when the reader has caught up', async () => {
   const server = await start({
     ...SLOW_SOON,
     'gateway.backpressure.outbound.grace_period_seconds': 60,

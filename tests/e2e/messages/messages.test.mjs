@@ -80,7 +80,7 @@ test('over REST: 201 with the fields of message_ack, and all devices get it', as
     assert.equal((await device.next('message')).message_id, body.message_id);
 });
 
-test('the same client_message_id is the same message for ever, per sender and chat', async () => {
+test('a repeated client_message_id is the same message for ever, per sender and chat', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   const other = await newChat(server, 'alice', 'bob');
   const alice = await connect(server, 'alice');
@@ -186,7 +186,7 @@ test('bad input over WebSocket: a clear error that names the message, the connec
   assert.equal(full.sequence, 1, 'nothing of the above was stored');
 });
 
-test('bad input over REST: the fitting status', async () => {
+test('bad input over REST: the matching status', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   const good = { client_message_id: 'x', body: 'text' };
   const cases = [
@@ -227,7 +227,7 @@ test('bad input over REST: the fitting status', async () => {
   assert.equal((await history(server, 'alice', chatId)).body.latest_sequence, 0);
 });
 
-test('members are those of the moment: who joins hears the next, who leaves does not', async () => {
+test('a user who joins receives the next message, one who leaves does not', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   const alice = await connect(server, 'alice');
   const bob = await connect(server, 'bob');

@@ -31,7 +31,7 @@ async function chatOf(chat, creator, ...members) {
   assert.equal(status, 201);
 }
 
-test('a chat is made under the given id, and again without harm', async () => {
+test('a chat is created with the given id, and creating it again does no harm', async () => {
   const body = { chat_id: 'made', members: ['bob', 'carol', 'bob', 'alice'] };
   const expected = {
     chat_id: 'made',
@@ -61,7 +61,7 @@ test('an id in use by other members is refused', async () => {
   }
 });
 
-test('without an id one is made', async () => {
+test('without an id the server chooses one', async () => {
   for (const none of [{}, { chat_id: null }]) {
     const { status, body } = await post('alice', { ...none, members: ['bob'] });
     assert.equal(status, 201);
@@ -70,12 +70,12 @@ test('without an id one is made', async () => {
   }
 });
 
-test('one may be alone in a chat', async () => {
+test('a chat may have a single member', async () => {
   assert.deepEqual((await post('hermit', { members: ['hermit'] })).body.members, ['hermit']);
   assert.deepEqual((await post('hermit', { members: [] })).body.members, ['hermit']);
 });
 
-test('bad bodies are answered', async () => {
+test('bad bodies are refused', async () => {
   for (const body of [
     {},
     { members: 'bob' },
@@ -113,7 +113,7 @@ test('ten thousand members fit, one more does not', async () => {
   assert.equal(snapshot.presences.length, 100);
 });
 
-test('only members see a chat; a chat that is not there is not found', async () => {
+test('only members see a chat; an unknown chat is not found', async () => {
   await chatOf('private', 'alice', 'bob');
   for (const [path, status, code] of [
     ['/v1/chats/private', 403, 'FORBIDDEN'],
@@ -138,7 +138,7 @@ test('only members see a chat; a chat that is not there is not found', async () 
   assert.equal(long.code, 'INVALID_MESSAGE');
 });
 
-test('members come and go', async () => {
+test('members are added and removed', async () => {
   await chatOf('coming', 'alice', 'bob');
   assert.equal((await put('bob', 'coming', 'dora')).status, 204);
   assert.equal((await put('bob', 'coming', 'dora')).status, 204, 'again');
@@ -212,13 +212,13 @@ test('a connection has a bounded number of chats open', async () => {
   assert.equal((await open(alice, 'nowhere')).code, 'SUBSCRIPTION_LIMIT');
 });
 
-test('a refused chat takes no place', async () => {
+test('a refused chat does not count as open', async () => {
   const client = await connect(server, 'refused');
   for (let i = 0; i < 2 * MAX_OPEN; i += 1)
     assert.equal((await open(client, `nowhere-${i}`)).code, 'NOT_FOUND');
 });
 
-test('who is removed loses the open chat at once', async () => {
+test('a removed member loses the open chat at once', async () => {
   await setVisibility(server, 'typist', 'everyone');
   await chatOf('leaving', 'typist', 'victim', 'witness');
   const typist = await connect(server, 'typist');
@@ -262,7 +262,7 @@ test('presence reaches those with the chat open within a second, once', async ()
   assert.deepEqual(await watcher.settle(), [], 'nor when nothing is open');
 });
 
-test('a subscription besides brings no change twice', async () => {
+test('a subscription and an open chat bring a change once', async () => {
   await setVisibility(server, 'twice', 'everyone');
   await chatOf('both', 'keen', 'twice');
   const keen = await connect(server, 'keen');
@@ -273,7 +273,7 @@ test('a subscription besides brings no change twice', async () => {
   assert.deepEqual(await keen.settle(), []);
 });
 
-test('who stops being seen is unknown in the open chat, once', async () => {
+test('a user who becomes hidden is unknown in the open chat, once', async () => {
   await setVisibility(server, 'fickle', 'everyone');
   await chatOf('fickle-chat', 'observer', 'fickle');
   const fickle = await connect(server, 'fickle');
@@ -288,7 +288,7 @@ test('who stops being seen is unknown in the open chat, once', async () => {
   await observer.change('fickle', 'offline', 1000);
 });
 
-test('who blocked whom cannot be in a new chat, and is not told which it is', async () => {
+test('a block between two users prevents a new chat and does not reveal who blocked', async () => {
   const block = (user, peer, method = 'PUT') =>
     rest(server, method, `/v1/blocks/${peer}`, { user });
   await chatOf('old', 'blocked', 'friend');

@@ -38,7 +38,7 @@ async function quiet(client, user) {
   return changes(client, user);
 }
 
-test('a request waits, is listed for both, and is accepted', async () => {
+test('a contact request is pending, listed for both users, and accepted', async () => {
   const [alice, bob] = people('alice', 'bob');
   const bobs = await connect(server, bob);
   const made = await expectRest(server, 201, 'POST', '/v1/contact-requests', alice, { to: bob });
@@ -65,7 +65,7 @@ test('a request waits, is listed for both, and is accepted', async () => {
   );
 });
 
-test('accepting is told to all devices of both, who see each other at once', async () => {
+test('an acceptance reaches all devices of both users, who see each other at once', async () => {
   const [alice, bob] = people('alice', 'bob');
   const devices = [];
   for (const user of [alice, alice, bob, bob]) devices.push(await connect(server, user));
@@ -84,7 +84,7 @@ test('accepting is told to all devices of both, who see each other at once', asy
   for (const [at, device] of devices.entries()) await device.change(at < 2 ? bob : alice, 'away');
 });
 
-test('contacts hear of coming, being away and going, once on each device, strangers nothing', async () => {
+test('contacts hear online, away and offline once per device; other users hear nothing', async () => {
   const [alice, bob, carol] = people('alice', 'bob', 'carol');
   await befriend(server, alice, bob);
   const watchers = [await connect(server, alice), await connect(server, alice)];
@@ -148,7 +148,7 @@ test('declined and withdrawn requests are gone, and may be made again', async ()
   assert.deepEqual(await friends(server, alice), []);
 });
 
-test("nobody settles others' requests", async () => {
+test("users cannot settle the requests of others", async () => {
   const [alice, bob, eve] = people('alice', 'bob', 'eve');
   const { id } = await askContact(server, alice, bob);
   await expectRest(server, 404, 'POST', `/v1/contact-requests/${id}/accept`, eve);
@@ -157,7 +157,7 @@ test("nobody settles others' requests", async () => {
   assert.equal((await requests(server, bob)).incoming.length, 1);
 });
 
-test('removing a contact takes sight away from both, once, and is told to both', async () => {
+test('removing a contact hides both users from each other once, and both are told', async () => {
   const [alice, bob] = people('alice', 'bob');
   const clients = { [alice]: await connect(server, alice), [bob]: await connect(server, bob) };
   await befriend(server, alice, bob);
@@ -192,7 +192,7 @@ test('removing a contact takes sight away from both, once, and is told to both',
   await removeContact(server, bob, alice);
 });
 
-test('a block ends the contact, and another request shows to nobody', async () => {
+test('a block ends the contact, and a later request is invisible', async () => {
   const [alice, bob] = people('alice', 'bob');
   await befriend(server, alice, bob);
   const bobs = await connect(server, bob);
@@ -268,7 +268,7 @@ test('however many reasons there are to hear of a change, it comes once', async 
   }
 });
 
-test('who has a chat open loses and gains sight with the setting, once, and contacts keep it', async () => {
+test('users with the chat open lose and gain visibility with the setting, once; contacts keep it', async () => {
   const [alice, bob, carol] = people('alice', 'bob', 'carol');
   await befriend(server, alice, bob);
   await setVisibility(server, bob, 'everyone', 'contacts_only');
@@ -291,7 +291,7 @@ test('who has a chat open loses and gains sight with the setting, once, and cont
   }
 });
 
-test('what contacts may see of last seen, and others not, is so on both roads', async () => {
+test('last seen is shown to contacts and hidden from others, by push and by chat', async () => {
   const [alice, bob, carol] = people('alice', 'bob', 'carol');
   await befriend(server, alice, bob);
   await setVisibility(server, bob, 'everyone', 'contacts_only');
@@ -303,7 +303,7 @@ test('what contacts may see of last seen, and others not, is so on both roads', 
   assert.equal((await stranger.change(bob, 'offline')).last_seen, null);
 });
 
-test('who is blocked loses sight in open chats too, and gains it back', async () => {
+test('a blocked user loses visibility in open chats too, and gains it back', async () => {
   const [alice, bob, carol] = people('alice', 'bob', 'carol');
   await setVisibility(server, bob, 'everyone');
   const bobs = await connect(server, bob);
@@ -372,7 +372,7 @@ test('bad input is refused', async () => {
   await expectRest(server, 405, 'PATCH', '/v1/friends', alice);
 });
 
-test('contacts outlive a restart, and are told of each other after it', async () => {
+test('contacts survive a restart and hear each other after it', async () => {
   const own = await startServer();
   await befriend(own, 'alice', 'bob');
   const { dataDir } = own;
