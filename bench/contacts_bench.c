@@ -1,12 +1,12 @@
 /*
- * What it costs to find out who must hear of a user's change, on this machine:
+ * Measures what it costs to find out who must hear about a user's change:
  *
  *     contacts_bench [rounds]
  *
- * One user with so many contacts, of whom a share is online on four gateways. A round is what a gateway
- * does between a transition and its publishes: the audience from the graph cache, the gateways of those
- * in it, and the text of one push a gateway. Times are of the processor. What is left out, the sockets,
- * costs the same for every delivery; `bench/contacts` measures it all.
+ * One user has a number of contacts, of whom a share is online on four gateways. A round is what a gateway
+ * does between a transition and its publishes: it reads the audience from the graph cache, finds the gateways
+ * of the audience, and writes one push per gateway. Times are processor times. The sockets are left out, since
+ * they cost the same for every delivery; `bench/contacts` measures everything.
  */
 #include "store/memory/memory_graph.h"
 #include "store/memory/memory_state.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { CONTACTS_MAX = 5000, ID_ROOM = 24, GATEWAYS = 4, ROUNDS = 20000 };
+enum { CONTACTS_MAX = 5000, ID_BYTES_MAX = 24, GATEWAYS = 4, ROUNDS = 20000 };
 
 struct fixture {
     struct clock clock;
@@ -24,9 +24,9 @@ struct fixture {
     struct state_store *state;
     struct memory_graphs *graphs;
     struct graph_store *store;
-    char texts[CONTACTS_MAX][ID_ROOM];
+    char texts[CONTACTS_MAX][ID_BYTES_MAX];
     struct slice contacts[CONTACTS_MAX];
-    size_t told;
+    size_t recipients;
     size_t bytes;
 };
 
@@ -37,7 +37,8 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void ignore(void *arg, enum state_status status, const struct state_transition *transition)
+static void on_lease_opened(void *arg, enum state_status status,
+                            const struct state_transition *transition)
 {
     (void)arg, (void)status, (void)transition;
 }
@@ -47,18 +48,19 @@ static void bring_online(struct fixture *fixture, size_t count, unsigned percent
     static const struct slice gateways[GATEWAYS] = {
         {"gw-0", 4}, {"gw-1", 4}, {"gw-2", 4}, {"gw-3", 4}};
     for (size_t i = 0; i < count; i++) {
-        int len = snprintf(fixture->texts[i], ID_ROOM, "contact-%zu", i);
+        int len = snprintf(fixture->texts[i], ID_BYTES_MAX, "contact-%zu", i);
         fixture->contacts[i] = (struct slice){fixture->texts[i], (size_t)len};
-        if (i * percent % 100 >= percent) /* spread evenly */
+        if (i * percent % 100 >= percent) /* spread them evenly */
             continue;
         struct lease lease = {.user_id = fixture->contacts[i],
                               .gateway_id = gateways[i % GATEWAYS]};
         memcpy(lease.conn_id.bytes, &i, sizeof(i));
-        state_open(fixture->state, &lease, ignore, NULL);
+        state_open(fixture->state, &lease, on_lease_opened, NULL);
     }
 }
 
-static void put(void *arg, enum state_status status, const struct graph_lookup *audience)
+static void on_graph_missing(void *arg, enum state_status status,
+                             const struct graph_lookup *audience)
 {
     struct fixture *fixture = arg;
     if (status != STATE_OK || audience->known)
@@ -66,7 +68,7 @@ static void put(void *arg, enum state_status status, const struct graph_lookup *
     fixture->bytes = audience->ticket;
 }
 
-static void make(struct fixture *fixture, size_t count, unsigned percent)
+static void make_fixture(struct fixture *fixture, size_t count, unsigned percent)
 {
     *fixture = (struct fixture){.clock = {1, 1700000000000}};
     fixture->memory_state = memory_state_make(&(struct memory_state_options){
@@ -76,12 +78,12 @@ static void make(struct fixture *fixture, size_t count, unsigned percent)
     fixture->state = memory_state_store(fixture->memory_state, &fixture->clock);
     fixture->store = memory_graphs_store(fixture->graphs, fixture->state, &fixture->clock);
     bring_online(fixture, count, percent);
-    graph_lookup(fixture->store, SLICE("user"), put, fixture);
+    graph_lookup(fixture->store, SLICE("user"), on_graph_missing, fixture);
     graph_put(fixture->store, SLICE("user"), fixture->bytes,
               &(struct social_graph){.contacts = {fixture->contacts, count}});
 }
 
-static void end(struct fixture *fixture)
+static void free_fixture(struct fixture *fixture)
 {
     graph_store_free(&fixture->store);
     memory_graphs_free(&fixture->graphs);
@@ -89,7 +91,7 @@ static void end(struct fixture *fixture)
     memory_state_free(&fixture->memory_state);
 }
 
-static void write_pushes(void *arg, enum state_status status, const struct state_routes *routes)
+static void on_routes_found(void *arg, enum state_status status, const struct state_routes *routes)
 {
     struct fixture *fixture = arg;
     if (status != STATE_OK)
@@ -104,31 +106,31 @@ static void write_pushes(void *arg, enum state_status status, const struct state
             json_write_string(&text, route->users[j]);
         json_write_array_end(&text);
         json_write_object_end(&text);
-        fixture->told += route->count;
+        fixture->recipients += route->count;
         fixture->bytes += text.len;
         buffer_free(&text);
     }
 }
 
-static void find_routes(void *arg, enum state_status status, const struct graph_lookup *audience)
+static void on_graph_found(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     struct fixture *fixture = arg;
     if (status != STATE_OK || !audience->known)
         abort();
     state_routes(fixture->state, audience->graph.contacts.ids, audience->graph.contacts.count,
-                 write_pushes, fixture);
+                 on_routes_found, fixture);
 }
 
-static void only_audience(void *arg, enum state_status status, const struct graph_lookup *audience)
+static void count_audience(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     if (status != STATE_OK || !audience->known)
         abort();
-    ((struct fixture *)arg)->told += audience->graph.contacts.count;
+    ((struct fixture *)arg)->recipients += audience->graph.contacts.count;
 }
 
 static double measure(struct fixture *fixture, long rounds, graph_lookup_done done)
 {
-    fixture->told = 0;
+    fixture->recipients = 0;
     double start = seconds();
     for (long i = 0; i < rounds; i++)
         graph_lookup(fixture->store, SLICE("user"), done, fixture);
@@ -146,13 +148,13 @@ int main(int argc, char **argv)
     printf("| contacts | online | audience | all of it | a delivery |\n|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof(contacts) / sizeof(contacts[0]); i++)
         for (size_t j = 0; j < sizeof(percents) / sizeof(percents[0]); j++) {
-            make(&fixture, contacts[i], percents[j]);
-            double audience = measure(&fixture, rounds, only_audience);
-            double all = measure(&fixture, rounds / 10 + 1, find_routes);
-            size_t online = fixture.told / (size_t)(rounds / 10 + 1);
+            make_fixture(&fixture, contacts[i], percents[j]);
+            double audience = measure(&fixture, rounds, count_audience);
+            double all = measure(&fixture, rounds / 10 + 1, on_graph_found);
+            size_t online = fixture.recipients / (size_t)(rounds / 10 + 1);
             printf("| %zu | %zu | %.2f µs | %.2f µs | %.0f ns |\n", contacts[i], online,
                    audience * 1e6, all * 1e6, online ? all * 1e9 / (double)online : 0);
-            end(&fixture);
+            free_fixture(&fixture);
         }
     return EXIT_SUCCESS;
 }

@@ -1,13 +1,13 @@
 /*
- * What a durable acknowledgement costs: messages acknowledged per second through the ledger port, with
- * 1, 16, 256 and 2,000 senders who each wait for their answer before they send again, beside plain
- * SQLite inserting the same rows (message, counter, outbox) in transactions of 256, in the same run and
- * on the same disk.
+ * Measures what a durable acknowledgement costs: messages acknowledged per second through the ledger port,
+ * with 1, 16, 256 and 2,000 senders that each wait for their answer before they send again, compared with
+ * plain SQLite, which inserts the same rows (message, counter, outbox) in transactions of 256, in the same run_sql
+ * and on the same disk.
  *
  *   ledger_bench DIRECTORY [SECONDS_PER_STEP [MESSAGES_BEFORE]]
  *
- * MESSAGES_BEFORE fills the chat first, to show that a long chat is as fast as a short one; then the
- * time it takes to read a page at its start, middle and end comes first. Prints a line of JSON per step.
+ * MESSAGES_BEFORE fills the chat first, to show that a long chat is as fast as a short one; the first run_statement then
+ * measures the time to read a page at its start_stopwatch, middle and end. Prints one line of JSON per run_statement.
  */
 #include "base/random.h"
 #include "base/ulid.h"
@@ -49,7 +49,7 @@ struct bench {
     size_t sample_count;
 };
 
-/* Messages per second, and the processor time of all our threads for each. */
+/* Messages per second, and the processor time of all threads per message. */
 struct rate {
     double per_second;
     double cpu_us;
@@ -72,12 +72,12 @@ static void die(const char *what)
     exit(1);
 }
 
-static struct stopwatch start(void)
+static struct stopwatch start_stopwatch(void)
 {
     return (struct stopwatch){cost_now_ns(), cost_cpu_ns(getpid())};
 }
 
-static struct rate stop(const struct stopwatch *watch, unsigned long messages)
+static struct rate stop_stopwatch(const struct stopwatch *watch, unsigned long messages)
 {
     double elapsed_s = (double)(cost_now_ns() - watch->started_ns) / 1e9;
     double cpu_us = (double)(cost_cpu_ns(getpid()) - watch->started_cpu_ns) / 1e3;
@@ -86,7 +86,7 @@ static struct rate stop(const struct stopwatch *watch, unsigned long messages)
 
 static void send_next(struct sender *sender);
 
-static void acknowledged(void *arg, const struct ledger_append_outcome *outcome)
+static void on_message_appended(void *arg, const struct ledger_append_outcome *outcome)
 {
     struct sender *sender = arg;
     struct bench *bench = sender->bench;
@@ -113,10 +113,10 @@ static void send_next(struct sender *sender)
     bench->in_flight++;
     ledger_message_append(&bench->client, SLICE("bench"), SLICE("alice"),
                           (struct slice){client_id, (size_t)len}, (struct slice){id, sizeof(id)},
-                          (struct slice){BODY, BODY_BYTES}, acknowledged, sender);
+                          (struct slice){BODY, BODY_BYTES}, on_message_appended, sender);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_samples(const void *a, const void *b)
 {
     int64_t left = *(const int64_t *)a;
     int64_t right = *(const int64_t *)b;
@@ -127,14 +127,14 @@ static double percentile_ms(struct bench *bench, unsigned percent)
 {
     if (bench->sample_count == 0)
         return 0;
-    qsort(bench->samples, bench->sample_count, sizeof(*bench->samples), compare);
+    qsort(bench->samples, bench->sample_count, sizeof(*bench->samples), compare_samples);
     return (double)bench->samples[(bench->sample_count - 1) * percent / 100] / 1000;
 }
 
 static struct rate measure_ledger(struct bench *bench, unsigned senders, double seconds)
 {
     static struct sender all[SENDERS_MAX];
-    struct stopwatch watch = start();
+    struct stopwatch watch = start_stopwatch();
     bench->until_us = clock_microseconds() + (int64_t)(seconds * 1e6);
     bench->acknowledged = bench->failed = 0;
     bench->sample_count = 0;
@@ -144,10 +144,10 @@ static struct rate measure_ledger(struct bench *bench, unsigned senders, double 
     }
     while (bench->in_flight)
         loop_turn(&bench->loop, 1000);
-    return stop(&watch, bench->acknowledged);
+    return stop_stopwatch(&watch, bench->acknowledged);
 }
 
-static void chat_made(void *arg, const struct ledger_chat_outcome *outcome)
+static void on_chat_created(void *arg, const struct ledger_chat_outcome *outcome)
 {
     if (outcome->status != LEDGER_OK)
         die("cannot make the chat");
@@ -158,28 +158,28 @@ static void make_chat(struct bench *bench)
 {
     bool made = false;
     struct slice member = SLICE("bob");
-    ledger_chat_create(&bench->client, SLICE("bench"), SLICE("alice"), &member, 1, chat_made,
+    ledger_chat_create(&bench->client, SLICE("bench"), SLICE("alice"), &member, 1, on_chat_created,
                        &made);
     while (!made)
         loop_turn(&bench->loop, 1000);
 }
 
-/* ---- the same rows by hand ---- */
+/* ---- the same rows in plain SQLite ---- */
 
-static void run(sqlite3 *database, const char *sql)
+static void run_sql(sqlite3 *database, const char *sql)
 {
     if (sqlite3_exec(database, sql, NULL, NULL, NULL) != SQLITE_OK)
         die(sqlite3_errmsg(database));
 }
 
-static void step(sqlite3 *database, sqlite3_stmt *statement)
+static void run_statement(sqlite3 *database, sqlite3_stmt *statement)
 {
     if (sqlite3_step(statement) != SQLITE_DONE)
         die(sqlite3_errmsg(database));
     sqlite3_reset(statement);
 }
 
-static sqlite3_stmt *prepare(sqlite3 *database, const char *sql)
+static sqlite3_stmt *prepare_statement(sqlite3 *database, const char *sql)
 {
     sqlite3_stmt *statement;
     if (sqlite3_prepare_v2(database, sql, -1, &statement, NULL) != SQLITE_OK)
@@ -207,11 +207,11 @@ static void insert_plain(struct plain *plain)
     sqlite3_bind_text(plain->message, 2, id, sizeof(id), SQLITE_STATIC);
     sqlite3_bind_text(plain->message, 3, client_id, -1, SQLITE_STATIC);
     sqlite3_bind_text(plain->message, 4, BODY, BODY_BYTES, SQLITE_STATIC);
-    step(plain->database, plain->message);
+    run_statement(plain->database, plain->message);
     sqlite3_bind_int64(plain->counter, 1, plain->sequence);
-    step(plain->database, plain->counter);
+    run_statement(plain->database, plain->counter);
     sqlite3_bind_int64(plain->outbox, 1, plain->sequence);
-    step(plain->database, plain->outbox);
+    run_statement(plain->database, plain->outbox);
 }
 
 static struct rate measure_plain(const char *path, double seconds)
@@ -220,25 +220,26 @@ static struct rate measure_plain(const char *path, double seconds)
     random_init_seeded(&plain.random, 1);
     if (sqlite3_open(path, &plain.database) != SQLITE_OK)
         die("cannot open the plain file");
-    run(plain.database,
+    run_sql(
+        plain.database,
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; UPDATE chat_counters SET sequence = 0;");
-    plain.message =
-        prepare(plain.database, "INSERT INTO messages (chat_id, sequence, message_id, sender, "
-                                "client_message_id, body, sent_at_ms) VALUES "
-                                "('bench', ?1, ?2, 'alice', ?3, ?4, 1794775261030)");
-    plain.counter =
-        prepare(plain.database, "UPDATE chat_counters SET sequence = ?1 WHERE chat_id = 'bench'");
-    plain.outbox =
-        prepare(plain.database, "INSERT INTO outbox (chat_id, sequence) VALUES ('bench', ?1)");
-    struct stopwatch watch = start();
+    plain.message = prepare_statement(
+        plain.database, "INSERT INTO messages (chat_id, sequence, message_id, sender, "
+                        "client_message_id, body, sent_at_ms) VALUES "
+                        "('bench', ?1, ?2, 'alice', ?3, ?4, 1794775261030)");
+    plain.counter = prepare_statement(
+        plain.database, "UPDATE chat_counters SET sequence = ?1 WHERE chat_id = 'bench'");
+    plain.outbox = prepare_statement(plain.database,
+                                     "INSERT INTO outbox (chat_id, sequence) VALUES ('bench', ?1)");
+    struct stopwatch watch = start_stopwatch();
     int64_t until_us = clock_microseconds() + (int64_t)(seconds * 1e6);
     while (clock_microseconds() < until_us) {
-        run(plain.database, "BEGIN IMMEDIATE");
+        run_sql(plain.database, "BEGIN IMMEDIATE");
         for (int i = 0; i < PLAIN_BATCH; i++)
             insert_plain(&plain);
-        run(plain.database, "COMMIT");
+        run_sql(plain.database, "COMMIT");
     }
-    struct rate rate = stop(&watch, (unsigned long)plain.sequence);
+    struct rate rate = stop_stopwatch(&watch, (unsigned long)plain.sequence);
     sqlite3_finalize(plain.message);
     sqlite3_finalize(plain.counter);
     sqlite3_finalize(plain.outbox);
@@ -246,12 +247,12 @@ static struct rate measure_plain(const char *path, double seconds)
     return rate;
 }
 
-/* ---- the run ---- */
+/* ---- opening and closing ---- */
 
-static void answered(void *arg, struct ledger_request *done)
+static void on_requests_finished(void *arg, struct ledger_request *chain)
 {
     (void)arg;
-    ledger_complete(done);
+    ledger_complete(chain);
 }
 
 static void open_bench(struct bench *bench, struct ledger **ledger, const char *path)
@@ -261,8 +262,8 @@ static void open_bench(struct bench *bench, struct ledger **ledger, const char *
     if (!*ledger)
         die(error.text);
     if (!loop_init(&bench->loop) ||
-        !ledger_request_inbox_init(&bench->inbox, &bench->loop, answered, NULL))
-        die("no loop");
+        !ledger_request_inbox_init(&bench->inbox, &bench->loop, on_requests_finished, NULL))
+        die("cannot create a loop");
     random_init_system(&bench->random);
     ledger_client_init(&bench->client, *ledger, &bench->loop.clock, ledger_request_inbox_post,
                        &bench->inbox);
@@ -276,7 +277,7 @@ static void close_bench(struct bench *bench, struct ledger **ledger)
     loop_free(&bench->loop);
 }
 
-/* A fresh file with the schema and the chat, for the plain side. */
+/* Makes a new file with the schema and the chat, for plain SQLite. */
 static void make_plain_file(const char *path)
 {
     static struct bench bench;
@@ -285,8 +286,8 @@ static void make_plain_file(const char *path)
     close_bench(&bench, &ledger);
 }
 
-/* Puts messages into the chat's file, in one transaction of SQLite's own making. */
-static void fill(const char *path, unsigned long messages)
+/* Inserts messages into the chat in one transaction of plain SQLite. */
+static void fill_chat(const char *path, unsigned long messages)
 {
     char sql[1024];
     sqlite3 *database;
@@ -303,28 +304,28 @@ static void fill(const char *path, unsigned long messages)
         "1794775261030 + i FROM n; "
         "UPDATE chat_counters SET sequence = %lu WHERE chat_id = 'bench'; COMMIT;",
         messages, BODY, messages);
-    run(database, sql);
+    run_sql(database, sql);
     sqlite3_close(database);
 }
 
 /* ---- pages ---- */
 
-static void page_read(void *arg, const struct ledger_messages_outcome *outcome)
+static void on_page_read(void *arg, const struct ledger_messages_outcome *outcome)
 {
     if (outcome->status != LEDGER_OK || outcome->count != PAGE_MESSAGES)
-        die("a page is not whole");
+        die("a page is incomplete");
     *(bool *)arg = true;
 }
 
-/* The median time from asking for a page to having it, nothing else going on. */
-static double page_us(struct bench *bench, uint64_t after)
+/* Returns the median time to read a page while nothing else happens. */
+static double measure_page_us(struct bench *bench, uint64_t after)
 {
     bench->sample_count = 0;
     for (int i = 0; i < PAGES; i++) {
         bool read = false;
         int64_t started_us = clock_microseconds();
         ledger_messages_after(&bench->client, SLICE("bench"), SLICE("bob"), after, PAGE_MESSAGES,
-                              page_read, &read);
+                              on_page_read, &read);
         while (!read)
             loop_turn(&bench->loop, 1000);
         bench->samples[bench->sample_count++] = clock_microseconds() - started_us;
@@ -338,8 +339,9 @@ static void measure_pages(struct bench *bench, unsigned long messages)
         return;
     printf("{\"messages\":%lu,\"first_page_us\":%.0f,\"middle_page_us\":%.0f,"
            "\"last_page_us\":%.0f}\n",
-           messages, page_us(bench, 0), page_us(bench, (messages - PAGE_MESSAGES) / 2),
-           page_us(bench, messages - PAGE_MESSAGES));
+           messages, measure_page_us(bench, 0),
+           measure_page_us(bench, (messages - PAGE_MESSAGES) / 2),
+           measure_page_us(bench, messages - PAGE_MESSAGES));
     fflush(stdout);
 }
 
@@ -352,7 +354,7 @@ static struct rate measure_fresh_plain(const char *path, double seconds)
     return measure_plain(path, seconds);
 }
 
-/* Plain SQLite before and after, since machines drift. */
+/* Measures plain SQLite before and after, because machines drift. */
 static void measure_step(struct bench *bench, const char *plain_path, unsigned senders,
                          double seconds)
 {
@@ -383,7 +385,7 @@ int main(int argc, char **argv)
     bench.samples = malloc(SAMPLES_MAX * sizeof(*bench.samples));
     if (!bench.samples)
         die("out of memory");
-    fill(path, messages);
+    fill_chat(path, messages);
     open_bench(&bench, &ledger, path);
     measure_pages(&bench, messages);
     for (size_t i = 0; i < sizeof(STEPS) / sizeof(STEPS[0]); i++)

@@ -14,7 +14,7 @@ struct fixture {
     uint64_t stored;
 };
 
-static void answer(void *arg, struct ledger_request *request)
+static void answer_cursor_put(void *arg, struct ledger_request *request)
 {
     struct fixture *fixture = arg;
     fixture->stored = request->input.sequence;
@@ -26,7 +26,7 @@ static int set_up(void **state)
     static struct fixture fixture;
     fixture = (struct fixture){0};
     script_ledger_init(&fixture.script);
-    fixture.script.answer = answer;
+    fixture.script.answer = answer_cursor_put;
     fixture.script.arg = &fixture;
     fixture.script.holding = true;
     fixture.plane.ledger = &fixture.script.client;
@@ -45,17 +45,17 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void advance(struct fixture *fixture, const char *device, uint64_t sequence)
+static void acknowledge(struct fixture *fixture, const char *device, uint64_t sequence)
 {
     message_cursor_advance(&fixture->plane, SLICE("c"), SLICE("alice"), slice_of(device), sequence);
 }
 
-static void test_a_storm_of_one_device_becomes_two_writes(void **state)
+static void test_many_acknowledgements_of_a_device_become_two_writes(void **state)
 {
     struct fixture *fixture = *state;
     for (uint64_t n = 1; n <= 1000; n++)
-        advance(fixture, "phone", n);
-    advance(fixture, "phone", 7); /* late, and never back */
+        acknowledge(fixture, "phone", n);
+    acknowledge(fixture, "phone", 7); /* an older one changes nothing */
     assert_int_equal(fixture->script.asked[LEDGER_CURSOR_PUT], 1);
     fixture->script.holding = false;
     script_ledger_turn(&fixture->script);
@@ -63,34 +63,34 @@ static void test_a_storm_of_one_device_becomes_two_writes(void **state)
     assert_int_equal(fixture->stored, 1000);
 }
 
-static void test_devices_do_not_mix(void **state)
+static void test_devices_are_stored_separately(void **state)
 {
     struct fixture *fixture = *state;
-    advance(fixture, "phone", 1);
-    advance(fixture, "tablet", 2);
+    acknowledge(fixture, "phone", 1);
+    acknowledge(fixture, "tablet", 2);
     message_cursor_advance(&fixture->plane, SLICE("ca"), SLICE("lice"), SLICE("phone"), 3);
     assert_int_equal(fixture->script.asked[LEDGER_CURSOR_PUT], 3);
 }
 
-static void test_a_failure_is_forgotten_and_the_next_goes_out(void **state)
+static void test_failed_write_is_dropped_and_the_next_is_sent(void **state)
 {
     struct fixture *fixture = *state;
-    advance(fixture, "phone", 1);
-    advance(fixture, "phone", 2);
+    acknowledge(fixture, "phone", 1);
+    acknowledge(fixture, "phone", 2);
     fixture->script.status = LEDGER_UNAVAILABLE;
     script_ledger_turn(&fixture->script);
     assert_int_equal(fixture->plane.cursors.size, 0);
     fixture->script.status = LEDGER_OK;
-    advance(fixture, "phone", 3);
+    acknowledge(fixture, "phone", 3);
     assert_int_equal(fixture->script.asked[LEDGER_CURSOR_PUT], 2);
 }
 
-static void test_bounded(void **state)
+static void test_acknowledgements_beyond_the_bound_are_dropped(void **state)
 {
     struct fixture *fixture = *state;
     for (uint32_t n = 0; n < MESSAGE_CURSORS_MAX + 10; n++) {
         char device[8] = {(char)('a' + n % 16), (char)('a' + n / 16 % 16), (char)('a' + n / 256)};
-        advance(fixture, device, 1);
+        acknowledge(fixture, device, 1);
     }
     assert_int_equal(fixture->script.asked[LEDGER_CURSOR_PUT], MESSAGE_CURSORS_MAX);
 }
@@ -98,12 +98,13 @@ static void test_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_storm_of_one_device_becomes_two_writes, set_up,
+        cmocka_unit_test_setup_teardown(test_many_acknowledgements_of_a_device_become_two_writes,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_devices_are_stored_separately, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_failed_write_is_dropped_and_the_next_is_sent, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_devices_do_not_mix, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_failure_is_forgotten_and_the_next_goes_out, set_up,
+        cmocka_unit_test_setup_teardown(test_acknowledgements_beyond_the_bound_are_dropped, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_bounded, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

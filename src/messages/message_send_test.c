@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* A feed that takes events, or does not. */
+/* A feed that accepts or refuses events. */
 struct fake_feed {
     struct feed feed;
     bool refusing;
@@ -34,8 +34,8 @@ struct fixture {
     char ended_typing[32];
 };
 
-static void publish(struct feed *feed, const struct feed_event *event, feed_publish_done done,
-                    void *arg)
+static void fake_publish(struct feed *feed, const struct feed_event *event, feed_publish_done done,
+                         void *arg)
 {
     struct fake_feed *fake = (struct fake_feed *)feed;
     if (!fake->refusing) {
@@ -46,9 +46,9 @@ static void publish(struct feed *feed, const struct feed_event *event, feed_publ
     done(arg, !fake->refusing);
 }
 
-static const struct feed_operations FAKE_FEED = {.publish = publish};
+static const struct feed_operations FAKE_FEED = {.publish = fake_publish};
 
-static void answer(void *arg, struct ledger_request *request)
+static void answer_request(void *arg, struct ledger_request *request)
 {
     struct fixture *fixture = arg;
     if (request->operation == LEDGER_MESSAGE_APPEND) {
@@ -65,7 +65,7 @@ static void answer(void *arg, struct ledger_request *request)
     request->outcome.messages.count = 1;
 }
 
-static void done(void *arg, const struct message_send_result *result)
+static void on_send_done(void *arg, const struct message_send_result *result)
 {
     struct fixture *fixture = arg;
     struct slice id =
@@ -78,7 +78,7 @@ static void done(void *arg, const struct message_send_result *result)
              SLICE_FORMAT(id));
 }
 
-static void sent(void *arg, struct slice chat, struct slice user)
+static void on_message_sent(void *arg, struct slice chat, struct slice user)
 {
     struct fixture *fixture = arg;
     snprintf(fixture->ended_typing, sizeof(fixture->ended_typing), "%.*s %.*s", SLICE_FORMAT(chat),
@@ -92,7 +92,7 @@ static int set_up(void **state)
                                .outcome = {.sequence = 7, .members_version = 1}};
     fixture.config.gateway.backpressure.inbound.max_message_size_bytes = 8;
     script_ledger_init(&fixture.script);
-    fixture.script.answer = answer;
+    fixture.script.answer = answer_request;
     fixture.script.arg = &fixture;
     random_init_seeded(&fixture.random, 1);
     fixture.plane = (struct message_plane){.config = &fixture.config,
@@ -101,7 +101,7 @@ static int set_up(void **state)
                                            .ledger = &fixture.script.client,
                                            .feed = &fixture.feed.feed,
                                            .metrics = &fixture.metrics,
-                                           .on_sent = sent,
+                                           .on_sent = on_message_sent,
                                            .on_sent_arg = &fixture};
     assert_true(message_plane_init(&fixture.plane, 1));
     *state = &fixture;
@@ -118,29 +118,29 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void send(struct fixture *fixture, const char *body)
+static void start_send(struct fixture *fixture, const char *body)
 {
     struct message_send_order order = {.chat = SLICE("c"),
                                        .sender = SLICE("alice"),
                                        .client_message_id = SLICE("id-1"),
                                        .body = slice_of(body)};
     fixture->results = 0;
-    message_send(&fixture->plane, &order, done, fixture);
+    message_send(&fixture->plane, &order, on_send_done, fixture);
 }
 
-static void send_and_turn(struct fixture *fixture, const char *body)
+static void send_and_complete(struct fixture *fixture, const char *body)
 {
-    send(fixture, body);
+    start_send(fixture, body);
     script_ledger_turn(&fixture->script);
     assert_int_equal(fixture->results, 1);
     assert_string_equal(fixture->client_message_id, "id-1");
 }
 
-static void test_acknowledged_after_commit_and_publish(void **state)
+static void test_send_is_acknowledged_after_commit_and_publish(void **state)
 {
     struct fixture *fixture = *state;
     fixture->script.holding = true;
-    send(fixture, "hello");
+    start_send(fixture, "hello");
     assert_int_equal(fixture->results, 0);
     assert_int_equal(fixture->feed.published, 0);
     assert_false(message_plane_idle(&fixture->plane));
@@ -153,21 +153,21 @@ static void test_acknowledged_after_commit_and_publish(void **state)
     assert_int_equal(fixture->metrics.values[METRIC_MESSAGES_PERSISTED], 1);
 }
 
-static void test_size_is_in_bytes(void **state)
+static void test_body_size_is_limited_in_bytes(void **state)
 {
     struct fixture *fixture = *state;
-    send_and_turn(fixture, "12345678");
+    send_and_complete(fixture, "12345678");
     assert_true(fixture->accepted);
-    send_and_turn(fixture, "éééé1"); /* 5 characters, 9 bytes */
+    send_and_complete(fixture, "éééé1"); /* 5 characters, 9 bytes */
     assert_int_equal(fixture->error.code, ERROR_MESSAGE_TOO_LARGE);
     assert_int_equal(fixture->script.asked[LEDGER_MESSAGE_APPEND], 1);
 }
 
-static void test_publish_that_fails_fails_the_send_and_is_repeated(void **state)
+static void test_failed_publish_fails_the_send_and_its_repetition_publishes(void **state)
 {
     struct fixture *fixture = *state;
     fixture->feed.refusing = true;
-    send_and_turn(fixture, "first");
+    send_and_complete(fixture, "first");
     assert_false(fixture->accepted);
     assert_int_equal(fixture->error.code, ERROR_SERVICE_UNAVAILABLE);
     assert_true(fixture->error.retry_after_ms > 0);
@@ -177,20 +177,20 @@ static void test_publish_that_fails_fails_the_send_and_is_repeated(void **state)
     fixture->outcome.duplicate = true;
     fixture->outcome.body_differs = true;
     fixture->stored_body = "first";
-    send_and_turn(fixture, "second");
+    send_and_complete(fixture, "second");
     assert_true(fixture->accepted);
     assert_int_equal(fixture->ack.sequence, 7);
     assert_true(fixture->ack.duplicate && fixture->ack.body_differs);
     assert_string_equal(fixture->feed.last, "7 first");
 
     fixture->outcome.published = true;
-    send_and_turn(fixture, "first");
+    send_and_complete(fixture, "first");
     assert_true(fixture->accepted);
     assert_int_equal(fixture->feed.published, 1);
     assert_int_equal(fixture->metrics.values[METRIC_IDEMPOTENCY_HITS], 2);
 }
 
-static void test_every_status_has_its_error(void **state)
+static void test_every_ledger_status_has_its_error(void **state)
 {
     static const enum error_code ERRORS[LEDGER_STATUS_COUNT] = {
         [LEDGER_INVALID] = ERROR_INVALID_MESSAGE,
@@ -206,7 +206,7 @@ static void test_every_status_has_its_error(void **state)
     struct fixture *fixture = *state;
     for (int status = LEDGER_OK + 1; status < LEDGER_STATUS_COUNT; status++) {
         fixture->script.status = (enum ledger_status)status;
-        send_and_turn(fixture, "text");
+        send_and_complete(fixture, "text");
         assert_false(fixture->accepted);
         assert_int_equal(fixture->error.code, ERRORS[status]);
     }
@@ -214,11 +214,11 @@ static void test_every_status_has_its_error(void **state)
     assert_int_equal(fixture->feed.published, 0);
 }
 
-static void test_time_out_is_the_answer_and_the_commit_is_dropped(void **state)
+static void test_timeout_fails_the_send_and_a_late_commit_is_dropped(void **state)
 {
     struct fixture *fixture = *state;
     fixture->script.holding = true;
-    send(fixture, "late");
+    start_send(fixture, "late");
     fixture->script.clock.now_ms += LEDGER_TIME_LIMIT_MS;
     ledger_client_expire(&fixture->script.client);
     assert_int_equal(fixture->results, 1);
@@ -228,16 +228,16 @@ static void test_time_out_is_the_answer_and_the_commit_is_dropped(void **state)
     assert_int_equal(fixture->feed.published, 0);
 }
 
-static void test_a_stop_answers_what_is_under_way(void **state)
+static void test_stop_fails_sends_under_way(void **state)
 {
     struct fixture *fixture = *state;
     fixture->script.holding = true;
-    send(fixture, "going");
+    start_send(fixture, "going");
     fixture->plane.stopped = true;
     script_ledger_turn(&fixture->script);
     assert_int_equal(fixture->results, 1);
     assert_int_equal(fixture->error.code, ERROR_SERVICE_UNAVAILABLE);
-    send_and_turn(fixture, "late");
+    send_and_complete(fixture, "late");
     assert_int_equal(fixture->error.code, ERROR_SERVICE_UNAVAILABLE);
     assert_int_equal(fixture->feed.published, 0);
 }
@@ -245,15 +245,15 @@ static void test_a_stop_answers_what_is_under_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_acknowledged_after_commit_and_publish, set_up,
+        cmocka_unit_test_setup_teardown(test_send_is_acknowledged_after_commit_and_publish, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_size_is_in_bytes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_publish_that_fails_fails_the_send_and_is_repeated,
+        cmocka_unit_test_setup_teardown(test_body_size_is_limited_in_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_failed_publish_fails_the_send_and_its_repetition_publishes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_every_ledger_status_has_its_error, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_timeout_fails_the_send_and_a_late_commit_is_dropped,
                                         set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_every_status_has_its_error, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_time_out_is_the_answer_and_the_commit_is_dropped,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_stop_answers_what_is_under_way, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_stop_fails_sends_under_way, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 
 enum { PUBLISHED_MAX = 64, PAYLOAD_BYTES_MAX = 512 };
 
-/* A world of one gateway: fan-out and feed are real, what is around them is scripted. */
+/* One gateway: fan-out and feed are real, everything around them is scripted. */
 struct fixture {
     struct script_ledger script;
     struct state_store store;
@@ -28,18 +28,18 @@ struct fixture {
     struct wheel wheel;
     struct fanout fanout;
     struct feed *feed;
-    /* what the chat looks like, and what the store says */
+    /* what the ledger and the store answer */
     enum ledger_status chat_status;
     uint64_t version;
     size_t member_count;
     enum state_status routes_status;
     struct ledger_message outbox[8];
     size_t outbox_count;
-    /* what came of it */
+    /* the results */
     char published[PUBLISHED_MAX][PAYLOAD_BYTES_MAX];
     size_t published_count;
     size_t removed;
-    char buried[64];
+    char dead_letter[64];
     unsigned publish_answers;
 };
 
@@ -52,7 +52,7 @@ static void answer_outbox(struct fixture *fixture, struct ledger_request *reques
     fixture->outbox_count = 0;
 }
 
-static void answer(void *arg, struct ledger_request *request)
+static void answer_request(void *arg, struct ledger_request *request)
 {
     struct fixture *fixture = arg;
     switch (request->operation) {
@@ -70,7 +70,7 @@ static void answer(void *arg, struct ledger_request *request)
         answer_outbox(fixture, request);
         break;
     case LEDGER_DEAD_LETTER_PUT:
-        snprintf(fixture->buried, sizeof(fixture->buried), "%llu %.*s",
+        snprintf(fixture->dead_letter, sizeof(fixture->dead_letter), "%llu %.*s",
                  (unsigned long long)request->input.sequence, SLICE_FORMAT(request->input.text));
         break;
     default:
@@ -89,7 +89,7 @@ static void routes(struct state_store *store, const struct slice *users, size_t 
 
 static const struct state_store_operations STORE = {.routes = routes};
 
-static void publish(struct bus *bus, struct slice topic, struct slice payload)
+static void fake_publish(struct bus *bus, struct slice topic, struct slice payload)
 {
     struct fixture *fixture = CONTAINER_OF(bus, struct fixture, bus);
     fixture->was_broadcast = slice_equal(topic, BUS_TOPIC_ALL);
@@ -99,9 +99,9 @@ static void publish(struct bus *bus, struct slice topic, struct slice payload)
              SLICE_FORMAT(payload));
 }
 
-static const struct bus_operations BUS = {.publish = publish};
+static const struct bus_operations BUS = {.publish = fake_publish};
 
-static void compose(struct fixture *fixture)
+static void make_fanout_and_feed(struct fixture *fixture)
 {
     struct local_feed_options options = {.ledger = &fixture->script.client,
                                          .metrics = &fixture->metrics,
@@ -130,11 +130,11 @@ static int set_up(void **state)
     fixture = (struct fixture){
         .store.operations = &STORE, .bus.operations = &BUS, .version = 1, .member_count = 2};
     script_ledger_init(&fixture.script);
-    fixture.script.answer = answer;
+    fixture.script.answer = answer_request;
     fixture.script.arg = &fixture;
     wheel_init(&fixture.wheel, fixture.script.clock.now_ms);
     assert_true(router_init(&fixture.router, 1, &fixture.bus, &fixture.encoder, NULL));
-    compose(&fixture);
+    make_fanout_and_feed(&fixture);
     *state = &fixture;
     return 0;
 }
@@ -151,12 +151,12 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void counted(void *arg, bool published)
+static void on_event_published(void *arg, bool published)
 {
     ((struct fixture *)arg)->publish_answers += published;
 }
 
-static void persist(struct fixture *fixture, uint64_t sequence, uint64_t version)
+static void publish_event(struct fixture *fixture, uint64_t sequence, uint64_t version)
 {
     struct feed_event event = {.chat = SLICE("c"),
                                .message_id = SLICE("m"),
@@ -165,10 +165,10 @@ static void persist(struct fixture *fixture, uint64_t sequence, uint64_t version
                                .sequence = sequence,
                                .members_version = version,
                                .sent_at_ms = fixture->script.clock.wall_ms};
-    feed_publish(fixture->feed, &event, counted, fixture);
+    feed_publish(fixture->feed, &event, on_event_published, fixture);
 }
 
-static void pass(struct fixture *fixture, int64_t ms)
+static void pass_time(struct fixture *fixture, int64_t ms)
 {
     fixture->script.clock.now_ms += ms;
     fixture->script.clock.wall_ms += ms;
@@ -182,10 +182,10 @@ static void assert_published(const struct fixture *fixture, size_t index, const 
     assert_non_null(strstr(fixture->published[index], text));
 }
 
-static void test_one_publish_carries_all_recipients(void **state)
+static void test_one_publish_per_gateway_carries_all_recipients(void **state)
 {
     struct fixture *fixture = *state;
-    persist(fixture, 1, 1);
+    publish_event(fixture, 1, 1);
     assert_int_equal(fixture->publish_answers, 1);
     assert_int_equal(feed_lag(fixture->feed), 1);
     script_ledger_turn(&fixture->script);
@@ -201,30 +201,30 @@ static void test_members_are_read_once_until_they_change(void **state)
 {
     struct fixture *fixture = *state;
     for (uint64_t n = 1; n <= 10; n++) {
-        persist(fixture, n, 1);
+        publish_event(fixture, n, 1);
         script_ledger_turn(&fixture->script);
     }
     assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 1);
     fixture->version = 2;
     fixture->member_count = 3;
-    persist(fixture, 11, 2);
+    publish_event(fixture, 11, 2);
     script_ledger_turn(&fixture->script);
     assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 2);
     assert_published(fixture, 10, "\"carol\"");
     assert_int_equal(fixture->removed, 11);
 }
 
-/* What was left behind by another gateway, or repeated: it may be newer than the members known here. */
-static void test_members_are_read_anew_for_what_has_no_version(void **state)
+/* The event was left by another gateway, or sent again: it may be newer than the cached members. */
+static void test_event_without_version_reads_members_again(void **state)
 {
     struct fixture *fixture = *state;
     fixture->member_count = 3;
-    persist(fixture, 1, 1);
+    publish_event(fixture, 1, 1);
     script_ledger_turn(&fixture->script);
-    fixture->version = 2; /* carol is removed, which nobody tells fan-out */
+    fixture->version = 2; /* carol is removed, and nobody tells fan-out */
     fixture->member_count = 2;
-    persist(fixture, 2, 0);
-    persist(fixture, 3, 0);
+    publish_event(fixture, 2, 0);
+    publish_event(fixture, 3, 0);
     script_ledger_turn(&fixture->script);
     assert_int_equal(fixture->published_count, 3);
     assert_published(fixture, 0, "\"carol\"");
@@ -233,21 +233,20 @@ static void test_members_are_read_anew_for_what_has_no_version(void **state)
     assert_int_equal(fixture->removed, 3);
 }
 
-static void test_order_holds_while_members_are_read(void **state)
+static void test_order_is_kept_while_members_are_read(void **state)
 {
     struct fixture *fixture = *state;
     fixture->script.holding = true;
-    persist(fixture, 1, 1);
-    persist(fixture, 2, 1);
-    persist(fixture, 3,
-            2); /* came after the look began, and needs newer members than it may find */
+    publish_event(fixture, 1, 1);
+    publish_event(fixture, 2, 1);
+    publish_event(fixture, 3, 2); /* arrived after the read began, and needs newer members */
     fixture->script.holding = false;
     assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 1);
     script_ledger_turn(&fixture->script);
     assert_int_equal(fixture->published_count, 2);
     assert_true(fixture->script.asked[LEDGER_CHAT_GET] >= 2);
     fixture->version = 2;
-    pass(fixture, 100);
+    pass_time(fixture, 100);
     assert_int_equal(fixture->published_count, 3);
     for (size_t i = 0; i < 3; i++) {
         char sequence[32];
@@ -256,21 +255,21 @@ static void test_order_holds_while_members_are_read(void **state)
     }
 }
 
-static void test_three_tries_with_back_off_then_skipped(void **state)
+static void test_item_is_skipped_after_three_attempts_with_back_off(void **state)
 {
     struct fixture *fixture = *state;
     fixture->chat_status = LEDGER_UNAVAILABLE;
-    persist(fixture, 1, 1);
+    publish_event(fixture, 1, 1);
     script_ledger_turn(&fixture->script);
-    pass(fixture, 99);
+    pass_time(fixture, 99);
     assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 1);
-    pass(fixture, 1);
+    pass_time(fixture, 1);
     assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 2);
-    pass(fixture, 199);
+    pass_time(fixture, 199);
     assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 2);
-    pass(fixture, 1);
+    pass_time(fixture, 1);
     assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 3);
-    pass(fixture, 10000);
+    pass_time(fixture, 10000);
     assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 3);
     assert_int_equal(fixture->metrics.values[METRIC_FANOUT_RETRY_COUNT], 2);
     assert_int_equal(fixture->metrics.values[METRIC_FANOUT_SKIPPED], 1);
@@ -278,53 +277,52 @@ static void test_three_tries_with_back_off_then_skipped(void **state)
     assert_int_equal(feed_lag(fixture->feed), 0);
 }
 
-/* As many as the setting allows: the waits grow to their bound and stay there. */
-static void test_a_hundred_tries_wait_no_longer_than_they_may(void **state)
+static void test_back_off_grows_to_its_bound_and_stays_there(void **state)
 {
     struct fixture *fixture = *state;
     fixture->retry.max_attempts = 100;
     fixture->chat_status = LEDGER_TIMEOUT;
-    persist(fixture, 1, 1);
+    publish_event(fixture, 1, 1);
     script_ledger_turn(&fixture->script);
     for (int64_t wait_ms = 100; wait_ms < fixture->retry.max_backoff_ms; wait_ms *= 2)
-        pass(fixture, wait_ms);
+        pass_time(fixture, wait_ms);
     for (unsigned asked = fixture->script.asked[LEDGER_CHAT_GET]; asked < 100; asked++) {
-        pass(fixture, fixture->retry.max_backoff_ms / 2);
+        pass_time(fixture, fixture->retry.max_backoff_ms / 2);
         assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], asked);
-        pass(fixture, fixture->retry.max_backoff_ms / 2);
+        pass_time(fixture, fixture->retry.max_backoff_ms / 2);
         assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], asked + 1);
     }
     assert_int_equal(feed_lag(fixture->feed), 0);
 }
 
-static void test_a_broadcast_is_a_try_that_succeeded(void **state)
+static void test_broadcast_counts_as_success(void **state)
 {
     struct fixture *fixture = *state;
     fixture->routes_status = STATE_UNAVAILABLE;
-    persist(fixture, 1, 1);
+    publish_event(fixture, 1, 1);
     script_ledger_turn(&fixture->script);
     assert_int_equal(fixture->published_count, 1);
     assert_true(fixture->was_broadcast);
     assert_int_equal(fixture->removed, 1);
     fixture->routes_status = STATE_OK;
-    pass(fixture, 10000);
+    pass_time(fixture, 10000);
     assert_int_equal(fixture->published_count, 1);
     assert_int_equal(fixture->metrics.values[METRIC_FANOUT_RETRY_COUNT], 0);
 }
 
-static void test_poison_is_buried(void **state)
+static void test_poison_becomes_a_dead_letter(void **state)
 {
     struct fixture *fixture = *state;
     fixture->chat_status = LEDGER_NOT_FOUND;
-    persist(fixture, 9, 1);
+    publish_event(fixture, 9, 1);
     script_ledger_turn(&fixture->script);
-    assert_string_equal(fixture->buried, "9 there is no such chat");
+    assert_string_equal(fixture->dead_letter, "9 there is no such chat");
     assert_int_equal(fixture->metrics.values[METRIC_FANOUT_DLQ_DEPTH], 1);
     assert_int_equal(feed_lag(fixture->feed), 0);
     assert_int_equal(fixture->removed, 0);
 }
 
-static void test_the_outbox_of_another_life_is_replayed(void **state)
+static void test_outbox_from_before_the_start_is_replayed(void **state)
 {
     struct fixture *fixture = *state;
     int64_t now_ms = fixture->script.clock.wall_ms;
@@ -335,36 +333,36 @@ static void test_the_outbox_of_another_life_is_replayed(void **state)
                                                      .body = SLICE("left behind"),
                                                      .sequence = i + 1,
                                                      .sent_at_ms = now_ms - 2 + (int64_t)i};
-    fixture->outbox_count = 3; /* the last is of this life, and on its way already */
+    fixture->outbox_count = 3; /* the last one is from after the start, so it is under way */
     local_feed_tick(fixture->feed);
     script_ledger_turn(&fixture->script);
     assert_int_equal(fixture->published_count, 2);
     assert_int_equal(fixture->removed, 2);
     local_feed_tick(fixture->feed);
     assert_int_equal(fixture->script.asked[LEDGER_OUTBOX_LIST], 1);
-    pass(fixture, LOCAL_FEED_SWEEP_INTERVAL_MS);
+    pass_time(fixture, LOCAL_FEED_SWEEP_INTERVAL_MS);
     local_feed_tick(fixture->feed);
     assert_int_equal(fixture->script.asked[LEDGER_OUTBOX_LIST], 2);
 }
 
-static void test_removals_go_in_batches_and_the_feed_is_bounded(void **state)
+static void test_feed_refuses_events_beyond_its_bound(void **state)
 {
     struct fixture *fixture = *state;
     fixture->script.holding = true;
     for (uint64_t n = 1; n <= LOCAL_FEED_EVENTS_MAX + 5; n++)
-        persist(fixture, n, 1);
+        publish_event(fixture, n, 1);
     assert_int_equal(fixture->publish_answers, LOCAL_FEED_EVENTS_MAX);
     assert_false(feed_available(fixture->feed));
 }
 
-static void test_a_stop_delivers_nothing_more(void **state)
+static void test_stop_ends_deliveries(void **state)
 {
     struct fixture *fixture = *state;
     fixture->script.holding = true;
-    persist(fixture, 1, 1);
+    publish_event(fixture, 1, 1);
     fixture->fanout.stopped = true;
     local_feed_stop(fixture->feed);
-    persist(fixture, 2, 1);
+    publish_event(fixture, 2, 1);
     assert_int_equal(fixture->publish_answers, 1);
     script_ledger_turn(&fixture->script);
     assert_int_equal(fixture->published_count, 0);
@@ -373,24 +371,25 @@ static void test_a_stop_delivers_nothing_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_one_publish_carries_all_recipients, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_one_publish_per_gateway_carries_all_recipients, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_members_are_read_once_until_they_change, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_members_are_read_anew_for_what_has_no_version, set_up,
+        cmocka_unit_test_setup_teardown(test_event_without_version_reads_members_again, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_order_holds_while_members_are_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_three_tries_with_back_off_then_skipped, set_up,
+        cmocka_unit_test_setup_teardown(test_order_is_kept_while_members_are_read, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_a_hundred_tries_wait_no_longer_than_they_may, set_up,
+        cmocka_unit_test_setup_teardown(test_item_is_skipped_after_three_attempts_with_back_off,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_back_off_grows_to_its_bound_and_stays_there, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_a_broadcast_is_a_try_that_succeeded, set_up,
+        cmocka_unit_test_setup_teardown(test_broadcast_counts_as_success, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_poison_becomes_a_dead_letter, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_outbox_from_before_the_start_is_replayed, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_poison_is_buried, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_outbox_of_another_life_is_replayed, set_up,
+        cmocka_unit_test_setup_teardown(test_feed_refuses_events_beyond_its_bound, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_removals_go_in_batches_and_the_feed_is_bounded, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_a_stop_delivers_nothing_more, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_stop_ends_deliveries, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

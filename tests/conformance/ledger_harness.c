@@ -12,7 +12,7 @@
 
 /* ---- the worker ---- */
 
-static void post(void *arg, struct ledger_request *done)
+static void post_to_harness(void *arg, struct ledger_request *done)
 {
     struct harness *harness = arg;
     pthread_mutex_lock(&harness->mutex);
@@ -29,7 +29,7 @@ void harness_init(struct harness *harness, struct ledger *ledger)
     *harness = (struct harness){.clock = {.now_ms = 1000, .wall_ms = 5000}};
     pthread_mutex_init(&harness->mutex, NULL);
     pthread_cond_init(&harness->arrived, NULL);
-    ledger_client_init(&harness->client, ledger, &harness->clock, post, harness);
+    ledger_client_init(&harness->client, ledger, &harness->clock, post_to_harness, harness);
 }
 
 void harness_free(struct harness *harness)
@@ -54,7 +54,7 @@ static struct ledger_request *take_posted(struct harness *harness, bool wait)
     harness->posted = NULL;
     pthread_mutex_unlock(&harness->mutex);
     if (wait && !chain)
-        fail_msg("the ledger does not answer");
+        fail_msg("the ledger did not answer in time");
     return chain;
 }
 
@@ -76,7 +76,7 @@ void harness_settle(struct harness *harness)
         harness_turn(harness, true);
 }
 
-/* ---- writing answers down ---- */
+/* ---- writing answers ---- */
 
 bool harness_begin(struct harness *harness, enum ledger_status status)
 {

@@ -1,11 +1,12 @@
 /*
- * A worker for tests of the ledger: its mailbox is a list under a mutex, its clock stands still unless
- * the test moves it. Every call below makes one call of the port, waits for the answer and writes it
- * down as a line of text, so that a test says in one line what is asked and what must come back:
+ * A worker for tests of the ledger. Its mailbox is a list under a mutex; its clock stands still unless the
+ * test moves it. Each function below starts one operation of the port, waits for the answer and returns it as
+ * a line of text, so that a test says in one line what it asks and what it expects:
  *
  *     expect(harness_ask(harness, "r1", "alice", "bob"), "ok requested r1 alice>bob tell");
  *
- * A line starts with the status; where that is not "ok" nothing follows. It lasts until the next call.
+ * A line starts with the status; nothing follows a status other than "ok". It lasts until the next
+ * operation.
  */
 #ifndef ROLLCALL_TESTS_LEDGER_HARNESS_H
 #define ROLLCALL_TESTS_LEDGER_HARNESS_H
@@ -22,7 +23,7 @@ struct harness {
     struct clock clock;
     pthread_mutex_t mutex;
     pthread_cond_t arrived;
-    struct ledger_request *posted; /* chains, joined */
+    struct ledger_request *posted; /* one chain */
     struct buffer line;
     unsigned answers;
     unsigned statuses[LEDGER_STATUS_COUNT];
@@ -33,16 +34,16 @@ void harness_init(struct harness *harness, struct ledger *ledger);
 /* The ledger must be closed or idle. */
 void harness_free(struct harness *harness);
 
-/* Completes what has been posted; with `wait`, waits for something first. */
+/* Completes the posted requests; with `wait`, waits for one first. */
 void harness_turn(struct harness *harness, bool wait);
 
 /* Waits until `answers` has reached `count`. */
 void harness_await(struct harness *harness, unsigned count);
 
-/* Waits until the backend holds none of this client's requests. */
+/* Waits until the backend has given back all requests of this client. */
 void harness_settle(struct harness *harness);
 
-/* A completion that only counts; the argument is the harness. */
+/* Completions that only count; the argument is the harness. */
 void harness_count_change(void *arg, const struct ledger_change_outcome *outcome);
 void harness_count_append(void *arg, const struct ledger_append_outcome *outcome);
 

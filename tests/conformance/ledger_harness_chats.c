@@ -1,4 +1,4 @@
-/* Chats, their members, and calls. */
+/* The operations on chats, their members, and calls. */
 #include "conformance/ledger_harness_inside.h"
 
 static void add_chat(struct harness *harness, const struct ledger_chat *chat)
@@ -40,7 +40,7 @@ static void write_calls(void *arg, const struct ledger_calls_outcome *outcome)
     }
 }
 
-/* ---- asking ---- */
+/* ---- operations ---- */
 
 const char *harness_chat_create(struct harness *harness, const char *chat, const char *creator,
                                 const char *members)

@@ -1,22 +1,22 @@
-/* What the rooms of the ledger's harness share: one line of text for every answer. */
+/* What the files of the ledger's harness share: each answer becomes one line of text. */
 #ifndef ROLLCALL_TESTS_LEDGER_HARNESS_INSIDE_H
 #define ROLLCALL_TESTS_LEDGER_HARNESS_INSIDE_H
 
 #include "conformance/ledger_harness.h"
 
-/* Begins the line of an answer with its status; whether there is more to write. */
+/* Begins the line of an answer with its status. Returns whether more is to be written. */
 bool harness_begin(struct harness *harness, enum ledger_status status);
 
 void harness_add(struct harness *harness, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Waits for the answer; its line, which lasts until the next. */
+/* Waits for the answer. Returns its line, which lasts until the next one. */
 const char *harness_line(struct harness *harness);
 
-/* For all that is answered with whether something changed. */
+/* The completion of operations whose outcome says only whether something changed. */
 void harness_write_change(void *arg, const struct ledger_change_outcome *outcome);
 
-/* The items of a list with commas; how many. */
+/* Splits a list at its commas. Returns the number of items. */
 size_t harness_split(const char *list, struct slice *ids, size_t count_max);
 
 #endif

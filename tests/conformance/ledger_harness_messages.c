@@ -1,4 +1,4 @@
-/* Messages and what becomes of them. */
+/* The operations on messages, cursors, the outbox and dead letters. */
 #include "conformance/ledger_harness_inside.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void write_repair(void *arg, const struct ledger_repair_outcome *outcome)
                     (unsigned long long)outcome->highest_sequence);
 }
 
-/* ---- asking ---- */
+/* ---- operations ---- */
 
 const char *harness_send(struct harness *harness, const char *chat, const char *sender,
                          const char *client_id, const char *body)

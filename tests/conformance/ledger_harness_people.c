@@ -1,4 +1,4 @@
-/* Users, contacts and blocks. */
+/* The operations on users, contacts and blocks. */
 #include "conformance/ledger_harness_inside.h"
 
 #include <string.h>
@@ -88,7 +88,7 @@ static void write_block(void *arg, const struct ledger_block_outcome *outcome)
                     outcome->contact_removed ? " parted" : "");
 }
 
-/* ---- asking ---- */
+/* ---- operations ---- */
 
 const char *harness_settings(struct harness *harness, const char *user)
 {

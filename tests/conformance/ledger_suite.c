@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 struct ledger_suite {
-    struct harness harness; /* first: what the tests see */
+    struct harness harness; /* first: the state that tests see */
     const struct ledger_suite_factory *factory;
     struct ledger *ledger;
 };

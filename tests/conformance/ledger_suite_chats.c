@@ -1,4 +1,4 @@
-/* Chats and calls. */
+/* The conformance of chats and calls. */
 #include "conformance/ledger_harness.h"
 #include "conformance/ledger_suite_tests.h"
 
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-void ledger_suite_graph_is_all_that_is_around_a_user(void **state)
+void ledger_suite_graph_lists_settings_contacts_blocks_and_chats(void **state)
 {
     struct harness *h = *state;
     expect(harness_graph(h, "alice", 10), "ok contacts contacts contacts: blocked: chats:");
@@ -29,7 +29,7 @@ void ledger_suite_graph_is_all_that_is_around_a_user(void **state)
     expect(harness_graph(h, "", 10), "invalid");
 }
 
-void ledger_suite_chat_is_made_once(void **state)
+void ledger_suite_chat_is_created_once(void **state)
 {
     struct harness *h = *state;
     expect(harness_chat_create(h, "c1", "alice", "bob,carol,bob,alice"),
@@ -43,7 +43,7 @@ void ledger_suite_chat_is_made_once(void **state)
     expect(harness_chat_create(h, "c2", "alice", ""), "ok created c2 by alice (1 alice) 0/0");
 }
 
-void ledger_suite_chat_is_for_members(void **state)
+void ledger_suite_chat_is_open_to_members_only(void **state)
 {
     struct harness *h = *state;
     harness_chat_create(h, "c1", "alice", "bob");
@@ -70,7 +70,7 @@ void ledger_suite_chat_is_for_members(void **state)
     expect(harness_chat_create(h, "c1", "mallory", ""), "conflict");
 }
 
-void ledger_suite_chat_needs_peace_among_its_members(void **state)
+void ledger_suite_block_between_members_prevents_a_chat(void **state)
 {
     struct harness *h = *state;
     harness_block(h, "bob", "alice");
@@ -102,7 +102,7 @@ void ledger_suite_chats_are_paged(void **state)
 
 /* ---- bounds ---- */
 
-static void check_full(void *arg, const struct ledger_chat_outcome *outcome)
+static void on_large_chat_created(void *arg, const struct ledger_chat_outcome *outcome)
 {
     harness_count_change(arg, &(struct ledger_change_outcome){.status = outcome->status});
     if (outcome->status == LEDGER_OK)
@@ -119,16 +119,17 @@ static void make_large_chat(struct harness *h, const char *chat, size_t count)
         members[i] = (struct slice){ids[i], (size_t)len};
     }
     unsigned answers = h->answers;
-    ledger_chat_create(&h->client, slice_of(chat), SLICE("alice"), members, count, check_full, h);
+    ledger_chat_create(&h->client, slice_of(chat), SLICE("alice"), members, count,
+                       on_large_chat_created, h);
     free(members);
     free(ids);
     harness_await(h, answers + 1);
 }
 
-static void count_chats(void *arg, const struct ledger_chats_outcome *outcome)
+static void on_chats_listed(void *arg, const struct ledger_chats_outcome *outcome)
 {
     harness_count_change(arg, &(struct ledger_change_outcome){.status = outcome->status});
-    assert_int_equal(outcome->count, 2); /* a third would list more than the bound */
+    assert_int_equal(outcome->count, 2); /* a third chat would exceed the bound on listed members */
     assert_true(outcome->has_more);
     assert_true(slice_is(outcome->chats[1].id, "full2"));
 }
@@ -137,7 +138,7 @@ void ledger_suite_chat_members_are_bounded(void **state)
 {
     struct harness *h = *state;
     make_large_chat(h, "over", LEDGER_CHAT_MEMBERS_MAX + 1);
-    make_large_chat(h, "over", LEDGER_CHAT_MEMBERS_MAX); /* and the creator */
+    make_large_chat(h, "over", LEDGER_CHAT_MEMBERS_MAX); /* the creator is one more */
     assert_int_equal(h->statuses[LEDGER_LIMIT], 2);
     expect(harness_chat(h, "over", ""), "not_found");
     make_large_chat(h, "full1", LEDGER_CHAT_MEMBERS_MAX - 1);
@@ -146,11 +147,11 @@ void ledger_suite_chat_members_are_bounded(void **state)
     expect(harness_member_add(h, "full1", "alice", "bob"), "limit");
     harness_member_remove(h, "full1", "alice", "member-17");
     expect(harness_member_add(h, "full1", "alice", "bob"), "ok changed");
-    ledger_chats_list(&h->client, SLICE("alice"), SLICE_NONE, 10, true, count_chats, h);
+    ledger_chats_list(&h->client, SLICE("alice"), SLICE_NONE, 10, true, on_chats_listed, h);
     harness_await(h, h->answers + 1);
 }
 
-void ledger_suite_calls_are_kept_for_both(void **state)
+void ledger_suite_call_is_kept_for_both_users(void **state)
 {
     struct harness *h = *state;
     expect(harness_call(h, "k1", "alice", "bob", 100), "ok changed");

@@ -1,4 +1,4 @@
-/* Messages, and the promises that hold for every call. */
+/* The conformance of messages, and of the promises that hold for every operation. */
 #include "conformance/ledger_harness.h"
 #include "conformance/ledger_suite_tests.h"
 
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-void ledger_suite_messages_are_numbered_densely(void **state)
+void ledger_suite_messages_get_dense_sequences(void **state)
 {
     struct harness *h = *state;
     harness_chat_create(h, "c1", "alice", "bob");
@@ -25,7 +25,7 @@ void ledger_suite_messages_are_numbered_densely(void **state)
     expect(harness_repair(h, "c9", true), "not_found");
 }
 
-void ledger_suite_message_sent_again_is_the_same(void **state)
+void ledger_suite_repeated_message_returns_the_first_send(void **state)
 {
     struct harness *h = *state;
     harness_chat_create(h, "c1", "alice", "bob");
@@ -38,7 +38,7 @@ void ledger_suite_message_sent_again_is_the_same(void **state)
     expect(harness_after(h, "c1", "bob", 0, 0), "ok c1#1:alice:hello c1#2:alice:there /2");
 }
 
-void ledger_suite_a_block_silences_a_chat_of_two(void **state)
+void ledger_suite_block_stops_messages_in_a_chat_of_two(void **state)
 {
     struct harness *h = *state;
     harness_chat_create(h, "two", "alice", "bob");
@@ -54,7 +54,7 @@ void ledger_suite_a_block_silences_a_chat_of_two(void **state)
     expect(harness_send(h, "two", "alice", "x2", "why"), "ok 2 m-x2");
 }
 
-void ledger_suite_messages_are_read_both_ways(void **state)
+void ledger_suite_messages_are_read_in_both_directions(void **state)
 {
     struct harness *h = *state;
     harness_chat_create(h, "c", "alice", "bob");
@@ -72,7 +72,7 @@ void ledger_suite_messages_are_read_both_ways(void **state)
     expect(harness_before(h, "d", "carol", 9, 2), "not_found");
 }
 
-void ledger_suite_cursors_make_unread_counts(void **state)
+void ledger_suite_cursors_determine_unread_counts(void **state)
 {
     struct harness *h = *state;
     harness_chat_create(h, "c", "alice", "bob");
@@ -91,7 +91,7 @@ void ledger_suite_cursors_make_unread_counts(void **state)
     expect(harness_cursor(h, "c", "carol", "phone", 1), "forbidden");
 }
 
-void ledger_suite_outbox_keeps_what_is_unpublished(void **state)
+void ledger_suite_outbox_holds_unpublished_messages_in_order(void **state)
 {
     struct harness *h = *state;
     harness_chat_create(h, "b", "alice", "bob");
@@ -113,44 +113,44 @@ struct versions {
     uint64_t of_message;
 };
 
-static void note_chat(void *arg, const struct ledger_chat_outcome *outcome)
+static void on_chat_read(void *arg, const struct ledger_chat_outcome *outcome)
 {
     ((struct versions *)arg)->of_chat = outcome->chat.members_version;
 }
 
-static void note_message(void *arg, const struct ledger_append_outcome *outcome)
+static void on_message_appended(void *arg, const struct ledger_append_outcome *outcome)
 {
     ((struct versions *)arg)->of_message = outcome->members_version;
 }
 
-/* A message stored now has the version that reading the chat shows. */
-static uint64_t members_version(struct harness *h, const char *client_id)
+/* Stores a message and reads the chat. Returns the members_version, which must be the same in both. */
+static uint64_t read_members_version(struct harness *h, const char *client_id)
 {
     struct versions versions = {0};
     ledger_message_append(&h->client, SLICE("c1"), SLICE("alice"), slice_of(client_id),
-                          slice_of(client_id), SLICE("text"), note_message, &versions);
+                          slice_of(client_id), SLICE("text"), on_message_appended, &versions);
     harness_settle(h);
-    ledger_chat_get(&h->client, SLICE("c1"), SLICE_NONE, note_chat, &versions);
+    ledger_chat_get(&h->client, SLICE("c1"), SLICE_NONE, on_chat_read, &versions);
     harness_settle(h);
     assert_int_equal(versions.of_chat, versions.of_message);
     return versions.of_chat;
 }
 
-void ledger_suite_members_have_a_version(void **state)
+void ledger_suite_members_version_grows_with_every_change(void **state)
 {
     struct harness *h = *state;
     harness_chat_create(h, "c1", "alice", "bob");
-    uint64_t first = members_version(h, "x1");
+    uint64_t first = read_members_version(h, "x1");
     assert_int_not_equal(first, 0);
-    assert_int_equal(members_version(h, "x2"), first);
+    assert_int_equal(read_members_version(h, "x2"), first);
     harness_member_add(h, "c1", "alice", "carol");
-    uint64_t with_carol = members_version(h, "x3");
+    uint64_t with_carol = read_members_version(h, "x3");
     assert_true(with_carol > first);
     harness_member_add(h, "c1", "alice", "carol");
-    assert_int_equal(members_version(h, "x4"), with_carol);
+    assert_int_equal(read_members_version(h, "x4"), with_carol);
     harness_member_remove(h, "c1", "alice", "carol");
     harness_member_add(h, "c1", "alice", "dave");
-    assert_true(members_version(h, "x5") > with_carol + 1);
+    assert_true(read_members_version(h, "x5") > with_carol + 1);
 }
 
 void ledger_suite_dead_letters_can_be_replayed(void **state)
@@ -170,31 +170,31 @@ void ledger_suite_dead_letters_can_be_replayed(void **state)
 
 /* ---- promises of the port ---- */
 
-enum { STORM_REQUESTS = 2000 };
+enum { BURST_REQUESTS = 2000 };
 
 static void send_numbered(struct harness *h, const char *sender, int number)
 {
     char id[32];
     int len = snprintf(id, sizeof(id), "%s-%d", sender, number);
     struct slice name = {id, (size_t)len};
-    ledger_message_append(&h->client, SLICE("c"), slice_of(sender), name, name, SLICE("storm"),
+    ledger_message_append(&h->client, SLICE("c"), slice_of(sender), name, name, SLICE("burst"),
                           harness_count_append, h);
 }
 
-/* Good and bad ones in the same groups: those that fail do not take the others along. */
+/* Valid and forbidden requests share groups: those that fail do not affect the others. */
 void ledger_suite_every_request_is_answered_once(void **state)
 {
     struct harness *h = *state;
     harness_chat_create(h, "c", "alice", "bob");
     unsigned before = h->answers;
-    for (int i = 0; i < STORM_REQUESTS; i++)
+    for (int i = 0; i < BURST_REQUESTS; i++)
         send_numbered(h, i % 4 == 3 ? "mallory" : "alice", i);
-    assert_int_equal(h->answers, before); /* never from inside the call */
-    harness_await(h, before + STORM_REQUESTS);
+    assert_int_equal(h->answers, before); /* never from inside the function */
+    harness_await(h, before + BURST_REQUESTS);
     harness_settle(h);
-    assert_int_equal(h->answers, before + STORM_REQUESTS);
-    assert_int_equal(h->statuses[LEDGER_FORBIDDEN], STORM_REQUESTS / 4);
-    expect(harness_before(h, "c", "alice", 2, 1), "ok c#1:alice:storm /1500");
+    assert_int_equal(h->answers, before + BURST_REQUESTS);
+    assert_int_equal(h->statuses[LEDGER_FORBIDDEN], BURST_REQUESTS / 4);
+    expect(harness_before(h, "c", "alice", 2, 1), "ok c#1:alice:burst /1500");
     expect(harness_repair(h, "c", false), "ok 1500/1500");
 }
 
@@ -212,7 +212,7 @@ static void *send_all(void *arg)
     return NULL;
 }
 
-void ledger_suite_numbers_are_dense_under_concurrency(void **state)
+void ledger_suite_sequences_are_dense_under_concurrency(void **state)
 {
     struct harness *h = *state;
     struct harness workers[SENDERS];
@@ -220,7 +220,7 @@ void ledger_suite_numbers_are_dense_under_concurrency(void **state)
     harness_chat_create(h, "c", "alice", "s0,s1,s2,s3");
     for (int i = 0; i < SENDERS; i++) {
         harness_init(&workers[i], h->client.ledger);
-        workers[i].clock.now_ms = i; /* also its name */
+        workers[i].clock.now_ms = i; /* also the name of its sender */
         pthread_create(&threads[i], NULL, send_all, &workers[i]);
     }
     for (int i = 0; i < SENDERS; i++) {
@@ -247,7 +247,7 @@ void ledger_suite_late_answers_are_dropped(void **state)
     ledger_client_expire(&h->client);
     assert_int_equal(h->answers, before + 1);
     assert_int_equal(h->statuses[LEDGER_TIMEOUT], 1);
-    harness_settle(h); /* the backend's own answer comes, and is not heard */
+    harness_settle(h); /* the backend's own answer comes and is dropped */
     assert_int_equal(h->answers, before + 1);
     assert_int_equal(ledger_client_deadline_ms(&h->client), INT64_MAX);
 }

@@ -1,4 +1,4 @@
-/* Users, contacts and blocks. */
+/* The conformance of users, contacts and blocks. */
 #include "base/random.h"
 #include "conformance/ledger_harness.h"
 #include "conformance/ledger_suite_tests.h"
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-void ledger_suite_settings_have_defaults_and_change_apart(void **state)
+void ledger_suite_settings_have_defaults_and_change_separately(void **state)
 {
     struct harness *h = *state;
     expect(harness_settings(h, "alice"), "ok contacts contacts was contacts contacts");
@@ -37,7 +37,7 @@ void ledger_suite_profiles_show_settings_and_relations(void **state)
     expect(harness_profiles(h, "alice", ""), "ok");
 }
 
-void ledger_suite_last_seen_never_goes_back(void **state)
+void ledger_suite_last_seen_and_version_never_decrease(void **state)
 {
     struct harness *h = *state;
     expect(harness_seen(h, "alice", 100, 5), "ok changed");
@@ -72,7 +72,7 @@ void ledger_suite_malformed_ids_are_refused(void **state)
            "ok nobody contacts was nobody contacts");
 }
 
-void ledger_suite_request_is_accepted_once(void **state)
+void ledger_suite_contact_request_is_accepted_once(void **state)
 {
     struct harness *h = *state;
     expect(harness_ask(h, "r1", "alice", "bob"), "ok requested r1 alice>bob tell");
@@ -94,7 +94,7 @@ void ledger_suite_request_is_accepted_once(void **state)
     expect(harness_accept(h, "bob", "r1"), "not_found");
 }
 
-void ledger_suite_request_is_declined_or_withdrawn(void **state)
+void ledger_suite_contact_request_is_declined_or_withdrawn(void **state)
 {
     struct harness *h = *state;
     harness_ask(h, "r1", "alice", "bob");
@@ -107,7 +107,7 @@ void ledger_suite_request_is_declined_or_withdrawn(void **state)
     expect(harness_contacts(h, "bob"), "ok");
 }
 
-void ledger_suite_crossing_request_accepts(void **state)
+void ledger_suite_crossing_contact_request_accepts_the_other(void **state)
 {
     struct harness *h = *state;
     harness_ask(h, "r1", "alice", "bob");
@@ -118,7 +118,7 @@ void ledger_suite_crossing_request_accepts(void **state)
     expect(harness_requests(h, "alice", LEDGER_INCOMING, "", 0), "ok");
 }
 
-void ledger_suite_requests_are_settled_only_by_their_owners(void **state)
+void ledger_suite_contact_request_is_answered_only_by_its_owners(void **state)
 {
     struct harness *h = *state;
     harness_ask(h, "r1", "alice", "bob");
@@ -132,7 +132,7 @@ void ledger_suite_requests_are_settled_only_by_their_owners(void **state)
     expect(harness_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok r1:alice>bob");
 }
 
-/* Everything a user can ask about another, without the bit that is for the server only. */
+/* Writes every answer that a user can get about another. */
 static void write_view(struct harness *h, const char *other, struct buffer *view)
 {
     char id[32];
@@ -149,14 +149,14 @@ static void write_view(struct harness *h, const char *other, struct buffer *view
     buffer_append_byte(view, '\0');
 }
 
-static void cut(char *text, const char *word)
+static void remove_word(char *text, const char *word)
 {
     char *at;
     while ((at = strstr(text, word)))
         memmove(at, at + strlen(word), strlen(at + strlen(word)) + 1);
 }
 
-void ledger_suite_block_cannot_be_told_from_silence(void **state)
+void ledger_suite_block_looks_like_no_answer_to_the_sender(void **state)
 {
     struct harness *h = *state;
     struct buffer silent = BUFFER_INIT, blocking = BUFFER_INIT;
@@ -165,7 +165,7 @@ void ledger_suite_block_cannot_be_told_from_silence(void **state)
     write_view(h, "yyy", &blocking);
     assert_non_null(strstr(silent.data, " tell"));
     assert_null(strstr(blocking.data, " tell"));
-    cut(silent.data, " tell");
+    remove_word(silent.data, " tell");
     for (char *at = silent.data; (at = strstr(at, "xxx"));)
         memcpy(at, "yyy", 3);
     assert_string_equal(silent.data, blocking.data);
@@ -173,7 +173,7 @@ void ledger_suite_block_cannot_be_told_from_silence(void **state)
     buffer_free(&blocking);
 }
 
-void ledger_suite_block_ends_everything_between_two(void **state)
+void ledger_suite_block_ends_contact_and_hides_contact_requests(void **state)
 {
     struct harness *h = *state;
     harness_ask(h, "r1", "alice", "bob");
@@ -186,20 +186,20 @@ void ledger_suite_block_ends_everything_between_two(void **state)
     expect(harness_blocks(h, "alice"), "ok");
     expect(harness_ask(h, "r2", "bob", "alice"), "forbidden");
 
-    harness_ask(h, "r3", "carol", "dave"); /* pending when dave blocks: hidden, not gone */
+    harness_ask(h, "r3", "carol", "dave"); /* pending when dave blocks: hidden, not deleted */
     expect(harness_block(h, "dave", "carol"), "ok changed");
     expect(harness_requests(h, "dave", LEDGER_INCOMING, "", 0), "ok");
     expect(harness_requests(h, "carol", LEDGER_OUTGOING, "", 0), "ok r3:carol>dave");
     expect(harness_accept(h, "dave", "r3"), "not_found");
     expect(harness_decline(h, "dave", "r3"), "not_found");
 
-    harness_ask(h, "r4", "erin", "frank"); /* the blocker's own request is taken back */
+    harness_ask(h, "r4", "erin", "frank"); /* withdrawn, since erin blocks */
     expect(harness_block(h, "erin", "frank"), "ok changed");
     expect(harness_requests(h, "frank", LEDGER_INCOMING, "", 0), "ok");
     expect(harness_requests(h, "erin", LEDGER_OUTGOING, "", 0), "ok");
 }
 
-void ledger_suite_request_comes_to_light_after_unblocking(void **state)
+void ledger_suite_hidden_contact_request_is_shown_when_repeated_after_unblocking(void **state)
 {
     struct harness *h = *state;
     harness_block(h, "bob", "alice");
@@ -211,13 +211,13 @@ void ledger_suite_request_comes_to_light_after_unblocking(void **state)
     expect(harness_ask(h, "r2", "alice", "bob"), "ok pending r1 alice>bob");
     expect(harness_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok r1:alice>bob");
 
-    harness_block(h, "dave", "carol"); /* or the one who lifted the block asks: both want it */
+    harness_block(h, "dave", "carol"); /* if the user who unblocked asks, both want the contact */
     harness_ask(h, "r3", "carol", "dave");
     harness_unblock(h, "dave", "carol");
     expect(harness_ask(h, "r4", "dave", "carol"), "ok accepted r3 carol>dave tell");
 }
 
-void ledger_suite_requests_are_paged(void **state)
+void ledger_suite_contact_requests_are_paged(void **state)
 {
     struct harness *h = *state;
     harness_ask(h, "r1", "alice", "zoe");
@@ -232,19 +232,19 @@ void ledger_suite_requests_are_paged(void **state)
     expect(harness_requests(h, "zoe", LEDGER_OUTGOING, "", 1), "ok r4:zoe>dave");
 }
 
-static void count_contact(void *arg, const struct ledger_contact_outcome *outcome)
+static void on_contact_answered(void *arg, const struct ledger_contact_outcome *outcome)
 {
     harness_count_change(arg, &(struct ledger_change_outcome){.status = outcome->status});
 }
 
-void ledger_suite_outgoing_requests_are_bounded(void **state)
+void ledger_suite_outgoing_contact_requests_are_bounded(void **state)
 {
     struct harness *h = *state;
     char peer[32];
     for (int i = 0; i < LEDGER_REQUESTS_OUTGOING_MAX; i++) {
         snprintf(peer, sizeof(peer), "peer-%d", i);
         ledger_contact_request_create(&h->client, slice_of(peer), SLICE("alice"), slice_of(peer),
-                                      count_contact, h);
+                                      on_contact_answered, h);
     }
     harness_await(h, LEDGER_REQUESTS_OUTGOING_MAX);
     assert_int_equal(h->statuses[LEDGER_OK], LEDGER_REQUESTS_OUTGOING_MAX);
@@ -254,37 +254,37 @@ void ledger_suite_outgoing_requests_are_bounded(void **state)
     expect(harness_ask(h, "one-more", "alice", "bob"), "ok requested one-more alice>bob tell");
 }
 
-/* ---- a model: who asked, who is joined, who blocks, as plain matrices ---- */
+/* ---- a model: contact requests, contacts and blocks as plain matrices ---- */
 
 enum { MODEL_USERS = 4, MODEL_STEPS = 1500 };
 
 struct model {
-    bool joined[MODEL_USERS][MODEL_USERS];
+    bool contacts[MODEL_USERS][MODEL_USERS];
     bool blocks[MODEL_USERS][MODEL_USERS];
-    bool asked[MODEL_USERS][MODEL_USERS];
+    bool requested[MODEL_USERS][MODEL_USERS];
     bool hidden[MODEL_USERS][MODEL_USERS];
 };
 
 static const char *const names[MODEL_USERS] = {"a", "b", "c", "d"};
 
-static void join(struct model *model, unsigned x, unsigned y, bool joined)
+static void set_model_contact(struct model *model, unsigned x, unsigned y, bool are_contacts)
 {
-    model->joined[x][y] = model->joined[y][x] = joined;
+    model->contacts[x][y] = model->contacts[y][x] = are_contacts;
 }
 
 static const char *model_ask(struct model *model, unsigned from, unsigned to)
 {
     if (model->blocks[from][to])
         return "forbidden";
-    if (model->joined[from][to])
+    if (model->contacts[from][to])
         return "ok already";
-    if (model->asked[to][from]) {
-        model->asked[to][from] = false;
-        join(model, from, to, true);
+    if (model->requested[to][from]) {
+        model->requested[to][from] = false;
+        set_model_contact(model, from, to, true);
         return "ok accepted";
     }
-    bool known = model->asked[from][to];
-    model->asked[from][to] = true;
+    bool known = model->requested[from][to];
+    model->requested[from][to] = true;
     model->hidden[from][to] = model->blocks[to][from];
     return known ? "ok pending" : "ok requested";
 }
@@ -294,40 +294,40 @@ static const char *model_block(struct model *model, unsigned user, unsigned peer
     if (model->blocks[user][peer])
         return "ok";
     model->blocks[user][peer] = true;
-    model->asked[user][peer] = false;
+    model->requested[user][peer] = false;
     model->hidden[peer][user] = true;
-    bool parted = model->joined[user][peer];
-    join(model, user, peer, false);
+    bool parted = model->contacts[user][peer];
+    set_model_contact(model, user, peer, false);
     return parted ? "ok changed parted" : "ok changed";
 }
 
 static const char *model_unblock(struct model *model, unsigned user, unsigned peer)
 {
-    bool stood = model->blocks[user][peer];
+    bool existed = model->blocks[user][peer];
     model->blocks[user][peer] = false;
-    return stood ? "ok changed" : "ok";
+    return existed ? "ok changed" : "ok";
 }
 
 static const char *model_remove(struct model *model, unsigned user, unsigned peer)
 {
-    bool stood = model->joined[user][peer];
-    join(model, user, peer, false);
-    return stood ? "ok changed" : "ok";
+    bool existed = model->contacts[user][peer];
+    set_model_contact(model, user, peer, false);
+    return existed ? "ok changed" : "ok";
 }
 
 static void check_user(struct harness *h, const struct model *model, unsigned user)
 {
-    char contacts[64] = "ok";
+    char expected_contacts[64] = "ok";
     for (unsigned other = 0; other < MODEL_USERS; other++)
-        if (model->joined[user][other])
-            snprintf(contacts + strlen(contacts), 16, " %s", names[other]);
-    expect(harness_contacts(h, names[user]), contacts);
+        if (model->contacts[user][other])
+            snprintf(expected_contacts + strlen(expected_contacts), 16, " %s", names[other]);
+    expect(harness_contacts(h, names[user]), expected_contacts);
     const char *listed = harness_requests(h, names[user], LEDGER_INCOMING, "", 0);
     size_t shown = 0, expected = 0;
     for (const char *at = listed; *at; at++)
         shown += *at == '>';
     for (unsigned other = 0; other < MODEL_USERS; other++)
-        expected += model->asked[other][user] && !model->hidden[other][user];
+        expected += model->requested[other][user] && !model->hidden[other][user];
     assert_int_equal(shown, expected);
 }
 
@@ -360,7 +360,7 @@ static void model_step(struct harness *h, struct model *model, struct random *ra
     check_user(h, model, y);
 }
 
-void ledger_suite_contacts_follow_a_model(void **state)
+void ledger_suite_contacts_match_a_model_over_random_steps(void **state)
 {
     struct model model = {0};
     struct random random;

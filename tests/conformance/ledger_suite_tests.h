@@ -1,40 +1,40 @@
-/* The suite's tests, in three files by subject. Each gets a `struct harness` as its cmocka state. */
+/* The tests of the suite, in three files by subject. Their cmocka state is a `struct harness`. */
 #ifndef ROLLCALL_TESTS_LEDGER_SUITE_TESTS_H
 #define ROLLCALL_TESTS_LEDGER_SUITE_TESTS_H
 
 #define LEDGER_SUITE_TESTS(X)                                                                      \
-    X(settings_have_defaults_and_change_apart)                                                     \
+    X(settings_have_defaults_and_change_separately)                                                \
     X(profiles_show_settings_and_relations)                                                        \
-    X(graph_is_all_that_is_around_a_user)                                                          \
-    X(last_seen_never_goes_back)                                                                   \
+    X(graph_lists_settings_contacts_blocks_and_chats)                                              \
+    X(last_seen_and_version_never_decrease)                                                        \
     X(malformed_ids_are_refused)                                                                   \
-    X(request_is_accepted_once)                                                                    \
-    X(request_is_declined_or_withdrawn)                                                            \
-    X(crossing_request_accepts)                                                                    \
-    X(requests_are_settled_only_by_their_owners)                                                   \
-    X(block_cannot_be_told_from_silence)                                                           \
-    X(block_ends_everything_between_two)                                                           \
-    X(request_comes_to_light_after_unblocking)                                                     \
-    X(requests_are_paged)                                                                          \
-    X(outgoing_requests_are_bounded)                                                               \
-    X(contacts_follow_a_model)                                                                     \
-    X(chat_is_made_once)                                                                           \
-    X(chat_is_for_members)                                                                         \
-    X(chat_needs_peace_among_its_members)                                                          \
+    X(contact_request_is_accepted_once)                                                            \
+    X(contact_request_is_declined_or_withdrawn)                                                    \
+    X(crossing_contact_request_accepts_the_other)                                                  \
+    X(contact_request_is_answered_only_by_its_owners)                                              \
+    X(block_looks_like_no_answer_to_the_sender)                                                    \
+    X(block_ends_contact_and_hides_contact_requests)                                               \
+    X(hidden_contact_request_is_shown_when_repeated_after_unblocking)                              \
+    X(contact_requests_are_paged)                                                                  \
+    X(outgoing_contact_requests_are_bounded)                                                       \
+    X(contacts_match_a_model_over_random_steps)                                                    \
+    X(chat_is_created_once)                                                                        \
+    X(chat_is_open_to_members_only)                                                                \
+    X(block_between_members_prevents_a_chat)                                                       \
     X(chats_are_paged)                                                                             \
     X(chat_members_are_bounded)                                                                    \
-    X(calls_are_kept_for_both)                                                                     \
+    X(call_is_kept_for_both_users)                                                                 \
     X(calls_are_bounded)                                                                           \
-    X(messages_are_numbered_densely)                                                               \
-    X(message_sent_again_is_the_same)                                                              \
-    X(a_block_silences_a_chat_of_two)                                                              \
-    X(messages_are_read_both_ways)                                                                 \
-    X(cursors_make_unread_counts)                                                                  \
-    X(members_have_a_version)                                                                      \
-    X(outbox_keeps_what_is_unpublished)                                                            \
+    X(messages_get_dense_sequences)                                                                \
+    X(repeated_message_returns_the_first_send)                                                     \
+    X(block_stops_messages_in_a_chat_of_two)                                                       \
+    X(messages_are_read_in_both_directions)                                                        \
+    X(cursors_determine_unread_counts)                                                             \
+    X(members_version_grows_with_every_change)                                                     \
+    X(outbox_holds_unpublished_messages_in_order)                                                  \
     X(dead_letters_can_be_replayed)                                                                \
     X(every_request_is_answered_once)                                                              \
-    X(numbers_are_dense_under_concurrency)                                                         \
+    X(sequences_are_dense_under_concurrency)                                                       \
     X(late_answers_are_dropped)
 
 #define LEDGER_SUITE_DECLARE(name) void ledger_suite_##name(void **state);

@@ -1,8 +1,8 @@
 /*
- * Frames between a gateway and its ledger. What is accepted has one form only: encoding what was decoded
- * gives the same bytes back. And what is accepted as a request keeps the port's bounds.
+ * Frames between a gateway and its ledger. An accepted frame has only one form: encoding what was decoded
+ * gives the same bytes. An accepted request is within the bounds of the port.
  *
- * Input: one byte, 0 for a request, else the operation (plus one) that an answer is for; then the frame.
+ * Input: one byte, then the frame. The byte is 0 for a request, else the operation (plus one) of an answer.
  */
 #include "fuzz.h"
 #include "ledger/remote/ledger_wire.h"
@@ -12,7 +12,7 @@ static struct ledger_client client = {.clock = &clock_now};
 
 static void check_bytes(struct buffer *again, struct slice frame)
 {
-    fuzz_require(slice_equal(buffer_slice(again), frame), "what is accepted has one form");
+    fuzz_require(slice_equal(buffer_slice(again), frame), "an accepted frame has one form");
     buffer_free(again);
 }
 
@@ -23,10 +23,10 @@ static void check_bounds(const struct ledger_request_input *input)
     fuzz_require(input->limit <= LEDGER_PAGE_MAX, "a page is small enough");
     for (size_t i = 0; i < input->id_count; i++)
         fuzz_require(input->ids[i].len > 0 && input->ids[i].len <= LEDGER_ID_BYTES_MAX,
-                     "an id of a list has a length that ids have");
+                     "an id in a list has a valid length");
 }
 
-static void take_request(struct slice frame)
+static void check_request(struct slice frame)
 {
     struct buffer again = BUFFER_INIT;
     struct ledger_wire_head head;
@@ -38,14 +38,14 @@ static void take_request(struct slice frame)
     if (ledger_wire_decode_input(request, body)) {
         check_bounds(&request->input);
         fuzz_require(head.operation != LEDGER_CALL_APPEND || request->input.call,
-                     "a call has a call");
+                     "a call append has a call");
         ledger_wire_encode_request(&again, head.id, request);
         check_bytes(&again, frame);
     }
     ledger_request_free(request);
 }
 
-static void take_answer(enum ledger_operation operation, struct slice frame)
+static void check_answer(enum ledger_operation operation, struct slice frame)
 {
     struct buffer again = BUFFER_INIT;
     struct ledger_wire_head head;
@@ -53,7 +53,7 @@ static void take_answer(enum ledger_operation operation, struct slice frame)
     if (!ledger_wire_decode_answer_head(frame, &head, &body))
         return;
     struct ledger_request *request = ledger_request_make(&client, operation, NULL);
-    request->input.id_count = 1; /* what was asked for */
+    request->input.id_count = 1; /* what the request asked for */
     request->input.limit = LEDGER_PAGE_MAX;
     if (ledger_wire_decode_outcome(request, head.status, body)) {
         ledger_wire_encode_answer(&again, head.id, request);
@@ -68,8 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     struct slice frame = {(const char *)data + 1, size - 1};
     if (data[0] == 0)
-        take_request(frame);
+        check_request(frame);
     else
-        take_answer((data[0] - 1) % LEDGER_OPERATION_COUNT, frame);
+        check_answer((data[0] - 1) % LEDGER_OPERATION_COUNT, frame);
     return 0;
 }

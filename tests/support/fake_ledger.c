@@ -21,7 +21,7 @@ static struct fake_user *find_user(struct fake_ledger *fake, struct slice id)
     return NULL;
 }
 
-static struct fake_user *have_user(struct fake_ledger *fake, struct slice id)
+static struct fake_user *find_or_add_user(struct fake_ledger *fake, struct slice id)
 {
     struct fake_user *known = find_user(fake, id);
     if (known)
@@ -76,7 +76,7 @@ static void answer_profiles(struct fake_ledger *fake, struct ledger_request *req
 
 static void answer_settings(struct fake_ledger *fake, struct ledger_request *request)
 {
-    struct fake_user *user = have_user(fake, request->input.user);
+    struct fake_user *user = find_or_add_user(fake, request->input.user);
     struct ledger_settings_outcome *outcome = &request->outcome.settings;
     outcome->previous = user->settings;
     if (request->input.set_presence)
@@ -90,15 +90,15 @@ static void store_last_seen(struct fake_ledger *fake, struct ledger_request *req
 {
     for (size_t i = 0; i < request->input.seen_count; i++) {
         const struct ledger_last_seen *seen = &request->input.seen[i];
-        struct fake_user *user = have_user(fake, seen->user);
+        struct fake_user *user = find_or_add_user(fake, seen->user);
         user->last_seen_ms = seen->last_seen_ms;
         user->presence_version = seen->presence_version;
     }
 }
 
-/* The second of each pair whose first is `key`; `both` ways where a pair has no direction. */
-static struct id_list pairs_of(struct ledger_request *request, const char *const (*pairs)[2],
-                               size_t pair_count, bool both)
+/* Lists the users paired with the request's user; `both` directions where a pair has none. */
+static struct id_list list_paired_users(struct ledger_request *request,
+                                        const char *const (*pairs)[2], size_t pair_count, bool both)
 {
     struct slice *ids = ledger_request_alloc(request, (2 * pair_count + 1) * sizeof(*ids));
     size_t count = 0;
@@ -114,7 +114,7 @@ static struct id_list pairs_of(struct ledger_request *request, const char *const
 static void answer_pairs(struct ledger_request *request, const char *const (*pairs)[2],
                          size_t pair_count, bool both)
 {
-    struct id_list list = pairs_of(request, pairs, pair_count, both);
+    struct id_list list = list_paired_users(request, pairs, pair_count, both);
     request->outcome.ids = (struct ledger_ids_outcome){LEDGER_OK, list.ids, list.count};
 }
 
@@ -133,8 +133,8 @@ static struct slice *list_members(const struct fake_ledger *fake, struct ledger_
     return ids;
 }
 
-static enum ledger_status access_of(const struct fake_ledger *fake, struct slice chat,
-                                    struct slice user)
+static enum ledger_status check_fake_access(const struct fake_ledger *fake, struct slice chat,
+                                            struct slice user)
 {
     enum ledger_status status = LEDGER_NOT_FOUND;
     for (size_t i = 0; i < fake->member_count; i++)
@@ -150,7 +150,7 @@ static void answer_chat(const struct fake_ledger *fake, struct ledger_request *r
 {
     struct ledger_chat_outcome *outcome = &request->outcome.chat;
     *outcome = (struct ledger_chat_outcome){
-        .status = access_of(fake, request->input.chat, request->input.user),
+        .status = check_fake_access(fake, request->input.chat, request->input.user),
         .chat.id = request->input.chat,
     };
     outcome->chat.members =
@@ -179,13 +179,13 @@ static void answer_graph(struct fake_ledger *fake, struct ledger_request *reques
     const struct fake_user *user = find_user(fake, request->input.user);
     request->outcome.graph = (struct ledger_graph_outcome){
         .settings = user ? user->settings : fake->initial,
-        .contacts = pairs_of(request, fake->contacts, fake->contact_count, true),
-        .blocked = pairs_of(request, fake->blocks, fake->block_count, false),
+        .contacts = list_paired_users(request, fake->contacts, fake->contact_count, true),
+        .blocked = list_paired_users(request, fake->blocks, fake->block_count, false),
         .chats = {chats, count},
     };
 }
 
-static void make_answer(struct fake_ledger *fake, struct ledger_request *request)
+static void make_fake_answer(struct fake_ledger *fake, struct ledger_request *request)
 {
     switch (request->operation) {
     case LEDGER_PROFILES:
@@ -214,7 +214,8 @@ static void make_answer(struct fake_ledger *fake, struct ledger_request *request
         answer_chats(fake, request);
         break;
     case LEDGER_CHAT_MEMBER_CHECK:
-        request->outcome.change.status = access_of(fake, request->input.chat, request->input.user);
+        request->outcome.change.status =
+            check_fake_access(fake, request->input.chat, request->input.user);
         break;
     default:
         ledger_request_fail(request, LEDGER_UNAVAILABLE);
@@ -226,7 +227,7 @@ static void make_answer(struct fake_ledger *fake, struct ledger_request *request
 
 /* ---- the backend ---- */
 
-static void hold(struct fake_ledger *fake, struct ledger_request *request)
+static void hold_fake_answer(struct fake_ledger *fake, struct ledger_request *request)
 {
     struct ledger_request **end = &fake->held;
     while (*end)
@@ -235,7 +236,7 @@ static void hold(struct fake_ledger *fake, struct ledger_request *request)
     fake->held_count++;
 }
 
-static void submit(struct ledger *ledger, struct ledger_request *request)
+static void fake_ledger_submit(struct ledger *ledger, struct ledger_request *request)
 {
     struct fake_ledger *fake = fake_of(ledger);
     request->next = NULL;
@@ -243,19 +244,20 @@ static void submit(struct ledger *ledger, struct ledger_request *request)
     if (fake->failing != LEDGER_OK)
         ledger_request_fail(request, fake->failing);
     else
-        make_answer(fake, request);
+        make_fake_answer(fake, request);
     if (fake->holding)
-        hold(fake, request);
+        hold_fake_answer(fake, request);
     else
         ledger_request_finish(request);
 }
 
-static void close_fake(struct ledger *ledger)
+static void fake_ledger_close(struct ledger *ledger)
 {
     fake_ledger_release_all(fake_of(ledger));
 }
 
-static const struct ledger_backend BACKEND = {.submit = submit, .close = close_fake};
+static const struct ledger_backend BACKEND = {.submit = fake_ledger_submit,
+                                              .close = fake_ledger_close};
 
 void fake_ledger_init(struct fake_ledger *fake)
 {
@@ -268,7 +270,8 @@ void fake_ledger_init(struct fake_ledger *fake)
 void fake_ledger_show(struct fake_ledger *fake, const char *user, enum ledger_visibility presence,
                       enum ledger_visibility last_seen)
 {
-    have_user(fake, slice_of(user))->settings = (struct ledger_settings){presence, last_seen};
+    find_or_add_user(fake, slice_of(user))->settings =
+        (struct ledger_settings){presence, last_seen};
 }
 
 void fake_ledger_befriend(struct fake_ledger *fake, const char *a, const char *b)
@@ -300,7 +303,7 @@ void fake_ledger_leave(struct fake_ledger *fake, const char *chat, const char *u
             fake->members[i] = fake->members[--fake->member_count];
 }
 
-static void release(struct fake_ledger *fake, struct ledger_request **at)
+static void release_fake_answer(struct fake_ledger *fake, struct ledger_request **at)
 {
     struct ledger_request *request = *at;
     *at = request->next;
@@ -312,7 +315,7 @@ static void release(struct fake_ledger *fake, struct ledger_request **at)
 void fake_ledger_release(struct fake_ledger *fake)
 {
     assert(fake->held);
-    release(fake, &fake->held);
+    release_fake_answer(fake, &fake->held);
 }
 
 void fake_ledger_release_newest(struct fake_ledger *fake)
@@ -321,11 +324,11 @@ void fake_ledger_release_newest(struct fake_ledger *fake)
     assert(fake->held);
     while ((*at)->next)
         at = &(*at)->next;
-    release(fake, at);
+    release_fake_answer(fake, at);
 }
 
 void fake_ledger_release_all(struct fake_ledger *fake)
 {
     while (fake->held)
-        release(fake, &fake->held);
+        release_fake_answer(fake, &fake->held);
 }

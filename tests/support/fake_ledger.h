@@ -1,12 +1,11 @@
 /*
- * A ledger in memory for tests: answers at once, later, in another order, or not at all.
+ * A ledger in memory for tests, which answers at once, later, in another order, or not at all.
  *
- * It knows what the presence plane asks for (settings, profiles, last seen, contacts, blocks, chats and
- * their members); everything else it refuses as UNAVAILABLE. An answer is made when the request comes and
- * handed over when the test wants: so a test can change a setting after a read has begun and before it is
- * answered.
+ * It implements what the presence plane needs (settings, profiles, last seen, contacts, blocks, chats and
+ * their members) and answers everything else UNAVAILABLE. It makes an answer when the request comes and gives
+ * it back when the test says so: a test can change a setting after a read has begun and before it is answered.
  *
- * One thread. The ledger is a plain struct of the test's, closed with ledger_close().
+ * One thread. The test owns the struct and closes the ledger with ledger_close().
  */
 #ifndef ROLLCALL_TESTS_FAKE_LEDGER_H
 #define ROLLCALL_TESTS_FAKE_LEDGER_H
@@ -41,33 +40,33 @@ struct fake_ledger {
     size_t user_count;
     const char *contacts[FAKE_LEDGER_CONTACTS_MAX][2];
     size_t contact_count;
-    const char *blocks[FAKE_LEDGER_CONTACTS_MAX][2]; /* by whom, whom */
+    const char *blocks[FAKE_LEDGER_CONTACTS_MAX][2]; /* {user, blocked user} */
     size_t block_count;
     struct fake_member members[FAKE_LEDGER_MEMBERS_MAX];
     size_t member_count;
-    struct ledger_settings initial; /* of users nobody told it about */
-    enum ledger_status failing;     /* not OK: what it answers to everything */
+    struct ledger_settings initial; /* of unknown users */
+    enum ledger_status failing;     /* not OK: the answer to everything */
     bool holding;                   /* answers wait for fake_ledger_release…() */
     struct ledger_request *held;    /* oldest first */
     size_t held_count;
     size_t asked[LEDGER_OPERATION_COUNT];
 };
 
-/* Everybody shows everything to everybody until told otherwise. */
+/* By default every user shows everything to everyone. */
 void fake_ledger_init(struct fake_ledger *fake);
 
 void fake_ledger_show(struct fake_ledger *fake, const char *user, enum ledger_visibility presence,
                       enum ledger_visibility last_seen);
 void fake_ledger_befriend(struct fake_ledger *fake, const char *a, const char *b);
 
-/* One blocks another, which says nothing of their contact. */
+/* `user` blocks `peer`; their contact is not changed. */
 void fake_ledger_block(struct fake_ledger *fake, const char *user, const char *peer);
 
-/* A chat is there as long as it has members. */
+/* A chat exists as long as it has members. */
 void fake_ledger_join(struct fake_ledger *fake, const char *chat, const char *user);
 void fake_ledger_leave(struct fake_ledger *fake, const char *chat, const char *user);
 
-/* Answers the oldest, the newest or all that wait. */
+/* Give back the oldest, the newest, or all held answers. */
 void fake_ledger_release(struct fake_ledger *fake);
 void fake_ledger_release_newest(struct fake_ledger *fake);
 void fake_ledger_release_all(struct fake_ledger *fake);

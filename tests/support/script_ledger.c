@@ -1,13 +1,13 @@
 #include "support/script_ledger.h"
 
-static void append(struct ledger_request **chain, struct ledger_request *request)
+static void append_to_chain(struct ledger_request **chain, struct ledger_request *request)
 {
     while (*chain)
         chain = &(*chain)->next;
     *chain = request;
 }
 
-static void answer(struct script_ledger *script, struct ledger_request *request)
+static void answer_script_request(struct script_ledger *script, struct ledger_request *request)
 {
     ledger_request_fail(request, script->status);
     if (script->answer && script->status == LEDGER_OK)
@@ -15,34 +15,36 @@ static void answer(struct script_ledger *script, struct ledger_request *request)
     ledger_request_finish(request);
 }
 
-static void submit(struct ledger *ledger, struct ledger_request *request)
+static void script_ledger_submit(struct ledger *ledger, struct ledger_request *request)
 {
     struct script_ledger *script = (struct script_ledger *)ledger;
     script->asked[request->operation]++;
     request->next = NULL;
     if (script->holding)
-        append(&script->held, request);
+        append_to_chain(&script->held, request);
     else
-        answer(script, request);
+        answer_script_request(script, request);
 }
 
-static void close_script(struct ledger *ledger)
+static void script_ledger_close(struct ledger *ledger)
 {
     (void)ledger;
 }
 
-static const struct ledger_backend SCRIPT = {.submit = submit, .close = close_script};
+static const struct ledger_backend SCRIPT = {.submit = script_ledger_submit,
+                                             .close = script_ledger_close};
 
-static void post(void *arg, struct ledger_request *done)
+static void script_ledger_post(void *arg, struct ledger_request *done)
 {
-    append(&((struct script_ledger *)arg)->posted, done);
+    append_to_chain(&((struct script_ledger *)arg)->posted, done);
 }
 
 void script_ledger_init(struct script_ledger *script)
 {
     *script = (struct script_ledger){.ledger = {.backend = &SCRIPT}, .status = LEDGER_OK};
     script->clock = (struct clock){.now_ms = 1000, .wall_ms = 1800000000000};
-    ledger_client_init(&script->client, &script->ledger, &script->clock, post, script);
+    ledger_client_init(&script->client, &script->ledger, &script->clock, script_ledger_post,
+                       script);
 }
 
 void script_ledger_turn(struct script_ledger *script)
@@ -51,7 +53,7 @@ void script_ledger_turn(struct script_ledger *script)
         struct ledger_request *request = script->held;
         script->held = request->next;
         request->next = NULL;
-        answer(script, request);
+        answer_script_request(script, request);
     }
     while (script->posted) {
         struct ledger_request *posted = script->posted;

@@ -1,10 +1,9 @@
 /*
- * A ledger whose answers a test makes up, with a worker that asks it: for tests of what stands on the
- * ledger's port.
+ * A ledger whose answers a test scripts, with one client: for tests of the users of the ledger's port.
  *
- * Each request is given to `answer`, which fills in the outcome (LEDGER_OK and zeroes before). Answers
- * wait until script_ledger_turn(), as they do in a loop; while `holding`, requests wait before they are
- * answered at all. One thread.
+ * `answer` fills in the outcome of each request, which is LEDGER_OK and zero before. Answers wait until
+ * script_ledger_turn(), as they would in a loop. While `holding`, requests wait before they are answered.
+ * One thread.
  */
 #ifndef ROLLCALL_TESTS_SCRIPT_LEDGER_H
 #define ROLLCALL_TESTS_SCRIPT_LEDGER_H
@@ -16,7 +15,7 @@ struct script_ledger {
     struct ledger ledger;
     struct ledger_client client;
     struct clock clock;
-    void (*answer)(void *arg, struct ledger_request *request); /* NULL: `status` is all there is */
+    void (*answer)(void *arg, struct ledger_request *request); /* NULL: only `status` is set */
     void *arg;
     enum ledger_status status;
     bool holding;
@@ -27,7 +26,7 @@ struct script_ledger {
 
 void script_ledger_init(struct script_ledger *script);
 
-/* Answers what is held, then completes all there is until nothing more comes. */
+/* Answers the held requests, then completes requests until none are left. */
 void script_ledger_turn(struct script_ledger *script);
 
 #endif

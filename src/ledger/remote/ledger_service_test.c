@@ -1,4 +1,4 @@
-/* The serving end of a ledger: what it takes, what it refuses, and its bounds. */
+/* The service of a ledger: what it accepts, what it refuses, and its bounds. */
 #include "ledger/remote/ledger_service.h"
 
 #include "ledger/remote/ledger_wire.h"
@@ -18,9 +18,9 @@
 #include <cmocka.h>
 
 enum { SOON_MS = 5000, WALL_MS = 1234567, FRAMES_OF_ONE_READ_MAX = 64 * 1024 / 16 * 4 };
-enum { SURPLUS = 8, STRANGERS = LEDGER_SERVICE_PENDING_MAX + SURPLUS };
+enum { SURPLUS = 8, PENDING = LEDGER_SERVICE_PENDING_MAX + SURPLUS };
 
-struct asker {
+struct client {
     struct peer_link *link;
     unsigned opened, closed;
     size_t answers;
@@ -33,65 +33,76 @@ struct fixture {
     struct script_ledger script;
     struct ledger_service *service;
     struct peer_link_options options;
-    struct asker asker;
+    struct client client;
     size_t wanted;
     char address[64];
 };
 
-/* ---- one who asks ---- */
+/* ---- a client ---- */
 
-static void opened(struct peer_link *link, void *arg, struct slice name)
+static void on_client_opened(struct peer_link *link, void *arg, struct slice name)
 {
     (void)link;
     (void)name;
-    ((struct asker *)arg)->opened++;
+    ((struct client *)arg)->opened++;
 }
 
-static void received(struct peer_link *link, void *arg, struct slice frame)
+static void on_client_frame(struct peer_link *link, void *arg, struct slice frame)
 {
-    struct asker *asker = arg;
+    struct client *client = arg;
     (void)link;
-    assert_true(ledger_wire_decode_answer_head(frame, &asker->last, &asker->last_body));
-    asker->answers++;
+    assert_true(ledger_wire_decode_answer_head(frame, &client->last, &client->last_body));
+    client->answers++;
 }
 
-static void closed(struct peer_link *link, void *arg, const char *why)
+static void on_client_closed(struct peer_link *link, void *arg, const char *why)
 {
-    struct asker *asker = arg;
+    struct client *client = arg;
     (void)link;
     (void)why;
-    asker->link = NULL;
-    asker->closed++;
+    client->link = NULL;
+    client->closed++;
 }
 
-static const struct peer_link_owner owner = {opened, received, closed};
+static const struct peer_link_owner owner = {
+    .on_opened = on_client_opened, .on_frame = on_client_frame, .on_closed = on_client_closed};
 
-static void dial(struct fixture *fixture, struct asker *asker)
+static void dial_service(struct fixture *fixture, struct client *client)
 {
-    asker->link = peer_link_dial(&fixture->options, fixture->address, &owner, asker);
-    assert_non_null(asker->link);
+    client->link = peer_link_dial(&fixture->options, fixture->address, &owner, client);
+    assert_non_null(client->link);
 }
 
 static bool is_open(void *arg)
 {
-    return ((struct asker *)arg)->opened == 1;
+    return ((struct client *)arg)->opened == 1;
 }
 
 static bool is_closed(void *arg)
 {
-    return ((struct asker *)arg)->closed == 1;
+    return ((struct client *)arg)->closed == 1;
 }
 
 static bool has_answers(void *arg)
 {
     struct fixture *fixture = arg;
-    return fixture->asker.answers == fixture->wanted;
+    return fixture->client.answers == fixture->wanted;
 }
 
-static bool has_asked(void *arg)
+static bool has_requests(void *arg)
 {
     struct fixture *fixture = arg;
     return fixture->script.asked[LEDGER_CURSOR_PUT] >= fixture->wanted;
+}
+
+static bool is_drained(void *arg)
+{
+    return ledger_service_is_drained(((struct fixture *)arg)->service);
+}
+
+static bool is_held_request_abandoned(void *arg)
+{
+    return ((struct fixture *)arg)->script.held->abandoned;
 }
 
 static void await_answers(struct fixture *fixture, size_t count)
@@ -100,24 +111,24 @@ static void await_answers(struct fixture *fixture, size_t count)
     assert_true(worker_loop_until(&fixture->worker, has_answers, fixture, SOON_MS));
 }
 
-static void await_asked(struct fixture *fixture, size_t count)
+static void await_requests(struct fixture *fixture, size_t count)
 {
     fixture->wanted = count;
-    assert_true(worker_loop_until(&fixture->worker, has_asked, fixture, SOON_MS));
+    assert_true(worker_loop_until(&fixture->worker, has_requests, fixture, SOON_MS));
 }
 
-static void ask(struct fixture *fixture, uint64_t id)
+static void send_request(struct fixture *fixture, uint64_t id)
 {
-    struct ledger_client client = {.clock = &fixture->worker.loop.clock};
+    struct ledger_client requester = {.clock = &fixture->worker.loop.clock};
     struct buffer frame = BUFFER_INIT;
-    struct ledger_request *request = ledger_request_make(&client, LEDGER_CURSOR_PUT, NULL);
+    struct ledger_request *request = ledger_request_make(&requester, LEDGER_CURSOR_PUT, NULL);
     request->wall_ms = WALL_MS;
     request->input.chat = SLICE("c");
     request->input.user = SLICE("u");
     request->input.device = SLICE("d");
     ledger_wire_encode_request(&frame, id, request);
     struct slice piece = buffer_slice(&frame);
-    assert_true(peer_link_send(fixture->asker.link, &piece, 1));
+    assert_true(peer_link_send(fixture->client.link, &piece, 1));
     ledger_request_free(request);
     buffer_free(&frame);
 }
@@ -133,21 +144,21 @@ static int set_up(void **state)
                                                   .streams = &fixture->worker.streams,
                                                   .random = &fixture->worker.random,
                                                   .secret = SLICE("secret"),
-                                                  .name = SLICE("asker")};
+                                                  .name = SLICE("client")};
     fixture->service =
         ledger_service_open(&fixture->options, &fixture->script.ledger, "127.0.0.1:0", error);
     assert_non_null(fixture->service);
     snprintf(fixture->address, sizeof(fixture->address), "127.0.0.1:%u",
              ledger_service_port(fixture->service));
-    dial(fixture, &fixture->asker);
-    assert_true(worker_loop_until(&fixture->worker, is_open, &fixture->asker, SOON_MS));
+    dial_service(fixture, &fixture->client);
+    assert_true(worker_loop_until(&fixture->worker, is_open, &fixture->client, SOON_MS));
     return 0;
 }
 
 static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
-    peer_link_drop(&fixture->asker.link);
+    peer_link_drop(&fixture->client.link);
     script_ledger_turn(&fixture->script);
     ledger_service_free(&fixture->service);
     worker_loop_close(&fixture->worker);
@@ -155,9 +166,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- what it takes ---- */
+/* ---- requests ---- */
 
-static void change(void *arg, struct ledger_request *request)
+static void answer_changed(void *arg, struct ledger_request *request)
 {
     (void)arg;
     assert_int_equal(request->wall_ms, WALL_MS);
@@ -165,71 +176,71 @@ static void change(void *arg, struct ledger_request *request)
     request->outcome.change.changed = true;
 }
 
-static void test_a_request_is_asked_and_answered_under_its_id(void **state)
+static void test_request_is_executed_and_answered_under_its_id(void **state)
 {
     struct fixture *fixture = *state;
-    fixture->script.answer = change;
-    ask(fixture, 4711);
+    fixture->script.answer = answer_changed;
+    send_request(fixture, 4711);
     await_answers(fixture, 1);
-    assert_int_equal(fixture->asker.last.id, 4711);
-    assert_int_equal(fixture->asker.last.status, LEDGER_OK);
+    assert_int_equal(fixture->client.last.id, 4711);
+    assert_int_equal(fixture->client.last.status, LEDGER_OK);
     fixture->script.status = LEDGER_BUSY;
-    ask(fixture, 4712);
+    send_request(fixture, 4712);
     await_answers(fixture, 2);
-    assert_int_equal(fixture->asker.last.status, LEDGER_BUSY);
+    assert_int_equal(fixture->client.last.status, LEDGER_BUSY);
 }
 
-static void expect_cut(struct fixture *fixture, struct slice frame)
+static void expect_link_closed(struct fixture *fixture, struct slice frame)
 {
-    assert_true(peer_link_send(fixture->asker.link, &frame, 1));
-    assert_true(worker_loop_until(&fixture->worker, is_closed, &fixture->asker, SOON_MS));
+    assert_true(peer_link_send(fixture->client.link, &frame, 1));
+    assert_true(worker_loop_until(&fixture->worker, is_closed, &fixture->client, SOON_MS));
     for (int operation = 0; operation < LEDGER_OPERATION_COUNT; operation++)
         assert_int_equal(fixture->script.asked[operation], 0);
 }
 
-static void test_what_is_no_request_ends_the_link(void **state)
+static void test_frame_that_is_no_request_closes_the_link(void **state)
 {
-    expect_cut(*state, SLICE("GET / HTTP/1.1\r\n\r\n"));
+    expect_link_closed(*state, SLICE("GET / HTTP/1.1\r\n\r\n"));
 }
 
-static void test_a_request_that_lacks_something_ends_the_link(void **state)
+static void test_incomplete_request_closes_the_link(void **state)
 {
     struct fixture *fixture = *state;
-    struct ledger_client client = {.clock = &fixture->worker.loop.clock};
+    struct ledger_client requester = {.clock = &fixture->worker.loop.clock};
     struct buffer frame = BUFFER_INIT;
-    struct ledger_request *request = ledger_request_make(&client, LEDGER_CALL_APPEND, NULL);
+    struct ledger_request *request = ledger_request_make(&requester, LEDGER_CALL_APPEND, NULL);
     ledger_wire_encode_request(&frame, 1, request);
-    expect_cut(fixture, buffer_slice(&frame));
+    expect_link_closed(fixture, buffer_slice(&frame));
     ledger_request_free(request);
     buffer_free(&frame);
 }
 
-static void test_who_has_gone_misses_the_answer_only(void **state)
+static void test_request_of_a_closed_link_is_executed_without_answer(void **state)
 {
     struct fixture *fixture = *state;
     fixture->script.holding = true;
-    ask(fixture, 1);
-    await_asked(fixture, 1);
-    peer_link_close(fixture->asker.link);
-    assert_true(worker_loop_until(&fixture->worker, is_closed, &fixture->asker, SOON_MS));
+    send_request(fixture, 1);
+    await_requests(fixture, 1);
+    peer_link_close(fixture->client.link);
+    assert_true(worker_loop_until(&fixture->worker, is_closed, &fixture->client, SOON_MS));
     worker_loop_run(&fixture->worker, 50);
     assert_false(ledger_service_is_drained(fixture->service));
     script_ledger_turn(&fixture->script);
-    worker_loop_run(&fixture->worker, 50);
-    assert_true(ledger_service_is_drained(fixture->service));
-    assert_int_equal(fixture->asker.answers, 0);
+    assert_true(worker_loop_until(&fixture->worker, is_drained, fixture, SOON_MS));
+    assert_int_equal(fixture->client.answers, 0);
 }
 
 /* ---- bounds ---- */
 
-static void test_a_link_is_not_read_while_too_much_is_unanswered(void **state)
+static void test_link_with_too_many_unanswered_requests_is_not_read(void **state)
 {
     struct fixture *fixture = *state;
     size_t count = LEDGER_SERVICE_LINK_REQUESTS_MAX + 3 * FRAMES_OF_ONE_READ_MAX;
     fixture->script.holding = true;
     for (size_t i = 0; i < count; i++)
-        ask(fixture, i);
-    worker_loop_run(&fixture->worker, 500);
+        send_request(fixture, i);
+    await_requests(fixture, LEDGER_SERVICE_LINK_REQUESTS_MAX);
+    worker_loop_run(&fixture->worker, 500); /* in which nothing more may be read */
     assert_in_range(fixture->script.asked[LEDGER_CURSOR_PUT], LEDGER_SERVICE_LINK_REQUESTS_MAX,
                     LEDGER_SERVICE_LINK_REQUESTS_MAX + FRAMES_OF_ONE_READ_MAX);
     fixture->script.holding = false;
@@ -240,22 +251,22 @@ static void test_a_link_is_not_read_while_too_much_is_unanswered(void **state)
 static void test_links_are_bounded(void **state)
 {
     struct fixture *fixture = *state;
-    static struct asker askers[LEDGER_SERVICE_LINKS_MAX];
-    memset(askers, 0, sizeof(askers));
+    static struct client clients[LEDGER_SERVICE_LINKS_MAX];
+    memset(clients, 0, sizeof(clients));
     for (size_t i = 0; i < LEDGER_SERVICE_LINKS_MAX; i++) {
-        dial(fixture, &askers[i]);
+        dial_service(fixture, &clients[i]);
         if (i < LEDGER_SERVICE_LINKS_MAX - 1)
-            assert_true(worker_loop_until(&fixture->worker, is_open, &askers[i], SOON_MS));
+            assert_true(worker_loop_until(&fixture->worker, is_open, &clients[i], SOON_MS));
     }
-    struct asker *surplus = &askers[LEDGER_SERVICE_LINKS_MAX - 1];
+    struct client *surplus = &clients[LEDGER_SERVICE_LINKS_MAX - 1];
     assert_true(worker_loop_until(&fixture->worker, is_closed, surplus, SOON_MS));
     for (size_t i = 0; i < LEDGER_SERVICE_LINKS_MAX - 1; i++)
-        assert_int_equal(askers[i].closed, 0);
+        assert_int_equal(clients[i].closed, 0);
     for (size_t i = 0; i < LEDGER_SERVICE_LINKS_MAX; i++)
-        peer_link_drop(&askers[i].link);
+        peer_link_drop(&clients[i].link);
 }
 
-static int knock(const struct fixture *fixture)
+static int connect_without_authenticating(const struct fixture *fixture)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons(ledger_service_port(fixture->service)),
@@ -266,7 +277,7 @@ static int knock(const struct fixture *fixture)
     return fd;
 }
 
-static bool is_cut(void *arg)
+static bool is_connection_closed(void *arg)
 {
     char hello[256];
     ssize_t len;
@@ -275,66 +286,65 @@ static bool is_cut(void *arg)
     return len == 0;
 }
 
-static void test_the_oldest_stranger_gives_way_to_a_newcomer(void **state)
+static void test_oldest_pending_link_makes_way_for_a_newer_one(void **state)
 {
     struct fixture *fixture = *state;
-    int fds[STRANGERS];
-    for (size_t i = 0; i < STRANGERS; i++)
-        fds[i] = knock(fixture);
+    int fds[PENDING];
+    for (size_t i = 0; i < PENDING; i++)
+        fds[i] = connect_without_authenticating(fixture);
     for (size_t i = 0; i < SURPLUS; i++)
-        assert_true(worker_loop_until(&fixture->worker, is_cut, &fds[i], SOON_MS));
-    assert_false(is_cut(&fds[SURPLUS]));
-    struct asker newcomer = {0};
-    dial(fixture, &newcomer);
-    assert_true(worker_loop_until(&fixture->worker, is_open, &newcomer, SOON_MS));
-    assert_true(worker_loop_until(&fixture->worker, is_cut, &fds[SURPLUS], SOON_MS));
-    assert_false(is_cut(&fds[STRANGERS - 1])); /* nor has anybody's time run out */
-    assert_int_equal(fixture->asker.closed, 0);
-    for (size_t i = 0; i < STRANGERS; i++)
+        assert_true(worker_loop_until(&fixture->worker, is_connection_closed, &fds[i], SOON_MS));
+    assert_false(is_connection_closed(&fds[SURPLUS]));
+    struct client newer = {0};
+    dial_service(fixture, &newer);
+    assert_true(worker_loop_until(&fixture->worker, is_open, &newer, SOON_MS));
+    assert_true(worker_loop_until(&fixture->worker, is_connection_closed, &fds[SURPLUS], SOON_MS));
+    assert_false(is_connection_closed(&fds[PENDING - 1])); /* and no link has timed out */
+    assert_int_equal(fixture->client.closed, 0);
+    for (size_t i = 0; i < PENDING; i++)
         close(fds[i]);
-    peer_link_drop(&newcomer.link);
+    peer_link_drop(&newer.link);
 }
 
-static int64_t passed_ms; /* what the test adds to the system's time */
+static int64_t passed_ms; /* what the test adds to the system's clock */
 
-static void advance(struct clock *clock)
+static void advance_clock(struct clock *clock)
 {
     clock_advance(clock);
     clock->now_ms += passed_ms;
 }
 
-static void test_what_nobody_waits_for_any_more_may_be_skipped(void **state)
+static void test_overdue_request_is_abandoned(void **state)
 {
     struct fixture *fixture = *state;
     passed_ms = 0;
-    fixture->worker.loop.advance = advance;
+    fixture->worker.loop.advance = advance_clock;
     fixture->script.holding = true;
-    ask(fixture, 1);
-    await_asked(fixture, 1);
+    send_request(fixture, 1);
+    await_requests(fixture, 1);
     assert_false(fixture->script.held->abandoned);
     passed_ms = LEDGER_TIME_LIMIT_MS;
-    worker_loop_run(&fixture->worker, 50);
-    assert_true(fixture->script.held->abandoned);
+    assert_true(worker_loop_until(&fixture->worker, is_held_request_abandoned, fixture, SOON_MS));
 }
 
-/* ---- the end ---- */
+/* ---- draining ---- */
 
-static void test_a_drain_takes_no_more_and_answers_what_it_has(void **state)
+static void test_drain_refuses_new_requests_and_answers_accepted_ones(void **state)
 {
     struct fixture *fixture = *state;
     fixture->script.holding = true;
-    ask(fixture, 1);
-    await_asked(fixture, 1);
+    send_request(fixture, 1);
+    await_requests(fixture, 1);
     ledger_service_drain(fixture->service);
-    ask(fixture, 2);
+    send_request(fixture, 2);
     worker_loop_run(&fixture->worker, 100);
     assert_int_equal(fixture->script.asked[LEDGER_CURSOR_PUT], 1);
     assert_false(ledger_service_is_drained(fixture->service));
     script_ledger_turn(&fixture->script);
     await_answers(fixture, 1);
     assert_true(ledger_service_is_drained(fixture->service));
-    struct asker late = {0};
-    dial(fixture, &late);
+    struct client late = {0};
+    dial_service(fixture, &late);
     assert_true(worker_loop_until(&fixture->worker, is_closed, &late, SOON_MS));
 }
 
@@ -343,15 +353,15 @@ static void test_a_drain_takes_no_more_and_answers_what_it_has(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_a_request_is_asked_and_answered_under_its_id),
-        TEST(test_what_is_no_request_ends_the_link),
-        TEST(test_a_request_that_lacks_something_ends_the_link),
-        TEST(test_who_has_gone_misses_the_answer_only),
-        TEST(test_a_link_is_not_read_while_too_much_is_unanswered),
+        TEST(test_request_is_executed_and_answered_under_its_id),
+        TEST(test_frame_that_is_no_request_closes_the_link),
+        TEST(test_incomplete_request_closes_the_link),
+        TEST(test_request_of_a_closed_link_is_executed_without_answer),
+        TEST(test_link_with_too_many_unanswered_requests_is_not_read),
         TEST(test_links_are_bounded),
-        TEST(test_the_oldest_stranger_gives_way_to_a_newcomer),
-        TEST(test_what_nobody_waits_for_any_more_may_be_skipped),
-        TEST(test_a_drain_takes_no_more_and_answers_what_it_has),
+        TEST(test_oldest_pending_link_makes_way_for_a_newer_one),
+        TEST(test_overdue_request_is_abandoned),
+        TEST(test_drain_refuses_new_requests_and_answers_accepted_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

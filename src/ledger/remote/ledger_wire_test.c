@@ -1,4 +1,4 @@
-/* Requests and outcomes as bytes: what goes in comes out, and nothing else is believed. */
+/* Requests and outcomes on the wire: what was encoded is decoded, and everything else is refused. */
 #include "ledger/remote/ledger_wire.h"
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@ static const struct slice TWO_IDS[] = {SLICE("a"), SLICE("bob:{x}\r\n")};
 static struct clock clock_now = {.now_ms = 1000, .wall_ms = WALL_MS};
 static struct ledger_client client = {.clock = &clock_now};
 
-static struct ledger_request *make(enum ledger_operation operation)
+static struct ledger_request *make_request(enum ledger_operation operation)
 {
     return ledger_request_make(&client, operation, NULL);
 }
@@ -96,28 +96,29 @@ static void assert_input(const struct ledger_request_input *got,
     assert_true(!got->with_members && got->apply);
 }
 
-/* A request made of the bytes of another; NULL when they are refused. */
+/* Decodes a request. Returns NULL when the frame is refused. */
 static struct ledger_request *decode_request(struct slice frame, struct ledger_wire_head *head)
 {
     struct slice body;
     if (!ledger_wire_decode_request_head(frame, head, &body))
         return NULL;
-    struct ledger_request *request = make(head->operation);
+    struct ledger_request *request = make_request(head->operation);
     if (ledger_wire_decode_input(request, body))
         return request;
     ledger_request_free(request);
     return NULL;
 }
 
-/* Shows a full request of every operation, and its bytes. */
-static void show_requests(void (*look)(const struct ledger_request *sent, struct buffer *frame))
+/* Calls `check` with a full request of every operation and its frame. */
+static void check_all_requests(void (*check)(const struct ledger_request *sent,
+                                             struct buffer *frame))
 {
     for (int operation = 0; operation < LEDGER_OPERATION_COUNT; operation++) {
         struct buffer frame = BUFFER_INIT;
-        struct ledger_request *sent = make(operation);
+        struct ledger_request *sent = make_request(operation);
         fill_input(&sent->input);
         ledger_wire_encode_request(&frame, ID, sent);
-        look(sent, &frame);
+        check(sent, &frame);
         ledger_request_free(sent);
         buffer_free(&frame);
     }
@@ -135,10 +136,10 @@ static void assert_arrives(const struct ledger_request *sent, struct buffer *fra
     ledger_request_free(got);
 }
 
-static void test_every_field_of_a_request_arrives(void **unused)
+static void test_every_field_of_a_request_is_decoded(void **unused)
 {
     (void)unused;
-    show_requests(assert_arrives);
+    check_all_requests(assert_arrives);
 }
 
 static void expect_refused(struct ledger_request *request)
@@ -151,41 +152,41 @@ static void expect_refused(struct ledger_request *request)
     buffer_free(&frame);
 }
 
-static void test_a_request_beyond_a_bound_is_refused(void **unused)
+static void test_request_beyond_a_bound_is_refused(void **unused)
 {
     (void)unused;
     static char longest[LEDGER_BODY_BYTES_MAX + 1];
     static struct slice many[LEDGER_PROFILES_MAX + 1];
-    struct ledger_request *request = make(LEDGER_MESSAGE_APPEND);
+    struct ledger_request *request = make_request(LEDGER_MESSAGE_APPEND);
     fill_input(&request->input);
     request->input.text = (struct slice){longest, sizeof(longest)};
     expect_refused(request);
 
-    request = make(LEDGER_SETTINGS_GET);
+    request = make_request(LEDGER_SETTINGS_GET);
     request->input.user = (struct slice){longest, LEDGER_ID_BYTES_MAX + 1};
     expect_refused(request);
 
-    request = make(LEDGER_PROFILES);
+    request = make_request(LEDGER_PROFILES);
     for (size_t i = 0; i <= LEDGER_PROFILES_MAX; i++)
         many[i] = SLICE("u");
     request->input.ids = many;
     request->input.id_count = LEDGER_PROFILES_MAX + 1;
     expect_refused(request);
 
-    request = make(LEDGER_OUTBOX_LIST);
+    request = make_request(LEDGER_OUTBOX_LIST);
     request->input.limit = LEDGER_PAGE_MAX + 1;
     expect_refused(request);
 }
 
-/* The backend relies on it: a call without a call would be its end. */
-static void test_a_request_without_what_it_needs_is_refused(void **unused)
+/* The backend relies on it: it would crash on a call append without a call. */
+static void test_request_without_a_needed_part_is_refused(void **unused)
 {
     (void)unused;
     for (int operation = 0; operation < LEDGER_OPERATION_COUNT; operation++)
         if (operation != LEDGER_PROFILES && operation != LEDGER_LAST_SEEN_PUT &&
             operation != LEDGER_OUTBOX_REMOVE)
-            expect_refused(make(operation));
-    struct ledger_request *request = make(LEDGER_CALL_APPEND);
+            expect_refused(make_request(operation));
+    struct ledger_request *request = make_request(LEDGER_CALL_APPEND);
     fill_input(&request->input);
     request->input.call = NULL;
     expect_refused(request);
@@ -215,7 +216,7 @@ static const struct ledger_message MESSAGES[] = {{.chat = SLICE("c1"),
 
 static const struct ledger_contact_request ASKED = {SLICE("r1"), SLICE("a"), SLICE("b"), 11};
 
-/* A whole outcome of each kind. */
+/* Fills in every field of an outcome. */
 static void fill_outcome(enum ledger_operation operation, union ledger_request_outcome *outcome)
 {
     static const struct ledger_profile profiles[] = {
@@ -290,13 +291,13 @@ enum { KIND_COUNT = sizeof(KINDS) / sizeof(KINDS[0]) };
 
 static void encode_answer(enum ledger_operation operation, struct buffer *frame)
 {
-    struct ledger_request *answered = make(operation);
+    struct ledger_request *answered = make_request(operation);
     fill_outcome(operation, &answered->outcome);
     ledger_wire_encode_answer(frame, ID, answered);
     ledger_request_free(answered);
 }
 
-/* The request the answer was decoded into; NULL when it is refused. It asked for so much. */
+/* Decodes an answer into a request with this many ids and this limit. Returns NULL when it is refused. */
 static struct ledger_request *decode_answer_to(enum ledger_operation operation, size_t id_count,
                                                uint32_t limit, struct slice frame)
 {
@@ -304,7 +305,7 @@ static struct ledger_request *decode_answer_to(enum ledger_operation operation, 
     struct slice body;
     if (!ledger_wire_decode_answer_head(frame, &head, &body))
         return NULL;
-    struct ledger_request *request = make(operation);
+    struct ledger_request *request = make_request(operation);
     request->input.ids = TWO_IDS;
     request->input.id_count = id_count;
     request->input.limit = limit;
@@ -314,13 +315,13 @@ static struct ledger_request *decode_answer_to(enum ledger_operation operation, 
     return NULL;
 }
 
-/* One user, or a page. */
+/* Does the same for a request with one id and a full page. */
 static struct ledger_request *decode_answer(enum ledger_operation operation, struct slice frame)
 {
     return decode_answer_to(operation, 1, LEDGER_PAGE_MAX, frame);
 }
 
-static struct ledger_request *carry(enum ledger_operation operation)
+static struct ledger_request *encode_and_decode_answer(enum ledger_operation operation)
 {
     struct buffer frame = BUFFER_INIT;
     encode_answer(operation, &frame);
@@ -339,11 +340,11 @@ static void assert_no_answer(enum ledger_operation operation, size_t id_count, u
     buffer_free(&frame);
 }
 
-/* A chat that tells how many its members are, and not who. */
-static void assert_members_are_due(enum ledger_operation operation)
+/* The chat has a number of members, but not their list. */
+static void assert_chat_without_members_is_refused(enum ledger_operation operation)
 {
-    ledger_request_free(carry(operation));
-    struct ledger_request *answered = make(operation);
+    ledger_request_free(encode_and_decode_answer(operation));
+    struct ledger_request *answered = make_request(operation);
     struct buffer frame = BUFFER_INIT;
     answered->outcome.chat = (struct ledger_chat_outcome){LEDGER_OK, false, CHATS[1]};
     ledger_wire_encode_answer(&frame, ID, answered);
@@ -352,21 +353,21 @@ static void assert_members_are_due(enum ledger_operation operation)
     buffer_free(&frame);
 }
 
-/* Whoever asked for two profiles reads two, and has room for no more messages than it asked for. */
-static void test_what_does_not_answer_the_question_is_refused(void **unused)
+/* Callers read as many profiles as they requested, and have space for no more messages than the limit. */
+static void test_outcome_that_does_not_fit_the_request_is_refused(void **unused)
 {
     (void)unused;
     assert_no_answer(LEDGER_PROFILES, 0, LEDGER_PAGE_MAX);
     assert_no_answer(LEDGER_PROFILES, 2, LEDGER_PAGE_MAX);
     assert_no_answer(LEDGER_MESSAGES_AFTER, 1, 0);
-    assert_members_are_due(LEDGER_CHAT_GET);
-    assert_members_are_due(LEDGER_CHAT_CREATE);
+    assert_chat_without_members_is_refused(LEDGER_CHAT_GET);
+    assert_chat_without_members_is_refused(LEDGER_CHAT_CREATE);
 }
 
-static void test_a_chat_arrives_with_and_without_its_members(void **unused)
+static void test_chats_are_decoded_with_and_without_members(void **unused)
 {
     (void)unused;
-    struct ledger_request *got = carry(LEDGER_CHATS_LIST);
+    struct ledger_request *got = encode_and_decode_answer(LEDGER_CHATS_LIST);
     const struct ledger_chats_outcome *chats = &got->outcome.chats;
     assert_int_equal(chats->count, 2);
     assert_true(chats->has_more);
@@ -378,10 +379,10 @@ static void test_a_chat_arrives_with_and_without_its_members(void **unused)
     ledger_request_free(got);
 }
 
-static void test_messages_arrive(void **unused)
+static void test_messages_are_decoded(void **unused)
 {
     (void)unused;
-    struct ledger_request *got = carry(LEDGER_MESSAGES_AFTER);
+    struct ledger_request *got = encode_and_decode_answer(LEDGER_MESSAGES_AFTER);
     const struct ledger_messages_outcome *page = &got->outcome.messages;
     assert_int_equal(page->count, 1);
     assert_slice(page->messages[0].body, SLICE("hello"));
@@ -390,7 +391,7 @@ static void test_messages_arrive(void **unused)
     assert_int_equal(page->messages[0].sent_at_ms, 9);
     assert_int_equal(page->latest_sequence, 99);
     ledger_request_free(got);
-    got = carry(LEDGER_MESSAGE_APPEND);
+    got = encode_and_decode_answer(LEDGER_MESSAGE_APPEND);
     assert_true(got->outcome.append.duplicate && got->outcome.append.published);
     assert_false(got->outcome.append.body_differs);
     assert_int_equal(got->outcome.append.sequence, 5);
@@ -398,28 +399,28 @@ static void test_messages_arrive(void **unused)
     ledger_request_free(got);
 }
 
-static void test_people_arrive(void **unused)
+static void test_profiles_and_contacts_are_decoded(void **unused)
 {
     (void)unused;
-    struct ledger_request *got = carry(LEDGER_PROFILES);
+    struct ledger_request *got = encode_and_decode_answer(LEDGER_PROFILES);
     const struct ledger_profile *profile = got->outcome.profiles.profiles;
     assert_slice(profile->user, SLICE("p"));
     assert_true(profile->are_contacts && !profile->blocked_by_viewer && profile->blocked_by_target);
     assert_int_equal(profile->settings.last_seen, LEDGER_VISIBLE_NOBODY);
     assert_true(profile->last_seen_ms == 7 && profile->presence_version == 8);
     ledger_request_free(got);
-    got = carry(LEDGER_GRAPH);
+    got = encode_and_decode_answer(LEDGER_GRAPH);
     assert_int_equal(got->outcome.graph.contacts.count, 2);
     assert_slice(got->outcome.graph.chats.ids[0], TWO_IDS[1]);
     ledger_request_free(got);
-    got = carry(LEDGER_CONTACT_REQUEST_CREATE);
+    got = encode_and_decode_answer(LEDGER_CONTACT_REQUEST_CREATE);
     assert_int_equal(got->outcome.contact.result, LEDGER_CONTACT_PENDING);
     assert_slice(got->outcome.contact.request.to, SLICE("b"));
     assert_true(got->outcome.contact.tell_other_side);
     ledger_request_free(got);
 }
 
-static void test_what_arrived_is_written_the_same(void **unused)
+static void test_decoded_outcome_encodes_to_the_same_bytes(void **unused)
 {
     (void)unused;
     for (size_t i = 0; i < KIND_COUNT; i++) {
@@ -435,12 +436,12 @@ static void test_what_arrived_is_written_the_same(void **unused)
     }
 }
 
-static void test_a_failure_is_a_status_and_nothing_else(void **unused)
+static void test_failure_carries_only_its_status(void **unused)
 {
     (void)unused;
     for (int status = LEDGER_OK + 1; status < LEDGER_STATUS_COUNT; status++) {
         struct buffer frame = BUFFER_INIT;
-        struct ledger_request *answered = make(LEDGER_CHATS_LIST);
+        struct ledger_request *answered = make_request(LEDGER_CHATS_LIST);
         fill_outcome(LEDGER_CHATS_LIST, &answered->outcome);
         answered->outcome.any.status = status;
         ledger_wire_encode_answer(&frame, ID, answered);
@@ -456,7 +457,7 @@ static void test_a_failure_is_a_status_and_nothing_else(void **unused)
 
 /* ---- damage ---- */
 
-static void test_no_part_of_a_frame_is_taken_for_the_whole(void **unused)
+static void test_truncated_frame_is_refused(void **unused)
 {
     (void)unused;
     for (size_t i = 0; i < KIND_COUNT; i++) {
@@ -483,10 +484,10 @@ static void flip_each_bit(const struct ledger_request *sent, struct buffer *fram
     }
 }
 
-static void test_a_flipped_bit_does_no_harm(void **unused)
+static void test_flipped_bit_does_no_harm(void **unused)
 {
     (void)unused;
-    show_requests(flip_each_bit);
+    check_all_requests(flip_each_bit);
 }
 
 static void test_another_version_is_refused(void **unused)
@@ -502,17 +503,17 @@ static void test_another_version_is_refused(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_field_of_a_request_arrives),
-        cmocka_unit_test(test_a_request_beyond_a_bound_is_refused),
-        cmocka_unit_test(test_a_request_without_what_it_needs_is_refused),
-        cmocka_unit_test(test_what_does_not_answer_the_question_is_refused),
-        cmocka_unit_test(test_a_chat_arrives_with_and_without_its_members),
-        cmocka_unit_test(test_messages_arrive),
-        cmocka_unit_test(test_people_arrive),
-        cmocka_unit_test(test_what_arrived_is_written_the_same),
-        cmocka_unit_test(test_a_failure_is_a_status_and_nothing_else),
-        cmocka_unit_test(test_no_part_of_a_frame_is_taken_for_the_whole),
-        cmocka_unit_test(test_a_flipped_bit_does_no_harm),
+        cmocka_unit_test(test_every_field_of_a_request_is_decoded),
+        cmocka_unit_test(test_request_beyond_a_bound_is_refused),
+        cmocka_unit_test(test_request_without_a_needed_part_is_refused),
+        cmocka_unit_test(test_outcome_that_does_not_fit_the_request_is_refused),
+        cmocka_unit_test(test_chats_are_decoded_with_and_without_members),
+        cmocka_unit_test(test_messages_are_decoded),
+        cmocka_unit_test(test_profiles_and_contacts_are_decoded),
+        cmocka_unit_test(test_decoded_outcome_encodes_to_the_same_bytes),
+        cmocka_unit_test(test_failure_carries_only_its_status),
+        cmocka_unit_test(test_truncated_frame_is_refused),
+        cmocka_unit_test(test_flipped_bit_does_no_harm),
         cmocka_unit_test(test_another_version_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* A ledger over a link: the suite that every backend must pass, and what becomes of requests when the link
- * or the other process does not last. */
+/* A ledger over a link: the conformance suite, and what happens to requests when the link or the other process
+ * fails. */
 #include "ledger/remote/remote_ledger.h"
 
 #include "conformance/ledger_harness.h"
@@ -35,7 +35,7 @@ struct server {
     char address[64];
 };
 
-static struct peer_link_options linking(struct worker_loop *worker, const char *name)
+static struct peer_link_options make_link_options(struct worker_loop *worker, const char *name)
 {
     return (struct peer_link_options){.loop = &worker->loop,
                                       .streams = &worker->streams,
@@ -44,7 +44,7 @@ static struct peer_link_options linking(struct worker_loop *worker, const char *
                                       .name = slice_of(name)};
 }
 
-static void *serve(void *arg)
+static void *run_server(void *arg)
 {
     struct server *server = arg;
     while (!atomic_load(&server->stop))
@@ -52,12 +52,12 @@ static void *serve(void *arg)
     return NULL;
 }
 
-static void start(struct server *server, const char *address)
+static void start_server(struct server *server, const char *address)
 {
     char error[LISTENER_ERROR_TEXT_MAX];
     struct sqlite_ledger_error sqlite_error;
     worker_loop_open(&server->worker);
-    struct peer_link_options options = linking(&server->worker, "ledger");
+    struct peer_link_options options = make_link_options(&server->worker, "ledger");
     server->ledger = sqlite_ledger_open(server->file.path, NULL, &sqlite_error);
     assert_non_null(server->ledger);
     server->service = ledger_service_open(&options, server->ledger, address, error);
@@ -66,10 +66,10 @@ static void start(struct server *server, const char *address)
     snprintf(server->address, sizeof(server->address), "127.0.0.1:%u",
              ledger_service_port(server->service));
     atomic_store(&server->stop, false);
-    assert_int_equal(pthread_create(&server->thread, NULL, serve, server), 0);
+    assert_int_equal(pthread_create(&server->thread, NULL, run_server, server), 0);
 }
 
-static void stop(struct server *server)
+static void stop_server(struct server *server)
 {
     atomic_store(&server->stop, true);
     pthread_join(server->thread, NULL);
@@ -78,7 +78,7 @@ static void stop(struct server *server)
     worker_loop_close(&server->worker);
 }
 
-static struct ledger *open_at(const char *address, struct slice secret)
+static struct ledger *open_remote_ledger(const char *address, struct slice secret)
 {
     struct remote_ledger_options options = {
         .address = address, .secret = secret, .name = SLICE("gateway")};
@@ -89,18 +89,18 @@ static struct ledger *open_at(const char *address, struct slice secret)
 
 /* ---- the suite ---- */
 
-static struct ledger *open_empty(void *context)
+static struct ledger *open_empty_ledger(void *context)
 {
     struct server *server = context;
     test_file_make(&server->file);
-    start(server, "127.0.0.1:0");
-    return open_at(server->address, SECRET);
+    start_server(server, "127.0.0.1:0");
+    return open_remote_ledger(server->address, SECRET);
 }
 
-static void clean(void *context)
+static void stop_and_clean(void *context)
 {
     struct server *server = context;
-    stop(server);
+    stop_server(server);
     test_file_remove(&server->file);
 }
 
@@ -116,7 +116,7 @@ static int set_up(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
     *state = fixture;
-    fixture->ledger = open_empty(&fixture->server);
+    fixture->ledger = open_empty_ledger(&fixture->server);
     harness_init(&fixture->harness, fixture->ledger);
     return 0;
 }
@@ -126,7 +126,7 @@ static int tear_down(void **state)
     struct fixture *fixture = *state;
     ledger_close(&fixture->ledger);
     harness_free(&fixture->harness);
-    clean(&fixture->server);
+    stop_and_clean(&fixture->server);
     free(fixture);
     return 0;
 }
@@ -136,30 +136,30 @@ static int64_t now_ms(void)
     return clock_microseconds() / 1000;
 }
 
-static void test_fails_fast_while_the_other_process_is_gone(void **state)
+static void test_requests_fail_fast_while_the_other_process_is_down(void **state)
 {
     struct fixture *fixture = *state;
     struct harness *harness = &fixture->harness;
     assert_string_equal(harness_chat_create(harness, "c", "a", "b"),
                         "ok created c by a (2 a b) 0/0");
-    stop(&fixture->server);
+    stop_server(&fixture->server);
     harness_send(harness, "c", "a", "1", "may have waited for the link");
     int64_t begun_ms = now_ms();
     for (int i = 0; i < 100; i++)
         assert_string_equal(harness_send(harness, "c", "a", "2", "x"), "unavailable");
     assert_true(now_ms() - begun_ms < 500);
-    start(&fixture->server, fixture->server.address);
+    start_server(&fixture->server, fixture->server.address);
     begun_ms = now_ms();
     while (strcmp(harness_send(harness, "c", "a", "1", "again"), "unavailable") == 0)
         assert_true(now_ms() - begun_ms < SOON_MS);
     assert_non_null(strstr(harness_after(harness, "c", "a", 0, 10), "again"));
 }
 
-static void test_nobody_there_at_the_start(void **state)
+static void test_requests_fail_when_nobody_listens_at_the_start(void **state)
 {
     (void)state;
     struct harness harness;
-    struct ledger *ledger = open_at("127.0.0.1:1", SECRET);
+    struct ledger *ledger = open_remote_ledger("127.0.0.1:1", SECRET);
     harness_init(&harness, ledger);
     int64_t begun_ms = now_ms();
     assert_string_equal(harness_settings(&harness, "alice"), "unavailable");
@@ -172,18 +172,18 @@ static void test_nobody_there_at_the_start(void **state)
     harness_free(&harness);
 }
 
-static void test_a_wrong_secret_gets_nothing(void **state)
+static void test_wrong_secret_is_refused(void **state)
 {
     struct fixture *fixture = *state;
     struct harness harness;
-    struct ledger *ledger = open_at(fixture->server.address, SLICE("a guess"));
+    struct ledger *ledger = open_remote_ledger(fixture->server.address, SLICE("a guess"));
     harness_init(&harness, ledger);
     assert_string_equal(harness_settings(&harness, "alice"), "unavailable");
     ledger_close(&ledger);
     harness_free(&harness);
 }
 
-static void test_closing_waits_for_what_was_asked(void **state)
+static void test_close_waits_for_requests_in_flight(void **state)
 {
     struct fixture *fixture = *state;
     enum { COUNT = 500 };
@@ -197,7 +197,7 @@ static void test_closing_waits_for_what_was_asked(void **state)
     assert_int_equal(fixture->harness.statuses[LEDGER_OK], COUNT);
 }
 
-static void test_more_than_the_queue_holds_is_busy(void **state)
+static void test_requests_beyond_the_queue_are_busy(void **state)
 {
     struct fixture *fixture = *state;
     struct harness *harness = &fixture->harness;
@@ -210,8 +210,8 @@ static void test_more_than_the_queue_holds_is_busy(void **state)
     assert_int_equal(harness->statuses[LEDGER_BUSY] + harness->statuses[LEDGER_NOT_FOUND], COUNT);
 }
 
-/* Every message is asked for until it is there, while the other process comes and goes. */
-static void test_nothing_is_lost_or_doubled_over_restarts(void **state)
+/* Each message is sent until it is acknowledged, while the other process restarts. */
+static void test_restarts_lose_and_duplicate_no_message(void **state)
 {
     struct fixture *fixture = *state;
     struct harness *harness = &fixture->harness;
@@ -223,8 +223,8 @@ static void test_nothing_is_lost_or_doubled_over_restarts(void **state)
         int64_t begun_ms = now_ms();
         snprintf(id, sizeof(id), "k%d", i);
         if (i % 15 == 0) {
-            stop(&fixture->server);
-            start(&fixture->server, fixture->server.address);
+            stop_server(&fixture->server);
+            start_server(&fixture->server, fixture->server.address);
         }
         do {
             line = harness_send(harness, "c", "a", id, "x");
@@ -236,146 +236,148 @@ static void test_nothing_is_lost_or_doubled_over_restarts(void **state)
     assert_non_null(strstr(harness_after(harness, "c", "a", 0, 100), " /60"));
 }
 
-/* ---- a peer that does as the test pleases ---- */
+/* ---- a peer that the test scripts ---- */
 
-/* Swallows the first request and cuts the link, then answers what comes, the last first. */
-struct fickle {
+/* With `closes_link`, drops the first request and closes the link. Then answers requests, the last first. */
+struct scripted {
     struct worker_loop worker;
     struct listener listener;
     struct peer_link *link;
     unsigned links, requests, answers;
     uint64_t ids[8];
     size_t id_count;
-    size_t answers_after; /* so many requests */
-    bool cuts;
+    size_t answers_after; /* this number of requests */
+    bool closes_link;
     pthread_t thread;
     _Atomic bool stop;
 };
 
-static void fickle_opened(struct peer_link *link, void *arg, struct slice name)
+static void on_scripted_opened(struct peer_link *link, void *arg, struct slice name)
 {
     (void)link;
     (void)name;
-    ((struct fickle *)arg)->links++;
+    ((struct scripted *)arg)->links++;
 }
 
-static void answer_one(struct fickle *fickle, uint64_t id)
+static void send_scripted_answer(struct scripted *scripted, uint64_t id)
 {
-    struct ledger_client client = {.clock = &fickle->worker.loop.clock};
+    struct ledger_client client = {.clock = &scripted->worker.loop.clock};
     struct ledger_request *request = ledger_request_make(&client, LEDGER_OUTBOX_REMOVE, NULL);
     struct buffer frame = BUFFER_INIT;
     request->outcome.change.changed = true;
     ledger_wire_encode_answer(&frame, id, request);
     struct slice piece = buffer_slice(&frame);
-    peer_link_send(fickle->link, &piece, 1);
-    peer_link_send(fickle->link, &piece, 1); /* an answer too many does no harm */
-    fickle->answers++;
+    peer_link_send(scripted->link, &piece, 1);
+    peer_link_send(scripted->link, &piece, 1); /* a repeated answer does no harm */
+    scripted->answers++;
     buffer_free(&frame);
     ledger_request_free(request);
 }
 
-static void fickle_received(struct peer_link *link, void *arg, struct slice frame)
+static void on_scripted_frame(struct peer_link *link, void *arg, struct slice frame)
 {
-    struct fickle *fickle = arg;
+    struct scripted *scripted = arg;
     struct ledger_wire_head head;
     struct slice body;
     assert_true(ledger_wire_decode_request_head(frame, &head, &body));
-    fickle->requests++;
-    if (fickle->cuts) {
+    scripted->requests++;
+    if (scripted->closes_link) {
         peer_link_close(link);
         return;
     }
-    fickle->ids[fickle->id_count++] = head.id;
-    while (fickle->id_count > 0 && fickle->requests >= fickle->answers_after)
-        answer_one(fickle, fickle->ids[--fickle->id_count]);
+    scripted->ids[scripted->id_count++] = head.id;
+    while (scripted->id_count > 0 && scripted->requests >= scripted->answers_after)
+        send_scripted_answer(scripted, scripted->ids[--scripted->id_count]);
 }
 
-static void fickle_closed(struct peer_link *link, void *arg, const char *why)
+static void on_scripted_closed(struct peer_link *link, void *arg, const char *why)
 {
-    struct fickle *fickle = arg;
+    struct scripted *scripted = arg;
     (void)link;
     (void)why;
-    fickle->link = NULL;
+    scripted->link = NULL;
 }
 
-static const struct peer_link_owner fickle_owner = {fickle_opened, fickle_received, fickle_closed};
+static const struct peer_link_owner scripted_owner = {.on_opened = on_scripted_opened,
+                                                      .on_frame = on_scripted_frame,
+                                                      .on_closed = on_scripted_closed};
 
-static void fickle_accepted(void *arg, int fd)
+static void on_scripted_connection(void *arg, int fd)
 {
-    struct fickle *fickle = arg;
-    struct peer_link_options options = linking(&fickle->worker, "fickle");
-    if (fickle->links > 0)
-        fickle->cuts = fickle->answers_after == SIZE_MAX;
-    assert_null(fickle->link);
-    fickle->link = peer_link_accept(&options, fd, &fickle_owner, fickle);
+    struct scripted *scripted = arg;
+    struct peer_link_options options = make_link_options(&scripted->worker, "scripted");
+    if (scripted->links > 0)
+        scripted->closes_link = scripted->answers_after == SIZE_MAX;
+    assert_null(scripted->link);
+    scripted->link = peer_link_accept(&options, fd, &scripted_owner, scripted);
 }
 
-static void *serve_fickle(void *arg)
+static void *run_scripted(void *arg)
 {
-    struct fickle *fickle = arg;
-    while (!atomic_load(&fickle->stop))
-        loop_turn(&fickle->worker.loop, TURN_MS);
+    struct scripted *scripted = arg;
+    while (!atomic_load(&scripted->stop))
+        loop_turn(&scripted->worker.loop, TURN_MS);
     return NULL;
 }
 
-static struct ledger *open_fickle(struct fickle *fickle)
+static struct ledger *open_scripted(struct scripted *scripted)
 {
     char error[LISTENER_ERROR_TEXT_MAX], address[64];
     struct listener_options listening = {.address = "127.0.0.1:0", .backlog = 8};
-    worker_loop_open(&fickle->worker);
-    assert_true(listener_open(&fickle->listener, &fickle->worker.loop, &listening, fickle_accepted,
-                              fickle, error));
-    snprintf(address, sizeof(address), "127.0.0.1:%u", fickle->listener.port);
-    assert_int_equal(pthread_create(&fickle->thread, NULL, serve_fickle, fickle), 0);
-    return open_at(address, SECRET);
+    worker_loop_open(&scripted->worker);
+    assert_true(listener_open(&scripted->listener, &scripted->worker.loop, &listening,
+                              on_scripted_connection, scripted, error));
+    snprintf(address, sizeof(address), "127.0.0.1:%u", scripted->listener.port);
+    assert_int_equal(pthread_create(&scripted->thread, NULL, run_scripted, scripted), 0);
+    return open_remote_ledger(address, SECRET);
 }
 
-static void stop_fickle(struct fickle *fickle)
+static void stop_scripted(struct scripted *scripted)
 {
-    atomic_store(&fickle->stop, true);
-    pthread_join(fickle->thread, NULL);
-    peer_link_drop(&fickle->link);
-    listener_close(&fickle->listener);
-    peer_link_drop(&fickle->link);
-    worker_loop_close(&fickle->worker);
+    atomic_store(&scripted->stop, true);
+    pthread_join(scripted->thread, NULL);
+    peer_link_drop(&scripted->link);
+    listener_close(&scripted->listener);
+    peer_link_drop(&scripted->link);
+    worker_loop_close(&scripted->worker);
 }
 
-static void test_what_was_in_flight_is_asked_again(void **state)
+static void test_request_in_flight_is_sent_again_over_the_next_link(void **state)
 {
     (void)state;
-    struct fickle fickle = {.cuts = true, .answers_after = 1};
-    struct ledger *ledger = open_fickle(&fickle);
+    struct scripted scripted = {.closes_link = true, .answers_after = 1};
+    struct ledger *ledger = open_scripted(&scripted);
     struct harness harness;
     harness_init(&harness, ledger);
     assert_string_equal(harness_published(&harness, "c", 1), "ok changed");
     assert_int_equal(harness.answers, 1);
     ledger_close(&ledger);
-    stop_fickle(&fickle);
-    assert_int_equal(fickle.links, 2);
-    assert_int_equal(fickle.requests, 2);
+    stop_scripted(&scripted);
+    assert_int_equal(scripted.links, 2);
+    assert_int_equal(scripted.requests, 2);
     harness_free(&harness);
 }
 
-static void test_what_ends_every_link_is_given_up(void **state)
+static void test_request_that_breaks_every_link_is_given_up(void **state)
 {
     (void)state;
-    struct fickle fickle = {.cuts = true, .answers_after = SIZE_MAX};
-    struct ledger *ledger = open_fickle(&fickle);
+    struct scripted scripted = {.closes_link = true, .answers_after = SIZE_MAX};
+    struct ledger *ledger = open_scripted(&scripted);
     struct harness harness;
     harness_init(&harness, ledger);
     assert_string_equal(harness_published(&harness, "c", 1), "unavailable");
     ledger_close(&ledger);
-    stop_fickle(&fickle);
-    assert_int_equal(fickle.requests, REMOTE_LEDGER_SENDS_MAX);
+    stop_scripted(&scripted);
+    assert_int_equal(scripted.requests, REMOTE_LEDGER_SENDS_MAX);
     harness_free(&harness);
 }
 
-static void test_answers_may_come_in_any_order(void **state)
+static void test_answers_in_any_order_reach_their_requests(void **state)
 {
     (void)state;
     enum { COUNT = 8 };
-    struct fickle fickle = {.answers_after = COUNT};
-    struct ledger *ledger = open_fickle(&fickle);
+    struct scripted scripted = {.answers_after = COUNT};
+    struct ledger *ledger = open_scripted(&scripted);
     struct harness harness;
     harness_init(&harness, ledger);
     for (int i = 0; i < COUNT; i++)
@@ -384,15 +386,15 @@ static void test_answers_may_come_in_any_order(void **state)
     harness_await(&harness, COUNT);
     assert_int_equal(harness.statuses[LEDGER_OK], COUNT);
     ledger_close(&ledger);
-    stop_fickle(&fickle);
+    stop_scripted(&scripted);
     harness_free(&harness);
 }
 
-static void test_the_time_limit_holds_when_no_answer_comes(void **state)
+static void test_request_without_answer_times_out(void **state)
 {
     (void)state;
-    struct fickle fickle = {.answers_after = 2};
-    struct ledger *ledger = open_fickle(&fickle);
+    struct scripted scripted = {.answers_after = 2};
+    struct ledger *ledger = open_scripted(&scripted);
     struct harness harness;
     harness_init(&harness, ledger);
     ledger_chat_member_check(&harness.client, SLICE("c"), SLICE("a"), harness_count_change,
@@ -400,10 +402,10 @@ static void test_the_time_limit_holds_when_no_answer_comes(void **state)
     harness.clock.now_ms += LEDGER_TIME_LIMIT_MS;
     ledger_client_expire(&harness.client);
     assert_int_equal(harness.statuses[LEDGER_TIMEOUT], 1);
-    harness_settle(&harness); /* the slot is free again, though nobody answered */
+    harness_settle(&harness); /* the slot is free again without an answer */
     assert_int_equal(harness.answers, 1);
     ledger_close(&ledger);
-    stop_fickle(&fickle);
+    stop_scripted(&scripted);
     harness_free(&harness);
 }
 
@@ -412,18 +414,18 @@ static void test_the_time_limit_holds_when_no_answer_comes(void **state)
 int main(void)
 {
     struct server server = {0};
-    struct ledger_suite_factory factory = {"remote", &server, open_empty, clean};
+    struct ledger_suite_factory factory = {"remote", &server, open_empty_ledger, stop_and_clean};
     const struct CMUnitTest tests[] = {
-        TEST(test_fails_fast_while_the_other_process_is_gone),
-        cmocka_unit_test(test_nobody_there_at_the_start),
-        TEST(test_a_wrong_secret_gets_nothing),
-        TEST(test_closing_waits_for_what_was_asked),
-        TEST(test_more_than_the_queue_holds_is_busy),
-        TEST(test_nothing_is_lost_or_doubled_over_restarts),
-        cmocka_unit_test(test_what_was_in_flight_is_asked_again),
-        cmocka_unit_test(test_what_ends_every_link_is_given_up),
-        cmocka_unit_test(test_answers_may_come_in_any_order),
-        cmocka_unit_test(test_the_time_limit_holds_when_no_answer_comes),
+        TEST(test_requests_fail_fast_while_the_other_process_is_down),
+        cmocka_unit_test(test_requests_fail_when_nobody_listens_at_the_start),
+        TEST(test_wrong_secret_is_refused),
+        TEST(test_close_waits_for_requests_in_flight),
+        TEST(test_requests_beyond_the_queue_are_busy),
+        TEST(test_restarts_lose_and_duplicate_no_message),
+        cmocka_unit_test(test_request_in_flight_is_sent_again_over_the_next_link),
+        cmocka_unit_test(test_request_that_breaks_every_link_is_given_up),
+        cmocka_unit_test(test_answers_in_any_order_reach_their_requests),
+        cmocka_unit_test(test_request_without_answer_times_out),
     };
     int failed = ledger_suite_run(&factory);
     return failed ? failed : cmocka_run_group_tests(tests, NULL, NULL);

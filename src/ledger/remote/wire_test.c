@@ -1,4 +1,4 @@
-/* Numbers, texts and lists on the wire: their extremes, and what is not believed. */
+/* Numbers, texts and lists on the wire: their extremes, and what is refused. */
 #include "ledger/remote/wire.h"
 
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 static struct clock clock_now;
 static struct ledger_client client = {.clock = &clock_now};
 
-static void test_numbers_arrive(void **unused)
+static void test_numbers_are_read_as_written(void **unused)
 {
     (void)unused;
     static const uint64_t numbers[] = {0, 1, 127, 128, 16383, 16384, INT64_MAX, UINT64_MAX};
@@ -27,7 +27,7 @@ static void test_numbers_arrive(void **unused)
     }
 }
 
-static void test_signed_numbers_arrive_and_small_ones_are_short(void **unused)
+static void test_signed_numbers_are_read_as_written_and_small_ones_take_one_byte(void **unused)
 {
     (void)unused;
     static const int64_t numbers[] = {0, -1, 1, -64, 63, INT64_MIN, INT64_MAX};
@@ -45,7 +45,7 @@ static void test_signed_numbers_arrive_and_small_ones_are_short(void **unused)
     }
 }
 
-static void expect_no_number(struct slice input, uint64_t max)
+static void expect_refused_number(struct slice input, uint64_t max)
 {
     struct wire reader = wire_reading(input, NULL);
     uint64_t got = 42;
@@ -54,32 +54,32 @@ static void expect_no_number(struct slice input, uint64_t max)
     assert_int_equal(got, 0);
 }
 
-static void test_a_number_has_one_form_and_its_bound(void **unused)
+static void test_longer_forms_and_numbers_beyond_the_bound_are_refused(void **unused)
 {
     (void)unused;
-    expect_no_number(SLICE(""), UINT64_MAX);
-    expect_no_number(SLICE("\x80"), UINT64_MAX);
-    expect_no_number(SLICE("\x80\x00"), UINT64_MAX);     /* a longer zero */
-    expect_no_number(SLICE("\xff\x80\x00"), UINT64_MAX); /* a longer 127 */
-    expect_no_number(SLICE("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"), UINT64_MAX);
-    expect_no_number(SLICE("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), UINT64_MAX);
-    expect_no_number(SLICE("\x06"), 5);
+    expect_refused_number(SLICE(""), UINT64_MAX);
+    expect_refused_number(SLICE("\x80"), UINT64_MAX);
+    expect_refused_number(SLICE("\x80\x00"), UINT64_MAX);     /* a longer zero */
+    expect_refused_number(SLICE("\xff\x80\x00"), UINT64_MAX); /* a longer 127 */
+    expect_refused_number(SLICE("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"), UINT64_MAX);
+    expect_refused_number(SLICE("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), UINT64_MAX);
+    expect_refused_number(SLICE("\x06"), 5);
 }
 
-static void test_a_failure_stays(void **unused)
+static void test_failure_is_sticky(void **unused)
 {
     (void)unused;
     struct wire reader = wire_reading(SLICE("\x02\x01\x01"), NULL);
-    bool truth = true;
+    bool flag = true;
     uint64_t number = 42;
-    wire_bool(&reader, &truth);
+    wire_bool(&reader, &flag);
     wire_number(&reader, &number, 10);
-    assert_false(truth);
+    assert_false(flag);
     assert_int_equal(number, 0);
     assert_false(wire_end(&reader));
 }
 
-static void test_a_text_is_within_what_there_is(void **unused)
+static void test_text_beyond_the_input_or_below_its_minimum_is_refused(void **unused)
 {
     (void)unused;
     struct wire reader = wire_reading(SLICE("\x05four"), NULL);
@@ -92,11 +92,11 @@ static void test_a_text_is_within_what_there_is(void **unused)
     assert_false(wire_end(&reader));
 }
 
-static void test_a_list_takes_no_memory_for_items_that_cannot_be_there(void **unused)
+static void test_list_longer_than_the_input_takes_no_memory(void **unused)
 {
     (void)unused;
     struct ledger_request *request = ledger_request_make(&client, LEDGER_PROFILES, NULL);
-    struct wire reader = wire_reading(SLICE("\x90\x4e\x01x"), request); /* 10,000 of them */
+    struct wire reader = wire_reading(SLICE("\x90\x4e\x01x"), request); /* claims 10,000 ids */
     const struct slice *ids = NULL;
     size_t count = 0;
     wire_ids(&reader, &ids, &count, LEDGER_PROFILES_MAX);
@@ -109,12 +109,12 @@ static void test_a_list_takes_no_memory_for_items_that_cannot_be_there(void **un
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers_arrive),
-        cmocka_unit_test(test_signed_numbers_arrive_and_small_ones_are_short),
-        cmocka_unit_test(test_a_number_has_one_form_and_its_bound),
-        cmocka_unit_test(test_a_failure_stays),
-        cmocka_unit_test(test_a_text_is_within_what_there_is),
-        cmocka_unit_test(test_a_list_takes_no_memory_for_items_that_cannot_be_there),
+        cmocka_unit_test(test_numbers_are_read_as_written),
+        cmocka_unit_test(test_signed_numbers_are_read_as_written_and_small_ones_take_one_byte),
+        cmocka_unit_test(test_longer_forms_and_numbers_beyond_the_bound_are_refused),
+        cmocka_unit_test(test_failure_is_sticky),
+        cmocka_unit_test(test_text_beyond_the_input_or_below_its_minimum_is_refused),
+        cmocka_unit_test(test_list_longer_than_the_input_takes_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

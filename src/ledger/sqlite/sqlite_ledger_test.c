@@ -1,5 +1,4 @@
-/* The SQLite backend against the suite that every backend must pass, and no table read from end to end
- * on the way. */
+/* Runs the conformance suite of the ledger on SQLite, and checks that no query scans a whole table. */
 #include "conformance/ledger_suite.h"
 #include "ledger/sqlite/sqlite_ledger.h"
 #include "ledger/sqlite/sqlite_test_file.h"
@@ -12,7 +11,7 @@
 
 #include <cmocka.h>
 
-static struct ledger *open_empty(void *context)
+static struct ledger *open_empty_ledger(void *context)
 {
     struct test_file *file = context;
     struct sqlite_ledger_error error;
@@ -23,7 +22,7 @@ static struct ledger *open_empty(void *context)
     return ledger;
 }
 
-static void clean(void *context)
+static void remove_ledger_file(void *context)
 {
     test_file_remove(context);
 }
@@ -32,7 +31,7 @@ static void clean(void *context)
 
 static _Atomic unsigned full_scans;
 
-/* The outbox and the dead letters are read from their start, up to a limit; a migration runs once. */
+/* Allows scans of the outbox and the dead letters, which are limited, and of migrations, which run once. */
 static int check_statement(unsigned event, void *context, void *statement, void *nanoseconds)
 {
     (void)event, (void)context, (void)nanoseconds;
@@ -58,7 +57,7 @@ int main(void)
 {
     sqlite3_auto_extension((void (*)(void))watch_connection);
     struct test_file file;
-    struct ledger_suite_factory factory = {"sqlite", &file, open_empty, clean};
+    struct ledger_suite_factory factory = {"sqlite", &file, open_empty_ledger, remove_ledger_file};
     int failed = ledger_suite_run(&factory);
     return failed ? failed : full_scans > 0;
 }

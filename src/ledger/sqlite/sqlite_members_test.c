@@ -1,4 +1,4 @@
-/* What is asked before every message of two: right, and at a cost that does not grow with whom they blocked. */
+/* The check for blocks before every message in a chat of two: its result, and its cost. */
 #include "ledger/sqlite/sqlite_operations.h"
 #include "ledger/sqlite/sqlite_schema.h"
 
@@ -36,7 +36,7 @@ static bool is_blocked(struct slice user)
     return blocked;
 }
 
-static void a_block_stands_for_both_and_one_of_others_for_neither(void **unused)
+static void test_block_between_members_is_found_for_both(void **unused)
 {
     (void)unused;
     assert_true(database_run_script(&database, "INSERT INTO blocks VALUES ('alice', 'carol', 0)"));
@@ -46,8 +46,8 @@ static void a_block_stands_for_both_and_one_of_others_for_neither(void **unused)
     assert_true(is_blocked(SLICE("bob")));
 }
 
-/* Steps of SQLite's machine that all statements have taken since this was asked last. */
-static int take_steps(void)
+/* Returns how many steps SQLite's machine has taken since the last call. */
+static int take_vm_steps(void)
 {
     int steps = 0;
     for (size_t i = 0; i < DATABASE_STATEMENTS_MAX; i++)
@@ -57,26 +57,26 @@ static int take_steps(void)
     return steps;
 }
 
-static void it_costs_the_same_however_many_blocked_and_were_blocked(void **unused)
+static void test_cost_does_not_grow_with_the_number_of_blocks(void **unused)
 {
     (void)unused;
     assert_false(is_blocked(SLICE("alice")));
-    int steps = take_steps();
+    int steps = take_vm_steps();
     assert_true(database_run_script(
         &database, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)"
                    " INSERT INTO blocks SELECT 'alice', 'x' || i, 0 FROM n"
                    " UNION ALL SELECT 'x' || i, 'alice', 0 FROM n"));
-    take_steps();
+    take_vm_steps();
     assert_false(is_blocked(SLICE("alice")));
-    assert_in_range(take_steps(), 1, 2 * steps);
+    assert_in_range(take_vm_steps(), 1, 2 * steps);
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_memory, close_memory)
     const struct CMUnitTest tests[] = {
-        TEST(a_block_stands_for_both_and_one_of_others_for_neither),
-        TEST(it_costs_the_same_however_many_blocked_and_were_blocked),
+        TEST(test_block_between_members_is_found_for_both),
+        TEST(test_cost_does_not_grow_with_the_number_of_blocks),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);
