@@ -97,8 +97,8 @@ static struct graph_store *make_redis_stores(struct gateway *gateway)
         .gateway_id = slice_of(gateway->id),
         .lease_window_ms = config->presence.expiry_window_ms,
         .offline_grace_ms = config->presence.offline_grace_ms,
-        .fenced = on_gateway_fenced,
-        .forgotten = on_gateway_forgotten,
+        .on_fenced = on_gateway_fenced,
+        .on_forgotten = on_gateway_forgotten,
         .arg = gateway,
     });
     gateway->typing.store = redis_typing_make(&(struct redis_typing_options){
@@ -243,7 +243,7 @@ static void on_gateway_claimed(void *arg, enum redis_claim claim, struct slice s
 {
     if (claim == REDIS_CLAIM_TAKEN)
         report_claim_refusal(arg, since);
-    else if (claim != REDIS_CLAIM_GIVEN_UP) /* the gateway is being freed */
+    else if (claim != REDIS_CLAIM_CANCELLED) /* the gateway is being freed */
         start_reporting(arg);
 }
 
@@ -297,7 +297,7 @@ bool gateway_backends_left(struct gateway *gateway)
 {
     if (!gateway->parts.fleet || gateway->claim == GATEWAY_UNCLAIMED)
         return true;
-    if (gateway->claim == GATEWAY_CLAIMED && redis_state_under_way(gateway->store) == 0) {
+    if (gateway->claim == GATEWAY_CLAIMED && redis_state_pending(gateway->store) == 0) {
         gateway->claim = GATEWAY_LEAVING;
         redis_state_release(gateway->store, on_gateway_released, gateway);
     }

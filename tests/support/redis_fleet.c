@@ -9,6 +9,11 @@
 
 enum { PATIENCE_MS = 20000, TURN_WAIT_MS = 20 };
 
+static size_t master_count(const struct redis_fleet *fleet)
+{
+    return fleet->cluster ? REDIS_CLUSTER_MASTERS : 1;
+}
+
 static bool all_available(void *arg)
 {
     struct redis_fleet *fleet = arg;
@@ -55,8 +60,7 @@ void redis_fleet_empty(void *context)
     struct redis_fleet *fleet = context;
     fleet->clock = (struct clock){.now_ms = 10, .wall_ms = 1700000000000};
     fleet->turn = 0;
-    size_t count = fleet->cluster ? REDIS_CLUSTER_MASTERS : 1;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < master_count(fleet); i++)
         redis_server_expect(&fleet->servers[i], "OK", "FLUSHALL", NULL);
 }
 
@@ -87,7 +91,7 @@ static bool nothing_awaited(void *arg)
     return ((struct redis_fleet *)arg)->awaited == 0;
 }
 
-/* Servers answer in order, so what was sent before a PING is answered before it. */
+/* Servers answer in order, so everything sent before a PING is answered before it. */
 void redis_fleet_settle(struct redis_fleet *fleet, int rounds)
 {
     for (int round = 0; round < rounds; round++) {
@@ -101,14 +105,14 @@ void redis_fleet_settle(struct redis_fleet *fleet, int rounds)
     }
 }
 
-/* ---- looking inside ---- */
+/* ---- commands of tests ---- */
 
 struct inquiry {
     struct redis_fleet *fleet;
     char *text;
 };
 
-static void append(char text[REDIS_SERVER_REPLY_MAX], const struct resp_value *value)
+static void append_value(char text[REDIS_SERVER_REPLY_MAX], const struct resp_value *value)
 {
     size_t len = strlen(text);
     if (value->type == RESP_INTEGER)
@@ -116,43 +120,39 @@ static void append(char text[REDIS_SERVER_REPLY_MAX], const struct resp_value *v
     else if (value->type == RESP_TEXT || value->type == RESP_ERROR)
         snprintf(text + len, REDIS_SERVER_REPLY_MAX - len, "%.*s", SLICE_FORMAT(value->text));
     for (size_t i = 0; value->type == RESP_ARRAY && i < value->count; i++) {
-        append(text, &value->items[i]);
+        append_value(text, &value->items[i]);
         len = strlen(text);
         snprintf(text + len, REDIS_SERVER_REPLY_MAX - len, " ");
     }
 }
 
-static void take(void *arg, const struct resp_value *reply)
+static void on_inquiry_reply(void *arg, const struct resp_value *reply)
 {
     struct inquiry *inquiry = arg;
     assert_non_null(reply);
-    append(inquiry->text, reply);
+    append_value(inquiry->text, reply);
     inquiry->fleet->awaited--;
 }
 
-const char *redis_fleet_ask(struct redis_fleet *fleet, struct slice key, struct redis_args words)
+const char *redis_fleet_ask(struct redis_fleet *fleet, struct slice key, struct redis_args command)
 {
     static char text[REDIS_SERVER_REPLY_MAX];
     text[0] = '\0';
     fleet->awaited++;
-    redis_command(fleet->clients[0], key, words, take, &(struct inquiry){fleet, text});
+    redis_command(fleet->clients[0], key, command, on_inquiry_reply,
+                  &(struct inquiry){fleet, text});
     assert_true(worker_loop_until(&fleet->worker, nothing_awaited, fleet, PATIENCE_MS));
     return text;
-}
-
-static size_t masters(const struct redis_fleet *fleet)
-{
-    return fleet->cluster ? REDIS_CLUSTER_MASTERS : 1;
 }
 
 struct slice redis_fleet_find(const struct redis_fleet *fleet, const char *pattern,
                               char out[REDIS_SERVER_REPLY_MAX])
 {
     out[0] = '\0';
-    for (size_t i = 0; i < masters(fleet) && !out[0]; i++)
+    for (size_t i = 0; i < master_count(fleet) && !out[0]; i++)
         redis_server_ask(&fleet->servers[i], out, "KEYS", pattern, NULL);
     assert_true(strlen(out) > 1);
-    return (struct slice){out, strlen(out) - 1}; /* a space stands behind each */
+    return (struct slice){out, strlen(out) - 1}; /* a space follows each key */
 }
 
 size_t redis_fleet_count(const struct redis_fleet *fleet, const char *expected, const char *command,
@@ -160,7 +160,7 @@ size_t redis_fleet_count(const struct redis_fleet *fleet, const char *expected, 
 {
     char reply[REDIS_SERVER_REPLY_MAX];
     size_t count = 0;
-    for (size_t i = 0; i < masters(fleet); i++) {
+    for (size_t i = 0; i < master_count(fleet); i++) {
         redis_server_ask(&fleet->servers[i], reply, command, one, two, three, NULL);
         count += strcmp(reply, expected) == 0;
     }

@@ -1,9 +1,9 @@
 /*
- * Redis, one server or a cluster, with the clients of several gateways on one loop: what tests of stores
- * run on. Started once for a program; each test empties it first.
+ * Redis for tests of stores: a single server or a cluster, with the clients of several gateways on one loop. A test
+ * program starts it once, and each test empties it first.
  *
- * Those that take a `void *` are hooks of a conformance suite, whose context the fleet is; its clock is the
- * one that the stores are given.
+ * The functions that take a `void *` are hooks of a conformance suite whose context is the fleet. The stores under test
+ * are given the fleet's clock.
  */
 #ifndef ROLLCALL_TESTS_REDIS_FLEET_H
 #define ROLLCALL_TESTS_REDIS_FLEET_H
@@ -19,40 +19,40 @@ enum { REDIS_FLEET_CLIENTS = 2 };
 struct redis_fleet {
     bool cluster;
     struct worker_loop worker;
-    struct redis_server servers[REDIS_CLUSTER_SERVERS]; /* of a single server the first */
+    struct redis_server servers[REDIS_CLUSTER_SERVERS]; /* a single server is the first */
     struct redis_client *clients[REDIS_FLEET_CLIENTS];
     struct clock clock;
-    size_t turn; /* whose client is next */
+    size_t turn; /* the number of the next client */
     size_t awaited;
 };
 
-/* Starts the servers and waits until every client reaches them. */
+/* Starts the servers and waits until every client is connected. */
 void redis_fleet_open(struct redis_fleet *fleet, bool cluster);
 void redis_fleet_close(struct redis_fleet *fleet);
 
-/* Forgets everything that is stored, and begins a time of its own. */
+/* Removes all data and sets the clock to its start. */
 void redis_fleet_empty(void *fleet);
 
-/* One turn, waiting a little for something to happen. */
+/* Runs one turn of the loop, which waits a little for events. */
 void redis_fleet_poll(void *fleet);
 
-/* Lets the clock go on. */
+/* Advances the clock. */
 void redis_fleet_pass(void *fleet, int64_t duration_ms);
 
-/* The clients, one after the other and round again: who asks twice has two gateways. */
+/* Returns the clients in rotation, so two calls give two different gateways. */
 size_t redis_fleet_next_client(struct redis_fleet *fleet);
 
-/* Turns until all that was sent is answered, and what those answers led to (`rounds` of it). */
+/* Runs the loop until all commands sent so far are answered; `rounds` times, for commands that answers cause. */
 void redis_fleet_settle(struct redis_fleet *fleet, int rounds);
 
-/* Sends a command to the master that has the key; the reply as redis_server_ask() gives it. */
-const char *redis_fleet_ask(struct redis_fleet *fleet, struct slice key, struct redis_args words);
+/* Sends a command to the master that has the key. Returns the reply in the form of redis_server_ask(). */
+const char *redis_fleet_ask(struct redis_fleet *fleet, struct slice key, struct redis_args command);
 
-/* The name of the one key that fits the pattern, on whatever master; it must be there. */
+/* Returns the one key, on any master, that matches the pattern. It must exist. */
 struct slice redis_fleet_find(const struct redis_fleet *fleet, const char *pattern,
                               char out[REDIS_SERVER_REPLY_MAX]);
 
-/* Asks every master, past the clients, and counts those who reply so. */
+/* Sends a command to every master directly. Returns how many give the expected reply. */
 size_t redis_fleet_count(const struct redis_fleet *fleet, const char *expected, const char *command,
                          const char *one, const char *two, const char *three);
 

@@ -10,7 +10,7 @@
 
 enum {
     WINDOW_MS = 1800,
-    GRACE_MS = 1900,        /* longer than reaping is held off at first */
+    GRACE_MS = 1900,        /* longer than reaping is deferred after the start */
     TOLERANCE_MS = 800,     /* a busy machine stalls; the memory backend's time is exact */
     LONG_WINDOW_MS = 10000, /* for tests with many users or leases */
 };
@@ -30,7 +30,7 @@ static void start(void *context, int64_t grace_ms)
     redis_fleet_empty(backend->fleet);
 }
 
-static struct state_store *port(void *context)
+static struct state_store *make_port(void *context)
 {
     struct redis_backend *backend = context;
     struct worker_loop *worker = &backend->fleet->worker;
@@ -81,7 +81,7 @@ int redis_state_backend_suite(struct redis_fleet *fleet, const char *name)
         .offline_grace_ms = GRACE_MS,
         .tolerance_ms = TOLERANCE_MS,
         .start = start,
-        .port = port,
+        .port = make_port,
         .stop = stop,
         .pass = pass,
         .wall_ms = wall_ms,

@@ -30,8 +30,8 @@ struct state_store *state_pair_make(struct state_pair *pair, size_t client, cons
         .metrics = &worker->metrics,
         .gateway_id = slice_of(gateway),
         .lease_window_ms = STATE_PAIR_WINDOW_MS,
-        .fenced = count_fenced,
-        .forgotten = count_forgotten,
+        .on_fenced = count_fenced,
+        .on_forgotten = count_forgotten,
         .arg = pair,
     });
 }
@@ -98,7 +98,8 @@ struct ulid state_pair_connection(unsigned number)
     return id;
 }
 
-static void take(void *arg, enum state_status status, const struct state_transition *transition)
+static void on_transition(void *arg, enum state_status status,
+                          const struct state_transition *transition)
 {
     struct state_pair *pair = arg;
     pair->waiting--;
@@ -122,7 +123,7 @@ static int open_lease(struct state_pair *pair, struct state_store *store, struct
                           .connected_at_ms = pair->fleet.worker.loop.clock.wall_ms,
                           .known_since_ms = known_since_ms};
     pair->waiting = 1;
-    state_open(store, &lease, take, pair);
+    state_open(store, &lease, on_transition, pair);
     return await_change(pair);
 }
 
@@ -143,13 +144,13 @@ int state_pair_close(struct state_pair *pair, struct state_store *store, struct 
 {
     struct ulid id = state_pair_connection(number);
     pair->waiting = 1;
-    state_close(store, user, &id, take, pair);
+    state_close(store, user, &id, on_transition, pair);
     return await_change(pair);
 }
 
 /* ---- claims ---- */
 
-static void take_claim(void *arg, enum redis_claim claim, struct slice since)
+static void on_claim(void *arg, enum redis_claim claim, struct slice since)
 {
     struct state_pair *pair = arg;
     pair->waiting--;
@@ -160,7 +161,7 @@ static void take_claim(void *arg, enum redis_claim claim, struct slice since)
 void state_pair_start_claim(struct state_pair *pair, struct state_store *store)
 {
     pair->waiting = 1;
-    redis_state_claim(store, &STATE_PAIR_INFO, take_claim, pair);
+    redis_state_claim(store, &STATE_PAIR_INFO, on_claim, pair);
 }
 
 enum redis_claim state_pair_claim(struct state_pair *pair, struct state_store *store)

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static struct redis_call_backend *redis_call_backend_of(struct call_store *store)
+struct redis_call_backend *redis_call_backend_of(struct call_store *store)
 {
     return CONTAINER_OF(store, struct redis_call_backend, store);
 }
@@ -143,18 +143,6 @@ static void redis_call_store_detach(struct call_store *store, struct slice user_
             .done = done, .arg = arg, .verb = "detach", .user = user_id, .conn_id = *conn_id});
 }
 
-static void redis_call_store_renew(struct call_store *store, const struct call_device *devices,
-                                   size_t count, call_device_lost on_lost, void *arg)
-{
-    redis_call_renew(redis_call_backend_of(store), devices, count, on_lost, arg);
-}
-
-static void redis_call_store_reap(struct call_store *store, size_t max, call_reap_done done,
-                                  void *arg)
-{
-    redis_call_reap(redis_call_backend_of(store), max, done, arg);
-}
-
 static void redis_call_store_free(struct call_store *store)
 {
     struct redis_call_backend *calls = redis_call_backend_of(store);
@@ -173,8 +161,8 @@ static const struct call_store_operations OPERATIONS = {
     .get = redis_call_store_get,
     .attach = redis_call_store_attach,
     .detach = redis_call_store_detach,
-    .renew = redis_call_store_renew,
-    .reap = redis_call_store_reap,
+    .renew = redis_call_renew,
+    .reap = redis_call_reap,
     .free = redis_call_store_free,
 };
 

@@ -69,6 +69,8 @@ struct call_operation {
     struct wheel_timer pause; /* until the next check */
 };
 
+struct redis_call_backend *redis_call_backend_of(struct call_store *store);
+
 /* ---- operations ---- */
 
 /* Copies the plan with its ids. Returns NULL when out of memory. */
@@ -137,8 +139,8 @@ void redis_call_request(struct call_operation *operation);
 
 /* The store is being freed: ends the operations that wait only for a timer. */
 void redis_call_end_paused(struct redis_call_backend *calls);
-void redis_call_renew(struct redis_call_backend *calls, const struct call_device *devices,
-                      size_t count, call_device_lost on_lost, void *arg);
-void redis_call_reap(struct redis_call_backend *calls, size_t max, call_reap_done done, void *arg);
+void redis_call_renew(struct call_store *store, const struct call_device *devices, size_t count,
+                      call_device_lost on_lost, void *arg);
+void redis_call_reap(struct call_store *store, size_t max, call_reap_done done, void *arg);
 
 #endif

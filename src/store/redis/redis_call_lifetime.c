@@ -24,9 +24,10 @@ static void on_renewed_claim_read(void *arg, const struct resp_value *reply)
                        on_call_renewed, operation);
 }
 
-void redis_call_renew(struct redis_call_backend *calls, const struct call_device *devices,
-                      size_t count, call_device_lost on_lost, void *arg)
+void redis_call_renew(struct call_store *store, const struct call_device *devices, size_t count,
+                      call_device_lost on_lost, void *arg)
 {
+    struct redis_call_backend *calls = redis_call_backend_of(store);
     assert(count <= CALL_RENEWALS_MAX);
     struct redis_store_number ttl;
     for (size_t i = 0; i < count; i++) {
@@ -110,8 +111,9 @@ static void reap_next_call_shard(struct call_reap_pass *pass)
     redis_calls_end(calls);
 }
 
-void redis_call_reap(struct redis_call_backend *calls, size_t max, call_reap_done done, void *arg)
+void redis_call_reap(struct call_store *store, size_t max, call_reap_done done, void *arg)
 {
+    struct redis_call_backend *calls = redis_call_backend_of(store);
     struct call_reap_pass *pass = calls->is_reaping ? NULL : malloc(sizeof(*pass));
     if (!pass) {
         done(arg, NULL, 0);

@@ -1,5 +1,4 @@
-/* The Redis backend, on one server and on a cluster, against the suite that every backend must pass; and what
- * is its own. */
+/* The call store on Redis, on a single server and on a cluster: the suite of all backends, and tests of its own. */
 #include "conformance/call_store_suite.h"
 #include "store/redis/redis_call.h"
 #include "support/redis_fleet.h"
@@ -17,7 +16,8 @@ enum { RING_MS = 30000, GRACE_MS = 10000, WINDOW_MS = 45000, STEPS_OF_A_RENEWAL 
 
 static struct redis_fleet the_fleet;
 
-static struct call_store *make(struct redis_fleet *fleet, size_t client, const struct clock *clock)
+static struct call_store *make_store(struct redis_fleet *fleet, size_t client,
+                                     const struct clock *clock)
 {
     struct call_store *store =
         redis_call_make(&(struct redis_call_options){.client = fleet->clients[client],
@@ -31,10 +31,10 @@ static struct call_store *make(struct redis_fleet *fleet, size_t client, const s
     return store;
 }
 
-static struct call_store *port(void *context)
+static struct call_store *make_port(void *context)
 {
     struct redis_fleet *fleet = context;
-    return make(fleet, redis_fleet_next_client(fleet), &fleet->clock);
+    return make_store(fleet, redis_fleet_next_client(fleet), &fleet->clock);
 }
 
 static void settle(void *context)
@@ -47,7 +47,7 @@ static int64_t wall_ms(void *context)
     return ((struct redis_fleet *)context)->clock.wall_ms;
 }
 
-/* ---- what is its own ---- */
+/* ---- tests of its own ---- */
 
 enum { USERS_MAX = 8 };
 
@@ -59,7 +59,7 @@ struct answers {
     size_t ended;
 };
 
-static void take(void *arg, const struct call_answer *answer)
+static void on_answer(void *arg, const struct call_answer *answer)
 {
     struct answers *answers = arg;
     answers->count++;
@@ -70,7 +70,7 @@ static void take(void *arg, const struct call_answer *answer)
                  SLICE_FORMAT(answer->call->id));
 }
 
-static void take_ended(void *arg, const struct call *ended, size_t count)
+static void on_reaped(void *arg, const struct call *ended, size_t count)
 {
     struct answers *answers = arg;
     (void)ended;
@@ -85,87 +85,90 @@ static int set_up(void **state)
     return 0;
 }
 
-static struct call_device device_of(const char *user)
+static struct call_device phone_of(const char *user)
 {
     struct call_device device = {slice_of(user), SLICE("phone"), {{1}}};
     device.conn_id.bytes[1] = (uint8_t)user[0];
     return device;
 }
 
-static void request(struct call_store *store, const char *id, const char *caller,
-                    const char *callee, struct answers *answers)
+static void send_request(struct call_store *store, const char *id, const char *caller,
+                         const char *callee, struct answers *answers)
 {
-    struct call_device device = device_of(caller);
-    call_store_request(store, slice_of(id), &device, slice_of(callee), take, answers);
+    struct call_device device = phone_of(caller);
+    call_store_request(store, slice_of(id), &device, slice_of(callee), on_answer, answers);
 }
 
-static bool has_answers(void *arg)
+static bool has_enough_answers(void *arg)
 {
     const struct answers *answers = ((void **)arg)[0];
     return answers->count >= *(const size_t *)((void **)arg)[1];
 }
 
-static void await(struct redis_fleet *fleet, struct answers *answers, size_t count)
+static void await_answers(struct redis_fleet *fleet, struct answers *answers, size_t count)
 {
-    assert_true(worker_loop_until(&fleet->worker, has_answers, (void *[]){answers, &count}, 10000));
+    assert_true(
+        worker_loop_until(&fleet->worker, has_enough_answers, (void *[]){answers, &count}, 10000));
     assert_int_equal(answers->count, count);
 }
 
-static enum call_result get(struct redis_fleet *fleet, struct call_store *store, const char *user)
+static enum call_result get_result(struct redis_fleet *fleet, struct call_store *store,
+                                   const char *user)
 {
     struct answers answers = {0};
-    call_store_get(store, SLICE_NONE, slice_of(user), take, &answers);
-    await(fleet, &answers, 1);
+    call_store_get(store, SLICE_NONE, slice_of(user), on_answer, &answers);
+    await_answers(fleet, &answers, 1);
     return answers.last;
 }
 
-/* Everybody calls everybody at once from two gateways: all are answered, nobody is in two calls, and who is
- * in one is so with somebody who is in the same. */
-static void nobody_is_in_two_calls(void **state)
+/* All users call each other at once from two gateways. Every request is answered, nobody is in two calls, and the other
+ * party of a user's call is in the same call. */
+static void concurrent_requests_put_nobody_into_two_calls(void **state)
 {
     enum { USERS = 6, ROUNDS = 40 };
     static const char *const NAMES[USERS] = {"a", "b", "c", "d", "e", "f"};
     struct redis_fleet *fleet = *state;
-    struct call_store *stores[] = {make(fleet, 0, &fleet->clock), make(fleet, 1, &fleet->clock)};
+    struct call_store *stores[] = {make_store(fleet, 0, &fleet->clock),
+                                   make_store(fleet, 1, &fleet->clock)};
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct answers answers = {0};
         char id[32];
-        size_t asked = 0;
+        size_t sent = 0;
         for (unsigned i = 0; i < USERS * USERS; i++) {
-            unsigned pair = (i * 7 + round * 5) % (USERS * USERS); /* in ever another order */
+            unsigned pair = (i * 7 + round * 5) % (USERS * USERS); /* another order in each round */
             if (pair / USERS == pair % USERS)
                 continue;
             snprintf(id, sizeof(id), "call-%u-%u", round, pair);
-            request(stores[(i + round) % 2], id, NAMES[pair / USERS], NAMES[pair % USERS],
-                    &answers);
-            asked++;
+            send_request(stores[(i + round) % 2], id, NAMES[pair / USERS], NAMES[pair % USERS],
+                         &answers);
+            sent++;
         }
-        await(fleet, &answers, asked);
+        await_answers(fleet, &answers, sent);
         size_t in_call = 0;
         for (size_t i = 0; i < USERS; i++)
-            in_call += get(fleet, stores[0], NAMES[i]) == CALL_DONE;
+            in_call += get_result(fleet, stores[0], NAMES[i]) == CALL_DONE;
         assert_true(answers.results[CALL_DONE] >= 1);
         assert_int_equal(answers.results[CALL_UNAVAILABLE] + answers.results[CALL_UNKNOWN], 0);
         assert_int_equal(in_call, 2 * answers.results[CALL_DONE]);
         for (size_t i = 0; i < USERS; i++) {
             struct answers over = {0};
-            call_store_end(stores[1], SLICE_NONE, slice_of(NAMES[i]), take, &over);
-            await(fleet, &over, 1);
+            call_store_end(stores[1], SLICE_NONE, slice_of(NAMES[i]), on_answer, &over);
+            await_answers(fleet, &over, 1);
         }
     }
     call_store_free(&stores[0]);
     call_store_free(&stores[1]);
 }
 
-/* Two who call each other at the same moment talk to each other. */
-static void crossing_requests_meet(void **state)
+static void crossing_requests_become_one_call(void **state)
 {
     struct redis_fleet *fleet = *state;
-    struct call_store *stores[] = {make(fleet, 0, &fleet->clock), make(fleet, 1, &fleet->clock)};
+    struct call_store *stores[] = {make_store(fleet, 0, &fleet->clock),
+                                   make_store(fleet, 1, &fleet->clock)};
     struct answers answers = {0};
-    request(stores[0], "there", "alice", "bob", &answers);
-    request(stores[1], "back", "bob", "alice", &answers);
-    await(fleet, &answers, 2);
+    send_request(stores[0], "call-1", "alice", "bob", &answers);
+    send_request(stores[1], "call-2", "bob", "alice", &answers);
+    await_answers(fleet, &answers, 2);
     assert_int_equal(answers.results[CALL_DONE], 1);
     assert_int_equal(answers.results[CALL_GLARE], 1);
     call_store_free(&stores[0]);
@@ -178,72 +181,72 @@ static const char *claim_key(const struct redis_fleet *fleet, const char *user, 
     return out;
 }
 
-/* A gateway that died after it claimed, or after it ended a call, leaves claims of nothing. */
-static void claims_of_nothing_hold_nobody(void **state)
+/* A gateway that dies after it claimed, or after it ended a call, leaves such claims. */
+static void claim_without_a_call_does_not_block_requests(void **state)
 {
     struct redis_fleet *fleet = *state;
-    struct call_store *store = make(fleet, 0, &fleet->clock);
+    struct call_store *store = make_store(fleet, 0, &fleet->clock);
     char text[64];
     struct slice key = slice_of(claim_key(fleet, "bob", text));
     struct answers answers = {0};
     redis_fleet_ask(fleet, key,
                     REDIS_ARGS(SLICE("SET"), key, SLICE("01ARZ3NDEKTSV4RRFFQ69G5FAVgone")));
-    request(store, "c", "alice", "bob", &answers);
-    await(fleet, &answers, 1);
+    send_request(store, "c", "alice", "bob", &answers);
+    await_answers(fleet, &answers, 1);
     assert_int_equal(answers.last, CALL_DONE);
-    assert_int_equal(get(fleet, store, "bob"), CALL_DONE);
+    assert_int_equal(get_result(fleet, store, "bob"), CALL_DONE);
     call_store_free(&store);
 }
 
-/* Steps 1 and 2 of a request whose gateway then dies: in its way at first, and gone by its time. */
-static void a_request_that_dies_half_way_lets_go(void **state)
+/* The gateway dies after step 1 or 2 of its request. What it left blocks others at first, and then times out. */
+static void request_whose_gateway_dies_does_not_block_later_ones(void **state)
 {
     struct redis_fleet *fleet = *state;
-    struct call_store *dying = make(fleet, 0, &fleet->clock);
-    struct call_store *store = make(fleet, 1, &fleet->clock);
+    struct call_store *dying = make_store(fleet, 0, &fleet->clock);
+    struct call_store *store = make_store(fleet, 1, &fleet->clock);
     struct answers answers = {0}, late = {0};
-    request(dying, "never", "alice", "bob", &late);
-    call_store_free(&dying); /* between two steps */
-    await(fleet, &late, 1);
+    send_request(dying, "never", "alice", "bob", &late);
+    call_store_free(&dying); /* between two steps of the request */
+    await_answers(fleet, &late, 1);
     assert_int_equal(late.last, CALL_UNAVAILABLE);
-    assert_int_equal(get(fleet, store, "alice"), CALL_NOT_FOUND);
+    assert_int_equal(get_result(fleet, store, "alice"), CALL_NOT_FOUND);
     redis_fleet_pass(fleet, 5000);
-    request(store, "c", "alice", "bob", &answers);
-    await(fleet, &answers, 1);
+    send_request(store, "c", "alice", "bob", &answers);
+    await_answers(fleet, &answers, 1);
     assert_int_equal(answers.last, CALL_DONE);
     call_store_free(&store);
 }
 
-/* The gateway that ended the call is gone before it heard so: another tells. */
-static void an_end_that_nobody_told_is_found(void **state)
+/* The gateway that ended the call died before it told the parties: another gateway tells them, once. */
+static void end_that_was_not_acknowledged_is_reaped(void **state)
 {
     struct redis_fleet *fleet = *state;
-    struct call_store *store = make(fleet, 0, &fleet->clock);
+    struct call_store *store = make_store(fleet, 0, &fleet->clock);
     struct answers answers = {0};
     char name[REDIS_SERVER_REPLY_MAX];
-    request(store, "c", "alice", "bob", &answers);
-    await(fleet, &answers, 1);
+    send_request(store, "c", "alice", "bob", &answers);
+    await_answers(fleet, &answers, 1);
     struct slice record = redis_fleet_find(fleet, "call:*", name);
     redis_fleet_ask(fleet, record,
                     REDIS_ARGS(SLICE("HSET"), record, SLICE("state"), SLICE("ended"),
                                SLICE("reason"), SLICE("hangup"), SLICE("ended_at"),
                                SLICE("2023-11-14T22:13:20.000Z")));
     redis_fleet_pass(fleet, RING_MS);
-    call_store_reap(store, CALL_REAP_MAX, take_ended, &answers);
-    await(fleet, &answers, 2);
+    call_store_reap(store, CALL_REAP_MAX, on_reaped, &answers);
+    await_answers(fleet, &answers, 2);
     assert_int_equal(answers.ended, 1);
     redis_fleet_pass(fleet, 5000);
-    call_store_reap(store, CALL_REAP_MAX, take_ended, &answers);
-    await(fleet, &answers, 3);
+    call_store_reap(store, CALL_REAP_MAX, on_reaped, &answers);
+    await_answers(fleet, &answers, 3);
     assert_int_equal(answers.ended, 1);
     call_store_free(&store);
 }
 
-static void foreign_values_do_no_harm(void **state)
+static void foreign_claim_values_are_ignored(void **state)
 {
     static const char *const TYPES[][2] = {{"SADD", "x"}, {"SET", "short"}, {"RPUSH", "y"}};
     struct redis_fleet *fleet = *state;
-    struct call_store *store = make(fleet, 0, &fleet->clock);
+    struct call_store *store = make_store(fleet, 0, &fleet->clock);
     for (size_t i = 0; i < sizeof(TYPES) / sizeof(TYPES[0]); i++) {
         char text[64], id[8];
         struct slice key = slice_of(claim_key(fleet, "bob", text));
@@ -251,104 +254,104 @@ static void foreign_values_do_no_harm(void **state)
         snprintf(id, sizeof(id), "c%zu", i);
         redis_fleet_ask(fleet, key, REDIS_ARGS(SLICE("DEL"), key));
         redis_fleet_ask(fleet, key, REDIS_ARGS(slice_of(TYPES[i][0]), key, slice_of(TYPES[i][1])));
-        assert_int_equal(get(fleet, store, "bob"), CALL_NOT_FOUND);
+        assert_int_equal(get_result(fleet, store, "bob"), CALL_NOT_FOUND);
         redis_fleet_ask(fleet, key, REDIS_ARGS(slice_of(TYPES[i][0]), key, slice_of(TYPES[i][1])));
-        request(store, id, "alice", "bob", &answers);
-        await(fleet, &answers, 1);
+        send_request(store, id, "alice", "bob", &answers);
+        await_answers(fleet, &answers, 1);
         assert_int_equal(answers.last, CALL_DONE);
-        call_store_end(store, slice_of(id), SLICE("bob"), take, &answers);
-        await(fleet, &answers, 2);
+        call_store_end(store, slice_of(id), SLICE("bob"), on_answer, &answers);
+        await_answers(fleet, &answers, 2);
         assert_int_equal(answers.last, CALL_DONE);
     }
     call_store_free(&store);
 }
 
-static void a_record_that_is_no_call_counts_as_none(void **state)
+static void record_that_is_not_a_call_counts_as_absent(void **state)
 {
     struct redis_fleet *fleet = *state;
-    struct call_store *store = make(fleet, 0, &fleet->clock);
+    struct call_store *store = make_store(fleet, 0, &fleet->clock);
     struct answers answers = {0};
     char names[2][REDIS_SERVER_REPLY_MAX];
-    request(store, "c", "alice", "bob", &answers);
-    await(fleet, &answers, 1);
+    send_request(store, "c", "alice", "bob", &answers);
+    await_answers(fleet, &answers, 1);
     struct slice record = redis_fleet_find(fleet, "call:*", names[0]);
     struct slice index = redis_fleet_find(fleet, "calls:due*", names[1]);
     redis_fleet_empty(fleet);
     redis_fleet_ask(fleet, record, REDIS_ARGS(SLICE("RPUSH"), record, SLICE("x")));
     redis_fleet_ask(fleet, index, REDIS_ARGS(SLICE("ZADD"), index, SLICE("1"), SLICE("c")));
-    call_store_end(store, SLICE("c"), SLICE("alice"), take, &answers);
-    await(fleet, &answers, 2);
+    call_store_end(store, SLICE("c"), SLICE("alice"), on_answer, &answers);
+    await_answers(fleet, &answers, 2);
     assert_int_equal(answers.last, CALL_NOT_FOUND);
-    call_store_reap(store, CALL_REAP_MAX, take_ended, &answers);
-    await(fleet, &answers, 3);
+    call_store_reap(store, CALL_REAP_MAX, on_reaped, &answers);
+    await_answers(fleet, &answers, 3);
     assert_int_equal(answers.ended, 0);
     assert_string_equal(redis_fleet_ask(fleet, index, REDIS_ARGS(SLICE("ZCARD"), index)), "0");
-    request(store, "c", "alice", "bob", &answers);
-    await(fleet, &answers, 4);
+    send_request(store, "c", "alice", "bob", &answers);
+    await_answers(fleet, &answers, 4);
     assert_int_equal(answers.last, CALL_DONE);
     redis_fleet_ask(fleet, record,
                     REDIS_ARGS(SLICE("HSET"), record, SLICE("callee_due_at"), SLICE("soon"),
                                SLICE("caller_conn"), SLICE("none"), SLICE("due_at"), SLICE("")));
-    call_store_end(store, SLICE("c"), SLICE("alice"), take, &answers);
-    await(fleet, &answers, 5);
+    call_store_end(store, SLICE("c"), SLICE("alice"), on_answer, &answers);
+    await_answers(fleet, &answers, 5);
     assert_int_equal(answers.last, CALL_DONE);
     call_store_free(&store);
 }
 
-/* A time field as text, taken over as an earlier gateway wrote it: in milliseconds. */
-static void age_time(struct redis_fleet *fleet, struct slice record, const char *field,
-                     char text[TIME_TEXT_LEN + 1])
+/* Rewrites a time field as an earlier version wrote it, in milliseconds; `text` gets the text that it had. */
+static void rewrite_time_in_ms(struct redis_fleet *fleet, struct slice record, const char *field,
+                               char text[TIME_TEXT_LEN + 1])
 {
     int64_t ms;
     char number[24];
-    const char *told =
+    const char *written =
         redis_fleet_ask(fleet, record, REDIS_ARGS(SLICE("HGET"), record, slice_of(field)));
-    assert_true(time_text_parse(slice_of(told), &ms));
-    snprintf(text, TIME_TEXT_LEN + 1, "%s", told);
+    assert_true(time_text_parse(slice_of(written), &ms));
+    snprintf(text, TIME_TEXT_LEN + 1, "%s", written);
     snprintf(number, sizeof(number), "%" PRId64, ms);
     redis_fleet_ask(fleet, record,
                     REDIS_ARGS(SLICE("HSET"), record, slice_of(field), slice_of(number)));
 }
 
-static void a_call_of_an_earlier_gateway_goes_on(void **state)
+static void call_written_by_an_earlier_version_continues(void **state)
 {
     static const char *const FIELDS[] = {"due_at", "caller_due_at", "started_at"};
     struct redis_fleet *fleet = *state;
-    struct call_store *store = make(fleet, 0, &fleet->clock);
-    struct call_device alice = device_of("alice"), bob = device_of("bob");
+    struct call_store *store = make_store(fleet, 0, &fleet->clock);
+    struct call_device alice = phone_of("alice"), bob = phone_of("bob");
     struct answers answers = {0};
     char name[REDIS_SERVER_REPLY_MAX], texts[3][TIME_TEXT_LEN + 1];
-    request(store, "c", "alice", "bob", &answers);
-    await(fleet, &answers, 1);
+    send_request(store, "c", "alice", "bob", &answers);
+    await_answers(fleet, &answers, 1);
     struct slice record = redis_fleet_find(fleet, "call:*", name);
     for (size_t i = 0; i < 3; i++)
-        age_time(fleet, record, FIELDS[i], texts[i]);
-    call_store_attach(store, &alice, take, &answers);
-    await(fleet, &answers, 2);
+        rewrite_time_in_ms(fleet, record, FIELDS[i], texts[i]);
+    call_store_attach(store, &alice, on_answer, &answers);
+    await_answers(fleet, &answers, 2);
     assert_int_equal(answers.last, CALL_DONE);
     for (size_t i = 0; i < 3; i++)
         assert_string_equal(
             redis_fleet_ask(fleet, record, REDIS_ARGS(SLICE("HGET"), record, slice_of(FIELDS[i]))),
             texts[i]);
-    call_store_reap(store, CALL_REAP_MAX, take_ended, &answers);
-    await(fleet, &answers, 3);
+    call_store_reap(store, CALL_REAP_MAX, on_reaped, &answers);
+    await_answers(fleet, &answers, 3);
     assert_int_equal(answers.ended, 0);
-    call_store_answer(store, SLICE("c"), &bob, take, &answers);
-    await(fleet, &answers, 4);
+    call_store_answer(store, SLICE("c"), &bob, on_answer, &answers);
+    await_answers(fleet, &answers, 4);
     assert_int_equal(answers.last, CALL_DONE);
     call_store_free(&store);
 }
 
-/* After a call nothing is left of it but the record that is kept for a minute. */
-static void nothing_stays_behind(void **state)
+/* The record is kept for a minute. */
+static void ended_call_leaves_only_its_record(void **state)
 {
     struct redis_fleet *fleet = *state;
-    struct call_store *store = make(fleet, 0, NULL);
+    struct call_store *store = make_store(fleet, 0, NULL);
     struct answers answers = {0};
-    request(store, "c", "alice", "bob", &answers);
-    await(fleet, &answers, 1);
-    call_store_end(store, SLICE("c"), SLICE("bob"), take, &answers);
-    await(fleet, &answers, 2);
+    send_request(store, "c", "alice", "bob", &answers);
+    await_answers(fleet, &answers, 1);
+    call_store_end(store, SLICE("c"), SLICE("bob"), on_answer, &answers);
+    await_answers(fleet, &answers, 2);
     redis_fleet_settle(fleet, 1);
     size_t keys = 0;
     for (size_t i = 0; i < (fleet->cluster ? REDIS_CLUSTER_MASTERS : 1); i++) {
@@ -360,22 +363,23 @@ static void nothing_stays_behind(void **state)
     call_store_free(&store);
 }
 
-static void without_an_answer_only_what_may_have_happened_is_unknown(void **state)
+static void without_an_answer_only_a_possible_change_is_unknown(void **state)
 {
     struct redis_fleet *fleet = *state;
-    struct call_store *store = make(fleet, 0, NULL);
-    struct call_device bob = device_of("bob");
+    struct call_store *store = make_store(fleet, 0, NULL);
+    struct call_device bob = phone_of("bob");
     struct answers answers = {0};
     redis_fleet_kill(fleet);
-    request(store, "c", "alice", "bob", &answers);
-    call_store_answer(store, SLICE("c"), &bob, take, &answers);
-    call_store_end(store, SLICE_NONE, SLICE("bob"), take, &answers);
-    call_store_get(store, SLICE("c"), SLICE("bob"), take, &answers);
-    call_store_attach(store, &bob, take, &answers);
-    call_store_reap(store, CALL_REAP_MAX, take_ended, &answers);
-    await(fleet, &answers, 6);
+    send_request(store, "c", "alice", "bob", &answers);
+    call_store_answer(store, SLICE("c"), &bob, on_answer, &answers);
+    call_store_end(store, SLICE_NONE, SLICE("bob"), on_answer, &answers);
+    call_store_get(store, SLICE("c"), SLICE("bob"), on_answer, &answers);
+    call_store_attach(store, &bob, on_answer, &answers);
+    call_store_reap(store, CALL_REAP_MAX, on_reaped, &answers);
+    await_answers(fleet, &answers, 6);
     assert_int_equal(answers.results[CALL_UNAVAILABLE], 4);
-    assert_int_equal(answers.results[CALL_UNKNOWN], 1); /* the answer: it needs no claim first */
+    assert_int_equal(answers.results[CALL_UNKNOWN],
+                     1); /* the answer operation, which reads no claim first */
     assert_int_equal(answers.ended, 0);
     call_store_free(&store);
 }
@@ -389,7 +393,7 @@ static int run(bool cluster)
         .reconnect_grace_ms = GRACE_MS,
         .lease_window_ms = WINDOW_MS,
         .start = redis_fleet_empty,
-        .port = port,
+        .port = make_port,
         .stop = settle,
         .pass = redis_fleet_pass,
         .wall_ms = wall_ms,
@@ -397,16 +401,16 @@ static int run(bool cluster)
         .settle = settle,
     };
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(nobody_is_in_two_calls, set_up),
-        cmocka_unit_test_setup(crossing_requests_meet, set_up),
-        cmocka_unit_test_setup(claims_of_nothing_hold_nobody, set_up),
-        cmocka_unit_test_setup(a_request_that_dies_half_way_lets_go, set_up),
-        cmocka_unit_test_setup(an_end_that_nobody_told_is_found, set_up),
-        cmocka_unit_test_setup(foreign_values_do_no_harm, set_up),
-        cmocka_unit_test_setup(a_record_that_is_no_call_counts_as_none, set_up),
-        cmocka_unit_test_setup(a_call_of_an_earlier_gateway_goes_on, set_up),
-        cmocka_unit_test_setup(nothing_stays_behind, set_up),
-        cmocka_unit_test_setup(without_an_answer_only_what_may_have_happened_is_unknown, set_up),
+        cmocka_unit_test_setup(concurrent_requests_put_nobody_into_two_calls, set_up),
+        cmocka_unit_test_setup(crossing_requests_become_one_call, set_up),
+        cmocka_unit_test_setup(claim_without_a_call_does_not_block_requests, set_up),
+        cmocka_unit_test_setup(request_whose_gateway_dies_does_not_block_later_ones, set_up),
+        cmocka_unit_test_setup(end_that_was_not_acknowledged_is_reaped, set_up),
+        cmocka_unit_test_setup(foreign_claim_values_are_ignored, set_up),
+        cmocka_unit_test_setup(record_that_is_not_a_call_counts_as_absent, set_up),
+        cmocka_unit_test_setup(call_written_by_an_earlier_version_continues, set_up),
+        cmocka_unit_test_setup(ended_call_leaves_only_its_record, set_up),
+        cmocka_unit_test_setup(without_an_answer_only_a_possible_change_is_unknown, set_up),
     };
     redis_fleet_open(&the_fleet, cluster);
     int failed = call_store_suite_run(&backend) +

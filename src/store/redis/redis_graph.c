@@ -146,7 +146,8 @@ static void redis_graph_drop(struct graph_store *store, struct slice user_id)
 
 /* ---- lookup ---- */
 
-static void on_graph_read(void *arg, enum state_status status, const struct graph_lookup *lookup)
+static void on_redis_graph_read(void *arg, enum state_status status,
+                                const struct graph_lookup *lookup)
 {
     struct graph_lookup_operation operation = *(struct graph_lookup_operation *)arg;
     free(arg);
@@ -158,7 +159,7 @@ static void on_graph_lookup_reply(void *arg, const struct resp_value *reply)
 {
     struct graph_lookup_operation *operation = arg;
     redis_graph_read(operation->graphs->is_freed ? NULL : reply, operation->graphs->options.client,
-                     on_graph_read, operation);
+                     on_redis_graph_read, operation);
 }
 
 static void redis_graph_lookup(struct graph_store *store, struct slice user_id,

@@ -119,13 +119,8 @@ static struct graph_read *make_graph_read(const struct resp_value *reply)
 
 /* ---- who is online, on a cluster ---- */
 
-static void finish_graph_read(struct graph_read *read)
-{
-    read->done(read->arg, STATE_OK, &read->lookup);
-    free(read);
-}
-
-/* After the last answer, removes the contacts whose id was cleared because they are offline. */
+/* Called once for each shard that was asked, and once more. The last call removes the contacts whose id was cleared
+ * because they are offline, and completes the lookup. */
 static void end_graph_shard(struct graph_read *read)
 {
     if (--read->waiting)
@@ -136,7 +131,8 @@ static void end_graph_shard(struct graph_read *read)
     for (size_t i = 0; i < count; i++)
         if (read->ids[i].data)
             read->ids[contacts->count++] = read->ids[i];
-    finish_graph_read(read);
+    read->done(read->arg, STATE_OK, &read->lookup);
+    free(read);
 }
 
 /* Without a valid answer all contacts stay: an event for an offline contact does no harm. */
@@ -207,11 +203,7 @@ void redis_graph_read(const struct resp_value *reply, struct redis_client *clien
     }
     read->done = done;
     read->arg = arg;
-    if (!redis_is_cluster(client)) {
-        finish_graph_read(read);
-        return;
-    }
-    if (sort_contacts_by_shard(read))
+    if (redis_is_cluster(client) && sort_contacts_by_shard(read))
         for (unsigned i = 0; i < REDIS_STATE_SHARDS; i++)
             if (read->shards[i].count)
                 ask_online_contacts(client, &read->shards[i], i);

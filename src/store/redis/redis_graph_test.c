@@ -1,5 +1,4 @@
-/* The Redis backend, on one server and on a cluster, against the suite that every backend must pass; and what
- * is its own. */
+/* The graph store on Redis, on a single server and on a cluster: the suite of all backends, and tests of its own. */
 #include "conformance/graph_store_suite.h"
 #include "store/redis/redis_graph.h"
 #include "store/redis/state/redis_state.h"
@@ -12,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { JOURNEYS_MAX = 2, WINDOW_MS = 60000, DAY_MS = 24 * 60 * 60 * 1000 };
+enum { ROUND_TRIPS_MAX = 2, WINDOW_MS = 60000, DAY_MS = 24 * 60 * 60 * 1000 };
 
 struct redis_backend {
     struct redis_fleet fleet;
@@ -59,7 +58,7 @@ static void stop(void *context)
     struct redis_backend *backend = context;
     for (size_t i = 0; i < GRAPH_STORE_SUITE_PORTS; i++)
         graph_store_free(&backend->ports[i]);
-    redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
+    redis_fleet_settle(&backend->fleet, ROUND_TRIPS_MAX);
     state_store_free(&backend->state);
 }
 
@@ -68,7 +67,7 @@ static void poll(void *context)
     redis_fleet_poll(&((struct redis_backend *)context)->fleet);
 }
 
-/* ---- what is its own ---- */
+/* ---- tests of its own ---- */
 
 struct answer {
     size_t count;
@@ -80,46 +79,46 @@ struct answer {
     size_t contacts;
 };
 
-static void keep(void *arg, enum state_status status, const struct graph_lookup *audience)
+static void on_lookup(void *arg, enum state_status status, const struct graph_lookup *lookup)
 {
     struct answer *answer = arg;
     answer->count++;
     answer->status = status;
     if (status != STATE_OK)
         return;
-    answer->known = audience->known;
-    answer->aged = audience->aged;
-    answer->ticket = audience->ticket;
-    answer->presence_visibility = audience->graph.presence_visibility;
-    answer->contacts = audience->graph.contacts.count;
+    answer->known = lookup->known;
+    answer->aged = lookup->aged;
+    answer->ticket = lookup->ticket;
+    answer->presence_visibility = lookup->graph.presence_visibility;
+    answer->contacts = lookup->graph.contacts.count;
 }
 
-static struct answer ask(struct redis_backend *backend, struct slice user)
+static struct answer look_up(struct redis_backend *backend, struct slice user)
 {
     struct answer answer = {0};
-    graph_lookup(backend->ports[0], user, keep, &answer);
-    redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
+    graph_lookup(backend->ports[0], user, on_lookup, &answer);
+    redis_fleet_settle(&backend->fleet, ROUND_TRIPS_MAX);
     assert_int_equal(answer.count, 1);
     return answer;
 }
 
-static void put_unseen(struct redis_backend *backend, struct slice user, uint8_t visibility)
+static void put_graph(struct redis_backend *backend, struct slice user, uint8_t visibility)
 {
     static const struct slice CONTACTS[] = {{"bob", 3}, {"carol", 5}};
     static const struct slice BLOCKED[] = {{"mallory", 7}};
     static const struct slice CHATS[] = {{"c1", 2}};
-    graph_put(backend->ports[0], user, ask(backend, user).ticket,
+    graph_put(backend->ports[0], user, look_up(backend, user).ticket,
               &(struct social_graph){.presence_visibility = visibility,
                                      .contacts = {CONTACTS, 2},
                                      .blocked = {BLOCKED, 1},
                                      .chats = {CHATS, 1}});
-    redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
+    redis_fleet_settle(&backend->fleet, ROUND_TRIPS_MAX);
 }
 
-static void put(struct redis_backend *backend, struct slice user, uint8_t visibility)
+static void put_and_check(struct redis_backend *backend, struct slice user, uint8_t visibility)
 {
-    put_unseen(backend, user, visibility);
-    assert_true(ask(backend, user).known);
+    put_graph(backend, user, visibility);
+    assert_true(look_up(backend, user).known);
 }
 
 static int set_up(void **state)
@@ -135,216 +134,216 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A command on one of alice's keys. */
-static const char *inside(struct redis_backend *backend, const char *command, const char *single,
-                          const char *clustered)
+/* Runs a command on one of alice's keys. */
+static const char *run_on_key(struct redis_backend *backend, const char *command,
+                              const char *single, const char *clustered)
 {
     struct slice key = slice_of(backend->fleet.cluster ? clustered : single);
     return redis_fleet_ask(&backend->fleet, key, REDIS_ARGS(slice_of(command), key));
 }
 
-static void keys_are_as_the_design_has_them(void **state)
+static void keys_have_the_types_and_lifetimes_of_the_design(void **state)
 {
     struct redis_backend *backend = *state;
-    put(backend, SLICE("alice"), 0);
-    assert_string_equal(inside(backend, "TYPE", "user:alice:friends", "user:{alice}:friends"),
+    put_and_check(backend, SLICE("alice"), 0);
+    assert_string_equal(run_on_key(backend, "TYPE", "user:alice:friends", "user:{alice}:friends"),
                         "set");
-    assert_string_equal(inside(backend, "SCARD", "user:alice:friends", "user:{alice}:friends"),
+    assert_string_equal(run_on_key(backend, "SCARD", "user:alice:friends", "user:{alice}:friends"),
                         "2");
     assert_string_equal(
-        inside(backend, "GET", "presence_visibility:alice", "presence_visibility:{alice}"),
+        run_on_key(backend, "GET", "presence_visibility:alice", "presence_visibility:{alice}"),
         "contacts_only");
-    long left =
-        strtol(inside(backend, "PTTL", "presence_visibility:alice", "presence_visibility:{alice}"),
-               NULL, 10);
+    long left = strtol(
+        run_on_key(backend, "PTTL", "presence_visibility:alice", "presence_visibility:{alice}"),
+        NULL, 10);
     assert_in_range(left, 290000, 300000);
-    left = strtol(inside(backend, "PTTL", "user:alice:friends", "user:{alice}:friends"), NULL, 10);
+    left =
+        strtol(run_on_key(backend, "PTTL", "user:alice:friends", "user:{alice}:friends"), NULL, 10);
     assert_in_range(left, DAY_MS - 10000, DAY_MS);
 }
 
-/* Without its visibility a graph is still known, and is to be read anew. */
-static void a_graph_ages_with_its_visibility(void **state)
+/* An aged graph is still returned, and the caller must read it from the ledger again. */
+static void graph_is_aged_without_its_visibility_key(void **state)
 {
     struct redis_backend *backend = *state;
-    put(backend, SLICE("alice"), 2);
-    assert_false(ask(backend, SLICE("alice")).aged);
-    inside(backend, "DEL", "presence_visibility:alice", "presence_visibility:{alice}");
-    struct answer answer = ask(backend, SLICE("alice"));
+    put_and_check(backend, SLICE("alice"), 2);
+    assert_false(look_up(backend, SLICE("alice")).aged);
+    run_on_key(backend, "DEL", "presence_visibility:alice", "presence_visibility:{alice}");
+    struct answer answer = look_up(backend, SLICE("alice"));
     assert_true(answer.known && answer.aged);
     assert_int_equal(answer.presence_visibility, 2);
     graph_put(backend->ports[1], SLICE("alice"), answer.ticket,
               &(struct social_graph){.presence_visibility = 1});
-    redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
-    answer = ask(backend, SLICE("alice"));
+    redis_fleet_settle(&backend->fleet, ROUND_TRIPS_MAX);
+    answer = look_up(backend, SLICE("alice"));
     assert_true(answer.known && !answer.aged);
     assert_int_equal(answer.presence_visibility, 1);
 }
 
-/* One of alice's keys by the end of its name. */
-static struct slice key_of(const struct redis_backend *backend, const char *end, char out[64])
+/* Writes one of alice's keys with this suffix. */
+static struct slice alice_key(const struct redis_backend *backend, const char *suffix, char out[64])
 {
-    int len = snprintf(out, 64, backend->fleet.cluster ? "user:{alice}%s" : "user:alice%s", end);
+    int len = snprintf(out, 64, backend->fleet.cluster ? "user:{alice}%s" : "user:alice%s", suffix);
     return (struct slice){out, (size_t)len};
 }
 
-static void a_part_that_is_gone_makes_a_miss(void **state)
+static void missing_key_is_a_miss(void **state)
 {
     static const char *const PARTS[] = {":circle", ":friends", ":blocked", ":chats"};
     struct redis_backend *backend = *state;
     for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]); i++) {
         char text[64];
-        struct slice key = key_of(backend, PARTS[i], text);
-        put(backend, SLICE("alice"), 0);
+        struct slice key = alice_key(backend, PARTS[i], text);
+        put_and_check(backend, SLICE("alice"), 0);
         redis_fleet_ask(&backend->fleet, key, REDIS_ARGS(SLICE("DEL"), key));
-        assert_false(ask(backend, SLICE("alice")).known);
+        assert_false(look_up(backend, SLICE("alice")).known);
     }
 }
 
-static void a_setting_that_is_none_makes_a_miss(void **state)
+static void unknown_setting_is_a_miss(void **state)
 {
     static const char *const FIELDS[] = {"presence_visibility", "last_seen_visibility"};
     struct redis_backend *backend = *state;
     char text[64];
-    struct slice key = key_of(backend, ":circle", text);
+    struct slice key = alice_key(backend, ":circle", text);
     for (size_t i = 0; i < sizeof(FIELDS) / sizeof(FIELDS[0]); i++) {
-        put(backend, SLICE("alice"), 0);
+        put_and_check(backend, SLICE("alice"), 0);
         redis_fleet_ask(&backend->fleet, key,
                         REDIS_ARGS(SLICE("HSET"), key, slice_of(FIELDS[i]), SLICE("friends")));
-        struct answer answer = ask(backend, SLICE("alice"));
+        struct answer answer = look_up(backend, SLICE("alice"));
         assert_int_equal(answer.status, STATE_OK);
         assert_false(answer.known);
     }
 }
 
-static long left_ms(struct redis_backend *backend, const char *end)
+static long ttl_of(struct redis_backend *backend, const char *suffix)
 {
     char text[64];
-    struct slice key = key_of(backend, end, text);
+    struct slice key = alice_key(backend, suffix, text);
     return strtol(redis_fleet_ask(&backend->fleet, key, REDIS_ARGS(SLICE("PTTL"), key)), NULL, 10);
 }
 
-/* Nobody need ask for a graph to be gone after a day, and one that is asked for stays. */
-static void every_part_has_its_time(void **state)
+static void all_keys_live_a_day_from_the_last_use(void **state)
 {
     static const char *const PARTS[] = {":circle", ":friends", ":blocked", ":chats"};
     enum { COUNT = sizeof(PARTS) / sizeof(PARTS[0]) };
     struct redis_backend *backend = *state;
-    put_unseen(backend, SLICE("alice"), 0);
+    put_graph(backend, SLICE("alice"), 0);
     for (size_t i = 0; i < COUNT; i++) {
         char text[64];
-        struct slice key = key_of(backend, PARTS[i], text);
-        assert_in_range(left_ms(backend, PARTS[i]), DAY_MS - 60000, DAY_MS);
+        struct slice key = alice_key(backend, PARTS[i], text);
+        assert_in_range(ttl_of(backend, PARTS[i]), DAY_MS - 60000, DAY_MS);
         redis_fleet_ask(&backend->fleet, key, REDIS_ARGS(SLICE("PEXPIRE"), key, SLICE("1000000")));
     }
-    assert_true(ask(backend, SLICE("alice")).known);
+    assert_true(look_up(backend, SLICE("alice")).known);
     for (size_t i = 0; i < COUNT; i++)
-        assert_in_range(left_ms(backend, PARTS[i]), DAY_MS - 60000, DAY_MS);
+        assert_in_range(ttl_of(backend, PARTS[i]), DAY_MS - 60000, DAY_MS);
 }
 
-static void foreign_values_are_a_miss(void **state)
+static void foreign_value_is_a_miss(void **state)
 {
     static const char *const NAMES[] = {":circle", ":friends", ":blocked", ":chats",
                                         ":circle:ticket"};
     struct redis_backend *backend = *state;
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
         char text[64];
-        struct slice key = key_of(backend, NAMES[i], text);
-        put(backend, SLICE("alice"), 0);
+        struct slice key = alice_key(backend, NAMES[i], text);
+        put_and_check(backend, SLICE("alice"), 0);
         redis_fleet_ask(&backend->fleet, key, REDIS_ARGS(SLICE("DEL"), key));
         redis_fleet_ask(&backend->fleet, key,
                         REDIS_ARGS(SLICE("ZADD"), key, SLICE("1"), SLICE("foreign")));
-        struct answer answer = ask(backend, SLICE("alice"));
+        struct answer answer = look_up(backend, SLICE("alice"));
         assert_int_equal(answer.status, STATE_OK);
         assert_true(!answer.known || i == 4); /* a hit needs no ticket */
         graph_drop(backend->ports[0], SLICE("alice"));
-        redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
+        redis_fleet_settle(&backend->fleet, ROUND_TRIPS_MAX);
     }
 }
 
-/* Nobody has such an id, so a graph that names one is not ours. */
-static void an_id_that_is_too_long_makes_no_graph(void **state)
+/* No such id exists, so the graph is not ours. */
+static void too_long_id_is_unavailable(void **state)
 {
     struct redis_backend *backend = *state;
     struct slice key = slice_of(backend->fleet.cluster ? "user:{alice}:chats" : "user:alice:chats");
     char long_id[CHAT_ID_BYTES_MAX + 1];
     memset(long_id, 'c', sizeof(long_id));
-    put(backend, SLICE("alice"), 0);
+    put_and_check(backend, SLICE("alice"), 0);
     redis_fleet_ask(&backend->fleet, key,
                     REDIS_ARGS(SLICE("LSET"), key, SLICE("0"), {long_id, sizeof(long_id)}));
-    assert_int_equal(ask(backend, SLICE("alice")).status, STATE_UNAVAILABLE);
+    assert_int_equal(look_up(backend, SLICE("alice")).status, STATE_UNAVAILABLE);
     redis_fleet_ask(&backend->fleet, key,
                     REDIS_ARGS(SLICE("LSET"), key, SLICE("0"), {long_id, CHAT_ID_BYTES_MAX}));
-    assert_true(ask(backend, SLICE("alice")).known);
+    assert_true(look_up(backend, SLICE("alice")).known);
 }
 
-/* An id is as long as it may be and full of what means something to Redis: it touches nothing else. */
-static void odd_ids_touch_nothing_else(void **state)
+/* These ids are full of characters that mean something to Redis. */
+static void odd_ids_do_not_touch_other_keys(void **state)
 {
     static const char *const IDS[] = {
         "{alice}", "alice}:friends",       "a:b:{c}", "%7Dalice", "🦊 fox",
         "*",       "alice\r\nFLUSHALL\r\n"};
     struct redis_backend *backend = *state;
-    put(backend, SLICE("alice"), 0);
+    put_and_check(backend, SLICE("alice"), 0);
     for (size_t i = 0; i < sizeof(IDS) / sizeof(IDS[0]); i++) {
-        assert_false(ask(backend, slice_of(IDS[i])).known);
-        put(backend, slice_of(IDS[i]), 1);
+        assert_false(look_up(backend, slice_of(IDS[i])).known);
+        put_and_check(backend, slice_of(IDS[i]), 1);
     }
     for (size_t i = 0; i < sizeof(IDS) / sizeof(IDS[0]); i++) {
         graph_drop(backend->ports[1], slice_of(IDS[i]));
-        redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
-        assert_false(ask(backend, slice_of(IDS[i])).known);
+        redis_fleet_settle(&backend->fleet, ROUND_TRIPS_MAX);
+        assert_false(look_up(backend, slice_of(IDS[i])).known);
         for (size_t j = i + 1; j < sizeof(IDS) / sizeof(IDS[0]); j++)
-            assert_true(ask(backend, slice_of(IDS[j])).known);
+            assert_true(look_up(backend, slice_of(IDS[j])).known);
     }
-    assert_true(ask(backend, SLICE("alice")).known);
+    assert_true(look_up(backend, SLICE("alice")).known);
 }
 
-/* From now on every master wants so many replicas before it takes a write. */
-static void want_replicas(struct redis_fleet *fleet, const char *count)
+/* From now on every master accepts writes only with this many replicas. */
+static void require_replicas(struct redis_fleet *fleet, const char *count)
 {
     assert_int_equal(
         redis_fleet_count(fleet, "OK", "CONFIG", "SET", "min-replicas-to-write", count),
         fleet->cluster ? REDIS_CLUSTER_MASTERS : 1);
 }
 
-static bool is_kept(const struct redis_fleet *fleet)
+static bool has_friends_key(const struct redis_fleet *fleet)
 {
     const char *key = fleet->cluster ? "user:{alice}:friends" : "user:alice:friends";
     return redis_fleet_count(fleet, "1", "EXISTS", key, NULL, NULL) == 1;
 }
 
-static bool is_gone(void *arg)
+static bool has_no_friends_key(void *arg)
 {
-    return !is_kept(arg);
+    return !has_friends_key(arg);
 }
 
-/* What was dropped while Redis took no writes is not there when it does, though nobody asks for anything. */
-static void a_drop_is_not_lost_with_redis(void **state)
+/* A drop that was refused takes effect when Redis accepts writes again, without any other operation. */
+static void failed_drop_is_sent_again_until_redis_accepts_it(void **state)
 {
     struct redis_backend *backend = *state;
     struct redis_fleet *fleet = &backend->fleet;
     struct answer answer = {0};
-    put(backend, SLICE("alice"), 0);
-    want_replicas(fleet, "9");
+    put_and_check(backend, SLICE("alice"), 0);
+    require_replicas(fleet, "9");
     graph_drop(backend->ports[0], SLICE("alice"));
-    graph_lookup(backend->ports[1], SLICE("bob"), keep, &answer);
+    graph_lookup(backend->ports[1], SLICE("bob"), on_lookup, &answer);
     worker_loop_run(&fleet->worker, 500);
     assert_int_equal(answer.count, 1);
     assert_int_equal(answer.status, STATE_UNAVAILABLE);
-    assert_true(is_kept(fleet));
-    want_replicas(fleet, "0");
-    assert_true(worker_loop_until(&fleet->worker, is_gone, fleet, 10000));
+    assert_true(has_friends_key(fleet));
+    require_replicas(fleet, "0");
+    assert_true(worker_loop_until(&fleet->worker, has_no_friends_key, fleet, 10000));
 }
 
-static void answers_outlive_the_store(void **state)
+static void lookup_completes_after_the_store_is_freed(void **state)
 {
     struct redis_backend *backend = *state;
     struct answer answer = {0};
-    put(backend, SLICE("alice"), 0);
-    graph_lookup(backend->ports[0], SLICE("alice"), keep, &answer);
+    put_and_check(backend, SLICE("alice"), 0);
+    graph_lookup(backend->ports[0], SLICE("alice"), on_lookup, &answer);
     graph_drop(backend->ports[0], SLICE("alice"));
     graph_store_free(&backend->ports[0]);
-    redis_fleet_settle(&backend->fleet, JOURNEYS_MAX);
+    redis_fleet_settle(&backend->fleet, ROUND_TRIPS_MAX);
     assert_int_equal(answer.count, 1);
     assert_int_equal(answer.status, STATE_UNAVAILABLE);
 }
@@ -362,11 +361,16 @@ static int run(bool cluster)
     };
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(keys_are_as_the_design_has_them),     TEST(a_graph_ages_with_its_visibility),
-        TEST(a_setting_that_is_none_makes_a_miss), TEST(every_part_has_its_time),
-        TEST(a_part_that_is_gone_makes_a_miss),    TEST(foreign_values_are_a_miss),
-        TEST(odd_ids_touch_nothing_else),          TEST(answers_outlive_the_store),
-        TEST(a_drop_is_not_lost_with_redis),       TEST(an_id_that_is_too_long_makes_no_graph),
+        TEST(keys_have_the_types_and_lifetimes_of_the_design),
+        TEST(graph_is_aged_without_its_visibility_key),
+        TEST(unknown_setting_is_a_miss),
+        TEST(all_keys_live_a_day_from_the_last_use),
+        TEST(missing_key_is_a_miss),
+        TEST(foreign_value_is_a_miss),
+        TEST(odd_ids_do_not_touch_other_keys),
+        TEST(lookup_completes_after_the_store_is_freed),
+        TEST(failed_drop_is_sent_again_until_redis_accepts_it),
+        TEST(too_long_id_is_unavailable),
     };
 #undef TEST
     redis_fleet_open(&the_backend.fleet, cluster);

@@ -18,7 +18,7 @@ static void expect_key(const struct redis_keys *keys, struct slice user, const c
     assert_true(slice_is(redis_key_user(keys, out, "a:", user, ":b"), expected));
 }
 
-static void test_a_single_server_has_the_plain_names(void **state)
+static void single_server_uses_plain_names(void **state)
 {
     (void)state;
     char out[REDIS_KEY_BYTES_MAX];
@@ -28,7 +28,7 @@ static void test_a_single_server_has_the_plain_names(void **state)
     assert_true(slice_is(redis_key_plain(out, "alone", SLICE_NONE), "alone"));
 }
 
-static void test_a_cluster_encodes_only_where_a_tag_would_break(void **state)
+static void cluster_encodes_only_ids_that_break_the_hash_tag(void **state)
 {
     (void)state;
     expect_key(&CLUSTER, SLICE("alice"), "a:{alice}:b");
@@ -41,7 +41,7 @@ static void test_a_cluster_encodes_only_where_a_tag_would_break(void **state)
     expect_key(&CLUSTER, SLICE("%7d"), "a:{%7d}:b");
 }
 
-static void test_what_stands_beside_a_key_is_in_its_slot(void **state)
+static void key_beside_another_is_in_the_same_slot(void **state)
 {
     (void)state;
     static const char *const keys[] = {"c:plain", "c:a{b", "c:{", "c:{{", "c:😀 %7D", "c:"};
@@ -56,14 +56,14 @@ static void test_what_stands_beside_a_key_is_in_its_slot(void **state)
     assert_null(redis_key_beside(out, "p:", SLICE("c:{t}"), SLICE("x")).data);
 }
 
-static int compare(const void *left, const void *right)
+static int compare_keys(const void *left, const void *right)
 {
     return strcmp(left, right);
 }
 
-/* Of all short ids made of what matters, no two share a key, all keys of one share a slot, and reading a key
- * gives the id back. */
-static void test_the_encoding_is_injective(void **state)
+/* Tries all short ids of the characters that matter: no two share a key, all keys of one id share a slot, and reading a
+ * key gives the id back. */
+static void encoding_is_injective_and_reversible(void **state)
 {
     enum { LETTERS = 7, LENGTH = 5, IDS = 7 * 7 * 7 * 7 * 7 };
     static const char letters[] = "{}%257D";
@@ -86,13 +86,13 @@ static void test_the_encoding_is_injective(void **state)
         assert_true(key.len < sizeof(*keys));
         memcpy(keys[number], key.data, key.len);
     }
-    qsort(keys, IDS, sizeof(*keys), compare);
+    qsort(keys, IDS, sizeof(*keys), compare_keys);
     for (size_t i = 1; i < IDS; i++)
         assert_string_not_equal(keys[i - 1], keys[i]);
     free(keys);
 }
 
-static void test_what_is_no_key_is_not_read(void **state)
+static void foreign_key_is_not_read(void **state)
 {
     static const char *const foreign[] = {"",     "a:",        "b:{x}",  "a:x",   "a:{}",
                                           "a:{x", "a:{%25%x}", "a:x{y}", "a:{%7", "a:{%25}:b"};
@@ -109,11 +109,11 @@ static void test_what_is_no_key_is_not_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_single_server_has_the_plain_names),
-        cmocka_unit_test(test_a_cluster_encodes_only_where_a_tag_would_break),
-        cmocka_unit_test(test_what_stands_beside_a_key_is_in_its_slot),
-        cmocka_unit_test(test_the_encoding_is_injective),
-        cmocka_unit_test(test_what_is_no_key_is_not_read),
+        cmocka_unit_test(single_server_uses_plain_names),
+        cmocka_unit_test(cluster_encodes_only_ids_that_break_the_hash_tag),
+        cmocka_unit_test(key_beside_another_is_in_the_same_slot),
+        cmocka_unit_test(encoding_is_injective_and_reversible),
+        cmocka_unit_test(foreign_key_is_not_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,4 @@
-/* The Redis backend, on one server and on a cluster, against the suite that every backend must pass; and what
- * is its own. */
+/* The recovery store on Redis, on a single server and on a cluster: the suite of all backends, and tests of its own. */
 #include "conformance/recovery_store_suite.h"
 #include "store/redis/redis_recovery.h"
 #include "store/redis/state/redis_state.h"
@@ -17,7 +16,7 @@ enum { WINDOW_MS = 60000 };
 
 static struct redis_fleet the_fleet;
 
-static struct recovery_store *make(struct redis_fleet *fleet, size_t client)
+static struct recovery_store *make_store(struct redis_fleet *fleet, size_t client)
 {
     struct recovery_store *store =
         redis_recovery_make(&(struct redis_recovery_options){.client = fleet->clients[client],
@@ -28,14 +27,14 @@ static struct recovery_store *make(struct redis_fleet *fleet, size_t client)
     return store;
 }
 
-static struct recovery_store *port(void *context)
+static struct recovery_store *make_port(void *context)
 {
-    return make(context, redis_fleet_next_client(context));
+    return make_store(context, redis_fleet_next_client(context));
 }
 
 static void settle(void *context)
 {
-    redis_fleet_settle(context, 2); /* twice: a script may be asked for */
+    redis_fleet_settle(context, 2); /* twice, since a script's source may have to be sent */
 }
 
 static void pass(void *context, int64_t duration_ms)
@@ -44,7 +43,7 @@ static void pass(void *context, int64_t duration_ms)
     ((struct redis_fleet *)context)->clock.now_ms += duration_ms;
 }
 
-/* ---- what is its own ---- */
+/* ---- tests of its own ---- */
 
 struct answers {
     size_t count;
@@ -52,7 +51,7 @@ struct answers {
     char events[64];
 };
 
-static void note(void *arg, const struct parked_session *record)
+static void on_session_taken(void *arg, const struct parked_session *record)
 {
     struct answers *answers = arg;
     answers->count++;
@@ -67,14 +66,14 @@ static void note(void *arg, const struct parked_session *record)
 struct fixture {
     struct redis_fleet *fleet;
     struct recovery_store *store;
-    struct answers answers; /* to what was taken */
+    struct answers answers; /* of takes */
 };
 
 static int set_up(void **state)
 {
     static struct fixture fixture;
     redis_fleet_empty(&the_fleet);
-    fixture = (struct fixture){.fleet = &the_fleet, .store = make(&the_fleet, 0)};
+    fixture = (struct fixture){.fleet = &the_fleet, .store = make_store(&the_fleet, 0)};
     *state = &fixture;
     return 0;
 }
@@ -86,7 +85,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void park(struct fixture *fixture)
+static void park_session(struct fixture *fixture)
 {
     const struct recovery_event sent = {10, 1010, SLICE("ten")};
     recovery_park(fixture->store, &(struct parked_session){.user_id = SLICE("ann"),
@@ -96,15 +95,16 @@ static void park(struct fixture *fixture)
                                                            .event_count = 1});
 }
 
-static void append(struct fixture *fixture, uint64_t id, const char *frames)
+static void append_event(struct fixture *fixture, uint64_t id, const char *frames)
 {
     recovery_append(fixture->store, &SLICE("ann"), 1,
                     &(struct recovery_event){RECOVERY_MISSED, id, slice_of(frames)});
 }
 
-static void take(struct fixture *fixture)
+static void take_session(struct fixture *fixture)
 {
-    recovery_take(fixture->store, SLICE("ann"), SLICE("secret"), 9, note, &fixture->answers);
+    recovery_take(fixture->store, SLICE("ann"), SLICE("secret"), 9, on_session_taken,
+                  &fixture->answers);
 }
 
 static long ask_number(struct redis_fleet *fleet, const char *command, const char *name)
@@ -113,57 +113,57 @@ static long ask_number(struct redis_fleet *fleet, const char *command, const cha
     return strtol(redis_fleet_ask(fleet, key, REDIS_ARGS(slice_of(command), key)), NULL, 10);
 }
 
-static void all_keys_end_with_the_window(void **state)
+static void all_keys_expire_with_the_window(void **state)
 {
     struct fixture *fixture = *state;
     const char *const names[2][3] = {
         {"recoveries:ann", "recovery:ann:secret", "recovery_events:ann:secret"},
         {"recoveries:{ann}", "recovery:{ann}:secret", "recovery_events:{ann}:secret"}};
-    park(fixture);
-    append(fixture, 11, "eleven");
+    park_session(fixture);
+    append_event(fixture, 11, "eleven");
     settle(fixture->fleet);
     for (size_t i = 0; i < 3; i++)
         assert_in_range(ask_number(fixture->fleet, "PTTL", names[fixture->fleet->cluster][i]), 1,
                         WINDOW_MS);
-    take(fixture);
+    take_session(fixture);
     settle(fixture->fleet);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(ask_number(fixture->fleet, "EXISTS", names[fixture->fleet->cluster][i]),
                          0);
 }
 
-static void an_event_that_arrives_while_it_is_taken_is_given_too(void **state)
+static void event_that_arrives_during_a_take_is_included_once(void **state)
 {
     struct fixture *fixture = *state;
-    park(fixture);
-    append(fixture, 11, "eleven");
-    take(fixture);
+    park_session(fixture);
+    append_event(fixture, 11, "eleven");
+    take_session(fixture);
     assert_int_equal(fixture->answers.count, 0);
     assert_true(recovery_expects(fixture->store, SLICE("ann")));
-    append(fixture, 11, "eleven"); /* the sender had kept it as well */
-    append(fixture, 12, "twelve");
-    append(fixture, 12, "twelve");
+    append_event(fixture, 11, "eleven"); /* the sender has already appended it */
+    append_event(fixture, 12, "twelve");
+    append_event(fixture, 12, "twelve");
     settle(fixture->fleet);
     assert_int_equal(fixture->answers.found, 1);
     assert_string_equal(fixture->answers.events, "ten eleven twelve ");
 }
 
-static void too_much_that_arrives_meanwhile_spoils_it(void **state)
+static void too_many_events_during_a_take_make_it_fail(void **state)
 {
     struct fixture *fixture = *state;
-    park(fixture);
-    take(fixture);
+    park_session(fixture);
+    take_session(fixture);
     for (uint64_t i = 0; i < RECOVERY_EVENTS_MAX; i++)
-        append(fixture, 100 + i, "x");
+        append_event(fixture, 100 + i, "x");
     settle(fixture->fleet);
     assert_int_equal(fixture->answers.count, 1);
     assert_int_equal(fixture->answers.found, 0);
 }
 
-static void late_events_are_expected_for_a_moment(void **state)
+static void late_events_are_expected_for_a_while_after_parking(void **state)
 {
     struct fixture *fixture = *state;
-    park(fixture);
+    park_session(fixture);
     pass(fixture->fleet, REDIS_RECOVERY_RECENT_MS - 1);
     assert_true(recovery_expects(fixture->store, SLICE("ann")));
     pass(fixture->fleet, 1);
@@ -171,15 +171,15 @@ static void late_events_are_expected_for_a_moment(void **state)
     settle(fixture->fleet);
 }
 
-struct named {
+struct routes_answer {
     size_t answers;
     size_t routes;
     size_t parked;
 };
 
-static void note_routes(void *arg, enum state_status status, const struct state_routes *routes)
+static void on_routes(void *arg, enum state_status status, const struct state_routes *routes)
 {
-    struct named *named = arg;
+    struct routes_answer *named = arg;
     assert_int_equal(status, STATE_OK);
     named->answers++;
     named->routes = routes->count;
@@ -188,8 +188,8 @@ static void note_routes(void *arg, enum state_status status, const struct state_
         assert_true(slice_is(routes->parked[i], "ann"));
 }
 
-/* What delivery goes by; nobody need be connected. */
-static void the_routes_name_who_is_parked(void **state)
+/* Delivery depends on this, even when none of the users is connected. */
+static void routes_name_users_with_parked_sessions(void **state)
 {
     struct fixture *fixture = *state;
     struct state_store *routes = redis_state_make(&(struct redis_state_options){
@@ -201,15 +201,15 @@ static void the_routes_name_who_is_parked(void **state)
         .lease_window_ms = WINDOW_MS,
     });
     const struct slice users[] = {SLICE("bob"), SLICE("ann"), SLICE("carol")};
-    struct named named = {0};
+    struct routes_answer named = {0};
     static const size_t parked[] = {0, 1, 0};
     for (size_t i = 0; i < 3; i++) {
         if (i == 1)
-            park(fixture);
+            park_session(fixture);
         if (i == 2)
-            take(fixture);
+            take_session(fixture);
         settle(fixture->fleet);
-        state_routes(routes, users, 3, note_routes, &named);
+        state_routes(routes, users, 3, on_routes, &named);
         settle(fixture->fleet);
         assert_int_equal(named.answers, i + 1);
         assert_int_equal(named.routes, 0);
@@ -218,32 +218,31 @@ static void the_routes_name_who_is_parked(void **state)
     state_store_free(&routes);
 }
 
-static void foreign_values_do_no_harm(void **state)
+static void foreign_values_are_removed(void **state)
 {
     struct fixture *fixture = *state;
     struct slice key =
         fixture->fleet->cluster ? SLICE("recoveries:{ann}") : SLICE("recoveries:ann");
     redis_fleet_ask(fixture->fleet, key, REDIS_ARGS(SLICE("SET"), key, SLICE("not a set")));
-    park(fixture);
-    take(fixture);
+    park_session(fixture);
+    take_session(fixture);
     settle(fixture->fleet);
     assert_int_equal(fixture->answers.found, 1);
     redis_fleet_ask(fixture->fleet, key,
                     REDIS_ARGS(SLICE("ZADD"), key, SLICE("9e15"), SLICE("secret")));
-    append(fixture, 11, "eleven");
-    take(fixture);
+    append_event(fixture, 11, "eleven");
+    take_session(fixture);
     settle(fixture->fleet);
     assert_int_equal(fixture->answers.count, 2);
     assert_int_equal(fixture->answers.found, 1);
 }
 
-/* The store goes first: whoever waits is told that there is nothing, once. */
-static void freeing_answers_what_is_taken(void **state)
+static void freeing_the_store_completes_pending_takes_once(void **state)
 {
     struct fixture *fixture = *state;
-    park(fixture);
-    take(fixture);
-    append(fixture, 11, "eleven");
+    park_session(fixture);
+    take_session(fixture);
+    append_event(fixture, 11, "eleven");
     recovery_store_free(&fixture->store);
     assert_int_equal(fixture->answers.count, 1);
     settle(fixture->fleet);
@@ -251,13 +250,13 @@ static void freeing_answers_what_is_taken(void **state)
     assert_int_equal(fixture->answers.found, 0);
 }
 
-static void out_of_reach_there_is_nothing_to_recover(void **state)
+static void nothing_is_recovered_while_redis_is_out_of_reach(void **state)
 {
     struct fixture *fixture = *state;
     redis_fleet_kill(fixture->fleet);
-    park(fixture);
-    append(fixture, 11, "eleven");
-    take(fixture);
+    park_session(fixture);
+    append_event(fixture, 11, "eleven");
+    take_session(fixture);
     worker_loop_run(&fixture->fleet->worker, 200);
     assert_int_equal(fixture->answers.count, 1);
     assert_int_equal(fixture->answers.found, 0);
@@ -270,21 +269,21 @@ static int run(bool cluster)
         .context = &the_fleet,
         .window_ms = WINDOW_MS,
         .start = redis_fleet_empty,
-        .port = port,
+        .port = make_port,
         .stop = settle,
         .pass = pass,
         .settle = settle,
     };
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(all_keys_end_with_the_window),
-        TEST(an_event_that_arrives_while_it_is_taken_is_given_too),
-        TEST(too_much_that_arrives_meanwhile_spoils_it),
-        TEST(late_events_are_expected_for_a_moment),
-        TEST(the_routes_name_who_is_parked),
-        TEST(foreign_values_do_no_harm),
-        TEST(freeing_answers_what_is_taken),
-        TEST(out_of_reach_there_is_nothing_to_recover),
+        TEST(all_keys_expire_with_the_window),
+        TEST(event_that_arrives_during_a_take_is_included_once),
+        TEST(too_many_events_during_a_take_make_it_fail),
+        TEST(late_events_are_expected_for_a_while_after_parking),
+        TEST(routes_name_users_with_parked_sessions),
+        TEST(foreign_values_are_removed),
+        TEST(freeing_the_store_completes_pending_takes_once),
+        TEST(nothing_is_recovered_while_redis_is_out_of_reach),
     };
     redis_fleet_open(&the_fleet, cluster);
     int failed = recovery_store_suite_run(&backend) +

@@ -1,5 +1,5 @@
-/* Typing, graphs, calls and parked sessions on Redis without memory, on a single server and on a cluster: whichever allocation
- * fails, every call is answered, once, and nothing leaks. */
+/* The stores of typing, graphs, calls and parked sessions on Redis when out of memory, on a single server and on a
+ * cluster: whichever allocation fails, every operation completes exactly once, and nothing leaks. */
 #include "store/redis/redis_call.h"
 #include "store/redis/redis_graph.h"
 #include "store/redis/redis_recovery.h"
@@ -26,58 +26,59 @@ struct stores {
 
 static struct stores the_stores;
 
-static void started(void *arg, enum state_status status, const struct typing_outcome *outcome)
+static void on_typing_started(void *arg, enum state_status status,
+                              const struct typing_outcome *outcome)
 {
     (void)status;
     (void)outcome;
     ((struct stores *)arg)->answers++;
 }
 
-static void stopped(void *arg, enum state_status status, bool stopped)
+static void on_typing_stopped(void *arg, enum state_status status, bool stopped)
 {
     (void)status;
     (void)stopped;
     ((struct stores *)arg)->answers++;
 }
 
-static void heard(void *arg, enum state_status status, const struct graph_lookup *audience)
+static void on_graph_lookup(void *arg, enum state_status status, const struct graph_lookup *lookup)
 {
     struct stores *stores = arg;
     static const struct slice CONTACTS[] = {{"bob", 3}, {"carol", 5}, {"dave", 4}};
     stores->answers++;
-    if (status == STATE_OK && !audience->known)
-        graph_put(stores->graphs, SLICE("alice"), audience->ticket,
+    if (status == STATE_OK && !lookup->known)
+        graph_put(stores->graphs, SLICE("alice"), lookup->ticket,
                   &(struct social_graph){.contacts = {CONTACTS, 3}});
 }
 
-static void answered(void *arg, const struct call_answer *answer)
+static void on_call_answer(void *arg, const struct call_answer *answer)
 {
     (void)answer;
     ((struct stores *)arg)->answers++;
 }
 
-static void reaped(void *arg, const struct call *ended, size_t count)
+static void on_calls_reaped(void *arg, const struct call *ended, size_t count)
 {
     (void)ended;
     (void)count;
     ((struct stores *)arg)->answers++;
 }
 
-static void lost(void *arg, const struct ulid *conn_id)
+static void on_device_lost(void *arg, const struct ulid *conn_id)
 {
     (void)arg;
     (void)conn_id;
 }
 
-static void taken(void *arg, const struct parked_session *record)
+static void on_session_taken(void *arg, const struct parked_session *record)
 {
     struct stores *stores = arg;
     stores->answers++;
-    if (record) /* whole, or not at all */
+    if (record) /* complete, or not at all */
         assert_int_equal(record->event_count, 2);
 }
 
-static void recover(struct stores *stores)
+static void park_and_take(struct stores *stores)
 {
     const struct recovery_event sent = {1, 1, SLICE("before")};
     const struct recovery_event missed = {RECOVERY_MISSED, 2, SLICE("after")};
@@ -89,9 +90,9 @@ static void recover(struct stores *stores)
                                                              .event_count = 1,
                                                              .topics = &topic,
                                                              .topic_count = 1});
-    recovery_take(stores->recovery, SLICE("alice"), SLICE("secret"), 0, taken, stores);
+    recovery_take(stores->recovery, SLICE("alice"), SLICE("secret"), 0, on_session_taken, stores);
     recovery_append(stores->recovery, &SLICE("alice"), 1, &missed);
-    recovery_take(stores->recovery, SLICE("alice"), SLICE("secret"), 0, taken, stores);
+    recovery_take(stores->recovery, SLICE("alice"), SLICE("secret"), 0, on_session_taken, stores);
 }
 
 static bool all_answered(void *arg)
@@ -104,22 +105,23 @@ static bool is_available(void *arg)
     return redis_available(((struct stores *)arg)->fleet.clients[0]);
 }
 
-/* A bit of everything. */
-static void live(struct stores *stores)
+/* Runs some operations of every store. */
+static void use_all_stores(struct stores *stores)
 {
     struct call_device alice = {SLICE("alice"), SLICE("phone"), {{1}}};
     struct ulid conn_id = {{1}};
-    typing_store_start(stores->typing, SLICE("c"), SLICE("alice"), &conn_id, started, stores);
-    typing_store_stop(stores->typing, SLICE("c"), SLICE("alice"), NULL, stopped, stores);
-    graph_lookup(stores->graphs, SLICE("alice"), heard, stores);
-    graph_lookup(stores->graphs, SLICE("alice"), heard, stores);
+    typing_store_start(stores->typing, SLICE("c"), SLICE("alice"), &conn_id, on_typing_started,
+                       stores);
+    typing_store_stop(stores->typing, SLICE("c"), SLICE("alice"), NULL, on_typing_stopped, stores);
+    graph_lookup(stores->graphs, SLICE("alice"), on_graph_lookup, stores);
+    graph_lookup(stores->graphs, SLICE("alice"), on_graph_lookup, stores);
     graph_drop(stores->graphs, SLICE("bob"));
-    call_store_request(stores->calls, SLICE("call"), &alice, SLICE("bob"), answered, stores);
-    call_store_get(stores->calls, SLICE_NONE, SLICE("alice"), answered, stores);
-    call_store_renew(stores->calls, &alice, 1, lost, stores);
-    call_store_reap(stores->calls, CALL_REAP_MAX, reaped, stores);
-    call_store_end(stores->calls, SLICE_NONE, SLICE("alice"), answered, stores);
-    recover(stores);
+    call_store_request(stores->calls, SLICE("call"), &alice, SLICE("bob"), on_call_answer, stores);
+    call_store_get(stores->calls, SLICE_NONE, SLICE("alice"), on_call_answer, stores);
+    call_store_renew(stores->calls, &alice, 1, on_device_lost, stores);
+    call_store_reap(stores->calls, CALL_REAP_MAX, on_calls_reaped, stores);
+    call_store_end(stores->calls, SLICE_NONE, SLICE("alice"), on_call_answer, stores);
+    park_and_take(stores);
 }
 
 static void open_stores(struct stores *stores)
@@ -148,44 +150,44 @@ static void close_stores(struct stores *stores)
     call_store_free(&stores->calls);
 }
 
-/* Runs the scenario with the n-th allocation failing; how many failed. */
-static size_t live_without(struct stores *stores, size_t n)
+/* Runs the operations while the n-th allocation fails. Returns how many allocations failed. */
+static size_t use_all_stores_without_allocation(struct stores *stores, size_t n)
 {
     assert_true(worker_loop_until(&stores->fleet.worker, is_available, stores, PATIENCE_MS));
     stores->answers = 0;
     alloc_fault_after(n);
-    live(stores);
+    use_all_stores(stores);
     worker_loop_until(&stores->fleet.worker, all_answered, stores, PATIENCE_MS);
     size_t failed = alloc_fault_off();
     assert_int_equal(stores->answers, ANSWERS);
     return failed;
 }
 
-static void live_in(struct stores *stores, bool cluster)
+static void try_every_failure(struct stores *stores, bool cluster)
 {
     size_t n = 1;
     redis_fleet_open(&stores->fleet, cluster);
     open_stores(stores);
-    while (live_without(stores, n) > 0)
+    while (use_all_stores_without_allocation(stores, n) > 0)
         n++;
     assert_true(n > 10);
     close_stores(stores);
     redis_fleet_close(&stores->fleet);
 }
 
-static void one_server(void **state)
+static void every_operation_completes_on_a_single_server(void **state)
 {
     (void)state;
-    live_in(&the_stores, false);
+    try_every_failure(&the_stores, false);
 }
 
-static void a_cluster(void **state)
+static void every_operation_completes_on_a_cluster(void **state)
 {
     (void)state;
-    live_in(&the_stores, true);
+    try_every_failure(&the_stores, true);
 }
 
-static void making_may_fail(void **state)
+static void stores_that_cannot_be_made_leak_nothing(void **state)
 {
     struct stores *stores = &the_stores;
     (void)state;
@@ -202,9 +204,9 @@ static void making_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(making_may_fail),
-        cmocka_unit_test(one_server),
-        cmocka_unit_test(a_cluster),
+        cmocka_unit_test(stores_that_cannot_be_made_leak_nothing),
+        cmocka_unit_test(every_operation_completes_on_a_single_server),
+        cmocka_unit_test(every_operation_completes_on_a_cluster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,4 @@
-/* The Redis backend, on one server and on a cluster, against the suite that every backend must pass; and what
- * is its own. */
+/* The typing store on Redis, on a single server and on a cluster: the suite of all backends, and tests of its own. */
 #include "conformance/typing_store_suite.h"
 #include "store/redis/redis_typing.h"
 #include "support/redis_fleet.h"
@@ -15,8 +14,8 @@ enum { TTL_MS = 5000, RATE = 1 };
 
 static struct redis_fleet the_fleet;
 
-static struct typing_store *make(struct redis_fleet *fleet, size_t client,
-                                 const struct clock *clock)
+static struct typing_store *make_store(struct redis_fleet *fleet, size_t client,
+                                       const struct clock *clock)
 {
     struct typing_store *store =
         redis_typing_make(&(struct redis_typing_options){.client = fleet->clients[client],
@@ -27,10 +26,10 @@ static struct typing_store *make(struct redis_fleet *fleet, size_t client,
     return store;
 }
 
-static struct typing_store *port(void *context)
+static struct typing_store *make_port(void *context)
 {
     struct redis_fleet *fleet = context;
-    return make(fleet, redis_fleet_next_client(fleet), &fleet->clock);
+    return make_store(fleet, redis_fleet_next_client(fleet), &fleet->clock);
 }
 
 static void stop(void *context)
@@ -38,7 +37,7 @@ static void stop(void *context)
     redis_fleet_settle(context, 1);
 }
 
-/* ---- what is its own ---- */
+/* ---- tests of its own ---- */
 
 struct answers {
     size_t count;
@@ -49,7 +48,7 @@ struct answers {
     bool stopped;
 };
 
-static void take(void *arg, enum state_status status, const struct typing_outcome *outcome)
+static void on_started(void *arg, enum state_status status, const struct typing_outcome *outcome)
 {
     struct answers *answers = arg;
     answers->count++;
@@ -58,8 +57,8 @@ static void take(void *arg, enum state_status status, const struct typing_outcom
     answers->outcome = *outcome;
 }
 
-static void take_users(void *arg, enum state_status status, const struct typing_user *users,
-                       size_t count)
+static void on_users(void *arg, enum state_status status, const struct typing_user *users,
+                     size_t count)
 {
     struct answers *answers = arg;
     (void)users;
@@ -76,24 +75,24 @@ static int set_up(void **state)
     return 0;
 }
 
-static void type_in(struct redis_fleet *fleet, struct typing_store *store, const char *chat,
-                    const char *user, struct answers *answers)
+static void start_typing(struct redis_fleet *fleet, struct typing_store *store, const char *chat,
+                         const char *user, struct answers *answers)
 {
     struct ulid conn_id = {{1}};
-    typing_store_start(store, slice_of(chat), slice_of(user), &conn_id, take, answers);
+    typing_store_start(store, slice_of(chat), slice_of(user), &conn_id, on_started, answers);
     redis_fleet_settle(fleet, 1);
 }
 
-/* Without a clock the server's own time counts, and the key ends with the notices. */
-static void the_key_lives_as_long_as_its_notices(void **state)
+/* Without a clock the scripts use the server's time. */
+static void key_lives_as_long_as_its_notices(void **state)
 {
     struct redis_fleet *fleet = *state;
-    struct typing_store *store = make(fleet, 0, NULL);
+    struct typing_store *store = make_store(fleet, 0, NULL);
     struct answers answers = {0};
     struct slice key = SLICE("typing:r:chat");
-    type_in(fleet, store, "chat", "alice", &answers);
+    start_typing(fleet, store, "chat", "alice", &answers);
     assert_int_equal(answers.outcome.result, TYPING_STARTED);
-    type_in(fleet, store, "chat", "alice", &answers);
+    start_typing(fleet, store, "chat", "alice", &answers);
     assert_int_equal(answers.outcome.result, TYPING_LIMITED);
     assert_in_range(answers.outcome.retry_after_ms, 1, 1000 / RATE);
     assert_string_equal(redis_fleet_ask(fleet, key, REDIS_ARGS(SLICE("TYPE"), key)), "hash");
@@ -102,7 +101,7 @@ static void the_key_lives_as_long_as_its_notices(void **state)
     typing_store_free(&store);
 }
 
-static void take_stopped(void *arg, enum state_status status, bool stopped)
+static void on_stopped(void *arg, enum state_status status, bool stopped)
 {
     struct answers *answers = arg;
     answers->count++;
@@ -111,34 +110,33 @@ static void take_stopped(void *arg, enum state_status status, bool stopped)
     answers->stopped = stopped;
 }
 
-static bool stops_in(struct redis_fleet *fleet, struct typing_store *store, const char *chat,
-                     const char *user)
+static bool stop_typing(struct redis_fleet *fleet, struct typing_store *store, const char *chat,
+                        const char *user)
 {
     struct answers answers = {0};
-    typing_store_stop(store, slice_of(chat), slice_of(user), NULL, take_stopped, &answers);
+    typing_store_stop(store, slice_of(chat), slice_of(user), NULL, on_stopped, &answers);
     redis_fleet_settle(fleet, 1);
     assert_int_equal(answers.count - answers.unavailable - answers.unknown, 1);
     return answers.stopped;
 }
 
-/* What anybody may read in the hash: who types, and nobody else. */
-static void a_field_is_somebody_who_types(void **state)
+static void hash_has_a_field_only_for_users_who_type(void **state)
 {
     struct redis_fleet *fleet = *state;
-    struct typing_store *store = make(fleet, 0, &fleet->clock);
+    struct typing_store *store = make_store(fleet, 0, &fleet->clock);
     struct answers answers = {0};
     struct slice key = SLICE("typing:r:chat");
-    type_in(fleet, store, "chat", "alice", &answers);
-    type_in(fleet, store, "chat", "bob", &answers);
-    assert_true(stops_in(fleet, store, "chat", "bob"));
+    start_typing(fleet, store, "chat", "alice", &answers);
+    start_typing(fleet, store, "chat", "bob", &answers);
+    assert_true(stop_typing(fleet, store, "chat", "bob"));
     assert_string_equal(redis_fleet_ask(fleet, key, REDIS_ARGS(SLICE("HKEYS"), key)), "alice ");
-    type_in(fleet, store, "chat", "bob", &answers);
+    start_typing(fleet, store, "chat", "bob", &answers);
     assert_int_equal(answers.outcome.result, TYPING_LIMITED);
     redis_fleet_pass(fleet, TTL_MS);
-    type_in(fleet, store, "chat", "bob", &answers); /* alice has been silent for too long */
+    start_typing(fleet, store, "chat", "bob", &answers); /* alice's notice has ended */
     assert_int_equal(answers.outcome.result, TYPING_STARTED);
     assert_string_equal(redis_fleet_ask(fleet, key, REDIS_ARGS(SLICE("HKEYS"), key)), "bob ");
-    assert_true(stops_in(fleet, store, "chat", "bob"));
+    assert_true(stop_typing(fleet, store, "chat", "bob"));
     assert_string_equal(redis_fleet_ask(fleet, key, REDIS_ARGS(SLICE("EXISTS"), key)), "0");
     struct slice pace = SLICE("typing_pace:{typing:r:chat}:bob");
     long left = strtol(redis_fleet_ask(fleet, pace, REDIS_ARGS(SLICE("PTTL"), pace)), NULL, 10);
@@ -146,60 +144,58 @@ static void a_field_is_somebody_who_types(void **state)
     typing_store_free(&store);
 }
 
-/* A chat whose key leaves no name for the pace beside it works all the same. */
-static void a_brace_in_the_chat_s_id_costs_only_the_memory_of_a_stop(void **state)
+static void brace_in_chat_id_resets_the_rate_limit_on_stop(void **state)
 {
     struct redis_fleet *fleet = *state;
-    struct typing_store *store = make(fleet, 0, &fleet->clock);
+    struct typing_store *store = make_store(fleet, 0, &fleet->clock);
     static const char *const chats[] = {"a}b", "{a}b", "}{", "{}"};
     for (size_t i = 0; i < sizeof(chats) / sizeof(chats[0]); i++) {
         struct answers answers = {0};
-        type_in(fleet, store, chats[i], "alice", &answers);
-        type_in(fleet, store, chats[i], "alice", &answers);
+        start_typing(fleet, store, chats[i], "alice", &answers);
+        start_typing(fleet, store, chats[i], "alice", &answers);
         assert_int_equal(answers.outcome.result, TYPING_LIMITED);
-        assert_true(stops_in(fleet, store, chats[i], "alice"));
-        type_in(fleet, store, chats[i], "alice", &answers);
+        assert_true(stop_typing(fleet, store, chats[i], "alice"));
+        start_typing(fleet, store, chats[i], "alice", &answers);
         assert_int_equal(answers.outcome.result, TYPING_STARTED);
         assert_int_equal(answers.unavailable + answers.unknown, 0);
     }
     typing_store_free(&store);
 }
 
-static void foreign_values_do_no_harm(void **state)
+static void foreign_values_are_removed_or_ignored(void **state)
 {
     struct redis_fleet *fleet = *state;
-    struct typing_store *store = make(fleet, 0, &fleet->clock);
+    struct typing_store *store = make_store(fleet, 0, &fleet->clock);
     struct answers answers = {0};
     struct slice key = SLICE("typing:r:chat"), pace = SLICE("typing_pace:{typing:r:chat}:alice");
     redis_fleet_ask(fleet, key, REDIS_ARGS(SLICE("SET"), key, SLICE("not a hash")));
     redis_fleet_ask(fleet, pace, REDIS_ARGS(SLICE("RPUSH"), pace, SLICE("not a time")));
-    type_in(fleet, store, "chat", "alice", &answers);
+    start_typing(fleet, store, "chat", "alice", &answers);
     assert_int_equal(answers.outcome.result, TYPING_STARTED);
     redis_fleet_ask(fleet, key,
                     REDIS_ARGS(SLICE("HSET"), key, SLICE("bob"), SLICE("soon x\r\n y 12 -1 \xff"),
                                SLICE("eve"), SLICE("")));
-    typing_store_read(store, SLICE("chat"), 10, take_users, &answers);
+    typing_store_read(store, SLICE("chat"), 10, on_users, &answers);
     redis_fleet_settle(fleet, 1);
     assert_int_equal(answers.users, 1);
-    type_in(fleet, store, "chat", "bob", &answers);
+    start_typing(fleet, store, "chat", "bob", &answers);
     assert_int_equal(answers.outcome.result, TYPING_STARTED);
     assert_int_equal(answers.unavailable + answers.unknown, 0);
     typing_store_free(&store);
 }
 
-/* In a chat where ever new people type, who went silent does not pile up. */
-static void a_busy_chat_is_swept(void **state)
+static void ended_notices_do_not_pile_up_in_a_busy_chat(void **state)
 {
     enum { USERS = 3000, AT_ONCE = 50 };
     struct redis_fleet *fleet = *state;
-    struct typing_store *store = make(fleet, 0, &fleet->clock);
+    struct typing_store *store = make_store(fleet, 0, &fleet->clock);
     struct answers answers = {0};
     struct ulid conn_id = {{1}};
     for (unsigned i = 0; i < USERS; i++) {
         char user[16];
         int len = snprintf(user, sizeof(user), "user-%u", i);
-        typing_store_start(store, SLICE("chat"), (struct slice){user, (size_t)len}, &conn_id, take,
-                           &answers);
+        typing_store_start(store, SLICE("chat"), (struct slice){user, (size_t)len}, &conn_id,
+                           on_started, &answers);
         if (i % AT_ONCE == 0) {
             redis_fleet_settle(fleet, 1);
             redis_fleet_pass(fleet, TTL_MS);
@@ -213,15 +209,14 @@ static void a_busy_chat_is_swept(void **state)
     typing_store_free(&store);
 }
 
-/* The store may go first: every answer still comes, once. */
-static void answers_outlive_the_store(void **state)
+static void operations_complete_after_the_store_is_freed(void **state)
 {
     struct redis_fleet *fleet = *state;
-    struct typing_store *store = make(fleet, 0, &fleet->clock);
+    struct typing_store *store = make_store(fleet, 0, &fleet->clock);
     struct answers answers = {0};
     struct ulid conn_id = {{1}};
-    typing_store_start(store, SLICE("chat"), SLICE("alice"), &conn_id, take, &answers);
-    typing_store_read(store, SLICE("chat"), 10, take_users, &answers);
+    typing_store_start(store, SLICE("chat"), SLICE("alice"), &conn_id, on_started, &answers);
+    typing_store_read(store, SLICE("chat"), 10, on_users, &answers);
     typing_store_free(&store);
     redis_fleet_settle(fleet, 1);
     assert_int_equal(answers.count, 2);
@@ -230,12 +225,12 @@ static void answers_outlive_the_store(void **state)
 static void without_an_answer_a_start_is_unknown_and_a_read_unavailable(void **state)
 {
     struct redis_fleet *fleet = *state;
-    struct typing_store *store = make(fleet, 0, NULL);
+    struct typing_store *store = make_store(fleet, 0, NULL);
     struct answers answers = {0};
     redis_fleet_kill(fleet);
     struct ulid conn_id = {{1}};
-    typing_store_start(store, SLICE("chat"), SLICE("alice"), &conn_id, take, &answers);
-    typing_store_read(store, SLICE("chat"), 10, take_users, &answers);
+    typing_store_start(store, SLICE("chat"), SLICE("alice"), &conn_id, on_started, &answers);
+    typing_store_read(store, SLICE("chat"), 10, on_users, &answers);
     worker_loop_run(&fleet->worker, 200);
     assert_int_equal(answers.count, 2);
     assert_int_equal(answers.unavailable, 1); /* the read */
@@ -251,18 +246,18 @@ static int run(bool cluster)
         .ttl_ms = TTL_MS,
         .interval_ms = 1000 / RATE,
         .start = redis_fleet_empty,
-        .port = port,
+        .port = make_port,
         .stop = stop,
         .pass = redis_fleet_pass,
         .poll = redis_fleet_poll,
     };
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_key_lives_as_long_as_its_notices, set_up),
-        cmocka_unit_test_setup(a_field_is_somebody_who_types, set_up),
-        cmocka_unit_test_setup(a_brace_in_the_chat_s_id_costs_only_the_memory_of_a_stop, set_up),
-        cmocka_unit_test_setup(foreign_values_do_no_harm, set_up),
-        cmocka_unit_test_setup(a_busy_chat_is_swept, set_up),
-        cmocka_unit_test_setup(answers_outlive_the_store, set_up),
+        cmocka_unit_test_setup(key_lives_as_long_as_its_notices, set_up),
+        cmocka_unit_test_setup(hash_has_a_field_only_for_users_who_type, set_up),
+        cmocka_unit_test_setup(brace_in_chat_id_resets_the_rate_limit_on_stop, set_up),
+        cmocka_unit_test_setup(foreign_values_are_removed_or_ignored, set_up),
+        cmocka_unit_test_setup(ended_notices_do_not_pile_up_in_a_busy_chat, set_up),
+        cmocka_unit_test_setup(operations_complete_after_the_store_is_freed, set_up),
         cmocka_unit_test_setup(without_an_answer_a_start_is_unknown_and_a_read_unavailable, set_up),
     };
     redis_fleet_open(&the_fleet, cluster);

@@ -1,6 +1,6 @@
 /**
- * What stands in Redis, read from outside: every key of the design by its name, type, time to live, fields and
- * members, in each thing that can happen to a user, on one Redis and on a cluster; in the realtime profile.
+ * The keys of the design as another program sees them in Redis: name, type, time to live, fields and members, after
+ * each event in a user's life, on a single Redis and on a cluster; in the realtime profile.
  */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -22,7 +22,7 @@ const TYPING_MS = 5000;
 const HEARTBEAT_MS = 5000;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** On a cluster an id in which a brace would end the tag is encoded. */
+/** On a cluster an id is encoded if a brace in it would end the hash tag. */
 const ENCODED = {
   standalone: (id) => id,
   cluster: (id) => (/\}|%25|%7D/.test(id) ? id.replaceAll('%', '%25').replaceAll('}', '%7D') : id),
@@ -48,18 +48,18 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       return Object.fromEntries(flat.flatMap((value, at) => (at % 2 ? [] : [[value, flat[at + 1]]])));
     }
 
-    /** Sets and indexes of all users: one on a single server, in shards on a cluster. */
+    /** Reads a set or index of all users: one key on a single server, several shards on a cluster. */
     async function everywhere(prefix, read) {
       const names = kind === 'cluster' ? (await redis.keys(`${prefix}:{*`)) : [prefix];
       return (await Promise.all(names.map(read))).flat();
     }
-    const crowd = (prefix) => everywhere(prefix, (of) => redis.command('SMEMBERS', of));
+    const usersIn = (prefix) => everywhere(prefix, (of) => redis.command('SMEMBERS', of));
     async function leaseScore(id, user) {
       const scores = await everywhere('presence:v_heartbeat', (of) => redis.command('ZSCORE', of, `${id}:${user}`));
       return Number(scores.find((score) => score !== null));
     }
 
-    /** The key is of this type and lives at most so long, nearly all of which is left. */
+    /** Checks the type of a key, and that nearly all of its time to live is left. */
     async function assertKey(of, expected, limitMs, leastMs = limitMs / 3) {
       assert.equal(await type(of), expected, of);
       const left = await ttl(of);
@@ -77,7 +77,7 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       await redis?.stop();
     });
 
-    test('connected, on a second device, and gone', async () => {
+    test('connection keys are right with one device, with two, and after the user left', async () => {
       const user = 'come_A';
       const first = await enter(one, user, { device: 'phone' });
       const id = first.established.conn_id;
@@ -104,7 +104,7 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       assert.ok(Number(version) > 0);
       const score = await leaseScore(id, user);
       assert.ok(Math.abs(score - Date.now() - (await ttl(connection(user, id)))) < 1000, `expiry in ms: ${score}`);
-      await eventually(async () => (await crowd('presence:online')).includes(user), 'among the online');
+      await eventually(async () => (await usersIn('presence:online')).includes(user), 'among the online');
 
       const second = await enter(two, user);
       const ids = [id, second.established.conn_id].sort();
@@ -131,7 +131,7 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       assert.equal(await redis.command('GET', key('last_seen', user)), gone.last_seen);
       assert.equal(await ttl(key('last_seen', user)), -1);
       for (const prefix of ['user_connections', 'user_servers']) assert.equal(await type(key(prefix, user)), 'none');
-      await eventually(async () => !(await crowd('presence:online')).includes(user), 'no longer among the online');
+      await eventually(async () => !(await usersIn('presence:online')).includes(user), 'no longer among the online');
       await eventually(
         async () => !(await everywhere('presence:v_heartbeat', (of) => redis.command('ZRANGE', of, 0, -1)))
           .some((member) => member.endsWith(`:${user}`)),
@@ -139,7 +139,7 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       );
     });
 
-    test('kept alive: the times go on, and nothing expires', async () => {
+    test('heartbeats extend every key of a connection', async () => {
       const user = 'keep_A';
       const { established } = await enter(two, user);
       const record = connection(user, established.conn_id);
@@ -157,33 +157,33 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       await assertKey(key('user_presence', user), 'hash', RECORD_MS, RECORD_MS - REALTIME_WINDOW_MS);
     });
 
-    test('away, and back', async () => {
+    test('presence record shows away, and online again', async () => {
       const user = 'away_A';
       const client = await enter(one, user);
       client.send({ type: 'heartbeat', active: false });
       await eventually(async () => (await hash(key('user_presence', user))).status === 'away', 'away');
       assert.equal((await hash(key('user_presence', user))).last_seen, undefined);
-      assert.ok((await crowd('presence:online')).includes(user), 'who is away is not gone');
+      assert.ok((await usersIn('presence:online')).includes(user), 'an away user is still in the online set');
       client.send({ type: 'heartbeat', active: true });
       await eventually(async () => (await hash(key('user_presence', user))).status === 'online', 'back');
     });
 
-    test('friends and settings: caches with their times', async () => {
-      await befriend(one, 'circle_A', 'circle_B');
-      const friend = await enter(two, 'circle_B');
-      await enter(one, 'circle_A');
-      await friend.change('circle_A', 'online');
-      await assertKey(friendsKey('circle_A'), 'set', DAY_MS);
-      assert.deepEqual(await members(friendsKey('circle_A')), ['circle_B']);
-      await assertKey(key('presence_visibility', 'circle_A'), 'string', FRESH_MS);
-      const shown = () => redis.command('GET', key('presence_visibility', 'circle_A'));
+    test('cached friends and settings have the lifetimes of the design', async () => {
+      await befriend(one, 'graph_A', 'graph_B');
+      const friend = await enter(two, 'graph_B');
+      await enter(one, 'graph_A');
+      await friend.change('graph_A', 'online');
+      await assertKey(friendsKey('graph_A'), 'set', DAY_MS);
+      assert.deepEqual(await members(friendsKey('graph_A')), ['graph_B']);
+      await assertKey(key('presence_visibility', 'graph_A'), 'string', FRESH_MS);
+      const shown = () => redis.command('GET', key('presence_visibility', 'graph_A'));
       assert.equal(await shown(), 'contacts_only');
-      await setVisibility(one, 'circle_A', 'nobody');
-      await eventually(async () => (await friend.query('circle_A'))[0].status === 'unknown', 'hidden');
+      await setVisibility(one, 'graph_A', 'nobody');
+      await eventually(async () => (await friend.query('graph_A'))[0].status === 'unknown', 'hidden');
       await eventually(async () => [null, 'nobody'].includes(await shown()), 'the cache does not say otherwise');
     });
 
-    test('in a call', async () => {
+    test('call keys are right while ringing, in the call, and afterwards', async () => {
       await befriend(one, 'call_A', 'call_B');
       const caller = await enter(one, 'call_A');
       const callee = await enter(two, 'call_B');
@@ -192,15 +192,15 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       const [record] = await redis.keys('call:*the-call');
       if (kind === 'standalone') assert.equal(record, 'call:the-call');
       assert.equal(await type(record), 'hash');
-      assert.ok((await ttl(record)) > 0, 'a call does not stay for ever');
+      assert.ok((await ttl(record)) > 0, 'a call record expires');
       const times = async () => Object.entries(await hash(record)).filter(([field]) => field.endsWith('_at'));
       for (const [field, time] of await times()) assert.match(time, TIME, field);
       assert.deepEqual((await times()).map(([field]) => field).sort(), ['caller_due_at', 'due_at', 'started_at']);
-      assert.ok(!(await crowd('presence:incall')).includes('call_A'), 'not while it rings');
+      assert.ok(!(await usersIn('presence:incall')).includes('call_A'), 'not in a call while it rings');
       await callee.ask({ type: 'call_accept', call_id: 'the-call' });
       for (const user of ['call_A', 'call_B']) {
-        await eventually(async () => (await crowd('presence:incall')).includes(user), `${user} is in a call`);
-        assert.ok((await crowd('presence:online')).includes(user), 'and online');
+        await eventually(async () => (await usersIn('presence:incall')).includes(user), `${user} is in a call`);
+        assert.ok((await usersIn('presence:online')).includes(user), 'and online');
         const { status, in_call: inCall } = await hash(key('user_presence', user));
         assert.deepEqual({ status, inCall }, { status: 'online', inCall: '1' });
       }
@@ -209,10 +209,10 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       const { started_at: started, answered_at: answered, ended_at: ended } = await hash(record);
       assert.deepEqual([started, answered, ended].sort(), [started, answered, ended], 'in this order');
       for (const user of ['call_A', 'call_B'])
-        await eventually(async () => !(await crowd('presence:incall')).includes(user), `${user} is out of the call`);
+        await eventually(async () => !(await usersIn('presence:incall')).includes(user), `${user} is out of the call`);
     });
 
-    test('typing: a field while one types', async () => {
+    test('typing hash has a field only for a user who types', async () => {
       await makeChat(one, 'typed', 'type_A', 'type_B');
       for (const user of ['type_A', 'type_B']) await setVisibility(one, user, 'everyone');
       const typist = await enter(one, 'type_A');
@@ -226,14 +226,14 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       typist.send({ type: 'typing_stop', chat_id: 'typed' });
       await reader.next(({ type: of, typing: now }) => of === 'typing_changed' && !now);
       assert.equal(await type(typing), 'none');
-      await sleep(1000); // one update a second
+      await sleep(1000); // the rate limit is one update per second
       typist.send({ type: 'typing_start', chat_id: 'typed' });
       await reader.next(({ type: of, typing: now }) => of === 'typing_changed' && now);
       await reader.next(({ type: of, typing: now }) => of === 'typing_changed' && !now);
       await eventually(async () => (await type(typing)) === 'none', 'silence ends it');
     });
 
-    test('channels: each carries what it is for, and is listened to only while somebody cares', async () => {
+    test('channels carry their own events, and are subscribed to only while needed', async () => {
       await makeChat(one, 'heard', 'talk_A', 'talk_B');
       for (const user of ['talk_A', 'talk_B']) await setVisibility(one, user, 'everyone');
       const names = ['presence:talk_A', 'chat:heard:presence', 'chat:heard:typing', 'server:gw-002:deliver'];
@@ -265,7 +265,7 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
         await eventually(async () => (await count(channel)) === 0, `${channel} is left`);
     });
 
-    test('ids with every kind of character have keys of their own, and touch no other', async () => {
+    test('ids with any character have keys of their own and touch no others', async () => {
       const users = ['k a', 'k:a', 'k', '{k}', 'k}a', '}k{', '%7Dk', '%25k', '😀k', 'k'.padEnd(128, 'x'), 'k*?[a]', 'k\\r\\nDEL k'];
       const devices = ['d', 'd e', 'd:e', '{d}', '😀', 'd\\r\\n', '"d"', 'd'.repeat(128)];
       const guards = ['user_servers:k:a:b', 'user_servers:{k', 'connection:k', 'user_presence:*', 'k', '{k}:x'];
@@ -291,7 +291,7 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       }
     });
 
-    test('metrics say what is there', async () => {
+    test('metrics show the state of Redis', async () => {
       const listener = await enter(one, 'count_A');
       await enter(one, 'count_A');
       await listener.subscribe('count_B');
@@ -306,7 +306,7 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       assert.ok((await at('redis_keyspace_hits')) > 0);
     });
 
-    test('control characters never get so far', async () => {
+    test('ids with control characters never reach Redis', async () => {
       const token = await one.token('plain');
       for (const device of ['a\r\nDEL b', '\0', 'a\u007f', 'a\nb']) {
         const url = new URL(`v1/ws?device_id=${encodeURIComponent(device)}`, one.url).href.replace(/^http/, 'ws');
@@ -322,7 +322,7 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
     });
   });
 
-test('a Redis behind TLS, with a user and a database of our own', async (t) => {
+test('Redis with TLS, a user and a database number serves a fleet', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'rollcall-redis-tls-'));
   await makeCertificate(directory, 'redis');
   const [certificate, secret] = ['certificate.pem', 'key.pem'].map((name) => join(directory, name));

@@ -1,6 +1,6 @@
 /**
- * The scripts of the state store on Redis, against the real server: one user's transition is one atomic
- * script. What the store makes of them is tested beside it (redis_state_test.c); this looks at the keys.
+ * The Lua scripts of the state store on a real Redis: one transition of one user is one atomic script. This file checks
+ * the keys; the store itself is tested in redis_state_test.c.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -44,7 +44,7 @@ async function textOf(...files) {
   return texts.join('');
 }
 
-/** Runs a script with its own arguments; what it answers. */
+/** Runs a script with its own arguments. Returns its reply. */
 async function run(name, key, args = [], { grace = 0 } = {}) {
   const script = await textOf(...(PRELUDES[name] ?? USERS), name);
   return command('EVAL', script, 1, key, WINDOW_MS, grace, 0, ...args);
@@ -54,16 +54,16 @@ const readTransition = ([changed, status, inCall, lastSeen, version, at, lingers
   changed: changed > 0, status, inCall: inCall === '1', lastSeen, version, at, lingers, mended,
 });
 
-/** Runs a script that makes a transition of a user. */
-const move = async (name, user, args = [], options = {}) =>
+/** Runs a script that makes a transition of one user. */
+const transition = async (name, user, args = [], options = {}) =>
   readTransition(await run(name, `user_connections:${user}`, [user, ...args], options));
 
 const open = (user, conn, server, { idle = 0, again = '', grace = 0 } = {}) =>
-  move('open', user, [conn, user, 'device', server, CONNECTED_AT, CONNECTED_AT, idle, again], { grace });
+  transition('open', user, [conn, user, 'device', server, CONNECTED_AT, CONNECTED_AT, idle, again], { grace });
 
 const renew = (user, conn) => run('renew', `user_connections:${user}`, ['gw-1', user, 1, conn]);
 
-/** Reaps what has run out: its transitions. */
+/** Reaps expired leases and graces. Returns the transitions. */
 const reap = async (options = {}) => (await run('reap', 'presence:v_heartbeat', [100], options)).slice(2).map(readTransition);
 
 before(async () => {
@@ -81,7 +81,7 @@ after(async () => {
 });
 beforeEach(() => command('FLUSHALL'));
 
-test('times are texts, written and read as everywhere else', async () => {
+test('times are written and read as RFC 3339 texts', async () => {
   const script = `${await textOf('time')}
     local answers = {}
     for at, word in ipairs(ARGV) do answers[at] = {time_text(time_ms(word)), string.format('%.0f', time_ms(word))} end
@@ -90,12 +90,12 @@ test('times are texts, written and read as everywhere else', async () => {
   const times = days.flatMap((day) => [`${day}T00:00:00.000Z`, `${day}T23:59:59.999Z`]);
   const expected = times.map((time) => [time, String(Date.parse(time))]);
   assert.deepEqual(await command('EVAL', script, 0, ...times), expected);
-  assert.deepEqual(await command('EVAL', script, 0, ...times.map(Date.parse)), expected, 'as earlier gateways wrote them');
+  assert.deepEqual(await command('EVAL', script, 0, ...times.map(Date.parse)), expected, 'milliseconds, as earlier gateways wrote them');
   const none = ['', 'soon', '-1', 'nan', 'inf', '1e400', '253402300800000', '0000-01-01T00:00:00.000Z'];
   for (const [, ms] of await command('EVAL', script, 0, ...none)) assert.equal(ms, '0');
 });
 
-test('first lease online, last one offline with last_seen, nothing in between', async () => {
+test('the first lease makes online, the last makes offline with last_seen, others change nothing', async () => {
   const first = await open('A', 'c1', 'gw-1');
   assert.ok(first.changed && first.status === 'online' && first.lastSeen === '');
   assert.equal(await command('HGET', 'user_presence:A', 'last_seen'), null);
@@ -103,17 +103,17 @@ test('first lease online, last one offline with last_seen, nothing in between', 
   assert.deepEqual((await command('SMEMBERS', 'user_servers:A')).sort(), ['gw-1', 'gw-2']);
   assert.deepEqual(await command('SMEMBERS', 'presence:online'), ['A']);
   assert.deepEqual(await command('SMEMBERS', 'server_connections:gw-1'), ['c1']);
-  assert.equal((await move('close', 'A', ['c1', 'gw-1'])).changed, false);
+  assert.equal((await transition('close', 'A', ['c1', 'gw-1'])).changed, false);
   assert.deepEqual(await command('SMEMBERS', 'user_servers:A'), ['gw-2']);
-  const last = await move('close', 'A', ['c2', 'gw-2']);
+  const last = await transition('close', 'A', ['c2', 'gw-2']);
   assert.ok(last.changed && last.status === 'offline' && last.version > first.version);
   assert.equal(await command('GET', 'last_seen:A'), last.lastSeen);
   assert.equal(Math.abs(Date.parse(last.lastSeen) - Date.now()) < 5000, true);
-  assert.equal((await move('close', 'A', ['c2', 'gw-2'])).changed, false);
+  assert.equal((await transition('close', 'A', ['c2', 'gw-2'])).changed, false);
   assert.deepEqual((await command('KEYS', '*')).sort(), ['last_seen:A', 'presence_history:A', 'user_presence:A']);
 });
 
-test('every routing key lives at most a window, the record five seconds more', async () => {
+test('routing keys live at most a window, the presence record five seconds longer', async () => {
   await open('A', 'c1', 'gw-1');
   for (const key of ['connection:c1', 'user_connections:A', 'user_servers:A', 'server_connections:gw-1']) {
     const left = await command('PTTL', key);
@@ -126,16 +126,16 @@ test('every routing key lives at most a window, the record five seconds more', a
   assert.ok(Math.abs(Number(score) - Date.now() - WINDOW_MS) < 1000);
 });
 
-test('away when every device is idle, online with the first that is not', async () => {
+test('a user is away while all devices are idle, and online again with the first active one', async () => {
   await open('A', 'c1', 'gw-1');
   await open('A', 'c2', 'gw-1');
-  assert.equal((await move('idle', 'A', ['c1', 1])).changed, false);
-  assert.equal((await move('idle', 'A', ['c2', 1])).status, 'away');
-  const active = await move('idle', 'A', ['c1', 0]);
+  assert.equal((await transition('idle', 'A', ['c1', 1])).changed, false);
+  assert.equal((await transition('idle', 'A', ['c2', 1])).status, 'away');
+  const active = await transition('idle', 'A', ['c1', 0]);
   assert.ok(active.changed && active.status === 'online');
 });
 
-test('what is renewed lives on, what is not is found, once, with its last sign of life', async () => {
+test('a renewed lease lives on, an expired one is reaped once with its last sign of life', async () => {
   await open('A', 'c1', 'gw-1');
   await open('A', 'c2', 'gw-2');
   await sleep(WINDOW_MS / 2);
@@ -153,31 +153,31 @@ test('what is renewed lives on, what is not is found, once, with its last sign o
   assert.deepEqual(await reap(), []);
 });
 
-test('a grace holds offline back, and a return within it changes nothing', async () => {
+test('a grace delays offline, and a return within it changes nothing', async () => {
   const grace = 1500;
   await open('A', 'c1', 'gw-1', { grace });
-  const left = await move('close', 'A', ['c1'], { grace });
+  const left = await transition('close', 'A', ['c1'], { grace });
   assert.ok(!left.changed && left.status === 'online' && left.lingers > 0);
   assert.equal((await open('A', 'c2', 'gw-1', { grace })).changed, false);
-  await move('close', 'A', ['c2'], { grace });
+  await transition('close', 'A', ['c2'], { grace });
   assert.deepEqual(await reap({ grace }), []);
   await sleep(grace + 50);
   const [over] = await reap({ grace });
   assert.ok(over.changed && over.status === 'offline' && over.lastSeen);
 });
 
-test('in a call while online; offline takes the call along', async () => {
-  assert.equal((await move('in_call', 'A', [1])).changed, false);
+test('only an online user is in a call, and going offline ends the flag', async () => {
+  assert.equal((await transition('in_call', 'A', [1])).changed, false);
   await open('A', 'c1', 'gw-1');
-  assert.ok((await move('in_call', 'A', [1])).inCall);
+  assert.ok((await transition('in_call', 'A', [1])).inCall);
   assert.deepEqual(await command('SMEMBERS', 'presence:incall'), ['A']);
-  assert.deepEqual(await command('SMEMBERS', 'presence:online'), ['A'], 'who is in a call is online too');
-  assert.equal((await move('in_call', 'A', [1])).changed, false);
-  assert.equal((await move('close', 'A', ['c1', 'gw-1'])).inCall, false);
+  assert.deepEqual(await command('SMEMBERS', 'presence:online'), ['A'], 'a user in a call is online too');
+  assert.equal((await transition('in_call', 'A', [1])).changed, false);
+  assert.equal((await transition('close', 'A', ['c1', 'gw-1'])).inCall, false);
   assert.deepEqual(await command('SMEMBERS', 'presence:incall'), []);
 });
 
-test('a store that lost everything makes no news of a return; one that reaped does', async () => {
+test('a return is no transition after Redis lost its data, and is one after a reap', async () => {
   await open('A', 'c1', 'gw-1');
   await command('FLUSHALL');
   assert.equal((await open('A', 'c1', 'gw-1', { again: CONNECTED_AT })).changed, false);
@@ -185,10 +185,10 @@ test('a store that lost everything makes no news of a return; one that reaped do
   await sleep(WINDOW_MS + 50);
   await reap();
   await command('DEL', 'user_presence:A');
-  assert.ok((await open('A', 'c1', 'gw-1', { again: CONNECTED_AT })).changed, 'others were told that A had gone');
+  assert.ok((await open('A', 'c1', 'gw-1', { again: CONNECTED_AT })).changed, 'others were told that A was offline');
 });
 
-test('what is not ours under our names is removed, and hurts nobody', async () => {
+test('foreign values under our keys are removed and counted', async () => {
   await open('A', 'c1', 'gw-1');
   for (const key of ['user_connections:A', 'user_servers:A', 'connection:c1', 'presence:v_heartbeat', 'presence:online']) {
     await command('DEL', key);
@@ -197,13 +197,13 @@ test('what is not ours under our names is removed, and hurts nobody', async () =
     assert.deepEqual([again.status, again.changed, again.mended], ['online', false, 1], key);
   }
   await command('HSET', 'user_presence:A', 'version', '1e400', 'status', 'flying', 'left_at', 'soon');
-  assert.equal((await move('close', 'A', ['c1', 'gw-1'])).status, 'offline');
+  assert.equal((await transition('close', 'A', ['c1', 'gw-1'])).status, 'offline');
   await command('ZADD', 'presence:v_heartbeat', 1, 'nonsense');
   assert.deepEqual(await reap(), []);
   assert.equal(await command('ZCARD', 'presence:v_heartbeat'), 0);
 });
 
-test('ids cannot touch other keys', async () => {
+test('odd ids do not touch other keys', async () => {
   const odd = 'a:b {c}\r\nDEL x 😀';
   await command('SET', 'x', 1);
   await open(odd, 'c1', 'gw-1');

@@ -15,65 +15,65 @@ struct redis_state *redis_state_of(struct state_store *store)
     return CONTAINER_OF(store, struct redis_state, store);
 }
 
-/* ---- calls ---- */
+/* ---- pending operations ---- */
 
-static void release(struct redis_state *state)
+static void free_redis_state(struct redis_state *state)
 {
-    table_free(&state->turns);
+    table_free(&state->lease_queues);
     free(state);
 }
 
 void redis_state_begin(struct redis_state *state)
 {
-    state->under_way++;
+    state->pending++;
 }
 
 void redis_state_end(struct redis_state *state)
 {
-    assert(state->under_way > 0);
-    if (--state->under_way == 0 && state->closing)
-        release(state);
+    assert(state->pending > 0);
+    if (--state->pending == 0 && state->closing)
+        free_redis_state(state);
 }
 
-size_t redis_state_under_way(const struct state_store *store)
+size_t redis_state_pending(const struct state_store *store)
 {
-    return CONTAINER_OF(store, const struct redis_state, store)->under_way;
+    return CONTAINER_OF(store, const struct redis_state, store)->pending;
 }
 
-/* The script must outlive the answer, even where that is of no interest. */
-static void nobody_waited(void *arg, const struct resp_value *reply)
+/* Even an ignored reply counts as pending, because the script must outlive it. */
+static void on_state_ignored_reply(void *arg, const struct resp_value *reply)
 {
     (void)reply;
     redis_state_end(arg);
 }
 
 void redis_state_eval(struct redis_state *state, enum redis_state_script script,
-                      struct redis_args keys, struct redis_args arguments,
-                      void (*done)(void *arg, const struct resp_value *reply), void *arg)
+                      struct redis_args keys, struct redis_args arguments, redis_reply_done done,
+                      void *arg)
 {
     if (!done)
         redis_state_begin(state);
     redis_eval(state->options.client, &state->scripts[script], keys, arguments,
-               done ? done : nobody_waited, done ? arg : state);
+               done ? done : on_state_ignored_reply, done ? arg : state);
 }
 
 void redis_state_run(struct redis_state *state, enum redis_state_script script,
                      struct slice key_user, const struct slice *arguments, size_t count,
-                     void (*done)(void *arg, const struct resp_value *reply), void *arg)
+                     redis_reply_done done, void *arg)
 {
-    struct slice words[ARGUMENTS_FIRST + REDIS_STATE_ARGUMENTS_MAX];
+    struct slice all[ARGUMENTS_FIRST + REDIS_STATE_ARGUMENTS_MAX];
     char key[REDIS_KEY_BYTES_MAX];
     assert(count <= REDIS_STATE_ARGUMENTS_MAX);
-    memcpy(words, state->first_arguments, sizeof(state->first_arguments));
+    memcpy(all, state->first_arguments, sizeof(state->first_arguments));
     if (count)
-        memcpy(words + ARGUMENTS_FIRST, arguments, count * sizeof(*arguments));
+        memcpy(all + ARGUMENTS_FIRST, arguments, count * sizeof(*arguments));
     struct slice first = redis_key_user(&state->keys, key, "user_connections:", key_user, "");
     redis_state_eval(state, script, REDIS_ARGS(first),
-                     (struct redis_args){words, ARGUMENTS_FIRST + count}, done, arg);
+                     (struct redis_args){all, ARGUMENTS_FIRST + count}, done, arg);
 }
 
-struct slice redis_state_name(const struct redis_state *state, char out[REDIS_KEY_BYTES_MAX],
-                              struct slice user)
+struct slice redis_state_user_name(const struct redis_state *state, char out[REDIS_KEY_BYTES_MAX],
+                                   struct slice user)
 {
     return redis_key_user(&state->keys, out, "", user, "");
 }
@@ -84,14 +84,14 @@ struct slice redis_state_number(char out[REDIS_STATE_NUMBER_MAX], int64_t number
     return (struct slice){out, (size_t)len};
 }
 
-void redis_state_log_other(const struct resp_value *reply)
+void redis_state_log_unexpected(const struct resp_value *reply)
 {
-    /* what keeps Redis from serving is told once, by the client */
+    /* the client logs once why Redis does not serve */
     if (reply && redis_problem_of(reply) == REDIS_FINE)
         log_warn("state_script_failed", "reply=%s", log_sentence(reply->text));
 }
 
-void redis_state_mended(struct redis_state *state, int64_t count)
+void redis_state_count_mended(struct redis_state *state, int64_t count)
 {
     if (count <= 0)
         return;
@@ -109,26 +109,26 @@ bool redis_state_may_write(const struct redis_state *state)
     return !state->claimed || state->options.loop->clock.now_ms < state->registered_until_ms;
 }
 
-static bool is_available(struct state_store *store)
+static bool redis_state_available(struct state_store *store)
 {
     struct redis_state *state = redis_state_of(store);
     return redis_available(state->options.client) && redis_state_may_write(state);
 }
 
-static void availability_changed(struct redis_observer *listener, bool available)
+static void on_state_availability_changed(struct redis_observer *observer, bool available)
 {
-    struct redis_state *state = CONTAINER_OF(listener, struct redis_state, listener);
-    redis_state_hold_off(state);
+    struct redis_state *state = CONTAINER_OF(observer, struct redis_state, observer);
+    redis_state_defer_reaping(state);
     if (available)
-        redis_state_gateways_return(state);
+        redis_state_gateways_on_available(state);
 }
 
-/* ---- life ---- */
+/* ---- making and freeing ---- */
 
-static void free_state(struct state_store *store)
+static void redis_state_free(struct state_store *store)
 {
     struct redis_state *state = redis_state_of(store);
-    redis_unobserve(&state->listener);
+    redis_unobserve(&state->observer);
     state->closing = true;
     redis_state_begin(state);
     redis_state_gateways_stop(state);
@@ -149,25 +149,20 @@ static const struct state_store_operations OPERATIONS = {
     .reap = redis_state_reap,
     .put_gateway = redis_state_put_gateway,
     .gateways = redis_state_gateways,
-    .available = is_available,
-    .free = free_state,
+    .available = redis_state_available,
+    .free = redis_state_free,
 };
 
-static bool init_scripts(struct redis_state *state)
+struct state_store *redis_state_make(const struct redis_state_options *options)
 {
     static const char *const sources[] = {
 #define SOURCE(name) [REDIS_STATE_##name] = REDIS_STATE_LUA_##name,
         REDIS_STATE_SCRIPTS(SOURCE)
 #undef SOURCE
     };
-    bool made = true;
-    for (size_t i = 0; i < REDIS_STATE_SCRIPT_COUNT; i++)
-        made &= redis_script_init(&state->scripts[i], slice_of(sources[i]));
-    return made;
-}
-
-static void set_up(struct redis_state *state, const struct redis_state_options *options)
-{
+    struct redis_state *state = calloc(1, sizeof(*state));
+    if (!state)
+        return NULL;
     assert(options->gateway_id.len <= GATEWAY_ID_BYTES_MAX);
     state->store.operations = &OPERATIONS;
     state->options = *options;
@@ -181,22 +176,17 @@ static void set_up(struct redis_state *state, const struct redis_state_options *
     snprintf(state->instance, sizeof(state->instance), "%016llx%016llx",
              (unsigned long long)random_u64(options->random),
              (unsigned long long)random_u64(options->random));
-}
-
-struct state_store *redis_state_make(const struct redis_state_options *options)
-{
-    struct redis_state *state = calloc(1, sizeof(*state));
-    if (!state)
-        return NULL;
-    set_up(state, options);
-    if (!table_init(&state->turns, random_u64(options->random), redis_state_turn_matches) ||
-        !init_scripts(state)) {
-        release(state);
+    bool made = table_init(&state->lease_queues, random_u64(options->random),
+                           redis_state_lease_queue_matches);
+    for (size_t i = 0; made && i < REDIS_STATE_SCRIPT_COUNT; i++)
+        made = redis_script_init(&state->scripts[i], slice_of(sources[i]));
+    if (!made) {
+        free_redis_state(state);
         return NULL;
     }
     redis_state_gateways_init(state);
-    redis_state_hold_off(state);
-    state->listener.on_availability_changed = availability_changed;
-    redis_observe(options->client, &state->listener);
+    redis_state_defer_reaping(state);
+    state->observer.on_availability_changed = on_state_availability_changed;
+    redis_observe(options->client, &state->observer);
     return &state->store;
 }

@@ -1,33 +1,41 @@
 /*
- * The state store in Redis: the backend of a fleet, on one server or on a cluster.
+ * The state store in Redis: the backend of a fleet, on a single server or on a cluster.
  *
- * Keys, types and lifetimes are those of the design: connection:<conn>, user_connections:<user>,
- * user_servers:<user>, server_connections:<gateway>, user_presence:<user>, last_seen:<user>, the index of
- * leases presence:v_heartbeat (member "<conn>:<user>", score = expiry in ms; ":<user>" is the end of a grace),
- * presence:online and presence:incall. Added: presence_history:<user> (a list, an hour), gateway:<id> and
- * presence:gateways (who lives), and on a cluster connection_user:<conn> (whose it is).
+ * Keys. Names, types and lifetimes are those of the design: connection:<conn>, user_connections:<user>,
+ * user_servers:<user>, server_connections:<gateway>, user_presence:<user>, last_seen:<user>, the lease index
+ * presence:v_heartbeat (member "<conn>:<user>", score = expiry in ms; the member ":<user>" is the end of a grace),
+ * presence:online and presence:incall. This store adds presence_history:<user> (a list, kept for an hour), gateway:<id>
+ * and presence:gateways (which gateways are alive), and on a cluster connection_user:<conn> (the user of a connection).
  *
- * One user's transition is one script (lua/), so it is atomic and exactly one gateway learns of it. Time
- * is Redis's own inside scripts; outside, only the monotonic clock decides anything. On a single server a
- * script also keeps the index and the sets. On a cluster a user's keys share a slot and connection:<conn>
- * is connection:{<user>}:<conn>; the index and the sets are in REDIS_STATE_SHARDS shards of their own, by
- * user. There a lease is entered in the index before it is made, so that a crash in between never leaves
- * one that no reaper finds; everything else beside the script follows it and is mended by renewals.
+ * Transitions. One transition of one user is one script (store/redis/lua/), so it is atomic and exactly one gateway learns
+ * of it. Scripts use Redis's clock; outside of them only the monotonic clock decides anything. On a single server the
+ * script also updates the lease index and the online and in-call sets. On a cluster the keys of one user share a slot
+ * (connection:<conn> is connection:{<user>}:<conn>), but the index and the sets are in REDIS_STATE_SHARDS shards in other
+ * slots, chosen by user, and the gateway updates them with separate scripts.
  *
- * Renewals go many users to a script (one, on a cluster). The last sign of life the store knows of a lease
- * is its last refresh: that is what last_heartbeat says, and the last seen of those who are reaped.
+ * Index before lease. On a cluster a lease is added to the index before it is created, and a grace before it begins. So a
+ * gateway that crashes in between never leaves a lease that no reaper finds. All other updates follow the transition;
+ * renewals repair what was lost.
  *
- * Reaping: any gateway, a few at a time; the scripts make each transition once. It is held off for a
- * window after Redis, or a part of it, was out of reach: whoever lives registers again first.
+ * Order per lease. Operations on one lease take effect in the order of the calls: each one is sent only after the previous
+ * one was answered (redis_state_lease.c). An operation without an answer may have happened (STATE_UNKNOWN). The client
+ * cuts a connection on which it gave up waiting, so that nothing on it arrives later. Should an open that was under way on
+ * a lost connection still arrive after its close, its entry in the index is still there, and a reaper finds it.
  *
- * Fencing: with redis_state_claim() a gateway's id belongs to one process. Its record lives for a window
- * from the last state_put_gateway(); a process whose record may have run out (it was stopped, or Redis out
- * of reach) writes nothing until it has put it again, and one whose id another has taken never does.
+ * Renewals. One script renews the leases of many users (of one user on a cluster). The store knows the last refresh of a
+ * lease as its last sign of life: that is last_heartbeat, and the last_seen of a user whose leases are reaped.
  *
- * Wrong types and garbage under our keys are removed by the script that meets them, counted and logged.
- * Whatever Redis refuses (out of memory, read-only, loading, …) is STATE_UNAVAILABLE.
+ * Reaping. Any gateway reaps, a few leases at a time; the script makes each transition only once. A store reaps nothing
+ * for a window after Redis, or a part of it, was out of reach: gateways that are alive renew their leases first.
  *
- * Owned by one worker, on its loop's thread. Calls under way are bounded by the client's bound.
+ * Fencing. redis_state_claim() makes a gateway id belong to one process. The gateway's record lives for a window from the
+ * last state_put_gateway(). A process whose record may have expired (the process was stopped, or Redis was out of reach)
+ * writes nothing until it has put the record again. A process whose id another process has taken never writes again.
+ *
+ * Errors. Scripts remove values of the wrong type and garbage under our keys; the store counts and logs them. Whatever
+ * Redis refuses (out of memory, read-only, loading, …) is STATE_UNAVAILABLE.
+ *
+ * One store per worker, on its loop's thread. The client bounds the number of pending operations.
  */
 #ifndef ROLLCALL_STORE_REDIS_STATE_REDIS_STATE_H
 #define ROLLCALL_STORE_REDIS_STATE_REDIS_STATE_H
@@ -49,36 +57,38 @@ struct redis_state_options {
     struct slice gateway_id; /* copied */
     int64_t lease_window_ms;
     int64_t offline_grace_ms;
-    /* Another process has this gateway's id: nothing is written any more. May be NULL. */
-    void (*fenced)(void *arg);
-    /* Redis knew nothing of this gateway any more: every lease should be renewed soon. May be NULL. */
-    void (*forgotten)(void *arg);
+    /* Another process has this gateway's id: this store writes nothing any more. May be NULL. */
+    void (*on_fenced)(void *arg);
+    /* Redis has lost this gateway's record: every lease should be renewed soon. May be NULL. */
+    void (*on_forgotten)(void *arg);
     void *arg;
 };
 
-/* NULL when memory is short. Freed by state_store_free(), before the client; calls that are under way then are
- * answered when the client is freed. */
+/* Creates one worker's store. Returns NULL when out of memory. Free it with state_store_free() before the client;
+ * operations that are pending then complete when the client is freed. */
 struct state_store *redis_state_make(const struct redis_state_options *options);
 
 enum redis_claim {
     REDIS_CLAIM_GRANTED,
     REDIS_CLAIM_TAKEN,
-    REDIS_CLAIM_OPEN, /* Redis is out of reach: settled by state_put_gateway() when it reaches it */
-    REDIS_CLAIM_GIVEN_UP, /* the store was freed first */
+    REDIS_CLAIM_UNDECIDED, /* Redis is out of reach; the first state_put_gateway() that reaches it decides */
+    REDIS_CLAIM_CANCELLED, /* the store was freed first */
 };
 
-/* Claims the gateway's id for this process. A record that nobody renews is waited for, a window at most (by the
- * puts, where the claim is left open); one that is renewed is TAKEN, and `since` is when its process started
- * (RFC 3339, may be empty). Once, and before anything is written. */
+typedef void (*redis_claim_done)(void *arg, enum redis_claim claim, struct slice since);
+typedef void (*redis_release_done)(void *arg);
+
+/* Claims the gateway's id for this process. Call it once, before anything is written. If another process's record is in
+ * the way and nobody renews it, the claim waits until it expires, for a window at most (the puts wait where the claim is
+ * UNDECIDED). If the record is renewed, the claim is TAKEN, and `since` is when that process started (RFC 3339, may be
+ * empty). */
 void redis_state_claim(struct state_store *store, const struct gateway_info *info,
-                       void (*done)(void *arg, enum redis_claim claim, struct slice since),
-                       void *arg);
+                       redis_claim_done done, void *arg);
 
-/* Takes all keys of this gateway away, as far as Redis can be reached; `done` when that is through. Its leases
- * must be closed before. */
-void redis_state_release(struct state_store *store, void (*done)(void *arg), void *arg);
+/* Removes all keys of this gateway, as far as Redis can be reached, and then runs `done`. Close its leases before. */
+void redis_state_release(struct state_store *store, redis_release_done done, void *arg);
 
-/* How many calls wait for Redis. */
-size_t redis_state_under_way(const struct state_store *store);
+/* Returns how many operations wait for Redis. */
+size_t redis_state_pending(const struct state_store *store);
 
 #endif

@@ -1,5 +1,5 @@
-/* The claim of a gateway's id, on a single server and on a cluster: one id is one process, also when one of them
- * is slow, dead, or came while Redis was out of reach. */
+/* Claims of a gateway id, on a single server and on a cluster: only one process has the id, even when a process is slow
+ * or dead, or starts while Redis is out of reach. */
 #include "support/state_pair.h"
 
 #include <poll.h>
@@ -11,30 +11,32 @@
 
 static struct state_pair the_pair;
 
-static void left(void *arg)
+static void on_released(void *arg)
 {
     ((struct state_pair *)arg)->waiting--;
 }
 
-static void leave(struct state_pair *pair, struct state_store *store)
+static void release_gateway(struct state_pair *pair, struct state_store *store)
 {
     pair->waiting = 1;
-    redis_state_release(store, left, pair);
+    redis_state_release(store, on_released, pair);
     state_pair_await(pair);
     redis_fleet_settle(&pair->fleet, 2);
 }
 
-/* Leaving, it takes nothing away that is another's now. */
-static void expect_harmless_leave(struct state_pair *pair, struct state_store *store)
+/* Releasing removes no key that another process has by now. */
+static void expect_release_keeps_keys_of_new_owner(struct state_pair *pair,
+                                                   struct state_store *store)
 {
-    struct slice held = SLICE("server_connections:gw-1"), record = SLICE("gateway:gw-1");
-    leave(pair, store);
-    assert_string_equal(redis_fleet_ask(&pair->fleet, held, REDIS_ARGS(SLICE("SCARD"), held)), "1");
+    struct slice connections = SLICE("server_connections:gw-1"), record = SLICE("gateway:gw-1");
+    release_gateway(pair, store);
+    assert_string_equal(
+        redis_fleet_ask(&pair->fleet, connections, REDIS_ARGS(SLICE("SCARD"), connections)), "1");
     assert_string_equal(redis_fleet_ask(&pair->fleet, record, REDIS_ARGS(SLICE("EXISTS"), record)),
                         "1");
 }
 
-/* It lost its id for good: not even when nobody has it does it take it up again. */
+/* The store has lost its id for good: it does not take the id again, even when nobody has it. */
 static void expect_fenced(struct state_pair *pair, struct state_store *store)
 {
     struct slice key = SLICE("gateway:gw-1");
@@ -50,7 +52,7 @@ static void expect_fenced(struct state_pair *pair, struct state_store *store)
     assert_int_equal(pair->fenced, before);
 }
 
-static void one_id_is_one_process(void **state)
+static void second_process_with_a_claimed_id_is_refused(void **state)
 {
     struct state_pair *pair = *state;
     struct state_store *twin = state_pair_make(pair, 1, "gw-1");
@@ -68,55 +70,55 @@ static void one_id_is_one_process(void **state)
     state_store_free(&twin);
 }
 
-static void a_dead_process_s_id_is_free_after_a_window(void **state)
+static void id_of_a_dead_process_is_granted_after_a_window(void **state)
 {
     struct state_pair *pair = *state;
     assert_int_equal(state_pair_claim(pair, pair->first), REDIS_CLAIM_GRANTED);
-    struct state_store *heir = state_pair_make(pair, 1, "gw-1");
-    assert_int_equal(state_pair_claim(pair, heir),
-                     REDIS_CLAIM_GRANTED); /* nobody puts the first one's record */
-    assert_true(state_available(heir));
+    struct state_store *successor = state_pair_make(pair, 1, "gw-1");
+    assert_int_equal(state_pair_claim(pair, successor),
+                     REDIS_CLAIM_GRANTED); /* nobody renews the first record */
+    assert_true(state_available(successor));
 
-    /* the first was only stopped: it must not write, and learns why */
+    /* the first process was only stopped: it must not write, and learns that it is fenced */
     assert_false(state_available(pair->first));
     assert_int_equal(state_pair_open_again(pair, pair->first, SLICE("alice"), 1), -1);
     state_put_gateway(pair->first, &STATE_PAIR_INFO);
     state_pair_pass(pair, 150);
     assert_int_equal(pair->fenced, 1);
     assert_int_equal(state_pair_open_again(pair, pair->first, SLICE("alice"), 1), -1);
-    assert_int_equal(state_pair_open(pair, heir, SLICE("alice"), 2), 1);
-    expect_harmless_leave(pair, pair->first);
+    assert_int_equal(state_pair_open(pair, successor, SLICE("alice"), 2), 1);
+    expect_release_keeps_keys_of_new_owner(pair, pair->first);
     expect_fenced(pair, pair->first);
-    state_store_free(&heir);
+    state_store_free(&successor);
 }
 
-/* A process that is slow to hear what a dead one's record has left does not take it for alive. */
-static void a_late_answer_is_no_sign_of_life(void **state)
+/* The process is slow to receive the time that a dead process's record has left. */
+static void late_answer_is_not_taken_for_a_renewed_record(void **state)
 {
     enum { LATE_MS = 400, TURNS_MAX = 30 };
     struct state_pair *pair = *state;
     assert_int_equal(state_pair_claim(pair, pair->first), REDIS_CLAIM_GRANTED);
-    struct state_store *heir = state_pair_make(pair, 1, "gw-1");
-    state_pair_start_claim(pair, heir);
-    state_pair_pass(pair, 100); /* the first look is answered at once */
+    struct state_store *successor = state_pair_make(pair, 1, "gw-1");
+    state_pair_start_claim(pair, successor);
+    state_pair_pass(pair, 100); /* the first check is answered at once */
     for (int i = 0; i < TURNS_MAX && pair->waiting; i++) {
         loop_turn(&pair->fleet.worker.loop, 0);
         poll(NULL, 0, LATE_MS);
     }
     assert_int_equal(pair->waiting, 0);
     assert_int_equal(pair->claim, REDIS_CLAIM_GRANTED);
-    state_store_free(&heir);
+    state_store_free(&successor);
 }
 
-static void leaving_in_order_leaves_nothing_of_the_gateway(void **state)
+static void release_removes_all_keys_of_the_gateway(void **state)
 {
     struct state_pair *pair = *state;
     assert_int_equal(state_pair_claim(pair, pair->first), REDIS_CLAIM_GRANTED);
     state_put_gateway(pair->first, &STATE_PAIR_INFO);
     assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
     assert_int_equal(state_pair_close(pair, pair->first, SLICE("alice"), 1), 1);
-    leave(pair, pair->first);
-    assert_int_equal(redis_state_under_way(pair->first), 0);
+    release_gateway(pair, pair->first);
+    assert_int_equal(redis_state_pending(pair->first), 0);
     size_t masters = pair->fleet.cluster ? REDIS_CLUSTER_MASTERS : 1;
     for (size_t i = 0; i < masters; i++) {
         char reply[REDIS_SERVER_REPLY_MAX];
@@ -128,7 +130,7 @@ static void leaving_in_order_leaves_nothing_of_the_gateway(void **state)
     }
 }
 
-/* The id's record as another process has it, alive for a window. */
+/* Writes the record of another process, which expires after a window. */
 static void put_record_of_another(struct state_pair *pair)
 {
     static const char key[] = "gateway:gw-1", since[] = "2026-01-31T10:00:00.000Z";
@@ -139,24 +141,23 @@ static void put_record_of_another(struct state_pair *pair)
     redis_server_expect(&pair->fleet.servers[0], "1", "PEXPIRE", key, window, NULL);
 }
 
-static bool is_reached(void *arg)
+static bool first_client_is_available(void *arg)
 {
     return redis_available(((struct state_pair *)arg)->fleet.clients[0]);
 }
 
-/* A claim while Redis is out of reach; when it is back another has the id. */
+/* Claims while Redis is out of reach; when Redis is back, another process has the id. */
 static void claim_without_redis(struct state_pair *pair)
 {
     redis_server_pause(&pair->fleet.servers[0]);
-    assert_int_equal(state_pair_claim(pair, pair->first), REDIS_CLAIM_OPEN);
+    assert_int_equal(state_pair_claim(pair, pair->first), REDIS_CLAIM_UNDECIDED);
     redis_server_resume(&pair->fleet.servers[0]);
-    state_pair_await_that(pair, is_reached);
-    put_record_of_another(pair); /* over what Redis still found of the claim when it woke */
+    state_pair_await_that(pair, first_client_is_available);
+    put_record_of_another(pair); /* overwrites what Redis still received of the claim */
     state_put_gateway(pair->first, &STATE_PAIR_INFO);
 }
 
-/* Answered once, and not as if the id were there to be used. */
-static void a_claim_under_way_is_given_up_with_its_store(void **state)
+static void pending_claim_is_cancelled_when_the_store_is_freed(void **state)
 {
     struct state_pair *pair = *state;
     redis_server_pause(&pair->fleet.servers[0]);
@@ -166,7 +167,7 @@ static void a_claim_under_way_is_given_up_with_its_store(void **state)
     state_store_free(&pair->first);
     redis_server_resume(&pair->fleet.servers[0]);
     state_pair_await(pair);
-    assert_int_equal(pair->claim, REDIS_CLAIM_GIVEN_UP);
+    assert_int_equal(pair->claim, REDIS_CLAIM_CANCELLED);
 }
 
 static bool first_is_available(void *arg)
@@ -179,7 +180,7 @@ static bool is_fenced(void *arg)
     return ((struct state_pair *)arg)->fenced > 0;
 }
 
-static void a_claim_left_open_waits_for_a_dead_process_s_record(void **state)
+static void undecided_claim_waits_for_the_record_of_a_dead_process(void **state)
 {
     struct state_pair *pair = *state;
     claim_without_redis(pair);
@@ -189,7 +190,7 @@ static void a_claim_left_open_waits_for_a_dead_process_s_record(void **state)
     assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
 }
 
-static void a_claim_left_open_yields_to_a_living_process(void **state)
+static void undecided_claim_is_fenced_by_a_living_process(void **state)
 {
     struct state_pair *pair = *state;
     claim_without_redis(pair);
@@ -206,21 +207,21 @@ static void a_claim_left_open_yields_to_a_living_process(void **state)
 static int run(bool cluster)
 {
     const struct CMUnitTest tests[] = {
-        TEST(one_id_is_one_process),
-        TEST(a_dead_process_s_id_is_free_after_a_window),
-        TEST(a_late_answer_is_no_sign_of_life),
-        TEST(leaving_in_order_leaves_nothing_of_the_gateway),
+        TEST(second_process_with_a_claimed_id_is_refused),
+        TEST(id_of_a_dead_process_is_granted_after_a_window),
+        TEST(late_answer_is_not_taken_for_a_renewed_record),
+        TEST(release_removes_all_keys_of_the_gateway),
     };
-    const struct CMUnitTest of_one_server[] = {
-        TEST(a_claim_under_way_is_given_up_with_its_store),
-        TEST(a_claim_left_open_waits_for_a_dead_process_s_record),
-        TEST(a_claim_left_open_yields_to_a_living_process),
+    const struct CMUnitTest single_server_tests[] = {
+        TEST(pending_claim_is_cancelled_when_the_store_is_freed),
+        TEST(undecided_claim_waits_for_the_record_of_a_dead_process),
+        TEST(undecided_claim_is_fenced_by_a_living_process),
     };
     redis_fleet_open(&the_pair.fleet, cluster);
     int failed =
         cmocka_run_group_tests_name(cluster ? "on a cluster" : "on a server", tests, NULL, NULL);
     if (!cluster)
-        failed += cmocka_run_group_tests(of_one_server, NULL, NULL);
+        failed += cmocka_run_group_tests(single_server_tests, NULL, NULL);
     redis_fleet_close(&the_pair.fleet);
     return failed;
 }

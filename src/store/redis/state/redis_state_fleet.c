@@ -1,36 +1,39 @@
-/* Who lives: the list of gateways, then the record of each. */
+/* The gateways that are alive: reads the list of gateways, then the record of each. */
 #include "store/redis/state/redis_state_internal.h"
 #include "text/time_text.h"
 
 #include <stdlib.h>
 
-struct fleet;
+struct fleet_read;
 
 struct fleet_gateway {
-    struct fleet *fleet;
-    bool listed; /* its record was there */
+    struct fleet_read *fleet;
+    bool has_record;
     struct gateway_info info;
     char id[GATEWAY_ID_BYTES_MAX];
     char peer_address[STATE_PEER_ADDRESS_MAX];
 };
 
-struct fleet {
+struct fleet_read {
     struct redis_state *state;
     state_gateways_done done;
     void *arg;
-    size_t waiting; /* records, and one more while they are being asked for */
+    size_t waiting; /* records, and one while they are being requested */
     bool failed;
     size_t count;
     struct fleet_gateway *gateways;
 };
 
-static void finish(struct fleet *fleet)
+/* Called once for each record; the last call completes the operation. */
+static void end_fleet_record(struct fleet_read *fleet)
 {
+    if (--fleet->waiting)
+        return;
     struct redis_state *state = fleet->state;
     struct gateway_info *infos = calloc(fleet->count + 1, sizeof(*infos));
     size_t count = 0;
     for (size_t i = 0; infos && i < fleet->count; i++)
-        if (fleet->gateways[i].listed)
+        if (fleet->gateways[i].has_record)
             infos[count++] = fleet->gateways[i].info;
     fleet->done(fleet->arg, infos && !fleet->failed ? STATE_OK : STATE_UNAVAILABLE, infos, count);
     free(infos);
@@ -39,17 +42,11 @@ static void finish(struct fleet *fleet)
     redis_state_end(state);
 }
 
-static void one_done(struct fleet *fleet)
-{
-    if (--fleet->waiting == 0)
-        finish(fleet);
-}
-
-static void take_record(void *arg, const struct resp_value *reply)
+/* A record of the wrong type counts as absent. */
+static void on_gateway_record(void *arg, const struct resp_value *reply)
 {
     enum { AT_CONNECTIONS, AT_STARTED, AT_DRAINING, AT_PEER, ITEMS };
     struct fleet_gateway *gateway = arg;
-    /* of the wrong type is not there */
     gateway->fleet->failed |= !reply || redis_problem_of(reply) != REDIS_FINE;
     if (reply && reply->type == RESP_ARRAY && reply->count == ITEMS &&
         reply->items[AT_STARTED].type == RESP_TEXT) {
@@ -62,12 +59,13 @@ static void take_record(void *arg, const struct resp_value *reply)
         if (peer.len > 0 && peer.len <= sizeof(gateway->peer_address))
             gateway->info.peer_address =
                 (struct slice){memcpy(gateway->peer_address, peer.data, peer.len), peer.len};
-        gateway->listed = true;
+        gateway->has_record = true;
     }
-    one_done(gateway->fleet);
+    end_fleet_record(gateway->fleet);
 }
 
-static void ask_record(struct fleet *fleet, struct fleet_gateway *gateway, struct slice id)
+static void read_gateway_record(struct fleet_read *fleet, struct fleet_gateway *gateway,
+                                struct slice id)
 {
     char text[REDIS_KEY_BYTES_MAX];
     gateway->fleet = fleet;
@@ -79,34 +77,34 @@ static void ask_record(struct fleet *fleet, struct fleet_gateway *gateway, struc
     redis_command(fleet->state->options.client, key,
                   REDIS_ARGS(SLICE("HMGET"), key, SLICE("connections"), SLICE("started_at"),
                              SLICE("draining"), SLICE("peer_address")),
-                  take_record, gateway);
+                  on_gateway_record, gateway);
 }
 
-static void take_list(void *arg, const struct resp_value *reply)
+static void on_gateway_list(void *arg, const struct resp_value *reply)
 {
-    struct fleet *fleet = arg;
-    size_t count = redis_state_is(reply, RESP_ARRAY) ? reply->count : 0;
+    struct fleet_read *fleet = arg;
+    size_t count = redis_state_reply_is(reply, RESP_ARRAY) ? reply->count : 0;
     fleet->failed = !reply || reply->type != RESP_ARRAY;
     fleet->waiting = 1;
     fleet->gateways = count ? calloc(count, sizeof(*fleet->gateways)) : NULL;
     fleet->failed |= count && !fleet->gateways;
     fleet->count = fleet->gateways ? count : 0;
     for (size_t i = 0; i < fleet->count; i++)
-        ask_record(fleet, &fleet->gateways[i], reply->items[i].text);
-    one_done(fleet);
+        read_gateway_record(fleet, &fleet->gateways[i], reply->items[i].text);
+    end_fleet_record(fleet);
 }
 
 void redis_state_gateways(struct state_store *store, state_gateways_done done, void *arg)
 {
-    struct fleet *fleet = malloc(sizeof(*fleet));
+    struct fleet_read *fleet = malloc(sizeof(*fleet));
     char max[REDIS_STATE_NUMBER_MAX];
     if (!fleet) {
         done(arg, STATE_UNAVAILABLE, NULL, 0);
         return;
     }
-    *fleet = (struct fleet){.state = redis_state_of(store), .done = done, .arg = arg};
+    *fleet = (struct fleet_read){.state = redis_state_of(store), .done = done, .arg = arg};
     redis_state_begin(fleet->state);
     redis_state_eval(fleet->state, REDIS_STATE_GATEWAY_LIST, REDIS_ARGS(SLICE("presence:gateways")),
                      REDIS_ARGS(SLICE("list"), redis_state_number(max, REDIS_STATE_GATEWAYS_MAX)),
-                     take_list, fleet);
+                     on_gateway_list, fleet);
 }

@@ -7,23 +7,24 @@
 #include <stdlib.h>
 
 enum {
-    PUT_INTERVAL_MIN_MS = 100,  /* what changes in between goes together */
-    CLAIM_INTERVAL_MS = 500,    /* looks at a record that may be a dead process's */
-    CLAIM_RENEWED_MIN_MS = 250, /* its time left grew by more than chance: somebody renews it */
-    CLAIM_REACH_MS = 2000,      /* a cluster must be asked for its table first */
+    PUT_INTERVAL_MIN_MS = 100, /* changes in between are put together */
+    CLAIM_INTERVAL_MS = 500,   /* between two checks of a record that may be a dead process's */
+    CLAIM_RENEWED_MIN_MS =
+        250,               /* a record with this much more time left than expected was renewed */
+    CLAIM_REACH_MS = 2000, /* a cluster is first asked for its slots */
     CLAIM_REACH_INTERVAL_MS = 50,
 };
 
-static const struct slice LIST = {"presence:gateways", 17};
+static const struct slice GATEWAY_LIST = {"presence:gateways", 17};
 
-static int64_t now_ms(const struct redis_state *state)
+static int64_t gateway_now_ms(const struct redis_state *state)
 {
     return state->options.loop->clock.now_ms;
 }
 
 /* ---- our record ---- */
 
-static void keep_record(struct redis_state *state, const struct gateway_info *info)
+static void keep_gateway_record(struct redis_state *state, const struct gateway_info *info)
 {
     struct redis_state_record *record = &state->record;
     assert(info->gateway_id.len <= sizeof(record->gateway_id));
@@ -37,8 +38,8 @@ static void keep_record(struct redis_state *state, const struct gateway_info *in
             memcpy(record->peer_address, info->peer_address.data, info->peer_address.len);
 }
 
-static void run_gateway(struct redis_state *state, const char *verb,
-                        void (*done)(void *arg, const struct resp_value *reply), void *arg)
+static void run_gateway_record_script(struct redis_state *state, const char *verb,
+                                      redis_reply_done done, void *arg)
 {
     const struct gateway_info *info = &state->record.info;
     char key[REDIS_KEY_BYTES_MAX], count[REDIS_STATE_NUMBER_MAX], started[TIME_TEXT_LEN];
@@ -53,265 +54,269 @@ static void run_gateway(struct redis_state *state, const char *verb,
                      done, arg);
 }
 
-static void fence(struct redis_state *state)
+static void fence_gateway(struct redis_state *state)
 {
     if (state->fenced)
         return;
     state->fenced = true;
     log_error("gateway_id_taken", "gateway=%s because=\"another process has it\"",
               log_quote(redis_state_gateway_id(state)));
-    if (state->options.fenced)
-        state->options.fenced(state->options.arg);
+    if (state->options.on_fenced)
+        state->options.on_fenced(state->options.arg);
 }
 
-/* What stands behind "taken". */
+/* The items of a "taken" reply. */
 enum { TAKEN_SINCE = 2, TAKEN_LEFT_MS, TAKEN_ITEMS };
 
-/* Whether somebody renews the record that is in our way, or does not let it lapse in time. Between two looks
- * at least the time from the first answer to the second question has passed, however late either was heard of. */
-static bool holder_lives(struct redis_state *state, const struct resp_value *taken,
-                         int64_t sent_at_ms)
+/* Whether another process renews the record that is in our way, or the record has not expired in time. Between two checks
+ * at least the time from the first reply to the second request has passed, however late either of them arrived. */
+static bool is_rival_alive(struct redis_state *state, const struct resp_value *taken,
+                           int64_t sent_at_ms)
 {
-    struct redis_state_holder before = state->holder;
-    int64_t now = now_ms(state);
+    struct redis_state_rival before = state->rival;
+    int64_t now = gateway_now_ms(state);
     int64_t left_ms = taken->items[TAKEN_LEFT_MS].integer;
     int64_t until_ms =
         before.seen ? before.until_ms : now + state->options.lease_window_ms + CLAIM_INTERVAL_MS;
-    state->holder = (struct redis_state_holder){true, until_ms, now, left_ms};
+    state->rival = (struct redis_state_rival){true, until_ms, now, left_ms};
     bool renewed = before.seen && left_ms > before.left_ms - (sent_at_ms - before.answered_at_ms) +
                                                 CLAIM_RENEWED_MIN_MS;
     return renewed || sent_at_ms >= until_ms;
 }
 
-/* One put on its way: when it was sent decides how long it is good for. */
+/* One pending put. The record is good for a window from when the put was sent. */
 struct gateway_put {
     struct redis_state *state;
     int64_t sent_at_ms;
 };
 
-static bool is_word(const struct resp_value *reply, const char *word)
+static bool gateway_reply_is(const struct resp_value *reply, const char *result)
 {
-    return reply->count > 0 && slice_is(reply->items[0].text, word);
+    return reply->count > 0 && slice_is(reply->items[0].text, result);
 }
 
-static void registered(struct redis_state *state, int64_t sent_at_ms, bool made)
+/* Our record is in Redis. If it was made although Redis had it before, Redis has lost its data. */
+static void on_gateway_registered(struct redis_state *state, int64_t sent_at_ms, bool made)
 {
     bool forgotten = made && state->known;
     state->known = true;
     state->registered_until_ms = sent_at_ms + state->options.lease_window_ms;
     if (!forgotten)
         return;
-    redis_state_hold_off(state);
+    redis_state_defer_reaping(state);
     log_warn("gateway_forgotten", "gateway=%s", log_quote(redis_state_gateway_id(state)));
-    if (state->options.forgotten)
-        state->options.forgotten(state->options.arg);
+    if (state->options.on_forgotten)
+        state->options.on_forgotten(state->options.arg);
 }
 
-/* A process that never had the id may be in a dead one's way only, whose record lapses (the claim was left
- * open); one that had it has lost it. */
-static void meet_holder(struct redis_state *state, const struct resp_value *taken,
-                        int64_t sent_at_ms)
+/* Another process's record is in our way. A process that had the id has lost it and is fenced. A process that never had
+ * it (its claim is undecided) may have met the record of a dead process, and waits until that expires. */
+static void on_gateway_id_taken(struct redis_state *state, const struct resp_value *taken,
+                                int64_t sent_at_ms)
 {
-    if (state->known || taken->count < TAKEN_ITEMS || holder_lives(state, taken, sent_at_ms))
-        fence(state);
+    if (state->known || taken->count < TAKEN_ITEMS || is_rival_alive(state, taken, sent_at_ms))
+        fence_gateway(state);
     else if (!state->released && !wheel_is_set(&state->put_timer))
-        loop_set_timer(state->options.loop, &state->put_timer, now_ms(state) + CLAIM_INTERVAL_MS);
+        loop_set_timer(state->options.loop, &state->put_timer,
+                       gateway_now_ms(state) + CLAIM_INTERVAL_MS);
 }
 
-static void put_answered(void *arg, const struct resp_value *reply)
+static void on_gateway_put(void *arg, const struct resp_value *reply)
 {
     struct gateway_put put = *(struct gateway_put *)arg;
     struct redis_state *state = put.state;
     free(arg);
-    if (redis_state_is(reply, RESP_ARRAY) && !state->closing) {
-        if (is_word(reply, "taken"))
-            meet_holder(state, reply, put.sent_at_ms);
+    if (redis_state_reply_is(reply, RESP_ARRAY) && !state->closing) {
+        if (gateway_reply_is(reply, "taken"))
+            on_gateway_id_taken(state, reply, put.sent_at_ms);
         else if (slice_equal(state->record.info.gateway_id, redis_state_gateway_id(state)))
-            registered(state, put.sent_at_ms, is_word(reply, "made"));
+            on_gateway_registered(state, put.sent_at_ms, gateway_reply_is(reply, "made"));
     }
     redis_state_end(state);
 }
 
-static void put_now(struct redis_state *state)
+static void put_gateway_now(struct redis_state *state)
 {
     struct gateway_put *put = malloc(sizeof(*put));
     if (!put || state->released || state->fenced) {
         free(put);
         return;
     }
-    *put = (struct gateway_put){state, now_ms(state)};
+    *put = (struct gateway_put){state, gateway_now_ms(state)};
     state->put_at_ms = put->sent_at_ms;
     redis_state_begin(state);
-    run_gateway(state, "put", put_answered, put);
+    run_gateway_record_script(state, "put", on_gateway_put, put);
     redis_state_eval(
-        state, REDIS_STATE_GATEWAY_LIST, REDIS_ARGS(LIST),
+        state, REDIS_STATE_GATEWAY_LIST, REDIS_ARGS(GATEWAY_LIST),
         REDIS_ARGS(SLICE("put"), state->record.info.gateway_id, state->first_arguments[0]), NULL,
         NULL);
 }
 
-static void put_due(struct wheel_timer *timer)
+static void on_gateway_put_due(struct wheel_timer *timer)
 {
-    put_now(CONTAINER_OF(timer, struct redis_state, put_timer));
+    put_gateway_now(CONTAINER_OF(timer, struct redis_state, put_timer));
 }
 
 void redis_state_gateways_init(struct redis_state *state)
 {
-    state->put_timer.fire = put_due;
-    state->put_at_ms = now_ms(state) - PUT_INTERVAL_MIN_MS;
+    state->put_timer.fire = on_gateway_put_due;
+    state->put_at_ms = gateway_now_ms(state) - PUT_INTERVAL_MIN_MS;
 }
 
-void redis_state_gateways_return(struct redis_state *state)
+void redis_state_gateways_on_available(struct redis_state *state)
 {
     if (state->known)
-        put_now(state);
+        put_gateway_now(state);
 }
 
 void redis_state_put_gateway(struct state_store *store, const struct gateway_info *info)
 {
     struct redis_state *state = redis_state_of(store);
-    keep_record(state, info);
+    keep_gateway_record(state, info);
     int64_t due_ms = state->put_at_ms + PUT_INTERVAL_MIN_MS;
-    if (now_ms(state) >= due_ms)
-        put_now(state);
+    if (gateway_now_ms(state) >= due_ms)
+        put_gateway_now(state);
     else if (!wheel_is_set(&state->put_timer))
         loop_set_timer(state->options.loop, &state->put_timer, due_ms);
 }
 
 /* ---- claims ---- */
 
-struct claiming {
+struct redis_claim_operation {
     struct redis_state *state;
-    void (*done)(void *arg, enum redis_claim claim, struct slice since);
+    redis_claim_done done;
     void *arg;
     struct wheel_timer timer;
     int64_t sent_at_ms;
     int64_t reach_until_ms;
 };
 
-static void claim(struct claiming *claiming);
+static void send_claim(struct redis_claim_operation *operation);
 
-static void claim_again(struct wheel_timer *timer)
+static void on_claim_retry(struct wheel_timer *timer)
 {
-    struct claiming *claiming = CONTAINER_OF(timer, struct claiming, timer);
-    claiming->state->claiming = NULL;
-    claim(claiming);
+    struct redis_claim_operation *operation =
+        CONTAINER_OF(timer, struct redis_claim_operation, timer);
+    operation->state->waiting_claim = NULL;
+    send_claim(operation);
 }
 
-static void finish_claim(struct claiming *claiming, enum redis_claim result, struct slice since)
+static void finish_claim(struct redis_claim_operation *operation, enum redis_claim result,
+                         struct slice since)
 {
-    struct redis_state *state = claiming->state;
-    claiming->done(claiming->arg, result, since);
-    free(claiming);
+    struct redis_state *state = operation->state;
+    operation->done(operation->arg, result, since);
+    free(operation);
     redis_state_end(state);
 }
 
-static void claim_in(struct claiming *claiming, int64_t delay_ms)
+static void retry_claim_in(struct redis_claim_operation *operation, int64_t delay_ms)
 {
-    struct redis_state *state = claiming->state;
-    state->claiming = claiming;
-    loop_set_timer(state->options.loop, &claiming->timer, now_ms(state) + delay_ms);
+    struct redis_state *state = operation->state;
+    state->waiting_claim = operation;
+    loop_set_timer(state->options.loop, &operation->timer, gateway_now_ms(state) + delay_ms);
 }
 
-static void claim_answered(void *arg, const struct resp_value *reply)
+static void on_claim_reply(void *arg, const struct resp_value *reply)
 {
-    struct claiming *claiming = arg;
-    struct redis_state *state = claiming->state;
+    struct redis_claim_operation *operation = arg;
+    struct redis_state *state = operation->state;
     if (state->closing) {
-        finish_claim(claiming, REDIS_CLAIM_GIVEN_UP, SLICE_NONE);
-    } else if (!reply && now_ms(state) < claiming->reach_until_ms) {
-        claim_in(claiming, CLAIM_REACH_INTERVAL_MS);
-    } else if (!redis_state_is(reply, RESP_ARRAY)) {
-        finish_claim(claiming, REDIS_CLAIM_OPEN, SLICE_NONE);
-    } else if (!is_word(reply, "taken") || reply->count < TAKEN_ITEMS) {
-        registered(state, claiming->sent_at_ms, is_word(reply, "made"));
-        finish_claim(claiming, REDIS_CLAIM_GRANTED, SLICE_NONE);
-    } else if (holder_lives(state, reply, claiming->sent_at_ms)) {
+        finish_claim(operation, REDIS_CLAIM_CANCELLED, SLICE_NONE);
+    } else if (!reply && gateway_now_ms(state) < operation->reach_until_ms) {
+        retry_claim_in(operation, CLAIM_REACH_INTERVAL_MS);
+    } else if (!redis_state_reply_is(reply, RESP_ARRAY)) {
+        finish_claim(operation, REDIS_CLAIM_UNDECIDED, SLICE_NONE);
+    } else if (!gateway_reply_is(reply, "taken") || reply->count < TAKEN_ITEMS) {
+        on_gateway_registered(state, operation->sent_at_ms, gateway_reply_is(reply, "made"));
+        finish_claim(operation, REDIS_CLAIM_GRANTED, SLICE_NONE);
+    } else if (is_rival_alive(state, reply, operation->sent_at_ms)) {
         state->fenced = true;
-        finish_claim(claiming, REDIS_CLAIM_TAKEN, reply->items[TAKEN_SINCE].text);
+        finish_claim(operation, REDIS_CLAIM_TAKEN, reply->items[TAKEN_SINCE].text);
     } else {
-        claim_in(claiming, CLAIM_INTERVAL_MS);
+        retry_claim_in(operation, CLAIM_INTERVAL_MS);
     }
 }
 
-static void claim(struct claiming *claiming)
+static void send_claim(struct redis_claim_operation *operation)
 {
-    claiming->sent_at_ms = now_ms(claiming->state);
-    run_gateway(claiming->state, "put", claim_answered, claiming);
+    operation->sent_at_ms = gateway_now_ms(operation->state);
+    run_gateway_record_script(operation->state, "put", on_claim_reply, operation);
 }
 
 void redis_state_claim(struct state_store *store, const struct gateway_info *info,
-                       void (*done)(void *arg, enum redis_claim claim, struct slice since),
-                       void *arg)
+                       redis_claim_done done, void *arg)
 {
     struct redis_state *state = redis_state_of(store);
-    struct claiming *claiming = malloc(sizeof(*claiming));
+    struct redis_claim_operation *operation = malloc(sizeof(*operation));
     state->claimed = true;
-    keep_record(state, info);
-    if (!claiming) {
-        done(arg, REDIS_CLAIM_OPEN, SLICE_NONE);
+    keep_gateway_record(state, info);
+    if (!operation) {
+        done(arg, REDIS_CLAIM_UNDECIDED, SLICE_NONE);
         return;
     }
-    *claiming = (struct claiming){
+    *operation = (struct redis_claim_operation){
         .state = state,
         .done = done,
         .arg = arg,
-        .timer.fire = claim_again,
-        .reach_until_ms = now_ms(state) + CLAIM_REACH_MS,
+        .timer.fire = on_claim_retry,
+        .reach_until_ms = gateway_now_ms(state) + CLAIM_REACH_MS,
     };
     redis_state_begin(state);
-    claim(claiming);
+    send_claim(operation);
 }
 
 void redis_state_gateways_stop(struct redis_state *state)
 {
     loop_cancel_timer(state->options.loop, &state->put_timer);
-    if (!state->claiming)
+    if (!state->waiting_claim)
         return;
-    loop_cancel_timer(state->options.loop, &state->claiming->timer);
-    finish_claim(state->claiming, REDIS_CLAIM_GIVEN_UP, SLICE_NONE);
+    loop_cancel_timer(state->options.loop, &state->waiting_claim->timer);
+    finish_claim(state->waiting_claim, REDIS_CLAIM_CANCELLED, SLICE_NONE);
 }
 
 /* ---- leaving ---- */
 
-struct releasing {
+struct release_operation {
     struct redis_state *state;
-    void (*done)(void *arg);
+    redis_release_done done;
     void *arg;
     size_t waiting;
 };
 
-static void released(void *arg, const struct resp_value *reply)
+static void on_gateway_key_released(void *arg, const struct resp_value *reply)
 {
-    struct releasing *releasing = arg;
-    (void)reply; /* what could not be taken away lapses */
-    if (--releasing->waiting)
+    struct release_operation *operation = arg;
+    (void)reply; /* a key that could not be removed expires */
+    if (--operation->waiting)
         return;
-    struct redis_state *state = releasing->state;
-    releasing->done(releasing->arg);
-    free(releasing);
+    struct redis_state *state = operation->state;
+    operation->done(operation->arg);
+    free(operation);
     redis_state_end(state);
 }
 
-void redis_state_release(struct state_store *store, void (*done)(void *arg), void *arg)
+void redis_state_release(struct state_store *store, redis_release_done done, void *arg)
 {
     enum { COMMANDS = 3 };
     struct redis_state *state = redis_state_of(store);
-    struct releasing *releasing = malloc(sizeof(*releasing));
+    struct release_operation *operation = malloc(sizeof(*operation));
     char text[REDIS_KEY_BYTES_MAX];
     loop_cancel_timer(state->options.loop, &state->put_timer);
     bool ours = !state->fenced && !state->released && state->record.info.gateway_id.len > 0;
     state->released = true;
-    if (!releasing || !ours) {
-        free(releasing);
+    if (!operation || !ours) {
+        free(operation);
         done(arg);
         return;
     }
-    *releasing = (struct releasing){state, done, arg, COMMANDS};
+    *operation = (struct release_operation){state, done, arg, COMMANDS};
     redis_state_begin(state);
     struct slice id = redis_state_gateway_id(state);
-    struct slice held = redis_key_plain(text, "server_connections:", id);
-    redis_command(state->options.client, held, REDIS_ARGS(SLICE("DEL"), held), released, releasing);
-    redis_state_eval(state, REDIS_STATE_GATEWAY_LIST, REDIS_ARGS(LIST),
-                     REDIS_ARGS(SLICE("drop"), id), released, releasing);
-    run_gateway(state, "release", released, releasing);
+    struct slice connections = redis_key_plain(text, "server_connections:", id);
+    redis_command(state->options.client, connections, REDIS_ARGS(SLICE("DEL"), connections),
+                  on_gateway_key_released, operation);
+    redis_state_eval(state, REDIS_STATE_GATEWAY_LIST, REDIS_ARGS(GATEWAY_LIST),
+                     REDIS_ARGS(SLICE("drop"), id), on_gateway_key_released, operation);
+    run_gateway_record_script(state, "release", on_gateway_key_released, operation);
 }

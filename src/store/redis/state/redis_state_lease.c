@@ -4,286 +4,288 @@
 
 #include <stdlib.h>
 
-enum lease_step { STEP_OPEN, STEP_IDLE, STEP_CLOSE, STEP_CALL };
+enum lease_verb { LEASE_OPEN, LEASE_SET_IDLE, LEASE_CLOSE, LEASE_SET_CALL };
 
-/* One operation on its way. Texts are copied: what borrowed them has returned by the time of the answer. */
-struct lease_call {
-    struct table_node node;    /* in state->turns, from its turn on */
-    struct lease_call *behind; /* the next about the same lease */
-    struct lease_call *last;   /* of those behind, when it is its turn */
+/* One operation. Ids are copied, because the caller's last only as long as the call. */
+struct lease_operation {
+    struct table_node node;       /* in state->lease_queues while this is the first operation */
+    struct lease_operation *next; /* waits for this one */
+    struct lease_operation
+        *last; /* the end of the queue; NULL when nobody waits. First operation only */
     struct redis_state *state;
     state_transition_done done;
     void *arg;
-    enum lease_step step;
-    bool set; /* idle, or in a call */
+    enum lease_verb verb;
+    bool flag; /* idle, or in a call */
     struct lease lease;
-    struct state_transition transition; /* of an open, while the crowd is told */
+    struct state_transition transition; /* of an open, while the online sets are updated */
     char conn[ULID_TEXT_LEN];
     char user[USER_ID_BYTES_MAX];
     char device[DEVICE_ID_BYTES_MAX];
     char gateway[GATEWAY_ID_BYTES_MAX];
 };
 
-static struct slice conn_of(const struct lease_call *call)
+static struct slice lease_operation_conn(const struct lease_operation *operation)
 {
-    return (struct slice){call->conn, sizeof(call->conn)};
+    return (struct slice){operation->conn, sizeof(operation->conn)};
 }
 
-/* ---- one after the other ----
+/* ---- one operation at a time per lease ----
  *
- * A call goes from server to server, each of which may send it elsewhere, ask for patience or for a script's
- * source. So that none overtakes another about the same lease, it begins when that one has been answered. */
+ * An operation may be redirected to another server, may have to wait, or may have to be sent again with the script's
+ * source. So that none overtakes another on the same lease, each begins only when the previous one was answered. */
 
-static void begin(struct lease_call *call);
+static void begin_lease_operation(struct lease_operation *operation);
 
-/* Its lease; of a user's calls, the user. */
-static struct slice subject_of(const struct lease_call *call)
+/* The key of the queue: the connection, or the user for the in-call flag. */
+static struct slice lease_queue_key(const struct lease_operation *operation)
 {
-    return call->step == STEP_CALL ? call->lease.user_id : conn_of(call);
+    return operation->verb == LEASE_SET_CALL ? operation->lease.user_id
+                                             : lease_operation_conn(operation);
 }
 
-bool redis_state_turn_matches(const struct table_node *node, struct slice key)
+bool redis_state_lease_queue_matches(const struct table_node *node, struct slice key)
 {
-    return slice_equal(subject_of(CONTAINER_OF(node, struct lease_call, node)), key);
+    return slice_equal(lease_queue_key(CONTAINER_OF(node, struct lease_operation, node)), key);
 }
 
-static void take_turn(struct lease_call *call)
+static void enqueue_lease_operation(struct lease_operation *operation)
 {
-    struct table_node *node = table_find(&call->state->turns, subject_of(call));
+    struct slice key = lease_queue_key(operation);
+    struct table_node *node = table_find(&operation->state->lease_queues, key);
     if (!node) {
-        table_insert(&call->state->turns, &call->node, subject_of(call));
-        begin(call);
+        table_insert(&operation->state->lease_queues, &operation->node, key);
+        begin_lease_operation(operation);
         return;
     }
-    struct lease_call *first = CONTAINER_OF(node, struct lease_call, node);
-    struct lease_call *last = first->last ? first->last : first;
-    last->behind = first->last = call;
+    struct lease_operation *first = CONTAINER_OF(node, struct lease_operation, node);
+    struct lease_operation *last = first->last ? first->last : first;
+    last->next = first->last = operation;
 }
 
-/* Whose turn is next; NULL: nobody waits. It has not begun. */
-static struct lease_call *pass_turn(struct lease_call *call)
+/* Removes the operation from the head of its queue. Returns the new head, which has not begun, or NULL. */
+static struct lease_operation *dequeue_lease_operation(struct lease_operation *operation)
 {
-    struct lease_call *next = call->behind;
-    table_remove(&call->state->turns, &call->node);
+    struct lease_operation *next = operation->next;
+    table_remove(&operation->state->lease_queues, &operation->node);
     if (!next)
         return NULL;
-    next->last = call->last == next ? NULL : call->last;
-    table_insert(&call->state->turns, &next->node, subject_of(next));
+    next->last = operation->last == next ? NULL : operation->last;
+    table_insert(&operation->state->lease_queues, &next->node, lease_queue_key(next));
     return next;
 }
 
-static void finish(struct lease_call *call, enum state_status status,
-                   const struct state_transition *transition)
+static void finish_lease_operation(struct lease_operation *operation, enum state_status status,
+                                   const struct state_transition *transition)
 {
     static const struct state_transition nothing;
-    struct redis_state *state = call->state;
-    struct lease_call *next = pass_turn(call);
-    call->done(call->arg, status, transition ? transition : &nothing);
-    free(call);
+    struct redis_state *state = operation->state;
+    struct lease_operation *next = dequeue_lease_operation(operation);
+    operation->done(operation->arg, status, transition ? transition : &nothing);
+    free(operation);
     if (next)
-        begin(next);
+        begin_lease_operation(next);
     redis_state_end(state);
 }
 
-/* ---- what a cluster keeps beside the script ---- */
+/* ---- replies, and what a cluster updates after the script ---- */
 
-static void leave_beside(struct lease_call *call, const struct resp_value *reply)
+/* A failed update is ignored: the user's next open, or a renewal, repairs the sets. */
+static void on_open_in_online_sets(void *arg, const struct resp_value *reply)
 {
-    struct slice conn = conn_of(call);
-    if (redis_state_has_ended(reply))
-        redis_state_index(call->state, conn, call->lease.user_id, -1, NULL, NULL);
-    redis_state_let_go(call->state, redis_state_left_gateway(reply), conn);
+    struct lease_operation *operation = arg;
+    (void)reply;
+    finish_lease_operation(operation, STATE_OK, &operation->transition);
 }
 
-static void told_crowd(void *arg, const struct resp_value *reply)
+static void on_lease_transition(void *arg, const struct resp_value *reply)
 {
-    struct lease_call *call = arg;
-    (void)reply; /* what was lost is mended by the next who opens, or a renewal */
-    finish(call, STATE_OK, &call->transition);
-}
-
-/* Who opens is answered only when those online know of it: so whoever asks for them before misses nobody who
- * will not in turn, being here, see what the asker did. It is told in any case, as it may have been lost. */
-static void open_beside(struct lease_call *call, const struct state_transition *transition)
-{
-    call->transition = *transition;
-    redis_state_hold(call->state, call->lease.gateway_id, conn_of(call), call->lease.user_id);
-    redis_state_crowd(call->state, &call->transition.presence, told_crowd, call);
-}
-
-static void answered(void *arg, const struct resp_value *reply)
-{
-    struct lease_call *call = arg;
-    struct state_transition transition = {.presence.user_id = call->lease.user_id};
-    if (!reply ||
-        !redis_state_read_transition(call->state, reply, call->lease.user_id, &transition)) {
-        finish(call, reply ? STATE_UNAVAILABLE : STATE_UNKNOWN, reply ? NULL : &transition);
+    struct lease_operation *operation = arg;
+    struct redis_state *state = operation->state;
+    struct slice conn = lease_operation_conn(operation), user_id = operation->lease.user_id;
+    struct state_transition transition = {.presence.user_id = user_id};
+    struct redis_lease_change change;
+    if (!reply || !redis_state_parse_transition(state, reply, user_id, &transition, &change)) {
+        finish_lease_operation(operation, reply ? STATE_UNAVAILABLE : STATE_UNKNOWN,
+                               reply ? NULL : &transition);
         return;
     }
-    if (call->state->keys.cluster && call->step == STEP_OPEN) {
-        open_beside(call, &transition);
+    if (state->keys.cluster && operation->verb == LEASE_OPEN) {
+        /* Complete an open only after the online sets are updated, so that concurrent readers miss nobody: a reader
+         * that did not find this user read before the open completed, and what this user reads afterwards includes
+         * what that reader did. Update the sets even without a change: an earlier update may have been lost. */
+        operation->transition = transition;
+        redis_state_add_connection(state, operation->lease.gateway_id, conn, user_id);
+        redis_state_update_online_sets(state, &operation->transition.presence,
+                                       on_open_in_online_sets, operation);
         return;
     }
-    if (call->state->keys.cluster && call->step == STEP_CLOSE)
-        leave_beside(call, reply);
-    if (call->state->keys.cluster && transition.changed)
-        redis_state_crowd(call->state, &transition.presence, NULL, NULL);
-    finish(call, STATE_OK, &transition);
+    if (state->keys.cluster && operation->verb == LEASE_CLOSE) {
+        if (change.has_ended)
+            redis_state_update_index(state, conn, user_id, -1, NULL, NULL);
+        redis_state_remove_connection(state, change.old_gateway, conn);
+    }
+    if (state->keys.cluster && transition.changed)
+        redis_state_update_online_sets(state, &transition.presence, NULL, NULL);
+    finish_lease_operation(operation, STATE_OK, &transition);
 }
 
-/* ---- the scripts ---- */
+/* ---- scripts ---- */
 
-/* Since when the user is known here, by Redis's clock: both clocks as they are now, so that a gateway's wrong one
- * does no harm. Redis's is known from its last answer; before the first, ours must do. */
-static struct slice known_by_redis(const struct lease_call *call, char out[TIME_TEXT_LEN])
+/* Since when the gateway has had the user connected, by Redis's clock. It compares both clocks as they are now, so a
+ * gateway's wrong clock does no harm. Redis's clock is known from its last answer; before the first one ours is used. */
+static struct slice write_known_since(const struct lease_operation *operation,
+                                      char out[TIME_TEXT_LEN])
 {
-    if (call->lease.known_since_ms == 0)
+    if (operation->lease.known_since_ms == 0)
         return SLICE("");
-    const struct redis_state *state = call->state;
-    time_text_write(out, call->lease.known_since_ms + state->redis_ahead_ms);
+    time_text_write(out, operation->lease.known_since_ms + operation->state->redis_ahead_ms);
     return (struct slice){out, TIME_TEXT_LEN};
 }
 
-static void run_open(struct lease_call *call)
+static void run_open_script(struct lease_operation *operation)
 {
     char name[REDIS_KEY_BYTES_MAX], connected[TIME_TEXT_LEN], heartbeat[TIME_TEXT_LEN];
     char known[TIME_TEXT_LEN];
-    const struct lease *lease = &call->lease;
+    const struct lease *lease = &operation->lease;
     time_text_write(connected, lease->connected_at_ms);
     time_text_write(heartbeat, lease->last_heartbeat_ms);
-    const struct slice arguments[] = {redis_state_name(call->state, name, lease->user_id),
-                                      conn_of(call),
+    const struct slice arguments[] = {redis_state_user_name(operation->state, name, lease->user_id),
+                                      lease_operation_conn(operation),
                                       lease->user_id,
                                       lease->device_id,
                                       lease->gateway_id,
                                       {connected, sizeof(connected)},
                                       {heartbeat, sizeof(heartbeat)},
                                       lease->idle ? SLICE("1") : SLICE("0"),
-                                      known_by_redis(call, known)};
-    redis_state_run(call->state, REDIS_STATE_OPEN, lease->user_id, arguments,
-                    sizeof(arguments) / sizeof(arguments[0]), answered, call);
+                                      write_known_since(operation, known)};
+    redis_state_run(operation->state, REDIS_STATE_OPEN, lease->user_id, arguments,
+                    sizeof(arguments) / sizeof(arguments[0]), on_lease_transition, operation);
 }
 
-static void run_other(struct lease_call *call)
+static void run_lease_script(struct lease_operation *operation)
 {
+    if (operation->verb == LEASE_OPEN) {
+        run_open_script(operation);
+        return;
+    }
+    struct redis_state *state = operation->state;
     char name[REDIS_KEY_BYTES_MAX];
-    struct slice flag = call->set ? SLICE("1") : SLICE("0");
-    struct slice user = redis_state_name(call->state, name, call->lease.user_id);
-    bool closes = call->step == STEP_CLOSE;
-    const struct slice arguments[] = {user, conn_of(call),
-                                      closes ? redis_state_gateway_id(call->state) : flag};
-    const struct slice of_call[] = {user, flag};
-    if (call->step == STEP_CALL)
-        redis_state_run(call->state, REDIS_STATE_IN_CALL, call->lease.user_id, of_call, 2, answered,
-                        call);
-    else
-        redis_state_run(call->state, closes ? REDIS_STATE_CLOSE : REDIS_STATE_IDLE,
-                        call->lease.user_id, arguments, 3, answered, call);
+    struct slice flag = operation->flag ? SLICE("1") : SLICE("0");
+    struct slice user_id = operation->lease.user_id;
+    struct slice user = redis_state_user_name(state, name, user_id);
+    if (operation->verb == LEASE_SET_CALL) {
+        const struct slice arguments[] = {user, flag};
+        redis_state_run(state, REDIS_STATE_IN_CALL, user_id, arguments, 2, on_lease_transition,
+                        operation);
+    } else {
+        bool closes = operation->verb == LEASE_CLOSE;
+        const struct slice arguments[] = {user, lease_operation_conn(operation),
+                                          closes ? redis_state_gateway_id(state) : flag};
+        redis_state_run(state, closes ? REDIS_STATE_CLOSE : REDIS_STATE_IDLE, user_id, arguments, 3,
+                        on_lease_transition, operation);
+    }
 }
 
-static void run(struct lease_call *call)
+static void on_lease_indexed(void *arg, const struct resp_value *reply)
 {
-    if (call->step == STEP_OPEN)
-        run_open(call);
+    if (redis_state_reply_is(reply, RESP_INTEGER))
+        run_lease_script(arg);
     else
-        run_other(call);
+        finish_lease_operation(arg, STATE_UNAVAILABLE, NULL);
 }
 
-static void entered(void *arg, const struct resp_value *reply)
+/* On a cluster a lease, or a grace, is in the index before it begins, so that a reaper always finds it. */
+static void begin_lease_operation(struct lease_operation *operation)
 {
-    struct lease_call *call = arg;
-    if (redis_state_is(reply, RESP_INTEGER))
-        run(call);
-    else
-        finish(call, STATE_UNAVAILABLE, NULL);
-}
-
-/* On a cluster the index knows of a lease, or a grace, before it begins. */
-static void begin(struct lease_call *call)
-{
-    struct redis_state *state = call->state;
+    struct redis_state *state = operation->state;
     const struct redis_state_options *options = &state->options;
-    bool lingers = call->step == STEP_CLOSE && options->offline_grace_ms > 0;
-    if (state->keys.cluster && call->step == STEP_OPEN)
-        redis_state_index(state, conn_of(call), call->lease.user_id, options->lease_window_ms,
-                          entered, call);
-    else if (state->keys.cluster && lingers)
-        redis_state_index(state, SLICE_NONE, call->lease.user_id, options->offline_grace_ms,
-                          entered, call);
+    bool has_grace = operation->verb == LEASE_CLOSE && options->offline_grace_ms > 0;
+    if (state->keys.cluster && operation->verb == LEASE_OPEN)
+        redis_state_update_index(state, lease_operation_conn(operation), operation->lease.user_id,
+                                 options->lease_window_ms, on_lease_indexed, operation);
+    else if (state->keys.cluster && has_grace)
+        redis_state_update_index(state, SLICE_NONE, operation->lease.user_id,
+                                 options->offline_grace_ms, on_lease_indexed, operation);
     else
-        run(call);
+        run_lease_script(operation);
 }
 
-/* ---- calls ---- */
+/* ---- the port ---- */
 
-static struct slice keep(char *out, struct slice text)
+static struct slice copy_lease_text(char *out, struct slice text)
 {
     if (text.len)
         memcpy(out, text.data, text.len);
     return (struct slice){out, text.len};
 }
 
-/* NULL when it was answered already. */
-static struct lease_call *start(struct state_store *store, enum lease_step step,
-                                struct slice user_id, state_transition_done done, void *arg)
+/* Returns NULL when the store may not write or is out of memory; the operation is completed then. A close is allowed
+ * even then: ending a lease of ours does no harm, whichever process has our id by now. */
+static struct lease_operation *make_lease_operation(struct state_store *store, enum lease_verb verb,
+                                                    struct slice user_id,
+                                                    state_transition_done done, void *arg)
 {
     static const struct state_transition nothing;
     struct redis_state *state = redis_state_of(store);
-    /* what ends a lease of ours harms nobody, whoever has our id by now */
-    bool may = step == STEP_CLOSE || redis_state_may_write(state);
-    struct lease_call *call = may ? malloc(sizeof(*call)) : NULL;
-    if (!call) {
+    bool is_allowed = verb == LEASE_CLOSE || redis_state_may_write(state);
+    struct lease_operation *operation = is_allowed ? malloc(sizeof(*operation)) : NULL;
+    if (!operation) {
         done(arg, STATE_UNAVAILABLE, &nothing);
         return NULL;
     }
-    *call = (struct lease_call){.state = state, .done = done, .arg = arg, .step = step};
-    call->lease.user_id = keep(call->user, user_id);
+    *operation = (struct lease_operation){.state = state, .done = done, .arg = arg, .verb = verb};
+    operation->lease.user_id = copy_lease_text(operation->user, user_id);
     redis_state_begin(state);
-    return call;
+    return operation;
 }
 
 void redis_state_open(struct state_store *store, const struct lease *lease,
                       state_transition_done done, void *arg)
 {
-    struct lease_call *call = start(store, STEP_OPEN, lease->user_id, done, arg);
-    if (!call)
+    struct lease_operation *operation =
+        make_lease_operation(store, LEASE_OPEN, lease->user_id, done, arg);
+    if (!operation)
         return;
-    call->lease = *lease;
-    call->lease.user_id = (struct slice){call->user, lease->user_id.len};
-    call->lease.device_id = keep(call->device, lease->device_id);
-    call->lease.gateway_id = keep(call->gateway, lease->gateway_id);
-    ulid_write(call->conn, &lease->conn_id);
-    take_turn(call);
+    operation->lease = *lease;
+    operation->lease.user_id = (struct slice){operation->user, lease->user_id.len};
+    operation->lease.device_id = copy_lease_text(operation->device, lease->device_id);
+    operation->lease.gateway_id = copy_lease_text(operation->gateway, lease->gateway_id);
+    ulid_write(operation->conn, &lease->conn_id);
+    enqueue_lease_operation(operation);
 }
 
 void redis_state_set_idle(struct state_store *store, struct slice user_id,
                           const struct ulid *conn_id, bool idle, state_transition_done done,
                           void *arg)
 {
-    struct lease_call *call = start(store, STEP_IDLE, user_id, done, arg);
-    if (!call)
+    struct lease_operation *operation =
+        make_lease_operation(store, LEASE_SET_IDLE, user_id, done, arg);
+    if (!operation)
         return;
-    call->set = idle;
-    ulid_write(call->conn, conn_id);
-    take_turn(call);
+    operation->flag = idle;
+    ulid_write(operation->conn, conn_id);
+    enqueue_lease_operation(operation);
 }
 
 void redis_state_close(struct state_store *store, struct slice user_id, const struct ulid *conn_id,
                        state_transition_done done, void *arg)
 {
-    struct lease_call *call = start(store, STEP_CLOSE, user_id, done, arg);
-    if (!call)
+    struct lease_operation *operation =
+        make_lease_operation(store, LEASE_CLOSE, user_id, done, arg);
+    if (!operation)
         return;
-    ulid_write(call->conn, conn_id);
-    take_turn(call);
+    ulid_write(operation->conn, conn_id);
+    enqueue_lease_operation(operation);
 }
 
 void redis_state_set_call(struct state_store *store, struct slice user_id, bool in_call,
                           state_transition_done done, void *arg)
 {
-    struct lease_call *call = start(store, STEP_CALL, user_id, done, arg);
-    if (!call)
+    struct lease_operation *operation =
+        make_lease_operation(store, LEASE_SET_CALL, user_id, done, arg);
+    if (!operation)
         return;
-    call->set = in_call;
-    take_turn(call);
+    operation->flag = in_call;
+    enqueue_lease_operation(operation);
 }

@@ -1,4 +1,4 @@
-/* Leases when Redis or a gateway is in trouble, on a single server and on a cluster. */
+/* Leases when Redis or a gateway fails, on a single server and on a cluster. */
 #include "store/redis/redis_keys.h"
 #include "support/state_pair.h"
 
@@ -11,21 +11,21 @@
 
 static struct state_pair the_pair;
 
-/* ---- one call, one answer ---- */
+/* ---- operations ---- */
 
-struct renewing {
+struct renewal_answer {
     struct state_pair *pair;
     bool lost;
 };
 
-static void take_renewal(void *arg, enum state_status status, const struct lease_renewal *renewals,
-                         size_t count)
+static void on_renewal(void *arg, enum state_status status, const struct lease_renewal *renewals,
+                       size_t count)
 {
-    struct renewing *renewing = arg;
+    struct renewal_answer *answer = arg;
     assert_int_equal(count, 1);
-    renewing->pair->waiting--;
-    renewing->pair->status = status;
-    renewing->lost = renewals[0].lost;
+    answer->pair->waiting--;
+    answer->pair->status = status;
+    answer->lost = renewals[0].lost;
     assert_int_equal(renewals[0].failed, status != STATE_OK);
 }
 
@@ -33,75 +33,75 @@ static bool renew_is_lost(struct state_pair *pair, struct state_store *store, st
                           unsigned number)
 {
     struct lease_renewal renewal = {.conn_id = state_pair_connection(number), .user_id = user};
-    struct renewing renewing = {.pair = pair};
+    struct renewal_answer answer = {.pair = pair};
     pair->waiting = 1;
-    state_renew(store, &renewal, 1, take_renewal, &renewing);
+    state_renew(store, &renewal, 1, on_renewal, &answer);
     state_pair_await(pair);
-    return renewing.lost;
+    return answer.lost;
 }
 
-struct reading {
+struct presence_answer {
     struct state_pair *pair;
     enum presence_status status;
 };
 
-static void take_presence(void *arg, enum state_status status, const struct presence *presences,
-                          size_t count)
+static void on_presence(void *arg, enum state_status status, const struct presence *presences,
+                        size_t count)
 {
-    struct reading *reading = arg;
-    reading->pair->waiting--;
+    struct presence_answer *answer = arg;
+    answer->pair->waiting--;
     assert_int_equal(status, STATE_OK);
     assert_int_equal(count, 1);
-    reading->status = presences[0].status;
+    answer->status = presences[0].status;
 }
 
 static enum presence_status status_of(struct state_pair *pair, struct slice user)
 {
-    struct reading reading = {.pair = pair};
+    struct presence_answer answer = {.pair = pair};
     pair->waiting = 1;
-    state_read(pair->second, &user, 1, take_presence, &reading);
+    state_read(pair->second, &user, 1, on_presence, &answer);
     state_pair_await(pair);
-    return reading.status;
+    return answer.status;
 }
 
-struct reaping {
+struct reap_answer {
     struct state_pair *pair;
     size_t count;
-    unsigned *offline; /* NULL, or how often "user-<number>" went */
+    unsigned *offline; /* NULL, or for each number how often "user-<number>" went offline */
 };
 
-static void take_reaped(void *arg, enum state_status status,
-                        const struct state_transition *transitions, size_t count)
+static void on_reaped(void *arg, enum state_status status,
+                      const struct state_transition *transitions, size_t count)
 {
-    struct reaping *reaping = arg;
+    struct reap_answer *answer = arg;
     (void)status;
-    reaping->pair->waiting--;
-    reaping->count = count;
+    answer->pair->waiting--;
+    answer->count = count;
     for (size_t i = 0; i < count; i++)
-        if (transitions[i].changed && reaping->offline) {
+        if (transitions[i].changed && answer->offline) {
             char text[16] = {0};
             memcpy(text, transitions[i].presence.user_id.data, transitions[i].presence.user_id.len);
-            reaping->offline[strtoul(text + 5, NULL, 10)]++;
+            answer->offline[strtoul(text + 5, NULL, 10)]++;
         }
 }
 
 static size_t reap(struct state_pair *pair, struct state_store *store)
 {
-    struct reaping reaping = {.pair = pair};
+    struct reap_answer answer = {.pair = pair};
     pair->waiting = 1;
-    state_reap(store, 100, take_reaped, &reaping);
+    state_reap(store, 100, on_reaped, &answer);
     state_pair_await(pair);
-    return reaping.count;
+    return answer.count;
 }
 
 /* ---- tests ---- */
 
-static void two_reapers_at_once_tell_each_end_once(void **state)
+static void concurrent_reapers_report_each_end_once(void **state)
 {
     enum { USERS = 150, TURNS = 12 };
     struct state_pair *pair = *state;
     unsigned offline[USERS] = {0};
-    struct reaping reaping = {.pair = pair, .offline = offline};
+    struct reap_answer answer = {.pair = pair, .offline = offline};
     for (unsigned i = 0; i < USERS; i++) {
         char text[16];
         struct slice user = {text, (size_t)snprintf(text, sizeof(text), "user-%u", i)};
@@ -110,15 +110,15 @@ static void two_reapers_at_once_tell_each_end_once(void **state)
     state_pair_pass(pair, STATE_PAIR_WINDOW_MS + 100);
     for (int i = 0; i < TURNS; i++) {
         pair->waiting = 2;
-        state_reap(pair->first, 20, take_reaped, &reaping);
-        state_reap(pair->second, 20, take_reaped, &reaping);
+        state_reap(pair->first, 20, on_reaped, &answer);
+        state_reap(pair->second, 20, on_reaped, &answer);
         state_pair_await(pair);
     }
     for (unsigned i = 0; i < USERS; i++)
         assert_int_equal(offline[i], 1);
 }
 
-static void an_emptied_store_is_noticed_and_filled_without_news(void **state)
+static void lost_data_is_noticed_and_restored_without_transitions(void **state)
 {
     struct state_pair *pair = *state;
     assert_int_equal(state_pair_claim(pair, pair->first), REDIS_CLAIM_GRANTED);
@@ -133,10 +133,10 @@ static void an_emptied_store_is_noticed_and_filled_without_news(void **state)
     assert_int_equal(state_pair_open_again(pair, pair->first, SLICE("alice"), 1), 0);
     assert_int_equal(status_of(pair, SLICE("alice")), PRESENCE_ONLINE);
     assert_int_equal(state_pair_open(pair, pair->second, SLICE("bob"), 2),
-                     1); /* who is new is news */
+                     1); /* a new user is a transition */
 }
 
-static void who_was_told_offline_is_told_online_again(void **state)
+static void user_who_was_reaped_makes_a_transition_on_return(void **state)
 {
     struct state_pair *pair = *state;
     assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
@@ -146,7 +146,7 @@ static void who_was_told_offline_is_told_online_again(void **state)
     assert_int_equal(state_pair_open_again(pair, pair->first, SLICE("alice"), 1), 1);
 }
 
-static void foreign_values_are_mended(void **state)
+static void foreign_values_are_removed_and_counted(void **state)
 {
     struct state_pair *pair = *state;
     static const char *const names[] = {
@@ -159,7 +159,7 @@ static void foreign_values_are_mended(void **state)
                                           SLICE("alice"), "");
         redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("DEL"), key));
         redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("PFADD"), key, SLICE("x")));
-        if (i == 3) /* a HyperLogLog is a string: where one belongs it is garbage, not foreign */
+        if (i == 3) /* a HyperLogLog is a string: here it is garbage of the right type */
             assert_int_equal(status_of(pair, SLICE("alice")), PRESENCE_ONLINE);
         state_pair_open_again(pair, pair->first, SLICE("alice"), 1);
         assert_int_equal(pair->status, STATE_OK);
@@ -170,11 +170,12 @@ static void foreign_values_are_mended(void **state)
     assert_int_equal(state_pair_close(pair, pair->first, SLICE("alice"), 1), 1);
 }
 
-/* Stopped for longer than a lease: everything has run out by then, and nobody hears of it. */
-static void a_pause_of_redis_makes_nobody_offline(void **state)
+/* Redis pauses for longer than a lease: all leases have expired by then, and nobody is told. */
+static void pause_of_redis_turns_nobody_offline(void **state)
 {
     struct state_pair *pair = *state;
-    state_pair_pass(pair, STATE_PAIR_WINDOW_MS + 50); /* no longer held off for the start */
+    state_pair_pass(pair,
+                    STATE_PAIR_WINDOW_MS + 50); /* reaping is no longer deferred after the start */
     assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
     redis_server_pause(&pair->fleet.servers[0]);
     state_pair_await_that(pair, state_pair_is_unavailable);
@@ -192,31 +193,31 @@ static void a_pause_of_redis_makes_nobody_offline(void **state)
     assert_int_equal(status_of(pair, SLICE("alice")), PRESENCE_ONLINE);
 }
 
-struct closing {
+struct close_answer {
     struct state_pair *pair;
     bool names_alice;
 };
 
-static void take_closing(void *arg, enum state_status status,
-                         const struct state_transition *transition)
+static void on_closed(void *arg, enum state_status status,
+                      const struct state_transition *transition)
 {
-    struct closing *closing = arg;
+    struct close_answer *answer = arg;
     assert_int_equal(status, STATE_UNKNOWN);
-    closing->names_alice = slice_is(transition->presence.user_id, "alice");
-    closing->pair->waiting--;
+    answer->names_alice = slice_is(transition->presence.user_id, "alice");
+    answer->pair->waiting--;
 }
 
 static bool close_is_unknown(struct state_pair *pair)
 {
-    struct closing closing = {.pair = pair};
+    struct close_answer answer = {.pair = pair};
     const struct ulid conn_id = state_pair_connection(1);
     pair->waiting = 1;
-    state_close(pair->first, SLICE("alice"), &conn_id, take_closing, &closing);
+    state_close(pair->first, SLICE("alice"), &conn_id, on_closed, &answer);
     state_pair_await(pair);
-    return closing.names_alice;
+    return answer.names_alice;
 }
 
-static void a_close_without_an_answer_is_unknown_and_names_its_user(void **state)
+static void close_without_an_answer_is_unknown_and_names_its_user(void **state)
 {
     struct state_pair *pair = *state;
     assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
@@ -240,7 +241,7 @@ static void count_transition(void *arg, enum state_status status,
     ((struct state_pair *)arg)->waiting--;
 }
 
-/* Renews the leases of many users in one call and closes them before a paused server has answered its part. */
+/* Renews the leases of many users at once, and closes them before a paused server has answered its part. */
 static void renew_and_close(struct state_pair *pair, struct redis_server *paused)
 {
     enum { USERS = 12 };
@@ -261,33 +262,33 @@ static void renew_and_close(struct state_pair *pair, struct redis_server *paused
     state_pair_await(pair);
 }
 
-static size_t holders_of_nothing(struct state_pair *pair)
+static size_t count_masters_without_connections(struct state_pair *pair)
 {
-    state_pair_pass(pair, 100); /* what follows the answers */
+    state_pair_pass(pair, 100); /* updates that follow the answers */
     return redis_fleet_count(&pair->fleet, "0", "SCARD", "server_connections:gw-1", NULL, NULL);
 }
 
-static void a_lease_closed_while_it_is_renewed_is_held_no_more(void **state)
+static void connection_closed_during_its_renewal_is_removed(void **state)
 {
     struct state_pair *pair = *state;
     for (size_t i = 0; i < REDIS_CLUSTER_MASTERS; i++) {
         renew_and_close(pair, &pair->fleet.servers[i]);
-        assert_int_equal(holders_of_nothing(pair), 1);
+        assert_int_equal(count_masters_without_connections(pair), 1);
     }
 }
 
-static void a_lease_closed_before_it_is_renewed_is_held_no_more(void **state)
+static void connection_closed_before_its_renewal_is_removed(void **state)
 {
     struct state_pair *pair = *state;
     assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
     assert_int_equal(state_pair_close(pair, pair->first, SLICE("alice"), 1), 1);
     assert_true(renew_is_lost(pair, pair->first, SLICE("alice"), 1));
-    assert_int_equal(holders_of_nothing(pair), 1);
+    assert_int_equal(count_masters_without_connections(pair), 1);
 }
 
-/* What an open has done when it reached the index and not yet the user, whom a lost connection may still bring it
- * to. */
-static struct slice enter_only(struct state_pair *pair, char index[REDIS_SERVER_REPLY_MAX])
+/* Leaves the state of an open that has reached the index and not yet the user's slot; it may still arrive there on a
+ * connection that was lost. */
+static struct slice index_lease_only(struct state_pair *pair, char index[REDIS_SERVER_REPLY_MAX])
 {
     static const struct slice keys = {"user_connections:{alice}", 24};
     char record[REDIS_SERVER_REPLY_MAX];
@@ -298,13 +299,13 @@ static struct slice enter_only(struct state_pair *pair, char index[REDIS_SERVER_
     return redis_fleet_find(&pair->fleet, "presence:v_heartbeat*", index);
 }
 
-static void a_lease_that_was_closed_before_it_opened_is_reaped(void **state)
+static void lease_whose_close_overtakes_its_open_is_reaped(void **state)
 {
     struct state_pair *pair = *state;
     char text[REDIS_SERVER_REPLY_MAX];
-    struct slice index = enter_only(pair, text);
+    struct slice index = index_lease_only(pair, text);
     assert_int_equal(state_pair_close(pair, pair->first, SLICE("alice"), 1), 0);
-    state_pair_pass(pair, 100); /* what follows the answer */
+    state_pair_pass(pair, 100); /* updates that follow the answer */
     assert_string_equal(redis_fleet_ask(&pair->fleet, index, REDIS_ARGS(SLICE("ZCARD"), index)),
                         "1");
     state_pair_pass(pair, STATE_PAIR_WINDOW_MS);
@@ -319,9 +320,9 @@ static void flush_scripts(struct state_pair *pair)
         redis_server_expect(&pair->fleet.servers[i], "OK", "SCRIPT", "FLUSH", NULL);
 }
 
-/* As after a failover: of the scripts the server knows those alone that somebody has run since, and asks for the
- * source of an open when that of the close behind it is there. */
-static void a_close_does_not_overtake_an_open_whose_script_is_asked_for(void **state)
+/* As after a failover: the server has only the scripts that somebody has run since. It asks for the source of the open
+ * while it has that of the close. */
+static void close_waits_for_an_open_whose_script_must_be_sent(void **state)
 {
     struct state_pair *pair = *state;
     const struct lease lease = {.conn_id = state_pair_connection(1),
@@ -338,7 +339,7 @@ static void a_close_does_not_overtake_an_open_whose_script_is_asked_for(void **s
     assert_true(renew_is_lost(pair, pair->first, SLICE("alice"), 1));
 }
 
-static void what_redis_refuses_is_unavailable(void **state)
+static void refused_write_is_unavailable(void **state)
 {
     struct state_pair *pair = *state;
     assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
@@ -362,27 +363,27 @@ static void what_redis_refuses_is_unavailable(void **state)
 static int run(bool cluster)
 {
     const struct CMUnitTest tests[] = {
-        TEST(two_reapers_at_once_tell_each_end_once),
-        TEST(an_emptied_store_is_noticed_and_filled_without_news),
-        TEST(who_was_told_offline_is_told_online_again),
-        TEST(foreign_values_are_mended),
-        TEST(a_close_does_not_overtake_an_open_whose_script_is_asked_for),
+        TEST(concurrent_reapers_report_each_end_once),
+        TEST(lost_data_is_noticed_and_restored_without_transitions),
+        TEST(user_who_was_reaped_makes_a_transition_on_return),
+        TEST(foreign_values_are_removed_and_counted),
+        TEST(close_waits_for_an_open_whose_script_must_be_sent),
     };
-    const struct CMUnitTest of_a_cluster[] = {
-        TEST(a_lease_closed_while_it_is_renewed_is_held_no_more),
-        TEST(a_lease_closed_before_it_is_renewed_is_held_no_more),
-        TEST(a_lease_that_was_closed_before_it_opened_is_reaped),
+    const struct CMUnitTest cluster_tests[] = {
+        TEST(connection_closed_during_its_renewal_is_removed),
+        TEST(connection_closed_before_its_renewal_is_removed),
+        TEST(lease_whose_close_overtakes_its_open_is_reaped),
     };
-    const struct CMUnitTest of_one_server[] = {
-        TEST(a_pause_of_redis_makes_nobody_offline),
-        TEST(what_redis_refuses_is_unavailable),
-        TEST(a_close_without_an_answer_is_unknown_and_names_its_user),
+    const struct CMUnitTest single_server_tests[] = {
+        TEST(pause_of_redis_turns_nobody_offline),
+        TEST(refused_write_is_unavailable),
+        TEST(close_without_an_answer_is_unknown_and_names_its_user),
     };
     redis_fleet_open(&the_pair.fleet, cluster);
     int failed =
         cmocka_run_group_tests_name(cluster ? "on a cluster" : "on a server", tests, NULL, NULL);
-    failed += cluster ? cmocka_run_group_tests(of_a_cluster, NULL, NULL)
-                      : cmocka_run_group_tests(of_one_server, NULL, NULL);
+    failed += cluster ? cmocka_run_group_tests(cluster_tests, NULL, NULL)
+                      : cmocka_run_group_tests(single_server_tests, NULL, NULL);
     redis_fleet_close(&the_pair.fleet);
     return failed;
 }

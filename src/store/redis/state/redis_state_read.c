@@ -4,185 +4,176 @@
 
 #include <stdlib.h>
 
-/* ---- of many users at a time ---- */
+/* ---- many users at a time ---- */
 
-struct look;
+struct users_read;
 
-/* One script: users from `first` on. */
-struct look_part {
-    struct look *look;
+/* One script: `count` users from `first` on. */
+struct users_read_part {
+    struct users_read *read;
     size_t first;
     size_t count;
 };
 
-/* One call for any number of users. Scripts answer with one item for each of theirs, which `take` reads. */
-struct look {
+/* One operation for any number of users. A script's reply has one item for each of its users, which `parse` reads. */
+struct users_read {
     struct redis_state *state;
     enum redis_state_script script;
-    bool (*take)(struct look *look, size_t user, const struct resp_value *item);
-    void (*finish)(struct look *look, enum state_status status);
-    state_presences_done done_presences;
-    state_routes_done done_routes;
+    bool (*parse)(struct users_read *read, size_t user, const struct resp_value *item);
+    void (*finish)(struct users_read *read, enum state_status status);
+    state_presences_done on_presences;
+    state_routes_done on_routes;
     void *arg;
     struct slice *users;
-    struct look_part *parts;
+    struct users_read_part *parts;
     size_t count;
-    size_t waiting; /* parts, and one more while they are being sent */
+    size_t waiting; /* parts, and one while they are being sent */
     bool failed;
     struct presence *presences;
-    struct buffer pairs; /* of routes: struct look_pair, one for each user on each gateway */
+    struct buffer pairs; /* for routes: one struct route_pair for each user on each gateway */
     struct buffer texts;
-    struct buffer parked; /* of routes: struct slice, the users who have a parked session */
+    struct buffer parked; /* for routes: struct slice, the users who have a parked session */
 };
 
-static void free_look(struct look *look)
+static void free_users_read(struct users_read *read)
 {
-    struct redis_state *state = look->state;
-    buffer_free(&look->pairs);
-    buffer_free(&look->texts);
-    buffer_free(&look->parked);
-    free(look->presences);
-    free(look);
+    struct redis_state *state = read->state;
+    buffer_free(&read->pairs);
+    buffer_free(&read->texts);
+    buffer_free(&read->parked);
+    free(read->presences);
+    free(read);
     redis_state_end(state);
 }
 
-static void part_done(struct look *look)
+static void end_users_read_part(struct users_read *read)
 {
-    if (--look->waiting)
+    if (--read->waiting)
         return;
-    look->finish(look, look->failed ? STATE_UNAVAILABLE : STATE_OK);
-    free_look(look);
+    read->finish(read, read->failed ? STATE_UNAVAILABLE : STATE_OK);
+    free_users_read(read);
 }
 
-/* A server that takes no writes can still be read, but what it holds runs out unrenewed: that is no answer. */
-static void answered(void *arg, const struct resp_value *reply)
+/* A server that accepts no writes can still be read. But its leases expire because nobody can renew them, so its replies
+ * are not used. */
+static void on_users_read_part(void *arg, const struct resp_value *reply)
 {
-    struct look_part *part = arg;
-    struct look *look = part->look;
-    bool told = redis_state_is(reply, RESP_ARRAY) && reply->count == part->count &&
-                redis_available(look->state->options.client);
-    for (size_t i = 0; told && i < part->count; i++)
-        told = look->take(look, part->first + i, &reply->items[i]);
-    look->failed |= !told;
-    part_done(look);
+    struct users_read_part *part = arg;
+    struct users_read *read = part->read;
+    bool ok = redis_state_reply_is(reply, RESP_ARRAY) && reply->count == part->count &&
+              redis_available(read->state->options.client);
+    for (size_t i = 0; ok && i < part->count; i++)
+        ok = read->parse(read, part->first + i, &reply->items[i]);
+    read->failed |= !ok;
+    end_users_read_part(read);
 }
 
-static void send_part(struct look *look, size_t first)
+/* Copies the users. Returns NULL when out of memory. */
+static struct users_read *make_users_read(struct redis_state *state, const struct slice *users,
+                                          size_t count)
 {
-    struct redis_state *state = look->state;
-    size_t max = state->keys.cluster ? 1 : REDIS_STATE_USERS_PER_SCRIPT;
-    size_t count = look->count - first < max ? look->count - first : max;
-    char name[REDIS_KEY_BYTES_MAX];
-    struct slice only = redis_state_name(state, name, look->users[first]);
-    look->parts[first] = (struct look_part){look, first, count};
-    look->waiting++;
-    redis_state_run(state, look->script, look->users[first],
-                    state->keys.cluster ? &only : look->users + first, count, answered,
-                    &look->parts[first]);
-}
-
-/* With copies of the users. NULL when memory is short. */
-static struct look *make_look(struct redis_state *state, const struct slice *users, size_t count)
-{
-    size_t per_user = sizeof(struct slice) + sizeof(struct look_part);
-    struct look *look = malloc(sizeof(*look) + count * per_user + id_list_bytes(users, count));
-    if (!look)
+    size_t per_user = sizeof(struct slice) + sizeof(struct users_read_part);
+    struct users_read *read =
+        malloc(sizeof(*read) + count * per_user + id_list_bytes(users, count));
+    if (!read)
         return NULL;
-    *look = (struct look){.state = state, .count = count, .waiting = 1};
-    look->users = (struct slice *)(look + 1);
-    look->parts = (struct look_part *)(look->users + count);
-    id_list_pack(look->users, users, count, (char *)(look->parts + count));
+    *read = (struct users_read){.state = state, .count = count, .waiting = 1};
+    read->users = (struct slice *)(read + 1);
+    read->parts = (struct users_read_part *)(read->users + count);
+    id_list_pack(read->users, users, count, (char *)(read->parts + count));
     redis_state_begin(state);
-    return look;
+    return read;
 }
 
-static void send_all(struct look *look)
+/* On a cluster each user has a script of its own. */
+static void send_users_read(struct users_read *read)
 {
-    size_t step = look->state->keys.cluster ? 1 : REDIS_STATE_USERS_PER_SCRIPT;
-    for (size_t first = 0; first < look->count; first += step)
-        send_part(look, first);
-    part_done(look);
+    struct redis_state *state = read->state;
+    size_t step = state->keys.cluster ? 1 : REDIS_STATE_USERS_PER_SCRIPT;
+    char name[REDIS_KEY_BYTES_MAX];
+    for (size_t first = 0; first < read->count; first += step) {
+        size_t count = read->count - first < step ? read->count - first : step;
+        struct slice only = redis_state_user_name(state, name, read->users[first]);
+        read->parts[first] = (struct users_read_part){read, first, count};
+        read->waiting++;
+        redis_state_run(state, read->script, read->users[first],
+                        state->keys.cluster ? &only : read->users + first, count,
+                        on_users_read_part, &read->parts[first]);
+    }
+    end_users_read_part(read);
 }
 
 /* ---- presence ---- */
 
-static bool take_presence(struct look *look, size_t user, const struct resp_value *item)
+static bool parse_user_presence(struct users_read *read, size_t user, const struct resp_value *item)
 {
     enum { ITEMS = 4 };
-    bool read = item->type == RESP_ARRAY && item->count == ITEMS &&
-                redis_state_read_presence(look->state, item->items, &look->presences[user]);
-    look->presences[user].user_id = look->users[user];
-    return read;
+    bool ok = item->type == RESP_ARRAY && item->count == ITEMS &&
+              redis_state_parse_presence(read->state, item->items, &read->presences[user]);
+    read->presences[user].user_id = read->users[user];
+    return ok;
 }
 
-static void finish_presences(struct look *look, enum state_status status)
+static void finish_presences(struct users_read *read, enum state_status status)
 {
-    look->done_presences(look->arg, status, status == STATE_OK ? look->presences : NULL,
-                         status == STATE_OK ? look->count : 0);
+    read->on_presences(read->arg, status, status == STATE_OK ? read->presences : NULL,
+                       status == STATE_OK ? read->count : 0);
 }
 
 void redis_state_read(struct state_store *store, const struct slice *user_ids, size_t count,
                       state_presences_done done, void *arg)
 {
-    struct look *look = make_look(redis_state_of(store), user_ids, count);
+    struct users_read *read = make_users_read(redis_state_of(store), user_ids, count);
     struct presence *presences = calloc(count ? count : 1, sizeof(*presences));
-    if (!look || !presences) {
+    if (!read || !presences) {
         free(presences);
-        if (look)
-            free_look(look);
+        if (read)
+            free_users_read(read);
         done(arg, STATE_UNAVAILABLE, NULL, 0);
         return;
     }
-    look->script = REDIS_STATE_READ;
-    look->take = take_presence;
-    look->finish = finish_presences;
-    look->done_presences = done;
-    look->arg = arg;
-    look->presences = presences;
-    send_all(look);
+    read->script = REDIS_STATE_READ;
+    read->parse = parse_user_presence;
+    read->finish = finish_presences;
+    read->on_presences = done;
+    read->arg = arg;
+    read->presences = presences;
+    send_users_read(read);
 }
 
 /* ---- routes ---- */
 
-/* One user on one gateway; the gateway's id is in the look's texts. */
-struct look_pair {
+/* One user on one gateway; the gateway's id is in `texts`. */
+struct route_pair {
     size_t gateway_at;
     size_t gateway_len;
     size_t user;
 };
 
-/* A name that no gateway can have leads nowhere. */
-static void take_gateway(struct look *look, size_t user, struct slice gateway)
-{
-    struct look_pair pair = {look->texts.len, gateway.len, user};
-    if (gateway.len > GATEWAY_ID_BYTES_MAX)
-        return;
-    buffer_append_slice(&look->texts, gateway);
-    buffer_append(&look->pairs, &pair, sizeof(pair));
-}
-
-static bool take_route(struct look *look, size_t user, const struct resp_value *item)
+/* An empty name means a parked session. A name that is too long for a gateway is ignored. */
+static bool parse_user_routes(struct users_read *read, size_t user, const struct resp_value *item)
 {
     if (item->type != RESP_ARRAY)
         return false;
     for (size_t i = 0; i < item->count; i++) {
         struct slice gateway = item->items[i].text;
-        if (gateway.len == 0) /* no gateway's name: a session is parked */
-            buffer_append(&look->parked, &look->users[user], sizeof(struct slice));
-        else
-            take_gateway(look, user, gateway);
+        if (gateway.len == 0) {
+            buffer_append(&read->parked, &read->users[user], sizeof(struct slice));
+        } else if (gateway.len <= GATEWAY_ID_BYTES_MAX) {
+            struct route_pair pair = {read->texts.len, gateway.len, user};
+            buffer_append_slice(&read->texts, gateway);
+            buffer_append(&read->pairs, &pair, sizeof(pair));
+        }
     }
-    return !look->texts.failed && !look->pairs.failed && !look->parked.failed;
+    return !read->texts.failed && !read->pairs.failed && !read->parked.failed;
 }
 
-static struct slice gateway_of(const struct look *look, const struct look_pair *pair)
+/* Finds the route to the pair's gateway, or adds it. */
+static struct state_route *find_or_add_route(const struct users_read *read,
+                                             struct state_route *routes, size_t *count,
+                                             const struct route_pair *pair)
 {
-    return (struct slice){look->texts.data + pair->gateway_at, pair->gateway_len};
-}
-
-/* The route of a gateway, which is made when it is the first on it. */
-static struct state_route *route_to(struct state_route *routes, size_t *count, struct slice gateway)
-{
+    struct slice gateway = {read->texts.data + pair->gateway_at, pair->gateway_len};
     for (size_t i = 0; i < *count; i++)
         if (slice_equal(routes[i].gateway_id, gateway))
             return &routes[i];
@@ -190,35 +181,35 @@ static struct state_route *route_to(struct state_route *routes, size_t *count, s
     return &routes[(*count)++];
 }
 
-/* Sorts the pairs by gateway: counts, then places. */
-static void finish_routes(struct look *look, enum state_status status)
+/* Groups the users by gateway: counts the users of each gateway, then places them. */
+static void finish_routes(struct users_read *read, enum state_status status)
 {
-    const struct look_pair *pairs = (const struct look_pair *)(void *)look->pairs.data;
-    size_t pair_count = look->pairs.len / sizeof(*pairs), count = 0;
+    const struct route_pair *pairs = (const struct route_pair *)(void *)read->pairs.data;
+    size_t pair_count = read->pairs.len / sizeof(*pairs), count = 0;
     struct state_route *routes = calloc(pair_count + 1, sizeof(*routes));
     struct slice *users = calloc(pair_count + 1, sizeof(*users));
     if (!routes || !users || status != STATE_OK) {
-        look->done_routes(look->arg, STATE_UNAVAILABLE, NULL);
+        read->on_routes(read->arg, STATE_UNAVAILABLE, NULL);
         goto end;
     }
     for (size_t i = 0; i < pair_count; i++)
-        route_to(routes, &count, gateway_of(look, &pairs[i]))->count++;
+        find_or_add_route(read, routes, &count, &pairs[i])->count++;
     for (size_t i = 0, at = 0; i < count; i++) {
         routes[i].users = users + at;
         at += routes[i].count;
         routes[i].count = 0;
     }
     for (size_t i = 0; i < pair_count; i++) {
-        struct state_route *route = route_to(routes, &count, gateway_of(look, &pairs[i]));
-        users[(size_t)(route->users - users) + route->count++] = look->users[pairs[i].user];
+        struct state_route *route = find_or_add_route(read, routes, &count, &pairs[i]);
+        users[(size_t)(route->users - users) + route->count++] = read->users[pairs[i].user];
     }
-    look->done_routes(look->arg, STATE_OK,
-                      &(struct state_routes){
-                          .items = routes,
-                          .count = count,
-                          .parked = (const struct slice *)(void *)look->parked.data,
-                          .parked_count = look->parked.len / sizeof(struct slice),
-                      });
+    read->on_routes(read->arg, STATE_OK,
+                    &(struct state_routes){
+                        .items = routes,
+                        .count = count,
+                        .parked = (const struct slice *)(void *)read->parked.data,
+                        .parked_count = read->parked.len / sizeof(struct slice),
+                    });
 end:
     free(routes);
     free(users);
@@ -227,15 +218,15 @@ end:
 void redis_state_routes(struct state_store *store, const struct slice *user_ids, size_t count,
                         state_routes_done done, void *arg)
 {
-    struct look *look = make_look(redis_state_of(store), user_ids, count);
-    if (!look) {
+    struct users_read *read = make_users_read(redis_state_of(store), user_ids, count);
+    if (!read) {
         done(arg, STATE_UNAVAILABLE, NULL);
         return;
     }
-    look->script = REDIS_STATE_ROUTES;
-    look->take = take_route;
-    look->finish = finish_routes;
-    look->done_routes = done;
-    look->arg = arg;
-    send_all(look);
+    read->script = REDIS_STATE_ROUTES;
+    read->parse = parse_user_routes;
+    read->finish = finish_routes;
+    read->on_routes = done;
+    read->arg = arg;
+    send_users_read(read);
 }

@@ -3,22 +3,22 @@
 #include <stdlib.h>
 
 enum {
-    REAP_MAX = 256,       /* in one call, whatever was asked for */
-    REAP_PER_SCRIPT = 32, /* on a single server, which does nothing else meanwhile */
-    REAP_ALONE_MS = 2000, /* a shard belongs to one reaper for so long, should that die */
-    WORDS_PER_MEMBER = 3,
+    REAP_MAX = 256,       /* in one pass, whatever the caller asks for */
+    REAP_PER_SCRIPT = 32, /* on a single server, which serves nobody else meanwhile */
+    REAP_LOCK_MS = 2000,  /* after this time a shard is free again, should its reaper die */
+    ENTRY_ARGUMENTS = 3,  /* of one index entry in a script's arguments or reply */
 };
 
-/* Where things stand in the reply of either script. */
+/* The first items of the reply of either script. */
 enum { AT_OVERDUE, AT_MENDED, AT_FIRST };
 
-/* On a cluster: one entry of the index that has run out. */
+/* On a cluster: one overdue entry of the index. */
 struct reap_entry {
-    struct reaping *reaping;
+    struct redis_reap_pass *pass;
     unsigned shard;
-    bool settled;     /* it was looked at; `again_ms` says what becomes of it */
-    int64_t again_ms; /* -1: it goes */
-    int64_t lingers_ms;
+    bool is_settled;  /* the user's slot has answered, and `again_ms` is valid */
+    int64_t again_ms; /* the entry's new time to live; -1: remove the entry */
+    int64_t grace_ms; /* a grace to add to the index; 0: none */
     size_t member_len;
     size_t score_len;
     char member[REDIS_STATE_MEMBER_MAX];
@@ -27,208 +27,203 @@ struct reap_entry {
     size_t overdue_len;
 };
 
-struct reaping {
+struct redis_reap_pass {
     struct redis_state *state;
     state_transitions_done done;
     void *arg;
     size_t max;
-    size_t waiting; /* answers, and one more while questions are being sent */
+    size_t waiting; /* replies, and one while scripts are being sent */
     bool failed;
     bool unanswered; /* a script that changes leases: it may have reaped some */
     int64_t overdue;
-    bool held[REDIS_STATE_SHARDS]; /* shards of a cluster's index that are ours for now */
+    bool locked[REDIS_STATE_SHARDS]; /* the shards of a cluster's index that this pass has locked */
     size_t count;
     size_t entry_count;
-    struct state_transition transitions[REAP_MAX]; /* from here on not cleared */
+    struct state_transition transitions[REAP_MAX]; /* not cleared, from here on */
     char users[REAP_MAX][USER_ID_BYTES_MAX];
     struct reap_entry entries[REAP_MAX];
 };
 
-void redis_state_hold_off(struct redis_state *state)
+void redis_state_defer_reaping(struct redis_state *state)
 {
     state->reap_after_ms = state->options.loop->clock.now_ms + state->options.lease_window_ms;
 }
 
-static void finish(struct reaping *reaping)
+static void finish_reap_pass(struct redis_reap_pass *pass)
 {
-    struct redis_state *state = reaping->state;
-    metrics_set(state->options.metrics, METRIC_PRESENCE_STALE_ENTRIES, reaping->overdue);
-    state->reaping = false;
+    struct redis_state *state = pass->state;
+    metrics_set(state->options.metrics, METRIC_PRESENCE_STALE_ENTRIES, pass->overdue);
+    state->is_reaping = false;
     enum state_status status = STATE_OK;
-    if (reaping->failed && reaping->count == 0)
-        status = reaping->unanswered ? STATE_UNKNOWN : STATE_UNAVAILABLE;
-    reaping->done(reaping->arg, status, reaping->transitions, reaping->count);
-    free(reaping);
+    if (pass->failed && pass->count == 0)
+        status = pass->unanswered ? STATE_UNKNOWN : STATE_UNAVAILABLE;
+    pass->done(pass->arg, status, pass->transitions, pass->count);
+    free(pass);
     redis_state_end(state);
 }
 
-/* A transition that outlives the reply. False: it is none. */
-static bool keep(struct reaping *reaping, const struct resp_value *reply, struct slice user)
+/* Keeps a transition beyond its reply. Returns false when the reply is not a transition. */
+static bool keep_reaped_transition(struct redis_reap_pass *pass, const struct resp_value *reply,
+                                   struct slice user, struct redis_lease_change *lease)
 {
-    struct state_transition *kept = &reaping->transitions[reaping->count];
-    if (reaping->count == reaping->max ||
-        !redis_state_read_transition(reaping->state, reply, user, kept))
+    struct state_transition *kept = &pass->transitions[pass->count];
+    if (pass->count == pass->max ||
+        !redis_state_parse_transition(pass->state, reply, user, kept, lease))
         return false;
     struct slice id = kept->presence.user_id;
-    kept->presence.user_id.data = memcpy(reaping->users[reaping->count], id.data, id.len);
-    reaping->count++;
+    kept->presence.user_id.data = memcpy(pass->users[pass->count], id.data, id.len);
+    pass->count++;
     return true;
 }
 
-/* ---- a single server: the script does it all ---- */
+/* ---- a single server: one script does everything ---- */
 
-static void reap_some(struct reaping *reaping);
+static void run_reap_script(struct redis_reap_pass *pass);
 
-static void reaped_some(void *arg, const struct resp_value *reply)
+static void on_reap_script_reply(void *arg, const struct resp_value *reply)
 {
-    struct reaping *reaping = arg;
-    if (!redis_state_is(reply, RESP_ARRAY) || reply->count < AT_FIRST) {
-        reaping->failed = true;
-        reaping->unanswered = !reply;
-        finish(reaping);
+    struct redis_reap_pass *pass = arg;
+    if (!redis_state_reply_is(reply, RESP_ARRAY) || reply->count < AT_FIRST) {
+        pass->failed = true;
+        pass->unanswered = !reply;
+        finish_reap_pass(pass);
         return;
     }
-    reaping->overdue = reply->items[AT_OVERDUE].integer;
-    redis_state_mended(reaping->state, reply->items[AT_MENDED].integer);
+    pass->overdue = reply->items[AT_OVERDUE].integer;
+    redis_state_count_mended(pass->state, reply->items[AT_MENDED].integer);
     for (size_t i = AT_FIRST; i < reply->count; i++)
-        keep(reaping, &reply->items[i], SLICE_NONE);
-    if (reaping->overdue > 0 && reaping->count < reaping->max && --reaping->waiting)
-        reap_some(reaping);
+        keep_reaped_transition(pass, &reply->items[i], SLICE_NONE, NULL);
+    if (pass->overdue > 0 && pass->count < pass->max && --pass->waiting)
+        run_reap_script(pass);
     else
-        finish(reaping);
+        finish_reap_pass(pass);
 }
 
-static void reap_some(struct reaping *reaping)
+static void run_reap_script(struct redis_reap_pass *pass)
 {
     char number[REDIS_STATE_NUMBER_MAX];
-    size_t left = reaping->max - reaping->count;
-    struct redis_state *state = reaping->state;
+    size_t left = pass->max - pass->count;
+    struct redis_state *state = pass->state;
     struct slice limit = redis_state_number(
         number, left < REAP_PER_SCRIPT ? (int64_t)left : (int64_t)REAP_PER_SCRIPT);
     redis_state_eval(state, REDIS_STATE_REAP, REDIS_ARGS(SLICE("presence:v_heartbeat")),
                      REDIS_ARGS(state->first_arguments[0], state->first_arguments[1],
                                 state->first_arguments[2], limit),
-                     reaped_some, reaping);
+                     on_reap_script_reply, pass);
 }
 
-/* ---- a cluster: the index says who, the user's slot decides, the index learns ---- */
+/* ---- a cluster ----
+ *
+ * Step 1 locks each shard of the index and lists its overdue entries. Step 2 lets a script in each user's slot decide what
+ * becomes of the entry. Step 3 updates the index and unlocks the shards. */
 
-static void shard_released(void *arg, const struct resp_value *reply)
+/* A failed update is ignored: an entry that stays is checked again. */
+static void on_reap_shard_unlocked(void *arg, const struct resp_value *reply)
 {
-    struct reaping *reaping = arg;
-    (void)reply; /* an entry that stays is looked at again */
-    if (--reaping->waiting == 0)
-        finish(reaping);
+    struct redis_reap_pass *pass = arg;
+    (void)reply;
+    if (--pass->waiting == 0)
+        finish_reap_pass(pass);
 }
 
-/* The words for one entry, and for the grace that follows it. */
-static size_t put_entry(struct slice *words, const struct reap_entry *entry,
-                        char numbers[2][REDIS_STATE_NUMBER_MAX])
+/* Writes the arguments of one entry, and of the grace that follows it. Returns how many. */
+static size_t write_reap_entry(struct slice *arguments, const struct reap_entry *entry,
+                               char numbers[2][REDIS_STATE_NUMBER_MAX])
 {
-    struct slice member = {entry->member, entry->member_len};
-    words[0] = member;
-    words[1] = entry->again_ms < 0 ? SLICE("") : redis_state_number(numbers[0], entry->again_ms);
-    words[2] = (struct slice){entry->score, entry->score_len};
-    if (entry->lingers_ms == 0)
-        return WORDS_PER_MEMBER;
-    words[3] = (struct slice){entry->member + ULID_TEXT_LEN, entry->member_len - ULID_TEXT_LEN};
-    words[4] = redis_state_number(numbers[1], entry->lingers_ms);
-    words[5] = SLICE("");
-    return 2 * WORDS_PER_MEMBER;
+    arguments[0] = (struct slice){entry->member, entry->member_len};
+    arguments[1] =
+        entry->again_ms < 0 ? SLICE("") : redis_state_number(numbers[0], entry->again_ms);
+    arguments[2] = (struct slice){entry->score, entry->score_len};
+    if (entry->grace_ms == 0)
+        return ENTRY_ARGUMENTS;
+    arguments[3] = (struct slice){entry->member + ULID_TEXT_LEN, entry->member_len - ULID_TEXT_LEN};
+    arguments[4] = redis_state_number(numbers[1], entry->grace_ms);
+    arguments[5] = SLICE("");
+    return 2 * ENTRY_ARGUMENTS;
 }
 
-static void release_shard(struct reaping *reaping, unsigned shard)
+static void unlock_reap_shard(struct redis_reap_pass *pass, unsigned shard)
 {
-    char index[REDIS_KEY_BYTES_MAX], reaper[REDIS_KEY_BYTES_MAX];
+    char index[REDIS_KEY_BYTES_MAX], lock[REDIS_KEY_BYTES_MAX];
     char numbers[REAP_MAX][2][REDIS_STATE_NUMBER_MAX];
-    struct slice words[1 + 2 * WORDS_PER_MEMBER * REAP_MAX];
-    struct redis_state *state = reaping->state;
+    struct slice arguments[1 + 2 * ENTRY_ARGUMENTS * REAP_MAX];
+    struct redis_state *state = pass->state;
     size_t count = 0;
-    words[count++] = slice_of(state->instance);
-    for (size_t i = 0; i < reaping->entry_count; i++)
-        if (reaping->entries[i].shard == shard && reaping->entries[i].settled)
-            count += put_entry(words + count, &reaping->entries[i], numbers[i]);
-    reaping->waiting++;
+    arguments[count++] = slice_of(state->instance);
+    for (size_t i = 0; i < pass->entry_count; i++)
+        if (pass->entries[i].shard == shard && pass->entries[i].is_settled)
+            count += write_reap_entry(arguments + count, &pass->entries[i], numbers[i]);
+    pass->waiting++;
     redis_state_eval(state, REDIS_STATE_LEASE_INDEX,
                      REDIS_ARGS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
-                                redis_state_shard_key(reaper, "presence:reaper", shard)),
-                     (struct redis_args){words, count}, shard_released, reaping);
+                                redis_state_shard_key(lock, "presence:reaper", shard)),
+                     (struct redis_args){arguments, count}, on_reap_shard_unlocked, pass);
 }
 
-static void release_shards(struct reaping *reaping)
+/* Called once for each entry; the last call starts step 3. */
+static void end_reap_entry(struct redis_reap_pass *pass)
 {
-    reaping->waiting = 1;
+    if (--pass->waiting)
+        return;
+    pass->waiting = 1;
     for (unsigned shard = 0; shard < REDIS_STATE_SHARDS; shard++)
-        if (reaping->held[shard])
-            release_shard(reaping, shard);
-    shard_released(reaping, NULL);
+        if (pass->locked[shard])
+            unlock_reap_shard(pass, shard);
+    on_reap_shard_unlocked(pass, NULL);
 }
 
-static void entry_done(struct reaping *reaping)
-{
-    if (--reaping->waiting == 0)
-        release_shards(reaping);
-}
-
-/* What an entry of the index stands for; false: nothing. */
-static bool split_member(const struct reap_entry *entry, struct slice *conn, struct slice *user)
+/* Returns false when the entry cannot be one of ours. */
+static bool parse_index_member(const struct reap_entry *entry, struct slice *conn,
+                               struct slice *user)
 {
     *user = slice_split((struct slice){entry->member, entry->member_len}, ':', conn);
     return user->len > 0 && user->len <= USER_ID_BYTES_MAX &&
            (conn->len == 0 || conn->len == ULID_TEXT_LEN);
 }
 
-static void expired(void *arg, const struct resp_value *reply)
+static void on_entry_expired(void *arg, const struct resp_value *reply)
 {
     struct reap_entry *entry = arg;
-    struct reaping *reaping = entry->reaping;
+    struct redis_reap_pass *pass = entry->pass;
     struct slice conn, user;
-    split_member(entry, &conn, &user);
-    bool array = redis_state_is(reply, RESP_ARRAY) && reply->count > 0;
-    if (!array) {
-        reaping->failed = true;
-        reaping->unanswered |= !reply;
-    } else if (reply->items[0].type == RESP_TEXT) { /* later, or nothing */
-        entry->settled = true;
+    struct redis_lease_change change;
+    parse_index_member(entry, &conn, &user);
+    if (!redis_state_reply_is(reply, RESP_ARRAY) || reply->count == 0) {
+        pass->failed = true;
+        pass->unanswered |= !reply;
+    } else if (reply->items[0].type == RESP_TEXT) { /* "later" and the time, or "nothing" */
+        entry->is_settled = true;
         entry->again_ms = reply->count > 1 ? reply->items[1].integer : -1;
-    } else if (keep(reaping, reply, user)) {
-        const struct state_transition *made = &reaping->transitions[reaping->count - 1];
-        entry->settled = true;
+    } else if (keep_reaped_transition(pass, reply, user, &change)) {
+        const struct state_transition *made = &pass->transitions[pass->count - 1];
+        entry->is_settled = true;
         entry->again_ms = -1;
-        entry->lingers_ms = conn.len ? redis_state_lingers_ms(reply) : 0;
+        entry->grace_ms = conn.len ? change.grace_ms : 0;
         if (made->changed)
-            redis_state_crowd(reaping->state, &made->presence, NULL, NULL);
+            redis_state_update_online_sets(pass->state, &made->presence, NULL, NULL);
         if (conn.len)
-            redis_state_let_go(reaping->state, SLICE_NONE, conn);
+            redis_state_remove_connection(pass->state, SLICE_NONE, conn);
     }
-    entry_done(reaping);
+    end_reap_entry(pass);
 }
 
-static void expire_entry(struct reaping *reaping, struct reap_entry *entry)
+static void expire_reap_entry(struct redis_reap_pass *pass, struct reap_entry *entry)
 {
     struct slice conn, user;
     char name[REDIS_KEY_BYTES_MAX];
-    if (!split_member(entry, &conn, &user)) {
-        entry->settled = true;
+    if (!parse_index_member(entry, &conn, &user)) {
+        entry->is_settled = true;
         entry->again_ms = -1;
-        redis_state_mended(reaping->state, 1);
+        redis_state_count_mended(pass->state, 1);
         return;
     }
     const struct slice arguments[] = {
-        redis_state_name(reaping->state, name, user), conn, {entry->overdue, entry->overdue_len}};
-    reaping->waiting++;
-    redis_state_run(reaping->state, REDIS_STATE_EXPIRE, user, arguments, 3, expired, entry);
+        redis_state_user_name(pass->state, name, user), conn, {entry->overdue, entry->overdue_len}};
+    pass->waiting++;
+    redis_state_run(pass->state, REDIS_STATE_EXPIRE, user, arguments, 3, on_entry_expired, entry);
 }
 
-static void expire_entries(struct reaping *reaping)
-{
-    reaping->waiting = 1;
-    for (size_t i = 0; i < reaping->entry_count; i++)
-        expire_entry(reaping, &reaping->entries[i]);
-    entry_done(reaping);
-}
-
-static size_t copy(char *out, size_t max, struct slice text)
+static size_t copy_reap_text(char *out, size_t max, struct slice text)
 {
     size_t len = text.len < max ? text.len : max;
     if (len)
@@ -236,80 +231,81 @@ static size_t copy(char *out, size_t max, struct slice text)
     return len;
 }
 
-/* One shard's answer; which shard is told by where `arg` points. */
-static void take_due(void *arg, const struct resp_value *reply)
+/* Keeps one shard's overdue entries; the last shard starts step 2. `arg` points into state->reap_passes, at the index of
+ * the shard. */
+static void on_shard_overdue_entries(void *arg, const struct resp_value *reply)
 {
-    struct reaping *reaping = *(struct reaping **)arg;
-    unsigned shard = (unsigned)((struct reaping **)arg - reaping->state->reapings);
-    bool told = redis_state_is(reply, RESP_ARRAY) && reply->count >= AT_FIRST;
-    size_t rows = told ? (reply->count - AT_FIRST) / WORDS_PER_MEMBER : 0;
-    reaping->failed |= !told;
-    reaping->held[shard] = rows > 0;
-    if (told) {
-        reaping->overdue += reply->items[AT_OVERDUE].integer;
-        redis_state_mended(reaping->state, reply->items[AT_MENDED].integer);
+    struct redis_reap_pass *pass = *(struct redis_reap_pass **)arg;
+    unsigned shard = (unsigned)((struct redis_reap_pass **)arg - pass->state->reap_passes);
+    bool ok = redis_state_reply_is(reply, RESP_ARRAY) && reply->count >= AT_FIRST;
+    size_t rows = ok ? (reply->count - AT_FIRST) / ENTRY_ARGUMENTS : 0;
+    pass->failed |= !ok;
+    pass->locked[shard] = rows > 0;
+    if (ok) {
+        pass->overdue += reply->items[AT_OVERDUE].integer;
+        redis_state_count_mended(pass->state, reply->items[AT_MENDED].integer);
     }
-    for (size_t i = 0; i < rows && reaping->entry_count < reaping->max; i++) {
-        const struct resp_value *row = &reply->items[AT_FIRST + WORDS_PER_MEMBER * i];
-        struct reap_entry *entry = &reaping->entries[reaping->entry_count++];
-        *entry = (struct reap_entry){.reaping = reaping, .shard = shard};
-        entry->member_len = copy(entry->member, sizeof(entry->member), row[0].text);
-        entry->score_len = copy(entry->score, sizeof(entry->score), row[1].text);
-        entry->overdue_len = copy(entry->overdue, sizeof(entry->overdue), row[2].text);
+    for (size_t i = 0; i < rows && pass->entry_count < pass->max; i++) {
+        const struct resp_value *row = &reply->items[AT_FIRST + ENTRY_ARGUMENTS * i];
+        struct reap_entry *entry = &pass->entries[pass->entry_count++];
+        *entry = (struct reap_entry){.pass = pass, .shard = shard};
+        entry->member_len = copy_reap_text(entry->member, sizeof(entry->member), row[0].text);
+        entry->score_len = copy_reap_text(entry->score, sizeof(entry->score), row[1].text);
+        entry->overdue_len = copy_reap_text(entry->overdue, sizeof(entry->overdue), row[2].text);
     }
-    if (--reaping->waiting == 0)
-        expire_entries(reaping);
+    if (--pass->waiting)
+        return;
+    pass->waiting = 1;
+    for (size_t i = 0; i < pass->entry_count; i++)
+        expire_reap_entry(pass, &pass->entries[i]);
+    end_reap_entry(pass);
 }
 
-static void ask_shards(struct reaping *reaping)
+static void lock_reap_shards(struct redis_reap_pass *pass)
 {
-    char index[REDIS_KEY_BYTES_MAX], reaper[REDIS_KEY_BYTES_MAX];
-    char alone[REDIS_STATE_NUMBER_MAX], max[REDIS_STATE_NUMBER_MAX], len[REDIS_STATE_NUMBER_MAX];
-    struct redis_state *state = reaping->state;
-    reaping->waiting = REDIS_STATE_SHARDS;
+    char index[REDIS_KEY_BYTES_MAX], lock[REDIS_KEY_BYTES_MAX];
+    char lock_ms[REDIS_STATE_NUMBER_MAX], max[REDIS_STATE_NUMBER_MAX], len[REDIS_STATE_NUMBER_MAX];
+    struct redis_state *state = pass->state;
+    pass->waiting = REDIS_STATE_SHARDS;
     for (unsigned shard = 0; shard < REDIS_STATE_SHARDS; shard++) {
-        state->reapings[shard] = reaping;
+        state->reap_passes[shard] = pass;
         redis_state_eval(state, REDIS_STATE_OVERDUE,
                          REDIS_ARGS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
-                                    redis_state_shard_key(reaper, "presence:reaper", shard)),
+                                    redis_state_shard_key(lock, "presence:reaper", shard)),
                          REDIS_ARGS(slice_of(state->instance),
-                                    redis_state_number(alone, REAP_ALONE_MS),
-                                    redis_state_number(max, (int64_t)reaping->max),
+                                    redis_state_number(lock_ms, REAP_LOCK_MS),
+                                    redis_state_number(max, (int64_t)pass->max),
                                     redis_state_number(len, REDIS_STATE_MEMBER_MAX)),
-                         take_due, &state->reapings[shard]);
+                         on_shard_overdue_entries, &state->reap_passes[shard]);
     }
 }
 
-/* ---- the call ---- */
-
-/* Whoever was cut off from Redis comes back first, and registers again. */
-static bool may_reap(struct redis_state *state)
-{
-    if (redis_client_problem(state->options.client) != REDIS_FINE)
-        redis_state_hold_off(state);
-    return !state->reaping && redis_state_may_write(state) &&
-           state->options.loop->clock.now_ms >= state->reap_after_ms;
-}
+/* ---- the port ---- */
 
 void redis_state_reap(struct state_store *store, size_t max, state_transitions_done done, void *arg)
 {
     struct redis_state *state = redis_state_of(store);
-    struct reaping *reaping = max > 0 && may_reap(state) ? malloc(sizeof(*reaping)) : NULL;
-    if (!reaping) {
+    /* While Redis has a problem, gateways cannot renew: let them renew first. */
+    if (max > 0 && redis_client_problem(state->options.client) != REDIS_FINE)
+        redis_state_defer_reaping(state);
+    bool may_reap = max > 0 && !state->is_reaping && redis_state_may_write(state) &&
+                    state->options.loop->clock.now_ms >= state->reap_after_ms;
+    struct redis_reap_pass *pass = may_reap ? malloc(sizeof(*pass)) : NULL;
+    if (!pass) {
         done(arg, STATE_OK, NULL, 0);
         return;
     }
-    memset(reaping, 0, offsetof(struct reaping, transitions));
-    reaping->state = state;
-    reaping->done = done;
-    reaping->arg = arg;
-    reaping->max = max < REAP_MAX ? max : REAP_MAX;
-    state->reaping = true;
+    memset(pass, 0, offsetof(struct redis_reap_pass, transitions));
+    pass->state = state;
+    pass->done = done;
+    pass->arg = arg;
+    pass->max = max < REAP_MAX ? max : REAP_MAX;
+    state->is_reaping = true;
     redis_state_begin(state);
     if (state->keys.cluster) {
-        ask_shards(reaping);
+        lock_reap_shards(pass);
     } else {
-        reaping->waiting = REAP_MAX / REAP_PER_SCRIPT + 1; /* so many scripts at most */
-        reap_some(reaping);
+        pass->waiting = REAP_MAX / REAP_PER_SCRIPT + 1; /* at most this many scripts */
+        run_reap_script(pass);
     }
 }

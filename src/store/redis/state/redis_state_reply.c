@@ -1,7 +1,7 @@
 #include "store/redis/state/redis_state_internal.h"
 #include "text/time_text.h"
 
-/* Where things stand in a transition script's answer. */
+/* The items of a transition script's reply. */
 enum {
     AT_CHANGED,
     AT_STATUS,
@@ -9,22 +9,23 @@ enum {
     AT_LAST_SEEN,
     AT_VERSION,
     AT_NOW,
-    AT_LINGERS,
+    AT_GRACE_LEFT,
     AT_MENDED,
     AT_USER,
     AT_GATEWAY,
     AT_ENDED,
-    ANSWER_ITEMS
+    TRANSITION_ITEMS
 };
 
-/* AT_CHANGED: whether others see a difference, and whether the user was there, if only away, before it. */
-enum { CHANGED_NOT, CHANGED, CHANGED_OF_ONE_HERE };
+/* Values of AT_CHANGED: whether others see a change, and whether the user was online or away before it. */
+enum { NOT_CHANGED, CHANGED, CHANGED_AND_WAS_HERE };
 
-/* A presence record outlives the leases by so much; prelude.lua has the same. */
+/* A presence record outlives the leases by this long; the same as in user_prelude.lua. */
 enum { RECORD_EXTRA_MS = 5000 };
 
-/* The version of one whose record is gone and whose last seen is all that is left: no less than the record
- * had, and less than any that will be made, since it went a window and RECORD_EXTRA_MS after. */
+/* The version of a user whose record has expired and who has only a last_seen left. It is not smaller than the record's
+ * version was, and smaller than every later version, because the record expired a window and RECORD_EXTRA_MS after it
+ * was written. */
 static int64_t version_without_record(const struct redis_state *state, int64_t last_seen_ms)
 {
     if (last_seen_ms == TIME_NONE)
@@ -32,8 +33,8 @@ static int64_t version_without_record(const struct redis_state *state, int64_t l
     return last_seen_ms + state->options.lease_window_ms + RECORD_EXTRA_MS - 1;
 }
 
-bool redis_state_read_presence(const struct redis_state *state, const struct resp_value *items,
-                               struct presence *out)
+bool redis_state_parse_presence(const struct redis_state *state, const struct resp_value *items,
+                                struct presence *out)
 {
     *out = (struct presence){.last_seen_ms = TIME_NONE};
     if (items[0].type != RESP_TEXT || !presence_status_parse(items[0].text, &out->status) ||
@@ -47,35 +48,27 @@ bool redis_state_read_presence(const struct redis_state *state, const struct res
     return true;
 }
 
-bool redis_state_read_transition(struct redis_state *state, const struct resp_value *reply,
-                                 struct slice user, struct state_transition *out)
+bool redis_state_parse_transition(struct redis_state *state, const struct resp_value *reply,
+                                  struct slice user, struct state_transition *out,
+                                  struct redis_lease_change *lease)
 {
-    if (!redis_state_is(reply, RESP_ARRAY) || reply->count != ANSWER_ITEMS)
+    if (!redis_state_reply_is(reply, RESP_ARRAY) || reply->count != TRANSITION_ITEMS)
         return false;
     const struct resp_value *items = reply->items;
-    if (!redis_state_read_presence(state, items + AT_STATUS, &out->presence))
+    if (!redis_state_parse_presence(state, items + AT_STATUS, &out->presence))
         return false;
-    out->changed = items[AT_CHANGED].integer != CHANGED_NOT;
-    out->was_here = items[AT_CHANGED].integer == CHANGED_OF_ONE_HERE;
+    out->changed = items[AT_CHANGED].integer != NOT_CHANGED;
+    out->was_here = items[AT_CHANGED].integer == CHANGED_AND_WAS_HERE;
     out->at_ms = items[AT_NOW].integer;
     state->redis_ahead_ms = out->at_ms - state->options.loop->clock.wall_ms;
     out->presence.user_id = user.len ? user : items[AT_USER].text;
-    redis_state_mended(state, items[AT_MENDED].integer);
+    redis_state_count_mended(state, items[AT_MENDED].integer);
+    struct slice gateway = items[AT_GATEWAY].text;
+    if (lease)
+        *lease = (struct redis_lease_change){
+            .grace_ms = items[AT_GRACE_LEFT].integer,
+            .old_gateway = gateway.len <= GATEWAY_ID_BYTES_MAX ? gateway : SLICE_NONE,
+            .has_ended = items[AT_ENDED].integer == 1,
+        };
     return out->presence.user_id.len > 0 && out->presence.user_id.len <= USER_ID_BYTES_MAX;
-}
-
-int64_t redis_state_lingers_ms(const struct resp_value *reply)
-{
-    return reply->items[AT_LINGERS].integer;
-}
-
-struct slice redis_state_left_gateway(const struct resp_value *reply)
-{
-    struct slice gateway = reply->items[AT_GATEWAY].text;
-    return gateway.len <= GATEWAY_ID_BYTES_MAX ? gateway : SLICE_NONE;
-}
-
-bool redis_state_has_ended(const struct resp_value *reply)
-{
-    return reply->items[AT_ENDED].integer == 1;
 }

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* Stable over processes and versions: the fleet must agree on it. FNV-1a. */
+/* FNV-1a. All processes and versions must agree on it, so it must never change. */
 unsigned redis_state_shard(struct slice user)
 {
     uint32_t hash = 2166136261U;
@@ -17,8 +17,8 @@ struct slice redis_state_shard_key(char out[REDIS_KEY_BYTES_MAX], const char *na
     return (struct slice){out, (size_t)len};
 }
 
-struct slice redis_state_member(char out[REDIS_STATE_MEMBER_MAX], struct slice conn,
-                                struct slice user)
+struct slice redis_state_index_member(char out[REDIS_STATE_MEMBER_MAX], struct slice conn,
+                                      struct slice user)
 {
     if (conn.len)
         memcpy(out, conn.data, conn.len);
@@ -27,22 +27,22 @@ struct slice redis_state_member(char out[REDIS_STATE_MEMBER_MAX], struct slice c
     return (struct slice){out, conn.len + 1 + user.len};
 }
 
-void redis_state_index(struct redis_state *state, struct slice conn, struct slice user, int64_t ms,
-                       void (*done)(void *arg, const struct resp_value *reply), void *arg)
+void redis_state_update_index(struct redis_state *state, struct slice conn, struct slice user,
+                              int64_t ms, redis_reply_done done, void *arg)
 {
-    char index[REDIS_KEY_BYTES_MAX], reaper[REDIS_KEY_BYTES_MAX];
+    char index[REDIS_KEY_BYTES_MAX], lock[REDIS_KEY_BYTES_MAX];
     char member[REDIS_STATE_MEMBER_MAX], number[REDIS_STATE_NUMBER_MAX];
     unsigned shard = redis_state_shard(user);
     redis_state_eval(state, REDIS_STATE_LEASE_INDEX,
                      REDIS_ARGS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
-                                redis_state_shard_key(reaper, "presence:reaper", shard)),
-                     REDIS_ARGS(SLICE(""), redis_state_member(member, conn, user),
+                                redis_state_shard_key(lock, "presence:reaper", shard)),
+                     REDIS_ARGS(SLICE(""), redis_state_index_member(member, conn, user),
                                 ms < 0 ? SLICE("") : redis_state_number(number, ms), SLICE("")),
                      done, arg);
 }
 
-void redis_state_crowd(struct redis_state *state, const struct presence *presence,
-                       void (*done)(void *arg, const struct resp_value *reply), void *arg)
+void redis_state_update_online_sets(struct redis_state *state, const struct presence *presence,
+                                    redis_reply_done done, void *arg)
 {
     char online[REDIS_KEY_BYTES_MAX], in_call[REDIS_KEY_BYTES_MAX], changed[REDIS_KEY_BYTES_MAX];
     char version[REDIS_STATE_NUMBER_MAX];
@@ -57,7 +57,7 @@ void redis_state_crowd(struct redis_state *state, const struct presence *presenc
                      done, arg);
 }
 
-void redis_state_tell_owner(struct redis_state *state, struct slice conn, struct slice user)
+void redis_state_write_owner(struct redis_state *state, struct slice conn, struct slice user)
 {
     char key[REDIS_KEY_BYTES_MAX], ttl[REDIS_STATE_NUMBER_MAX];
     struct slice owner = redis_key_plain(key, "connection_user:", conn);
@@ -67,20 +67,21 @@ void redis_state_tell_owner(struct redis_state *state, struct slice conn, struct
                   NULL, NULL);
 }
 
-void redis_state_hold(struct redis_state *state, struct slice gateway, struct slice conn,
-                      struct slice user)
+void redis_state_add_connection(struct redis_state *state, struct slice gateway, struct slice conn,
+                                struct slice user)
 {
     char key[REDIS_KEY_BYTES_MAX];
     redis_state_eval(state, REDIS_STATE_GATEWAY_CONNECTIONS,
                      REDIS_ARGS(redis_key_plain(key, "server_connections:", gateway)),
                      REDIS_ARGS(state->first_arguments[0], conn), NULL, NULL);
-    redis_state_tell_owner(state, conn, user);
+    redis_state_write_owner(state, conn, user);
 }
 
-void redis_state_let_go(struct redis_state *state, struct slice gateway, struct slice conn)
+void redis_state_remove_connection(struct redis_state *state, struct slice gateway,
+                                   struct slice conn)
 {
-    char held[REDIS_KEY_BYTES_MAX], owner[REDIS_KEY_BYTES_MAX];
-    struct slice key = redis_key_plain(held, "server_connections:", gateway);
+    char connections[REDIS_KEY_BYTES_MAX], owner[REDIS_KEY_BYTES_MAX];
+    struct slice key = redis_key_plain(connections, "server_connections:", gateway);
     if (gateway.len)
         redis_command(state->options.client, key, REDIS_ARGS(SLICE("SREM"), key, conn), NULL, NULL);
     key = redis_key_plain(owner, "connection_user:", conn);
