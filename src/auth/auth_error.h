@@ -1,6 +1,6 @@
 /*
- * Why keys could not be had, as one line for the operator: what was read, what was wrong, what was
- * expected. Owned by the caller, set at most once per attempt. It never holds key material.
+ * Why keys cannot be used, as one line for the operator: what was read, what is wrong, what was
+ * expected. The caller owns it; it is set at most once per attempt. It never contains key material.
  */
 #ifndef ROLLCALL_AUTH_AUTH_ERROR_H
 #define ROLLCALL_AUTH_AUTH_ERROR_H
@@ -13,7 +13,7 @@ struct auth_error {
     char text[AUTH_ERROR_BYTES_MAX];
 };
 
-/* Writes the line (cut where it is too long) and returns false, so that a caller can return it. */
+/* Writes the line, cut if it is too long. Returns false, so that a caller can return it. */
 bool auth_error_set(struct auth_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,5 +1,4 @@
-/* Who a token says the bearer is: what is left of a token once it was verified. A plain value; copy
- * it freely. */
+/* The identity that a verified token gives its bearer. A plain value; copy it freely. */
 #ifndef ROLLCALL_AUTH_IDENTITY_H
 #define ROLLCALL_AUTH_IDENTITY_H
 
@@ -9,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bits of identity.scopes. A scope that Rollcall does not know is no error and sets nothing. */
+/* Bits of identity.scopes. An unknown scope is not an error and sets no bit. */
 enum identity_scope {
     IDENTITY_SCOPE_ADMIN = 1 << 0,   /* the admin interface */
-    IDENTITY_SCOPE_DELIVER = 1 << 1, /* pushing to other users' devices */
+    IDENTITY_SCOPE_DELIVER = 1 << 1, /* delivering to devices of other users */
 };
 
 struct identity {

@@ -8,14 +8,14 @@
 enum { DECODED_BYTES_MAX = JWT_BYTES_MAX / 4 * 3 + 2 };
 
 /* The parts of a token, still encoded. */
-struct parts {
+struct token_parts {
     struct slice header;
     struct slice claims;
     struct slice signature;
-    struct slice signed_text; /* header, dot, claims: what the signature is over */
+    struct slice signed_text; /* header, dot, claims: the signed bytes */
 };
 
-static bool split(struct slice token, struct parts *out)
+static bool split_token(struct slice token, struct token_parts *out)
 {
     struct slice rest = slice_split(token, '.', &out->header);
     if (!rest.data)
@@ -27,42 +27,43 @@ static bool split(struct slice token, struct parts *out)
     return out->header.len > 0 && out->claims.len > 0;
 }
 
-struct header {
-    struct slice algorithm; /* data is NULL where absent */
+struct token_header {
+    struct slice algorithm; /* data is NULL if absent */
     struct slice key_name;
     bool critical;
-    bool twice;
+    bool duplicate;
 };
 
-static void read_once(struct json *json, struct slice *value, bool *twice)
+static void read_unique_string(struct json *json, struct slice *value, bool *duplicate)
 {
-    *twice |= value->data != NULL;
+    *duplicate |= value->data != NULL;
     json_string(json, value);
 }
 
-static bool read_header(char *text, size_t len, struct header *out)
+static bool read_token_header(char *text, size_t len, struct token_header *out)
 {
     struct json json;
     struct slice name;
-    *out = (struct header){0};
+    *out = (struct token_header){0};
     json_init(&json, text, len);
     json_object(&json);
     while (json_member(&json, &name)) {
         if (slice_is(name, "alg")) {
-            read_once(&json, &out->algorithm, &out->twice);
+            read_unique_string(&json, &out->algorithm, &out->duplicate);
         } else if (slice_is(name, "kid")) {
-            read_once(&json, &out->key_name, &out->twice);
+            read_unique_string(&json, &out->key_name, &out->duplicate);
         } else {
             out->critical |= slice_is(name, "crit");
             json_skip(&json);
         }
     }
-    return json_done(&json) && out->algorithm.data && !out->twice;
+    return json_done(&json) && out->algorithm.data && !out->duplicate;
 }
 
-/* An empty `kid` names a key that cannot exist; it does not mean that there is none. */
-static enum jwt_result choose_keys(const struct key_set *keys, const struct header *header,
-                                   struct key_set_candidates *out)
+/* An empty `kid` names a key that cannot exist; it is not the same as no `kid`. */
+static enum jwt_result choose_token_keys(const struct key_set *keys,
+                                         const struct token_header *header,
+                                         struct key_set_candidates *out)
 {
     enum key_algorithm algorithm;
     if (header->critical)
@@ -84,21 +85,21 @@ static enum jwt_result choose_keys(const struct key_set *keys, const struct head
     return JWT_UNKNOWN_KEY;
 }
 
-static enum jwt_result check_header(const struct key_set *keys, struct slice encoded,
-                                    struct key_set_candidates *out)
+static enum jwt_result check_token_header(const struct key_set *keys, struct slice encoded,
+                                          struct key_set_candidates *out)
 {
     unsigned char text[DECODED_BYTES_MAX];
     size_t len;
-    struct header header;
+    struct token_header header;
     if (!base64url_decode(encoded, text, &len))
         return JWT_MALFORMED;
-    if (!read_header((char *)text, len, &header))
+    if (!read_token_header((char *)text, len, &header))
         return JWT_BAD_HEADER;
-    return choose_keys(keys, &header, out);
+    return choose_token_keys(keys, &header, out);
 }
 
-static enum jwt_result check_signature(const struct key_set_candidates *candidates,
-                                       const struct parts *parts)
+static enum jwt_result check_token_signature(const struct key_set_candidates *candidates,
+                                             const struct token_parts *parts)
 {
     unsigned char signature[DECODED_BYTES_MAX];
     size_t len;
@@ -111,8 +112,8 @@ static enum jwt_result check_signature(const struct key_set_candidates *candidat
     return JWT_BAD_SIGNATURE;
 }
 
-static enum jwt_result check_claims(struct slice encoded, const struct jwt_policy *policy,
-                                    int64_t wall_ms, struct identity *out)
+static enum jwt_result check_token_claims(struct slice encoded, const struct jwt_policy *policy,
+                                          int64_t wall_ms, struct identity *out)
 {
     unsigned char text[DECODED_BYTES_MAX];
     size_t len;
@@ -124,17 +125,17 @@ static enum jwt_result check_claims(struct slice encoded, const struct jwt_polic
 enum jwt_result jwt_verify(const struct key_set *keys, const struct jwt_policy *policy,
                            struct slice token, int64_t wall_ms, struct identity *out)
 {
-    struct parts parts;
+    struct token_parts parts;
     struct key_set_candidates candidates;
     if (token.len > JWT_BYTES_MAX)
         return JWT_TOO_LONG;
-    if (!split(token, &parts))
+    if (!split_token(token, &parts))
         return JWT_MALFORMED;
-    enum jwt_result result = check_header(keys, parts.header, &candidates);
+    enum jwt_result result = check_token_header(keys, parts.header, &candidates);
     if (result == JWT_OK)
-        result = check_signature(&candidates, &parts);
+        result = check_token_signature(&candidates, &parts);
     if (result == JWT_OK)
-        result = check_claims(parts.claims, policy, wall_ms, out);
+        result = check_token_claims(parts.claims, policy, wall_ms, out);
     return result;
 }
 

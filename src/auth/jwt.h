@@ -1,20 +1,19 @@
 /*
- * Verifying a bearer's token: a signed JWT (RFC 7519) in compact form.
+ * Verifies a token: a signed JWT (RFC 7519) in compact form.
  *
  * The order is fixed: shape, header, choice of key, signature, and only then the claims, so that
- * nothing an attacker wrote is acted upon before it is known who signed it. What needs no
- * cryptography comes first, so that nonsense is cheap to refuse.
+ * nothing an attacker wrote takes effect before the signer is known. The checks without
+ * cryptography come first, so that nonsense is cheap to refuse.
  *
- * - The algorithm is the key's. A header whose `alg` differs is refused; so is anything that is not
- *   RS256, ES256 or EdDSA, and any `crit` extension. Keys in the header (`jwk`, `jku`, …) are not
- *   looked at.
- * - `sub` (a user id) and `exp` are required; `nbf` is honoured; `iss` and `aud` are when the
- * policy names one. `scope` is a list separated by spaces.
- * - Base64url and JSON are read strictly, and a member that is read may stand only once.
+ * - The key determines the algorithm. A header with another `alg` is refused; so is anything but RS256,
+ *   ES256 or EdDSA, and any `crit` extension. Keys in the header (`jwk`, `jku`, …) are ignored.
+ * - `sub` (a user id) and `exp` are required. `nbf` is checked; `iss` and `aud` are checked if the
+ *   policy names one. `scope` is a list separated by spaces.
+ * - Base64url and JSON are parsed strictly; a duplicate of a member that is read is refused.
  *
- * Verification has no state: any thread may call it with a set it holds a reference to. It
- * allocates nothing but what OpenSSL does for the length of the call. No result or text ever
- * carries a part of the token.
+ * Verification has no state: any thread may call it with a key set it holds a reference to. It
+ * allocates nothing, except what OpenSSL allocates during the call. No result or text contains a
+ * part of the token.
  */
 #ifndef ROLLCALL_AUTH_JWT_H
 #define ROLLCALL_AUTH_JWT_H
@@ -28,18 +27,18 @@
 
 enum { JWT_BYTES_MAX = 8192 };
 
-/* Name of the result, its label in metrics, and its text for logs and error messages. */
+/* Name of the result, its label in metrics, its text for logs and error messages. */
 #define JWT_RESULTS(X)                                                                             \
     X(JWT_OK, "ok", "token is valid")                                                              \
     X(JWT_TOO_LONG, "too_long", "token is longer than 8192 bytes")                                 \
-    X(JWT_MALFORMED, "malformed", "token is not three parts of base64url")                         \
-    X(JWT_BAD_HEADER, "bad_header", "token header is not the JSON object it should be")            \
-    X(JWT_CRITICAL_EXTENSION, "critical_extension", "token demands an extension")                  \
-    X(JWT_WRONG_ALGORITHM, "wrong_algorithm", "token algorithm is not that of the key")            \
-    X(JWT_UNKNOWN_KEY, "unknown_key", "token names a key that is not known")                       \
-    X(JWT_AMBIGUOUS_KEY, "ambiguous_key", "token names no key and too many would fit")             \
+    X(JWT_MALFORMED, "malformed", "token is not three base64url parts")                            \
+    X(JWT_BAD_HEADER, "bad_header", "token header is not a valid JSON object")                     \
+    X(JWT_CRITICAL_EXTENSION, "critical_extension", "token requires an unsupported extension")     \
+    X(JWT_WRONG_ALGORITHM, "wrong_algorithm", "token algorithm does not match the key")            \
+    X(JWT_UNKNOWN_KEY, "unknown_key", "token names an unknown key")                                \
+    X(JWT_AMBIGUOUS_KEY, "ambiguous_key", "token names no key and too many keys fit")              \
     X(JWT_BAD_SIGNATURE, "bad_signature", "token signature does not match")                        \
-    X(JWT_BAD_CLAIMS, "bad_claims", "token claims are not the JSON object they should be")         \
+    X(JWT_BAD_CLAIMS, "bad_claims", "token claims are not a valid JSON object")                    \
     X(JWT_BAD_SUBJECT, "bad_subject",                                                              \
       "token needs a `sub` of 1 to 128 bytes without control characters")                          \
     X(JWT_NO_EXPIRY, "no_expiry", "token needs an `exp`")                                          \
@@ -55,7 +54,7 @@ enum jwt_result {
         JWT_RESULT_COUNT
 };
 
-/* What is asked of a token beyond a good signature. Plain values; the slices are borrowed. */
+/* What a token must satisfy besides a valid signature. Plain values; the slices are borrowed. */
 struct jwt_policy {
     struct slice issuer;   /* empty: any */
     struct slice audience; /* empty: any */
@@ -63,21 +62,23 @@ struct jwt_policy {
     int64_t not_before_leeway_ms;
 };
 
-/* A token ends when it says; a clock that is a little behind the issuer's may still start it. */
+/* There is no leeway for expiry; `nbf` has some, for a clock that is slightly behind the
+ * issuer's. */
 #define JWT_POLICY_DEFAULT ((struct jwt_policy){.not_before_leeway_ms = 5000})
 
-/* Whether the token was signed for somebody: it is good, or was and nothing but its time is over. */
+/* Returns whether the result identifies a user: the token is valid, or its only fault is that it
+ * expired. */
 static inline bool jwt_result_names_user(enum jwt_result result)
 {
     return result == JWT_OK || result == JWT_EXPIRED;
 }
 
-/* Fills `out` if jwt_result_names_user() and leaves it alone otherwise. `wall_ms` is the current Unix
+/* Fills `out` if jwt_result_names_user(), else does not change it. `wall_ms` is the current Unix
  * time. */
 enum jwt_result jwt_verify(const struct key_set *keys, const struct jwt_policy *policy,
                            struct slice token, int64_t wall_ms, struct identity *out);
 
-/* Static texts. */
+/* Return static text. */
 const char *jwt_result_label(enum jwt_result result);
 const char *jwt_result_text(enum jwt_result result);
 

@@ -1,5 +1,5 @@
-/* The claims of a token whose signature is good: what they must say (see auth/jwt.h), and whom they
- * name. A room of its own so that it can be tested and fuzzed without a signature. */
+/* Checks the claims of a token whose signature is valid (see auth/jwt.h), and reads its user. A
+ * file of its own, so that it can be tested and fuzzed without a signature. */
 #ifndef ROLLCALL_AUTH_JWT_CLAIMS_H
 #define ROLLCALL_AUTH_JWT_CLAIMS_H
 
@@ -9,12 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reads the JSON in `text`, which is written to. Fills `out` if jwt_result_names_user() and leaves
- * it alone otherwise. */
+/* Reads the JSON in `text`, which it modifies. Fills `out` if jwt_result_names_user(), else does
+ * not change it. */
 enum jwt_result jwt_claims_check(char *text, size_t len, const struct jwt_policy *policy,
                                  int64_t wall_ms, struct identity *out);
 
-/* The bits of the scopes in a list separated by spaces. */
+/* Returns the bits of the scopes in a list separated by spaces. */
 uint32_t jwt_claims_scopes(struct slice scope);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h requires the four headers above. */
 #include <cmocka.h>
 #include <stdio.h>
 
@@ -62,7 +62,7 @@ static void fills_the_identity(void **state)
     assert_true(identity_has_scope(&identity, IDENTITY_SCOPE_DELIVER));
 }
 
-static void knows_only_whole_scopes(void **state)
+static void recognises_whole_scopes_only(void **state)
 {
     (void)state;
     assert_int_equal(jwt_claims_scopes(SLICE("")), 0);
@@ -71,7 +71,7 @@ static void knows_only_whole_scopes(void **state)
     assert_int_equal(jwt_claims_scopes(SLICE("deliver ")), IDENTITY_SCOPE_DELIVER);
 }
 
-static void leaves_the_identity_alone_on_failure(void **state)
+static void does_not_change_the_identity_on_failure(void **state)
 {
     (void)state;
     struct identity identity, before;
@@ -83,7 +83,7 @@ static void leaves_the_identity_alone_on_failure(void **state)
     assert_memory_equal(&identity, &before, sizeof(before));
 }
 
-static void says_whose_an_expired_token_was(void **state)
+static void fills_the_identity_of_an_expired_token(void **state)
 {
     (void)state;
     struct identity identity;
@@ -112,7 +112,7 @@ static void requires_a_subject(void **state)
     EXPECT(CASES, &DEFAULTS);
 }
 
-static void a_subject_is_bounded(void **state)
+static void bounds_the_subject(void **state)
 {
     (void)state;
     char claims[256];
@@ -166,7 +166,7 @@ static void allows_the_leeway_and_no_more(void **state)
     assert_int_equal(check("{" SUBJECT "," EXPIRY ",\"nbf\":1700000006}"), JWT_NOT_YET_VALID);
 }
 
-static void honours_issuer_and_audience_when_asked(void **state)
+static void checks_issuer_and_audience_if_required(void **state)
 {
 #define REST "," SUBJECT "," EXPIRY "}"
     static const struct jwt_policy policy = {.issuer = SLICE("me"), .audience = SLICE("chat")};
@@ -185,7 +185,7 @@ static void honours_issuer_and_audience_when_asked(void **state)
     assert_int_equal(check("{\"iss\":\"you\",\"aud\":\"mail\"" REST), JWT_OK);
 }
 
-static void refuses_a_claim_that_stands_twice(void **state)
+static void refuses_a_duplicate_claim(void **state)
 {
     static const struct expectation CASES[] = {
         {"{" SUBJECT "," EXPIRY ",\"sub\":\"b\"}", JWT_BAD_CLAIMS},
@@ -198,7 +198,7 @@ static void refuses_a_claim_that_stands_twice(void **state)
     EXPECT(CASES, &DEFAULTS);
 }
 
-static void refuses_what_is_no_object(void **state)
+static void refuses_claims_that_are_not_an_object(void **state)
 {
     static const char *const CASES[] = {
         "",
@@ -217,17 +217,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fills_the_identity),
-        cmocka_unit_test(knows_only_whole_scopes),
-        cmocka_unit_test(leaves_the_identity_alone_on_failure),
-        cmocka_unit_test(says_whose_an_expired_token_was),
+        cmocka_unit_test(recognises_whole_scopes_only),
+        cmocka_unit_test(does_not_change_the_identity_on_failure),
+        cmocka_unit_test(fills_the_identity_of_an_expired_token),
         cmocka_unit_test(requires_a_subject),
-        cmocka_unit_test(a_subject_is_bounded),
+        cmocka_unit_test(bounds_the_subject),
         cmocka_unit_test(requires_an_expiry_in_the_future),
         cmocka_unit_test(survives_huge_numbers),
         cmocka_unit_test(allows_the_leeway_and_no_more),
-        cmocka_unit_test(honours_issuer_and_audience_when_asked),
-        cmocka_unit_test(refuses_a_claim_that_stands_twice),
-        cmocka_unit_test(refuses_what_is_no_object),
+        cmocka_unit_test(checks_issuer_and_audience_if_required),
+        cmocka_unit_test(refuses_a_duplicate_claim),
+        cmocka_unit_test(refuses_claims_that_are_not_an_object),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

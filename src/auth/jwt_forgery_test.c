@@ -1,4 +1,4 @@
-/* Tokens that somebody else made: other algorithms, other keys, headers that say too much. */
+/* Tests forged tokens: other algorithms, other keys, malicious headers. */
 #include "auth/jwt.h"
 
 #include "auth/jwt_testing.h"
@@ -9,11 +9,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h requires the four headers above. */
 #include <cmocka.h>
 #include <openssl/hmac.h>
 
-/* The classic: the RSA public key, which everybody has, as the secret of an HMAC. */
+/* The classic attack: the RSA public key, which is public, as the secret of an HMAC. */
 static void refuses_hmac_with_the_public_key(void **state)
 {
     struct jwt_testing *fixture = *state;
@@ -67,7 +67,7 @@ static void refuses_an_unsigned_token(void **state)
     assert_int_equal(jwt_testing_verify(fixture, &token), JWT_MALFORMED);
 }
 
-/* Every signer claims every algorithm under every name; only its own may pass. */
+/* Every signer claims every algorithm and every name; only its own are accepted. */
 static void binds_the_algorithm_to_the_key(void **state)
 {
     struct jwt_testing *fixture = *state;
@@ -108,7 +108,7 @@ static void refuses_unknown_and_injected_kids(void **state)
     }
 }
 
-/* A key the attacker brings along in the header is not looked at. */
+/* A key in the attacker's header is ignored. */
 static void ignores_keys_in_the_header(void **state)
 {
     struct jwt_testing *fixture = *state;

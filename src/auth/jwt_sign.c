@@ -14,10 +14,10 @@
 struct jwt_signer {
     EVP_PKEY *pkey;
     enum key_algorithm algorithm;
-    struct buffer header; /* the same for every token, encoded already */
+    struct buffer header; /* encoded; the same for every token */
 };
 
-static bool encode_header(struct jwt_signer *signer, struct slice kid)
+static bool encode_token_header(struct jwt_signer *signer, struct slice kid)
 {
     char thumbprint[KEY_THUMBPRINT_LEN];
     if (kid.len == 0) {
@@ -50,7 +50,7 @@ struct jwt_signer *jwt_signer_parse(struct slice pem, struct slice kid, struct a
     }
     signer->pkey = pkey;
     bool ok = key_algorithm_of(pkey, &signer->algorithm, error);
-    if (ok && !encode_header(signer, kid))
+    if (ok && !encode_token_header(signer, kid))
         ok = auth_error_set(error, "out of memory");
     if (!ok)
         jwt_signer_free(&signer);
@@ -82,9 +82,9 @@ void jwt_signer_free(struct jwt_signer **held)
     free(signer);
 }
 
-/* Signs in the form that OpenSSL has for the key. */
-static bool sign_bytes(const struct jwt_signer *signer, struct slice message, unsigned char *out,
-                       size_t *out_len)
+/* Signs in the format that OpenSSL uses for the key. */
+static bool sign_token_bytes(const struct jwt_signer *signer, struct slice message,
+                             unsigned char *out, size_t *out_len)
 {
     const EVP_MD *digest = signer->algorithm == KEY_EDDSA ? NULL : EVP_sha256();
     EVP_MD_CTX *context = EVP_MD_CTX_new();
@@ -95,13 +95,13 @@ static bool sign_bytes(const struct jwt_signer *signer, struct slice message, un
     return ok;
 }
 
-static bool append_signature(const struct jwt_signer *signer, size_t from, struct buffer *out)
+static bool append_token_signature(const struct jwt_signer *signer, size_t from, struct buffer *out)
 {
     unsigned char signature[KEY_SIGNATURE_BYTES_MAX];
     unsigned char raw[ES256_RAW_BYTES];
     size_t len = sizeof(signature);
     struct slice message = slice_after(buffer_slice(out), from);
-    if (out->failed || !sign_bytes(signer, message, signature, &len))
+    if (out->failed || !sign_token_bytes(signer, message, signature, &len))
         return false;
     buffer_append_byte(out, '.');
     if (signer->algorithm != KEY_ES256) {
@@ -114,30 +114,23 @@ static bool append_signature(const struct jwt_signer *signer, size_t from, struc
     return !out->failed;
 }
 
-/* Appends header (encoded), claims (not) and the signature over both. */
-static bool append_token(const struct jwt_signer *signer, struct slice header, struct slice claims,
-                         struct buffer *out)
+/* Appends the encoded header, the claims, which it encodes, and the signature of both. */
+static bool append_signed_token(const struct jwt_signer *signer, struct slice header,
+                                struct slice claims, struct buffer *out)
 {
     size_t from = out->len;
     buffer_append_slice(out, header);
     buffer_append_byte(out, '.');
     base64url_encode(out, claims.data, claims.len);
     ERR_set_mark();
-    bool ok = append_signature(signer, from, out);
+    bool ok = append_token_signature(signer, from, out);
     ERR_pop_to_mark();
     if (!ok)
         out->len = from;
     return ok;
 }
 
-static void write_expiry(struct buffer *out, int64_t wall_ms)
-{
-    json_write_key_int(out, SLICE("exp"), wall_ms / 1000);
-    if (wall_ms % 1000)
-        buffer_printf(out, ".%03d", (int)(wall_ms % 1000));
-}
-
-static void write_optional(struct buffer *out, struct slice name, struct slice value)
+static void write_optional_claim(struct buffer *out, struct slice name, struct slice value)
 {
     if (value.len > 0)
         json_write_key_string(out, name, value);
@@ -150,13 +143,15 @@ bool jwt_sign(const struct jwt_signer *signer, const struct jwt_sign_claims *cla
     json_write_object(&text);
     json_write_key_string(&text, SLICE("sub"), claims->user);
     json_write_key_int(&text, SLICE("iat"), claims->issued_at_wall_ms / 1000);
-    write_expiry(&text, claims->expires_at_wall_ms);
-    write_optional(&text, SLICE("scope"), claims->scope);
-    write_optional(&text, SLICE("iss"), claims->issuer);
-    write_optional(&text, SLICE("aud"), claims->audience);
+    json_write_key_int(&text, SLICE("exp"), claims->expires_at_wall_ms / 1000);
+    if (claims->expires_at_wall_ms % 1000)
+        buffer_printf(&text, ".%03d", (int)(claims->expires_at_wall_ms % 1000));
+    write_optional_claim(&text, SLICE("scope"), claims->scope);
+    write_optional_claim(&text, SLICE("iss"), claims->issuer);
+    write_optional_claim(&text, SLICE("aud"), claims->audience);
     json_write_object_end(&text);
     bool ok = !text.failed &&
-              append_token(signer, buffer_slice(&signer->header), buffer_slice(&text), out);
+              append_signed_token(signer, buffer_slice(&signer->header), buffer_slice(&text), out);
     buffer_free(&text);
     return ok;
 }
@@ -166,7 +161,7 @@ bool jwt_sign_raw(const struct jwt_signer *signer, struct slice header, struct s
 {
     struct buffer encoded = BUFFER_INIT;
     base64url_encode(&encoded, header.data, header.len);
-    bool ok = !encoded.failed && append_token(signer, buffer_slice(&encoded), claims, out);
+    bool ok = !encoded.failed && append_signed_token(signer, buffer_slice(&encoded), claims, out);
     buffer_free(&encoded);
     return ok;
 }

@@ -1,4 +1,4 @@
-/* Tokens that are good, that are damaged, and that are none. */
+/* Tests valid tokens, damaged tokens, and other text. */
 #include "auth/jwt.h"
 
 #include "auth/jwt_testing.h"
@@ -10,11 +10,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h requires the four headers above. */
 #include <cmocka.h>
 #include <pthread.h>
 
-static void accepts_what_it_signed(void **state)
+static void accepts_tokens_it_signed(void **state)
 {
     struct jwt_testing *fixture = *state;
     struct jwt_policy policy = {.issuer = SLICE("me"), .audience = SLICE("chat")};
@@ -40,7 +40,7 @@ static void accepts_tokens_without_kid(void **state)
     struct buffer token = jwt_testing_sign(fixture->signer[JWT_TESTING_P256], "{\"alg\":\"ES256\"}",
                                            JWT_TESTING_CLAIMS);
     assert_int_equal(jwt_testing_verify(fixture, &token), JWT_OK);
-    /* Two keys fit; the second one is right. */
+    /* Two keys fit; the second one made the signature. */
     EVP_PKEY *other = key_testing_p256();
     EVP_PKEY *pkeys[] = {other, fixture->pkey[JWT_TESTING_P256]};
     const char *names[] = {"a", "b"};
@@ -147,7 +147,7 @@ static void refuses_an_es256_signature_in_der(void **state)
     assert_int_equal(jwt_testing_verify(fixture, &token), JWT_OK);
 }
 
-/* r = s = 0 once passed for any message in a well-known implementation. */
+/* A well-known implementation once accepted r = s = 0 for any message. */
 static void refuses_empty_and_degenerate_signatures(void **state)
 {
     struct jwt_testing *fixture = *state;
@@ -164,7 +164,7 @@ static void refuses_empty_and_degenerate_signatures(void **state)
     }
 }
 
-static void refuses_what_is_no_token(void **state)
+static void refuses_text_that_is_not_a_token(void **state)
 {
     struct jwt_testing *fixture = *state;
     static const char *const texts[] = {"",   ".",   "..",    "...",    "a",     "a.b",
@@ -196,8 +196,8 @@ static void bounds_the_length(void **state)
     buffer_free(&claims);
 }
 
-/* A token of the old key is good until the old key is gone, one of the new key from then on. */
-static void rotates(void **state)
+/* A token of the old key is valid until the old key is removed, one of the new key from then on. */
+static void accepts_keys_according_to_rotation(void **state)
 {
     struct jwt_testing *fixture = *state;
     EVP_PKEY *next = key_testing_p256();
@@ -270,16 +270,16 @@ static void has_a_text_for_every_result(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accepts_what_it_signed),
+        cmocka_unit_test(accepts_tokens_it_signed),
         cmocka_unit_test(accepts_tokens_without_kid),
         cmocka_unit_test(refuses_any_change),
         cmocka_unit_test(refuses_any_truncation),
         cmocka_unit_test(refuses_extra_text),
         cmocka_unit_test(refuses_an_es256_signature_in_der),
         cmocka_unit_test(refuses_empty_and_degenerate_signatures),
-        cmocka_unit_test(refuses_what_is_no_token),
+        cmocka_unit_test(refuses_text_that_is_not_a_token),
         cmocka_unit_test(bounds_the_length),
-        cmocka_unit_test(rotates),
+        cmocka_unit_test(accepts_keys_according_to_rotation),
         cmocka_unit_test(verifies_on_many_threads_at_once),
         cmocka_unit_test(has_a_text_for_every_result),
     };

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h requires the four headers above. */
 #include <cmocka.h>
 #include <openssl/err.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ enum jwt_result jwt_testing_verify_with(const struct key_set *keys, struct slice
 {
     struct identity identity;
     struct jwt_policy policy = JWT_POLICY_DEFAULT;
-    /* An exact copy on the heap, so that reading past the end is found. */
+    /* An exact copy on the heap, so that the sanitizer detects an over-read. */
     char *copy = malloc(token.len + !token.len);
     memcpy(copy, token.data, token.len);
     enum jwt_result result =

@@ -1,4 +1,5 @@
-/* Tokens for tests: a key of every kind, what it signs, and what becomes of that. Not part of the program. */
+/* Tokens for tests: keys of every kind, their tokens, and the results of verifying them. Not part
+ * of the program. */
 #ifndef ROLLCALL_AUTH_JWT_TESTING_H
 #define ROLLCALL_AUTH_JWT_TESTING_H
 
@@ -25,25 +26,25 @@ extern const char *const jwt_testing_algorithms[JWT_TESTING_KINDS];
 struct jwt_testing {
     EVP_PKEY *pkey[JWT_TESTING_KINDS];
     struct jwt_signer *signer[JWT_TESTING_KINDS];
-    struct key_set *keys; /* all of them, each by its kid */
+    struct key_set *keys; /* all of them, each with its kid */
 };
 
-/* For a group of cmocka: its state is a struct jwt_testing. */
+/* Set up and tear down a cmocka group whose state is a struct jwt_testing. */
 int jwt_testing_set_up(void **state);
 int jwt_testing_tear_down(void **state);
 
-/* The public halves of keys under these names. */
+/* Returns the public halves of the keys, with these names. */
 struct key_set *jwt_testing_set(EVP_PKEY *const *pkeys, const char *const *names, size_t count);
 
-/* A token of these parts, signed whatever they say. */
+/* Signs these parts, whatever they contain. */
 struct buffer jwt_testing_sign(const struct jwt_signer *signer, const char *header,
                                const char *claims);
 
-/* A token of alice's, as the program makes it. */
+/* Returns a token of alice, as the program makes it. */
 struct buffer jwt_testing_token(const struct jwt_testing *fixture, enum jwt_testing_kind kind);
 
-/* What the token is taken for, and that nothing is read past its end or left in OpenSSL's queue of errors.
- * jwt_testing_verify() frees it. */
+/* Verify the token, and check that nothing is read past its end and that OpenSSL's error queue is
+ * empty. jwt_testing_verify() frees the token. */
 enum jwt_result jwt_testing_verify_with(const struct key_set *keys, struct slice token);
 enum jwt_result jwt_testing_verify(const struct jwt_testing *fixture, struct buffer *token);
 

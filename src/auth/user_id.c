@@ -2,7 +2,7 @@
 
 #include "text/utf8.h"
 
-/* In valid UTF-8 the C1 controls, U+0080 to U+009F, are the byte C2 and one of 80 to 9F. */
+/* In valid UTF-8 a C1 control, U+0080 to U+009F, is the byte C2 and one of 80 to 9F. */
 static bool has_control_character(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++) {

@@ -1,4 +1,4 @@
-/* What a user id may be: 1 to 128 bytes of UTF-8 without control characters (C0, DEL and C1). */
+/* A user id is 1 to 128 bytes of UTF-8 without control characters (C0, DEL and C1). */
 #ifndef ROLLCALL_AUTH_USER_ID_H
 #define ROLLCALL_AUTH_USER_ID_H
 

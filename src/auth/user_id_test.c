@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h requires the four headers above. */
 #include <cmocka.h>
 
 static void accepts_any_printable_text(void **state)
@@ -13,7 +13,7 @@ static void accepts_any_printable_text(void **state)
     assert_true(user_id_valid(SLICE("a")));
     assert_true(user_id_valid(SLICE("alice@example.com {x} / ?")));
     assert_true(user_id_valid(SLICE("J\xc3\xbcrgen \xf0\x9f\x90\xa2")));
-    assert_true(user_id_valid(SLICE("no-break\xc2\xa0space"))); /* U+00A0: the first after C1 */
+    assert_true(user_id_valid(SLICE("no-break\xc2\xa0space"))); /* U+00A0, the first after C1 */
 }
 
 static void bounds_the_length(void **state)
@@ -38,7 +38,7 @@ static void refuses_control_characters(void **state)
                                      "b")));
 }
 
-static void refuses_what_is_no_utf8(void **state)
+static void refuses_invalid_utf8(void **state)
 {
     (void)state;
     assert_false(user_id_valid(SLICE("\xff")));
@@ -53,7 +53,7 @@ int main(void)
         cmocka_unit_test(accepts_any_printable_text),
         cmocka_unit_test(bounds_the_length),
         cmocka_unit_test(refuses_control_characters),
-        cmocka_unit_test(refuses_what_is_no_utf8),
+        cmocka_unit_test(refuses_invalid_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 struct verification {
     struct verification *next;
-    void (*done)(void *arg, enum jwt_result result, const struct identity *identity);
+    verifier_done done;
     void *arg;
     size_t token_len;
     char token[];
@@ -20,14 +20,14 @@ void verifier_init(struct verifier *verifier, struct key_set *keys, const struct
     verifier->end = &verifier->first;
 }
 
-/* A token is a secret for as long as it is valid. */
+/* A valid token is a secret, so it is erased. */
 static void free_verification(struct verification *verification)
 {
     OPENSSL_cleanse(verification->token, verification->token_len);
     free(verification);
 }
 
-static struct verification *pop(struct verifier *verifier)
+static struct verification *pop_verification(struct verifier *verifier)
 {
     struct verification *first = verifier->first;
     verifier->first = first->next;
@@ -40,7 +40,7 @@ static struct verification *pop(struct verifier *verifier)
 void verifier_free(struct verifier *verifier)
 {
     while (verifier->first) {
-        struct verification *verification = pop(verifier);
+        struct verification *verification = pop_verification(verifier);
         verification->done(verification->arg, JWT_UNKNOWN_KEY, NULL);
         free_verification(verification);
     }
@@ -53,14 +53,12 @@ void verifier_use(struct verifier *verifier, struct key_set *keys)
     verifier->keys = keys;
 }
 
-bool verifier_submit(struct verifier *verifier, struct slice token,
-                     void (*done)(void *arg, enum jwt_result result,
-                                  const struct identity *identity),
-                     void *arg)
+bool verifier_submit(struct verifier *verifier, struct slice token, verifier_done done, void *arg)
 {
     if (verifier->pending >= verifier->pending_max)
         return false;
-    size_t kept = token.len <= JWT_BYTES_MAX ? token.len : JWT_BYTES_MAX + 1; /* still too long */
+    size_t kept =
+        token.len <= JWT_BYTES_MAX ? token.len : JWT_BYTES_MAX + 1; /* which is still too long */
     struct verification *verification = malloc(sizeof(*verification) + kept);
     if (!verification)
         return false;
@@ -76,7 +74,7 @@ bool verifier_submit(struct verifier *verifier, struct slice token,
 bool verifier_run(struct verifier *verifier, const struct clock *clock)
 {
     for (size_t i = 0; i < verifier->per_turn && verifier->first; i++) {
-        struct verification *verification = pop(verifier);
+        struct verification *verification = pop_verification(verifier);
         struct identity identity;
         enum jwt_result result =
             jwt_verify(verifier->keys, &verifier->policy,

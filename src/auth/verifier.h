@@ -1,9 +1,9 @@
 /*
- * Verifies tokens at a bounded rate: at most `per_turn` a turn of the loop, in the order they came, so
- * that a storm of reconnects cannot stall those who are connected. The queue is bounded too; what does
- * not fit is refused at once and the peer told to come back.
+ * Verifies tokens at a bounded rate: at most `per_turn` in a turn of the loop, in the order of
+ * submission, so that a storm of reconnects cannot stall established connections. The queue is
+ * bounded too: a token that does not fit is refused at once, and the client is told to retry.
  *
- * One per worker. The owner calls verifier_run() once a turn while verifier_pending().
+ * One per worker. Its owner calls verifier_run() once a turn while it returns true.
  */
 #ifndef ROLLCALL_AUTH_VERIFIER_H
 #define ROLLCALL_AUTH_VERIFIER_H
@@ -16,8 +16,11 @@
 
 struct verification;
 
+/* Receives the result; `identity` is NULL unless jwt_result_names_user(). */
+typedef void (*verifier_done)(void *arg, enum jwt_result result, const struct identity *identity);
+
 struct verifier {
-    struct key_set *keys; /* one reference; replaced by verifier_use() */
+    struct key_set *keys; /* one reference; verifier_use() replaces it */
     struct jwt_policy policy;
     size_t per_turn;
     size_t pending_max;
@@ -26,24 +29,21 @@ struct verifier {
     struct verification **end;
 };
 
-/* Takes the reference to `keys`. The policy's slices are borrowed for the verifier's life. */
+/* Takes the reference to `keys`. Borrows the slices of the policy until verifier_free(). */
 void verifier_init(struct verifier *verifier, struct key_set *keys, const struct jwt_policy *policy,
                    size_t per_turn, size_t pending_max);
 
-/* Answers what is pending with JWT_UNKNOWN_KEY and lets the keys go. */
+/* Completes pending verifications with JWT_UNKNOWN_KEY and releases the keys. */
 void verifier_free(struct verifier *verifier);
 
-/* Rotation: takes a reference to other keys for all that comes after. */
+/* Takes a reference to new keys, for all later verifications (key rotation). */
 void verifier_use(struct verifier *verifier, struct key_set *keys);
 
-/* Copies the token; `done` runs in a later verifier_run(), exactly once; it gets an identity if
- * jwt_result_names_user(). False: the queue is full or memory is short, and `done` never runs. */
-bool verifier_submit(struct verifier *verifier, struct slice token,
-                     void (*done)(void *arg, enum jwt_result result,
-                                  const struct identity *identity),
-                     void *arg);
+/* Copies the token. `done` runs exactly once, in a later verifier_run(). Returns false if the queue
+ * is full or when out of memory; `done` then never runs. */
+bool verifier_submit(struct verifier *verifier, struct slice token, verifier_done done, void *arg);
 
-/* Verifies some. True when more wait. */
+/* Verifies up to `per_turn` tokens. Returns whether more are pending. */
 bool verifier_run(struct verifier *verifier, const struct clock *clock);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tokens in turn: bounded per turn and in number, in order, each answered once. */
+/* Tests the verifier: bounded per turn and in number, in order, one result for each token. */
 #include "auth/verifier.h"
 
 #include "auth/keys/key_testing.h"
@@ -81,13 +81,13 @@ static void expect_answers(const char *text)
     buffer_clear(&answers);
 }
 
-static void tokens_are_verified_in_order_and_a_few_a_turn(void **unused)
+static void tokens_are_verified_in_order_and_bounded_per_turn(void **unused)
 {
     (void)unused;
     static char names[5][2] = {"a", "b", "c", "d", "e"};
     for (int i = 0; i < 5; i++)
         assert_true(submit(signer, names[i]));
-    expect_answers(""); /* never from within the call */
+    expect_answers(""); /* never before verifier_submit() returns */
     assert_true(verifier_run(&verifier, &now));
     expect_answers("a ok a\nb ok b\nc ok c\n");
     assert_false(verifier_run(&verifier, &now));
@@ -96,7 +96,7 @@ static void tokens_are_verified_in_order_and_a_few_a_turn(void **unused)
     expect_answers("");
 }
 
-static void what_does_not_fit_is_refused_and_never_answered(void **unused)
+static void token_beyond_the_queue_is_refused_and_gets_no_result(void **unused)
 {
     (void)unused;
     static char name[] = "x", late[] = "late";
@@ -105,13 +105,13 @@ static void what_does_not_fit_is_refused_and_never_answered(void **unused)
     assert_false(submit(signer, late));
     verifier_run(&verifier, &now);
     expect_answers("x ok x\nx ok x\nx ok x\n");
-    assert_true(submit(signer, late)); /* there is room again */
+    assert_true(submit(signer, late)); /* the queue has space again */
     while (verifier_run(&verifier, &now))
         ;
     expect_answers("x ok x\nx ok x\nx ok x\nx ok x\nx ok x\nlate ok late\n");
 }
 
-static void what_is_no_token_is_told_so(void **unused)
+static void malformed_token_gets_its_result(void **unused)
 {
     (void)unused;
     static char large[2 * JWT_BYTES_MAX];
@@ -124,7 +124,7 @@ static void what_is_no_token_is_told_so(void **unused)
     expect_answers("empty malformed\nshort malformed\nlarge too_long\n");
 }
 
-static void keys_that_are_rotated_count_for_what_waits_too(void **unused)
+static void rotated_keys_apply_to_pending_tokens(void **unused)
 {
     (void)unused;
     static char before[] = "before", after[] = "after";
@@ -144,7 +144,7 @@ static void resubmit(void *arg, enum jwt_result result, const struct identity *i
     assert_true(submit(signer, again));
 }
 
-static void a_token_submitted_from_an_answer_waits_its_turn(void **unused)
+static void token_submitted_by_a_completion_waits(void **unused)
 {
     (void)unused;
     verifier_submit(&verifier, SLICE("a.b"), resubmit, (void *)"first");
@@ -153,7 +153,7 @@ static void a_token_submitted_from_an_answer_waits_its_turn(void **unused)
     expect_answers("first malformed\nagain ok again\n");
 }
 
-static void what_waits_at_the_end_is_answered(void **unused)
+static void free_completes_pending_tokens(void **unused)
 {
     (void)unused;
     static char name[] = "left";
@@ -167,12 +167,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_verifier, close_verifier)
     const struct CMUnitTest tests[] = {
-        TEST(tokens_are_verified_in_order_and_a_few_a_turn),
-        TEST(what_does_not_fit_is_refused_and_never_answered),
-        TEST(what_is_no_token_is_told_so),
-        TEST(keys_that_are_rotated_count_for_what_waits_too),
-        TEST(a_token_submitted_from_an_answer_waits_its_turn),
-        TEST(what_waits_at_the_end_is_answered),
+        TEST(tokens_are_verified_in_order_and_bounded_per_turn),
+        TEST(token_beyond_the_queue_is_refused_and_gets_no_result),
+        TEST(malformed_token_gets_its_result),
+        TEST(rotated_keys_apply_to_pending_tokens),
+        TEST(token_submitted_by_a_completion_waits),
+        TEST(free_completes_pending_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

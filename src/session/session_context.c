@@ -33,9 +33,7 @@ void session_context_init_tasks(struct session_context *context)
     context->flush.fire = flush_lease_renewals;
 }
 
-bool session_context_verify(struct session_context *context, struct slice token,
-                            void (*done)(void *arg, enum jwt_result result,
-                                         const struct identity *identity),
+bool session_context_verify(struct session_context *context, struct slice token, verifier_done done,
                             void *arg)
 {
     if (!verifier_submit(context->verifier, token, done, arg))

@@ -57,9 +57,7 @@ struct session_context {
 };
 
 /* Hands a token to the verifier and makes sure that it runs. Same as verifier_submit(). */
-bool session_context_verify(struct session_context *context, struct slice token,
-                            void (*done)(void *arg, enum jwt_result result,
-                                         const struct identity *identity),
+bool session_context_verify(struct session_context *context, struct slice token, verifier_done done,
                             void *arg);
 
 /* Makes collected renewals be sent soon, after some time for more to join them. */

@@ -17,12 +17,12 @@
 
 enum { DEV_KEY_BITS = 2048 };
 
-static bool fail(struct auth_error *error, const char *path)
+static bool fail_with_errno(struct auth_error *error, const char *path)
 {
     return auth_error_set(error, "%s: %s", path, strerror(errno));
 }
 
-static bool make_paths(const char *data_dir, struct dev_keys *out, struct auth_error *error)
+static bool make_dev_key_paths(const char *data_dir, struct dev_keys *out, struct auth_error *error)
 {
     int a = snprintf(out->private_path, PATH_MAX, "%s/" DEV_KEYS_PRIVATE_NAME, data_dir);
     int b = snprintf(out->public_path, PATH_MAX, "%s/" DEV_KEYS_PUBLIC_NAME, data_dir);
@@ -31,7 +31,7 @@ static bool make_paths(const char *data_dir, struct dev_keys *out, struct auth_e
     return true;
 }
 
-static bool write_all(int fd, struct slice bytes)
+static bool write_whole_file(int fd, struct slice bytes)
 {
     while (bytes.len > 0) {
         ssize_t written = write(fd, bytes.data, bytes.len);
@@ -44,9 +44,9 @@ static bool write_all(int fd, struct slice bytes)
     return fsync(fd) == 0;
 }
 
-/* Writes a file next to `path` under a name that nobody else uses, left in `temporary`. */
-static bool write_beside(const char *path, struct slice bytes, mode_t mode,
-                         char temporary[PATH_MAX], struct auth_error *error)
+/* Writes a file next to `path` with a unique name, which it returns in `temporary`. */
+static bool write_temporary_file(const char *path, struct slice bytes, mode_t mode,
+                                 char temporary[PATH_MAX], struct auth_error *error)
 {
     struct random random;
     random_init_system(&random);
@@ -55,39 +55,39 @@ static bool write_beside(const char *path, struct slice bytes, mode_t mode,
         return auth_error_set(error, "%s: the path is too long", path);
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     if (fd < 0)
-        return fail(error, temporary);
-    bool ok = write_all(fd, bytes) || fail(error, temporary);
+        return fail_with_errno(error, temporary);
+    bool ok = write_whole_file(fd, bytes) || fail_with_errno(error, temporary);
     if (close(fd) != 0 && ok)
-        ok = fail(error, temporary);
+        ok = fail_with_errno(error, temporary);
     if (!ok)
         unlink(temporary);
     return ok;
 }
 
-/* Puts the file in place unless there is one; either way there is one afterwards. */
-static bool install_first(const char *path, struct slice bytes, struct auth_error *error)
+/* Puts the file in place unless one exists; afterwards one exists. */
+static bool install_unless_exists(const char *path, struct slice bytes, struct auth_error *error)
 {
     char temporary[PATH_MAX];
-    if (!write_beside(path, bytes, 0600, temporary, error))
+    if (!write_temporary_file(path, bytes, 0600, temporary, error))
         return false;
-    bool ok = link(temporary, path) == 0 || errno == EEXIST || fail(error, path);
+    bool ok = link(temporary, path) == 0 || errno == EEXIST || fail_with_errno(error, path);
     unlink(temporary);
     return ok;
 }
 
-static bool install_over(const char *path, struct slice bytes, struct auth_error *error)
+static bool install_replacing(const char *path, struct slice bytes, struct auth_error *error)
 {
     char temporary[PATH_MAX];
-    if (!write_beside(path, bytes, 0644, temporary, error))
+    if (!write_temporary_file(path, bytes, 0644, temporary, error))
         return false;
     if (rename(temporary, path) == 0)
         return true;
-    fail(error, path);
+    fail_with_errno(error, path);
     unlink(temporary);
     return false;
 }
 
-static bool ensure_private(const char *path, struct auth_error *error)
+static bool ensure_private_key(const char *path, struct auth_error *error)
 {
     if (access(path, F_OK) == 0)
         return true;
@@ -98,9 +98,9 @@ static bool ensure_private(const char *path, struct auth_error *error)
     bool ok = pkey && bio && PEM_write_bio_PKCS8PrivateKey(bio, pkey, NULL, NULL, 0, NULL, NULL) &&
               (len = BIO_get_mem_data(bio, &pem)) > 0;
     if (ok)
-        ok = install_first(path, (struct slice){pem, (size_t)len}, error);
+        ok = install_unless_exists(path, (struct slice){pem, (size_t)len}, error);
     else
-        auth_error_set(error, "%s: no key could be made", path);
+        auth_error_set(error, "%s: cannot generate a key", path);
     if (pem)
         OPENSSL_cleanse(pem, (size_t)len);
     BIO_free(bio);
@@ -119,7 +119,7 @@ static bool file_holds(const char *path, struct slice bytes)
     return same;
 }
 
-static bool ensure_public(const struct dev_keys *keys, struct auth_error *error)
+static bool ensure_public_key(const struct dev_keys *keys, struct auth_error *error)
 {
     struct jwt_signer *signer = jwt_signer_load(keys->private_path, error);
     if (!signer)
@@ -132,16 +132,16 @@ static bool ensure_public(const struct dev_keys *keys, struct auth_error *error)
         ok = auth_error_set(error, "%s: out of memory", keys->public_path);
     else
         ok = file_holds(keys->public_path, buffer_slice(&text)) ||
-             install_over(keys->public_path, buffer_slice(&text), error);
+             install_replacing(keys->public_path, buffer_slice(&text), error);
     buffer_free(&text);
     return ok;
 }
 
 bool dev_keys_ensure(const char *data_dir, struct dev_keys *out, struct auth_error *error)
 {
-    if (!make_paths(data_dir, out, error))
+    if (!make_dev_key_paths(data_dir, out, error))
         return false;
     if (mkdir(data_dir, 0700) != 0 && errno != EEXIST)
-        return fail(error, data_dir);
-    return ensure_private(out->private_path, error) && ensure_public(out, error);
+        return fail_with_errno(error, data_dir);
+    return ensure_private_key(out->private_path, error) && ensure_public_key(out, error);
 }

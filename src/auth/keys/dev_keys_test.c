@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h requires the four headers above. */
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static int remove_parent(void **state)
     snprintf(path, sizeof(path), "%s/" DEV_KEYS_PUBLIC_NAME, fixture->data_dir);
     unlink(path);
     rmdir(fixture->data_dir);
-    return rmdir(fixture->parent); /* fails when something was left behind */
+    return rmdir(fixture->parent); /* fails if a file is left over */
 }
 
 static mode_t mode_of(const char *path)
@@ -56,7 +56,7 @@ static ino_t file_number(const char *path)
     return stat(path, &status) == 0 ? status.st_ino : 0;
 }
 
-/* True when what the private key signs passes with the public file. */
+/* Returns whether the public file verifies a token of the private key. */
 static bool pair_fits(const struct dev_keys *keys)
 {
     struct auth_error error;
@@ -76,7 +76,7 @@ static bool pair_fits(const struct dev_keys *keys)
     return fits;
 }
 
-static void makes_a_pair_that_fits(void **state)
+static void makes_a_matching_pair(void **state)
 {
     struct fixture *fixture = *state;
     struct dev_keys keys;
@@ -112,7 +112,7 @@ static void restores_the_public_half(void **state)
     assert_true(pair_fits(&keys));
 }
 
-/* In a process of its own: makes or finds the pair and reports which private key it saw. */
+/* Runs in a child process: makes or finds the pair and reports its private key. */
 static void race(const struct fixture *fixture, int report_to)
 {
     struct dev_keys keys;
@@ -124,7 +124,7 @@ static void race(const struct fixture *fixture, int report_to)
     _exit(told && pair_fits(&keys) ? 0 : 1);
 }
 
-static void everyone_in_a_race_has_the_same_pair(void **state)
+static void racing_processes_get_the_same_pair(void **state)
 {
     struct fixture *fixture = *state;
     struct dev_keys keys;
@@ -154,7 +154,7 @@ static void everyone_in_a_race_has_the_same_pair(void **state)
     close(reports[1]);
 }
 
-static void says_what_stands_in_the_way(void **state)
+static void reports_why_keys_cannot_be_made(void **state)
 {
     struct fixture *fixture = *state;
     struct dev_keys keys;
@@ -177,12 +177,13 @@ static void says_what_stands_in_the_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(makes_a_pair_that_fits, make_parent, remove_parent),
+        cmocka_unit_test_setup_teardown(makes_a_matching_pair, make_parent, remove_parent),
         cmocka_unit_test_setup_teardown(reuses_the_pair, make_parent, remove_parent),
         cmocka_unit_test_setup_teardown(restores_the_public_half, make_parent, remove_parent),
-        cmocka_unit_test_setup_teardown(everyone_in_a_race_has_the_same_pair, make_parent,
+        cmocka_unit_test_setup_teardown(racing_processes_get_the_same_pair, make_parent,
                                         remove_parent),
-        cmocka_unit_test_setup_teardown(says_what_stands_in_the_way, make_parent, remove_parent),
+        cmocka_unit_test_setup_teardown(reports_why_keys_cannot_be_made, make_parent,
+                                        remove_parent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

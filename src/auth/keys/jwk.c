@@ -21,10 +21,10 @@ static const char *const member_names[MEMBER_COUNT] = {"kty", "use", "alg", "kid
 /* Members that only private or symmetric keys have (RFC 7518 §6, RFC 8037 §2). */
 static const char *const secret_names[] = {"d", "p", "q", "dp", "dq", "qi", "oth", "k"};
 
-struct members {
-    struct slice value[MEMBER_COUNT]; /* data is NULL where absent */
+struct jwk_members {
+    struct slice value[MEMBER_COUNT]; /* data is NULL if absent */
     bool secret;
-    bool twice;
+    bool duplicate;
     bool has_operations;
     bool may_verify;
 };
@@ -38,9 +38,9 @@ static bool is_secret_name(struct slice name)
     return false;
 }
 
-static void read_operations(struct json *json, struct members *members)
+static void read_jwk_operations(struct json *json, struct jwk_members *members)
 {
-    members->twice |= members->has_operations;
+    members->duplicate |= members->has_operations;
     members->has_operations = true;
     json_array(json);
     while (json_element(json)) {
@@ -50,25 +50,25 @@ static void read_operations(struct json *json, struct members *members)
     }
 }
 
-static void read_member(struct json *json, struct slice name, struct members *members)
+static void read_jwk_member(struct json *json, struct slice name, struct jwk_members *members)
 {
     for (size_t i = 0; i < MEMBER_COUNT; i++) {
         if (slice_is(name, member_names[i])) {
-            members->twice |= members->value[i].data != NULL;
+            members->duplicate |= members->value[i].data != NULL;
             json_string(json, &members->value[i]);
             return;
         }
     }
     if (slice_is(name, "key_ops")) {
-        read_operations(json, members);
+        read_jwk_operations(json, members);
         return;
     }
     members->secret |= is_secret_name(name);
     json_skip(json);
 }
 
-/* Decodes a whole number of any length that an RSA key may have. */
-static BIGNUM *read_number(struct slice text)
+/* Decodes a number of any length that an RSA key may have. */
+static BIGNUM *read_jwk_number(struct slice text)
 {
     unsigned char bytes[NUMBER_BYTES_MAX];
     size_t len;
@@ -77,7 +77,7 @@ static BIGNUM *read_number(struct slice text)
     return BN_bin2bn(bytes, (int)len, NULL);
 }
 
-static bool read_field(struct slice text, unsigned char out[FIELD_BYTES])
+static bool read_jwk_field(struct slice text, unsigned char out[FIELD_BYTES])
 {
     unsigned char bytes[FIELD_BYTES + 2];
     size_t len;
@@ -87,7 +87,7 @@ static bool read_field(struct slice text, unsigned char out[FIELD_BYTES])
     return true;
 }
 
-static EVP_PKEY *make_key(const char *type, OSSL_PARAM *parameters)
+static EVP_PKEY *make_public_key(const char *type, OSSL_PARAM *parameters)
 {
     EVP_PKEY *pkey = NULL;
     EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, type, NULL);
@@ -97,17 +97,17 @@ static EVP_PKEY *make_key(const char *type, OSSL_PARAM *parameters)
     return pkey;
 }
 
-static EVP_PKEY *make_rsa(const struct members *members)
+static EVP_PKEY *make_rsa_key(const struct jwk_members *members)
 {
     EVP_PKEY *pkey = NULL;
     OSSL_PARAM *parameters = NULL;
-    BIGNUM *n = read_number(members->value[N]);
-    BIGNUM *e = read_number(members->value[E]);
+    BIGNUM *n = read_jwk_number(members->value[N]);
+    BIGNUM *e = read_jwk_number(members->value[E]);
     OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
     if (n && e && builder && OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, n) == 1 &&
         OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, e) == 1) {
         parameters = OSSL_PARAM_BLD_to_param(builder);
-        pkey = make_key("RSA", parameters);
+        pkey = make_public_key("RSA", parameters);
     }
     OSSL_PARAM_free(parameters);
     OSSL_PARAM_BLD_free(builder);
@@ -117,11 +117,11 @@ static EVP_PKEY *make_rsa(const struct members *members)
 }
 
 /* OpenSSL refuses a point that is not on the curve. */
-static EVP_PKEY *make_p256(const struct members *members)
+static EVP_PKEY *make_p256_key(const struct jwk_members *members)
 {
     unsigned char point[1 + 2 * FIELD_BYTES] = {POINT_CONVERSION_UNCOMPRESSED};
-    if (!read_field(members->value[X], point + 1) ||
-        !read_field(members->value[Y], point + 1 + FIELD_BYTES))
+    if (!read_jwk_field(members->value[X], point + 1) ||
+        !read_jwk_field(members->value[Y], point + 1 + FIELD_BYTES))
         return NULL;
     char group[] = "P-256";
     OSSL_PARAM parameters[] = {
@@ -129,29 +129,29 @@ static EVP_PKEY *make_p256(const struct members *members)
         OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point, sizeof(point)),
         OSSL_PARAM_construct_end(),
     };
-    return make_key("EC", parameters);
+    return make_public_key("EC", parameters);
 }
 
-static EVP_PKEY *make_ed25519(const struct members *members)
+static EVP_PKEY *make_ed25519_key(const struct jwk_members *members)
 {
     unsigned char raw[FIELD_BYTES];
-    if (!read_field(members->value[X], raw))
+    if (!read_jwk_field(members->value[X], raw))
         return NULL;
     return EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, raw, sizeof(raw));
 }
 
-static const struct kind {
+static const struct jwk_kind {
     const char *type;
     const char *curve; /* NULL: the type has none */
     const char *algorithm;
-    EVP_PKEY *(*make)(const struct members *members);
+    EVP_PKEY *(*make)(const struct jwk_members *members);
 } kinds[] = {
-    {"RSA", NULL, "RS256", make_rsa},
-    {"EC", "P-256", "ES256", make_p256},
-    {"OKP", "Ed25519", "EdDSA", make_ed25519},
+    {"RSA", NULL, "RS256", make_rsa_key},
+    {"EC", "P-256", "ES256", make_p256_key},
+    {"OKP", "Ed25519", "EdDSA", make_ed25519_key},
 };
 
-static const struct kind *find_kind(const struct members *members)
+static const struct jwk_kind *find_jwk_kind(const struct jwk_members *members)
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (slice_is(members->value[KTY], kinds[i].type) &&
@@ -161,56 +161,58 @@ static const struct kind *find_kind(const struct members *members)
     return NULL;
 }
 
-static bool is_absent_or(struct slice value, const char *wanted)
+static bool is_absent_or_equal(struct slice value, const char *wanted)
 {
     return !value.data || slice_is(value, wanted);
 }
 
-static enum jwk_result refuse(struct jwk *out, const char *reason)
+static enum jwk_result refuse_jwk(struct jwk *out, const char *reason)
 {
     out->reason = reason;
     return JWK_REFUSED;
 }
 
-static enum jwk_result skip(struct jwk *out, const char *reason)
+static enum jwk_result skip_jwk(struct jwk *out, const char *reason)
 {
     out->reason = reason;
     return JWK_SKIPPED;
 }
 
-static enum jwk_result build(const struct members *members, struct jwk *out)
+static enum jwk_result build_jwk(const struct jwk_members *members, struct jwk *out)
 {
-    if (members->twice)
-        return refuse(out, "has a member twice");
+    if (members->duplicate)
+        return refuse_jwk(out, "has a duplicate member");
     if (!members->value[KTY].data)
-        return refuse(out, "has no `kty`");
+        return refuse_jwk(out, "has no `kty`");
     if (slice_is(members->value[KTY], "oct"))
-        return refuse(out, "is a symmetric key, expected public keys only");
+        return refuse_jwk(out, "is a symmetric key, expected public keys only");
     if (members->secret)
-        return refuse(out, "is a private key, expected public keys only");
-    const struct kind *kind = find_kind(members);
+        return refuse_jwk(out, "is a private key, expected public keys only");
+    const struct jwk_kind *kind = find_jwk_kind(members);
     if (!kind)
-        return skip(out, "has a `kty` or `crv` that is not RSA, P-256 or Ed25519");
-    if (!is_absent_or(members->value[ALG], kind->algorithm))
-        return skip(out, "has an `alg` that is not RS256, ES256 or EdDSA or does not fit its type");
-    if (!is_absent_or(members->value[USE], "sig"))
-        return skip(out, "has a `use` that is not `sig`");
+        return skip_jwk(out, "has a `kty` or `crv` that is not RSA, P-256 or Ed25519");
+    if (!is_absent_or_equal(members->value[ALG], kind->algorithm))
+        return skip_jwk(out,
+                        "has an `alg` that is not RS256, ES256 or EdDSA or does not fit its type");
+    if (!is_absent_or_equal(members->value[USE], "sig"))
+        return skip_jwk(out, "has a `use` that is not `sig`");
     if (members->has_operations && !members->may_verify)
-        return skip(out, "has `key_ops` without `verify`");
+        return skip_jwk(out, "has `key_ops` without `verify`");
     out->pkey = kind->make(members);
-    return out->pkey ? JWK_OK : refuse(out, "has numbers that are missing or make no key");
+    return out->pkey ? JWK_OK
+                     : refuse_jwk(out, "has numbers that are missing or do not form a key");
 }
 
 enum jwk_result jwk_read(struct json *json, struct jwk *out)
 {
-    struct members members = {0};
+    struct jwk_members members = {0};
     struct slice name;
     *out = (struct jwk){0};
     json_object(json);
     while (json_member(json, &name))
-        read_member(json, name, &members);
+        read_jwk_member(json, name, &members);
     if (json->error)
-        return refuse(out, "is no JSON object as a key should be");
+        return refuse_jwk(out, "is not a JSON object");
     out->id = members.value[KID];
-    return build(&members, out);
+    return build_jwk(&members, out);
 }

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h requires the four headers above. */
 #include <cmocka.h>
 
 /* The example keys of RFC 7638 §3.1, RFC 7515 §A.3 and RFC 8037 §A.2. */
@@ -45,7 +45,7 @@ static void expect_thumbprint(const char *example, const char *expected)
     EVP_PKEY_free(pkey);
 }
 
-static void takes_the_thumbprints_of_the_rfcs(void **state)
+static void computes_the_thumbprints_of_the_rfcs(void **state)
 {
     (void)state;
     expect_thumbprint(rsa_example, "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs");
@@ -93,16 +93,16 @@ static void expect_round_trip(EVP_PKEY *pkey)
     buffer_free(&text);
 }
 
-static void writes_what_it_reads(void **state)
+static void written_key_reads_back(void **state)
 {
     (void)state;
     expect_round_trip(key_testing_rsa(2048));
-    for (int i = 0; i < 300; i++) /* some have coordinates that begin with zeros */
+    for (int i = 0; i < 300; i++) /* some have coordinates with leading zeros */
         expect_round_trip(key_testing_p256());
     expect_round_trip(key_testing_ed25519());
 }
 
-/* The bytes of a private key never end up in what is written. */
+/* The output never contains bytes of the private key. */
 static void writes_the_public_half_only(void **state)
 {
     (void)state;
@@ -118,9 +118,9 @@ static void writes_the_public_half_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_the_thumbprints_of_the_rfcs),
+        cmocka_unit_test(computes_the_thumbprints_of_the_rfcs),
         cmocka_unit_test(verifies_the_signatures_of_the_rfcs),
-        cmocka_unit_test(writes_what_it_reads),
+        cmocka_unit_test(written_key_reads_back),
         cmocka_unit_test(writes_the_public_half_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,8 +7,8 @@
 
 enum { FIELD_BYTES = 32, SHA256_BYTES = 32 };
 
-static void write_bytes(struct buffer *out, struct slice name, const unsigned char *bytes,
-                        size_t len)
+static void write_jwk_bytes(struct buffer *out, struct slice name, const unsigned char *bytes,
+                            size_t len)
 {
     json_write_key(out, name);
     buffer_append_byte(out, '"');
@@ -16,9 +16,9 @@ static void write_bytes(struct buffer *out, struct slice name, const unsigned ch
     buffer_append_byte(out, '"');
 }
 
-/* Writes a number of the key with at least `len_min` bytes, the way JWK wants coordinates. */
-static bool write_number(struct buffer *out, const EVP_PKEY *pkey, const char *parameter,
-                         struct slice name, int len_min)
+/* Writes a number of the key with at least `len_min` bytes, as JWK requires for coordinates. */
+static bool write_jwk_number(struct buffer *out, const EVP_PKEY *pkey, const char *parameter,
+                             struct slice name, int len_min)
 {
     unsigned char bytes[KEY_SIGNATURE_BYTES_MAX];
     BIGNUM *number = NULL;
@@ -28,26 +28,26 @@ static bool write_number(struct buffer *out, const EVP_PKEY *pkey, const char *p
     bool ok = len <= (int)sizeof(bytes) && BN_bn2binpad(number, bytes, len) == len;
     BN_free(number);
     if (ok)
-        write_bytes(out, name, bytes, (size_t)len);
+        write_jwk_bytes(out, name, bytes, (size_t)len);
     return ok;
 }
 
-static bool write_rsa(struct buffer *out, const EVP_PKEY *pkey)
+static bool write_rsa_jwk(struct buffer *out, const EVP_PKEY *pkey)
 {
-    bool ok = write_number(out, pkey, OSSL_PKEY_PARAM_RSA_E, SLICE("e"), 1);
+    bool ok = write_jwk_number(out, pkey, OSSL_PKEY_PARAM_RSA_E, SLICE("e"), 1);
     json_write_key_string(out, SLICE("kty"), SLICE("RSA"));
-    return ok && write_number(out, pkey, OSSL_PKEY_PARAM_RSA_N, SLICE("n"), 1);
+    return ok && write_jwk_number(out, pkey, OSSL_PKEY_PARAM_RSA_N, SLICE("n"), 1);
 }
 
-static bool write_p256(struct buffer *out, const EVP_PKEY *pkey)
+static bool write_p256_jwk(struct buffer *out, const EVP_PKEY *pkey)
 {
     json_write_key_string(out, SLICE("crv"), SLICE("P-256"));
     json_write_key_string(out, SLICE("kty"), SLICE("EC"));
-    return write_number(out, pkey, OSSL_PKEY_PARAM_EC_PUB_X, SLICE("x"), FIELD_BYTES) &&
-           write_number(out, pkey, OSSL_PKEY_PARAM_EC_PUB_Y, SLICE("y"), FIELD_BYTES);
+    return write_jwk_number(out, pkey, OSSL_PKEY_PARAM_EC_PUB_X, SLICE("x"), FIELD_BYTES) &&
+           write_jwk_number(out, pkey, OSSL_PKEY_PARAM_EC_PUB_Y, SLICE("y"), FIELD_BYTES);
 }
 
-static bool write_ed25519(struct buffer *out, const EVP_PKEY *pkey)
+static bool write_ed25519_jwk(struct buffer *out, const EVP_PKEY *pkey)
 {
     unsigned char raw[FIELD_BYTES];
     size_t len = sizeof(raw);
@@ -55,24 +55,25 @@ static bool write_ed25519(struct buffer *out, const EVP_PKEY *pkey)
         return false;
     json_write_key_string(out, SLICE("crv"), SLICE("Ed25519"));
     json_write_key_string(out, SLICE("kty"), SLICE("OKP"));
-    write_bytes(out, SLICE("x"), raw, len);
+    write_jwk_bytes(out, SLICE("x"), raw, len);
     return true;
 }
 
-/* The required members in the order of their names and without white space: what a thumbprint is
- * taken of, once the object is closed. */
-static bool write_required(struct buffer *out, const EVP_PKEY *pkey, enum key_algorithm algorithm)
+/* Writes the required members, ordered by name and without white space. A thumbprint is computed
+ * over these bytes and the closing brace. */
+static bool write_required_members(struct buffer *out, const EVP_PKEY *pkey,
+                                   enum key_algorithm algorithm)
 {
     static bool (*const write[])(struct buffer *, const EVP_PKEY *) = {
-        [KEY_RS256] = write_rsa,
-        [KEY_ES256] = write_p256,
-        [KEY_EDDSA] = write_ed25519,
+        [KEY_RS256] = write_rsa_jwk,
+        [KEY_ES256] = write_p256_jwk,
+        [KEY_EDDSA] = write_ed25519_jwk,
     };
     json_write_object(out);
     return write[algorithm](out, pkey);
 }
 
-static void take_thumbprint(struct buffer *text, char out[KEY_THUMBPRINT_LEN])
+static void compute_thumbprint(struct buffer *text, char out[KEY_THUMBPRINT_LEN])
 {
     unsigned char digest[SHA256_BYTES];
     struct buffer encoded = BUFFER_INIT;
@@ -92,10 +93,10 @@ bool jwk_thumbprint(const EVP_PKEY *pkey, char out[KEY_THUMBPRINT_LEN])
     if (!key_algorithm_of(pkey, &algorithm, &ignored))
         return false;
     struct buffer text = BUFFER_INIT;
-    bool ok = write_required(&text, pkey, algorithm);
+    bool ok = write_required_members(&text, pkey, algorithm);
     json_write_object_end(&text);
     if (ok && !text.failed)
-        take_thumbprint(&text, out);
+        compute_thumbprint(&text, out);
     ok = ok && !text.failed;
     buffer_free(&text);
     return ok;
@@ -107,7 +108,7 @@ bool jwk_write(struct buffer *out, const EVP_PKEY *pkey)
     enum key_algorithm algorithm;
     char thumbprint[KEY_THUMBPRINT_LEN];
     if (!key_algorithm_of(pkey, &algorithm, &ignored) || !jwk_thumbprint(pkey, thumbprint) ||
-        !write_required(out, pkey, algorithm))
+        !write_required_members(out, pkey, algorithm))
         return false;
     json_write_key_string(out, SLICE("kid"), (struct slice){thumbprint, sizeof(thumbprint)});
     json_write_key_string(out, SLICE("alg"), slice_of(key_algorithm_name(algorithm)));

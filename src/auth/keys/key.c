@@ -10,8 +10,9 @@
 
 enum { SHA256_BYTES = 32, ED25519_SIGNATURE_BYTES = 64 };
 
-/* With an exponent of 1 every message is its own signature; an even one is no RSA key. */
-static bool rsa_exponent_is_sound(const EVP_PKEY *pkey)
+/* With an exponent of 1 every message is its own signature; an even exponent is not a valid RSA
+ * key. */
+static bool is_rsa_exponent_valid(const EVP_PKEY *pkey)
 {
     BIGNUM *exponent = NULL;
     if (EVP_PKEY_get_bn_param(pkey, OSSL_PKEY_PARAM_RSA_E, &exponent) != 1)
@@ -21,18 +22,18 @@ static bool rsa_exponent_is_sound(const EVP_PKEY *pkey)
     return sound;
 }
 
-static bool check_rsa(const EVP_PKEY *pkey, struct auth_error *error)
+static bool check_rsa_key(const EVP_PKEY *pkey, struct auth_error *error)
 {
     int bits = EVP_PKEY_get_bits(pkey);
     if (bits < KEY_RSA_BITS_MIN || bits > KEY_RSA_BITS_MAX)
         return auth_error_set(error, "RSA key of %d bits, expected %d to %d", bits,
                               KEY_RSA_BITS_MIN, KEY_RSA_BITS_MAX);
-    if (!rsa_exponent_is_sound(pkey))
+    if (!is_rsa_exponent_valid(pkey))
         return auth_error_set(error, "RSA key whose exponent is not an odd number above 1");
     return true;
 }
 
-static bool is_p256(const EVP_PKEY *pkey)
+static bool is_p256_key(const EVP_PKEY *pkey)
 {
     char group[32];
     size_t len;
@@ -45,10 +46,10 @@ bool key_algorithm_of(const EVP_PKEY *pkey, enum key_algorithm *out, struct auth
     switch (EVP_PKEY_get_base_id(pkey)) {
     case EVP_PKEY_RSA:
         *out = KEY_RS256;
-        return check_rsa(pkey, error);
+        return check_rsa_key(pkey, error);
     case EVP_PKEY_EC:
         *out = KEY_ES256;
-        return is_p256(pkey) || auth_error_set(error, "elliptic curve key, expected P-256");
+        return is_p256_key(pkey) || auth_error_set(error, "elliptic curve key, expected P-256");
     case EVP_PKEY_ED25519:
         *out = KEY_EDDSA;
         return true;
@@ -69,20 +70,16 @@ static bool prepare_digest_verifier(struct key *key)
     return EVP_PKEY_CTX_set_signature_md(context, key->sha256) == 1;
 }
 
-static bool prepare_message_verifier(struct key *key)
-{
-    key->message_verifier = EVP_MD_CTX_new();
-    return key->message_verifier &&
-           EVP_DigestVerifyInit(key->message_verifier, NULL, NULL, NULL, key->pkey) == 1;
-}
-
-static bool prepare_verifier(struct key *key)
+static bool prepare_key_verifier(struct key *key)
 {
     key->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
     if (!key->sha256)
         return false;
-    return key->algorithm == KEY_EDDSA ? prepare_message_verifier(key)
-                                       : prepare_digest_verifier(key);
+    if (key->algorithm != KEY_EDDSA)
+        return prepare_digest_verifier(key);
+    key->message_verifier = EVP_MD_CTX_new();
+    return key->message_verifier &&
+           EVP_DigestVerifyInit(key->message_verifier, NULL, NULL, NULL, key->pkey) == 1;
 }
 
 bool key_init(struct key *key, EVP_PKEY *pkey, struct slice id, struct auth_error *error)
@@ -92,7 +89,7 @@ bool key_init(struct key *key, EVP_PKEY *pkey, struct slice id, struct auth_erro
     if (ok && id.len > KEY_ID_BYTES_MAX)
         ok = auth_error_set(error, "`kid` of %zu bytes, expected at most %d", id.len,
                             KEY_ID_BYTES_MAX);
-    if (ok && !(jwk_thumbprint(pkey, key->thumbprint) && prepare_verifier(key)))
+    if (ok && !(jwk_thumbprint(pkey, key->thumbprint) && prepare_key_verifier(key)))
         ok = auth_error_set(error, "key that cannot be used for verification");
     if (!ok) {
         key_release(key);
@@ -120,8 +117,8 @@ bool key_is_named(const struct key *key, struct slice name)
     return name.len > 0 && (slice_equal(name, id) || slice_equal(name, thumbprint));
 }
 
-static bool verify_digest(const struct key *key, struct slice message,
-                          const unsigned char *signature, size_t signature_len)
+static bool verify_digest_signature(const struct key *key, struct slice message,
+                                    const unsigned char *signature, size_t signature_len)
 {
     unsigned char digest[SHA256_BYTES];
     if (EVP_Digest(message.data, message.len, digest, NULL, key->sha256, NULL) != 1)
@@ -133,17 +130,17 @@ static bool verify_digest(const struct key *key, struct slice message,
     return good;
 }
 
-static bool verify_es256(const struct key *key, struct slice message,
-                         const unsigned char *signature, size_t signature_len)
+static bool verify_es256_signature(const struct key *key, struct slice message,
+                                   const unsigned char *signature, size_t signature_len)
 {
     unsigned char der[ES256_DER_BYTES_MAX];
     size_t der_len;
     return signature_len == ES256_RAW_BYTES && es256_to_der(signature, der, &der_len) &&
-           verify_digest(key, message, der, der_len);
+           verify_digest_signature(key, message, der, der_len);
 }
 
-static bool verify_eddsa(const struct key *key, struct slice message,
-                         const unsigned char *signature, size_t signature_len)
+static bool verify_eddsa_signature(const struct key *key, struct slice message,
+                                   const unsigned char *signature, size_t signature_len)
 {
     if (signature_len != ED25519_SIGNATURE_BYTES)
         return false;
@@ -160,11 +157,11 @@ bool key_verify(const struct key *key, struct slice message, const unsigned char
 {
     static bool (*const verify[])(const struct key *, struct slice, const unsigned char *,
                                   size_t) = {
-        [KEY_RS256] = verify_digest,
-        [KEY_ES256] = verify_es256,
-        [KEY_EDDSA] = verify_eddsa,
+        [KEY_RS256] = verify_digest_signature,
+        [KEY_ES256] = verify_es256_signature,
+        [KEY_EDDSA] = verify_eddsa_signature,
     };
-    /* A failed verification queues errors, which a TLS stream on this thread would take for its
+    /* A failed verification queues errors, which a TLS stream on this thread would read as its
      * own. */
     ERR_set_mark();
     bool good = verify[key->algorithm](key, message, signature, signature_len);

@@ -1,14 +1,14 @@
 /*
- * A public key that tokens are verified with, and the one algorithm it is for.
+ * A public key that verifies tokens, and its one algorithm.
  *
- * The algorithm follows from the key's type when it is loaded and never from a token: RSA is RS256,
- * P-256 is ES256, Ed25519 is EdDSA. Nothing else is let in, so there is no secret an attacker could
- * turn a public key into and no weaker algorithm to fall back to.
+ * The algorithm follows from the type of the key when it is loaded, never from a token: RSA is
+ * RS256, P-256 is ES256, Ed25519 is EdDSA. Nothing else is accepted, so an attacker can neither use
+ * a public key as a shared secret nor choose a weaker algorithm.
  *
- * A key is immutable after key_init(), and any number of threads may verify with it at once. It
- * holds an OpenSSL context that is ready to verify; each verification works on a copy. Measured on
- * RS256 (instructions a verification): context built anew 332,700, copied 304,800, one kept by each
- * thread 303,700. The copy saves what can be saved and needs no state per thread.
+ * A key is immutable after key_init(); any number of threads may verify with it at once. It holds
+ * an OpenSSL context that is ready to verify; each verification works on a copy. Measured with
+ * RS256 (instructions per verification): new context 332,700, copied context 304,800, one context
+ * per thread 303,700. So the copy saves nearly everything and needs no state per thread.
  */
 #ifndef ROLLCALL_AUTH_KEYS_KEY_H
 #define ROLLCALL_AUTH_KEYS_KEY_H
@@ -31,7 +31,7 @@ enum {
 
 struct key {
     enum key_algorithm algorithm;
-    size_t id_len; /* 0: the file gave the key no `kid` */
+    size_t id_len; /* 0: the key has no `kid` in its file */
     char id[KEY_ID_BYTES_MAX];
     char thumbprint[KEY_THUMBPRINT_LEN];
     EVP_PKEY *pkey;
@@ -40,20 +40,20 @@ struct key {
     EVP_MD_CTX *message_verifier;  /* EdDSA: verifies the message itself */
 };
 
-/* The algorithm a key is for. False, with the reason, when it is of a type, size or exponent that
- * is not let in. */
+/* Determines the algorithm of a key. Returns false and sets *error if its type, size or exponent is
+ * not accepted. */
 bool key_algorithm_of(const EVP_PKEY *pkey, enum key_algorithm *out, struct auth_error *error);
 
-/* Takes `pkey`, also when it fails. `id` may be empty. End it with key_release(). */
+/* Takes `pkey`, also if it fails. `id` may be empty. The caller calls key_release() later. */
 bool key_init(struct key *key, EVP_PKEY *pkey, struct slice id, struct auth_error *error);
 
 void key_release(struct key *key);
 
-/* True when `name` is the key's `kid` or its thumbprint. */
+/* Returns whether `name` is the `kid` or the thumbprint of the key. */
 bool key_is_named(const struct key *key, struct slice name);
 
-/* True when `signature` was made over exactly `message` by the private half of this key. Leaves
- * OpenSSL's error queue as it was. */
+/* Returns whether the private half of this key made `signature` for exactly `message`. Does not
+ * change OpenSSL's error queue. */
 bool key_verify(const struct key *key, struct slice message, const unsigned char *signature,
                 size_t signature_len);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads until the end or until `size` bytes are there; -1 on an error. */
+/* Reads up to `size` bytes or to the end. Returns -1 on an error. */
 static ssize_t read_up_to(int fd, char *out, size_t size)
 {
     size_t len = 0;
@@ -24,8 +24,8 @@ static ssize_t read_up_to(int fd, char *out, size_t size)
     return (ssize_t)len;
 }
 
-static bool read_open_file(int fd, const char *path, struct key_file *file,
-                           struct auth_error *error)
+static bool read_open_key_file(int fd, const char *path, struct key_file *file,
+                               struct auth_error *error)
 {
     ssize_t len = read_up_to(fd, file->data, KEY_FILE_BYTES_MAX + 1);
     if (len < 0)
@@ -34,7 +34,7 @@ static bool read_open_file(int fd, const char *path, struct key_file *file,
     if (len == 0)
         return auth_error_set(error, "%s: is empty, expected keys in PEM or JWKS", path);
     if (len > KEY_FILE_BYTES_MAX)
-        return auth_error_set(error, "%s: is longer than %d bytes, which no key file needs", path,
+        return auth_error_set(error, "%s: is longer than %d bytes, too long for a key file", path,
                               KEY_FILE_BYTES_MAX);
     file->data[len] = '\0';
     return true;
@@ -47,7 +47,7 @@ bool key_file_read(const char *path, struct key_file *file, struct auth_error *e
     if (fd < 0)
         return auth_error_set(error, "%s: %s", path, strerror(errno));
     file->data = malloc(KEY_FILE_BYTES_MAX + 2);
-    bool ok = file->data ? read_open_file(fd, path, file, error)
+    bool ok = file->data ? read_open_key_file(fd, path, file, error)
                          : auth_error_set(error, "%s: out of memory", path);
     close(fd);
     if (!ok)

@@ -13,18 +13,18 @@
 struct key_set {
     atomic_uint references;
     size_t count;
-    struct key keys[]; /* KEY_SET_KEYS_MAX while loading, `count` of them after */
+    struct key keys[]; /* KEY_SET_KEYS_MAX allocated, `count` in use */
 };
 
-/* What is being loaded, for errors to name. */
-struct source {
+/* The set being loaded, and the name for its errors. */
+struct key_source {
     const char *name;
     struct key_set *set;
     struct auth_error *error;
 };
 
-/* Takes `pkey`, also when it fails. */
-static bool add_key(struct source *source, EVP_PKEY *pkey, struct slice id, size_t index)
+/* Takes `pkey`, also if it fails. */
+static bool add_key_to_set(struct key_source *source, EVP_PKEY *pkey, struct slice id, size_t index)
 {
     struct key_set *set = source->set;
     if (set->count == KEY_SET_KEYS_MAX) {
@@ -40,12 +40,12 @@ static bool add_key(struct source *source, EVP_PKEY *pkey, struct slice id, size
     return true;
 }
 
-static bool add_jwk(struct source *source, struct json *json, size_t index)
+static bool add_jwk_to_set(struct key_source *source, struct json *json, size_t index)
 {
     struct jwk jwk;
     switch (jwk_read(json, &jwk)) {
     case JWK_OK:
-        return add_key(source, jwk.pkey, jwk.id, index);
+        return add_key_to_set(source, jwk.pkey, jwk.id, index);
     case JWK_SKIPPED:
         log_warn("auth_key_skipped", "file=%s key=%zu reason=\"%s\"",
                  log_quote(slice_of(source->name)), index + 1, jwk.reason);
@@ -56,7 +56,7 @@ static bool add_jwk(struct source *source, struct json *json, size_t index)
     return auth_error_set(source->error, "%s: key %zu %s", source->name, index + 1, jwk.reason);
 }
 
-static bool read_jwks(struct source *source, char *data, size_t len)
+static bool read_jwks_source(struct key_source *source, char *data, size_t len)
 {
     struct json json;
     struct slice name;
@@ -69,23 +69,23 @@ static bool read_jwks(struct source *source, char *data, size_t len)
             continue;
         }
         if (found)
-            return auth_error_set(source->error, "%s: has `keys` twice", source->name);
+            return auth_error_set(source->error, "%s: has a duplicate `keys`", source->name);
         found = true;
         json_array(&json);
         for (size_t index = 0; json_element(&json); index++) {
-            if (!add_jwk(source, &json, index))
+            if (!add_jwk_to_set(source, &json, index))
                 return false;
         }
     }
     if (!json_done(&json))
-        return auth_error_set(source->error, "%s: is no valid JSON at byte %zu: expected %s",
+        return auth_error_set(source->error, "%s: is not valid JSON at byte %zu: expected %s",
                               source->name, json.error_at,
                               json.error ? json.error : "nothing more");
     return found ||
            auth_error_set(source->error, "%s: expected a JWK set, {\"keys\":[…]}", source->name);
 }
 
-static bool read_pem(struct source *source, const char *data, size_t len)
+static bool read_pem_source(struct key_source *source, const char *data, size_t len)
 {
     struct pem pem;
     struct auth_error reason = {"out of memory"};
@@ -95,7 +95,7 @@ static bool read_pem(struct source *source, const char *data, size_t len)
         enum pem_result result = pem_next_public(&pem, &pkey, &reason);
         if (result == PEM_END)
             break;
-        if (result == PEM_KEY && !add_key(source, pkey, SLICE_NONE, index)) {
+        if (result == PEM_KEY && !add_key_to_set(source, pkey, SLICE_NONE, index)) {
             pem_release(&pem);
             return false;
         }
@@ -105,7 +105,7 @@ static bool read_pem(struct source *source, const char *data, size_t len)
     return ok || auth_error_set(source->error, "%s: %s", source->name, reason.text);
 }
 
-static bool is_blank(char byte)
+static bool is_key_file_blank(char byte)
 {
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
@@ -113,7 +113,7 @@ static bool is_blank(char byte)
 static bool looks_like_json(const char *data, size_t len)
 {
     size_t blank = 0;
-    while (blank < len && is_blank(data[blank]))
+    while (blank < len && is_key_file_blank(data[blank]))
         blank++;
     return blank < len && data[blank] == '{';
 }
@@ -126,9 +126,9 @@ struct key_set *key_set_parse(const char *name, char *data, size_t len, struct a
         return NULL;
     }
     atomic_init(&set->references, 1);
-    struct source source = {name, set, error};
-    bool ok =
-        looks_like_json(data, len) ? read_jwks(&source, data, len) : read_pem(&source, data, len);
+    struct key_source source = {name, set, error};
+    bool ok = looks_like_json(data, len) ? read_jwks_source(&source, data, len)
+                                         : read_pem_source(&source, data, len);
     if (ok && set->count == 0)
         ok = auth_error_set(error,
                             "%s: no usable key, expected PEM public keys or a JWK set with RSA "
@@ -171,28 +171,29 @@ size_t key_set_count(const struct key_set *set)
     return set->count;
 }
 
-static bool has_name(const struct key *key, struct slice name)
+static bool is_key_with_name(const struct key *key, struct slice name)
 {
     return key_is_named(key, name);
 }
 
-static bool has_no_id(const struct key *key, struct slice name)
+static bool is_key_without_id(const struct key *key, struct slice name)
 {
     (void)name;
     return key->id_len == 0;
 }
 
-static bool is_any(const struct key *key, struct slice name)
+static bool is_any_key(const struct key *key, struct slice name)
 {
     (void)key;
     (void)name;
     return true;
 }
 
-/* Of the keys that `fits` lets through, those for `algorithm`. */
-static enum key_set_choice choose(const struct key_set *set, struct slice name,
-                                  bool (*fits)(const struct key *, struct slice),
-                                  enum key_algorithm algorithm, struct key_set_candidates *out)
+/* Chooses among the keys that `fits` accepts those with `algorithm`. */
+static enum key_set_choice choose_fitting_keys(const struct key_set *set, struct slice name,
+                                               bool (*fits)(const struct key *, struct slice),
+                                               enum key_algorithm algorithm,
+                                               struct key_set_candidates *out)
 {
     enum key_set_choice choice = KEY_SET_UNKNOWN_NAME;
     out->count = 0;
@@ -216,9 +217,9 @@ enum key_set_choice key_set_choose(const struct key_set *set, struct slice name,
                                    enum key_algorithm algorithm, struct key_set_candidates *out)
 {
     if (name.len == 0)
-        return choose(set, name, is_any, algorithm, out);
-    enum key_set_choice choice = choose(set, name, has_name, algorithm, out);
+        return choose_fitting_keys(set, name, is_any_key, algorithm, out);
+    enum key_set_choice choice = choose_fitting_keys(set, name, is_key_with_name, algorithm, out);
     if (choice == KEY_SET_UNKNOWN_NAME)
-        choice = choose(set, name, has_no_id, algorithm, out);
+        choice = choose_fitting_keys(set, name, is_key_without_id, algorithm, out);
     return choice;
 }

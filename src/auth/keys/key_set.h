@@ -1,18 +1,17 @@
 /*
- * The keys that tokens are verified with, read from one file.
+ * The keys that verify tokens, read from one file.
  *
- * The file is PEM (public keys or certificates, one after another) or a JWK set, told apart by its
- * content. Of a certificate only the key counts: neither its dates nor its issuer are looked at.
- * A file that holds a private or symmetric key is refused. Entries of a JWK set that are for
- * something else (encryption, other algorithms) are skipped with a line in the log.
+ * The file is PEM (public keys or certificates, one after another) or a JWK set; its content
+ * decides which. Only the key of a certificate counts: its dates and issuer are ignored. A file
+ * with a private or symmetric key is refused. Entries of a JWK set for other purposes (encryption,
+ * other algorithms) are skipped with a log line.
  *
  * A key is named by its `kid` and always also by its RFC 7638 thumbprint. Keys from PEM have no
- * `kid`, and the issuer's name for them is not known here, so a token that names a key nobody knows
- * is tried against the keys without a `kid`, and refused before any cryptography when there are
- * none.
+ * `kid`, and the issuer's name for them is unknown here, so a token with an unknown `kid` is tried
+ * against the keys without a `kid`; if there are none, it is refused before any cryptography.
  *
- * A set never changes after it was loaded. It is counted: all workers share one, and rotation is
- * loading a new set and letting go of the old one. Any thread may share, use and release it.
+ * A set never changes after loading. It is reference-counted: all workers share one, and rotation
+ * means loading a new set and releasing the old one. Any thread may share, use and release it.
  */
 #ifndef ROLLCALL_AUTH_KEYS_KEY_SET_H
 #define ROLLCALL_AUTH_KEYS_KEY_SET_H
@@ -26,24 +25,24 @@
 
 enum {
     KEY_SET_KEYS_MAX = 64,
-    /* How many keys one token may be tried against. */
+    /* Maximum keys that one token is tried against. */
     KEY_SET_CANDIDATES_MAX = 4,
 };
 
 struct key;
 struct key_set;
 
-/* Reads the file. NULL, with what was expected, when it cannot be used. The caller holds one
+/* Reads the file. Returns NULL and sets *error if it cannot be used. The caller holds one
  * reference. */
 struct key_set *key_set_load(const char *path, struct auth_error *error);
 
-/* The same from memory, which is written to. `name` stands for the path in errors. */
+/* The same from memory, which is modified. Errors show `name` instead of the path. */
 struct key_set *key_set_parse(const char *name, char *data, size_t len, struct auth_error *error);
 
 struct key_set *key_set_share(struct key_set *set);
 
-/* Gives up one reference and nulls the caller's pointer; the last one frees the set. NULL is fine.
- */
+/* Releases one reference and nulls the caller's pointer; the last one frees the set. *held may be
+ * NULL. */
 void key_set_release(struct key_set **held);
 
 size_t key_set_count(const struct key_set *set);
@@ -51,16 +50,16 @@ size_t key_set_count(const struct key_set *set);
 enum key_set_choice {
     KEY_SET_CHOSEN,
     KEY_SET_UNKNOWN_NAME,    /* no key has this name */
-    KEY_SET_WRONG_ALGORITHM, /* keys were found, none of them for this algorithm */
-    KEY_SET_AMBIGUOUS,       /* more keys fit than a token is tried against */
+    KEY_SET_WRONG_ALGORITHM, /* no key with this name has this algorithm */
+    KEY_SET_AMBIGUOUS,       /* more than KEY_SET_CANDIDATES_MAX keys fit */
 };
 
 struct key_set_candidates {
-    const struct key *keys[KEY_SET_CANDIDATES_MAX]; /* live as long as the set */
+    const struct key *keys[KEY_SET_CANDIDATES_MAX]; /* valid as long as the set */
     size_t count;
 };
 
-/* The keys a token with this `kid` (empty: none) and `alg` may have been signed with. */
+/* Finds the keys that may have signed a token with this `kid` (empty: none) and `alg`. */
 enum key_set_choice key_set_choose(const struct key_set *set, struct slice name,
                                    enum key_algorithm algorithm, struct key_set_candidates *out);
 

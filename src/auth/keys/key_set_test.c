@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h requires the four headers above. */
 #include <cmocka.h>
 #include <openssl/ec.h>
 #include <openssl/pem.h>
@@ -40,7 +40,7 @@ static int free_keys(void **state)
     return 0;
 }
 
-/* The text must load as `count` keys. Frees the text. */
+/* Expects the text to load as `count` keys. Frees the text. */
 static struct key_set *expect_keys(struct buffer *text, size_t count)
 {
     struct auth_error error = {""};
@@ -52,7 +52,7 @@ static struct key_set *expect_keys(struct buffer *text, size_t count)
     return set;
 }
 
-/* The text must be refused with an error that names the source and says `expected`. Frees it. */
+/* Expects a refusal whose error names the source and contains `expected`. Frees the text. */
 static void expect_refusal(struct buffer *text, const char *expected)
 {
     struct auth_error error = {""};
@@ -70,7 +70,7 @@ static void refuse_text(const char *text, const char *expected)
     expect_refusal(&copy, expected);
 }
 
-/* A JWK set around what `key_testing_jwk` would write. */
+/* Writes a JWK set around the output of key_testing_jwk(). */
 static struct buffer jwks(const EVP_PKEY *pkey, const char *kid, const char *extra)
 {
     struct buffer text = BUFFER_INIT;
@@ -134,7 +134,7 @@ static void refuses_private_keys(void **state)
     expect_refusal(&text, "key 1 is a private key");
     text = jwks(keys->ed25519, "a", ",\"d\":\"AQAB\"");
     expect_refusal(&text, "key 1 is a private key");
-    /* Private even where the entry would otherwise be skipped. */
+    /* A private key is refused even in an entry that would be skipped. */
     text = jwks(keys->rsa, "a", ",\"use\":\"enc\",\"qi\":\"AQAB\"");
     expect_refusal(&text, "key 1 is a private key");
 }
@@ -164,7 +164,7 @@ static void refuses_weak_keys(void **state)
     EVP_PKEY_free(pss);
 }
 
-/* Writes `text` over what follows the first `marker`. */
+/* Overwrites the bytes after the first `marker` with `text`. */
 static void overwrite_after(struct buffer *buffer, struct slice marker, struct slice text)
 {
     char *at = memmem(buffer->data, buffer->len, marker.data, marker.len);
@@ -172,8 +172,8 @@ static void overwrite_after(struct buffer *buffer, struct slice marker, struct s
     memcpy(at + marker.len, text.data, text.len);
 }
 
-/* Every number is a signature of itself under an exponent of 1. */
-static void refuses_a_senseless_exponent(void **state)
+/* With an exponent of 1 every number is a signature of itself. */
+static void refuses_an_invalid_exponent(void **state)
 {
     struct fixture *keys = *state;
     struct buffer text = jwks(keys->rsa, "a", "");
@@ -189,7 +189,7 @@ static void refuses_a_point_off_the_curve(void **state)
     struct fixture *keys = *state;
     struct buffer text = jwks(keys->p256, "a", "");
     overwrite_after(&text, SLICE("\"x\":\""), SLICE("AAAAAAAAAAAA"));
-    expect_refusal(&text, "make no key");
+    expect_refusal(&text, "do not form a key");
 }
 
 static void refuses_damaged_files(void **state)
@@ -198,7 +198,7 @@ static void refuses_damaged_files(void **state)
     struct buffer text = BUFFER_INIT;
     key_testing_public_pem(keys->rsa, &text);
     text.len -= 40;
-    expect_refusal(&text, "PEM block 1 is damaged or cut short");
+    expect_refusal(&text, "PEM block 1 is damaged or truncated");
     key_testing_public_pem(keys->rsa, &text);
     overwrite_after(&text, SLICE("-----\n"), SLICE("AAA"));
     expect_refusal(&text, "PEM block 1 (PUBLIC KEY) is damaged");
@@ -208,16 +208,16 @@ static void refuses_damaged_files(void **state)
     refuse_text("", "no usable key");
     refuse_text("{}", "expected a JWK set");
     refuse_text("{\"keys\":[]}", "no usable key");
-    refuse_text("{\"keys\":{}}", "no valid JSON at byte 8");
-    refuse_text("{\"keys\":[7]}", "key 1 is no JSON object");
+    refuse_text("{\"keys\":{}}", "is not valid JSON at byte 8");
+    refuse_text("{\"keys\":[7]}", "key 1 is not a JSON object");
     refuse_text("{\"keys\":[{}]}", "key 1 has no `kty`");
     refuse_text("{\"keys\":[{\"kty\":\"RSA\"}]}", "key 1 has numbers that are missing");
-    refuse_text("{\"keys\":[],\"keys\":[]}", "twice");
+    refuse_text("{\"keys\":[],\"keys\":[]}", "duplicate");
     text = jwks(keys->rsa, "a", ",\"kty\":\"RSA\"");
-    expect_refusal(&text, "key 1 has a member twice");
+    expect_refusal(&text, "key 1 has a duplicate member");
     text = jwks(keys->rsa, "a", "");
     text.len -= 3;
-    expect_refusal(&text, "no valid JSON");
+    expect_refusal(&text, "not valid JSON");
 }
 
 static void skips_keys_for_other_purposes(void **state)
@@ -269,8 +269,8 @@ static void chooses_by_name_then_by_algorithm(void **state)
     key_set_release(&set);
 }
 
-/* Whoever configures a PEM file cannot tell us what the issuer calls the key. */
-static void tries_keys_without_a_name_for_unknown_names(void **state)
+/* A PEM file does not contain the issuer's name of the key. */
+static void tries_keys_without_kid_for_unknown_names(void **state)
 {
     struct fixture *keys = *state;
     struct buffer text = BUFFER_INIT;
@@ -322,7 +322,7 @@ static void bounds_the_keys_held(void **state)
     expect_refusal(&text, "`kid` of 129 bytes");
 }
 
-static void loads_a_file_or_says_which(void **state)
+static void loads_a_file_or_names_it_in_the_error(void **state)
 {
     struct fixture *keys = *state;
     struct auth_error error;
@@ -358,7 +358,7 @@ static void *share_and_release(void *argument)
     return NULL;
 }
 
-static void lives_until_the_last_reference(void **state)
+static void set_is_freed_with_the_last_reference(void **state)
 {
     (void)state;
     struct key_set *first = set_of_p256(1);
@@ -382,16 +382,16 @@ int main(void)
         cmocka_unit_test(refuses_private_keys),
         cmocka_unit_test(refuses_symmetric_keys),
         cmocka_unit_test(refuses_weak_keys),
-        cmocka_unit_test(refuses_a_senseless_exponent),
+        cmocka_unit_test(refuses_an_invalid_exponent),
         cmocka_unit_test(refuses_a_point_off_the_curve),
         cmocka_unit_test(refuses_damaged_files),
         cmocka_unit_test(skips_keys_for_other_purposes),
         cmocka_unit_test(chooses_by_name_then_by_algorithm),
-        cmocka_unit_test(tries_keys_without_a_name_for_unknown_names),
+        cmocka_unit_test(tries_keys_without_kid_for_unknown_names),
         cmocka_unit_test(bounds_the_keys_tried),
         cmocka_unit_test(bounds_the_keys_held),
-        cmocka_unit_test(loads_a_file_or_says_which),
-        cmocka_unit_test(lives_until_the_last_reference),
+        cmocka_unit_test(loads_a_file_or_names_it_in_the_error),
+        cmocka_unit_test(set_is_freed_with_the_last_reference),
     };
     return cmocka_run_group_tests(tests, make_keys, free_keys);
 }

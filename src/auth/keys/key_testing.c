@@ -8,7 +8,7 @@
 #include <openssl/rsa.h>
 #include <stdlib.h>
 
-static EVP_PKEY *have(EVP_PKEY *pkey)
+static EVP_PKEY *require_pkey(EVP_PKEY *pkey)
 {
     if (!pkey)
         abort();
@@ -17,17 +17,17 @@ static EVP_PKEY *have(EVP_PKEY *pkey)
 
 EVP_PKEY *key_testing_rsa(unsigned bits)
 {
-    return have(EVP_RSA_gen(bits));
+    return require_pkey(EVP_RSA_gen(bits));
 }
 
 EVP_PKEY *key_testing_p256(void)
 {
-    return have(EVP_EC_gen("P-256"));
+    return require_pkey(EVP_EC_gen("P-256"));
 }
 
 EVP_PKEY *key_testing_ed25519(void)
 {
-    return have(EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"));
+    return require_pkey(EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"));
 }
 
 static void append_bio(BIO *bio, struct buffer *out)

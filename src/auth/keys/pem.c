@@ -17,7 +17,7 @@ void pem_release(struct pem *pem)
     pem->bio = NULL;
 }
 
-static EVP_PKEY *decode_certificate(const unsigned char **at, long len)
+static EVP_PKEY *decode_pem_certificate(const unsigned char **at, long len)
 {
     X509 *certificate = d2i_X509(NULL, at, len);
     EVP_PKEY *pkey = certificate ? X509_get_pubkey(certificate) : NULL;
@@ -25,12 +25,12 @@ static EVP_PKEY *decode_certificate(const unsigned char **at, long len)
     return pkey;
 }
 
-static EVP_PKEY *decode_public_key(const unsigned char **at, long len)
+static EVP_PKEY *decode_pem_public_key(const unsigned char **at, long len)
 {
     return d2i_PUBKEY(NULL, at, len);
 }
 
-static EVP_PKEY *decode_rsa_public_key(const unsigned char **at, long len)
+static EVP_PKEY *decode_pem_rsa_public_key(const unsigned char **at, long len)
 {
     return d2i_PublicKey(EVP_PKEY_RSA, NULL, at, len);
 }
@@ -39,14 +39,14 @@ static const struct block {
     const char *label;
     EVP_PKEY *(*decode)(const unsigned char **at, long len);
 } blocks[] = {
-    {PEM_STRING_PUBLIC, decode_public_key},
-    {PEM_STRING_RSA_PUBLIC, decode_rsa_public_key},
-    {PEM_STRING_X509, decode_certificate},
-    {PEM_STRING_X509_OLD, decode_certificate},
+    {PEM_STRING_PUBLIC, decode_pem_public_key},
+    {PEM_STRING_RSA_PUBLIC, decode_pem_rsa_public_key},
+    {PEM_STRING_X509, decode_pem_certificate},
+    {PEM_STRING_X509_OLD, decode_pem_certificate},
 };
 
-static EVP_PKEY *decode_block(const char *label, const unsigned char *data, long len, size_t index,
-                              struct auth_error *error)
+static EVP_PKEY *decode_pem_block(const char *label, const unsigned char *data, long len,
+                                  size_t index, struct auth_error *error)
 {
     if (strstr(label, "PRIVATE KEY")) {
         auth_error_set(error, "PEM block %zu is a private key, expected public keys only", index);
@@ -81,10 +81,10 @@ enum pem_result pem_next_public(struct pem *pem, EVP_PKEY **out, struct auth_err
         bool end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
         ERR_pop_to_mark();
         if (!end)
-            auth_error_set(error, "PEM block %zu is damaged or cut short", pem->index);
+            auth_error_set(error, "PEM block %zu is damaged or truncated", pem->index);
         return end ? PEM_END : PEM_BAD;
     }
-    *out = decode_block(label, data, len, pem->index, error);
+    *out = decode_pem_block(label, data, len, pem->index, error);
     ERR_pop_to_mark();
     OPENSSL_free(label);
     OPENSSL_free(header);
@@ -92,8 +92,8 @@ enum pem_result pem_next_public(struct pem *pem, EVP_PKEY **out, struct auth_err
     return *out ? PEM_KEY : PEM_BAD;
 }
 
-/* Stands in for OpenSSL's prompt on the terminal. */
-static int refuse_pass_phrase(char *out, int size, int writing, void *context)
+/* Replaces OpenSSL's prompt on the terminal. */
+static int refuse_pem_pass_phrase(char *out, int size, int writing, void *context)
 {
     (void)out;
     (void)size;
@@ -106,7 +106,7 @@ EVP_PKEY *pem_read_private(struct slice text, struct auth_error *error)
 {
     BIO *bio = BIO_new_mem_buf(text.data ? text.data : "", (int)text.len);
     ERR_set_mark();
-    EVP_PKEY *pkey = bio ? PEM_read_bio_PrivateKey(bio, NULL, refuse_pass_phrase, NULL) : NULL;
+    EVP_PKEY *pkey = bio ? PEM_read_bio_PrivateKey(bio, NULL, refuse_pem_pass_phrase, NULL) : NULL;
     ERR_pop_to_mark();
     BIO_free(bio);
     if (!pkey)
