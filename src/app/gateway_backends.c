@@ -3,7 +3,7 @@
 #include "app/gateway_internal.h"
 #include "bus/fleet/fleet_bus.h"
 #include "log/log.h"
-#include "redis/protocol/redis_info.h"
+#include "redis/redis_info.h"
 #include "store/redis/redis_call.h"
 #include "store/redis/redis_graph.h"
 #include "store/redis/redis_recovery.h"

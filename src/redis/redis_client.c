@@ -14,83 +14,89 @@ struct redis_client {
     struct redis_requests requests;
     struct redis_url url;
     char name[REDIS_NAME_MAX + 1];
-    struct list listeners;
+    struct list observers;
     struct metrics *metrics;
-    bool available; /* as the listeners know it */
+    bool available; /* as last reported to the observers */
     bool closing;
 };
 
-/* ---- what listeners are told ---- */
+/* ---- observers ---- */
 
-static void show(struct redis_client *client)
+static void show_availability(struct redis_client *client)
 {
     metrics_set(client->metrics, METRIC_REDIS_AVAILABLE, client->available);
     metrics_set(client->metrics, METRIC_GATEWAY_REDIS_AVAILABLE, client->available);
 }
 
-static void tell_available(struct redis_client *client)
+static void report_availability(struct redis_client *client)
 {
     enum redis_problem problem = redis_client_problem(client);
     client->available = client->cluster.available;
-    show(client);
+    show_availability(client);
     if (client->available)
         log_info("redis_available", "cluster=%d", client->url.cluster);
     else
         log_warn("redis_unavailable", "problem=%s because=\"%s\"", redis_problem_name(problem),
                  redis_problem_text(problem));
-    for (struct list *at = client->listeners.next, *next; at != &client->listeners; at = next) {
-        struct redis_observer *listener = CONTAINER_OF(at, struct redis_observer, place);
+    for (struct list *at = client->observers.next, *next; at != &client->observers; at = next) {
+        struct redis_observer *observer = CONTAINER_OF(at, struct redis_observer, place);
         next = at->next;
-        if (listener->on_availability_changed)
-            listener->on_availability_changed(listener, client->available);
+        if (observer->on_availability_changed)
+            observer->on_availability_changed(observer, client->available);
     }
 }
 
-/* Only what has moved is told: listeners go through all they have. */
-static void tell_moved(struct redis_client *client)
-{
-    if (!client->cluster.moved)
-        return;
-    client->cluster.moved = false;
-    for (struct list *at = client->listeners.next, *next; at != &client->listeners; at = next) {
-        struct redis_observer *listener = CONTAINER_OF(at, struct redis_observer, place);
-        next = at->next;
-        if (listener->on_slots_moved)
-            listener->on_slots_moved(listener);
-    }
-}
-
-static void cluster_changed(struct redis_cluster *cluster)
+/* Observers go through all they have, so they hear of moved slots only when some have moved. */
+static void on_cluster_changed(struct redis_cluster *cluster)
 {
     struct redis_client *client = CONTAINER_OF(cluster, struct redis_client, cluster);
     if (client->closing)
         return;
     if (cluster->available != client->available)
-        tell_available(client);
-    tell_moved(client);
+        report_availability(client);
+    if (!cluster->moved)
+        return;
+    cluster->moved = false;
+    for (struct list *at = client->observers.next, *next; at != &client->observers; at = next) {
+        struct redis_observer *observer = CONTAINER_OF(at, struct redis_observer, place);
+        next = at->next;
+        if (observer->on_slots_moved)
+            observer->on_slots_moved(observer);
+    }
 }
 
-void redis_observe(struct redis_client *client, struct redis_observer *listener)
+void redis_observe(struct redis_client *client, struct redis_observer *observer)
 {
-    list_append(&client->listeners, &listener->place);
+    list_append(&client->observers, &observer->place);
 }
 
-void redis_unobserve(struct redis_observer *listener)
+void redis_unobserve(struct redis_observer *observer)
 {
-    list_remove(&listener->place);
+    list_remove(&observer->place);
 }
 
 /* ---- life ---- */
 
-static void set_up(struct redis_client *client, const struct redis_client_options *options)
+static void release_client(struct redis_client *client)
 {
+    redis_requests_free(&client->requests);
+    tls_context_drop(&client->cluster.context.tls);
+    explicit_bzero(&client->url, sizeof(client->url));
+    free(client);
+}
+
+struct redis_client *redis_client_make(const struct redis_client_options *options)
+{
+    struct redis_client *client = calloc(1, sizeof(*client));
+    if (!client)
+        return NULL;
     client->url = *options->url;
     client->metrics = options->metrics;
     snprintf(client->name, sizeof(client->name), "%s", options->name ? options->name : "");
-    list_init(&client->listeners);
+    list_init(&client->observers);
     client->cluster.url = &client->url;
-    client->cluster.on_changed = cluster_changed;
-    client->cluster.links = (struct redis_connection_context){
+    client->cluster.on_changed = on_cluster_changed;
+    client->cluster.context = (struct redis_connection_context){
         .loop = options->loop,
         .streams = options->streams,
         .random = options->random,
@@ -103,26 +109,10 @@ static void set_up(struct redis_client *client, const struct redis_client_option
                      .alone = !client->url.cluster},
     };
     redis_requests_init(&client->requests, &client->cluster);
-}
-
-static void release(struct redis_client *client)
-{
-    redis_requests_free(&client->requests);
-    tls_context_drop(&client->cluster.links.tls);
-    explicit_bzero(&client->url, sizeof(client->url));
-    free(client);
-}
-
-struct redis_client *redis_client_make(const struct redis_client_options *options)
-{
-    struct redis_client *client = calloc(1, sizeof(*client));
-    if (!client)
-        return NULL;
-    set_up(client, options);
-    show(client);
+    show_availability(client);
     if (redis_cluster_open(&client->cluster))
         return client;
-    release(client);
+    release_client(client);
     return NULL;
 }
 
@@ -134,10 +124,10 @@ void redis_client_free(struct redis_client **client)
         return;
     freed->closing = true;
     redis_cluster_close(&freed->cluster);
-    release(freed);
+    release_client(freed);
 }
 
-/* ---- how it is ---- */
+/* ---- state ---- */
 
 bool redis_available(const struct redis_client *client)
 {
@@ -151,9 +141,9 @@ enum redis_problem redis_client_problem(const struct redis_client *client)
 
 bool redis_reaches(const struct redis_client *client, struct slice key)
 {
-    const struct redis_connection *link =
+    const struct redis_connection *connection =
         redis_cluster_connection(&client->cluster, redis_slot(key));
-    return link && redis_connection_takes(link);
+    return connection && redis_connection_takes(connection);
 }
 
 bool redis_is_cluster(const struct redis_client *client)
@@ -168,20 +158,21 @@ struct redis_cluster *redis_client_cluster(struct redis_client *client)
 
 /* ---- commands ---- */
 
-/* What is in the scratch buffer goes to a single server, which sends nothing elsewhere. */
-static void send_directly(struct redis_client *client, struct redis_connection *link,
+/* Sends the scratch buffer to one server, without following redirections. */
+static void send_directly(struct redis_client *client, struct redis_connection *connection,
                           redis_reply_done done, void *arg)
 {
     const struct buffer *scratch = &client->requests.scratch;
-    bool sent =
-        link && !scratch->failed && redis_connection_send(link, buffer_slice(scratch), done, arg);
+    bool sent = connection && !scratch->failed &&
+                redis_connection_send(connection, buffer_slice(scratch), done, arg);
     if (!sent && done)
         done(arg, NULL);
 }
 
-/* The same where it may be sent elsewhere; NULL when memory is short, and that was answered. */
-static struct redis_request *make_request(struct redis_client *client, redis_reply_done done,
-                                          void *arg)
+/* Makes a request of the scratch buffer, which follows redirections. When out of memory, answers NULL and
+ * returns NULL. */
+static struct redis_request *make_client_request(struct redis_client *client, redis_reply_done done,
+                                                 void *arg)
 {
     struct redis_request *request = redis_request_make(&client->requests, done, arg);
     if (!request && done)
@@ -189,17 +180,17 @@ static struct redis_request *make_request(struct redis_client *client, redis_rep
     return request;
 }
 
-void redis_command(struct redis_client *client, struct slice key, struct redis_args words,
+void redis_command(struct redis_client *client, struct slice key, struct redis_args args,
                    redis_reply_done done, void *arg)
 {
     struct buffer *scratch = &client->requests.scratch;
     buffer_clear(scratch);
-    resp_write_command(scratch, words.items, words.count);
+    resp_write_command(scratch, args.items, args.count);
     if (!client->url.cluster) {
         send_directly(client, redis_cluster_connection(&client->cluster, 0), done, arg);
         return;
     }
-    struct redis_request *request = make_request(client, done, arg);
+    struct redis_request *request = make_client_request(client, done, arg);
     if (!request)
         return;
     request->any_slot = key.data == NULL;
@@ -214,7 +205,7 @@ void redis_eval(struct redis_client *client, const struct redis_script *script,
     struct buffer *scratch = &client->requests.scratch;
     buffer_clear(scratch);
     redis_script_write_call(scratch, keys, arguments);
-    struct redis_request *request = make_request(client, done, arg);
+    struct redis_request *request = make_client_request(client, done, arg);
     if (!request)
         return;
     request->script = script;
@@ -227,8 +218,8 @@ void redis_eval(struct redis_client *client, const struct redis_script *script,
 void redis_publish(struct redis_client *client, struct slice channel, struct slice message,
                    redis_reply_done done, void *arg)
 {
-    const struct slice word = client->url.cluster ? SLICE("SPUBLISH") : SLICE("PUBLISH");
-    redis_command(client, channel, REDIS_ARGS(word, channel, message), done, arg);
+    const struct slice name = client->url.cluster ? SLICE("SPUBLISH") : SLICE("PUBLISH");
+    redis_command(client, channel, REDIS_ARGS(name, channel, message), done, arg);
 }
 
 /* ---- servers ---- */
@@ -241,19 +232,15 @@ size_t redis_master_count(const struct redis_client *client)
     return count;
 }
 
-static struct redis_connection *link_of_master(const struct redis_client *client, size_t master)
-{
-    for (size_t i = 0; i < client->cluster.node_count; i++)
-        if (client->cluster.nodes[i]->slots > 0 && master-- == 0)
-            return client->cluster.nodes[i]->link;
-    return NULL;
-}
-
-void redis_command_on(struct redis_client *client, size_t master, struct redis_args words,
+void redis_command_on(struct redis_client *client, size_t master, struct redis_args args,
                       redis_reply_done done, void *arg)
 {
     struct buffer *scratch = &client->requests.scratch;
     buffer_clear(scratch);
-    resp_write_command(scratch, words.items, words.count);
-    send_directly(client, link_of_master(client, master), done, arg);
+    resp_write_command(scratch, args.items, args.count);
+    struct redis_connection *connection = NULL;
+    for (size_t i = 0; i < client->cluster.node_count && !connection; i++)
+        if (client->cluster.nodes[i]->slots > 0 && master-- == 0)
+            connection = client->cluster.nodes[i]->connection;
+    send_directly(client, connection, done, arg);
 }

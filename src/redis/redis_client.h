@@ -1,21 +1,21 @@
 /*
- * What stores and buses use: one logical client a worker, of one server or of a cluster, made from a URL.
+ * The Redis client of a worker, used by stores and the bus: one server or a cluster, given by a URL.
  *
  * Every command is answered exactly once. `done` gets the server's reply, which lasts the call and may be
- * an error (RESP_ERROR), or NULL: Redis is out of reach, and whether the command was executed is unknown.
- * A reply never comes before the call returns; NULL may (nothing could be queued), so do not try again
- * from within. Commands for one key are executed in the order in which they were given, and answered in
- * that order, except around a redirection or a refusal.
+ * an error (RESP_ERROR), or NULL: Redis cannot be reached, and whether the command was executed is unknown.
+ * `done` never gets a reply before the call returns, but it may get NULL then (nothing could be queued), so
+ * do not retry from within `done`. Commands for one key are executed and answered in the order in which they
+ * were given, except around a redirection or a refusal.
  *
- * Time: a command is answered within REDIS_COMMAND_LIMIT_MS of its last sending and, redirections and
- * patience included, REDIS_REQUEST_LIMIT_MS more at the very most. While Redis is known to be out of reach
- * the answer is NULL at once; nothing is kept for later.
+ * Time: a command is answered within REDIS_COMMAND_LIMIT_MS of its last sending and, with redirections and
+ * retries, at most REDIS_REQUEST_LIMIT_MS later. While Redis is known to be unreachable the answer is NULL at
+ * once; no command is kept for later.
  *
  * Keys decide where a command goes: all keys of one command or script must be in one slot (redis_slot.h).
  *
- * redis_available() is what readiness shows: whether commands can be expected to succeed, writes included
- * (a server that is loading, out of memory, or a replica is not available, though reads may still be
- * answered). It is a signal and not a gate. It starts false.
+ * redis_available() is what readiness shows: whether commands, including writes, can be expected to succeed.
+ * A server that is loading, out of memory, or a replica is not available, though it may still answer reads.
+ * It is a signal, not a gate. It starts false.
  *
  * One thread, that of the loop. Callbacks may send commands; they must not free the client.
  */
@@ -48,29 +48,29 @@ struct redis_client_options {
     struct metrics *metrics;
     const struct redis_url *url; /* copied */
     struct tls_context *tls;     /* shared; needed when the URL says TLS */
-    const char *name;            /* of its connections, copied; the gateway's id. May be NULL */
+    const char *name;            /* of its connections: the gateway's id; copied. May be NULL */
 };
 
-/* Who wants to know when something changes. The memory is the listener's. */
+/* Learns when something changes. The caller owns the memory. */
 struct redis_observer {
     struct list place;
-    /* Redis became available, or is not any more. May be NULL. */
-    void (*on_availability_changed)(struct redis_observer *listener, bool available);
-    /* Slots are served by others than before. May be NULL. */
-    void (*on_slots_moved)(struct redis_observer *listener);
+    /* Redis became available or unavailable. May be NULL. */
+    void (*on_availability_changed)(struct redis_observer *observer, bool available);
+    /* Other servers than before serve some slots. May be NULL. */
+    void (*on_slots_moved)(struct redis_observer *observer);
 };
 
-/* Starts to connect; needs no server to be there. NULL when memory is short. */
+/* Starts to connect; the server need not be up yet. Returns NULL when out of memory. */
 struct redis_client *redis_client_make(const struct redis_client_options *options);
 
-/* Answers what waits with NULL, and frees. Only while the loop makes no turn; what uses the client (pub/sub,
- * the INFO poll) is freed before. */
+/* Answers pending commands with NULL, and frees. Only while the loop makes no turn; free the client's users
+ * (pub/sub, the INFO poll) before it. */
 void redis_client_free(struct redis_client **client);
 
 bool redis_available(const struct redis_client *client);
 
-/* What is wrong, for people to read; REDIS_FINE when nothing is. A cluster can be available and have a
- * problem: a part of it failed. */
+/* What is wrong; REDIS_FINE when nothing is. A cluster can be available and have a problem: a part of it
+ * failed. */
 enum redis_problem redis_client_problem(const struct redis_client *client);
 
 /* Whether a command for this key would be sent now. */
@@ -78,31 +78,31 @@ bool redis_reaches(const struct redis_client *client, struct slice key);
 
 bool redis_is_cluster(const struct redis_client *client);
 
-/* The listener is told of changes from now on; not of how it is now. */
-void redis_observe(struct redis_client *client, struct redis_observer *listener);
-void redis_unobserve(struct redis_observer *listener);
+/* Reports changes from now on, but not the present state. */
+void redis_observe(struct redis_client *client, struct redis_observer *observer);
+void redis_unobserve(struct redis_observer *observer);
 
-/* A command as its words (redis_args.h), which are copied. `key` decides where it goes; SLICE_NONE: to any
+/* Sends a command; its arguments (redis_args.h) are copied. `key` decides where it goes; SLICE_NONE: to any
  * master. `done` may be NULL. */
-void redis_command(struct redis_client *client, struct slice key, struct redis_args words,
+void redis_command(struct redis_client *client, struct slice key, struct redis_args args,
                    redis_reply_done done, void *arg);
 
-/* Runs a script; the first key decides where. The script must outlive the answer. */
+/* Runs a script; the first key decides where. The script must outlive the reply. */
 void redis_eval(struct redis_client *client, const struct redis_script *script,
                 struct redis_args keys, struct redis_args arguments, redis_reply_done done,
                 void *arg);
 
-/* Publishes (PUBLISH, on a cluster SPUBLISH); the reply is the number of receivers on that server. */
+/* Sends PUBLISH, or SPUBLISH on a cluster; the reply is the number of receivers on that server. */
 void redis_publish(struct redis_client *client, struct slice channel, struct slice message,
                    redis_reply_done done, void *arg);
 
-/* The masters known now, numbered from 0 until something changes: for what concerns servers rather than
+/* The masters known now, numbered from 0 until something changes: for commands about servers rather than
  * keys (INFO, SCAN). */
 size_t redis_master_count(const struct redis_client *client);
-void redis_command_on(struct redis_client *client, size_t master, struct redis_args words,
+void redis_command_on(struct redis_client *client, size_t master, struct redis_args args,
                       redis_reply_done done, void *arg);
 
-/* For pub/sub, which has links of its own. */
+/* For pub/sub, which has connections of its own. */
 struct redis_cluster *redis_client_cluster(struct redis_client *client);
 
 #endif

@@ -1,8 +1,8 @@
 /* A client against one real server. */
 #include "redis/redis_client.h"
 
-#include "redis/protocol/redis_info.h"
 #include "redis/redis_connection.h"
+#include "redis/redis_info.h"
 #include "redis/redis_request.h"
 #include "support/redis_asker.h"
 

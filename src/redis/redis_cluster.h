@@ -1,16 +1,15 @@
 /*
- * The servers of one client and who of them serves which slot. A single server is a cluster of one that
- * serves all slots and is never asked for its table.
+ * The servers of one client, and which of them serves which slot. A single server is a cluster of one that
+ * serves all slots and is never asked for its slot table.
  *
- * A real cluster's table is fetched from any server that answers: the seeds at first, later those that
- * are known, replicas included when no master can be reached. It is fetched again every
- * REDIS_REFRESH_MS, and every REDIS_REFRESH_HURRY_MS while something is wrong with it: a server that
- * left, a redirection, slots nobody serves. Fetching blocks nothing; commands go by the last table.
- * There is a link to every master and, but for fetching the table, to nobody else: replicas are never
- * written to.
+ * A real cluster's table is fetched from any server that answers: at first the seeds, later the known
+ * servers, and replicas when no master can be reached. It is fetched again every REDIS_REFRESH_MS, and every
+ * REDIS_REFRESH_HURRY_MS while something is wrong with it: a server that left, a redirection, slots without
+ * a server. Fetching blocks nothing; commands use the last table. There is a connection to every master and,
+ * except for fetching the table, to no other server: replicas are never written to.
  *
- * It counts as available when servers that are fine serve more than half of the slots, and the cluster
- * does not call itself down: a part that failed is for the commands that meet it to tell.
+ * The cluster is available when healthy servers serve more than half of the slots and it does not report
+ * itself down. A part that failed is reported by the commands that need it.
  *
  * Embedded in the client. One thread. Callbacks must not free the client.
  */
@@ -31,47 +30,48 @@ enum {
 
 struct redis_node {
     struct redis_cluster *cluster;
-    struct redis_connection *link;
-    unsigned slots; /* it serves so many; 0: known for asking only */
+    struct redis_connection *connection;
+    unsigned slots; /* how many it serves; 0: only asked for the table */
 };
 
 struct redis_cluster {
-    struct redis_connection_context links;
+    struct redis_connection_context context;
     const struct redis_url *url;
     struct redis_node *nodes[2 * REDIS_NODES_MAX];
     size_t node_count;
-    struct redis_node *owner[REDIS_SLOTS]; /* NULL: nobody */
-    struct redis_endpoint *replicas;       /* as last heard of */
+    struct redis_node *owner[REDIS_SLOTS]; /* NULL: no server */
+    struct redis_endpoint *replicas;       /* from the last table */
     size_t replica_count;
     struct wheel_timer timer;
-    size_t asked; /* nodes are asked in turn */
+    size_t asked; /* index of the node asked last */
     struct redis_endpoint asked_at;
-    bool refreshing; /* an answer is awaited */
-    bool down;       /* by its own account */
-    bool off;        /* the server is no cluster */
+    bool refreshing; /* a request for the table is pending */
+    bool down;       /* as it reports itself */
+    bool off;        /* the server does not run as a cluster */
     bool available;
-    bool moved; /* slots have other servers than before; who is told of it takes it back */
-    void (*on_changed)(struct redis_cluster *cluster); /* availability, problems or the table */
+    bool moved; /* some slots have other servers; the owner resets it */
+    void (*on_changed)(struct redis_cluster *cluster); /* availability, a problem or the table */
 };
 
-/* The links, url and `changed` are set by the caller. False when memory is short. */
+/* The caller sets `context`, `url` and `on_changed` before. Returns false when out of memory. */
 bool redis_cluster_open(struct redis_cluster *cluster);
 
-/* Ends all links, and so answers what waits. Only while the loop makes no turn. */
+/* Ends all connections, which answers pending commands. Only while the loop makes no turn. */
 void redis_cluster_close(struct redis_cluster *cluster);
 
-/* The link to who serves the slot; NULL when nobody is known to. */
+/* The connection to the server of the slot; NULL when none is known. */
 struct redis_connection *redis_cluster_connection(const struct redis_cluster *cluster,
                                                   uint16_t slot);
 
-/* The link to any master, a fine one if there is one. */
+/* The connection to any master, to a healthy one if possible. */
 struct redis_connection *redis_cluster_any_connection(struct redis_cluster *cluster);
 
-/* The link to this server, which is made when there is none. NULL: too many, or no memory. */
+/* The connection to this server, made if there is none. Returns NULL when there are too many, or when out of
+ * memory. */
 struct redis_connection *redis_cluster_connection_to(struct redis_cluster *cluster,
                                                      const struct redis_endpoint *endpoint);
 
-/* Hears that a slot is served there now: believes it, and fetches the table. */
+/* Takes note that a server now serves a slot, and fetches the table. Returns its connection. */
 struct redis_connection *redis_cluster_slot_moved(struct redis_cluster *cluster, uint16_t slot,
                                                   const struct redis_endpoint *endpoint);
 
@@ -82,10 +82,10 @@ bool redis_cluster_serves(const struct redis_cluster *cluster,
 /* Fetches the table soon. */
 void redis_cluster_refresh_soon(struct redis_cluster *cluster);
 
-/* Hears CLUSTERDOWN. */
+/* Takes note of a CLUSTERDOWN error. */
 void redis_cluster_report_down(struct redis_cluster *cluster);
 
-/* Why it is not available, or what else is wrong; REDIS_FINE when nothing is. */
+/* What is wrong, available or not; REDIS_FINE when nothing is. */
 enum redis_problem redis_cluster_problem(const struct redis_cluster *cluster);
 
 #endif

@@ -1,6 +1,6 @@
 /* Without memory: whole or not at all, and still one answer each. No server is needed for that. */
-#include "redis/protocol/redis_info.h"
 #include "redis/redis_client.h"
+#include "redis/redis_info.h"
 #include "redis/redis_pending.h"
 #include "redis/redis_pubsub.h"
 

@@ -4,58 +4,58 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CALLS_FIRST = 64 };
+enum { PENDING_FIRST = 64 };
 
-static bool grow(struct redis_pending *calls)
+static bool grow_pending(struct redis_pending *pending)
 {
-    size_t cap = calls->cap ? calls->cap * 2 : CALLS_FIRST;
+    size_t cap = pending->cap ? pending->cap * 2 : PENDING_FIRST;
     if (cap > REDIS_PENDING_MAX)
         return false;
     struct redis_pending_command *ring = malloc(cap * sizeof(*ring));
     if (!ring)
         return false;
-    size_t until_end = calls->cap - calls->oldest;
-    if (calls->count > 0) {
-        memcpy(ring, calls->ring + calls->oldest, until_end * sizeof(*ring));
-        memcpy(ring + until_end, calls->ring, calls->oldest * sizeof(*ring));
+    size_t until_end = pending->cap - pending->oldest;
+    if (pending->count > 0) {
+        memcpy(ring, pending->ring + pending->oldest, until_end * sizeof(*ring));
+        memcpy(ring + until_end, pending->ring, pending->oldest * sizeof(*ring));
     }
-    free(calls->ring);
-    calls->ring = ring;
-    calls->cap = cap;
-    calls->oldest = 0;
+    free(pending->ring);
+    pending->ring = ring;
+    pending->cap = cap;
+    pending->oldest = 0;
     return true;
 }
 
-bool redis_pending_push(struct redis_pending *calls, const struct redis_pending_command *call)
+bool redis_pending_push(struct redis_pending *pending, const struct redis_pending_command *entry)
 {
-    if (calls->count == calls->cap && !grow(calls))
+    if (pending->count == pending->cap && !grow_pending(pending))
         return false;
-    calls->ring[(calls->oldest + calls->count++) & (calls->cap - 1)] = *call;
+    pending->ring[(pending->oldest + pending->count++) & (pending->cap - 1)] = *entry;
     return true;
 }
 
-struct redis_pending_command *redis_pending_oldest(const struct redis_pending *calls)
+struct redis_pending_command *redis_pending_oldest(const struct redis_pending *pending)
 {
-    return calls->count ? &calls->ring[calls->oldest] : NULL;
+    return pending->count ? &pending->ring[pending->oldest] : NULL;
 }
 
-struct redis_pending_command redis_pending_pop(struct redis_pending *calls)
+struct redis_pending_command redis_pending_pop(struct redis_pending *pending)
 {
-    assert(calls->count > 0);
-    struct redis_pending_command call = calls->ring[calls->oldest];
-    calls->oldest = (calls->oldest + 1) & (calls->cap - 1);
-    calls->count--;
-    return call;
+    assert(pending->count > 0);
+    struct redis_pending_command entry = pending->ring[pending->oldest];
+    pending->oldest = (pending->oldest + 1) & (pending->cap - 1);
+    pending->count--;
+    return entry;
 }
 
-void redis_pending_unpush(struct redis_pending *calls)
+void redis_pending_unpush(struct redis_pending *pending)
 {
-    assert(calls->count > 0);
-    calls->count--;
+    assert(pending->count > 0);
+    pending->count--;
 }
 
-void redis_pending_free(struct redis_pending *calls)
+void redis_pending_free(struct redis_pending *pending)
 {
-    free(calls->ring);
-    *calls = (struct redis_pending){0};
+    free(pending->ring);
+    *pending = (struct redis_pending){0};
 }

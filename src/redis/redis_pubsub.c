@@ -8,23 +8,23 @@
 
 #include <stdlib.h>
 
-/* Those without a line wait so long for the cluster's table to settle. */
-enum { PLACE_DELAY_MS = 100 };
+/* How long unassigned channels wait for the cluster's table to settle. */
+enum { ASSIGN_DELAY_MS = 100 };
 
 struct redis_pubsub {
     struct redis_client *client;
     struct redis_cluster *cluster;
     const struct redis_pubsub_owner *owner;
     void *arg;
-    struct redis_observer listener;
+    struct redis_observer observer;
     struct table channels;
-    struct list lines;
-    struct list homeless;
-    struct wheel_timer timer; /* finds places */
-    bool moved;               /* channels may be on the wrong line */
+    struct list subscribers;
+    struct list unassigned;   /* channels without a subscriber */
+    struct wheel_timer timer; /* assigns channels */
+    bool moved;               /* channels may have the wrong subscriber */
 };
 
-static bool matches(const struct table_node *node, struct slice key)
+static bool channel_matches(const struct table_node *node, struct slice key)
 {
     const struct redis_channel *channel = CONTAINER_OF(node, struct redis_channel, node);
     return slice_equal((struct slice){channel->name, channel->len}, key);
@@ -36,108 +36,116 @@ static struct redis_channel *find_channel(const struct redis_pubsub *pubsub, str
     return node ? CONTAINER_OF(node, struct redis_channel, node) : NULL;
 }
 
-/* ---- what lines report ---- */
+/* ---- reports of the subscribers ---- */
 
-static struct redis_channel *find(struct redis_subscriber *line, struct slice name)
+static struct redis_channel *find_subscribed_channel(struct redis_subscriber *subscriber,
+                                                     struct slice name)
 {
-    return find_channel(line->arg, name);
+    return find_channel(subscriber->arg, name);
 }
 
-static void pass_message(struct redis_subscriber *line, struct slice name, struct slice message)
+static void on_channel_message(struct redis_subscriber *subscriber, struct slice name,
+                               struct slice message)
 {
-    struct redis_pubsub *pubsub = line->arg;
+    struct redis_pubsub *pubsub = subscriber->arg;
     const struct redis_channel *channel = find_channel(pubsub, name);
-    if (channel && channel->line == line && channel->state == REDIS_CHANNEL_LIVE)
+    if (channel && channel->subscriber == subscriber && channel->state == REDIS_CHANNEL_LIVE)
         pubsub->owner->on_message(pubsub->arg, name, message);
 }
 
-static void note_live(struct redis_subscriber *line, struct slice name)
+static void on_channel_live(struct redis_subscriber *subscriber, struct slice name)
 {
-    struct redis_pubsub *pubsub = line->arg;
+    struct redis_pubsub *pubsub = subscriber->arg;
     if (pubsub->owner->on_subscribed)
         pubsub->owner->on_subscribed(pubsub->arg, name);
 }
 
-static void note_refused(struct redis_subscriber *line, const struct resp_value *error)
+static void on_subscription_refused(struct redis_subscriber *subscriber,
+                                    const struct resp_value *error)
 {
-    struct redis_pubsub *pubsub = line->arg;
+    struct redis_pubsub *pubsub = subscriber->arg;
     struct redis_endpoint endpoint;
     uint16_t slot;
     if (resp_is_error(error, "MOVED") &&
-        redis_topology_redirect(error->text, redis_connection_endpoint(line->link)->host, &slot,
-                                &endpoint))
+        redis_topology_redirect(
+            error->text, redis_connection_endpoint(subscriber->connection)->host, &slot, &endpoint))
         redis_cluster_slot_moved(pubsub->cluster, slot, &endpoint);
     else
         log_warn("redis_subscribe_refused", "error=%s", log_sentence(error->text));
     redis_cluster_refresh_soon(pubsub->cluster);
 }
 
-static void place_soon(struct redis_pubsub *pubsub, int64_t delay_ms)
+static void assign_soon(struct redis_pubsub *pubsub, int64_t delay_ms)
 {
-    struct loop *loop = pubsub->cluster->links.loop;
+    struct loop *loop = pubsub->cluster->context.loop;
     if (!wheel_is_set(&pubsub->timer))
         loop_set_timer(loop, &pubsub->timer, loop->clock.now_ms + delay_ms);
 }
 
-static void note_homeless(struct redis_subscriber *line, struct redis_channel *channel)
+static void on_channel_unassigned(struct redis_subscriber *subscriber,
+                                  struct redis_channel *channel)
 {
-    struct redis_pubsub *pubsub = line->arg;
-    list_append(&pubsub->homeless, &channel->place);
+    struct redis_pubsub *pubsub = subscriber->arg;
+    list_append(&pubsub->unassigned, &channel->place);
     redis_cluster_refresh_soon(pubsub->cluster);
-    place_soon(pubsub, PLACE_DELAY_MS);
+    assign_soon(pubsub, ASSIGN_DELAY_MS);
 }
 
-static const struct redis_subscriber_owner line_owner = {.on_message = pass_message,
-                                                         .on_live = note_live,
-                                                         .on_refused = note_refused,
-                                                         .on_unassigned = note_homeless,
-                                                         .find = find};
+static const struct redis_subscriber_owner SUBSCRIBER_OWNER = {
+    .on_message = on_channel_message,
+    .on_live = on_channel_live,
+    .on_refused = on_subscription_refused,
+    .on_unassigned = on_channel_unassigned,
+    .find = find_subscribed_channel};
 
-/* ---- finding places ---- */
+/* ---- assigning channels to subscribers ---- */
 
-/* Where a channel belongs; NULL when nobody serves its slot. */
-static const struct redis_endpoint *home_of(const struct redis_pubsub *pubsub, struct slice name)
+/* The server of the channel's slot; NULL when there is none. */
+static const struct redis_endpoint *find_channel_server(const struct redis_pubsub *pubsub,
+                                                        struct slice name)
 {
-    struct redis_connection *link = redis_cluster_connection(pubsub->cluster, redis_slot(name));
-    return link ? redis_connection_endpoint(link) : NULL;
+    struct redis_connection *connection =
+        redis_cluster_connection(pubsub->cluster, redis_slot(name));
+    return connection ? redis_connection_endpoint(connection) : NULL;
 }
 
-static struct redis_subscriber *need_line(struct redis_pubsub *pubsub,
-                                          const struct redis_endpoint *endpoint)
+static struct redis_subscriber *ensure_subscriber(struct redis_pubsub *pubsub,
+                                                  const struct redis_endpoint *endpoint)
 {
-    for (struct list *at = pubsub->lines.next; at != &pubsub->lines; at = at->next) {
-        struct redis_subscriber *line = CONTAINER_OF(at, struct redis_subscriber, place);
-        if (redis_endpoint_equal(redis_connection_endpoint(line->link), endpoint))
-            return line;
+    for (struct list *at = pubsub->subscribers.next; at != &pubsub->subscribers; at = at->next) {
+        struct redis_subscriber *subscriber = CONTAINER_OF(at, struct redis_subscriber, place);
+        if (redis_endpoint_equal(redis_connection_endpoint(subscriber->connection), endpoint))
+            return subscriber;
     }
-    struct redis_subscriber *line = redis_subscriber_make(
-        &pubsub->cluster->links, endpoint, redis_is_cluster(pubsub->client), &line_owner, pubsub);
-    if (line)
-        list_append(&pubsub->lines, &line->place);
-    return line;
+    struct redis_subscriber *subscriber =
+        redis_subscriber_make(&pubsub->cluster->context, endpoint, redis_is_cluster(pubsub->client),
+                              &SUBSCRIBER_OWNER, pubsub);
+    if (subscriber)
+        list_append(&pubsub->subscribers, &subscriber->place);
+    return subscriber;
 }
 
-static bool place(struct redis_pubsub *pubsub, struct redis_channel *channel)
+static bool assign_channel(struct redis_pubsub *pubsub, struct redis_channel *channel)
 {
-    const struct redis_endpoint *home =
-        home_of(pubsub, (struct slice){channel->name, channel->len});
-    struct redis_subscriber *line = home ? need_line(pubsub, home) : NULL;
-    if (!line)
+    const struct redis_endpoint *server =
+        find_channel_server(pubsub, (struct slice){channel->name, channel->len});
+    struct redis_subscriber *subscriber = server ? ensure_subscriber(pubsub, server) : NULL;
+    if (!subscriber)
         return false;
     list_remove(&channel->place);
-    redis_subscriber_add(line, channel);
+    redis_subscriber_add(subscriber, channel);
     return true;
 }
 
-/* Each once: those that find no place come back to the list. */
-static void place_all(struct redis_pubsub *pubsub)
+/* Tries each channel once; those without a server go back to the list. */
+static void assign_channels(struct redis_pubsub *pubsub)
 {
     struct list rest;
     list_init(&rest);
-    while (!list_empty(&pubsub->homeless)) {
+    while (!list_empty(&pubsub->unassigned)) {
         struct redis_channel *channel =
-            CONTAINER_OF(pubsub->homeless.next, struct redis_channel, place);
-        if (!place(pubsub, channel)) {
+            CONTAINER_OF(pubsub->unassigned.next, struct redis_channel, place);
+        if (!assign_channel(pubsub, channel)) {
             list_remove(&channel->place);
             list_append(&rest, &channel->place);
         }
@@ -145,62 +153,64 @@ static void place_all(struct redis_pubsub *pubsub)
     while (!list_empty(&rest)) {
         struct list *item = rest.next;
         list_remove(item);
-        list_append(&pubsub->homeless, item);
+        list_append(&pubsub->unassigned, item);
     }
-    if (!list_empty(&pubsub->homeless))
-        place_soon(pubsub, PLACE_DELAY_MS);
+    if (!list_empty(&pubsub->unassigned))
+        assign_soon(pubsub, ASSIGN_DELAY_MS);
 }
 
-static void leave_wrong_line(struct table_node *node, void *arg)
+static void unassign_moved_channel(struct table_node *node, void *arg)
 {
     struct redis_pubsub *pubsub = arg;
     struct redis_channel *channel = CONTAINER_OF(node, struct redis_channel, node);
-    struct redis_subscriber *line = channel->line;
-    const struct redis_endpoint *home =
-        home_of(pubsub, (struct slice){channel->name, channel->len});
-    if (!line || !home || redis_endpoint_equal(redis_connection_endpoint(line->link), home))
+    struct redis_subscriber *subscriber = channel->subscriber;
+    const struct redis_endpoint *server =
+        find_channel_server(pubsub, (struct slice){channel->name, channel->len});
+    if (!subscriber || !server ||
+        redis_endpoint_equal(redis_connection_endpoint(subscriber->connection), server))
         return;
-    redis_subscriber_remove(line, channel, true);
-    list_append(&pubsub->homeless, &channel->place);
+    redis_subscriber_remove(subscriber, channel, true);
+    list_append(&pubsub->unassigned, &channel->place);
 }
 
-/* A line without channels stays for the next, unless its server serves nothing any more, or until its last
- * answer has come. */
-static void drop_idle_lines(struct redis_pubsub *pubsub)
+/* Keeps a subscriber without channels for later ones, unless its server serves no slots any more; then frees
+ * it once its last reply has arrived. */
+static void drop_idle_subscribers(struct redis_pubsub *pubsub)
 {
-    for (struct list *at = pubsub->lines.next, *next; at != &pubsub->lines; at = next) {
-        struct redis_subscriber *line = CONTAINER_OF(at, struct redis_subscriber, place);
+    for (struct list *at = pubsub->subscribers.next, *next; at != &pubsub->subscribers; at = next) {
+        struct redis_subscriber *subscriber = CONTAINER_OF(at, struct redis_subscriber, place);
         next = at->next;
-        if (line->channel_count > 0 ||
-            redis_cluster_serves(pubsub->cluster, redis_connection_endpoint(line->link)))
+        if (subscriber->channel_count > 0 ||
+            redis_cluster_serves(pubsub->cluster,
+                                 redis_connection_endpoint(subscriber->connection)))
             continue;
-        if (line->in_flight)
-            place_soon(pubsub, PLACE_DELAY_MS);
+        if (subscriber->in_flight)
+            assign_soon(pubsub, ASSIGN_DELAY_MS);
         else
-            redis_subscriber_free(&line);
+            redis_subscriber_free(&subscriber);
     }
 }
 
-static void fire(struct wheel_timer *timer)
+static void on_assign_timer(struct wheel_timer *timer)
 {
     struct redis_pubsub *pubsub = CONTAINER_OF(timer, struct redis_pubsub, timer);
     if (pubsub->moved) {
         pubsub->moved = false;
-        table_each(&pubsub->channels, leave_wrong_line, pubsub);
+        table_each(&pubsub->channels, unassign_moved_channel, pubsub);
     }
-    place_all(pubsub);
-    drop_idle_lines(pubsub);
+    assign_channels(pubsub);
+    drop_idle_subscribers(pubsub);
 }
 
-static void slots_moved(struct redis_observer *listener)
+static void on_pubsub_slots_moved(struct redis_observer *observer)
 {
-    struct redis_pubsub *pubsub = CONTAINER_OF(listener, struct redis_pubsub, listener);
+    struct redis_pubsub *pubsub = CONTAINER_OF(observer, struct redis_pubsub, observer);
     pubsub->moved = redis_is_cluster(pubsub->client);
-    if (pubsub->moved || !list_empty(&pubsub->homeless))
-        place_soon(pubsub, PLACE_DELAY_MS);
+    if (pubsub->moved || !list_empty(&pubsub->unassigned))
+        assign_soon(pubsub, ASSIGN_DELAY_MS);
 }
 
-/* ---- what the owner does ---- */
+/* ---- for the owner ---- */
 
 bool redis_pubsub_subscribe(struct redis_pubsub *pubsub, struct slice name)
 {
@@ -215,9 +225,9 @@ bool redis_pubsub_subscribe(struct redis_pubsub *pubsub, struct slice name)
     memcpy(channel->name, name.data, name.len);
     list_init(&channel->place);
     table_insert(&pubsub->channels, &channel->node, name);
-    if (!place(pubsub, channel)) {
-        list_append(&pubsub->homeless, &channel->place);
-        place_soon(pubsub, PLACE_DELAY_MS);
+    if (!assign_channel(pubsub, channel)) {
+        list_append(&pubsub->unassigned, &channel->place);
+        assign_soon(pubsub, ASSIGN_DELAY_MS);
     }
     return true;
 }
@@ -227,8 +237,8 @@ void redis_pubsub_unsubscribe(struct redis_pubsub *pubsub, struct slice name)
     struct redis_channel *channel = find_channel(pubsub, name);
     if (!channel)
         return;
-    if (channel->line)
-        redis_subscriber_remove(channel->line, channel, true);
+    if (channel->subscriber)
+        redis_subscriber_remove(channel->subscriber, channel, true);
     list_remove(&channel->place);
     table_remove(&pubsub->channels, &channel->node);
     free(channel);
@@ -236,12 +246,14 @@ void redis_pubsub_unsubscribe(struct redis_pubsub *pubsub, struct slice name)
 
 bool redis_pubsub_settled(const struct redis_pubsub *pubsub)
 {
-    for (const struct list *at = pubsub->lines.next; at != &pubsub->lines; at = at->next) {
-        const struct redis_subscriber *line = CONTAINER_OF(at, struct redis_subscriber, place);
-        if (!list_empty(&line->wanted) || !list_empty(&line->asked))
+    for (const struct list *at = pubsub->subscribers.next; at != &pubsub->subscribers;
+         at = at->next) {
+        const struct redis_subscriber *subscriber =
+            CONTAINER_OF(at, struct redis_subscriber, place);
+        if (!list_empty(&subscriber->wanted) || !list_empty(&subscriber->asked))
             return false;
     }
-    return list_empty(&pubsub->homeless);
+    return list_empty(&pubsub->unassigned);
 }
 
 struct redis_pubsub *redis_pubsub_make(struct redis_client *client,
@@ -249,7 +261,8 @@ struct redis_pubsub *redis_pubsub_make(struct redis_client *client,
 {
     struct redis_cluster *cluster = redis_client_cluster(client);
     struct redis_pubsub *pubsub = calloc(1, sizeof(*pubsub));
-    if (!pubsub || !table_init(&pubsub->channels, random_u64(cluster->links.random), matches)) {
+    if (!pubsub ||
+        !table_init(&pubsub->channels, random_u64(cluster->context.random), channel_matches)) {
         free(pubsub);
         return NULL;
     }
@@ -257,20 +270,20 @@ struct redis_pubsub *redis_pubsub_make(struct redis_client *client,
     pubsub->cluster = cluster;
     pubsub->owner = owner;
     pubsub->arg = arg;
-    pubsub->listener.on_slots_moved = slots_moved;
-    pubsub->timer.fire = fire;
-    list_init(&pubsub->lines);
-    list_init(&pubsub->homeless);
-    redis_observe(client, &pubsub->listener);
+    pubsub->observer.on_slots_moved = on_pubsub_slots_moved;
+    pubsub->timer.fire = on_assign_timer;
+    list_init(&pubsub->subscribers);
+    list_init(&pubsub->unassigned);
+    redis_observe(client, &pubsub->observer);
     return pubsub;
 }
 
-static void forget_channel(struct table_node *node, void *arg)
+static void free_channel(struct table_node *node, void *arg)
 {
     struct redis_pubsub *pubsub = arg;
     struct redis_channel *channel = CONTAINER_OF(node, struct redis_channel, node);
-    if (channel->line)
-        redis_subscriber_remove(channel->line, channel, false);
+    if (channel->subscriber)
+        redis_subscriber_remove(channel->subscriber, channel, false);
     list_remove(&channel->place);
     table_remove(&pubsub->channels, node);
     free(channel);
@@ -282,14 +295,14 @@ void redis_pubsub_free(struct redis_pubsub **pubsub)
     *pubsub = NULL;
     if (!freed)
         return;
-    redis_unobserve(&freed->listener);
-    table_each(&freed->channels, forget_channel, freed);
-    while (!list_empty(&freed->lines)) {
-        struct redis_subscriber *line =
-            CONTAINER_OF(freed->lines.next, struct redis_subscriber, place);
-        redis_subscriber_free(&line);
+    redis_unobserve(&freed->observer);
+    table_each(&freed->channels, free_channel, freed);
+    while (!list_empty(&freed->subscribers)) {
+        struct redis_subscriber *subscriber =
+            CONTAINER_OF(freed->subscribers.next, struct redis_subscriber, place);
+        redis_subscriber_free(&subscriber);
     }
-    loop_cancel_timer(freed->cluster->links.loop, &freed->timer);
+    loop_cancel_timer(freed->cluster->context.loop, &freed->timer);
     table_free(&freed->channels);
     free(freed);
 }

@@ -1,18 +1,18 @@
 /*
- * Subscriptions to channels, on connections of their own: one to a single server, on a cluster one to each
- * server that has a channel's slot (sharded channels: SSUBSCRIBE).
+ * Subscriptions to channels, on connections of their own: one to a single server; on a cluster one to each
+ * server that serves the slot of a channel (sharded channels: SSUBSCRIBE).
  *
- * The caller subscribes to a channel once, however many want it; counting is the caller's. What is
- * subscribed stays so over reconnections, failovers and moved slots, but messages published meanwhile are
- * lost, as pub/sub promises nothing. That is a gap, and the first while is one too: `subscribed` says that a
- * channel is live, or live again, so that who reads the state anew then misses nothing.
+ * The caller subscribes to a channel once and counts the users of it. A subscription survives reconnections,
+ * failovers and moved slots, but messages published meanwhile are lost, because pub/sub guarantees nothing.
+ * That is a gap, and so is the time before the first confirmation: `on_subscribed` says that a channel is
+ * live, or live again, so that a caller that then reads the state misses nothing.
  *
  *   (none) ── subscribe ──► WANTED ──sent──► ASKED ──confirmed──► LIVE
  *                             ▲                │ error              │ connection lost, slot moved,
- *                             └────────────────┴────────────────────┘ sunsubscribe nobody asked for
+ *                             └────────────────┴────────────────────┘ unrequested sunsubscribe
  *
- * Commands go in batches of REDIS_SUBSCRIBE_BATCH channels a server; the next is sent when the last is
- * through. At most REDIS_CHANNELS_MAX channels. One thread, that of the client's loop; callbacks may
+ * Commands go in batches of REDIS_SUBSCRIBE_BATCH channels per server; the next batch is sent when the last
+ * one was answered. At most REDIS_CHANNELS_MAX channels. One thread, that of the client's loop; callbacks may
  * subscribe and unsubscribe.
  */
 #ifndef ROLLCALL_REDIS_REDIS_PUBSUB_H
@@ -27,26 +27,27 @@ enum { REDIS_SUBSCRIBE_BATCH = 512, REDIS_CHANNELS_MAX = 1 << 20, REDIS_CHANNEL_
 
 struct redis_pubsub_owner {
     void (*on_message)(void *arg, struct slice channel, struct slice message);
-    /* Live, for the first time or again: what is published from now on comes. May be NULL. */
+    /* The channel is live, for the first time or again: messages published from now on arrive. May be NULL. */
     void (*on_subscribed)(void *arg, struct slice channel);
 };
 
 struct redis_pubsub;
 
-/* NULL when memory is short. Connects when there is something to subscribe to. The client outlives it. */
+/* Returns NULL when out of memory. Connects with the first subscription. The client must outlive it. */
 struct redis_pubsub *redis_pubsub_make(struct redis_client *client,
                                        const struct redis_pubsub_owner *owner, void *arg);
 
-/* Only while the loop makes no turn; before the client. */
+/* Only while the loop makes no turn, and before the client is freed. */
 void redis_pubsub_free(struct redis_pubsub **pubsub);
 
-/* Harmless when it is subscribed already. False: too many, too long, or memory is short. */
+/* Does nothing when it is subscribed already. Returns false when there are too many channels, the name is
+ * too long, or when out of memory. */
 bool redis_pubsub_subscribe(struct redis_pubsub *pubsub, struct slice name);
 
-/* From now on no message of it is passed on. */
+/* Passes on no message of the channel from now on. */
 void redis_pubsub_unsubscribe(struct redis_pubsub *pubsub, struct slice name);
 
-/* Whether all that is subscribed is live. */
+/* Whether all channels are live. */
 bool redis_pubsub_settled(const struct redis_pubsub *pubsub);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * One command of a client on its way: its bytes are kept until it is answered, since a cluster may send it
- * elsewhere (MOVED, ASK), ask for patience (TRYAGAIN, CLUSTERDOWN) or a server may want a script's
- * source (NOSCRIPT). Who asked hears of none of this.
+ * One command of a client in progress: it keeps its bytes until it is answered, because a cluster may redirect
+ * it (MOVED, ASK) or ask to retry (TRYAGAIN, CLUSTERDOWN), and a server may want a script's source (NOSCRIPT).
+ * The caller learns nothing of this.
  *
- * Redirections are bounded by REDIS_REDIRECTS_MAX and patience by REDIS_REQUEST_LIMIT_MS; what is not
- * answered by then counts as out of reach.
+ * Redirections are bounded by REDIS_REDIRECTS_MAX and retries by REDIS_REQUEST_LIMIT_MS; a request that is
+ * not answered by then is answered with NULL.
  */
 #ifndef ROLLCALL_REDIS_REDIS_REQUEST_H
 #define ROLLCALL_REDIS_REDIS_REQUEST_H
@@ -25,7 +25,7 @@ enum {
 /* The requests of one client. */
 struct redis_requests {
     struct redis_cluster *cluster;
-    struct redis_request *waiting; /* to be tried again, the next first */
+    struct redis_request *waiting; /* to be retried, the next one first */
     struct redis_request **waiting_end;
     size_t waiting_count;
     struct wheel_timer timer;
@@ -46,19 +46,19 @@ struct redis_request {
     int64_t limit_ms;
     int64_t retry_ms;
     size_t len;
-    char bytes[]; /* a script's without what names it */
+    char bytes[]; /* for a script: without the part that names it */
 };
 
 void redis_requests_init(struct redis_requests *requests, struct redis_cluster *cluster);
 
-/* Answers those that wait with NULL. The links must be ended already. */
+/* Answers waiting requests with NULL. The connections must have ended before. */
 void redis_requests_free(struct redis_requests *requests);
 
-/* Makes one of the bytes in the scratch buffer; NULL when memory is short. */
+/* Makes a request of the bytes in the scratch buffer. Returns NULL when out of memory. */
 struct redis_request *redis_request_make(struct redis_requests *requests, redis_reply_done done,
                                          void *arg);
 
-/* Takes it, sends it where it belongs and answers it, with NULL at once when that cannot be. */
+/* Takes the request, sends it to its server and answers it, with NULL at once when it cannot be sent. */
 void redis_request_send(struct redis_request *request);
 
 #endif

@@ -5,7 +5,7 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 
-enum { SHA_BYTES = REDIS_SHA_LEN / 2, WORDS_BEFORE_KEYS = 3 };
+enum { SHA_BYTES = REDIS_SHA_LEN / 2, ARGS_BEFORE_KEYS = 3 };
 
 bool redis_script_init(struct redis_script *script, struct slice source)
 {
@@ -31,14 +31,14 @@ bool redis_script_meet(struct redis_known_scripts *known, const struct redis_scr
 
 void redis_script_write_sha(const struct redis_script *script, size_t count, struct buffer *out)
 {
-    resp_write_count(out, WORDS_BEFORE_KEYS + count);
+    resp_write_count(out, ARGS_BEFORE_KEYS + count);
     resp_write_argument(out, SLICE("EVALSHA"));
     resp_write_argument(out, (struct slice){script->sha, REDIS_SHA_LEN});
 }
 
 void redis_script_write_source(const struct redis_script *script, size_t count, struct buffer *out)
 {
-    resp_write_count(out, WORDS_BEFORE_KEYS + count);
+    resp_write_count(out, ARGS_BEFORE_KEYS + count);
     resp_write_argument(out, SLICE("EVAL"));
     resp_write_argument(out, script->source);
 }

@@ -1,8 +1,8 @@
 /*
- * A Lua script that Redis runs atomically. The first call on a connection brings its source, all others name it
- * by its SHA-1, computed once; so a server always knows it, and carries scripts out in the order they were sent. One
- * that forgot it nevertheless (SCRIPT FLUSH) says NOSCRIPT, and then gets the source again. Immutable once
- * made, so that workers may share it. All keys of one call must be in one slot.
+ * A Lua script that Redis runs atomically. The first run on a connection sends its source, later runs name it
+ * by its SHA-1, computed once; so the server always knows it, and runs scripts in the order they were sent. A
+ * server that forgot it nevertheless (SCRIPT FLUSH) answers NOSCRIPT, and then gets the source again.
+ * Immutable once made, so workers may share it. All keys of one run must be in one slot.
  */
 #ifndef ROLLCALL_REDIS_REDIS_SCRIPT_H
 #define ROLLCALL_REDIS_REDIS_SCRIPT_H
@@ -21,21 +21,21 @@ struct redis_script {
     char sha[REDIS_SHA_LEN + 1];
 };
 
-/* The scripts, by their sources, that a server was sent on one connection; zeroed when that begins. Those beyond the
- * bound count as known, and NOSCRIPT tells. */
+/* The scripts, by their sources, that were sent on one connection; zeroed when it opens. Scripts beyond the
+ * bound count as known; NOSCRIPT corrects that. */
 struct redis_known_scripts {
     const char *sources[REDIS_KNOWN_SCRIPTS_MAX];
     size_t count;
 };
 
-/* False when the system's cryptography gives no SHA-1. */
+/* Returns false when OpenSSL offers no SHA-1. */
 bool redis_script_init(struct redis_script *script, struct slice source);
 
-/* Whether it is known; it is from now on. */
+/* Returns whether the server knew it, and notes that it does from now on. */
 bool redis_script_meet(struct redis_known_scripts *known, const struct redis_script *script);
 
-/* Appends what names the script in a call with so many keys and arguments; what follows, from the number of
- * keys on, is redis_script_write_call()'s and the same in both forms. */
+/* Appends the part of the command that names the script, for `count` keys and arguments together. The rest,
+ * from the number of keys on, is the same in both forms: redis_script_write_call(). */
 void redis_script_write_sha(const struct redis_script *script, size_t count, struct buffer *out);
 void redis_script_write_source(const struct redis_script *script, size_t count, struct buffer *out);
 void redis_script_write_call(struct buffer *out, struct redis_args keys,

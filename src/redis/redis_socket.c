@@ -12,167 +12,167 @@
 
 enum { BUFFER_BYTES_KEPT = 256 * 1024, DETAIL_MAX = 128 };
 
-static bool is_up(const struct redis_socket *wire)
+static bool is_connected(const struct redis_socket *socket)
 {
-    return wire->state == REDIS_SOCKET_CONNECTING || wire->state == REDIS_SOCKET_OPEN;
+    return socket->state == REDIS_SOCKET_CONNECTING || socket->state == REDIS_SOCKET_OPEN;
 }
 
 /* ---- reading ---- */
 
-/* Why a handshake was refused, for the log. A command that the server does not know it repeats with its
- * arguments, and one of them is the password. */
-static struct slice detail_of(const struct resp_value *reply)
-{
-    bool tells = reply->type == RESP_ERROR && reply->text.len < DETAIL_MAX &&
-                 !slice_starts_with(reply->text, SLICE("ERR unknown command"));
-    return tells ? reply->text : SLICE_NONE;
-}
-
-static void shake_hands(struct redis_socket *wire, const struct resp_value *reply)
+static void continue_redis_handshake(struct redis_socket *socket, const struct resp_value *reply)
 {
     enum redis_problem problem;
     char detail[DETAIL_MAX] = "";
-    switch (redis_handshake_answer(&wire->handshake, reply, &wire->greeting, &problem)) {
+    switch (redis_handshake_answer(&socket->handshake, reply, &socket->handshake_out, &problem)) {
     case REDIS_HANDSHAKE_RUNNING:
-        stream_want_write(&wire->stream);
+        stream_want_write(&socket->stream);
         return;
     case REDIS_HANDSHAKE_DONE:
-        wire->state = REDIS_SOCKET_OPEN;
-        if (wire->out.len > 0)
-            stream_want_write(&wire->stream);
-        wire->owner->opened(wire);
+        socket->state = REDIS_SOCKET_OPEN;
+        if (socket->out.len > 0)
+            stream_want_write(&socket->stream);
+        socket->owner->on_opened(socket);
         return;
     case REDIS_HANDSHAKE_FAILED:
-        snprintf(detail, sizeof(detail), "%.*s", SLICE_FORMAT(detail_of(reply)));
-        wire->owner->broken(wire, problem, detail);
+        /* a server repeats an unknown command with its arguments, one of which is the password */
+        if (reply->type == RESP_ERROR && reply->text.len < DETAIL_MAX &&
+            !slice_starts_with(reply->text, SLICE("ERR unknown command")))
+            snprintf(detail, sizeof(detail), "%.*s", SLICE_FORMAT(reply->text));
+        socket->owner->on_broken(socket, problem, detail);
         return;
     }
 }
 
-/* Handles the whole replies at the front; answers how many bytes they took. */
-static size_t handle_replies(struct redis_socket *wire, struct slice input)
+/* Handles the whole replies at the front. Returns how many bytes they took. */
+static size_t handle_replies(struct redis_socket *socket, struct slice input)
 {
     size_t taken = 0;
-    while (is_up(wire)) {
+    while (is_connected(socket)) {
         const struct resp_value *reply;
         size_t len;
         enum resp_result result =
-            resp_parse(&wire->parser, slice_after(input, taken), &reply, &len);
+            resp_parse(&socket->parser, slice_after(input, taken), &reply, &len);
         if (result == RESP_INVALID)
-            wire->owner->broken(wire, REDIS_NOT_UNDERSTOOD, "");
+            socket->owner->on_broken(socket, REDIS_NOT_UNDERSTOOD, "");
         if (result != RESP_COMPLETE)
             break;
         taken += len;
-        if (wire->state == REDIS_SOCKET_CONNECTING)
-            shake_hands(wire, reply);
+        if (socket->state == REDIS_SOCKET_CONNECTING)
+            continue_redis_handshake(socket, reply);
         else
-            wire->owner->reply(wire, reply);
+            socket->owner->on_reply(socket, reply);
     }
     return taken;
 }
 
-static void received(struct stream *stream, char *data, size_t len)
+static void on_redis_bytes(struct stream *stream, char *data, size_t len)
 {
-    struct redis_socket *wire = CONTAINER_OF(stream, struct redis_socket, stream);
+    struct redis_socket *socket = CONTAINER_OF(stream, struct redis_socket, stream);
     struct slice input = {data, len};
-    wire->heard_ms = stream->set->loop->clock.now_ms;
-    if (wire->in.len > 0) {
-        buffer_append_slice(&wire->in, input);
-        buffer_consume(&wire->in, handle_replies(wire, buffer_slice(&wire->in)));
+    socket->heard_ms = stream->set->loop->clock.now_ms;
+    if (socket->in.len > 0) {
+        buffer_append_slice(&socket->in, input);
+        buffer_consume(&socket->in, handle_replies(socket, buffer_slice(&socket->in)));
     } else {
-        buffer_append_slice(&wire->in, slice_after(input, handle_replies(wire, input)));
+        buffer_append_slice(&socket->in, slice_after(input, handle_replies(socket, input)));
     }
-    if (!is_up(wire))
-        buffer_clear(&wire->in);
-    else if (wire->in.failed)
-        wire->owner->broken(wire, REDIS_NOT_UNDERSTOOD, "a reply is too long");
-    if (wire->in.len == 0 && wire->in.cap > BUFFER_BYTES_KEPT)
-        buffer_free(&wire->in);
+    if (!is_connected(socket))
+        buffer_clear(&socket->in);
+    else if (socket->in.failed)
+        socket->owner->on_broken(socket, REDIS_NOT_UNDERSTOOD, "a reply is too long");
+    if (socket->in.len == 0 && socket->in.cap > BUFFER_BYTES_KEPT)
+        buffer_free(&socket->in);
 }
 
 /* ---- writing ---- */
 
-bool redis_socket_write(struct redis_socket *wire, struct slice first, struct slice second)
+bool redis_socket_write(struct redis_socket *socket, struct slice first, struct slice second)
 {
-    size_t before = wire->out.len;
-    buffer_append_slice(&wire->out, first);
-    buffer_append_slice(&wire->out, second);
-    if (wire->out.failed) { /* what was there before stays */
-        wire->out.failed = false;
-        wire->out.len = before;
+    size_t before = socket->out.len;
+    buffer_append_slice(&socket->out, first);
+    buffer_append_slice(&socket->out, second);
+    if (socket->out.failed) { /* keep what was there before */
+        socket->out.failed = false;
+        socket->out.len = before;
         return false;
     }
-    if (wire->state == REDIS_SOCKET_OPEN)
-        stream_want_write(&wire->stream);
+    if (socket->state == REDIS_SOCKET_OPEN)
+        stream_want_write(&socket->stream);
     return true;
 }
 
-static size_t gather(struct stream *stream, struct iovec *out, size_t max)
+static size_t gather_redis_bytes(struct stream *stream, struct iovec *out, size_t max)
 {
-    struct redis_socket *wire = CONTAINER_OF(stream, struct redis_socket, stream);
-    struct slice pending = wire->state == REDIS_SOCKET_CONNECTING
-                               ? buffer_slice(&wire->greeting)
-                               : slice_after(buffer_slice(&wire->out), wire->out_sent);
+    struct redis_socket *socket = CONTAINER_OF(stream, struct redis_socket, stream);
+    struct slice pending = socket->state == REDIS_SOCKET_CONNECTING
+                               ? buffer_slice(&socket->handshake_out)
+                               : slice_after(buffer_slice(&socket->out), socket->out_sent);
     (void)max;
     *out = (struct iovec){(void *)pending.data, pending.len};
     return pending.len > 0;
 }
 
-static bool sent(struct stream *stream, size_t bytes)
+static bool on_redis_bytes_sent(struct stream *stream, size_t bytes)
 {
-    struct redis_socket *wire = CONTAINER_OF(stream, struct redis_socket, stream);
-    if (wire->state == REDIS_SOCKET_CONNECTING) {
-        buffer_consume(&wire->greeting, bytes);
-        return wire->greeting.len > 0;
+    struct redis_socket *socket = CONTAINER_OF(stream, struct redis_socket, stream);
+    if (socket->state == REDIS_SOCKET_CONNECTING) {
+        buffer_consume(&socket->handshake_out, bytes);
+        return socket->handshake_out.len > 0;
     }
-    wire->out_sent += bytes;
-    if (wire->out_sent == wire->out.len) {
-        wire->out_sent = 0;
-        wire->out.len = 0;
-        if (wire->out.cap > BUFFER_BYTES_KEPT)
-            buffer_free(&wire->out);
-    } else if (wire->out_sent > wire->out.len / 2) { /* moved at most once a byte */
-        buffer_consume(&wire->out, wire->out_sent);
-        wire->out_sent = 0;
+    socket->out_sent += bytes;
+    if (socket->out_sent == socket->out.len) {
+        socket->out_sent = 0;
+        socket->out.len = 0;
+        if (socket->out.cap > BUFFER_BYTES_KEPT)
+            buffer_free(&socket->out);
+    } else if (socket->out_sent >
+               socket->out.len / 2) { /* so that each byte is moved at most once */
+        buffer_consume(&socket->out, socket->out_sent);
+        socket->out_sent = 0;
     }
-    return wire->out.len > 0;
+    return socket->out.len > 0;
 }
 
 /* ---- connecting ---- */
 
-static void ended(struct stream *stream)
+static void on_redis_stream_ended(struct stream *stream)
 {
-    struct redis_socket *wire = CONTAINER_OF(stream, struct redis_socket, stream);
+    struct redis_socket *socket = CONTAINER_OF(stream, struct redis_socket, stream);
     const char *distrust = stream->tls ? tls_distrust(stream->tls) : NULL;
     const char *reason = stream->error ? strerror(stream->error) : "";
-    if (!is_up(wire))
+    if (!is_connected(socket))
         return;
     if (distrust || stream->error == EPROTO)
-        wire->owner->broken(wire, REDIS_DISTRUSTED, distrust ? distrust : reason);
-    else if (wire->state == REDIS_SOCKET_CONNECTING && stream->error)
-        wire->owner->broken(wire, REDIS_UNREACHABLE, reason);
+        socket->owner->on_broken(socket, REDIS_DISTRUSTED, distrust ? distrust : reason);
+    else if (socket->state == REDIS_SOCKET_CONNECTING && stream->error)
+        socket->owner->on_broken(socket, REDIS_UNREACHABLE, reason);
     else
-        wire->owner->broken(wire, REDIS_BROKEN_OFF, reason);
+        socket->owner->on_broken(socket, REDIS_BROKEN_OFF, reason);
 }
 
-static void closed(struct stream *stream)
+static void on_redis_stream_closed(struct stream *stream)
 {
-    struct redis_socket *wire = CONTAINER_OF(stream, struct redis_socket, stream);
-    wire->state = REDIS_SOCKET_IDLE;
-    wire->owner->closed(wire);
+    struct redis_socket *socket = CONTAINER_OF(stream, struct redis_socket, stream);
+    socket->state = REDIS_SOCKET_IDLE;
+    socket->owner->on_closed(socket);
 }
 
-static const struct stream_owner stream_owner = {received, ended, gather, sent, closed};
+static const struct stream_owner REDIS_STREAM_OWNER = {.on_bytes = on_redis_bytes,
+                                                       .on_ended = on_redis_stream_ended,
+                                                       .gather = gather_redis_bytes,
+                                                       .on_sent = on_redis_bytes_sent,
+                                                       .on_closed = on_redis_stream_closed};
 
-/* Takes the descriptor. */
-static bool open_stream(struct redis_socket *wire, int fd)
+/* Takes the descriptor. Returns false, with errno, and has then closed it. */
+static bool open_redis_stream(struct redis_socket *socket, int fd)
 {
     struct tls_session *tls = NULL;
-    if (wire->tls) {
-        tls = tls_session_make_client(wire->tls, fd, wire->endpoint.host);
+    if (socket->tls) {
+        tls = tls_session_make_client(socket->tls, fd, socket->endpoint.host);
         errno = ENOMEM;
     }
-    if ((!wire->tls || tls) && stream_open(&wire->stream, wire->streams, &stream_owner, fd, tls))
+    if ((!socket->tls || tls) &&
+        stream_open(&socket->stream, socket->streams, &REDIS_STREAM_OWNER, fd, tls))
         return true;
     int reason = errno;
     tls_session_free(&tls);
@@ -181,90 +181,91 @@ static bool open_stream(struct redis_socket *wire, int fd)
     return false;
 }
 
-static void connect_to(struct redis_socket *wire, const struct resolver_address *address)
+static void connect_redis_socket(struct redis_socket *socket,
+                                 const struct resolver_address *address)
 {
     int fd = resolver_connect(address);
-    if (fd < 0 || !open_stream(wire, fd)) {
-        wire->owner->broken(wire, REDIS_UNREACHABLE, strerror(errno));
+    if (fd < 0 || !open_redis_stream(socket, fd)) {
+        socket->owner->on_broken(socket, REDIS_UNREACHABLE, strerror(errno));
         return;
     }
-    wire->state = REDIS_SOCKET_CONNECTING;
-    redis_handshake_begin(&wire->handshake, wire->identity, &wire->greeting);
-    stream_want_write(&wire->stream);
+    socket->state = REDIS_SOCKET_CONNECTING;
+    redis_handshake_begin(&socket->handshake, socket->identity, &socket->handshake_out);
+    stream_want_write(&socket->stream);
 }
 
-static void resolved(void *arg, const struct resolver_address *addresses, size_t count,
-                     const char *error)
+static void on_redis_host_resolved(void *arg, const struct resolver_address *addresses,
+                                   size_t count, const char *error)
 {
-    struct redis_socket *wire = arg;
-    wire->lookup = NULL;
+    struct redis_socket *socket = arg;
+    socket->lookup = NULL;
     if (count == 0)
-        wire->owner->broken(wire, REDIS_NAME_UNKNOWN, error);
+        socket->owner->on_broken(socket, REDIS_NAME_UNKNOWN, error);
     else
-        connect_to(wire, &addresses[wire->attempts % count]);
+        connect_redis_socket(socket, &addresses[socket->attempts % count]);
 }
 
-void redis_socket_open(struct redis_socket *wire)
+void redis_socket_open(struct redis_socket *socket)
 {
     struct resolver_address address;
-    assert(wire->state == REDIS_SOCKET_IDLE);
-    wire->state = REDIS_SOCKET_RESOLVING;
-    wire->attempts++;
-    if (resolver_numeric(wire->endpoint.host, wire->endpoint.port, &address)) {
-        connect_to(wire, &address);
+    assert(socket->state == REDIS_SOCKET_IDLE);
+    socket->state = REDIS_SOCKET_RESOLVING;
+    socket->attempts++;
+    if (resolver_numeric(socket->endpoint.host, socket->endpoint.port, &address)) {
+        connect_redis_socket(socket, &address);
         return;
     }
-    wire->lookup = resolver_start(wire->streams->loop, wire->endpoint.host, wire->endpoint.port,
-                                  resolved, wire);
-    if (!wire->lookup)
-        wire->owner->broken(wire, REDIS_NAME_UNKNOWN, "no thread to look it up");
+    socket->lookup = resolver_start(socket->streams->loop, socket->endpoint.host,
+                                    socket->endpoint.port, on_redis_host_resolved, socket);
+    if (!socket->lookup)
+        socket->owner->on_broken(socket, REDIS_NAME_UNKNOWN, "cannot start a thread to look it up");
 }
 
-void redis_socket_close(struct redis_socket *wire)
+void redis_socket_close(struct redis_socket *socket)
 {
-    resolver_cancel(&wire->lookup);
-    resp_parser_restart(&wire->parser);
-    buffer_clear(&wire->in);
-    buffer_clear(&wire->greeting);
-    buffer_clear(&wire->out);
-    wire->out_sent = 0;
-    if (is_up(wire)) {
-        wire->state = REDIS_SOCKET_CLOSING;
-        stream_close(&wire->stream);
-    } else if (wire->state == REDIS_SOCKET_RESOLVING) {
-        wire->state = REDIS_SOCKET_IDLE;
+    resolver_cancel(&socket->lookup);
+    resp_parser_restart(&socket->parser);
+    buffer_clear(&socket->in);
+    buffer_clear(&socket->handshake_out);
+    buffer_clear(&socket->out);
+    socket->out_sent = 0;
+    if (is_connected(socket)) {
+        socket->state = REDIS_SOCKET_CLOSING;
+        stream_close(&socket->stream);
+    } else if (socket->state == REDIS_SOCKET_RESOLVING) {
+        socket->state = REDIS_SOCKET_IDLE;
     }
 }
 
-void redis_socket_cut(struct redis_socket *wire)
+void redis_socket_cut(struct redis_socket *socket)
 {
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
-    if (is_up(wire)) /* where it cannot be, it is closed as ever */
-        setsockopt(wire->stream.source.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-    redis_socket_close(wire);
+    if (is_connected(socket)) /* if this fails, the socket is closed in order */
+        setsockopt(socket->stream.source.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    redis_socket_close(socket);
 }
 
-void redis_socket_init(struct redis_socket *wire, struct stream_set *streams,
+void redis_socket_init(struct redis_socket *socket, struct stream_set *streams,
                        struct tls_context *tls, const struct redis_identity *identity,
                        const struct redis_endpoint *endpoint,
                        const struct redis_socket_owner *owner)
 {
-    *wire = (struct redis_socket){.owner = owner,
-                                  .streams = streams,
-                                  .tls = tls,
-                                  .identity = identity,
-                                  .endpoint = *endpoint,
-                                  .in = BUFFER_BOUNDED(REDIS_REPLY_BYTES_MAX),
-                                  .out = BUFFER_BOUNDED(REDIS_OUT_BYTES_MAX)};
+    *socket = (struct redis_socket){.owner = owner,
+                                    .streams = streams,
+                                    .tls = tls,
+                                    .identity = identity,
+                                    .endpoint = *endpoint,
+                                    .in = BUFFER_BOUNDED(REDIS_REPLY_BYTES_MAX),
+                                    .out = BUFFER_BOUNDED(REDIS_OUT_BYTES_MAX)};
 }
 
-void redis_socket_free(struct redis_socket *wire)
+void redis_socket_free(struct redis_socket *socket)
 {
-    redis_socket_close(wire);
-    if (wire->state == REDIS_SOCKET_CLOSING)
-        stream_drop(&wire->stream);
-    buffer_free(&wire->greeting);
-    buffer_free(&wire->in);
-    buffer_free(&wire->out);
-    resp_parser_free(&wire->parser);
+    redis_socket_close(socket);
+    if (socket->state == REDIS_SOCKET_CLOSING)
+        stream_drop(&socket->stream);
+    buffer_free(&socket->handshake_out);
+    buffer_free(&socket->in);
+    buffer_free(&socket->out);
+    resp_parser_free(&socket->parser);
 }

@@ -1,15 +1,15 @@
 /*
- * A wire is one connection to a Redis server, from its name to its end: bytes in and out, the handshake,
- * and whole replies. It does not keep time, does not try again and does not know which question a reply
- * answers; redis_connection.h does.
+ * One socket to a Redis server, from the name lookup to the end: bytes in and out, the handshake, and whole
+ * replies. It keeps no time limits, does not reconnect and does not know which command a reply answers;
+ * redis_connection.h does.
  *
  *   IDLE ── redis_socket_open() ──► RESOLVING ──address──► CONNECTING ──handshake──► OPEN
  *    ▲                                │                      │                      │
  *    └─── redis_socket_close(), _cut() ─┴◄───── CLOSING ◄──────┴──────────────────────┘
  *
- * When something fails the owner is told (`broken`), once, and then closes it. Everything a turn wrote
- * leaves in one system call. Bytes may be written before the wire is open: they follow the handshake.
- * Embedded in its owner's memory, which it must not outlive. One thread.
+ * When something fails, `on_broken` runs once, and the owner then closes the socket. All bytes that a turn
+ * wrote leave in one system call. Bytes may be written before the socket is open: they follow the handshake.
+ * The owner embeds the struct. One thread.
  */
 #ifndef ROLLCALL_REDIS_REDIS_SOCKET_H
 #define ROLLCALL_REDIS_REDIS_SOCKET_H
@@ -22,7 +22,7 @@
 #include <stdbool.h>
 
 enum {
-    REDIS_OUT_BYTES_MAX = 32 * 1024 * 1024,   /* not sent */
+    REDIS_OUT_BYTES_MAX = 32 * 1024 * 1024,   /* unsent */
     REDIS_REPLY_BYTES_MAX = 32 * 1024 * 1024, /* of one reply */
 };
 
@@ -36,12 +36,12 @@ enum redis_socket_state {
 
 struct redis_socket;
 
-/* Each may write to the wire and may close it. */
+/* Each callback may write to the socket and may close it. */
 struct redis_socket_owner {
-    void (*opened)(struct redis_socket *wire);
-    void (*reply)(struct redis_socket *wire, const struct resp_value *reply);
-    void (*broken)(struct redis_socket *wire, enum redis_problem problem, const char *detail);
-    void (*closed)(struct redis_socket *wire); /* the memory may go */
+    void (*on_opened)(struct redis_socket *socket);
+    void (*on_reply)(struct redis_socket *socket, const struct resp_value *reply);
+    void (*on_broken)(struct redis_socket *socket, enum redis_problem problem, const char *detail);
+    void (*on_closed)(struct redis_socket *socket); /* the memory may be freed */
 };
 
 struct redis_socket {
@@ -55,41 +55,41 @@ struct redis_socket {
     unsigned attempts;
     struct resolver_lookup *lookup;
     struct redis_handshake handshake;
-    struct buffer greeting; /* the handshake's words that are not sent yet */
+    struct buffer handshake_out; /* unsent bytes of the handshake */
     struct resp_parser parser;
-    struct buffer in; /* the beginning of a reply */
+    struct buffer in; /* an incomplete reply */
     struct buffer out;
-    size_t out_sent;  /* so many bytes of it */
-    int64_t heard_ms; /* when bytes came last */
+    size_t out_sent;  /* bytes of `out` */
+    int64_t heard_ms; /* when bytes last arrived */
 };
 
-/* The identity is borrowed for the wire's life; `tls` too. */
-void redis_socket_init(struct redis_socket *wire, struct stream_set *streams,
+/* `identity` and `tls` outlive the socket. */
+void redis_socket_init(struct redis_socket *socket, struct stream_set *streams,
                        struct tls_context *tls, const struct redis_identity *identity,
                        const struct redis_endpoint *endpoint,
                        const struct redis_socket_owner *owner);
 
-/* Frees its buffers; it must be idle, or the loop makes no turn any more. */
-void redis_socket_free(struct redis_socket *wire);
+/* Frees its buffers. It must be idle, or the loop makes no turn any more. */
+void redis_socket_free(struct redis_socket *socket);
 
-/* Starts to connect an idle wire. `broken` may be called from within. A name with several addresses:
- * each attempt takes the next. */
-void redis_socket_open(struct redis_socket *wire);
+/* Starts to connect an idle socket. `on_broken` may run inside. When a name has several addresses, each
+ * attempt takes the next. */
+void redis_socket_open(struct redis_socket *socket);
 
-/* Forgets what was not sent. Idle at once, or after `closed`, which comes at the end of a turn. */
-void redis_socket_close(struct redis_socket *wire);
+/* Drops unsent bytes. The socket is idle at once, or after `on_closed`, which runs at the end of a turn. */
+void redis_socket_close(struct redis_socket *socket);
 
-/* The same, and what the server has not received yet it never will. An orderly end would go on sending it: after a
- * disturbance of the network perhaps later than what the next connection brings. */
-void redis_socket_cut(struct redis_socket *wire);
+/* Closes, and drops bytes that the server has not received. An orderly close would go on sending them: after
+ * a network failure perhaps later than the commands of the next connection. */
+void redis_socket_cut(struct redis_socket *socket);
 
-/* Appends bytes, all or none. False: REDIS_OUT_BYTES_MAX or memory. */
-bool redis_socket_write(struct redis_socket *wire, struct slice first, struct slice second);
+/* Appends both slices or nothing. Returns false at REDIS_OUT_BYTES_MAX, or when out of memory. */
+bool redis_socket_write(struct redis_socket *socket, struct slice first, struct slice second);
 
-/* Bytes have come that are not read yet. */
-static inline bool redis_socket_has_unread(const struct redis_socket *wire)
+/* Whether bytes have arrived that are not read yet. */
+static inline bool redis_socket_has_unread(const struct redis_socket *socket)
 {
-    return wire->stream.readable;
+    return socket->stream.readable;
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* The words of a command, or the keys or arguments of a script: borrowed slices in a row. */
+/* The arguments of a command, or the keys or arguments of a script: an array of borrowed slices. */
 #ifndef ROLLCALL_REDIS_PROTOCOL_REDIS_ARGS_H
 #define ROLLCALL_REDIS_PROTOCOL_REDIS_ARGS_H
 
@@ -11,7 +11,7 @@ struct redis_args {
     size_t count;
 };
 
-/* REDIS_ARGS(SLICE("GET"), key): lives as long as the block it stands in. */
+/* REDIS_ARGS(SLICE("GET"), key): valid as long as the enclosing block. */
 #define REDIS_ARGS(...)                                                                            \
     ((struct redis_args){(const struct slice[]){__VA_ARGS__},                                      \
                          sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice)})

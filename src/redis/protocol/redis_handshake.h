@@ -1,13 +1,13 @@
 /*
- * The first words on a connection, without I/O: who we are, which protocol, which database, and whether
- * the server is ready to serve.
+ * The handshake on a new connection, without I/O: login, protocol version, database, and whether the server
+ * is ready to serve.
  *
  *   HELLO 3 [AUTH user password] [SETNAME name]   → [SELECT database] PING
- *     unknown to the server (before Redis 6, some proxies)
+ *     when the server does not know HELLO (before Redis 6, some proxies)
  *   [AUTH [user] password] [CLIENT SETNAME name] [SELECT database] PING      in version 2
  *
- * The PING finds out what the others do not: a server that is still loading, or one that only echoes (a
- * socket can even be connected to itself, where nobody listens on a port that the system gives away).
+ * The PING detects a server that is still loading, or one that only echoes (a socket can even be connected to
+ * itself, when nobody listens on a port that the system hands out).
  */
 #ifndef ROLLCALL_REDIS_PROTOCOL_REDIS_HANDSHAKE_H
 #define ROLLCALL_REDIS_PROTOCOL_REDIS_HANDSHAKE_H
@@ -17,13 +17,13 @@
 
 #include <stdbool.h>
 
-/* Who we are to Redis. Borrowed texts. */
+/* Our login and name on Redis. Borrowed strings. */
 struct redis_identity {
-    const char *user;     /* empty: the default one */
+    const char *user;     /* empty: the default user */
     const char *password; /* empty: none */
     const char *name;     /* of the connection, seen in CLIENT LIST; no spaces. Empty: none */
     unsigned database;
-    bool alone; /* the only server there is: a replica, or one of a cluster, is refused */
+    bool alone; /* the only server: refuse a replica, or a member of a cluster */
 };
 
 enum { REDIS_HANDSHAKE_STEPS_MAX = 4 };
@@ -38,13 +38,13 @@ enum redis_step {
 
 struct redis_handshake {
     const struct redis_identity *identity;
-    enum redis_step steps[REDIS_HANDSHAKE_STEPS_MAX]; /* asked and not answered, in order */
+    enum redis_step steps[REDIS_HANDSHAKE_STEPS_MAX]; /* sent and unanswered, in order */
     unsigned step;
     unsigned step_count;
     bool version_2;
 };
 
-/* Begins anew, with the first words in `out`. */
+/* Starts, and appends the first commands to `out`. */
 void redis_handshake_begin(struct redis_handshake *handshake, const struct redis_identity *identity,
                            struct buffer *out);
 
@@ -54,7 +54,7 @@ enum redis_handshake_result {
     REDIS_HANDSHAKE_FAILED
 };
 
-/* Takes the next answer; may have more to say. NOT_SHAKEN: *problem says why. */
+/* Takes the next reply; may append more commands. After REDIS_HANDSHAKE_FAILED *problem says why. */
 enum redis_handshake_result redis_handshake_answer(struct redis_handshake *handshake,
                                                    const struct resp_value *reply,
                                                    struct buffer *out, enum redis_problem *problem);

@@ -1,8 +1,8 @@
 /*
- * What keeps Redis from serving, told apart so that an operator reads what to do about it.
+ * What keeps Redis from serving, in kinds that tell an operator what to do.
  *
- * A problem is either of the connection (it is gone or was never made) or in what an otherwise living
- * server answers. Those of the second kind come and go while the connection stays.
+ * A problem is either one of the connection (it broke or could not be made) or in the replies of a server
+ * that is otherwise alive. Problems of the second kind come and go while the connection stays.
  */
 #ifndef ROLLCALL_REDIS_PROTOCOL_REDIS_PROBLEM_H
 #define ROLLCALL_REDIS_PROTOCOL_REDIS_PROBLEM_H
@@ -33,13 +33,13 @@ enum redis_problem {
     REDIS_HANDSHAKE_REFUSED,
 };
 
-/* What an answer says about the server; REDIS_FINE for anything that is not such an error. */
+/* What a reply says about the server; REDIS_FINE for anything but an error of the server itself. */
 enum redis_problem redis_problem_of(const struct resp_value *reply);
 
-/* Whether only a new connection can mend it: this one speaks to the wrong server, or as nobody. */
+/* Whether only a new connection can help: this one reaches the wrong server, or has no login. */
 bool redis_problem_needs_reconnect(enum redis_problem problem);
 
-/* One word for logs and states: "login_refused". */
+/* One word for logs and status pages: "login_refused". */
 const char *redis_problem_name(enum redis_problem problem);
 
 /* A clause for people: "it refused the user name or password". */

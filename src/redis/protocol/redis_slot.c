@@ -15,8 +15,8 @@ static uint16_t crc16(struct slice bytes)
     return crc;
 }
 
-/* What is hashed: the text between the first '{' and the next '}', unless that is empty. */
-static struct slice hashed_part(struct slice key)
+/* The text between the first '{' and the next '}', or the whole key when that is empty. */
+static struct slice find_hash_tag(struct slice key)
 {
     struct slice before;
     struct slice tag;
@@ -28,5 +28,5 @@ static struct slice hashed_part(struct slice key)
 
 uint16_t redis_slot(struct slice key)
 {
-    return crc16(hashed_part(key)) % REDIS_SLOTS;
+    return crc16(find_hash_tag(key)) % REDIS_SLOTS;
 }

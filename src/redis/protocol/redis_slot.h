@@ -1,6 +1,6 @@
 /*
- * Which of a cluster's 16384 slots a key or a sharded channel belongs to: CRC16 of the key, or of what
- * stands in its first braces, so that keys that must be touched together can share a slot.
+ * The slot, of a cluster's 16384, of a key or a sharded channel: CRC16 of the key, or of the text in its
+ * first braces, so that keys that are used together can share a slot.
  */
 #ifndef ROLLCALL_REDIS_PROTOCOL_REDIS_SLOT_H
 #define ROLLCALL_REDIS_PROTOCOL_REDIS_SLOT_H

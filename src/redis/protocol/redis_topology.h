@@ -1,8 +1,8 @@
 /*
- * Who serves which slot of a cluster, as one of its servers tells it (CLUSTER SLOTS), and where an error
- * sends us (MOVED, ASK). No I/O.
+ * Which server of a cluster serves which slot, as one of its servers reports it (CLUSTER SLOTS), and where an
+ * error redirects us (MOVED, ASK). No I/O.
  *
- * A server that does not know its own name leaves it empty: it is then where we reached the server that we
+ * A server that does not know its own name reports an empty one: it then has the host of the server that we
  * asked.
  */
 #ifndef ROLLCALL_REDIS_PROTOCOL_REDIS_TOPOLOGY_H
@@ -25,12 +25,12 @@ struct redis_topology {
     uint16_t owner[REDIS_SLOTS]; /* a master's index, or REDIS_NO_OWNER */
 };
 
-/* False when the reply is no such table, or has more than REDIS_NODES_MAX masters. Replicas beyond that
- * number are left out. */
+/* Returns false when the reply is no such table, or has more than REDIS_NODES_MAX masters. Leaves out
+ * replicas beyond that number. */
 bool redis_topology_read(struct redis_topology *out, const struct resp_value *reply,
                          const char *asked_host);
 
-/* Reads "MOVED 3999 127.0.0.1:6381" or the same with ASK. */
+/* Parses "MOVED 3999 127.0.0.1:6381" or the same with ASK. */
 bool redis_topology_redirect(struct slice error, const char *asked_host, uint16_t *slot,
                              struct redis_endpoint *endpoint);
 

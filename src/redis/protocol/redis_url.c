@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-static bool refuse(char *error, const char *why)
+static bool refuse_url(char *error, const char *why)
 {
     snprintf(error, REDIS_URL_ERROR_MAX, "%s", why);
     return false;
@@ -29,7 +29,7 @@ static bool take_scheme(struct slice *text, struct redis_url *out)
     return false;
 }
 
-static int hex_digit(char c)
+static int parse_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -38,15 +38,15 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Percent-decodes into a terminated text; none of its bytes may be zero. */
-static bool decode(struct slice text, char out[REDIS_LOGIN_MAX + 1])
+/* Decodes into a terminated string; refuses a zero byte. */
+static bool decode_percent(struct slice text, char out[REDIS_LOGIN_MAX + 1])
 {
     size_t len = 0;
     for (size_t i = 0; i < text.len; i++) {
         int byte = (uint8_t)text.data[i];
         if (byte == '%') {
-            int high = i + 2 < text.len ? hex_digit(text.data[i + 1]) : -1;
-            int low = i + 2 < text.len ? hex_digit(text.data[i + 2]) : -1;
+            int high = i + 2 < text.len ? parse_hex_digit(text.data[i + 1]) : -1;
+            int low = i + 2 < text.len ? parse_hex_digit(text.data[i + 2]) : -1;
             if (high < 0 || low < 0)
                 return false;
             byte = high << 4 | low;
@@ -60,7 +60,7 @@ static bool decode(struct slice text, char out[REDIS_LOGIN_MAX + 1])
     return true;
 }
 
-/* What stands before the last '@', since a password that was not encoded may hold others. */
+/* The login ends at the last '@', because a password that is not encoded may contain others. */
 static bool take_login(struct slice *text, struct redis_url *out)
 {
     const char *at = text->data ? memrchr(text->data, '@', text->len) : NULL;
@@ -70,7 +70,8 @@ static bool take_login(struct slice *text, struct redis_url *out)
     struct slice user;
     struct slice password = slice_split(login, ':', &user);
     *text = slice_after(*text, login.len + 1);
-    return password.data && decode(user, out->user) && decode(password, out->password);
+    return password.data && decode_percent(user, out->user) &&
+           decode_percent(password, out->password);
 }
 
 static bool take_database(struct slice *text, struct redis_url *out)
@@ -106,16 +107,18 @@ bool redis_url_parse(struct slice text, struct redis_url *out, char error[REDIS_
 {
     *out = (struct redis_url){0};
     if (!take_scheme(&text, out))
-        return refuse(error, "expected redis://, rediss://, redis-cluster:// or rediss-cluster://");
+        return refuse_url(error,
+                          "expected redis://, rediss://, redis-cluster:// or rediss-cluster://");
     if (!take_login(&text, out))
-        return refuse(error, "expected USER:PASSWORD or :PASSWORD before the @, percent-encoded, "
-                             "each of at most 255 bytes");
+        return refuse_url(error,
+                          "expected USER:PASSWORD or :PASSWORD before the @, percent-encoded, "
+                          "each of at most 255 bytes");
     if (!take_database(&text, out))
-        return refuse(error, out->cluster ? "a cluster has no database number but 0"
-                                          : "expected a database number after the /");
+        return refuse_url(error, out->cluster ? "a cluster has only database 0"
+                                              : "expected a database number after the /");
     if (!take_seeds(text, out))
-        return refuse(error, out->cluster ? "expected HOST:PORT, or several with commas between"
-                                          : "expected one HOST:PORT");
+        return refuse_url(error, out->cluster ? "expected HOST:PORT, or several separated by commas"
+                                              : "expected one HOST:PORT");
     return true;
 }
 

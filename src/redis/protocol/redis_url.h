@@ -1,12 +1,12 @@
 /*
- * Where Redis is and who we are to it, as an operator writes it:
+ * The URL of Redis, with the login, as an operator writes it:
  *
  *     redis://[[USER]:PASSWORD@]HOST:PORT[/DATABASE]
  *     redis-cluster://[[USER]:PASSWORD@]HOST:PORT[,HOST:PORT]…
  *
- * with `rediss` for `redis` in either where TLS is spoken. The hosts of a cluster are where to ask for
- * the others. User and password may be percent-encoded. The result holds copies and a secret: never
- * log it, and wipe it when done.
+ * with `rediss` for `redis` in either to use TLS. The hosts of a cluster are its seeds: servers that know the
+ * others. User and password may be percent-encoded. The result holds copies and a secret: never log it, and
+ * wipe it when done.
  */
 #ifndef ROLLCALL_REDIS_PROTOCOL_REDIS_URL_H
 #define ROLLCALL_REDIS_PROTOCOL_REDIS_URL_H
@@ -33,17 +33,17 @@ struct redis_endpoint {
 struct redis_url {
     bool tls;
     bool cluster;
-    char user[REDIS_LOGIN_MAX + 1];     /* empty: the default one */
+    char user[REDIS_LOGIN_MAX + 1];     /* empty: the default user */
     char password[REDIS_LOGIN_MAX + 1]; /* empty: none */
     unsigned database;
     struct redis_endpoint seeds[REDIS_SEEDS_MAX];
     size_t seed_count;
 };
 
-/* False with a sentence in `error` that repeats no part of the login. */
+/* Returns false with a sentence in `error` that repeats no part of the login. */
 bool redis_url_parse(struct slice text, struct redis_url *out, char error[REDIS_URL_ERROR_MAX]);
 
-/* False when the host is too long for any. */
+/* Returns false when the host is longer than any host name. */
 bool redis_endpoint_set(struct redis_endpoint *endpoint, struct slice host, uint16_t port);
 bool redis_endpoint_equal(const struct redis_endpoint *a, const struct redis_endpoint *b);
 

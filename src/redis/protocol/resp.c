@@ -5,13 +5,13 @@
 
 /* ---- replies ----
  *
- * Until a reply is complete both its values and its input may move: arrays then name their first item,
- * and texts their first byte, by number (in `integer`). resolve() makes pointers of them at the end. */
+ * Until a reply is complete both its values and its input may move, so arrays store the index of their first
+ * item, and texts that of their first byte, in `integer`. resp_parse() makes pointers of them at the end. */
 
 enum { VALUES_FIRST = 64, INTEGER_DIGITS_MAX = 19 };
 
-/* The line that begins at `at`, without its end. */
-static enum resp_result find_line(struct slice input, size_t at, struct slice *line)
+/* Finds the line that begins at `at`, without its CRLF. */
+static enum resp_result find_resp_line(struct slice input, size_t at, struct slice *line)
 {
     struct slice rest = slice_first(slice_after(input, at), RESP_LINE_BYTES_MAX);
     const char *end = rest.len ? memchr(rest.data, '\r', rest.len) : NULL;
@@ -41,8 +41,8 @@ bool resp_parse_integer(struct slice text, int64_t *out)
     return true;
 }
 
-/* Room for `count` more values in a row. */
-static bool reserve(struct resp_parser *parser, size_t count)
+/* Makes space for `count` more consecutive values. */
+static bool reserve_values(struct resp_parser *parser, size_t count)
 {
     if (count > RESP_VALUES_MAX - parser->used)
         return false;
@@ -60,13 +60,12 @@ static bool reserve(struct resp_parser *parser, size_t count)
     return true;
 }
 
-/* Where the next value goes. */
 static struct resp_value *next_value(struct resp_parser *parser)
 {
     return &parser->values[parser->depth ? parser->levels[parser->depth - 1].next : 0];
 }
 
-/* A whole value was read, up to `at`: the arrays that it completes are read as well. */
+/* A whole value was read, up to `at`: closes the arrays that it completes. */
 static enum resp_result finish_value(struct resp_parser *parser, size_t at)
 {
     parser->at = at;
@@ -94,7 +93,7 @@ static enum resp_result put_text(struct resp_parser *parser, size_t start, size_
         (struct resp_value){.type = type, .integer = (int64_t)start, .text = {.len = len}});
 }
 
-/* What follows a length: so many bytes, then the end of a line. */
+/* Reads `len` bytes and CRLF. */
 static enum resp_result read_bulk(struct resp_parser *parser, struct slice input, size_t start,
                                   int64_t len, enum resp_type type)
 {
@@ -114,7 +113,7 @@ static enum resp_result open_array(struct resp_parser *parser, size_t at, int64_
     size_t first = parser->used;
     if (count < 0 || parser->depth == RESP_DEPTH_MAX || (type == RESP_PUSH && parser->depth > 0))
         return RESP_INVALID;
-    if (!reserve(parser, (size_t)count))
+    if (!reserve_values(parser, (size_t)count))
         return RESP_INVALID;
     struct resp_value value = {.type = type, .integer = (int64_t)first, .count = (size_t)count};
     if (count == 0)
@@ -125,7 +124,7 @@ static enum resp_result open_array(struct resp_parser *parser, size_t at, int64_
     return RESP_INCOMPLETE;
 }
 
-/* A value whose line ends at `at` and gives a length or a count. */
+/* Reads a value whose line, which ends at `at`, gives a length or a count. */
 static enum resp_result read_sized(struct resp_parser *parser, struct slice input,
                                    struct slice line, size_t at)
 {
@@ -149,31 +148,17 @@ static enum resp_result read_sized(struct resp_parser *parser, struct slice inpu
     }
 }
 
-static enum resp_result read_boolean(struct resp_parser *parser, struct slice rest, size_t at)
-{
-    bool is_true = slice_is(rest, "t");
-    if (!is_true && !slice_is(rest, "f"))
-        return RESP_INVALID;
-    return put_value(parser, at, (struct resp_value){.type = RESP_INTEGER, .integer = is_true});
-}
-
-static enum resp_result read_integer(struct resp_parser *parser, struct slice rest, size_t at)
-{
-    struct resp_value value = {.type = RESP_INTEGER};
-    if (!resp_parse_integer(rest, &value.integer))
-        return RESP_INVALID;
-    return put_value(parser, at, value);
-}
-
-/* Reads one value, or the head of an array. INCOMPLETE with `at` moved on: there is more to read. */
-static enum resp_result read_value(struct resp_parser *parser, struct slice input)
+/* Reads one value, or the head of an array. INCOMPLETE with an advanced `at`: call again. */
+static enum resp_result read_resp_value(struct resp_parser *parser, struct slice input)
 {
     struct slice line;
-    enum resp_result found = find_line(input, parser->at, &line);
+    enum resp_result found = find_resp_line(input, parser->at, &line);
     if (found != RESP_COMPLETE)
         return found;
     size_t text = parser->at + 1;
     size_t at = parser->at + line.len + 2;
+    struct slice rest = slice_after(line, 1);
+    struct resp_value value = {.type = RESP_INTEGER};
     switch (line.data[0]) {
     case '+':
     case ',':
@@ -185,9 +170,11 @@ static enum resp_result read_value(struct resp_parser *parser, struct slice inpu
         return line.len == 1 ? put_value(parser, at, (struct resp_value){.type = RESP_NULL})
                              : RESP_INVALID;
     case '#':
-        return read_boolean(parser, slice_after(line, 1), at);
+        value.integer = slice_is(rest, "t");
+        return value.integer || slice_is(rest, "f") ? put_value(parser, at, value) : RESP_INVALID;
     case ':':
-        return read_integer(parser, slice_after(line, 1), at);
+        return resp_parse_integer(rest, &value.integer) ? put_value(parser, at, value)
+                                                        : RESP_INVALID;
     case '$':
     case '=':
     case '!':
@@ -201,8 +188,25 @@ static enum resp_result read_value(struct resp_parser *parser, struct slice inpu
     }
 }
 
-static void resolve(struct resp_parser *parser, struct slice input)
+enum resp_result resp_parse(struct resp_parser *parser, struct slice input,
+                            const struct resp_value **reply, size_t *len)
 {
+    enum resp_result result;
+    size_t before;
+    if (parser->at == 0 &&
+        parser->depth == 0) { /* a new reply: the last one is not used any more */
+        if (parser->cap > RESP_VALUES_KEPT)
+            resp_parser_free(parser);
+        resp_parser_restart(parser);
+        if (!reserve_values(parser, 1))
+            return RESP_INVALID;
+    }
+    do {
+        before = parser->at;
+        result = read_resp_value(parser, input);
+    } while (result == RESP_INCOMPLETE && parser->at > before);
+    if (result != RESP_COMPLETE)
+        return result;
     for (size_t i = 0; i < parser->used; i++) {
         struct resp_value *value = &parser->values[i];
         if (value->type == RESP_ARRAY || value->type == RESP_PUSH)
@@ -210,31 +214,6 @@ static void resolve(struct resp_parser *parser, struct slice input)
         else if (value->type == RESP_TEXT || value->type == RESP_ERROR)
             value->text.data = input.data + value->integer;
     }
-}
-
-/* The values of the reply before last are not needed any more. */
-static bool begin(struct resp_parser *parser)
-{
-    if (parser->cap > RESP_VALUES_KEPT)
-        resp_parser_free(parser);
-    resp_parser_restart(parser);
-    return reserve(parser, 1);
-}
-
-enum resp_result resp_parse(struct resp_parser *parser, struct slice input,
-                            const struct resp_value **reply, size_t *len)
-{
-    enum resp_result result;
-    size_t before;
-    if (parser->at == 0 && parser->depth == 0 && !begin(parser))
-        return RESP_INVALID;
-    do {
-        before = parser->at;
-        result = read_value(parser, input);
-    } while (result == RESP_INCOMPLETE && parser->at > before);
-    if (result != RESP_COMPLETE)
-        return result;
-    resolve(parser, input);
     *reply = &parser->values[0];
     *len = parser->at;
     parser->at = 0;

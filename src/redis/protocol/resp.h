@@ -1,13 +1,13 @@
 /*
- * RESP, the protocol of Redis (versions 2 and 3): commands out, replies in, without I/O.
+ * RESP, the protocol of Redis (versions 2 and 3): writes commands, parses replies, without I/O.
  *
- * Arguments of a command are binary and go out with their lengths, so that nothing a user is called can
- * become a command. The parser reads one whole reply from the front of what arrived. A reply that is
- * not complete yet is read on, not again, when more of it has come, so that its cost does not grow
- * with the number of pieces. It is bounded here in nesting, in values and in the bytes of one text,
- * and in all its bytes by the caller's buffer. Texts in a reply point into the input.
+ * Arguments of a command are binary and sent with their lengths, so a user id can never become a command. The
+ * parser reads one whole reply from the front of the input. When more bytes of an incomplete reply arrive it
+ * continues where it stopped, so the cost does not grow with the number of pieces. It bounds nesting, the
+ * number of values and the bytes of one text; the caller's buffer bounds the whole reply. Texts in a reply
+ * point into the input.
  *
- * Not understood, since Redis sends them only to those who ask: attributes and streamed strings.
+ * Attributes and streamed strings are not supported: Redis sends them only on request.
  */
 #ifndef ROLLCALL_REDIS_PROTOCOL_RESP_H
 #define ROLLCALL_REDIS_PROTOCOL_RESP_H
@@ -24,7 +24,7 @@ enum {
     RESP_VALUES_MAX = 1 << 18,
     RESP_LINE_BYTES_MAX = 64 * 1024,
     RESP_TEXT_BYTES_MAX = 16 * 1024 * 1024,
-    RESP_VALUES_KEPT = 4096, /* memory for so many stays with an idle parser */
+    RESP_VALUES_KEPT = 4096, /* an idle parser keeps memory for so many */
 };
 
 enum resp_type {
@@ -33,25 +33,24 @@ enum resp_type {
     RESP_ERROR,
     RESP_INTEGER, /* booleans too */
     RESP_ARRAY,   /* sets too; a map is an array of keys and values in turn */
-    RESP_PUSH,    /* an array nobody asked for: pub/sub; never inside another value */
+    RESP_PUSH,    /* an unrequested array (pub/sub); never inside another value */
 };
 
 struct resp_value {
     enum resp_type type;
-    int64_t integer; /* of an integer; means nothing in the other types */
+    int64_t integer; /* of RESP_INTEGER; undefined in other types */
     struct slice text;
-    const struct resp_value *items; /* of an array, `count` of them */
+    const struct resp_value *items; /* of an array: `count` values */
     size_t count;
 };
 
-/* An array whose items are being read. */
+/* An array that is being read. */
 struct resp_level {
-    size_t next; /* the value its next item goes to */
-    size_t left;
+    size_t next; /* index of the value for its next item */
+    size_t left; /* items to come */
 };
 
-/* Memory for parsed replies, reused from one to the next, and how far an incomplete one was read. All
- * zero to begin with. */
+/* Memory for parsed replies, reused for the next, and the state of an incomplete one. Zero-initialise it. */
 struct resp_parser {
     struct resp_value *values;
     size_t cap;
@@ -63,29 +62,28 @@ struct resp_parser {
 
 enum resp_result { RESP_INCOMPLETE, RESP_COMPLETE, RESP_INVALID };
 
-/* Parses the reply `input` begins with. COMPLETE: *reply lasts as long as the input and until the next
- * call; *len is how many bytes it took. INCOMPLETE: call again with the same bytes, wherever they are
- * by then, and more after them. INVALID, also when memory is short: the peer cannot be understood any
- * more. */
+/* Parses the reply at the front of `input`. COMPLETE: *reply is valid as long as the input and until the next
+ * call; *len is how many bytes it took. INCOMPLETE: call again with the same bytes, possibly moved, and more
+ * after them. INVALID, also when out of memory: the rest of the connection cannot be parsed. */
 enum resp_result resp_parse(struct resp_parser *parser, struct slice input,
                             const struct resp_value **reply, size_t *len);
 
-/* Forgets an incomplete reply: what comes next is from another connection. */
+/* Drops an incomplete reply, for bytes of another connection. */
 void resp_parser_restart(struct resp_parser *parser);
 void resp_parser_free(struct resp_parser *parser);
 
 /* Appends a command. */
 void resp_write_command(struct buffer *out, const struct slice *arguments, size_t count);
 
-/* The same piece by piece: first how many arguments, then each. */
+/* Writes a command in parts: first the number of arguments, then each. */
 void resp_write_count(struct buffer *out, size_t count);
 void resp_write_argument(struct buffer *out, struct slice argument);
 void resp_write_integer(struct buffer *out, int64_t argument);
 
-/* Whether a reply is an error that begins with this word ("MOVED", "NOSCRIPT", …). */
+/* Whether a reply is an error with this first word ("MOVED", "NOSCRIPT", …). */
 bool resp_is_error(const struct resp_value *reply, const char *word);
 
-/* Reads a whole text as a decimal number that fits. */
+/* Parses a whole text as a decimal number. Returns false when it is none, or does not fit. */
 bool resp_parse_integer(struct slice text, int64_t *out);
 
 #endif
