@@ -71,13 +71,6 @@ static void on_call_binding_lost(void *arg, const struct ulid *conn_id)
     call_bindings_remove(arg, conn_id);
 }
 
-static struct call_device call_binding_device(const struct call_binding *binding)
-{
-    return (struct call_device){{binding->bytes, binding->user_len},
-                                {binding->bytes + binding->user_len, binding->device_len},
-                                binding->conn_id};
-}
-
 /* While a batch is renewed, its own bindings may be removed, but not the binding after it. */
 void call_bindings_renew(struct call_bindings *bindings, struct call_store *store)
 {
@@ -85,8 +78,14 @@ void call_bindings_renew(struct call_bindings *bindings, struct call_store *stor
     while (at != &bindings->all) {
         struct call_device devices[CALL_RENEWALS_MAX];
         size_t count = 0;
-        for (; at != &bindings->all && count < CALL_RENEWALS_MAX; at = at->next)
-            devices[count++] = call_binding_device(CONTAINER_OF(at, struct call_binding, of_all));
+        for (; at != &bindings->all && count < CALL_RENEWALS_MAX; at = at->next) {
+            struct call_binding *binding = CONTAINER_OF(at, struct call_binding, of_all);
+            devices[count++] = (struct call_device){
+                {binding->bytes, binding->user_len},
+                {binding->bytes + binding->user_len, binding->device_len},
+                binding->conn_id,
+            };
+        }
         call_store_renew(store, devices, count, on_call_binding_lost, bindings);
     }
 }

@@ -1,4 +1,4 @@
-/* Calls while memory runs out: every command is answered, and nobody stays in a call. */
+/* Calls while memory runs out: every command is answered, and nobody stays in a call forever. */
 #include "support/alloc_fault.h"
 #include "support/call_world.h"
 
@@ -70,7 +70,7 @@ static void a_call_survives_any_failed_allocation(void **state)
     }
 }
 
-static void in_call_ends_without_memory(void **state)
+static void in_call_is_cleared_without_memory(void **state)
 {
     (void)state;
     for (size_t n = 1, failed = 1; failed > 0; n++) {
@@ -88,8 +88,8 @@ static void in_call_ends_without_memory(void **state)
     }
 }
 
-/* A connection that could not be noted is given up, not forgotten. */
-static void coming_back_survives_any_failed_allocation(void **state)
+/* A connection that cannot be bound is detached, not forgotten. */
+static void a_reconnect_survives_any_failed_allocation(void **state)
 {
     (void)state;
     for (size_t n = 1, failed = 1; failed > 0; n++) {
@@ -109,7 +109,7 @@ static void coming_back_survives_any_failed_allocation(void **state)
     }
 }
 
-static void a_store_is_made_whole_or_not_at_all(void **state)
+static void a_store_is_made_completely_or_not_at_all(void **state)
 {
     (void)state;
     for (size_t n = 1, failed = 1; failed > 0; n++) {
@@ -128,9 +128,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_survives_any_failed_allocation),
-        cmocka_unit_test(in_call_ends_without_memory),
-        cmocka_unit_test(coming_back_survives_any_failed_allocation),
-        cmocka_unit_test(a_store_is_made_whole_or_not_at_all),
+        cmocka_unit_test(in_call_is_cleared_without_memory),
+        cmocka_unit_test(a_reconnect_survives_any_failed_allocation),
+        cmocka_unit_test(a_store_is_made_completely_or_not_at_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Calls between devices on two gateways, in virtual time: each road once, then at random. */
+/* Calls between devices on two gateways, in virtual time: each path once, then at random. */
 #include "support/call_world.h"
 
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* Alice has two devices, bob two, on gateways that differ; carol is a contact of both, eve of nobody. */
+/* Alice and bob have two devices each, on different gateways; carol is a contact of both, eve of nobody. */
 struct cast {
     struct call_world world;
     struct device *alice, *alice_other, *bob, *bob_other, *carol, *eve;
@@ -110,7 +110,7 @@ static void a_call_is_cancelled(void **state)
     expect_quiet(cast);
 }
 
-static void nobody_answers(void **state)
+static void an_unanswered_call_times_out(void **state)
 {
     struct cast *cast = *state;
     ring(cast);
@@ -125,7 +125,7 @@ static void nobody_answers(void **state)
     assert_int_equal(call_world_metric(&cast->world, METRIC_CALLS_ENDED_TIMEOUT), 1);
 }
 
-static void exactly_one_device_answers(void **state)
+static void exactly_one_device_accepts(void **state)
 {
     struct cast *cast = *state;
     talk(cast);
@@ -148,7 +148,7 @@ static struct call_device party(const struct device *device)
     return (struct call_device){slice_of(device->user), slice_of(device->name), device->conn_id};
 }
 
-static void a_request_whose_answer_was_lost_rings_when_it_is_repeated(void **state)
+static void a_repeated_request_rings_if_its_answer_was_lost(void **state)
 {
     struct cast *cast = *state;
     struct call_device alice = party(cast->alice);
@@ -156,13 +156,13 @@ static void a_request_whose_answer_was_lost_rings_when_it_is_repeated(void **sta
                        lose_answer, NULL);
     ring(cast);
     call_world_pass(&cast->world, CALL_WORLD_RING_MS - CALL_WORLD_TICK_MS);
-    expect_heard(cast->bob, "call_incoming"); /* its caller is renewed */
+    expect_heard(cast->bob, "call_incoming"); /* the caller is renewed */
     call_world_pass(&cast->world, 2 * CALL_WORLD_TICK_MS);
     expect_heard(cast->bob, "call_ended timeout");
     expect_quiet(cast);
 }
 
-static void what_is_repeated_is_told_once(void **state)
+static void a_repeated_command_is_told_once(void **state)
 {
     struct cast *cast = *state;
     ring(cast);
@@ -175,7 +175,7 @@ static void what_is_repeated_is_told_once(void **state)
     assert_int_equal(cast->alice->heard_count, heard);
 }
 
-static void an_accept_whose_answer_was_lost_is_told_when_it_is_repeated(void **state)
+static void a_repeated_accept_is_told_if_its_answer_was_lost(void **state)
 {
     struct cast *cast = *state;
     struct call_device bob = party(cast->bob);
@@ -187,11 +187,11 @@ static void an_accept_whose_answer_was_lost_is_told_when_it_is_repeated(void **s
     assert_true(call_world_in_call(&cast->world, "alice"));
     assert_true(call_world_in_call(&cast->world, "bob"));
     call_world_pass(&cast->world, 2 * CALL_WORLD_WINDOW_MS);
-    call_world_check(&cast->world); /* it goes on: both are renewed */
+    call_world_check(&cast->world); /* the call continues: both are renewed */
     assert_true(call_world_in_call(&cast->world, "bob"));
 }
 
-static void whom_one_may_not_call_is_not_there(void **state)
+static void a_callee_who_may_not_be_called_looks_unavailable(void **state)
 {
     struct cast *cast = *state;
     call_world_disconnect(cast->carol);
@@ -210,7 +210,7 @@ static void whom_one_may_not_call_is_not_there(void **state)
     expect_quiet(cast);
 }
 
-static void a_ledger_that_fails_is_no_answer(void **state)
+static void a_failing_ledger_refuses_the_request(void **state)
 {
     struct cast *cast = *state;
     cast->world.ledger.failing = LEDGER_UNAVAILABLE;
@@ -219,7 +219,7 @@ static void a_ledger_that_fails_is_no_answer(void **state)
     assert_true(call_world_request(cast->alice, "bob", NULL));
 }
 
-static void who_is_in_a_call_is_busy(void **state)
+static void a_user_in_a_call_is_busy(void **state)
 {
     struct cast *cast = *state;
     talk(cast);
@@ -231,7 +231,7 @@ static void who_is_in_a_call_is_busy(void **state)
     call_world_check(&cast->world);
 }
 
-static void crossing_requests_become_one_call(void **state)
+static void simultaneous_requests_become_one_call(void **state)
 {
     struct cast *cast = *state;
     ring(cast);
@@ -246,7 +246,7 @@ static void crossing_requests_become_one_call(void **state)
     expect_quiet(cast);
 }
 
-static void other_peoples_calls_are_not_found(void **state)
+static void calls_of_other_users_are_not_found(void **state)
 {
     struct cast *cast = *state;
     talk(cast);
@@ -264,7 +264,7 @@ static void other_peoples_calls_are_not_found(void **state)
     call_world_check(&cast->world);
 }
 
-static void signals_go_to_the_other_side_only(void **state)
+static void signals_reach_only_the_other_side(void **state)
 {
     struct cast *cast = *state;
     ring(cast);
@@ -300,12 +300,12 @@ static void signals_are_bounded(void **state)
     expect_refused(call_world_signal(cast->eve, "c", "1"), ERROR_NOT_FOUND);
 }
 
-static void a_device_may_come_back(void **state)
+static void a_device_may_reconnect_during_a_call(void **state)
 {
     struct cast *cast = *state;
     talk(cast);
     call_world_disconnect(cast->bob_other);
-    call_world_disconnect(cast->bob); /* the last lease takes in_call with it */
+    call_world_disconnect(cast->bob); /* in_call ends with the last lease */
     call_world_pass(&cast->world, CALL_WORLD_GRACE_MS - CALL_WORLD_TICK_MS);
     assert_string_equal(cast->alice->heard, "call_accepted");
     cast->bob->gate = &cast->world.gates[0]; /* through another gateway */
@@ -321,7 +321,7 @@ static void a_device_may_come_back(void **state)
     expect_quiet(cast);
 }
 
-static void a_device_that_stays_away_hangs_up(void **state)
+static void a_device_that_stays_away_ends_the_call(void **state)
 {
     struct cast *cast = *state;
     talk(cast);
@@ -334,7 +334,7 @@ static void a_device_that_stays_away_hangs_up(void **state)
     expect_quiet(cast);
 }
 
-static void a_caller_that_stays_away_stops_the_ring(void **state)
+static void a_caller_that_stays_away_stops_the_ringing(void **state)
 {
     struct cast *cast = *state;
     ring(cast);
@@ -344,7 +344,7 @@ static void a_caller_that_stays_away_stops_the_ring(void **state)
     expect_quiet(cast);
 }
 
-static void a_caller_that_came_back_hears_how_it_stands(void **state)
+static void a_caller_that_reconnects_is_told_the_state(void **state)
 {
     struct cast *cast = *state;
     ring(cast);
@@ -358,7 +358,7 @@ static void a_caller_that_came_back_hears_how_it_stands(void **state)
     call_world_check(&cast->world);
 }
 
-static void a_device_that_connects_rings_too(void **state)
+static void a_device_that_connects_while_ringing_rings(void **state)
 {
     struct cast *cast = *state;
     call_world_disconnect(cast->bob_other);
@@ -370,11 +370,11 @@ static void a_device_that_connects_rings_too(void **state)
     expect_heard(cast->bob, "call_ended answered_elsewhere");
 }
 
-static void a_gateway_that_dies_ends_its_calls(void **state)
+static void calls_of_a_dead_gateway_end(void **state)
 {
     struct cast *cast = *state;
     talk(cast);
-    call_world_lose(cast->bob); /* his other device keeps him online */
+    call_world_lose(cast->bob); /* his other device keeps bob online */
     call_world_pass(&cast->world, CALL_WORLD_WINDOW_MS + CALL_WORLD_TICK_MS);
     expect_heard(cast->alice, "call_ended disconnected");
     expect_quiet(cast);
@@ -387,7 +387,7 @@ static void count_reply(void *arg, const struct call_reply *reply)
 }
 
 /* The ledger takes its time, and meanwhile the asker is gone: nobody else would end that ring. */
-static void a_request_may_outlive_its_connection(void **state)
+static void a_request_may_complete_after_its_connection(void **state)
 {
     struct cast *cast = *state;
     struct call_world *world = &cast->world;
@@ -422,10 +422,11 @@ static void a_user_may_declare_a_call(void **state)
     call_world_pass(&cast->world, CALL_WORLD_GRACE_MS);
     expect_quiet(cast);
     assert_int_equal(cast->alice_other->heard_count, 0);
-    assert_int_equal(cast->world.ledger.asked[LEDGER_CALL_APPEND], 1); /* bob's busy try */
+    assert_int_equal(cast->world.ledger.asked[LEDGER_CALL_APPEND],
+                     1); /* bob's attempt that was busy */
 }
 
-static void declaring_goes_with_real_calls(void **state)
+static void declared_and_real_calls_go_together(void **state)
 {
     struct cast *cast = *state;
     ring(cast);
@@ -437,7 +438,7 @@ static void declaring_goes_with_real_calls(void **state)
     expect_quiet(cast);
 }
 
-static void who_may_not_call_any_more_is_parted(void **state)
+static void users_who_may_no_longer_call_are_parted(void **state)
 {
     struct cast *cast = *state;
     struct call_plane *plane = &cast->world.gates[0].calls;
@@ -509,7 +510,7 @@ static void random_step(struct cast *cast, struct random *random, unsigned step)
     }
 }
 
-static void pictures_are_true_whatever_happens(void **state)
+static void random_commands_keep_every_picture_true(void **state)
 {
     struct cast *cast = *state;
     struct random random;
@@ -538,29 +539,29 @@ int main(void)
         TEST(a_call_is_made_and_ended),
         TEST(a_call_is_rejected),
         TEST(a_call_is_cancelled),
-        TEST(nobody_answers),
-        TEST(exactly_one_device_answers),
-        TEST(what_is_repeated_is_told_once),
-        TEST(a_request_whose_answer_was_lost_rings_when_it_is_repeated),
-        TEST(an_accept_whose_answer_was_lost_is_told_when_it_is_repeated),
-        TEST(whom_one_may_not_call_is_not_there),
-        TEST(a_ledger_that_fails_is_no_answer),
-        TEST(who_is_in_a_call_is_busy),
-        TEST(crossing_requests_become_one_call),
-        TEST(other_peoples_calls_are_not_found),
-        TEST(signals_go_to_the_other_side_only),
+        TEST(an_unanswered_call_times_out),
+        TEST(exactly_one_device_accepts),
+        TEST(a_repeated_command_is_told_once),
+        TEST(a_repeated_request_rings_if_its_answer_was_lost),
+        TEST(a_repeated_accept_is_told_if_its_answer_was_lost),
+        TEST(a_callee_who_may_not_be_called_looks_unavailable),
+        TEST(a_failing_ledger_refuses_the_request),
+        TEST(a_user_in_a_call_is_busy),
+        TEST(simultaneous_requests_become_one_call),
+        TEST(calls_of_other_users_are_not_found),
+        TEST(signals_reach_only_the_other_side),
         TEST(signals_are_bounded),
-        TEST(a_device_may_come_back),
-        TEST(a_device_that_stays_away_hangs_up),
-        TEST(a_caller_that_stays_away_stops_the_ring),
-        TEST(a_caller_that_came_back_hears_how_it_stands),
-        TEST(a_device_that_connects_rings_too),
-        TEST(a_gateway_that_dies_ends_its_calls),
-        TEST(a_request_may_outlive_its_connection),
+        TEST(a_device_may_reconnect_during_a_call),
+        TEST(a_device_that_stays_away_ends_the_call),
+        TEST(a_caller_that_stays_away_stops_the_ringing),
+        TEST(a_caller_that_reconnects_is_told_the_state),
+        TEST(a_device_that_connects_while_ringing_rings),
+        TEST(calls_of_a_dead_gateway_end),
+        TEST(a_request_may_complete_after_its_connection),
         TEST(a_user_may_declare_a_call),
-        TEST(declaring_goes_with_real_calls),
-        TEST(who_may_not_call_any_more_is_parted),
-        TEST(pictures_are_true_whatever_happens),
+        TEST(declared_and_real_calls_go_together),
+        TEST(users_who_may_no_longer_call_are_parted),
+        TEST(random_commands_keep_every_picture_true),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

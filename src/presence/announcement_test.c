@@ -1,4 +1,4 @@
-/* Socket.IO clients hear by which road a change comes; native ones hear the change alone. */
+/* Socket.IO clients get an announcement for each change source; native clients get only the change. */
 #include "presence/announcement.h"
 
 #include "support/client.h"
@@ -21,11 +21,11 @@ static int open_world(void **unused)
     world_open(&world, WORLD_DEFAULTS);
     fake_ledger_befriend(&world.ledger, "alice", "bob");
     fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_EVERYONE);
-    fake_ledger_join(&world.ledger, "room", "alice");
-    fake_ledger_join(&world.ledger, "room", "bob");
+    fake_ledger_join(&world.ledger, "team", "alice");
+    fake_ledger_join(&world.ledger, "team", "bob");
     fake_ledger_join(&world.ledger, "hall", "alice");
     fake_ledger_join(&world.ledger, "hall", "bob");
-    fake_ledger_join(&world.ledger, "room", "carol");
+    fake_ledger_join(&world.ledger, "team", "carol");
     return 0;
 }
 
@@ -61,7 +61,7 @@ static const char *events(struct client *client)
     return heard;
 }
 
-static void open_room(struct client *client, const char *chat)
+static void open_chat(struct client *client, const char *chat)
 {
     char packet[128];
     snprintf(packet, sizeof(packet), "420[\"open_chat\",{\"chat_id\":\"%s\"}]", chat);
@@ -70,14 +70,14 @@ static void open_room(struct client *client, const char *chat)
     assert_true(client_has(client, "chat_snapshot"));
 }
 
-static void a_contact_hears_of_coming_calls_and_going(void **unused)
+static void contacts_hear_online_calls_and_offline(void **unused)
 {
     (void)unused;
     connect_socketio(&alice, "alice");
     client_connect(&bob, &world, "bob");
     assert_string_equal(events(&alice), "friend_online presence_changed ");
     client_send(&bob, "{\"type\":\"heartbeat\",\"active\":false}");
-    assert_string_equal(events(&alice), "presence_changed "); /* idle is no news */
+    assert_string_equal(events(&alice), "presence_changed "); /* going idle announces nothing */
     client_send(&bob, "{\"type\":\"heartbeat\",\"active\":true}");
     assert_string_equal(events(&alice), "presence_changed ");
     client_hang_up(&bob);
@@ -92,7 +92,7 @@ static void a_contact_hears_of_coming_calls_and_going(void **unused)
     client_hang_up(&alice);
 }
 
-static void a_second_device_of_one_who_is_away_is_no_coming(void **unused)
+static void a_second_device_of_an_away_user_announces_nothing(void **unused)
 {
     (void)unused;
     connect_socketio(&alice, "alice");
@@ -106,12 +106,12 @@ static void a_second_device_of_one_who_is_away_is_no_coming(void **unused)
     client_hang_up(&alice);
 }
 
-static void in_rooms_one_hears_of_coming_and_going_once(void **unused)
+static void chat_members_hear_online_and_offline_once(void **unused)
 {
     (void)unused;
     connect_socketio(&alice, "alice");
-    open_room(&alice, "room");
-    open_room(&alice, "hall");
+    open_chat(&alice, "team");
+    open_chat(&alice, "hall");
     client_connect(&bob, &world, "bob");
     assert_string_equal(events(&alice), "friend_online USER_ONLINE presence_changed ");
     client_hang_up(&bob);
@@ -119,18 +119,18 @@ static void in_rooms_one_hears_of_coming_and_going_once(void **unused)
     client_hang_up(&alice);
 }
 
-static void two_roads_to_a_room_are_one_event(void **unused)
+static void contact_and_chat_as_sources_make_one_chat_event(void **unused)
 {
     (void)unused;
     fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_EVERYONE);
-    in_rooms_one_hears_of_coming_and_going_once(unused);
+    chat_members_hear_online_and_offline_once(unused);
 }
 
-static void a_stranger_hears_in_a_room_of_who_shows_everybody(void **unused)
+static void other_members_hear_a_user_visible_to_everybody(void **unused)
 {
     (void)unused;
     connect_socketio(&carol, "carol");
-    open_room(&carol, "room");
+    open_chat(&carol, "team");
     client_connect(&bob, &world, "bob");
     assert_string_equal(events(&carol), "");
     client_hang_up(&bob);
@@ -143,7 +143,7 @@ static void a_stranger_hears_in_a_room_of_who_shows_everybody(void **unused)
     client_hang_up(&carol);
 }
 
-static void a_subscription_does_not_hide_that_it_is_a_friend(void **unused)
+static void a_subscriber_who_is_a_contact_hears_the_contact_event_too(void **unused)
 {
     (void)unused;
     connect_socketio(&alice, "alice");
@@ -155,7 +155,7 @@ static void a_subscription_does_not_hide_that_it_is_a_friend(void **unused)
     client_hang_up(&alice);
 }
 
-static void native_clients_hear_the_change_alone(void **unused)
+static void native_clients_hear_only_the_change(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -173,13 +173,13 @@ static void native_clients_hear_the_change_alone(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_contact_hears_of_coming_calls_and_going),
-        TEST(a_second_device_of_one_who_is_away_is_no_coming),
-        TEST(in_rooms_one_hears_of_coming_and_going_once),
-        TEST(two_roads_to_a_room_are_one_event),
-        TEST(a_stranger_hears_in_a_room_of_who_shows_everybody),
-        TEST(a_subscription_does_not_hide_that_it_is_a_friend),
-        TEST(native_clients_hear_the_change_alone),
+        TEST(contacts_hear_online_calls_and_offline),
+        TEST(a_second_device_of_an_away_user_announces_nothing),
+        TEST(chat_members_hear_online_and_offline_once),
+        TEST(contact_and_chat_as_sources_make_one_chat_event),
+        TEST(other_members_hear_a_user_visible_to_everybody),
+        TEST(a_subscriber_who_is_a_contact_hears_the_contact_event_too),
+        TEST(native_clients_hear_only_the_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,15 +39,6 @@ static uint64_t last_known_hash(const struct last_known *known, struct slice use
     return XXH3_64bits_withSeed(user_id.data, user_id.len, known->hash_seed) | 1;
 }
 
-static const struct known_presence *last_known_entry(const struct last_known *known, uint64_t hash)
-{
-    const struct known_presence *set = known->sets[(hash >> 1) % SETS];
-    for (size_t i = 0; i < LAST_KNOWN_WAYS; i++)
-        if (set[i].hash == hash)
-            return &set[i];
-    return NULL;
-}
-
 /* Returns the user's own entry, a free one, or the one noted longest ago. */
 static struct known_presence *last_known_choose(struct last_known *known, uint64_t hash)
 {
@@ -82,8 +73,13 @@ void last_known_note(struct last_known *known, const struct presence *presence)
 
 bool last_known_find(const struct last_known *known, struct slice user_id, struct presence *out)
 {
-    const struct known_presence *entry =
-        known ? last_known_entry(known, last_known_hash(known, user_id)) : NULL;
+    if (!known)
+        return false;
+    uint64_t hash = last_known_hash(known, user_id);
+    const struct known_presence *set = known->sets[(hash >> 1) % SETS];
+    const struct known_presence *entry = NULL;
+    for (size_t i = 0; i < LAST_KNOWN_WAYS && !entry; i++)
+        entry = set[i].hash == hash ? &set[i] : NULL;
     if (!entry)
         return false;
     *out = (struct presence){

@@ -14,7 +14,7 @@ static struct presence online(const char *user, int64_t version)
                              .version = version};
 }
 
-static void the_newest_is_known_whatever_the_order(void **state)
+static void the_newest_version_wins_in_any_order(void **state)
 {
     (void)state;
     struct last_known *known = last_known_make(1);
@@ -35,7 +35,7 @@ static void the_newest_is_known_whatever_the_order(void **state)
     assert_null(known);
 }
 
-static void what_is_hidden_is_not_kept(void **state)
+static void an_unknown_presence_is_not_kept(void **state)
 {
     (void)state;
     struct last_known *known = last_known_make(1);
@@ -45,7 +45,7 @@ static void what_is_hidden_is_not_kept(void **state)
     last_known_free(&known);
 }
 
-static void it_is_bounded_and_forgets_the_oldest(void **state)
+static void a_full_table_forgets_the_oldest(void **state)
 {
     (void)state;
     enum { USERS = 8 * LAST_KNOWN_USERS };
@@ -70,7 +70,7 @@ static void it_is_bounded_and_forgets_the_oldest(void **state)
     last_known_free(&known);
 }
 
-static void without_a_table_nothing_is_known(void **state)
+static void without_a_table_nothing_is_found(void **state)
 {
     (void)state;
     struct presence presence = online("alice", 1);
@@ -81,10 +81,10 @@ static void without_a_table_nothing_is_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_newest_is_known_whatever_the_order),
-        cmocka_unit_test(what_is_hidden_is_not_kept),
-        cmocka_unit_test(it_is_bounded_and_forgets_the_oldest),
-        cmocka_unit_test(without_a_table_nothing_is_known),
+        cmocka_unit_test(the_newest_version_wins_in_any_order),
+        cmocka_unit_test(an_unknown_presence_is_not_kept),
+        cmocka_unit_test(a_full_table_forgets_the_oldest),
+        cmocka_unit_test(without_a_table_nothing_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Who hears of a change without having asked, with a ledger that answers when and how the test wants. */
+/* Who hears a change without a subscription, with a ledger that answers as the test wants. */
 #include "presence/notify.h"
 
 #include "presence/presence_plane.h"
@@ -32,7 +32,7 @@ static size_t loads(void)
     return world.ledger.asked[LEDGER_GRAPH];
 }
 
-static void contacts_hear_and_strangers_do_not(void **unused)
+static void contacts_hear_a_change_and_others_do_not(void **unused)
 {
     (void)unused;
     client_set_away(&bob, true);
@@ -44,7 +44,7 @@ static void contacts_hear_and_strangers_do_not(void **unused)
     client_expect_nothing(&bob);
 }
 
-static void a_graph_is_read_once(void **unused)
+static void a_graph_is_loaded_once_for_many_changes(void **unused)
 {
     (void)unused;
     size_t before = loads();
@@ -56,7 +56,7 @@ static void a_graph_is_read_once(void **unused)
     assert_int_equal(world_metric(&world, METRIC_FRIENDS_SKIPPED), 0);
 }
 
-static void changes_wait_for_the_graph_together_and_in_order(void **unused)
+static void changes_wait_for_one_load_in_order(void **unused)
 {
     (void)unused;
     size_t before = loads();
@@ -72,18 +72,17 @@ static void changes_wait_for_the_graph_together_and_in_order(void **unused)
     world_settle(&world);
     assert_int_equal(loads(), before + 1);
     assert_true(graph_reader_is_idle(&world.presence->graphs));
-    client_expect_change(&alice, "bob",
-                         "away"); /* the newest took the others' place in the queue */
+    client_expect_change(&alice, "bob", "away"); /* the newest replaced the others in the queue */
     client_expect_nothing(&alice);
     assert_int_equal(world_metric(&world, METRIC_FRIENDS_SKIPPED), 0);
 }
 
-static void what_was_read_before_a_change_is_not_kept(void **unused)
+static void a_graph_loaded_before_a_drop_is_not_used(void **unused)
 {
     (void)unused;
     graph_reader_drop(&world.presence->graphs, SLICE("bob"));
     world.ledger.holding = true;
-    client_set_away(&bob, true); /* the answer, made now, knows no carol */
+    client_set_away(&bob, true); /* the ledger answers now, without carol */
     fake_ledger_befriend(&world.ledger, "bob", "carol");
     graph_reader_drop(&world.presence->graphs, SLICE("bob"));
     world.ledger.holding = false;
@@ -93,7 +92,7 @@ static void what_was_read_before_a_change_is_not_kept(void **unused)
     client_expect_change(&carol, "bob", "away");
 }
 
-static void without_the_ledger_contacts_hear_nothing_until_it_is_back(void **unused)
+static void without_the_ledger_contacts_hear_nothing_until_it_answers(void **unused)
 {
     (void)unused;
     graph_reader_drop(&world.presence->graphs, SLICE("bob"));
@@ -106,7 +105,7 @@ static void without_the_ledger_contacts_hear_nothing_until_it_is_back(void **unu
     client_expect_change(&alice, "bob", "online");
 }
 
-static void those_who_wait_are_bounded(void **unused)
+static void reads_that_wait_for_a_load_are_bounded(void **unused)
 {
     (void)unused;
     graph_reader_drop(&world.presence->graphs, SLICE("bob"));
@@ -126,9 +125,9 @@ static void those_who_wait_are_bounded(void **unused)
     client_expect_change(&alice, "bob", "away");
 }
 
-/* ---- graphs that age ---- */
+/* ---- aged graphs ---- */
 
-/* The world's graph store, whose answers are all aged. */
+/* Wraps the world's graph store and marks every graph as aged. */
 struct aging_store {
     struct graph_store store;
     struct graph_store *inner;
@@ -139,7 +138,7 @@ struct aging_store {
 
 static struct aging_store aging;
 
-static void heard_aged(void *arg, enum state_status status, const struct graph_lookup *audience)
+static void return_aged(void *arg, enum state_status status, const struct graph_lookup *audience)
 {
     (void)arg;
     struct graph_lookup aged = *audience;
@@ -153,7 +152,7 @@ static void aging_audience(struct graph_store *store, struct slice user_id, grap
     (void)store;
     aging.done = done;
     aging.arg = arg;
-    graph_lookup(aging.inner, user_id, heard_aged, NULL);
+    graph_lookup(aging.inner, user_id, return_aged, NULL);
 }
 
 static void aging_put(struct graph_store *store, struct slice user_id, uint64_t ticket,
@@ -184,7 +183,7 @@ static void aging_free(struct graph_store *store)
     graph_store_free(&aging.inner);
 }
 
-static void let_graphs_age(void)
+static void age_all_graphs(void)
 {
     static const struct graph_store_operations OPERATIONS = {
         .lookup = aging_audience,
@@ -197,17 +196,17 @@ static void let_graphs_age(void)
     world.presence->graphs.store = &aging.store;
 }
 
-static void an_aged_graph_serves_and_is_read_anew(void **unused)
+static void an_aged_graph_is_used_while_it_is_loaded_again(void **unused)
 {
     (void)unused;
-    let_graphs_age();
+    age_all_graphs();
     size_t before = loads();
     world.ledger.holding = true;
     client_set_away(&bob, true);
     client_expect_change(&alice, "bob", "away"); /* before the ledger has answered */
     assert_int_equal(loads(), before + 1);
     client_set_away(&bob, false);
-    client_expect_change(&alice, "bob", "online"); /* and it is asked once */
+    client_expect_change(&alice, "bob", "online"); /* the ledger is asked once */
     assert_int_equal(loads(), before + 1);
     world.ledger.holding = false;
     fake_ledger_release_all(&world.ledger);
@@ -216,10 +215,10 @@ static void an_aged_graph_serves_and_is_read_anew(void **unused)
     assert_true(graph_reader_is_idle(&world.presence->graphs));
 }
 
-static void an_aged_graph_serves_on_without_the_ledger(void **unused)
+static void an_aged_graph_is_used_without_the_ledger(void **unused)
 {
     (void)unused;
-    let_graphs_age();
+    age_all_graphs();
     world.ledger.failing = LEDGER_UNAVAILABLE;
     for (int i = 0; i < 3; i++) {
         client_set_away(&bob, i % 2 == 0);
@@ -229,14 +228,14 @@ static void an_aged_graph_serves_on_without_the_ledger(void **unused)
     assert_int_equal(world_metric(&world, METRIC_FRIENDS_SKIPPED), 0);
 }
 
-/* Whose drop went astray when the last contact left. */
-static void an_aged_graph_of_nobody_is_dropped(void **unused)
+/* The drop was lost when the last contact ended. */
+static void an_aged_graph_that_became_empty_is_dropped(void **unused)
 {
     (void)unused;
-    let_graphs_age();
+    age_all_graphs();
     world.ledger.contact_count = 0;
     client_set_away(&bob, true);
-    client_expect(&alice, "presence_changed"); /* the last one */
+    client_expect(&alice, "presence_changed"); /* the last change that she hears */
     world_settle(&world);
     assert_int_equal(aging.drops, 1);
     client_set_away(&bob, false);
@@ -247,15 +246,15 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
-        TEST(contacts_hear_and_strangers_do_not),
-        TEST(a_graph_is_read_once),
-        TEST(changes_wait_for_the_graph_together_and_in_order),
-        TEST(what_was_read_before_a_change_is_not_kept),
-        TEST(without_the_ledger_contacts_hear_nothing_until_it_is_back),
-        TEST(those_who_wait_are_bounded),
-        TEST(an_aged_graph_serves_and_is_read_anew),
-        TEST(an_aged_graph_serves_on_without_the_ledger),
-        TEST(an_aged_graph_of_nobody_is_dropped),
+        TEST(contacts_hear_a_change_and_others_do_not),
+        TEST(a_graph_is_loaded_once_for_many_changes),
+        TEST(changes_wait_for_one_load_in_order),
+        TEST(a_graph_loaded_before_a_drop_is_not_used),
+        TEST(without_the_ledger_contacts_hear_nothing_until_it_answers),
+        TEST(reads_that_wait_for_a_load_are_bounded),
+        TEST(an_aged_graph_is_used_while_it_is_loaded_again),
+        TEST(an_aged_graph_is_used_without_the_ledger),
+        TEST(an_aged_graph_that_became_empty_is_dropped),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,12 +31,6 @@ void presence_event_write(struct buffer *out, const struct presence_event *event
     json_write_object_end(out);
 }
 
-/* Refuses ids that are too long for topics and tables. */
-static bool presence_event_read_user(struct json *json, struct slice *out)
-{
-    return json_string(json, out) && out->len > 0 && out->len <= USER_ID_BYTES_MAX;
-}
-
 static bool presence_event_read_time(struct json *json, int64_t *out)
 {
     struct slice text;
@@ -53,8 +47,9 @@ bool presence_event_read_member(struct json *json, struct slice key, struct slic
     struct slice name;
     if (slice_is(key, "type"))
         return json_string(json, type);
-    if (slice_is(key, "user_id"))
-        return presence_event_read_user(json, &presence->user_id);
+    if (slice_is(key, "user_id")) /* a longer id fits neither topics nor tables */
+        return json_string(json, &presence->user_id) && presence->user_id.len > 0 &&
+               presence->user_id.len <= USER_ID_BYTES_MAX;
     if (slice_is(key, "status"))
         return json_string(json, &name) && presence_status_parse(name, &presence->status);
     if (slice_is(key, "in_call"))

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* Parses a copy, since parsing writes to the text; the copy lasts until the next call. */
+/* Parses a copy, since parsing writes to the text; the copy is valid until the next parse. */
 static bool parse(const char *text, struct presence_event *out)
 {
     static char copy[PRESENCE_EVENT_BYTES_MAX];
@@ -37,11 +37,11 @@ static void expect_round_trip(struct presence presence)
     buffer_free(&text);
 }
 
-static void a_change_survives_the_journey(void **state)
+static void a_written_change_is_read_back(void **state)
 {
     (void)state;
     char longest[USER_ID_BYTES_MAX];
-    memset(longest, '"', sizeof(longest)); /* each takes two bytes on the way */
+    memset(longest, '"', sizeof(longest)); /* each is escaped to two bytes */
     expect_round_trip((struct presence){.user_id = SLICE("alice"),
                                         .status = PRESENCE_ONLINE,
                                         .last_seen_ms = TIME_NONE,
@@ -57,7 +57,7 @@ static void a_change_survives_the_journey(void **state)
                                         .version = INT64_C(1) << 52});
 }
 
-static void a_change_of_privacy_names_its_user(void **state)
+static void a_privacy_event_names_its_user(void **state)
 {
     (void)state;
     struct presence_event event = {.kind = PRESENCE_EVENT_PRIVACY,
@@ -73,7 +73,7 @@ static void a_change_of_privacy_names_its_user(void **state)
     buffer_free(&text);
 }
 
-/* A newer gateway may say more. */
+/* A newer gateway may send more. */
 static void unknown_members_are_skipped(void **state)
 {
     (void)state;
@@ -134,7 +134,7 @@ static bool parse_of(int id_len)
     return taken;
 }
 
-static void an_id_longer_than_ids_may_be_is_refused(void **state)
+static void a_user_id_beyond_the_maximum_is_refused(void **state)
 {
     (void)state;
     assert_true(parse_of(USER_ID_BYTES_MAX));
@@ -162,12 +162,12 @@ static void a_cut_event_is_refused(void **state)
 static void a_topic_names_its_user(void **state)
 {
     (void)state;
-    char room[ROUTER_TOPIC_BYTES_MAX], longest[USER_ID_BYTES_MAX];
+    char name[ROUTER_TOPIC_BYTES_MAX], longest[USER_ID_BYTES_MAX];
     memset(longest, ':', sizeof(longest));
-    struct slice topic = presence_topic(room, SLICE("alice"));
+    struct slice topic = presence_topic(name, SLICE("alice"));
     assert_true(slice_is(topic, "presence:alice"));
     assert_true(slice_is(presence_topic_user(topic), "alice"));
-    topic = presence_topic(room, (struct slice){longest, sizeof(longest)});
+    topic = presence_topic(name, (struct slice){longest, sizeof(longest)});
     assert_true(slice_equal(presence_topic_user(topic), (struct slice){longest, sizeof(longest)}));
     assert_int_equal(presence_topic_user(SLICE("chat:1:typing")).len, 0);
     assert_int_equal(presence_topic_user(SLICE("presence")).len, 0);
@@ -177,11 +177,11 @@ static void a_topic_names_its_user(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_change_survives_the_journey),
-        cmocka_unit_test(a_change_of_privacy_names_its_user),
+        cmocka_unit_test(a_written_change_is_read_back),
+        cmocka_unit_test(a_privacy_event_names_its_user),
         cmocka_unit_test(unknown_members_are_skipped),
         cmocka_unit_test(anything_else_is_refused),
-        cmocka_unit_test(an_id_longer_than_ids_may_be_is_refused),
+        cmocka_unit_test(a_user_id_beyond_the_maximum_is_refused),
         cmocka_unit_test(a_cut_event_is_refused),
         cmocka_unit_test(a_topic_names_its_user),
     };

@@ -1,4 +1,4 @@
-/* Leases in, transitions out: who hears what when, and with a state store that is out of reach. */
+/* Leases in, transitions out: who is told what and when, also while the state store is unavailable. */
 #include "presence/presence_plane.h"
 
 #include "support/client.h"
@@ -39,7 +39,7 @@ static void keep_alive(struct client *client)
     world_settle(&world);
 }
 
-static void first_and_last_device_make_the_events(void **unused)
+static void first_and_last_device_publish_online_and_offline(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
@@ -56,7 +56,7 @@ static void first_and_last_device_make_the_events(void **unused)
     close_world();
 }
 
-static void last_seen_is_kept_by_the_ledger(void **unused)
+static void the_ledger_keeps_last_seen(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
@@ -71,7 +71,7 @@ static void last_seen_is_kept_by_the_ledger(void **unused)
     close_world();
 }
 
-static void a_reload_within_the_grace_is_not_seen(void **unused)
+static void a_reconnect_within_the_grace_publishes_nothing(void **unused)
 {
     (void)unused;
     open_with(WORLD_SETS("presence.offline_grace_seconds=3"));
@@ -98,7 +98,7 @@ static void ignore(void *arg, bool registered)
 }
 
 /* As one of a gateway that crashed: nobody renews it. */
-static void a_lease_nobody_renews_is_reaped_and_its_last_sign_of_life_shown(void **unused)
+static void an_expired_lease_is_reaped_and_shows_its_last_heartbeat(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
@@ -123,7 +123,7 @@ static void a_lease_nobody_renews_is_reaped_and_its_last_sign_of_life_shown(void
     close_world();
 }
 
-static void renewals_are_sent_in_batches_however_many_there_are(void **unused)
+static void any_number_of_renewals_is_sent_in_batches(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
@@ -136,7 +136,7 @@ static void renewals_are_sent_in_batches_however_many_there_are(void **unused)
     close_world();
 }
 
-static void what_is_no_event_on_the_bus_is_ignored(void **unused)
+static void an_invalid_bus_event_is_ignored(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
@@ -154,7 +154,7 @@ static void what_is_no_event_on_the_bus_is_ignored(void **unused)
     close_world();
 }
 
-/* ---- a store out of reach ---- */
+/* ---- a store that does not answer ---- */
 
 static struct state_store *real_store;
 
@@ -213,7 +213,7 @@ static void hear_answers(void)
     world.presence->store->operations = real_operations;
 }
 
-static void an_end_of_which_the_answer_was_lost_is_told(void **unused)
+static void a_close_without_an_answer_is_published_later(void **unused)
 {
     (void)unused;
     struct state_store_operations lossy;
@@ -231,8 +231,8 @@ static void an_end_of_which_the_answer_was_lost_is_told(void **unused)
     close_world();
 }
 
-/* The client comes again, and for the store its user is there already. */
-static void a_beginning_of_which_the_answer_was_lost_is_told(void **unused)
+/* The client connects again, and for the store its user is connected already. */
+static void an_open_without_an_answer_is_published_later(void **unused)
 {
     (void)unused;
     struct state_store_operations lossy;
@@ -253,7 +253,7 @@ static void a_beginning_of_which_the_answer_was_lost_is_told(void **unused)
     close_world();
 }
 
-/* What alice is told of bob when she asks. */
+/* Returns alice's view of bob in a query. */
 static void expect_answer(const char *status, bool stale)
 {
     client_send(&alice, "{\"type\":\"query_presence\",\"user_ids\":[\"bob\"]}");
@@ -262,7 +262,7 @@ static void expect_answer(const char *status, bool stale)
     assert_int_equal(client_has(&alice, "stale"), stale);
 }
 
-static void what_was_last_known_is_told_as_stale(void **unused)
+static void the_last_known_presence_is_shown_as_stale(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
@@ -284,8 +284,8 @@ static void what_was_last_known_is_told_as_stale(void **unused)
     close_world();
 }
 
-/* A store that has come back without its memory: that somebody was known before is not for everybody. */
-static void who_shows_nobody_looks_the_same_whether_known_or_not(void **unused)
+/* The store came back without its memory: `stale` must not reveal that somebody was known before. */
+static void a_hidden_user_looks_the_same_known_or_not(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
@@ -301,7 +301,7 @@ static void who_shows_nobody_looks_the_same_whether_known_or_not(void **unused)
     close_world();
 }
 
-static void presence_is_stale_and_nobody_new_taken_while_the_store_is_out_of_reach(void **unused)
+static void without_the_store_presence_is_stale_and_sessions_are_refused(void **unused)
 {
     (void)unused;
     char token[WORLD_TOKEN_BYTES_MAX];
@@ -326,17 +326,17 @@ static void presence_is_stale_and_nobody_new_taken_while_the_store_is_out_of_rea
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_and_last_device_make_the_events),
-        cmocka_unit_test(last_seen_is_kept_by_the_ledger),
-        cmocka_unit_test(a_reload_within_the_grace_is_not_seen),
-        cmocka_unit_test(a_lease_nobody_renews_is_reaped_and_its_last_sign_of_life_shown),
-        cmocka_unit_test(renewals_are_sent_in_batches_however_many_there_are),
-        cmocka_unit_test(what_is_no_event_on_the_bus_is_ignored),
-        cmocka_unit_test(an_end_of_which_the_answer_was_lost_is_told),
-        cmocka_unit_test(a_beginning_of_which_the_answer_was_lost_is_told),
-        cmocka_unit_test(what_was_last_known_is_told_as_stale),
-        cmocka_unit_test(who_shows_nobody_looks_the_same_whether_known_or_not),
-        cmocka_unit_test(presence_is_stale_and_nobody_new_taken_while_the_store_is_out_of_reach),
+        cmocka_unit_test(first_and_last_device_publish_online_and_offline),
+        cmocka_unit_test(the_ledger_keeps_last_seen),
+        cmocka_unit_test(a_reconnect_within_the_grace_publishes_nothing),
+        cmocka_unit_test(an_expired_lease_is_reaped_and_shows_its_last_heartbeat),
+        cmocka_unit_test(any_number_of_renewals_is_sent_in_batches),
+        cmocka_unit_test(an_invalid_bus_event_is_ignored),
+        cmocka_unit_test(a_close_without_an_answer_is_published_later),
+        cmocka_unit_test(an_open_without_an_answer_is_published_later),
+        cmocka_unit_test(the_last_known_presence_is_shown_as_stale),
+        cmocka_unit_test(a_hidden_user_looks_the_same_known_or_not),
+        cmocka_unit_test(without_the_store_presence_is_stale_and_sessions_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

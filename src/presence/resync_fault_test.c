@@ -1,5 +1,5 @@
-/* Looking anew while memory runs out: what was missed is told later, or the connection is closed with a
- * reason; nothing is forgotten and nothing leaks. */
+/* Resync while memory runs out: what was missed is told later, or the connection is closed with a reason;
+ * nothing is forgotten and nothing leaks. */
 #include "presence/resync.h"
 
 #include "support/alloc_fault.h"
@@ -20,7 +20,7 @@ static void lose(struct bus *bus, struct slice topic, struct slice payload)
     (void)bus, (void)topic, (void)payload;
 }
 
-/* Bob comes, and alice, who has subscribed to him, does not hear of it. */
+/* Bob connects, and alice, who has subscribed to him, misses the event. */
 static void miss_something(void)
 {
     static const struct bus_operations DEAF = {.publish = lose};
@@ -36,8 +36,8 @@ static void miss_something(void)
     client_expect_nothing(&alice);
 }
 
-/* Whether alice knows by now: how bob is, that nothing is shown to her any more (there was no memory to
- * decide whether she may see it), or that she is cut off. */
+/* Returns whether alice knows by now: bob's state, that nothing is shown to her any more (there was no memory
+ * to decide whether she may see it), or that her connection is closed. */
 static bool is_told(void)
 {
     bool told = false;
@@ -67,13 +67,13 @@ static size_t live_through(void (*fail_at)(size_t n), size_t n)
     return failed;
 }
 
-static void each_allocation_may_fail(void **unused)
+static void a_resync_survives_any_failed_allocation(void **unused)
 {
     (void)unused;
     assert_in_range(alloc_fault_sweep(alloc_fault_after, live_through), 4, ALLOCATIONS_MAX);
 }
 
-static void all_may_fail_for_a_while(void **unused)
+static void a_resync_survives_a_time_without_memory(void **unused)
 {
     (void)unused;
     assert_in_range(alloc_fault_sweep(alloc_fault_from, live_through), 4, ALLOCATIONS_MAX);
@@ -82,8 +82,8 @@ static void all_may_fail_for_a_while(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_allocation_may_fail),
-        cmocka_unit_test(all_may_fail_for_a_while),
+        cmocka_unit_test(a_resync_survives_any_failed_allocation),
+        cmocka_unit_test(a_resync_survives_a_time_without_memory),
     };
     return cmocka_run_group_tests_name("resync_fault", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Events that never came: what is told of them afterwards, once, and what costs nothing. */
+/* Missed events: what is told afterwards, once, and what costs nothing. */
 #include "presence/resync.h"
 
 #include "base/container.h"
@@ -18,7 +18,7 @@ enum { HEAL_MS = 2000, LATER_MS = 2 * RESYNC_UNDETECTED_MS, CROWD = 250 };
 static struct world world;
 static struct client alice, bob;
 
-/* ---- a bus that loses everything ---- */
+/* ---- a bus that loses every event ---- */
 
 static void lose(struct bus *bus, struct slice topic, struct slice payload)
 {
@@ -40,7 +40,7 @@ static void mend_bus(void)
     world.presence->bus = hearing;
 }
 
-/* ---- who is shown a chat anew ---- */
+/* ---- who gets a new snapshot of a chat ---- */
 
 static size_t shown_count;
 static const struct endpoint *shown_to;
@@ -91,7 +91,7 @@ static void expect_change(const char *status)
 
 /* ---- subscribers ---- */
 
-static void what_was_missed_is_told_once(void **unused)
+static void a_missed_change_is_told_once(void **unused)
 {
     (void)unused;
     subscribe("bob");
@@ -111,8 +111,8 @@ static void what_was_missed_is_told_once(void **unused)
     client_expect_nothing(&alice);
 }
 
-/* Came and went while nobody heard: they are offline as before, but were seen since. */
-static void who_came_and_went_has_another_last_seen(void **unused)
+/* They are offline as before, but were seen since. */
+static void a_user_who_came_and_left_has_a_new_last_seen(void **unused)
 {
     (void)unused;
     subscribe("bob");
@@ -128,7 +128,7 @@ static void who_came_and_went_has_another_last_seen(void **unused)
     client_expect_nothing(&alice);
 }
 
-static void went_and_came_back_is_no_news(void **unused)
+static void a_user_who_left_and_came_back_is_not_told(void **unused)
 {
     (void)unused;
     subscribe("bob");
@@ -145,14 +145,14 @@ static void went_and_came_back_is_no_news(void **unused)
     expect_change("offline");
 }
 
-static void a_change_of_privacy_that_was_missed_is_kept(void **unused)
+static void a_missed_privacy_change_takes_effect(void **unused)
 {
     (void)unused;
     client_connect(&bob, &world, "bob");
     subscribe("bob");
     client_expect(&alice, "presence_snapshot");
     fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_NOBODY,
-                     LEDGER_VISIBLE_NOBODY); /* and nobody heard */
+                     LEDGER_VISIBLE_NOBODY); /* and no event arrives */
     break_bus();
     client_send(&bob, "{\"type\":\"heartbeat\",\"active\":false}");
     mend_bus();
@@ -162,7 +162,7 @@ static void a_change_of_privacy_that_was_missed_is_kept(void **unused)
     client_hang_up(&bob);
 }
 
-static void who_has_read_nothing_yet_misses_nothing(void **unused)
+static void a_subscriber_who_read_nothing_yet_needs_no_resync(void **unused)
 {
     (void)unused;
     world.ledger.holding = true;
@@ -179,8 +179,8 @@ static void who_has_read_nothing_yet_misses_nothing(void **unused)
     client_expect_nothing(&alice);
 }
 
-/* More than one read's worth, subscribed to by many. */
-static void a_crowd_is_healed_in_batches(void **unused)
+/* More users than one read holds, with many subscribers. */
+static void many_stale_topics_are_read_in_batches(void **unused)
 {
     (void)unused;
     static struct client crowd[CROWD / 10];
@@ -234,7 +234,7 @@ static void receive(const char *status, int64_t version)
     world_settle(&world);
 }
 
-static void nothing_old_is_told_after_something_new(void **unused)
+static void an_older_version_is_not_told_after_a_newer_one(void **unused)
 {
     (void)unused;
     int64_t now = world.loop->clock.wall_ms + LATER_MS;
@@ -244,14 +244,14 @@ static void nothing_old_is_told_after_something_new(void **unused)
     expect_change("away");
     receive("online", now + 1); /* overtaken */
     receive("away", now + 2);   /* twice */
-    receive("away", now + 3);   /* registered again, never gone */
+    receive("away", now + 3);   /* registered again without having left */
     client_expect_nothing(&alice);
     receive("online", now + 4);
     expect_change("online");
 }
 
-/* A snapshot that was read before an event it arrives after. */
-static void a_late_snapshot_is_set_right(void **unused)
+/* The snapshot was read before the event and arrives after it. */
+static void a_snapshot_older_than_an_event_is_corrected(void **unused)
 {
     (void)unused;
     struct presence old = {.user_id = SLICE("bob"),
@@ -270,8 +270,8 @@ static void a_late_snapshot_is_set_right(void **unused)
 
 /* ---- chats and contacts ---- */
 
-/* However many have it open, some of them a run. */
-static void a_chat_of_many_is_shown_anew_to_all_of_them(void **unused)
+/* Each run serves some of them. */
+static void all_viewers_of_a_chat_get_a_snapshot_over_several_runs(void **unused)
 {
     (void)unused;
     static struct endpoint crowd[CROWD];
@@ -285,7 +285,7 @@ static void a_chat_of_many_is_shown_anew_to_all_of_them(void **unused)
     resync_gap(world.presence, SLICE("chat:team:presence"));
     resync_run(world.presence);
     assert_int_equal(shown_count, RESYNC_CHATS_PER_RUN);
-    resync_gap(world.presence, SLICE("chat:team:presence")); /* again: for all of them */
+    resync_gap(world.presence, SLICE("chat:team:presence")); /* again for all of them */
     world_advance(&world, HEAL_MS);
     assert_int_equal(shown_count, RESYNC_CHATS_PER_RUN + CROWD);
     world_advance(&world, HEAL_MS);
@@ -294,7 +294,7 @@ static void a_chat_of_many_is_shown_anew_to_all_of_them(void **unused)
         router_detach(router, &crowd[i]);
 }
 
-static void an_open_chat_is_shown_anew(void **unused)
+static void an_open_chat_gets_a_new_snapshot(void **unused)
 {
     (void)unused;
     fake_ledger_join(&world.ledger, "team", "alice");
@@ -310,7 +310,7 @@ static void an_open_chat_is_shown_anew(void **unused)
     assert_int_equal(shown_count, 2);
 }
 
-/* Time passes, and the client shows that it lives. */
+/* Time passes while the clients stay alive. */
 static void wait_long(struct client *client)
 {
     for (int64_t waited = 0; waited < LATER_MS; waited += HEAL_MS) {
@@ -320,12 +320,12 @@ static void wait_long(struct client *client)
     }
 }
 
-static void contacts_that_changed_meanwhile_are_shown(void **unused)
+static void contacts_that_changed_since_are_in_a_snapshot(void **unused)
 {
     (void)unused;
     fake_ledger_befriend(&world.ledger, "alice", "bob");
     fake_ledger_befriend(&world.ledger, "alice", "carol");
-    wait_long(&alice); /* since the start, which is when users without a record changed last */
+    wait_long(&alice); /* users without a record count as changed at the start */
     break_bus();
     client_connect(&bob, &world, "bob");
     client_expect_nothing(&alice);
@@ -346,17 +346,17 @@ static void contacts_that_changed_meanwhile_are_shown(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_WORLD(what_was_missed_is_told_once),
-        IN_WORLD(who_came_and_went_has_another_last_seen),
-        IN_WORLD(went_and_came_back_is_no_news),
-        IN_WORLD(a_change_of_privacy_that_was_missed_is_kept),
-        IN_WORLD(who_has_read_nothing_yet_misses_nothing),
-        IN_WORLD(a_crowd_is_healed_in_batches),
-        IN_WORLD(nothing_old_is_told_after_something_new),
-        IN_WORLD(a_late_snapshot_is_set_right),
-        IN_WORLD(an_open_chat_is_shown_anew),
-        IN_WORLD(a_chat_of_many_is_shown_anew_to_all_of_them),
-        IN_WORLD(contacts_that_changed_meanwhile_are_shown),
+        IN_WORLD(a_missed_change_is_told_once),
+        IN_WORLD(a_user_who_came_and_left_has_a_new_last_seen),
+        IN_WORLD(a_user_who_left_and_came_back_is_not_told),
+        IN_WORLD(a_missed_privacy_change_takes_effect),
+        IN_WORLD(a_subscriber_who_read_nothing_yet_needs_no_resync),
+        IN_WORLD(many_stale_topics_are_read_in_batches),
+        IN_WORLD(an_older_version_is_not_told_after_a_newer_one),
+        IN_WORLD(a_snapshot_older_than_an_event_is_corrected),
+        IN_WORLD(an_open_chat_gets_a_new_snapshot),
+        IN_WORLD(all_viewers_of_a_chat_get_a_snapshot_over_several_runs),
+        IN_WORLD(contacts_that_changed_since_are_in_a_snapshot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

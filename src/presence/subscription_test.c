@@ -1,4 +1,4 @@
-/* Subscriptions, with a ledger that answers when and how the test wants. What privacy makes of them: review_test.c. */
+/* Subscriptions, with a ledger that answers as the test wants. For privacy see visibility_review_test.c. */
 #include "presence/subscription.h"
 
 #include "support/client.h"
@@ -36,7 +36,7 @@ static void subscribe(struct client *client, const char *user)
     client_send(client, json);
 }
 
-static void a_subscriber_hears_of_changes_until_it_unsubscribes(void **unused)
+static void a_subscriber_hears_changes_until_it_unsubscribes(void **unused)
 {
     (void)unused;
     subscribe(&alice, "bob");
@@ -53,7 +53,7 @@ static void a_subscriber_hears_of_changes_until_it_unsubscribes(void **unused)
     assert_int_equal(world_metric(&world, METRIC_SUBSCRIPTIONS), 0);
 }
 
-static void a_slow_subscriber_gets_the_latest_only(void **unused)
+static void a_slow_subscriber_gets_only_the_latest_state(void **unused)
 {
     (void)unused;
     subscribe(&alice, "bob");
@@ -68,7 +68,7 @@ static void a_slow_subscriber_gets_the_latest_only(void **unused)
     assert_int_equal(world_metric(&world, METRIC_MESSAGES_SUPERSEDED), 4);
 }
 
-static void repeated_users_count_once_and_the_bound_holds(void **unused)
+static void repeated_users_count_once_against_the_limit(void **unused)
 {
     (void)unused;
     client_send(&alice, "{\"type\":\"subscribe_presence\",\"user_ids\":[\"a\",\"b\",\"a\",\"c\"]}");
@@ -83,19 +83,19 @@ static void repeated_users_count_once_and_the_bound_holds(void **unused)
     assert_int_equal(world_metric(&world, METRIC_SUBSCRIPTIONS), 5);
 }
 
-static void a_change_between_subscribing_and_the_snapshot_is_not_missed(void **unused)
+static void a_change_between_subscribe_and_snapshot_is_told(void **unused)
 {
     (void)unused;
     world.ledger.holding = true;
     subscribe(&alice, "bob");
     client_set_away(&bob, true);
-    client_expect_nothing(&alice); /* nothing is shown before privacy has spoken */
+    client_expect_nothing(&alice); /* nothing is shown before privacy has decided */
     fake_ledger_release_all(&world.ledger);
     client_expect(&alice, "presence_snapshot");
     assert_true(client_has(&alice, "\"user_id\":\"bob\",\"status\":\"away\""));
 }
 
-static void a_subscribe_that_failed_leaves_nothing_behind(void **unused)
+static void a_failed_subscribe_leaves_no_subscription(void **unused)
 {
     (void)unused;
     world.ledger.failing = LEDGER_UNAVAILABLE;
@@ -108,7 +108,7 @@ static void a_subscribe_that_failed_leaves_nothing_behind(void **unused)
     client_expect_nothing(&alice);
 }
 
-static void a_failed_subscribe_does_not_take_back_what_is_held(void **unused)
+static void a_failed_subscribe_keeps_earlier_subscriptions(void **unused)
 {
     (void)unused;
     subscribe(&alice, "bob");
@@ -120,7 +120,7 @@ static void a_failed_subscribe_does_not_take_back_what_is_held(void **unused)
     client_expect_change(&alice, "bob", "away");
 }
 
-static void of_two_subscribes_under_way_one_may_fail(void **unused)
+static void one_of_two_pending_subscribes_may_fail(void **unused)
 {
     (void)unused;
     world.ledger.holding = true;
@@ -136,7 +136,7 @@ static void of_two_subscribes_under_way_one_may_fail(void **unused)
     client_expect_change(&alice, "bob", "away");
 }
 
-static void unsubscribing_before_the_answer_is_honoured(void **unused)
+static void unsubscribing_while_pending_takes_effect(void **unused)
 {
     (void)unused;
     world.ledger.holding = true;
@@ -153,14 +153,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
-        TEST(a_subscriber_hears_of_changes_until_it_unsubscribes),
-        TEST(a_slow_subscriber_gets_the_latest_only),
-        TEST(repeated_users_count_once_and_the_bound_holds),
-        TEST(a_change_between_subscribing_and_the_snapshot_is_not_missed),
-        TEST(a_subscribe_that_failed_leaves_nothing_behind),
-        TEST(a_failed_subscribe_does_not_take_back_what_is_held),
-        TEST(of_two_subscribes_under_way_one_may_fail),
-        TEST(unsubscribing_before_the_answer_is_honoured),
+        TEST(a_subscriber_hears_changes_until_it_unsubscribes),
+        TEST(a_slow_subscriber_gets_only_the_latest_state),
+        TEST(repeated_users_count_once_against_the_limit),
+        TEST(a_change_between_subscribe_and_snapshot_is_told),
+        TEST(a_failed_subscribe_leaves_no_subscription),
+        TEST(a_failed_subscribe_keeps_earlier_subscriptions),
+        TEST(one_of_two_pending_subscribes_may_fail),
+        TEST(unsubscribing_while_pending_takes_effect),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * Typing against a model: whatever people do, and in whatever order, each who has the chat open believes
- * what is true as soon as it is quiet, and when all is over nobody is thought to type.
+ * Typing against a model: whatever users do, in any order, everybody who has the chat open sees the truth as
+ * soon as it is quiet, and at the end nobody is shown as typing.
  */
 #include "support/client.h"
 
@@ -16,7 +16,7 @@ enum {
     STEPS = 1500,
     TTL_MS = 5000,
     INTERVAL_MS = 1000,
-    QUIET_MS = 600, /* five who change at once are two ticks; then some */
+    QUIET_MS = 600, /* five changes at once take two ticks; plus a reserve */
 };
 
 static const char *const NAMES[PEOPLE] = {"ann", "ben", "cat", "dan", "eve"};
@@ -38,7 +38,7 @@ static struct person people[PEOPLE];
 static void say(struct person *person, const char *type)
 {
     char json[128];
-    snprintf(json, sizeof(json), "{\"type\":\"%s\",\"chat_id\":\"room\"}", type);
+    snprintf(json, sizeof(json), "{\"type\":\"%s\",\"chat_id\":\"team\"}", type);
     client_send(&person->client, json);
 }
 
@@ -192,7 +192,7 @@ static void step(struct random *random)
         world_advance(&world, (int64_t)random_below(random, 700));
 }
 
-static void everybody_believes_what_is_true(void **unused)
+static void every_viewer_sees_who_types_when_it_is_quiet(void **unused)
 {
     (void)unused;
     struct random random;
@@ -201,7 +201,7 @@ static void everybody_believes_what_is_true(void **unused)
                                   "gateway.backpressure.inbound.command_rate_burst=1000000"));
     for (int i = 0; i < PEOPLE; i++) {
         people[i] = (struct person){.shows = true, .shown_when_read = true, .taken_at_ms = -TTL_MS};
-        fake_ledger_join(&world.ledger, "room", NAMES[i]);
+        fake_ledger_join(&world.ledger, "team", NAMES[i]);
         client_connect(&people[i].client, &world, NAMES[i]);
     }
     for (int i = 0; i < STEPS; i++) {
@@ -219,6 +219,7 @@ static void everybody_believes_what_is_true(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(everybody_believes_what_is_true)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_viewer_sees_who_types_when_it_is_quiet)};
     return cmocka_run_group_tests_name("typing_model", tests, NULL, NULL);
 }

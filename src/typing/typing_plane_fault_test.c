@@ -1,4 +1,4 @@
-/* Typing and chat events without memory: an update may be lost, nobody types for ever, nothing leaks. */
+/* Typing without memory: an update may be lost, nobody types forever, nothing leaks. */
 #include "support/alloc_fault.h"
 #include "support/client.h"
 
@@ -16,7 +16,7 @@ static struct client alice, bob;
 static void bob_comes(void)
 {
     client_connect(&bob, &world, "bob");
-    client_send(&bob, "{\"type\":\"open_chat\",\"chat_id\":\"room\"}");
+    client_send(&bob, "{\"type\":\"open_chat\",\"chat_id\":\"team\"}");
     client_expect(&bob, "chat_snapshot");
 }
 
@@ -35,21 +35,21 @@ static bool believes_typing(bool before)
     return before;
 }
 
-static void a_lost_update_heals(void **unused)
+static void a_lost_update_ends_by_itself(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_SETS("timing.profile=relaxed"));
-    fake_ledger_join(&world.ledger, "room", "alice");
-    fake_ledger_join(&world.ledger, "room", "bob");
+    fake_ledger_join(&world.ledger, "team", "alice");
+    fake_ledger_join(&world.ledger, "team", "bob");
     client_connect(&alice, &world, "alice");
     bob_comes();
-    client_send(&alice, "{\"type\":\"open_chat\",\"chat_id\":\"room\"}");
+    client_send(&alice, "{\"type\":\"open_chat\",\"chat_id\":\"team\"}");
     bool believed = false;
     size_t failed = 1;
     for (size_t n = 1; failed > 0; n++) {
         assert_true(n < ALLOCATIONS_MAX);
         alloc_fault_after(n);
-        client_send(&alice, "{\"type\":\"typing_start\",\"chat_id\":\"room\"}");
+        client_send(&alice, "{\"type\":\"typing_start\",\"chat_id\":\"team\"}");
         failed = alloc_fault_off();
         believed = believes_typing(believed);
         assert_true(failed > 0 || believed);
@@ -65,7 +65,7 @@ static void a_lost_update_heals(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lost_update_heals),
+        cmocka_unit_test(a_lost_update_ends_by_itself),
     };
     return cmocka_run_group_tests_name("typing_fault", tests, NULL, NULL);
 }

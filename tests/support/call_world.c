@@ -54,7 +54,7 @@ static void set_picture(struct device *device, enum picture picture, struct slic
               picture == PICTURE_IDLE ? SLICE_NONE : call_id);
 }
 
-/* Ends of calls that a device has no picture of are none of its business. */
+/* A device ignores the end of a call that it does not show. */
 static void believe(struct device *device, struct slice name, struct slice call_id)
 {
     bool is_own = slice_is(call_id, device->call_id);
@@ -142,7 +142,7 @@ static void post(void *arg, struct ledger_request *done)
 
 static void pump(struct call_world *world)
 {
-    for (size_t i = 0; i < CALL_WORLD_GATES; i++) /* those without memory for a request */
+    for (size_t i = 0; i < CALL_WORLD_GATES; i++) /* requests that found no memory */
         ledger_client_expire(&world->gates[i].ledger);
     while (world->posted) {
         struct ledger_request *posted = world->posted;
@@ -310,7 +310,7 @@ static void replied(void *arg, const struct call_reply *reply)
         set_picture(world->asker, world->becomes, reply->call ? reply->call->id : SLICE_NONE);
 }
 
-/* `asker` NULL: the command leaves the device's picture alone. */
+/* `asker` NULL: the command does not change the device's picture. */
 static struct call_world *begin(struct device *device, struct device *asker, enum picture becomes)
 {
     struct call_world *world = device->gate->world;
@@ -435,7 +435,7 @@ struct truth {
     bool is_caller;
     enum call_state state;
     char id[CALL_ID_BYTES_MAX + 1];
-    char device[DEVICE_ID_BYTES_MAX + 1]; /* the user's device in it, or "" */
+    char device[DEVICE_ID_BYTES_MAX + 1]; /* the user's device in the call, or "" */
 };
 
 struct asking {

@@ -1,11 +1,10 @@
 /*
- * A world for tests of calls: two gateways that share their stores, virtual time, a ledger that obeys,
- * and devices that believe what they are told.
+ * A world for tests of calls: two gateways that share their stores, virtual time, a ledger that the test
+ * controls, and devices that believe what they are told.
  *
- * A device keeps the picture a client would show: idle, calling, ringing, talking. It changes by the
- * answers to the device's own commands and by the events that reach it, and by nothing else; so a test
- * can hold the picture against the truth (call_world_check()), which is how missing, doubled and stray
- * events are found.
+ * A device keeps the picture that a client would show: idle, calling, ringing, talking. Only replies to the
+ * device's own commands and events that reach it change the picture; so a test can compare it with the
+ * truth (call_world_check()) and finds missing, doubled and misdirected events.
  */
 #ifndef ROLLCALL_TESTS_CALL_WORLD_H
 #define ROLLCALL_TESTS_CALL_WORLD_H
@@ -52,7 +51,7 @@ struct device {
     struct ulid conn_id;
     bool connected;
     enum picture picture;
-    char call_id[CALL_ID_BYTES_MAX + 1]; /* of the picture */
+    char call_id[CALL_ID_BYTES_MAX + 1]; /* of the call it shows */
     char heard[64];                      /* the last event: "call_ended hangup" */
     unsigned heard_count;
     char signal[256]; /* data of the last call_signal */
@@ -67,29 +66,29 @@ struct call_world {
     struct gate gates[CALL_WORLD_GATES];
     struct device devices[CALL_WORLD_DEVICES_MAX];
     size_t device_count;
-    unsigned connections; /* made so far */
+    unsigned connections; /* connections made so far */
     struct ledger_request *posted;
     /* of the last command: */
     bool replied;
-    const char *problem; /* NULL: done */
+    const char *problem; /* NULL: success */
     enum error_code code;
-    enum picture becomes; /* of the device whose command it is, when it is done */
+    enum picture becomes; /* of the device that sent the command, on success */
     struct device *asker;
 };
 
 void call_world_open(struct call_world *world);
 void call_world_close(struct call_world *world);
 
-/* A new device, connected to one of the gateways. */
+/* Makes a device and connects it to one of the gateways. */
 struct device *call_world_device(struct call_world *world, const char *user, const char *name,
                                  size_t gate);
 void call_world_connect(struct device *device);
 void call_world_disconnect(struct device *device);
 
-/* The gateway of a device dies: nobody speaks for it any more, and nobody says so. */
+/* The gateway of a device dies without a word: its parties are no longer renewed. */
 void call_world_lose(struct device *device);
 
-/* Commands; true when done. What was wrong is in world->code. */
+/* Commands. They return true on success; otherwise world->code says what was wrong. */
 bool call_world_request(struct device *device, const char *to, const char *id);
 bool call_world_accept(struct device *device, const char *id);
 bool call_world_reject(struct device *device, const char *id);
@@ -98,12 +97,12 @@ bool call_world_signal(struct device *device, const char *id, const char *data);
 bool call_world_declare_start(struct device *device);
 bool call_world_declare_end(struct device *device);
 
-/* Time passes, and leases, calls and reapers with it. */
+/* Advances time, with leases, calls and reapers. */
 void call_world_pass(struct call_world *world, int64_t duration_ms);
 
 bool call_world_in_call(struct call_world *world, const char *user);
 
-/* Every connected device's picture is true, and so is its user's in_call. */
+/* Asserts that every connected device's picture is true, and its user's in_call too. */
 void call_world_check(struct call_world *world);
 
 int64_t call_world_metric(const struct call_world *world, enum metric metric);

@@ -1,5 +1,5 @@
-/* What is seen of others while the ledger is away: as much as graphs are known, and never more than it
- * would have shown. */
+/* What viewers see while the ledger does not answer: as much as cached graphs allow, and never more than the
+ * ledger would have shown. */
 #include "presence/visibility/cached_profiles.h"
 
 #include "presence/notify.h"
@@ -32,7 +32,7 @@ static int close_world(void **unused)
     return 0;
 }
 
-/* Reads a user's graph anew, as the next change does. */
+/* Loads a user's graph again, as the next change does. */
 static void cache(const char *user)
 {
     struct presence_change change = {
@@ -67,7 +67,7 @@ static void expect_seen(struct client *client, const char *piece)
     client_expect_with(client, "presence_snapshot", "%s", piece);
 }
 
-static void contacts_still_see_each_other(void **unused)
+static void contacts_see_each_other_without_the_ledger(void **unused)
 {
     (void)unused;
     show("bob", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_CONTACTS_ONLY);
@@ -82,7 +82,7 @@ static void contacts_still_see_each_other(void **unused)
     expect_seen(&alice, "\"user_id\":\"alice\",\"status\":\"online\"");
 }
 
-static void every_silence_of_the_ledger_counts(void **unused)
+static void every_status_without_an_answer_uses_the_cache(void **unused)
 {
     static const enum ledger_status STATUSES[] = {LEDGER_BUSY, LEDGER_TIMEOUT, LEDGER_UNAVAILABLE};
     (void)unused;
@@ -95,7 +95,7 @@ static void every_silence_of_the_ledger_counts(void **unused)
     assert_false(cached_profiles_help(LEDGER_INVALID));
 }
 
-static void subscriptions_are_taken(void **unused)
+static void subscriptions_are_accepted(void **unused)
 {
     (void)unused;
     show("bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_EVERYONE);
@@ -106,11 +106,11 @@ static void subscriptions_are_taken(void **unused)
     client_send(&bob, "{\"type\":\"heartbeat\",\"active\":false}");
     client_expect(&carol, "presence_changed");
     assert_true(client_has(&carol, "\"status\":\"away\""));
-    client_expect(&alice, "presence_changed"); /* a contact, from the cached graph */
+    client_expect(&alice, "presence_changed"); /* a contact, according to the cached graph */
     assert_true(client_has(&alice, "\"status\":\"away\""));
 }
 
-static void of_whom_nothing_is_cached_nothing_is_said(void **unused)
+static void a_user_without_a_cached_graph_is_unknown(void **unused)
 {
     (void)unused;
     world.ledger.failing = LEDGER_UNAVAILABLE;
@@ -125,8 +125,8 @@ static void of_whom_nothing_is_cached_nothing_is_said(void **unused)
     assert_int_equal(world_metric(&world, METRIC_SUBSCRIPTIONS), 0);
 }
 
-/* Without the viewer's own graph it is not known whom they have blocked. */
-static void a_viewer_nobody_remembers_is_a_stranger(void **unused)
+/* Without the viewer's own graph their blocks are unknown. */
+static void a_viewer_without_a_cached_graph_is_no_contact(void **unused)
 {
     (void)unused;
     show("bob", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_CONTACTS_ONLY);
@@ -137,7 +137,7 @@ static void a_viewer_nobody_remembers_is_a_stranger(void **unused)
     expect_seen(&alice, "not_contacts");
 }
 
-static void contacts_may_call_and_others_may_not(void **unused)
+static void contacts_may_call_and_others_may_not_without_the_ledger(void **unused)
 {
     (void)unused;
     show("bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_EVERYONE);
@@ -152,7 +152,7 @@ static void contacts_may_call_and_others_may_not(void **unused)
     client_expect(&bob, "call_incoming");
 }
 
-static void what_changed_meanwhile_is_not_recalled(void **unused)
+static void a_dropped_graph_is_not_used(void **unused)
 {
     (void)unused;
     world.ledger.failing = LEDGER_UNAVAILABLE;
@@ -167,7 +167,7 @@ static void what_changed_meanwhile_is_not_recalled(void **unused)
 
 /* ---- never more than the ledger would show ---- */
 
-/* The status and the last seen in a snapshot of one user, or "unknown". */
+/* Returns the status and last seen in a snapshot of one user, or "unknown". */
 static void note(struct client *client, char out[64])
 {
     client_expect(client, "presence_snapshot");
@@ -209,10 +209,10 @@ static void compare(unsigned presence, unsigned last_seen, unsigned relation)
                  last_seen, relation, by_ledger, by_cache);
 }
 
-static void it_is_what_the_ledger_would_show(void **unused)
+static void cached_profiles_never_show_more_than_the_ledger(void **unused)
 {
     (void)unused;
-    client_hang_up(&bob); /* offline, so that there is a last seen */
+    client_hang_up(&bob); /* offline, so that last seen is set */
     world_settle(&world);
     for (unsigned presence = 0; presence < 3; presence++)
         for (unsigned last_seen = 0; last_seen < 3; last_seen++)
@@ -226,14 +226,14 @@ static void it_is_what_the_ledger_would_show(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(contacts_still_see_each_other),
-        TEST(every_silence_of_the_ledger_counts),
-        TEST(subscriptions_are_taken),
-        TEST(of_whom_nothing_is_cached_nothing_is_said),
-        TEST(a_viewer_nobody_remembers_is_a_stranger),
-        TEST(contacts_may_call_and_others_may_not),
-        TEST(what_changed_meanwhile_is_not_recalled),
-        TEST(it_is_what_the_ledger_would_show),
+        TEST(contacts_see_each_other_without_the_ledger),
+        TEST(every_status_without_an_answer_uses_the_cache),
+        TEST(subscriptions_are_accepted),
+        TEST(a_user_without_a_cached_graph_is_unknown),
+        TEST(a_viewer_without_a_cached_graph_is_no_contact),
+        TEST(contacts_may_call_and_others_may_not_without_the_ledger),
+        TEST(a_dropped_graph_is_not_used),
+        TEST(cached_profiles_never_show_more_than_the_ledger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,23 +46,19 @@ bool privacy_allows_call(struct slice caller, const struct ledger_profile *targe
            !slice_equal(caller, target->user);
 }
 
-/* The version shown is no less than that of any change the viewer was told, and no more than that of any
- * change to come. */
-static void privacy_hide_last_seen(struct presence *presence, int64_t wall_ms)
-{
-    int64_t lately = wall_ms - PRIVACY_LEFT_LATELY_MS;
-    presence->last_seen_ms = TIME_NONE;
-    if (presence->status == PRESENCE_OFFLINE && presence->version < lately)
-        presence->version = lately;
-}
-
 struct presence privacy_apply(const struct presence *presence, struct privacy_decision decision,
                               int64_t wall_ms)
 {
     if (decision.view == PRIVACY_HIDDEN)
         return presence_hidden(presence->user_id, decision.reason);
     struct presence shown = *presence;
-    if (decision.view != PRIVACY_EVERYTHING)
-        privacy_hide_last_seen(&shown, wall_ms);
+    if (decision.view == PRIVACY_EVERYTHING)
+        return shown;
+    /* The version shown is no less than that of any change the viewer was told, and no more than that of
+     * any change to come. */
+    int64_t lately = wall_ms - PRIVACY_LEFT_LATELY_MS;
+    shown.last_seen_ms = TIME_NONE;
+    if (shown.status == PRESENCE_OFFLINE && shown.version < lately)
+        shown.version = lately;
     return shown;
 }

@@ -1,4 +1,4 @@
-/* The whole truth table: settings × relation, each row written out. */
+/* The complete truth table: settings × relation, one row each. */
 #include "presence/visibility/privacy.h"
 
 #include <setjmp.h>
@@ -13,7 +13,7 @@ static const enum ledger_visibility NOBODY = LEDGER_VISIBLE_NOBODY;
 
 /* How the viewer stands to the target; the bits of a profile. */
 enum {
-    STRANGER = 0,
+    NO_RELATION = 0,
     CONTACT = 1,
     VIEWER_BLOCKS = 2,
     TARGET_BLOCKS = 4,
@@ -48,21 +48,21 @@ static void expect(unsigned relation, enum ledger_visibility presence,
                  last_seen, decision.view, decision.reason);
 }
 
-static void strangers_see_what_is_for_everyone(void **state)
+static void users_without_a_relation_see_what_everyone_may(void **state)
 {
     (void)state;
-    expect(STRANGER, EVERYONE, EVERYONE, ALL);
-    expect(STRANGER, EVERYONE, CONTACTS, STATUS);
-    expect(STRANGER, EVERYONE, NOBODY, STATUS);
-    expect(STRANGER, CONTACTS, EVERYONE, NO_CONTACT);
-    expect(STRANGER, CONTACTS, CONTACTS, NO_CONTACT);
-    expect(STRANGER, CONTACTS, NOBODY, NO_CONTACT);
-    expect(STRANGER, NOBODY, EVERYONE, PRIVATE);
-    expect(STRANGER, NOBODY, CONTACTS, PRIVATE);
-    expect(STRANGER, NOBODY, NOBODY, PRIVATE);
+    expect(NO_RELATION, EVERYONE, EVERYONE, ALL);
+    expect(NO_RELATION, EVERYONE, CONTACTS, STATUS);
+    expect(NO_RELATION, EVERYONE, NOBODY, STATUS);
+    expect(NO_RELATION, CONTACTS, EVERYONE, NO_CONTACT);
+    expect(NO_RELATION, CONTACTS, CONTACTS, NO_CONTACT);
+    expect(NO_RELATION, CONTACTS, NOBODY, NO_CONTACT);
+    expect(NO_RELATION, NOBODY, EVERYONE, PRIVATE);
+    expect(NO_RELATION, NOBODY, CONTACTS, PRIVATE);
+    expect(NO_RELATION, NOBODY, NOBODY, PRIVATE);
 }
 
-static void contacts_see_what_is_for_contacts(void **state)
+static void contacts_see_what_contacts_may(void **state)
 {
     (void)state;
     expect(CONTACT, EVERYONE, EVERYONE, ALL);
@@ -76,24 +76,24 @@ static void contacts_see_what_is_for_contacts(void **state)
     expect(CONTACT, NOBODY, NOBODY, PRIVATE);
 }
 
-/* Whoever blocks becomes a stranger to the one they block, even if they were contacts. */
-static void who_blocks_sees_as_a_stranger(void **state)
+/* A blocker loses the relation to the blocked user, even if they were contacts. */
+static void a_blocker_sees_as_without_a_relation(void **state)
 {
     (void)state;
     for (enum ledger_visibility presence = 0; presence < 3; presence++) {
         for (enum ledger_visibility last_seen = 0; last_seen < 3; last_seen++) {
-            struct privacy_decision stranger = decide("viewer", presence, last_seen, STRANGER);
-            expect(VIEWER_BLOCKS, presence, last_seen, stranger.view, stranger.reason);
-            expect(VIEWER_BLOCKS | CONTACT, presence, last_seen, stranger.view, stranger.reason);
+            struct privacy_decision other = decide("viewer", presence, last_seen, NO_RELATION);
+            expect(VIEWER_BLOCKS, presence, last_seen, other.view, other.reason);
+            expect(VIEWER_BLOCKS | CONTACT, presence, last_seen, other.view, other.reason);
         }
     }
 }
 
-/* One who is blocked is told exactly what `nobody` tells, whatever else holds. */
-static void who_is_blocked_cannot_tell_it_from_nobody(void **state)
+/* A blocked viewer is shown exactly what `nobody` shows, in any combination. */
+static void a_block_looks_like_the_setting_nobody(void **state)
 {
     (void)state;
-    struct privacy_decision nobody = decide("viewer", NOBODY, NOBODY, STRANGER);
+    struct privacy_decision nobody = decide("viewer", NOBODY, NOBODY, NO_RELATION);
     for (unsigned relation = 0; relation < RELATIONS; relation++) {
         if (!(relation & TARGET_BLOCKS))
             continue;
@@ -113,11 +113,11 @@ static void everybody_sees_themselves(void **state)
                                  PRIVACY_EVERYTHING);
 }
 
-static void a_viewer_without_a_name_is_a_stranger(void **state)
+static void an_empty_viewer_id_has_no_relation(void **state)
 {
     (void)state;
-    assert_int_equal(decide("", CONTACTS, EVERYONE, STRANGER).view, PRIVACY_HIDDEN);
-    assert_int_equal(decide("", EVERYONE, EVERYONE, STRANGER).view, PRIVACY_EVERYTHING);
+    assert_int_equal(decide("", CONTACTS, EVERYONE, NO_RELATION).view, PRIVACY_HIDDEN);
+    assert_int_equal(decide("", EVERYONE, EVERYONE, NO_RELATION).view, PRIVACY_EVERYTHING);
 }
 
 /* ---- what is shown ---- */
@@ -131,7 +131,7 @@ static const struct presence SEEN = {.user_id = {"target", 6},
 
 enum { LATER_MS = 24 * 3600 * 1000 };
 
-static void everything_is_shown_as_it_is(void **state)
+static void the_view_everything_changes_nothing(void **state)
 {
     (void)state;
     struct presence shown =
@@ -142,7 +142,7 @@ static void everything_is_shown_as_it_is(void **state)
     assert_true(shown.in_call && shown.stale);
 }
 
-static void last_seen_can_be_hidden_alone(void **state)
+static void last_seen_can_be_hidden_separately(void **state)
 {
     (void)state;
     struct presence shown = privacy_apply(&SEEN, (struct privacy_decision){STATUS}, SEEN.version);
@@ -152,8 +152,8 @@ static void last_seen_can_be_hidden_alone(void **state)
     assert_true(shown.in_call);
 }
 
-/* A version is the time of a change. Of who has left for long it tells no more than that they have. */
-static void where_last_seen_is_hidden_no_version_tells_it(void **state)
+/* A version is the time of a change, so an old one would reveal when the user left. */
+static void a_version_does_not_reveal_hidden_last_seen(void **state)
 {
     (void)state;
     struct privacy_decision decision = {STATUS};
@@ -168,8 +168,8 @@ static void where_last_seen_is_hidden_no_version_tells_it(void **state)
     assert_int_equal(privacy_apply(&here, decision, now_ms).version, SEEN.version);
 }
 
-/* Nothing of what is hidden may be guessed: not even that something changed. */
-static void what_is_hidden_shows_nothing_but_why(void **state)
+/* Not even the fact of a change may be guessed. */
+static void a_hidden_presence_shows_only_the_reason(void **state)
 {
     (void)state;
     struct presence shown =
@@ -185,16 +185,16 @@ static void what_is_hidden_shows_nothing_but_why(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strangers_see_what_is_for_everyone),
-        cmocka_unit_test(contacts_see_what_is_for_contacts),
-        cmocka_unit_test(who_blocks_sees_as_a_stranger),
-        cmocka_unit_test(who_is_blocked_cannot_tell_it_from_nobody),
+        cmocka_unit_test(users_without_a_relation_see_what_everyone_may),
+        cmocka_unit_test(contacts_see_what_contacts_may),
+        cmocka_unit_test(a_blocker_sees_as_without_a_relation),
+        cmocka_unit_test(a_block_looks_like_the_setting_nobody),
         cmocka_unit_test(everybody_sees_themselves),
-        cmocka_unit_test(a_viewer_without_a_name_is_a_stranger),
-        cmocka_unit_test(everything_is_shown_as_it_is),
-        cmocka_unit_test(last_seen_can_be_hidden_alone),
-        cmocka_unit_test(where_last_seen_is_hidden_no_version_tells_it),
-        cmocka_unit_test(what_is_hidden_shows_nothing_but_why),
+        cmocka_unit_test(an_empty_viewer_id_has_no_relation),
+        cmocka_unit_test(the_view_everything_changes_nothing),
+        cmocka_unit_test(last_seen_can_be_hidden_separately),
+        cmocka_unit_test(a_version_does_not_reveal_hidden_last_seen),
+        cmocka_unit_test(a_hidden_presence_shows_only_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Sight lost and gained: what contacts and a subscriber hear, also when stores fail, answers cross each other and
- * changes are repeated. Carol watches bob, who shows himself to everybody; alice is his contact. */
+/* Visibility lost and gained: what contacts and a subscriber are told, also when stores fail, answers overtake
+ * each other and changes are repeated. Carol subscribes to bob, who is visible to everybody; alice is his contact. */
 #include "presence/visibility/visibility_change.h"
 
 #include "presence/presence_plane.h"
@@ -37,7 +37,7 @@ static void note_done(void *arg)
     *(bool *)arg = true;
 }
 
-/* A change of sight asks several stores, one after the other. */
+/* A visibility change asks several stores, one after the other. */
 static void settle_until(const bool *done)
 {
     for (int i = 0; i < 5 && !*done; i++)
@@ -82,7 +82,7 @@ static void show(const char *user, enum ledger_visibility before, enum ledger_vi
     settle_until(&done);
 }
 
-static void a_setting_takes_sight_from_contacts_once_and_gives_it_back(void **unused)
+static void a_setting_hides_from_contacts_once_and_shows_again(void **unused)
 {
     (void)unused;
     look_away();
@@ -100,7 +100,7 @@ static void a_setting_takes_sight_from_contacts_once_and_gives_it_back(void **un
 
 /* ---- relations ---- */
 
-static void done_runs_also_when_the_ledger_cannot_say(void **unused)
+static void done_runs_when_the_ledger_does_not_answer(void **unused)
 {
     (void)unused;
     bool done = false;
@@ -112,14 +112,14 @@ static void done_runs_also_when_the_ledger_cannot_say(void **unused)
     client_expect_nothing(&alice);
 }
 
-/* A subscription under way when sight is taken away must not be given by what was read before. */
-static void a_look_that_began_before_a_block_shows_nothing_after_it(void **unused)
+/* A pending subscription must not get a view from a read that is older than the block. */
+static void a_query_that_began_before_a_block_shows_nothing_after_it(void **unused)
 {
     (void)unused;
     look_away();
     world.ledger.holding = true;
     client_send(&carol, "{\"type\":\"subscribe_presence\",\"id\":1,\"user_ids\":[\"bob\"]}");
-    world.ledger.holding = false; /* the block's own questions are answered at once */
+    world.ledger.holding = false; /* the reads of the block are answered at once */
     block();
     fake_ledger_release_all(&world.ledger);
     world_settle(&world);
@@ -130,7 +130,7 @@ static void a_look_that_began_before_a_block_shows_nothing_after_it(void **unuse
     client_expect_nothing(&carol);
 }
 
-static void a_block_hides_also_where_the_ledger_cannot_say_so_at_once(void **unused)
+static void a_block_hides_when_the_ledger_answers_late(void **unused)
 {
     (void)unused;
     world.ledger.failing = LEDGER_BUSY;
@@ -144,8 +144,8 @@ static void a_block_hides_also_where_the_ledger_cannot_say_so_at_once(void **unu
     client_expect_nothing(&carol);
 }
 
-/* Carol asks for something that needs her sight decided; bob blocks her before it is. */
-static void what_was_decided_before_a_block_does_not_undo_it(void **unused)
+/* Carol sends a query that needs a decision; bob blocks her before it is made. */
+static void a_decision_from_before_a_block_does_not_undo_it(void **unused)
 {
     (void)unused;
     bool done = false;
@@ -162,7 +162,7 @@ static void what_was_decided_before_a_block_does_not_undo_it(void **unused)
     client_expect_nothing(&carol);
 }
 
-/* ---- a state that is read while sight is lost ---- */
+/* ---- a state that is read while visibility is lost ---- */
 
 static struct {
     const struct state_store_operations *sound;
@@ -189,7 +189,7 @@ static void hold_next_read(void)
     store->operations = &reading.holding;
 }
 
-static void what_is_read_before_a_block_is_not_shown_after_it(void **unused)
+static void a_state_read_before_a_block_is_not_shown_after_it(void **unused)
 {
     (void)unused;
     hold_next_read();
@@ -203,7 +203,7 @@ static void what_is_read_before_a_block_is_not_shown_after_it(void **unused)
     assert_true(client_has(&carol, "\"status\":\"unknown\""));
 }
 
-static void who_sees_again_knows_what_they_are_told(void **unused)
+static void a_viewer_who_regains_visibility_is_told_the_state(void **unused)
 {
     (void)unused;
     client_set_away(&bob, true);
@@ -213,7 +213,8 @@ static void who_sees_again_knows_what_they_are_told(void **unused)
     client_set_away(&bob, false);
     unblock();
     client_expect_change(&carol, "bob", "online");
-    client_set_away(&bob, true); /* as when she last saw him, but not what she knows */
+    client_set_away(&bob,
+                    true); /* the state is as she last saw it, but she was told `unknown` since */
     client_expect_change(&carol, "bob", "away");
 }
 
@@ -226,7 +227,7 @@ static void know_nobody(struct state_store *store, const struct slice *users, si
     done(arg, STATE_OK, &(struct state_routes){0});
 }
 
-static void a_block_finds_who_is_not_registered_yet(void **unused)
+static void a_block_reaches_users_without_a_lease_yet(void **unused)
 {
     (void)unused;
     struct state_store *store = world.presence->store;
@@ -260,7 +261,7 @@ static void push_sight(void)
 }
 
 /* The state was read when a change had happened whose event is still on its way. */
-static void a_repetition_swallows_no_change(void **unused)
+static void a_repeated_change_hides_no_later_change(void **unused)
 {
     (void)unused;
     push_sight();
@@ -269,8 +270,8 @@ static void a_repetition_swallows_no_change(void **unused)
     client_expect_change(&carol, "bob", "away");
 }
 
-/* Two changes that were made at two gateways: what one gave the other has taken. */
-static void visibility_that_is_given_late_is_not_taken(void **unused)
+/* Two gateways made two changes: the second takes away what the first gave. */
+static void visibility_given_late_is_reviewed_first(void **unused)
 {
     (void)unused;
     block();
@@ -284,16 +285,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
-        TEST(a_setting_takes_sight_from_contacts_once_and_gives_it_back),
-        TEST(done_runs_also_when_the_ledger_cannot_say),
-        TEST(a_look_that_began_before_a_block_shows_nothing_after_it),
-        TEST(a_block_hides_also_where_the_ledger_cannot_say_so_at_once),
-        TEST(what_was_decided_before_a_block_does_not_undo_it),
-        TEST(what_is_read_before_a_block_is_not_shown_after_it),
-        TEST(who_sees_again_knows_what_they_are_told),
-        TEST(a_block_finds_who_is_not_registered_yet),
-        TEST(a_repetition_swallows_no_change),
-        TEST(visibility_that_is_given_late_is_not_taken),
+        TEST(a_setting_hides_from_contacts_once_and_shows_again),
+        TEST(done_runs_when_the_ledger_does_not_answer),
+        TEST(a_query_that_began_before_a_block_shows_nothing_after_it),
+        TEST(a_block_hides_when_the_ledger_answers_late),
+        TEST(a_decision_from_before_a_block_does_not_undo_it),
+        TEST(a_state_read_before_a_block_is_not_shown_after_it),
+        TEST(a_viewer_who_regains_visibility_is_told_the_state),
+        TEST(a_block_reaches_users_without_a_lease_yet),
+        TEST(a_repeated_change_hides_no_later_change),
+        TEST(visibility_given_late_is_reviewed_first),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* What a change of settings makes of subscriptions: who watches bob and may no longer, or may again. With a ledger
- * that answers when and how the test wants. */
+/* What a settings change does to subscriptions: viewers of bob who may no longer see him, or may again, with a
+ * ledger that answers as the test wants. */
 #include "presence/visibility/visibility_review.h"
 
 #include "presence/presence_plane.h"
@@ -49,7 +49,7 @@ static void show(enum ledger_visibility visibility)
     world_settle(&world);
 }
 
-static void who_loses_sight_is_told_unknown_once_and_then_nothing(void **unused)
+static void a_viewer_who_loses_visibility_is_told_unknown_once(void **unused)
 {
     (void)unused;
     watch(&alice);
@@ -64,7 +64,7 @@ static void who_loses_sight_is_told_unknown_once_and_then_nothing(void **unused)
     client_expect_nothing(&alice);
 }
 
-static void contacts_see_what_strangers_do_not(void **unused)
+static void contacts_keep_what_others_lose(void **unused)
 {
     (void)unused;
     client_connect(&carol, &world, "carol");
@@ -81,8 +81,8 @@ static void contacts_see_what_strangers_do_not(void **unused)
     client_hang_up(&carol);
 }
 
-/* The reading is older than the setting, and its answer comes after the review's. */
-static void a_setting_changed_while_somebody_subscribes_is_not_undone(void **unused)
+/* The read is older than the setting, and its answer comes after the review's. */
+static void a_setting_changed_during_a_subscribe_is_not_undone(void **unused)
 {
     (void)unused;
     world.ledger.holding = true;
@@ -99,7 +99,7 @@ static void a_setting_changed_while_somebody_subscribes_is_not_undone(void **unu
     client_expect_change(&alice, "bob", "away");
 }
 
-static void a_review_that_was_overtaken_does_not_count(void **unused)
+static void an_overtaken_review_is_dropped(void **unused)
 {
     (void)unused;
     watch(&alice);
@@ -114,7 +114,7 @@ static void a_review_that_was_overtaken_does_not_count(void **unused)
     client_expect_nothing(&alice);
 }
 
-static void a_look_gives_up_when_settings_never_stand_still(void **unused)
+static void a_query_gives_up_when_settings_keep_changing(void **unused)
 {
     (void)unused;
     world.ledger.holding = true;
@@ -135,8 +135,8 @@ static void a_look_gives_up_when_settings_never_stand_still(void **unused)
     assert_true(client_has(&alice, "\"id\":1,\"code\":\"SERVICE_UNAVAILABLE\""));
 }
 
-/* Until the ledger says who may see, nobody does. */
-static void while_the_ledger_is_away_a_change_of_settings_hides(void **unused)
+/* Nobody sees until the ledger has answered. */
+static void without_the_ledger_a_settings_change_hides(void **unused)
 {
     (void)unused;
     watch(&alice);
@@ -152,7 +152,7 @@ static void while_the_ledger_is_away_a_change_of_settings_hides(void **unused)
     client_expect_nothing(&alice);
 }
 
-static void after_the_ledger_is_back_those_who_may_see_hear_how_things_stand(void **unused)
+static void when_the_ledger_answers_again_viewers_are_told_the_state(void **unused)
 {
     (void)unused;
     watch(&alice);
@@ -166,7 +166,7 @@ static void after_the_ledger_is_back_those_who_may_see_hear_how_things_stand(voi
     client_expect_nothing(&alice);
 }
 
-static void a_review_nobody_waits_for_any_more_ends(void **unused)
+static void a_review_without_subscribers_ends(void **unused)
 {
     (void)unused;
     client_connect(&carol, &world, "carol");
@@ -181,7 +181,7 @@ static void a_review_nobody_waits_for_any_more_ends(void **unused)
 
 /* ---- reviews that fail half-way ---- */
 
-/* The store's answer to one read, which waits until the test gives it. */
+/* Holds the store's answer to one read until the test releases it. */
 static struct {
     state_presences_done done;
     void *arg;
@@ -197,7 +197,7 @@ static void hold_read(struct state_store *store, const struct slice *user_ids, s
 }
 
 /* It set the views and was overtaken while the state was read: what it sets back, it must set again. */
-static void a_review_whose_state_cannot_be_read_is_made_again_though_overtaken(void **unused)
+static void a_review_without_a_state_is_retried_though_overtaken(void **unused)
 {
     (void)unused;
     struct state_store *store = world.presence->store;
@@ -218,7 +218,7 @@ static void a_review_whose_state_cannot_be_read_is_made_again_though_overtaken(v
     client_expect_change(&alice, "bob", "away");
 }
 
-/* More subscribers than one question to the ledger holds, the last of them nobody's connections. */
+/* More subscribers than one ledger query holds; the last of them have no connection. */
 enum { CROWD = LEDGER_PROFILES_MAX };
 static struct endpoint crowd[CROWD];
 
@@ -240,7 +240,7 @@ static void gather_crowd(struct router *router)
     }
 }
 
-static void a_review_that_fails_leaves_those_of_another_their_sight(void **unused)
+static void a_failed_review_leaves_the_viewers_of_another(void **unused)
 {
     (void)unused;
     watch(&alice);
@@ -248,7 +248,7 @@ static void a_review_that_fails_leaves_those_of_another_their_sight(void **unuse
     world.ledger.holding = true;
     show(LEDGER_VISIBLE_EVERYONE);
     assert_int_equal(world.ledger.held_count, 2);
-    fake_ledger_release(&world.ledger); /* alice's; the other's time runs out */
+    fake_ledger_release(&world.ledger); /* alice's review; the other one times out */
     world_advance(&world, world.config.gateway.timeouts.durability_rpc_ms + 1000);
     client_set_away(&bob, true);
     client_expect_change(&alice, "bob", "away");
@@ -263,16 +263,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
-        TEST(who_loses_sight_is_told_unknown_once_and_then_nothing),
-        TEST(contacts_see_what_strangers_do_not),
-        TEST(a_setting_changed_while_somebody_subscribes_is_not_undone),
-        TEST(a_review_that_was_overtaken_does_not_count),
-        TEST(a_look_gives_up_when_settings_never_stand_still),
-        TEST(while_the_ledger_is_away_a_change_of_settings_hides),
-        TEST(after_the_ledger_is_back_those_who_may_see_hear_how_things_stand),
-        TEST(a_review_nobody_waits_for_any_more_ends),
-        TEST(a_review_whose_state_cannot_be_read_is_made_again_though_overtaken),
-        TEST(a_review_that_fails_leaves_those_of_another_their_sight),
+        TEST(a_viewer_who_loses_visibility_is_told_unknown_once),
+        TEST(contacts_keep_what_others_lose),
+        TEST(a_setting_changed_during_a_subscribe_is_not_undone),
+        TEST(an_overtaken_review_is_dropped),
+        TEST(a_query_gives_up_when_settings_keep_changing),
+        TEST(without_the_ledger_a_settings_change_hides),
+        TEST(when_the_ledger_answers_again_viewers_are_told_the_state),
+        TEST(a_review_without_subscribers_ends),
+        TEST(a_review_without_a_state_is_retried_though_overtaken),
+        TEST(a_failed_review_leaves_the_viewers_of_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
