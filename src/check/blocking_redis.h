@@ -1,14 +1,15 @@
 /*
- * Redis for a command: a client with a loop of its own, asked many things at once and waited for.
+ * A Redis client for a command-line program: it has its own loop, sends many commands at once and blocks until
+ * they are answered.
  *
- *     struct blocking_redis errand;
- *     if (!blocking_redis_open(&errand, url, NULL, why)) …
- *     redis_command(errand.client, …, done, arg);
- *     errand.outstanding++;                          done() takes it back
- *     blocking_redis_wait(&errand);
- *     blocking_redis_close(&errand);
+ *     struct blocking_redis redis;
+ *     if (!blocking_redis_open(&redis, url, NULL, why)) …
+ *     redis_command(redis.client, …, done, arg);
+ *     redis.outstanding++;                           done() decrements it
+ *     blocking_redis_wait(&redis);
+ *     blocking_redis_close(&redis);
  *
- * Only for programs that have nothing else to do: it blocks.
+ * It blocks, so it is only for programs that have nothing else to do.
  */
 #ifndef ROLLCALL_CHECK_BLOCKING_REDIS_H
 #define ROLLCALL_CHECK_BLOCKING_REDIS_H
@@ -34,21 +35,22 @@ struct blocking_redis {
     struct random random;
     struct metrics metrics;
     struct redis_client *client;
-    size_t outstanding; /* commands that are not answered yet; the caller counts */
+    size_t outstanding; /* commands not answered yet, counted by the caller */
 };
 
-/* Connects. False with a sentence in `why`, in which no login stands. A server that refuses writes but can
- * be read (it is full) will do. `ca_file` says whom to trust where TLS is spoken; NULL: the system's. */
-bool blocking_redis_open(struct blocking_redis *errand, const char *url, const char *ca_file,
+/* Connects. On failure it returns false with a sentence in `why` that contains no credentials. A server that
+ * refuses writes but answers reads (it is full) is good enough. `ca_file` holds the trusted certificates for
+ * TLS; NULL means the system's. */
+bool blocking_redis_open(struct blocking_redis *redis, const char *url, const char *ca_file,
                          char why[BLOCKING_REDIS_WHY_MAX]);
 
-/* Turns the loop until nothing is outstanding; every command is answered in bounded time. */
-void blocking_redis_wait(struct blocking_redis *errand);
+/* Runs the loop until nothing is outstanding; every command is answered in bounded time. */
+void blocking_redis_wait(struct blocking_redis *redis);
 
-/* Lets so much time pass. */
-void blocking_redis_rest(struct blocking_redis *errand, int64_t rest_ms);
+/* Runs the loop for `rest_ms`. */
+void blocking_redis_rest(struct blocking_redis *redis, int64_t rest_ms);
 
-/* Whatever is outstanding is answered with NULL first. */
-void blocking_redis_close(struct blocking_redis *errand);
+/* Answers outstanding commands with NULL first. */
+void blocking_redis_close(struct blocking_redis *redis);
 
 #endif

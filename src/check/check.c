@@ -6,21 +6,21 @@ enum { GATEWAY_KEY_BYTES = 256 };
 
 /* ---- the window ---- */
 
-static void took_window(void *arg, const struct resp_value *reply)
+static void on_window_read(void *arg, const struct resp_value *reply)
 {
     struct check_context *context = arg;
     int64_t window_ms;
-    context->errand->outstanding--;
+    context->redis->outstanding--;
     if (reply && reply->type == RESP_TEXT && resp_parse_integer(reply->text, &window_ms) &&
         window_ms > context->window_ms && window_ms <= CHECK_WINDOW_MS_MAX)
         context->window_ms = window_ms;
 }
 
-static void took_gateways(void *arg, const struct resp_value *reply)
+static void on_gateways_listed(void *arg, const struct resp_value *reply)
 {
     struct check_context *context = arg;
     char text[GATEWAY_KEY_BYTES];
-    context->errand->outstanding--;
+    context->redis->outstanding--;
     if (!reply || reply->type != RESP_ARRAY)
         return;
     for (size_t i = 0; i < reply->count; i++) {
@@ -29,41 +29,41 @@ static void took_gateways(void *arg, const struct resp_value *reply)
         if (len < 0 || (size_t)len >= sizeof(text))
             continue;
         struct slice key = {text, (size_t)len};
-        context->errand->outstanding++;
-        redis_command(context->errand->client, key,
-                      REDIS_ARGS(SLICE("HGET"), key, SLICE("window_ms")), took_window, context);
+        context->redis->outstanding++;
+        redis_command(context->redis->client, key,
+                      REDIS_ARGS(SLICE("HGET"), key, SLICE("window_ms")), on_window_read, context);
     }
 }
 
-/* From the gateways' records. What cannot be read here is met again by the scan, and told. */
-static void learn_window(struct check_context *context)
+/* Reads the window from the gateways' records. The scan meets and reports records that cannot be read here. */
+static void read_window(struct check_context *context)
 {
     static const struct slice LIST = {"presence:gateways", 17};
     char last[24];
     snprintf(last, sizeof(last), "%d", CHECK_GATEWAYS_MAX - 1);
-    context->errand->outstanding++;
-    redis_command(context->errand->client, LIST,
-                  REDIS_ARGS(SLICE("ZRANGE"), LIST, SLICE("0"), slice_of(last)), took_gateways,
+    context->redis->outstanding++;
+    redis_command(context->redis->client, LIST,
+                  REDIS_ARGS(SLICE("ZRANGE"), LIST, SLICE("0"), slice_of(last)), on_gateways_listed,
                   context);
-    blocking_redis_wait(context->errand);
+    blocking_redis_wait(context->redis);
     if (context->window_ms == 0)
         context->window_ms = CHECK_WINDOW_MS;
 }
 
 /* ---- the scan ---- */
 
-static bool is_page(const struct resp_value *reply)
+static bool is_scan_page(const struct resp_value *reply)
 {
     return reply && reply->type == RESP_ARRAY && reply->count == 2 &&
            reply->items[0].type == RESP_TEXT && reply->items[1].type == RESP_ARRAY &&
            reply->items[0].text.len < sizeof(((struct check *)0)->cursor);
 }
 
-static void took_page(void *arg, const struct resp_value *reply)
+static void on_page_scanned(void *arg, const struct resp_value *reply)
 {
     struct check *check = arg;
-    check->context.errand->outstanding--;
-    if (!is_page(reply)) {
+    check->context.redis->outstanding--;
+    if (!is_scan_page(reply)) {
         check_fail(&check->context, reply);
         return;
     }
@@ -76,84 +76,75 @@ static void took_page(void *arg, const struct resp_value *reply)
     }
 }
 
-/* One page of one master, and everything that is asked because of it. */
+/* Scans one page of one master and checks its keys. */
 static void scan_page(struct check *check, size_t master)
 {
-    struct blocking_redis *errand = check->context.errand;
+    struct blocking_redis *redis = check->context.redis;
     char count[24];
     snprintf(count, sizeof(count), "%d", CHECK_PAGE_KEYS);
-    errand->outstanding++;
+    redis->outstanding++;
     redis_command_on(
-        errand->client, master,
+        redis->client, master,
         REDIS_ARGS(SLICE("SCAN"), slice_of(check->cursor), SLICE("COUNT"), slice_of(count)),
-        took_page, check);
-    blocking_redis_wait(errand);
-    blocking_redis_rest(errand, (int64_t)(check->page_keys * 1000 / check->keys_a_second));
+        on_page_scanned, check);
+    blocking_redis_wait(redis);
+    blocking_redis_rest(redis, (int64_t)(check->page_keys * 1000 / check->keys_a_second));
 }
 
-static void scan(struct check *check, size_t master)
+static void scan_masters(struct check *check)
 {
-    snprintf(check->cursor, sizeof(check->cursor), "0");
-    do
-        scan_page(check, master);
-    while (!check->context.failed && !slice_is(slice_of(check->cursor), "0"));
-}
-
-static void scan_all(struct check *check)
-{
-    struct redis_client *client = check->context.errand->client;
+    struct redis_client *client = check->context.redis->client;
     size_t masters = redis_master_count(client);
-    for (size_t i = 0; i < masters && !check->context.failed; i++)
-        scan(check, i);
+    for (size_t i = 0; i < masters && !check->context.failed; i++) {
+        snprintf(check->cursor, sizeof(check->cursor), "0");
+        do
+            scan_page(check, i);
+        while (!check->context.failed && !slice_is(slice_of(check->cursor), "0"));
+    }
     if (!check->context.failed && redis_master_count(client) != masters) {
         check->context.failed = true;
         snprintf(check->context.why, sizeof(check->context.why),
-                 "the cluster changed while it was looked at");
+                 "the cluster changed while it was checked");
     }
 }
 
-/* The counts are of the first look. */
-static void look_again(struct check *check)
+/* Keeps the counts of the first round. */
+static void check_suspicions_again(struct check *check)
 {
     struct check_context *context = &check->context;
     size_t users = context->users;
     size_t connections = context->connections;
-    blocking_redis_rest(context->errand, check->patience_ms / (CHECK_ROUNDS - 1));
+    blocking_redis_rest(context->redis, check->patience_ms / (CHECK_ROUNDS - 1));
     violations_confirm(&context->violations);
     for (size_t i = 0; i < context->violations.count && !context->failed; i++) {
         const struct violation *violation = &context->violations.items[i];
         check_key_start(context, (struct slice){violation->key, violation->key_len});
         if (i % CHECK_PAGE_KEYS == CHECK_PAGE_KEYS - 1)
-            blocking_redis_wait(context->errand);
+            blocking_redis_wait(context->redis);
     }
-    blocking_redis_wait(context->errand);
+    blocking_redis_wait(context->redis);
     violations_drop_unseen(&context->violations);
     context->users = users;
     context->connections = connections;
 }
 
-/* That nothing is left of those that were looked at again says nothing of the others. */
-static void doubt_the_rest(struct check_context *context)
-{
-    const struct violations *violations = &context->violations;
-    if (context->failed || violations->count > 0 || violations->more == 0)
-        return;
-    context->failed = true;
-    snprintf(context->why, sizeof(context->why),
-             "%zu suspicions, beyond the first %d, were not looked at again", violations->more,
-             VIOLATIONS_MAX);
-}
-
 bool check_run(struct check *check)
 {
     if (check->context.window_ms == 0)
-        learn_window(&check->context);
+        read_window(&check->context);
     if (check->patience_ms == 0)
         check->patience_ms = check->context.window_ms + CHECK_PATIENCE_EXTRA_MS;
-    scan_all(check);
-    for (int looks = 1; looks < CHECK_ROUNDS; looks++)
+    scan_masters(check);
+    for (int round = 1; round < CHECK_ROUNDS; round++)
         if (check->context.violations.count > 0 && !check->context.failed)
-            look_again(check);
-    doubt_the_rest(&check->context);
+            check_suspicions_again(check);
+    /* the suspicions that passed say nothing about those that were not kept */
+    const struct violations *violations = &check->context.violations;
+    if (!check->context.failed && violations->count == 0 && violations->more > 0) {
+        check->context.failed = true;
+        snprintf(check->context.why, sizeof(check->context.why),
+                 "%zu suspicions, beyond the first %d, were not checked again", violations->more,
+                 VIOLATIONS_MAX);
+    }
     return !check->context.failed;
 }

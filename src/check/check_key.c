@@ -5,22 +5,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What stands before the rows in an answer, and in a row before the command. */
+/* The fields of a script's answer before its rows, and of a row before its command. */
 enum { ANSWER_NEXT, ANSWER_USERS, ANSWER_CONNECTIONS, ANSWER_ROWS };
 enum { ROW_INVARIANT, ROW_WHAT, ROW_EXPECTED, ROW_KEY, ROW_COMMAND };
 
-enum { NUMBER_BYTES = 24, COMMAND_WORDS_MAX = 8 };
+enum { NUMBER_BYTES = 24, COMMAND_ARGUMENTS_MAX = 8 };
 
-struct kind {
+struct key_kind {
     const char *prefix; /* of the keys */
     const char *script;
-    const char *type; /* the rest is for CHECK_SCRIPT_PLAIN */
+    const char *type; /* this and the rest are for CHECK_SCRIPT_PLAIN */
     const char *ttl_ms_max;
     const char *value;
 };
 
-/* A prefix that begins with another one stands before it. */
-static const struct kind KINDS[] = {
+/* A prefix that begins with another prefix comes before it. */
+static const struct key_kind KEY_KINDS[] = {
     {.prefix = "connection:", .script = CHECK_SCRIPT_CONNECTION},
     {.prefix = "user_connections:", .script = CHECK_SCRIPT_USER},
     {.prefix = "user_servers:", .script = CHECK_SCRIPT_USER},
@@ -41,17 +41,17 @@ static const struct kind KINDS[] = {
     {"user:", CHECK_SCRIPT_PLAIN, "", "86400000", "graph"},
 };
 
-/* One look under way. */
-struct look {
+/* The check of one key in progress. */
+struct key_check {
     struct check_context *context;
-    const struct kind *kind;
+    const struct key_kind *kind;
     size_t key_len;
     char key[];
 };
 
-/* A suspicion that another key can refute. */
-struct question {
-    struct look *look; /* a copy of its own */
+/* A suspicion that the value of another key can refute. */
+struct suspicion {
+    struct key_check *check; /* owned */
     char *invariant;
     char *what;
     char *expected;
@@ -62,52 +62,52 @@ void check_fail(struct check_context *context, const struct resp_value *reply)
     if (context->failed)
         return;
     context->failed = true;
-    enum redis_problem problem = redis_client_problem(context->errand->client);
+    enum redis_problem problem = redis_client_problem(context->redis->client);
     if (!reply)
         snprintf(context->why, sizeof(context->why), "%s",
-                 problem == REDIS_FINE ? "an answer did not come" : redis_problem_text(problem));
+                 problem == REDIS_FINE ? "no answer" : redis_problem_text(problem));
     else
         snprintf(context->why, sizeof(context->why), "it answered: %.*s",
                  SLICE_FORMAT(slice_first(reply->text, 200)));
 }
 
-static const struct kind *kind_of(struct slice key)
+static const struct key_kind *find_key_kind(struct slice key)
 {
-    for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
-        if (slice_starts_with(key, slice_of(KINDS[i].prefix)))
-            return &KINDS[i];
+    for (size_t i = 0; i < sizeof(KEY_KINDS) / sizeof(KEY_KINDS[0]); i++)
+        if (slice_starts_with(key, slice_of(KEY_KINDS[i].prefix)))
+            return &KEY_KINDS[i];
     return NULL;
 }
 
-static struct look *make_look(struct check_context *context, const struct kind *kind,
-                              struct slice key)
+static struct key_check *make_key_check(struct check_context *context, const struct key_kind *kind,
+                                        struct slice key)
 {
-    struct look *look = malloc(sizeof(*look) + key.len);
-    if (!look)
+    struct key_check *check = malloc(sizeof(*check) + key.len);
+    if (!check)
         return NULL;
-    *look = (struct look){.context = context, .kind = kind, .key_len = key.len};
-    memcpy(look->key, key.data, key.len);
-    return look;
+    *check = (struct key_check){.context = context, .kind = kind, .key_len = key.len};
+    memcpy(check->key, key.data, key.len);
+    return check;
 }
 
-static struct slice look_key(const struct look *look)
+static struct slice checked_key(const struct key_check *check)
 {
-    return (struct slice){look->key, look->key_len};
+    return (struct slice){check->key, check->key_len};
 }
 
-/* ---- questions to other keys ---- */
+/* ---- suspicions that another key can refute ---- */
 
-static void free_question(struct question *question)
+static void free_suspicion(struct suspicion *suspicion)
 {
-    free(question->look);
-    free(question->invariant);
-    free(question->what);
-    free(question->expected);
-    free(question);
+    free(suspicion->check);
+    free(suspicion->invariant);
+    free(suspicion->what);
+    free(suspicion->expected);
+    free(suspicion);
 }
 
-/* PUBSUB answers with names and numbers in turn: the last counts. */
-static bool is_expected(const struct resp_value *reply, struct slice expected)
+/* PUBSUB answers with alternating names and numbers, of which the last one counts. */
+static bool is_expected_reply(const struct resp_value *reply, struct slice expected)
 {
     char number[NUMBER_BYTES];
     if (reply->type == RESP_ARRAY && reply->count > 0)
@@ -125,22 +125,22 @@ static bool is_expected(const struct resp_value *reply, struct slice expected)
     return slice_is(expected, "*") || slice_equal(text, expected);
 }
 
-static void answered(void *arg, const struct resp_value *reply)
+static void on_other_key_read(void *arg, const struct resp_value *reply)
 {
-    struct question *question = arg;
-    struct check_context *context = question->look->context;
-    context->errand->outstanding--;
-    /* A value of another type is not what was expected, and is told where it is looked at. */
+    struct suspicion *suspicion = arg;
+    struct check_context *context = suspicion->check->context;
+    context->redis->outstanding--;
+    /* a value of another type is not the expected one; the check of its own key reports it */
     if (!reply || (reply->type == RESP_ERROR && !resp_is_error(reply, "WRONGTYPE")))
         check_fail(context, reply);
-    else if (!is_expected(reply, slice_of(question->expected)))
-        violations_add(&context->violations, look_key(question->look),
-                       slice_of(question->invariant), slice_of(question->what));
-    free_question(question);
+    else if (!is_expected_reply(reply, slice_of(suspicion->expected)))
+        violations_add(&context->violations, checked_key(suspicion->check),
+                       slice_of(suspicion->invariant), slice_of(suspicion->what));
+    free_suspicion(suspicion);
 }
 
-/* Terminated, which a slice is not. */
-static char *keep(const struct resp_value *value)
+/* Returns a terminated copy. */
+static char *copy_text(const struct resp_value *value)
 {
     char *text = malloc(value->text.len + 1);
     if (!text)
@@ -151,99 +151,100 @@ static char *keep(const struct resp_value *value)
     return text;
 }
 
-static struct question *make_question(const struct look *look, const struct resp_value *row)
+static struct suspicion *make_suspicion(const struct key_check *check, const struct resp_value *row)
 {
-    struct question *question = calloc(1, sizeof(*question));
-    if (!question)
+    struct suspicion *suspicion = calloc(1, sizeof(*suspicion));
+    if (!suspicion)
         return NULL;
-    question->look = make_look(look->context, look->kind, look_key(look));
-    question->invariant = keep(&row->items[ROW_INVARIANT]);
-    question->what = keep(&row->items[ROW_WHAT]);
-    question->expected = keep(&row->items[ROW_EXPECTED]);
-    if (question->look && question->invariant && question->what && question->expected)
-        return question;
-    free_question(question);
+    suspicion->check = make_key_check(check->context, check->kind, checked_key(check));
+    suspicion->invariant = copy_text(&row->items[ROW_INVARIANT]);
+    suspicion->what = copy_text(&row->items[ROW_WHAT]);
+    suspicion->expected = copy_text(&row->items[ROW_EXPECTED]);
+    if (suspicion->check && suspicion->invariant && suspicion->what && suspicion->expected)
+        return suspicion;
+    free_suspicion(suspicion);
     return NULL;
 }
 
-static void ask(const struct look *look, const struct resp_value *row)
+static void read_other_key(const struct key_check *check, const struct resp_value *row)
 {
-    struct slice words[COMMAND_WORDS_MAX];
+    struct slice arguments[COMMAND_ARGUMENTS_MAX];
     size_t count = row->count - ROW_COMMAND;
-    struct question *question = count <= COMMAND_WORDS_MAX ? make_question(look, row) : NULL;
-    if (!question) {
-        check_fail(look->context, NULL);
+    struct suspicion *suspicion =
+        count <= COMMAND_ARGUMENTS_MAX ? make_suspicion(check, row) : NULL;
+    if (!suspicion) {
+        check_fail(check->context, NULL);
         return;
     }
     for (size_t i = 0; i < count; i++)
-        words[i] = row->items[ROW_COMMAND + i].text;
-    look->context->errand->outstanding++;
-    redis_command(look->context->errand->client, row->items[ROW_KEY].text,
-                  (struct redis_args){words, count}, answered, question);
+        arguments[i] = row->items[ROW_COMMAND + i].text;
+    check->context->redis->outstanding++;
+    redis_command(check->context->redis->client, row->items[ROW_KEY].text,
+                  (struct redis_args){arguments, count}, on_other_key_read, suspicion);
 }
 
-/* ---- the look itself ---- */
+/* ---- the check ---- */
 
-static void look_from(struct look *look, struct slice cursor);
+static void run_check_script(struct key_check *check, struct slice cursor);
 
-static void take_row(const struct look *look, const struct resp_value *row)
+static void handle_row(const struct key_check *check, const struct resp_value *row)
 {
     if (row->type != RESP_ARRAY || row->count < ROW_EXPECTED)
-        check_fail(look->context, row);
+        check_fail(check->context, row);
     else if (row->count > ROW_COMMAND)
-        ask(look, row);
+        read_other_key(check, row);
     else
-        violations_add(&look->context->violations, look_key(look), row->items[ROW_INVARIANT].text,
-                       row->items[ROW_WHAT].text);
+        violations_add(&check->context->violations, checked_key(check),
+                       row->items[ROW_INVARIANT].text, row->items[ROW_WHAT].text);
 }
 
-static void looked(void *arg, const struct resp_value *reply)
+static void on_check_script_run(void *arg, const struct resp_value *reply)
 {
-    struct look *look = arg;
-    struct check_context *context = look->context;
-    context->errand->outstanding--;
+    struct key_check *check = arg;
+    struct check_context *context = check->context;
+    context->redis->outstanding--;
     if (!reply || reply->type != RESP_ARRAY || reply->count < ANSWER_ROWS) {
         check_fail(context, reply);
-        free(look);
+        free(check);
         return;
     }
     context->users += (size_t)reply->items[ANSWER_USERS].integer;
     context->connections += (size_t)reply->items[ANSWER_CONNECTIONS].integer;
     for (size_t i = ANSWER_ROWS; i < reply->count; i++)
-        take_row(look, &reply->items[i]);
+        handle_row(check, &reply->items[i]);
     if (slice_is(reply->items[ANSWER_NEXT].text, "0"))
-        free(look);
+        free(check);
     else
-        look_from(look, reply->items[ANSWER_NEXT].text);
+        run_check_script(check, reply->items[ANSWER_NEXT].text);
 }
 
-/* Takes the look. */
-static void look_from(struct look *look, struct slice cursor)
+/* Takes over the check. */
+static void run_check_script(struct key_check *check, struct slice cursor)
 {
-    const struct kind *kind = look->kind;
-    struct check_context *context = look->context;
+    const struct key_kind *kind = check->kind;
+    struct check_context *context = check->context;
     char window[NUMBER_BYTES];
     char prefix_len[NUMBER_BYTES];
     snprintf(window, sizeof(window), "%lld", (long long)context->window_ms);
     snprintf(prefix_len, sizeof(prefix_len), "%zu", strlen(kind->prefix));
-    context->errand->outstanding++;
-    redis_command(context->errand->client, look_key(look),
-                  REDIS_ARGS(SLICE("EVAL_RO"), slice_of(kind->script), SLICE("1"), look_key(look),
-                             slice_of(window),
-                             redis_is_cluster(context->errand->client) ? SLICE("1") : SLICE("0"),
+    context->redis->outstanding++;
+    redis_command(context->redis->client, checked_key(check),
+                  REDIS_ARGS(SLICE("EVAL_RO"), slice_of(kind->script), SLICE("1"),
+                             checked_key(check), slice_of(window),
+                             redis_is_cluster(context->redis->client) ? SLICE("1") : SLICE("0"),
                              slice_of(prefix_len), cursor, slice_of(kind->type),
                              slice_of(kind->ttl_ms_max), slice_of(kind->value)),
-                  looked, look);
+                  on_check_script_run, check);
 }
 
 bool check_key_start(struct check_context *context, struct slice key)
 {
-    const struct kind *kind = kind_of(key);
-    struct look *look = kind ? make_look(context, kind, key) : NULL;
+    const struct key_kind *kind = find_key_kind(key);
+    struct key_check *check = kind ? make_key_check(context, kind, key) : NULL;
     if (!kind)
         return false;
-    if (look)
-        look_from(look, SLICE("0"));
+    if (check)
+        run_check_script(check, SLICE("0"));
     else
         check_fail(context, NULL);
     return true;

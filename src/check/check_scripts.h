@@ -1,4 +1,4 @@
-/* The looks of `rollcall check` as Lua: check/lua/, each behind the prelude. Terminated texts. */
+/* The Lua scripts of `rollcall check`, from check/lua/, each after the prelude. Terminated texts. */
 #ifndef ROLLCALL_CHECK_CHECK_SCRIPTS_H
 #define ROLLCALL_CHECK_CHECK_SCRIPTS_H
 

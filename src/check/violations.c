@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names come from users: nothing in them may steer a terminal or end the line. */
+/* Names come from users, so nothing in them may control a terminal or end the line. */
 static void append_printable(struct buffer *out, struct slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -17,8 +17,8 @@ static void append_printable(struct buffer *out, struct slice text)
     }
 }
 
-/* NULL when memory is short. The caller frees it. */
-static char *describe(struct slice invariant, struct slice what)
+/* Returns a text that the caller frees, or NULL when out of memory. */
+static char *describe_violation(struct slice invariant, struct slice what)
 {
     struct buffer text = BUFFER_INIT;
     size_t len;
@@ -33,7 +33,7 @@ static char *describe(struct slice invariant, struct slice what)
     return buffer_detach(&text, &len);
 }
 
-static struct violation *find(struct violations *violations, const char *text)
+static struct violation *find_violation(struct violations *violations, const char *text)
 {
     for (size_t i = 0; i < violations->count; i++)
         if (strcmp(violations->items[i].text, text) == 0)
@@ -41,8 +41,8 @@ static struct violation *find(struct violations *violations, const char *text)
     return NULL;
 }
 
-/* Takes the text. */
-static void append(struct violations *violations, struct slice key, char *text)
+/* Takes over `text`. */
+static void append_violation(struct violations *violations, struct slice key, char *text)
 {
     char *copy = violations->count < VIOLATIONS_MAX ? malloc(key.len) : NULL;
     if (!copy) {
@@ -58,12 +58,12 @@ static void append(struct violations *violations, struct slice key, char *text)
 void violations_add(struct violations *violations, struct slice key, struct slice invariant,
                     struct slice what)
 {
-    char *text = describe(invariant, what);
-    struct violation *known = text ? find(violations, text) : NULL;
+    char *text = describe_violation(invariant, what);
+    struct violation *known = text ? find_violation(violations, text) : NULL;
     if (known)
         known->seen = true;
     if (!known && !violations->confirming && text) {
-        append(violations, key, text);
+        append_violation(violations, key, text);
         return;
     }
     violations->more += !text;
@@ -77,7 +77,7 @@ void violations_confirm(struct violations *violations)
         violations->items[i].seen = false;
 }
 
-static void release(struct violation *violation)
+static void free_violation_texts(struct violation *violation)
 {
     free(violation->key);
     free(violation->text);
@@ -90,7 +90,7 @@ void violations_drop_unseen(struct violations *violations)
         if (violations->items[i].seen)
             violations->items[kept++] = violations->items[i];
         else
-            release(&violations->items[i]);
+            free_violation_texts(&violations->items[i]);
     }
     violations->count = kept;
 }
@@ -108,6 +108,6 @@ void violations_print(const struct violations *violations, size_t limit, FILE *o
 void violations_free(struct violations *violations)
 {
     for (size_t i = 0; i < violations->count; i++)
-        release(&violations->items[i]);
+        free_violation_texts(&violations->items[i]);
     violations->count = 0;
 }

@@ -29,7 +29,7 @@ static void expect_printed(const struct violations *violations, size_t limit, co
     free(text);
 }
 
-static void what_is_found_twice_is_kept_once(void **state)
+static void a_repeated_finding_is_kept_once(void **state)
 {
     struct violations *violations = *state;
     add(violations, "a", "a is wrong");
@@ -40,14 +40,14 @@ static void what_is_found_twice_is_kept_once(void **state)
     expect_printed(violations, 1, "well_formed: a is wrong\n… and 1 more\n");
 }
 
-static void only_what_is_found_again_stays(void **state)
+static void only_findings_of_every_round_stay(void **state)
 {
     struct violations *violations = *state;
     add(violations, "a", "a passes");
     add(violations, "b", "b stays");
     violations_confirm(violations);
     add(violations, "b", "b stays");
-    add(violations, "c", "c is new"); /* it was not there at the first look */
+    add(violations, "c", "c is new"); /* the first round did not find it */
     violations_drop_unseen(violations);
     expect_printed(violations, 10, "well_formed: b stays\n");
     violations_confirm(violations);
@@ -55,14 +55,14 @@ static void only_what_is_found_again_stays(void **state)
     assert_int_equal(violations->count, 0);
 }
 
-static void names_cannot_steer_a_terminal(void **state)
+static void control_characters_are_escaped(void **state)
 {
     struct violations *violations = *state;
     add(violations, "k", "\033[2J\n\\ 😀");
     expect_printed(violations, 10, "well_formed: \\x1b[2J\\x0a\\x5c 😀\n");
 }
 
-static void the_bound_is_kept(void **state)
+static void findings_beyond_the_bound_are_counted(void **state)
 {
     struct violations *violations = *state;
     char what[32];
@@ -93,10 +93,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_violations(what_is_found_twice_is_kept_once),
-        with_violations(only_what_is_found_again_stays),
-        with_violations(names_cannot_steer_a_terminal),
-        with_violations(the_bound_is_kept),
+        with_violations(a_repeated_finding_is_kept_once),
+        with_violations(only_findings_of_every_round_stay),
+        with_violations(control_characters_are_escaped),
+        with_violations(findings_beyond_the_bound_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

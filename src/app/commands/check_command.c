@@ -135,7 +135,7 @@ static int run_check(const struct check_arguments *arguments)
         free(check);
         return report_check_failure(why);
     }
-    check->context.errand = &redis;
+    check->context.redis = &redis;
     check->context.window_ms = arguments->window_ms;
     check->keys_a_second = arguments->rate;
     check->patience_ms = arguments->patience_ms;

@@ -1,4 +1,4 @@
--- A call: while it lives it is in the index, where its end is found, and both users claim to be in it.
+-- A call: while it lives, the index has it, so that its end is found, and both users claim to be in it.
 local LIVES = {preparing = false, ringing = true, accepted = true}
 if not is(key, 'hash') then return answer end
 lives_at_most(key, HOUR, 'cache_ttl_bounded')
@@ -7,16 +7,16 @@ local id, claim, state = record[1], record[2], record[3]
 if state == 'ended' then return answer end
 local shard = cluster and string.match(name, '^({%d+}:)') or ''
 if not id or not claim or LIVES[state or ''] == nil or shard .. id ~= name then
-  found('well_formed', key .. ' is no call')
+  found('well_formed', key .. ' is not a call')
   return answer
 end
 for _, field in ipairs({'due_at', 'caller_due_at', 'callee_due_at', 'started_at', 'answered_at'}) do
   local time = redis.call('HGET', key, field)
-  if time and not string.match(time, TIME) then found('well_formed', key .. ': ' .. field .. ' is no time') end
+  if time and not string.match(time, TIME) then found('well_formed', key .. ': ' .. field .. ' is not a time') end
 end
 local index = 'calls:due' .. (cluster and ':' .. string.sub(shard, 1, -2) or '')
 if not is(index, 'zset') or not redis.call('ZSCORE', index, id) then
-  found('calls_end', index .. ' lacks ' .. id .. ', so that nobody would end it')
+  found('calls_end', index .. ' lacks ' .. id .. ', so nobody would end it')
 end
 for _, user in ipairs(LIVES[state] and {record[4] or '', record[5] or ''} or {}) do
   if user ~= '' then

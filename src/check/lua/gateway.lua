@@ -1,7 +1,7 @@
--- A gateway's record: who is in it lives, and hears what is sent to it.
+-- A gateway's record: the gateway lives and is subscribed to its deliveries.
 if not is(key, 'hash') then return answer end
 lives_at_most(key, window, 'routing_ttl_bounded')
 local channel = 'server:' .. name .. ':deliver'
-found_unless('multi_device_delivery', key .. ' is there, and nobody listens to ' .. channel, '+', channel,
+found_unless('multi_device_delivery', key .. ' exists, but nobody is subscribed to ' .. channel, '+', channel,
   'PUBSUB', cluster and 'SHARDNUMSUB' or 'NUMSUB', channel)
 return answer

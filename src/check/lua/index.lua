@@ -1,10 +1,10 @@
--- An index of what falls due, leases or calls: that is reaped at once, so nothing in it is long overdue.
+-- An index of leases or calls by due time: they are reaped at once, so nothing in it is long overdue.
 local OVERDUE = 2000
 local SHOWN = 10
 if not is(key, 'zset') then return answer end
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', now - OVERDUE, 'LIMIT', 0, SHOWN)) do
-  found('zombie_prevention', key .. ' holds ' .. member .. ', which ran out and was not reaped')
+  found('zombie_prevention', key .. ' holds ' .. member .. ', which is overdue and was not reaped')
 end
 return answer

@@ -1,4 +1,4 @@
--- Who is online, or in a call: each of them has a presence record that says so. A page at a time.
+-- The set of users who are online, or in a call: each has a presence record that agrees. One page at a time.
 if not is(key, 'set') then return answer end
 local in_call = string.sub(key, 1, 15) == 'presence:incall'
 local page = redis.call('SSCAN', key, cursor, 'COUNT', PAGE)

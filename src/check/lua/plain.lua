@@ -1,5 +1,5 @@
--- A value that stands for itself. ARGV[5..7]: its type ('': any), how long it may live in ms ('': for ever), what
--- it may be ('time', 'visibility', 'graph': one of the keys of a user's social graph, or '').
+-- A key that is checked by itself. ARGV[5..7]: its type ('': any), its longest time to live in ms ('': forever), its
+-- kind of value ('time', 'visibility', 'graph': a key of a user's social graph, or '').
 local GRAPH_KEYS = {friends = true, circle = true, blocked = true, chats = true}
 local what = ARGV[7]
 if what == 'graph' and not GRAPH_KEYS[string.match(name, ':(%a+)$') or ''] then return answer end
@@ -7,8 +7,8 @@ if ARGV[5] ~= '' and not is(key, ARGV[5]) then return answer end
 if ARGV[6] ~= '' then lives_at_most(key, tonumber(ARGV[6]), 'cache_ttl_bounded') end
 local value = (what == 'time' or what == 'visibility') and redis.call('GET', key)
 if what == 'time' and not string.match(value, TIME) then
-  found('well_formed', key .. ' is no time')
+  found('well_formed', key .. ' is not a time')
 elseif what == 'visibility' and value ~= 'everyone' and value ~= 'contacts_only' and value ~= 'nobody' then
-  found('privacy_enforced', key .. ' is no visibility')
+  found('privacy_enforced', key .. ' is not a visibility')
 end
 return answer

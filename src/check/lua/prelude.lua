@@ -1,17 +1,16 @@
--- Stands before every look of `rollcall check`: one instant, one key and what belongs to it. Nothing is
--- written; EVAL_RO sees to that.
+-- The beginning of every script of `rollcall check`, which checks one key, and what belongs to it, at one instant.
+-- EVAL_RO makes sure that nothing is written.
 --
--- KEYS[1]: the key. ARGV: lease window in ms, '1' on a cluster, how many bytes of the key are its prefix,
--- where a look at a large value goes on ('0' at first).
+-- KEYS[1]: the key. ARGV: lease window in ms, '1' on a cluster, length of the key's prefix in bytes, cursor where
+-- the check of a large value continues ('0' at first).
 --
--- Answers {where to go on or '0', users, connections, rows…}. A row {invariant, what is wrong} is a
--- violation. A row {invariant, what is wrong, expected, key, command…} is one unless the command, sent where
--- the key is, answers as expected ('*': anything, '+': a number above 0): that is how other slots of a
--- cluster are asked. What is wrong names no number that changes by itself, so that a second look can find
--- the same again.
+-- Returns {next cursor or '0', users, connections, rows…}. A row {invariant, what is wrong} is a violation. A row
+-- {invariant, what is wrong, expected, key, command…} is a violation unless the command, sent to the key's server,
+-- returns what is expected ('*': anything, '+': a number above 0); this is how other slots of a cluster are read.
+-- The text of what is wrong contains no number that changes by itself, so that the next round finds the same text.
 local key, window, cluster = KEYS[1], tonumber(ARGV[1]), ARGV[2] == '1'
 local name, cursor = string.sub(key, tonumber(ARGV[3]) + 1), ARGV[4]
-local RECORD_EXTRA = 5000 -- the presence record outlives the leases by so much
+local RECORD_EXTRA = 5000 -- how much longer the presence record lives than the leases
 local PAGE = 100
 local HOUR = 3600000
 local TIME = '^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d%.%d%d%dZ$'
@@ -25,7 +24,7 @@ local function found_unless(invariant, text, expected, at, ...)
   answer[#answer + 1] = {invariant, text, expected, at, ...}
 end
 
--- An id as it stands in a user's keys (store/redis_keys.h says how).
+-- Returns a user's id as it is written in keys (store/redis/redis_keys.h).
 local function name_of(user)
   if not cluster then return user end
   if string.find(user, '}', 1, true) or string.find(user, '%25', 1, true) or string.find(user, '%7D', 1, true) then
@@ -34,15 +33,15 @@ local function name_of(user)
   return '{' .. user .. '}'
 end
 
--- The shard of a cluster's index and sets that a user is in: FNV-1a by 16, of which only the low bits matter
--- (store/redis_state_shards.c has all of it).
+-- Returns a user's shard of a cluster's index and sets: FNV-1a modulo 16, for which the low bits are enough
+-- (store/redis/state/redis_state_shards.c has the whole hash).
 local function shard_of(user)
   local hash = 5
   for at = 1, #user do hash = bit.bxor(hash, string.byte(user, at)) % 16 * 3 % 16 end
   return ':{' .. hash .. '}'
 end
 
--- Whether the key is there, as what it should be.
+-- Whether the key exists with the expected type. Reports another type.
 local function is(of, expected)
   local actual = redis.call('TYPE', of).ok
   if actual ~= 'none' and actual ~= expected then
@@ -60,7 +59,7 @@ local function lives_at_most(of, limit, invariant)
   end
 end
 
--- `user` as it stands in keys: in braces on a cluster.
+-- `user` is as written in keys: in braces on a cluster.
 local function connection_key(user, id)
   return cluster and 'connection:' .. user .. ':' .. id or 'connection:' .. id
 end

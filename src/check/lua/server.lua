@@ -1,4 +1,4 @@
--- A gateway's connections: each has a record, and the record says that it is there. A page at a time.
+-- A gateway's connections: each has a record that names this gateway. One page at a time.
 if not is(key, 'set') then return answer end
 if cursor == '0' then lives_at_most(key, window, 'routing_ttl_bounded') end
 local page = redis.call('SSCAN', key, cursor, 'COUNT', PAGE)
@@ -6,14 +6,14 @@ answer[1] = page[1]
 for _, id in ipairs(page[2]) do
   if cluster then
     local owner = 'connection_user:' .. id
-    found_unless('zombie_prevention', key .. ' holds ' .. id .. ', which is nobody\'s', '*', owner, 'GET', owner)
+    found_unless('zombie_prevention', key .. ' holds ' .. id .. ', which has no user', '*', owner, 'GET', owner)
   else
     local record = 'connection:' .. id
     local server = is(record, 'hash') and redis.call('HGET', record, 'server_id')
     if not server then
       found('zombie_prevention', key .. ' holds ' .. id .. ', whose record is gone')
     elseif server ~= name then
-      found('conn_id_uniqueness', key .. ' holds ' .. id .. ', which is at ' .. server)
+      found('conn_id_uniqueness', key .. ' holds ' .. id .. ', which is on ' .. server)
     end
   end
 end

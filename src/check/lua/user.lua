@@ -1,6 +1,5 @@
--- A user: user_connections, user_servers and user_presence against each other and against the records of
--- the connections. Only the first of the three keys that exists leads here, so that each user is looked at
--- once.
+-- A user: user_connections, user_servers and user_presence must agree with each other and with the records of the
+-- connections. Only the first of the three keys that exists is checked, so that each user is checked once.
 local connections, servers, presence = 'user_connections:' .. name, 'user_servers:' .. name, 'user_presence:' .. name
 for _, earlier in ipairs({connections, servers}) do
   if earlier == key then break end
@@ -8,7 +7,7 @@ for _, earlier in ipairs({connections, servers}) do
 end
 answer[2] = 1
 
--- The connections that live, where, and the user's id as they have it.
+-- The living connections: their number, their gateways, and the user's id in their records.
 local live, where, id_of_user = 0, {}, nil
 if is(connections, 'set') then
   lives_at_most(connections, window, 'routing_ttl_bounded')
@@ -45,24 +44,24 @@ if is(presence, 'hash') then
     found('well_formed', presence .. ' has the status ' .. status)
   end
   for field, time in pairs({last_seen = record[3], linger_until = lingers, updated_at = record[5]}) do
-    if time and not string.match(time, TIME) then found('well_formed', presence .. ': ' .. field .. ' is no time') end
+    if time and not string.match(time, TIME) then found('well_formed', presence .. ': ' .. field .. ' is not a time') end
   end
   if status ~= 'offline' and record[3] then
     found('presence_derives_from_connections', presence .. ' is ' .. status .. ' and has a last_seen')
   end
   if tonumber(record[2] or '0') ~= live then
-    found('multi_device_aggregation', presence .. ' counts other devices than are connected')
+    found('multi_device_aggregation', presence .. ' counts other devices than those connected')
   end
   local claim = 'user:' .. name .. ':call'
   if record[6] == '1' and not is(claim, 'string') then
-    found('in_call_by_a_call', presence .. ' is in a call, and ' .. claim .. ' names none')
+    found('in_call_by_a_call', presence .. ' is in a call, but ' .. claim .. ' names none')
   end
   if not lingers then lives_at_most(presence, window + RECORD_EXTRA, 'presence_staleness_bounded') end
 end
 if live > 0 and status == 'offline' then
-  found('presence_derives_from_connections', presence .. ' is offline, and connections live')
+  found('presence_derives_from_connections', presence .. ' is offline, but connections live')
 elseif live == 0 and status ~= 'offline' and not lingers then
-  found('presence_derives_from_connections', presence .. ' is ' .. status .. ', and no connection lives')
+  found('presence_derives_from_connections', presence .. ' is ' .. status .. ', but no connection lives')
 end
 if live > 0 and status ~= 'offline' and id_of_user then
   local online = 'presence:online' .. (cluster and shard_of(id_of_user) or '')

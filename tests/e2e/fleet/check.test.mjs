@@ -148,7 +148,7 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
 
     test('presence_derives_from_connections, both ways', async () => {
       await redis.command('HSET', `user_presence:${tag('bob')}`, 'status', 'offline');
-      await finds('presence_derives_from_connections', 'bob', 'is offline, and connections live');
+      await finds('presence_derives_from_connections', 'bob', 'is offline, but connections live');
       await redis.command('HSET', `user_presence:${tag('carol')}`, 'status', 'online', 'device_count', 0);
       await redis.command('PEXPIRE', `user_presence:${tag('carol')}`, WINDOW_MS);
       await redis.command('HSET', `user_presence:${tag('bob')}`, 'status', 'away');
@@ -163,7 +163,7 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
 
     test('a lease that is not in the index, and one who is not among the online', async () => {
       await redis.command('ZREM', rest.index('bob'), 'bob-c0:bob');
-      await finds('zombie_prevention', rest.index('bob'), 'bob-c0', 'nobody would miss it');
+      await finds('zombie_prevention', rest.index('bob'), 'bob-c0', 'nobody would notice its end');
       await enter('bob', 'bob-c0');
       await redis.command('SREM', rest.online('bob'), 'bob');
       await finds('presence_derives_from_connections', rest.online('bob'), 'lacks', 'bob');
@@ -256,10 +256,10 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
       await finds('well_formed', 'last_seen:', 'bob');
       await redis.command('DEL', `last_seen:${tag('bob')}`);
       await ring('call-1', 'dreaming');
-      await finds('well_formed', 'call-1', 'is no call');
+      await finds('well_formed', 'call-1', 'is not a call');
       await ring('call-1');
       await redis.command('HSET', rest.call('call-1')[0], 'started_at', '1700000000000');
-      await finds('well_formed', 'call-1', 'started_at is no time');
+      await finds('well_formed', 'call-1', 'started_at is not a time');
     });
 
     test('names cannot steer the terminal', async () => {
@@ -293,7 +293,7 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
       await redis.command('SREM', `user_connections:${tag('bob')}`, ...dead);
       const { code, stdout, stderr } = await checking;
       assert.equal(code, 2, stdout);
-      assert.match(stderr, /100 suspicions, beyond the first 1000, were not looked at again/);
+      assert.match(stderr, /100 suspicions, beyond the first 1000, were not checked again/);
     });
 
     test('without --window the window of the gateways is used', async () => {
