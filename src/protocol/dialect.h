@@ -29,9 +29,8 @@ struct dialect {
     bool (*decode)(struct fields_scratch *scratch, char *data, size_t len, struct message *out,
                    const char **problem);
     void (*encode)(const struct message *message, struct buffer *out);
-    char split; /* separates the frames of one message; 0: a message is one frame */
-    const struct dialect
-        *text; /* the dialect that this one packs into binary frames; NULL: frames are text */
+    char split;                 /* separates the frames of one message; 0: a message is one frame */
+    const struct dialect *text; /* what this dialect packs into binary frames; NULL: it is text */
     /* Packs a frame's payload of `text`, which it may change. */
     void (*pack)(char *text, size_t len, struct buffer *out);
     bool has_offsets;   /* an event ends with an offset, if the encoder has a clock for it */

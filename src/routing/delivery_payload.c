@@ -48,7 +48,7 @@ static bool publish_to_users(const struct delivery_payload *payload, struct slic
     if (users)
         write_user_list(&whole, users, count);
     else
-        json_write_raw(&whole, buffer_slice(&payload->id_list));
+        json_write_raw(&whole, buffer_slice(&payload->users_json));
     json_write_object_end(&whole);
     bool published = !whole.failed;
     if (published)
@@ -69,7 +69,7 @@ void delivery_payload_publish(const struct delivery_payload *payload,
 bool delivery_payload_broadcast(const struct delivery_payload *payload, struct slice topic)
 {
     assert(payload->broadcasts);
-    return !payload->id_list.failed &&
+    return !payload->users_json.failed &&
            publish_to_users(payload, topic, payload->users, payload->user_count);
 }
 
@@ -96,13 +96,13 @@ void delivery_payload_route(struct delivery_payload *payload, const struct slice
     payload->users = NULL;
     payload->ended = NULL;
     if (payload->broadcasts)
-        write_user_list(&payload->id_list, users, count);
+        write_user_list(&payload->users_json, users, count);
 }
 
 void delivery_payload_end(struct delivery_payload *payload)
 {
     if (payload->ended)
         *payload->ended = true;
-    buffer_free(&payload->id_list);
+    buffer_free(&payload->users_json);
     buffer_free(&payload->head);
 }

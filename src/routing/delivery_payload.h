@@ -50,7 +50,7 @@ struct delivery_payload {
     /* The users of a payload that broadcasts: borrowed, or else as JSON. */
     const struct slice *users;
     size_t user_count;
-    struct buffer id_list;
+    struct buffer users_json;
     bool *ended; /* set when the payload ends within the call of state_routes() */
 };
 

@@ -44,17 +44,15 @@ struct endpoint {
     struct list of_route;
     struct route *route; /* NULL while not attached */
     struct subscription *subscriptions;
-    struct typing_notice
-        *typing_notices;   /* where this device types; owned by typing/typing_plane.h */
-    struct recent *recent; /* what it was told lately; NULL until needed */
+    struct typing_notice *typing_notices; /* of this device; typing/typing_plane.h owns them */
+    struct recent *recent;                /* what it was told lately; NULL until needed */
     uint32_t subscription_count;
     bool wants_announcements; /* is also told the source of each change (presence/announcement.h) */
 };
 
 struct topic {
     struct table_node node;
-    struct list
-        stale; /* in the queue of presence/resync.h while it is to be read again, else empty */
+    struct list stale; /* queued by presence/resync.h to be read again, or empty */
     struct subscription **subscriptions; /* in no order */
     uint32_t count;
     uint32_t cap;

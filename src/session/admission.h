@@ -4,12 +4,12 @@
  *   admission_begin() ──► token verified ──► client present, gateway takes sessions ──► lease opened
  *        ──► hooks->prepare(), if there is one ──admission_resume()──► hooks->open_session() ──► on_end()
  *
- * Each step may refuse the client; on_end() then says why. The lease comes before the session, since a
- * connection that cannot be registered must not be accepted; from that moment events find the way here, so
- * that `prepare` can fetch earlier ones and miss none. When no session comes of it, the lease is closed again.
+ * Each step may refuse the client; on_end() then says why. The lease comes before the session, because a
+ * connection that cannot be registered must not be accepted. From then on events are routed to this gateway, so
+ * `prepare` can fetch earlier ones and miss none. If no session is opened, the lease is closed again.
  *
- * The struct is embedded in that of the caller, who frees it in on_end(). It stays where it is when its client
- * goes: `is_present` says so, and the result is on_end()'s all the same. One thread.
+ * The struct is embedded in the caller's, which is freed in on_end(). When the client leaves meanwhile, the
+ * struct stays: `is_present` returns false, and on_end() runs all the same. One thread.
  */
 #ifndef ROLLCALL_SESSION_ADMISSION_H
 #define ROLLCALL_SESSION_ADMISSION_H

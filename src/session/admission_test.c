@@ -1,4 +1,4 @@
-/* An admission asks in order, opens a lease before the session, and undoes it when no session comes of it. */
+/* An admission takes its steps in order, opens a lease before the session, and closes it if no session opens. */
 #include "session/admission.h"
 
 #include "support/world.h"
@@ -13,10 +13,10 @@
 static struct world world;
 static char token[WORLD_TOKEN_BYTES_MAX];
 
-/* A client, and what its admission asked of it and told it. */
+/* A client that records the hooks of its admission. */
 static struct {
     struct admission admission;
-    bool is_gone, is_slow, fails; /* what it answers */
+    bool is_gone, is_slow, fails; /* what its hooks return */
     const char *refusal;
     char steps[64]; /* the hooks that ran, by their first letter */
     size_t leases_when_opened;
@@ -82,7 +82,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* What was admitted has no session here, so its lease is closed by hand. */
+/* The admitted client has no session here, so the test closes its lease. */
 static int tear_down(void **state)
 {
     (void)state;

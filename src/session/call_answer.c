@@ -6,7 +6,7 @@
 struct call_answering {
     struct pending_reply *pending;
     bool accepts;
-    void (*done)(void *arg, const struct call_reply *reply);
+    call_plane_done done;
     size_t from_len;
     char from[USER_ID_BYTES_MAX];
 };
@@ -35,7 +35,7 @@ static void on_ringing_call_found(void *arg, const struct call_answer *answer)
 }
 
 void call_answer_from(struct pending_reply *pending, struct slice from, bool accepts,
-                      void (*done)(void *arg, const struct call_reply *reply))
+                      call_plane_done done)
 {
     struct session *session = pending->session;
     struct call_answering *answering = malloc(sizeof(*answering));

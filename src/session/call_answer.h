@@ -10,6 +10,6 @@
 
 /* Takes `pending`; `done` runs with it as after call_plane_accept() or call_plane_reject(). */
 void call_answer_from(struct pending_reply *pending, struct slice from, bool accepts,
-                      void (*done)(void *arg, const struct call_reply *reply));
+                      call_plane_done done);
 
 #endif
