@@ -1,20 +1,20 @@
 /*
- * Pending contact requests. A row is deleted as soon as its request is accepted, declined or withdrawn.
+ * Pending contact requests. A row is deleted as soon as its contact request is accepted, declined or withdrawn.
  *
  * A block stays secret: the sender goes through the same steps and gets the same answers whether or not
  * the receiver has blocked them. The block decides only `hidden` and `tell_other_side`.
  */
 #include "ledger/sqlite/sqlite_operations.h"
 
-struct pending_request {
+struct pending_contact_request {
     struct ledger_contact_request request;
     bool hidden;
 };
 
 #define PENDING_COLUMNS "request_id, from_user, to_user, created_at_ms, hidden"
 
-static void read_request_row(struct ledger_request *request, const struct query *query,
-                             struct ledger_contact_request *row)
+static void read_contact_request_row(struct ledger_request *request, const struct query *query,
+                                     struct ledger_contact_request *row)
 {
     row->id = ledger_request_copy(request, query_text(query, 0));
     row->from = ledger_request_copy(request, query_text(query, 1));
@@ -22,39 +22,40 @@ static void read_request_row(struct ledger_request *request, const struct query 
     row->created_at_ms = query_int(query, 3);
 }
 
-static bool read_pending_request(struct ledger_request *request, struct query query,
-                                 struct pending_request *pending)
+static bool read_pending_contact_request(struct ledger_request *request, struct query query,
+                                         struct pending_contact_request *pending)
 {
     bool found = query_next(&query);
     if (found) {
-        read_request_row(request, &query, &pending->request);
+        read_contact_request_row(request, &query, &pending->request);
         pending->hidden = query_int(&query, 4) != 0;
     }
     query_end(&query);
     return found;
 }
 
-static bool find_request_between(struct database *database, struct ledger_request *request,
-                                 struct slice from, struct slice to,
-                                 struct pending_request *pending)
+static bool find_contact_request_between(struct database *database, struct ledger_request *request,
+                                         struct slice from, struct slice to,
+                                         struct pending_contact_request *pending)
 {
     static const char SELECT_BETWEEN[] =
         "SELECT " PENDING_COLUMNS " FROM contact_requests WHERE from_user = ? AND to_user = ?";
-    return read_pending_request(
+    return read_pending_contact_request(
         request, query_open_texts(database, SELECT_BETWEEN, from, to, SLICE_NONE), pending);
 }
 
-static bool find_request_by_id(struct database *database, struct ledger_request *request,
-                               struct pending_request *pending)
+static bool find_contact_request_by_id(struct database *database, struct ledger_request *request,
+                                       struct pending_contact_request *pending)
 {
     static const char SELECT_ID[] =
         "SELECT " PENDING_COLUMNS " FROM contact_requests WHERE request_id = ?";
-    return read_pending_request(
+    return read_pending_contact_request(
         request, query_open_texts(database, SELECT_ID, request->input.id, SLICE_NONE, SLICE_NONE),
         pending);
 }
 
-static void delete_request_between(struct database *database, struct slice from, struct slice to)
+static void delete_contact_request_between(struct database *database, struct slice from,
+                                           struct slice to)
 {
     static const char DELETE_BETWEEN[] =
         "DELETE FROM contact_requests WHERE from_user = ? AND to_user = ?";
@@ -62,8 +63,8 @@ static void delete_request_between(struct database *database, struct slice from,
     query_run(&query);
 }
 
-static void set_request_hidden(struct database *database, struct slice from, struct slice to,
-                               bool hidden)
+static void set_contact_request_hidden(struct database *database, struct slice from,
+                                       struct slice to, bool hidden)
 {
     static const char UPDATE_HIDDEN[] =
         "UPDATE contact_requests SET hidden = ?3 WHERE from_user = ?1 AND to_user = ?2";
@@ -74,26 +75,27 @@ static void set_request_hidden(struct database *database, struct slice from, str
 
 void sqlite_contact_requests_block(struct database *database, struct slice user, struct slice peer)
 {
-    delete_request_between(database, user, peer);
-    set_request_hidden(database, peer, user, true);
+    delete_contact_request_between(database, user, peer);
+    set_contact_request_hidden(database, peer, user, true);
 }
 
 /* ---- creating ---- */
 
-static enum ledger_status accept_request(struct database *database, struct ledger_request *request,
-                                         const struct pending_request *pending)
+static enum ledger_status accept_contact_request(struct database *database,
+                                                 struct ledger_request *request,
+                                                 const struct pending_contact_request *pending)
 {
     struct ledger_contact_outcome *outcome = &request->outcome.contact;
     const struct ledger_contact_request *row = &pending->request;
     outcome->result = LEDGER_CONTACT_ACCEPTED;
     outcome->request = *row;
     outcome->tell_other_side = true;
-    delete_request_between(database, row->from, row->to);
+    delete_contact_request_between(database, row->from, row->to);
     return sqlite_contacts_add(database, row->from, row->to, row->id, request->wall_ms);
 }
 
-static enum ledger_status create_request(struct database *database, struct ledger_request *request,
-                                         bool hidden)
+static enum ledger_status create_contact_request(struct database *database,
+                                                 struct ledger_request *request, bool hidden)
 {
     static const char COUNT_OUTGOING[] =
         "SELECT count(*) FROM contact_requests WHERE from_user = ?";
@@ -112,7 +114,7 @@ static enum ledger_status create_request(struct database *database, struct ledge
     query_bind_int(&query, request->wall_ms);
     query_bind_int(&query, hidden);
     if (query_run(&query) == 0)
-        return LEDGER_CONFLICT; /* the id belongs to another request */
+        return LEDGER_CONFLICT; /* the id belongs to another contact request */
     request->outcome.contact = (struct ledger_contact_outcome){
         .result = LEDGER_CONTACT_REQUESTED,
         .request = {input->id, input->user, input->peer, request->wall_ms},
@@ -120,13 +122,15 @@ static enum ledger_status create_request(struct database *database, struct ledge
     return LEDGER_OK;
 }
 
-/* A hidden request that is repeated after the block was removed becomes visible to the receiver. */
-static enum ledger_status repeat_request(struct database *database, struct ledger_request *request,
-                                         const struct pending_request *pending, bool blocked)
+/* A hidden contact request that is repeated after the block was removed becomes visible to the receiver. */
+static enum ledger_status repeat_contact_request(struct database *database,
+                                                 struct ledger_request *request,
+                                                 const struct pending_contact_request *pending,
+                                                 bool blocked)
 {
     bool reveal = pending->hidden && !blocked;
     if (reveal)
-        set_request_hidden(database, pending->request.from, pending->request.to, false);
+        set_contact_request_hidden(database, pending->request.from, pending->request.to, false);
     request->outcome.contact = (struct ledger_contact_outcome){
         .result = LEDGER_CONTACT_PENDING, .request = pending->request, .tell_other_side = reveal};
     return LEDGER_OK;
@@ -136,7 +140,7 @@ enum ledger_status sqlite_contact_requests_create(struct database *database,
                                                   struct ledger_request *request)
 {
     struct slice from = request->input.user, to = request->input.peer;
-    struct pending_request pending;
+    struct pending_contact_request pending;
     if (sqlite_blocks_exist(database, from, to))
         return LEDGER_FORBIDDEN;
     if (sqlite_contacts_exist(database, from, to)) {
@@ -144,19 +148,19 @@ enum ledger_status sqlite_contact_requests_create(struct database *database,
             .result = LEDGER_CONTACT_ALREADY, .request = {.from = from, .to = to}};
         return LEDGER_OK;
     }
-    if (find_request_between(database, request, to, from, &pending))
-        return accept_request(database, request, &pending);
+    if (find_contact_request_between(database, request, to, from, &pending))
+        return accept_contact_request(database, request, &pending);
     bool blocked = sqlite_blocks_exist(database, to, from);
-    if (find_request_between(database, request, from, to, &pending))
-        return repeat_request(database, request, &pending, blocked);
-    return create_request(database, request, blocked);
+    if (find_contact_request_between(database, request, from, to, &pending))
+        return repeat_contact_request(database, request, &pending, blocked);
+    return create_contact_request(database, request, blocked);
 }
 
 /* ---- answering ---- */
 
 /* A repeated acceptance finds the contact that the first one made. */
-static enum ledger_status find_accepted_request(struct database *database,
-                                                struct ledger_request *request)
+static enum ledger_status find_accepted_contact_request(struct database *database,
+                                                        struct ledger_request *request)
 {
     static const char SELECT_ACCEPTED[] =
         "SELECT contact_id FROM contacts WHERE user_id = ? AND request_id = ?";
@@ -172,27 +176,28 @@ static enum ledger_status find_accepted_request(struct database *database,
     return found ? LEDGER_OK : LEDGER_NOT_FOUND;
 }
 
-static bool find_incoming_request(struct database *database, struct ledger_request *request,
-                                  struct pending_request *pending)
+static bool find_incoming_contact_request(struct database *database, struct ledger_request *request,
+                                          struct pending_contact_request *pending)
 {
-    return find_request_by_id(database, request, pending) && !pending->hidden &&
+    return find_contact_request_by_id(database, request, pending) && !pending->hidden &&
            slice_equal(pending->request.to, request->input.user);
 }
 
 enum ledger_status sqlite_contact_requests_accept(struct database *database,
                                                   struct ledger_request *request)
 {
-    struct pending_request pending;
-    if (!find_incoming_request(database, request, &pending))
-        return find_accepted_request(database, request);
-    return accept_request(database, request, &pending);
+    struct pending_contact_request pending;
+    if (!find_incoming_contact_request(database, request, &pending))
+        return find_accepted_contact_request(database, request);
+    return accept_contact_request(database, request, &pending);
 }
 
-static enum ledger_status end_request(struct database *database, struct ledger_request *request,
-                                      const struct pending_request *pending,
-                                      enum ledger_contact_result result)
+static enum ledger_status end_contact_request(struct database *database,
+                                              struct ledger_request *request,
+                                              const struct pending_contact_request *pending,
+                                              enum ledger_contact_result result)
 {
-    delete_request_between(database, pending->request.from, pending->request.to);
+    delete_contact_request_between(database, pending->request.from, pending->request.to);
     request->outcome.contact = (struct ledger_contact_outcome){
         .result = result, .request = pending->request, .tell_other_side = !pending->hidden};
     return LEDGER_OK;
@@ -201,20 +206,20 @@ static enum ledger_status end_request(struct database *database, struct ledger_r
 enum ledger_status sqlite_contact_requests_decline(struct database *database,
                                                    struct ledger_request *request)
 {
-    struct pending_request pending;
-    if (!find_incoming_request(database, request, &pending))
+    struct pending_contact_request pending;
+    if (!find_incoming_contact_request(database, request, &pending))
         return LEDGER_NOT_FOUND;
-    return end_request(database, request, &pending, LEDGER_CONTACT_DECLINED);
+    return end_contact_request(database, request, &pending, LEDGER_CONTACT_DECLINED);
 }
 
 enum ledger_status sqlite_contact_requests_withdraw(struct database *database,
                                                     struct ledger_request *request)
 {
-    struct pending_request pending;
-    if (!find_request_by_id(database, request, &pending) ||
+    struct pending_contact_request pending;
+    if (!find_contact_request_by_id(database, request, &pending) ||
         !slice_equal(pending.request.from, request->input.user))
         return LEDGER_NOT_FOUND;
-    return end_request(database, request, &pending, LEDGER_CONTACT_WITHDRAWN);
+    return end_contact_request(database, request, &pending, LEDGER_CONTACT_WITHDRAWN);
 }
 
 /* ---- listing ---- */
@@ -242,7 +247,7 @@ enum ledger_status sqlite_contact_requests_list(struct database *database,
         struct ledger_contact_request *row =
             ledger_request_array_push(request, &rows, sizeof(*row));
         if (row)
-            read_request_row(request, &query, row);
+            read_contact_request_row(request, &query, row);
     }
     query_end(&query);
     outcome->requests = rows.items;
