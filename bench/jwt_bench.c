@@ -1,10 +1,10 @@
 /*
- * What verifying a token costs, by algorithm and by outcome, on this machine:
+ * Measures the cost of verifying a token, by algorithm and by result, on this machine:
  *
  *     jwt_bench [verifications [RS256 | ES256 | EdDSA]]
  *
- * Times are of the processor, not of the clock on the wall. In instructions, which depend even less
- * on what else the machine does (half of the verifications are the cheap refusals):
+ * It reports CPU time, not wall-clock time. Instructions depend even less on other load (half of the
+ * verifications are the cheap refusals):
  *
  *     valgrind --tool=callgrind --toggle-collect=jwt_verify jwt_bench 100 RS256
  */
@@ -18,27 +18,27 @@
 
 static const int64_t now_ms = INT64_C(1700000000000);
 
-static double seconds(void)
+static double cpu_seconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void measure(const char *name, const struct key_set *keys, struct slice token,
-                    enum jwt_result expected, long count)
+static void measure_verification(const char *name, const struct key_set *keys, struct slice token,
+                                 enum jwt_result expected, long count)
 {
     struct jwt_policy policy = JWT_POLICY_DEFAULT;
     struct identity identity;
-    double start = seconds();
+    double start = cpu_seconds();
     for (long i = 0; i < count; i++) {
         if (jwt_verify(keys, &policy, token, now_ms, &identity) != expected)
             abort();
     }
-    printf("%-22s %8.2f µs\n", name, (seconds() - start) * 1e6 / (double)count);
+    printf("%-22s %8.2f µs\n", name, (cpu_seconds() - start) * 1e6 / (double)count);
 }
 
-static struct buffer sign(const EVP_PKEY *pkey, const char *kid)
+static struct buffer sign_bench_token(const EVP_PKEY *pkey, const char *kid)
 {
     struct jwt_sign_claims claims = {
         .user = SLICE("alice"),
@@ -53,7 +53,7 @@ static struct buffer sign(const EVP_PKEY *pkey, const char *kid)
     return token;
 }
 
-/* Takes `pkey`. */
+/* Takes ownership of `pkey`. */
 static void measure_algorithm(const char *name, EVP_PKEY *pkey, long count)
 {
     struct auth_error error;
@@ -62,14 +62,14 @@ static void measure_algorithm(const char *name, EVP_PKEY *pkey, long count)
     key_testing_jwk(pkey, "bench", "", &text);
     buffer_append_text(&text, "]}");
     struct key_set *keys = key_testing_parse(buffer_slice(&text), &error);
-    struct buffer token = sign(pkey, "bench");
-    struct buffer stranger = sign(pkey, "stranger");
+    struct buffer token = sign_bench_token(pkey, "bench");
+    struct buffer unknown_key = sign_bench_token(pkey, "unknown");
     if (!keys)
         abort();
-    measure(name, keys, buffer_slice(&token), JWT_OK, count);
-    measure("  unknown kid", keys, buffer_slice(&stranger), JWT_UNKNOWN_KEY, count);
+    measure_verification(name, keys, buffer_slice(&token), JWT_OK, count);
+    measure_verification("  unknown kid", keys, buffer_slice(&unknown_key), JWT_UNKNOWN_KEY, count);
     buffer_free(&token);
-    buffer_free(&stranger);
+    buffer_free(&unknown_key);
     buffer_free(&text);
     key_set_release(&keys);
     EVP_PKEY_free(pkey);

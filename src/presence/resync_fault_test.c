@@ -48,7 +48,7 @@ static bool is_told(void)
     return told || event == CLIENT_CLOSE;
 }
 
-static size_t live_through(void (*fail_at)(size_t n), size_t n)
+static size_t live_through(alloc_fault_start fail_at, size_t n)
 {
     world_open(&world, WORLD_DEFAULTS);
     miss_something();

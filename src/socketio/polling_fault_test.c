@@ -130,7 +130,7 @@ static void leave(bool dialled)
     assert_int_equal(world_metric(&world, METRIC_SOCKETIO_CONNECTIONS), 0);
 }
 
-static size_t play_without_memory(void (*fail_at)(size_t n), size_t n)
+static size_t play_without_memory(alloc_fault_start fail_at, size_t n)
 {
     world_open(&world, WORLD_DEFAULTS);
     world_token(&world, "alice", "", 3600000, token);

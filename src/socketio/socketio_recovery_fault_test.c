@@ -147,7 +147,7 @@ static void check_whole(const bool sent[EVENTS])
             fail_msg("recovered, but event %u came %u times", i, known.got[i]);
 }
 
-static size_t play_without_memory(void (*fail_at)(size_t n), size_t n)
+static size_t play_without_memory(alloc_fault_start fail_at, size_t n)
 {
     bool sent[EVENTS] = {false};
     world_open(&world, WORLD_DEFAULTS);

@@ -1,7 +1,7 @@
 /*
- * Runs a fuzz target without libFuzzer: every file of a corpus, then mutations of it from a fixed
- * seed, so that a run always does the same. Finds less than coverage-guided fuzzing, but needs only
- * a C compiler and seconds.
+ * Runs a fuzz target without libFuzzer: every file of a corpus, then mutations of it from a fixed seed, so
+ * that every run is the same. It finds less than coverage-guided fuzzing, but needs only a C compiler and a
+ * few seconds.
  *
  *     fuzz_http1 [-n mutations-per-file] corpus-folder...
  */
@@ -22,8 +22,8 @@ static uint64_t random_next(uint64_t *state)
     return *state;
 }
 
-/* Bytes at which codecs tend to decide something. */
-static uint8_t telling_byte(uint64_t chance)
+/* Returns a byte that is often significant to codecs. */
+static uint8_t significant_byte(uint64_t chance)
 {
     static const uint8_t bytes[] = {0x00, 0x01, '\t', '\n', '\r', ' ',  '"',  '%',  ',',  ':',
                                     ';',  '\\', '{',  0x7e, 0x7f, 0x80, 0x81, 0x88, 0x89, 0xbf,
@@ -31,8 +31,8 @@ static uint8_t telling_byte(uint64_t chance)
     return bytes[chance % sizeof bytes];
 }
 
-/* Copies `count` bytes from one place to another within the input, opening a gap for them. */
-static size_t repeat(uint8_t *data, size_t size, size_t from, size_t to, size_t count)
+/* Inserts a copy of `count` bytes of the input at another offset. */
+static size_t repeat_bytes(uint8_t *data, size_t size, size_t from, size_t to, size_t count)
 {
     uint8_t piece[16];
     if (from + count > size || size + count > INPUT_BYTES_MAX)
@@ -43,7 +43,7 @@ static size_t repeat(uint8_t *data, size_t size, size_t from, size_t to, size_t 
     return size + count;
 }
 
-static size_t edit(uint8_t *data, size_t size, uint64_t *state)
+static size_t mutate_once(uint8_t *data, size_t size, uint64_t *state)
 {
     uint64_t chance = random_next(state);
     size_t at = size ? random_next(state) % size : 0;
@@ -57,7 +57,7 @@ static size_t edit(uint8_t *data, size_t size, uint64_t *state)
         data[at] = (uint8_t)(chance >> 8);
         return size;
     case 2:
-        data[at] = telling_byte(chance >> 8);
+        data[at] = significant_byte(chance >> 8);
         return size;
     case 3:
         memmove(data + at, data + at + 1, size - at - 1);
@@ -65,12 +65,12 @@ static size_t edit(uint8_t *data, size_t size, uint64_t *state)
     case 4:
         return chance >> 8 & 3 ? size : at;
     default:
-        return repeat(data, size, at, random_next(state) % size, 1 + (chance >> 8) % 16);
+        return repeat_bytes(data, size, at, random_next(state) % size, 1 + (chance >> 8) % 16);
     }
 }
 
-/* From memory of its exact size, so that a sanitizer sees a read beyond it. */
-static void run(const uint8_t *data, size_t size)
+/* Runs one input from an exact allocation, so that the sanitizer detects an over-read. */
+static void run_input(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size ? size : 1);
     if (!copy)
@@ -92,18 +92,18 @@ static bool run_file(const char *path, unsigned long mutations)
     }
     size_t size = fread(original, 1, sizeof original, file);
     fclose(file);
-    run(original, size);
+    run_input(original, size);
     for (unsigned long i = 0; i < mutations; i++) {
         size_t mutant_size = size;
         memcpy(mutant, original, size);
         for (uint64_t edits = 1 + random_next(&state) % EDITS_MAX; edits > 0; edits--)
-            mutant_size = edit(mutant, mutant_size, &state);
-        run(mutant, mutant_size);
+            mutant_size = mutate_once(mutant, mutant_size, &state);
+        run_input(mutant, mutant_size);
     }
     return true;
 }
 
-/* False when nothing was found to run: a test that ran nothing has not passed. */
+/* Returns false if no file was run: a test that ran nothing has not passed. */
 static bool run_folder(const char *path, unsigned long mutations)
 {
     size_t files = 0;

@@ -1,6 +1,6 @@
 /*
- * What the fuzz targets share. A target defines LLVMFuzzerTestOneInput() and links with libFuzzer,
- * or with driver.c for a short run without it; README.md tells how.
+ * Shared by the fuzz targets. A target defines LLVMFuzzerTestOneInput() and links with libFuzzer, or with
+ * driver.c for a short run without it; see README.md.
  */
 #ifndef ROLLCALL_TESTS_FUZZ_H
 #define ROLLCALL_TESTS_FUZZ_H
@@ -13,17 +13,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A broken promise ends the run, so that the fuzzer keeps the input. */
-static inline void fuzz_require(bool kept, const char *promise)
+/* Aborts if the property does not hold, so that the fuzzer keeps the input. */
+static inline void fuzz_require(bool holds, const char *property)
 {
-    if (kept)
+    if (holds)
         return;
-    fprintf(stderr, "broken: %s\n", promise);
+    fprintf(stderr, "broken: %s\n", property);
     abort();
 }
 
-/* The next piece of an input that is fed in pieces: between 1 and 16 bytes, or all that is left, as
- * the input's own seed decides. */
+/* Returns the size of the next piece of an input that is fed in pieces: 1 to 16 bytes, or everything that is
+ * left, depending on the seed in the input. */
 static inline size_t fuzz_piece(uint32_t *seed, size_t left)
 {
     *seed = *seed * 1664525u + 1013904223u;

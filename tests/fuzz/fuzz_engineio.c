@@ -1,7 +1,7 @@
 /*
- * Engine.IO payloads against a reader that copies: it cuts the text at each separator first and then looks
- * at the pieces. Also: packets lie in the input, their number is bounded, what was read without base64 is
- * the same when written again, and a payload of one packet is the packet of a frame.
+ * Compares the reader of Engine.IO payloads with one that splits the text at each separator first and then
+ * reads the pieces. Also: packets lie in the input, their number is bounded, a packet without base64 is the same
+ * when written again, and a payload of one packet equals the packet of a frame.
  *
  * Input: a payload.
  */
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* The piece with this number, or false. */
+/* Finds the piece with this number. Returns false if there is none. */
 static bool piece_at(struct slice text, size_t number, struct slice *piece)
 {
     size_t start = 0, found = 0;

@@ -1,19 +1,18 @@
 /*
- * JSON against jansson: what one accepts the other accepts, with the same value. Also: reading by
- * type, skipping and taking raw accept the same texts; the latter two change no byte; and whatever
- * string is written is read back.
+ * Compares our JSON parser with jansson: both accept the same texts, with the same value. Also: reading by type,
+ * json_skip() and json_raw() accept the same texts; the latter two change no byte; and a written string reads
+ * back.
  *
- * Values are compared by writing what was read and asking jansson whether that still means the
- * same. The documented differences: nesting beyond JSON_DEPTH_MAX is refused by us alone, jansson's
- * limits (see its verdict) by it alone, and of a key that stands twice jansson keeps the last
- * value.
+ * Values are compared by writing what was read; jansson then says whether the value is the same. Documented
+ * differences: only we refuse nesting beyond JSON_DEPTH_MAX, only jansson has its limits (see its verdict), and
+ * of a duplicate key jansson keeps the last value.
  */
 #include "fuzz.h"
 #include "fuzz_json_oracle.h"
 #include "text/json.h"
 #include "text/utf8.h"
 
-/* An input in memory of its own length, so that the sanitizer sees every step too far. */
+/* Copies the input into an exact allocation, so that the sanitizer detects an over-read. */
 static char *copy_of(struct slice text)
 {
     char *copy = malloc(text.len ? text.len : 1);
@@ -23,8 +22,8 @@ static char *copy_of(struct slice text)
     return copy;
 }
 
-/* Writes the number as its value is understood, if it is one we can hold: "%.17e" keeps all of a
- * double and keeps it from looking like an integer, which jansson tells apart. */
+/* Writes the number with the value that was read, if we can represent it: "%.17e" is exact for a double and
+ * does not look like an integer, which jansson distinguishes. */
 static void copy_number(struct json *json, struct buffer *out)
 {
     struct slice text;
@@ -49,8 +48,7 @@ static void copy_number(struct json *json, struct buffer *out)
     }
 }
 
-/* Reads a value by the calls for its type and writes it again. Its recursion ends with the parser's
- * own bound on nesting. */
+/* Reads a value with the functions for its type and writes it again. The parser bounds the recursion. */
 static void copy_value(struct json *json, struct buffer *out)
 {
     struct slice text = SLICE_NONE;
@@ -92,7 +90,7 @@ static void copy_value(struct json *json, struct buffer *out)
     }
 }
 
-/* Takes the text raw: whether it is valid, and whether only its nesting was too deep. */
+/* Reads the text raw. Returns whether it is valid, and sets whether only its nesting is too deep. */
 static bool check_raw(struct slice text, bool *too_deep)
 {
     char *copy = copy_of(text);

@@ -2,9 +2,8 @@
 
 #include <jansson.h>
 
-/* To jansson's scanner a NUL byte between tokens is the end of the text, whatever follows it. No
- * valid text holds one. */
-static bool holds_nul(struct slice text)
+/* jansson ends at a NUL byte between tokens and ignores what follows. No valid text contains one. */
+static bool contains_nul(struct slice text)
 {
     return text.len && memchr(text.data, '\0', text.len);
 }
@@ -16,7 +15,7 @@ static json_t *load(struct slice text, json_error_t *error)
 
 enum fuzz_json_verdict fuzz_json_judge(struct slice text)
 {
-    if (holds_nul(text))
+    if (contains_nul(text))
         return FUZZ_JSON_REFUSED;
     json_error_t error;
     json_t *value = load(text, &error);

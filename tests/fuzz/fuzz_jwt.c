@@ -1,11 +1,11 @@
 /*
- * The verification of tokens and all that it reads: tokens, headers, claims and key files.
+ * Tests the verification of tokens and everything it reads: tokens, headers, claims and key files.
  *
- * The private halves of the sample keys were thrown away when the sample tokens had been signed, so
- * nobody can make another good token, and the promise is simple: whatever verifies was signed, that
- * is, has header and claims of a sample. (Not its very signature: ECDSA has two for each.)
+ * The private halves of the sample keys were deleted after the sample tokens were signed, so nobody can make
+ * another valid token. The property is therefore simple: a token that verifies has the header and claims of a
+ * sample. (Not the same signature: ECDSA has two for each message.)
  *
- * Input: one letter, then what it says: t a token, h a header, c claims, k a key file.
+ * Input: a letter, then a token (t), a header (h), claims (c) or a key file (k).
  */
 #include "auth/jwt.h"
 #include "auth/jwt_claims.h"
@@ -42,7 +42,7 @@ static const char *const sample_tokens[] = {
 
 enum { SAMPLE_COUNT = sizeof(sample_tokens) / sizeof(sample_tokens[0]) };
 
-/* What the signature is over: all before the last dot. */
+/* Returns the signed part: everything before the last dot. */
 static struct slice signed_text(struct slice token)
 {
     const char *dot = token.len ? memrchr(token.data, '.', token.len) : NULL;
@@ -68,7 +68,7 @@ static enum jwt_result verify(const struct key_set *keys, struct slice token)
     return result;
 }
 
-/* Loaded once: it never changes. The samples must pass, or nothing would be tested. */
+/* Loaded once, since it never changes. The samples must verify, or nothing is tested. */
 static const struct key_set *samples(void)
 {
     static struct key_set *keys;
@@ -91,7 +91,7 @@ static void try_token(const struct key_set *keys, struct slice token)
         fuzz_require(was_signed(token), "nothing verifies that was not signed");
 }
 
-/* The header as given, with claims that would do and a signature that nobody made. */
+/* Verifies the given header with valid claims and an invalid signature. */
 static void try_header(const struct key_set *keys, struct slice header)
 {
     static const char claims[] = "{\"sub\":\"alice\",\"exp\":4000000000}";

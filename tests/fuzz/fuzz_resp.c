@@ -1,9 +1,9 @@
 /*
- * RESP against a reader that is written to be obviously right: it descends into a reply and only says
- * where it ends. Also: any split gives the same answer, a refusal is final, and what was written as a
- * command is read as the same arguments.
+ * Compares the RESP parser with a reader that is obviously right: it descends into a reply and only finds its
+ * end. Also: any split gives the same result, a refusal is final, and a written command reads back as the same
+ * arguments.
  *
- * Input: one byte of split seed, then what the server sends.
+ * Input: a byte of split seed, then the bytes of the server.
  */
 #include "fuzz.h"
 #include "redis/protocol/resp.h"
@@ -97,7 +97,7 @@ static enum outcome reference_value(struct reference *reader, unsigned depth)
     }
 }
 
-/* Every text lies in the input, every item is there to be read. */
+/* Checks that every text lies in the input and every item is readable. */
 static void check_value(const struct resp_value *value, struct slice input)
 {
     if (value->type == RESP_TEXT || value->type == RESP_ERROR)

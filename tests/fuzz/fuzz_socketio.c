@@ -1,11 +1,11 @@
 /*
- * Socket.IO packets against jansson and a second reading of the head. Promises:
+ * Compares the reader of Socket.IO packets with jansson and a second reader of the head. Properties:
  *
- *   - what is accepted is a type, a head and JSON that jansson accepts, of the kind its type has; or an event
- *     that is refused, since its JSON is beyond our bounds
- *   - slices lie in the text; ids are digits and bounded, so are attachments and namespaces
- *   - no event with a reserved name is accepted
- *   - what an accepted event is answered with is a packet again: an acknowledgement with its id, or an event
+ *   - an accepted packet has a type, a head and JSON that jansson accepts, of the kind its type requires; or it is
+ *     an event that is refused because its JSON exceeds our bounds;
+ *   - slices lie in the text; ids are digits; ids, attachments and namespaces are bounded;
+ *   - no event with a reserved name is accepted;
+ *   - the answer to an accepted event is a packet: an acknowledgement with its id, or an event.
  *
  * Input: the text of an Engine.IO message.
  */
@@ -59,7 +59,7 @@ static void check_event(const struct socketio_packet *packet)
                  "jansson accepts an argument");
 }
 
-/* Of the main namespace the head has no comma, so the data begins with the first bracket. */
+/* In the main namespace the head has no comma, so the data begins at the first bracket. */
 static void check_data(struct slice text, const struct socketio_packet *packet)
 {
     struct slice data = data_of(text);

@@ -1,12 +1,13 @@
 /*
- * Socket.IO packets in MessagePack, against a second reader of MessagePack and jansson. Promises:
+ * Compares the reader of Socket.IO packets in MessagePack with a second reader of MessagePack and with jansson.
+ * Properties:
  *
- *   - what is accepted is one whole value to the second reader too: nothing is cut short, nothing left over
- *   - its text is a packet, at most MSGPACK_JSON_GROWTH_MAX times as long, whose data jansson accepts
- *   - that text packed and unpacked again is the same packet
- *   - any map or array within the input becomes JSON that jansson accepts, and back, the same
+ *   - an accepted packet is one whole value to the second reader too: neither truncated nor followed by more;
+ *   - its text is a packet, at most MSGPACK_JSON_GROWTH_MAX times as long, whose data jansson accepts;
+ *   - that text, packed and unpacked again, is the same packet;
+ *   - any map or array in the input converts to JSON that jansson accepts, and back to the same bytes.
  *
- * Input: what a client sends as one binary Engine.IO message.
+ * Input: one binary Engine.IO message of a client.
  */
 #include "fuzz.h"
 #include "fuzz_json_oracle.h"
@@ -17,7 +18,7 @@
 
 enum { HEAD_BYTES_MAX = SOCKETIO_NAMESPACE_BYTES_MAX + SOCKETIO_ACK_ID_DIGITS_MAX + 2 };
 
-/* ---- the second reader, which only finds where a value ends; 0: nowhere ---- */
+/* ---- the second reader, which only finds the end of a value; 0: none ---- */
 
 static size_t number_at(const uint8_t *data, size_t len)
 {
@@ -27,7 +28,7 @@ static size_t number_at(const uint8_t *data, size_t len)
     return number;
 }
 
-/* The bytes of a value's own, and in *values how many follow that belong to it. */
+/* Returns the size of a value without its members, and sets *values to the number of members. */
 static size_t own_bytes(const uint8_t *data, size_t size, size_t *values)
 {
     static const uint8_t fixed[0x20] = {
@@ -107,7 +108,7 @@ static void check_again(struct slice text, const struct socketio_packet *first)
     buffer_free(&again);
 }
 
-/* Whether it had no escapes. */
+/* Returns whether the text has no escapes. */
 static bool is_plain(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -132,7 +133,7 @@ static void check_packet(struct slice input)
                  "packed packets have no binary types");
     fuzz_require(text.len <= MSGPACK_JSON_GROWTH_MAX * input.len + HEAD_BYTES_MAX,
                  "text is bounded by the input");
-    if (is_plain(packet.event)) { /* else reading it spent the text */
+    if (is_plain(packet.event)) { /* else unescaping has changed the text */
         check_data(buffer_slice(&text));
         check_again(buffer_slice(&text), &packet);
     }

@@ -1,7 +1,6 @@
 /*
- * utf8 against a decoder that is written to be obviously right: it computes the code point. Also:
- * any split gives the same answer, and a byte is refused exactly when no text could continue with
- * it.
+ * Compares the UTF-8 validator with a decoder that is obviously right: it computes the code point. Also: any
+ * split gives the same result, and a byte is refused exactly if no valid text continues with it.
  *
  * Input: one byte of split seed, then the text.
  */
@@ -19,7 +18,7 @@ static size_t sequence_length(uint8_t lead)
                                : 0;
 }
 
-/* The length of the valid character that `text` begins with, or 0. */
+/* Returns the length of the valid character at the start of `text`, or 0. */
 static size_t reference_character(const uint8_t *text, size_t len)
 {
     static const uint32_t smallest[5] = {0, 0, 0x80, 0x800, 0x10000};
@@ -36,7 +35,7 @@ static size_t reference_character(const uint8_t *text, size_t len)
     return point < smallest[length] || point > 0x10ffff || surrogate ? 0 : length;
 }
 
-/* How much of the text is whole valid characters. */
+/* Returns how many bytes at the start of the text are complete valid characters. */
 static size_t reference_valid_bytes(const uint8_t *text, size_t len)
 {
     size_t at = 0;
@@ -46,8 +45,8 @@ static size_t reference_valid_bytes(const uint8_t *text, size_t len)
     return at;
 }
 
-/* Whether some bytes after this beginning of a character would make it valid. Continuation bytes
- * differ only in which range they fall into, so that one of each range is enough to try. */
+/* Returns whether more bytes can complete this start of a character. Continuation bytes differ only in their
+ * range, so it tries one of each range. */
 static bool reference_can_continue(const uint8_t *start, size_t len)
 {
     static const uint8_t ranges[] = {0x80, 0x90, 0xa0};

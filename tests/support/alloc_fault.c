@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* The names are the linker's: --wrap=malloc calls __wrap_malloc for it and keeps __real_malloc. */
+/* The linker defines these names: --wrap=malloc calls __wrap_malloc instead and keeps __real_malloc. */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *old, size_t size);
@@ -19,7 +19,7 @@ static struct {
     size_t last;
 } fault;
 
-static void start(size_t first, size_t last)
+static void start_counting(size_t first, size_t last)
 {
     fault.seen = 0;
     fault.failed = 0;
@@ -29,12 +29,12 @@ static void start(size_t first, size_t last)
 
 void alloc_fault_after(size_t n)
 {
-    start(n, n);
+    start_counting(n, n);
 }
 
 void alloc_fault_from(size_t n)
 {
-    start(n, (size_t)-1);
+    start_counting(n, (size_t)-1);
 }
 
 size_t alloc_fault_off(void)
@@ -43,8 +43,7 @@ size_t alloc_fault_off(void)
     return fault.failed;
 }
 
-size_t alloc_fault_sweep(void (*fail_at)(size_t n),
-                         size_t (*scenario)(void (*fail_at)(size_t n), size_t n))
+size_t alloc_fault_sweep(alloc_fault_start fail_at, alloc_fault_scenario scenario)
 {
     size_t n = 1;
     while (scenario(fail_at, n) > 0)
@@ -57,7 +56,7 @@ size_t alloc_fault_seen(void)
     return fault.seen;
 }
 
-static bool fails_now(void)
+static bool allocation_fails(void)
 {
     fault.seen++;
     if (fault.first == 0 || fault.seen < fault.first || fault.seen > fault.last)
@@ -69,15 +68,15 @@ static bool fails_now(void)
 
 void *__wrap_malloc(size_t size)
 {
-    return fails_now() ? NULL : __real_malloc(size);
+    return allocation_fails() ? NULL : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return fails_now() ? NULL : __real_calloc(count, size);
+    return allocation_fails() ? NULL : __real_calloc(count, size);
 }
 
 void *__wrap_realloc(void *old, size_t size)
 {
-    return fails_now() ? NULL : __real_realloc(old, size);
+    return allocation_fails() ? NULL : __real_realloc(old, size);
 }

@@ -1,6 +1,6 @@
 /*
- * A machine whose clock is set while a server runs: preloaded (LD_PRELOAD), it adds to the time of day as many
- * seconds as the file says that $CLOCK_JUMP names. The monotonic clock goes on, as it does on a real one.
+ * Simulates a machine whose clock is set while a server runs: a library for LD_PRELOAD that adds to the time of
+ * day the number of seconds in the file $CLOCK_JUMP. The monotonic clock is not affected, as on a real machine.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -22,8 +22,8 @@ static long jump_seconds(void)
     return seconds;
 }
 
-/* dlsym() gives out functions as void *, which ISO C cannot turn into what they are. */
-static int call_next(clockid_t id, struct timespec *out)
+/* dlsym() returns functions as void *, which ISO C does not convert to a function pointer. */
+static int call_real_clock_gettime(clockid_t id, struct timespec *out)
 {
     union {
         void *object;
@@ -34,7 +34,7 @@ static int call_next(clockid_t id, struct timespec *out)
 
 int clock_gettime(clockid_t id, struct timespec *out)
 {
-    int result = call_next(id, out);
+    int result = call_real_clock_gettime(id, out);
     if (result == 0 && id == CLOCK_REALTIME)
         out->tv_sec += jump_seconds();
     return result;

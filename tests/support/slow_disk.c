@@ -1,13 +1,13 @@
 /*
- * A disk that does not answer, for a real server: preloaded (LD_PRELOAD), it lets fsync and fdatasync
- * wait as long as the file exists that $SLOW_DISK names, SLOW_SECONDS_MAX at most.
+ * Simulates a disk that does not answer, for a real server: a library for LD_PRELOAD in which fsync and
+ * fdatasync wait as long as the file $SLOW_DISK exists, at most SLOW_SECONDS_MAX.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SLOW_SECONDS_MAX = 60, LOOKS_PER_SECOND = 50 };
+enum { SLOW_SECONDS_MAX = 60, CHECKS_PER_SECOND = 50 };
 
 int fsync(int fd);
 int fdatasync(int fd);
@@ -15,13 +15,14 @@ int fdatasync(int fd);
 static void wait_while_slow(void)
 {
     const char *path = getenv("SLOW_DISK");
-    struct timespec pause = {.tv_nsec = 1000000000 / LOOKS_PER_SECOND};
-    for (int i = 0; path && access(path, F_OK) == 0 && i < SLOW_SECONDS_MAX * LOOKS_PER_SECOND; i++)
+    struct timespec pause = {.tv_nsec = 1000000000 / CHECKS_PER_SECOND};
+    for (int i = 0; path && access(path, F_OK) == 0 && i < SLOW_SECONDS_MAX * CHECKS_PER_SECOND;
+         i++)
         nanosleep(&pause, NULL);
 }
 
-/* dlsym() gives out functions as void *, which ISO C cannot turn into what they are. */
-static int call_next(const char *name, int fd)
+/* dlsym() returns functions as void *, which ISO C does not convert to a function pointer. */
+static int call_real_sync(const char *name, int fd)
 {
     union {
         void *object;
@@ -33,11 +34,11 @@ static int call_next(const char *name, int fd)
 int fsync(int fd)
 {
     wait_while_slow();
-    return call_next("fsync", fd);
+    return call_real_sync("fsync", fd);
 }
 
 int fdatasync(int fd)
 {
     wait_while_slow();
-    return call_next("fdatasync", fd);
+    return call_real_sync("fdatasync", fd);
 }

@@ -97,7 +97,7 @@ static void await_heard(struct fixture *fixture, unsigned count)
     assert_int_equal(fixture->heard, count);
 }
 
-static size_t live_through(uint16_t port, void (*fail_at)(size_t n), size_t n)
+static size_t live_through(uint16_t port, alloc_fault_start fail_at, size_t n)
 {
     struct fixture fixture;
     open_worker(&fixture, port);
@@ -119,12 +119,12 @@ static size_t live_through(uint16_t port, void (*fail_at)(size_t n), size_t n)
     return failed;
 }
 
-static size_t live_through_on_redis(void (*fail_at)(size_t n), size_t n)
+static size_t live_through_on_redis(alloc_fault_start fail_at, size_t n)
 {
     return live_through(redis.port, fail_at, n);
 }
 
-static size_t live_through_without_redis(void (*fail_at)(size_t n), size_t n)
+static size_t live_through_without_redis(alloc_fault_start fail_at, size_t n)
 {
     return live_through(NOBODY_PORT, fail_at, n);
 }

@@ -91,7 +91,7 @@ static bool meet(struct office offices[2])
     return true;
 }
 
-static size_t live_through(void (*fail_at)(size_t n), size_t n)
+static size_t live_through(alloc_fault_start fail_at, size_t n)
 {
     struct office offices[2];
     open_office(&offices[0]);

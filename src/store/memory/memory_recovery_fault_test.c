@@ -18,7 +18,7 @@ static void count(void *arg, const struct parked_session *record)
 
 /* Parks as many as are kept and appends two more, of which either may find no memory: the first two must go. Who
  * has got all but the last that were parked then gets the other events, every one of them, or nothing. */
-static size_t park_and_append(void (*fail_at)(size_t n), size_t n)
+static size_t park_and_append(alloc_fault_start fail_at, size_t n)
 {
     struct clock clock = {.now_ms = 1, .wall_ms = 1};
     struct memory_recovery *recovery = memory_recovery_make(WINDOW_MS, 7);
