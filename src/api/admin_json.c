@@ -15,7 +15,7 @@ void admin_write_time(struct buffer *out, struct slice key, int64_t wall_ms)
     json_write_string(out, (struct slice){text, sizeof(text)});
 }
 
-static void write_lease(struct buffer *out, const struct lease *lease)
+static void write_lease_json(struct buffer *out, const struct lease *lease)
 {
     char conn_id[ULID_TEXT_LEN];
     ulid_write(conn_id, &lease->conn_id);
@@ -34,6 +34,6 @@ void admin_write_leases(struct buffer *out, const struct lease *leases, size_t c
 {
     json_write_array(out);
     for (size_t i = 0; i < count; i++)
-        write_lease(out, &leases[i]);
+        write_lease_json(out, &leases[i]);
     json_write_array_end(out);
 }

@@ -5,10 +5,10 @@
 #include "base/buffer.h"
 #include "store/state_store.h"
 
-/* "key":"2026-…Z", or null for TIME_NONE. */
+/* Writes "key":"2026-…Z", or null for TIME_NONE. */
 void admin_write_time(struct buffer *out, struct slice key, int64_t wall_ms);
 
-/* An array of connections. */
+/* Writes an array of connections. */
 void admin_write_leases(struct buffer *out, const struct lease *leases, size_t count);
 
 #endif

@@ -4,18 +4,18 @@
 #include "base/ulid.h"
 #include "text/time_text.h"
 
-static void unavailable(struct exchange **exchange)
+static void reply_store_unavailable(struct exchange **exchange)
 {
     exchange_error(exchange, 503, ERROR_SERVICE_UNAVAILABLE, "the state store does not answer");
 }
 
-static void listed_gateways(void *arg, enum state_status status,
-                            const struct gateway_info *gateways, size_t count)
+static void on_gateways_listed(void *arg, enum state_status status,
+                               const struct gateway_info *gateways, size_t count)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (status != STATE_OK) {
-        unavailable(&exchange);
+        reply_store_unavailable(&exchange);
         return;
     }
     json_write_object(&json);
@@ -36,16 +36,17 @@ static void listed_gateways(void *arg, enum state_status status,
 
 void rest_admin_gateways(struct exchange *exchange)
 {
-    state_gateways(rest_of(exchange)->handlers->presence->store, listed_gateways, exchange);
+    state_gateways(api_context_of(exchange)->sessions->presence->store, on_gateways_listed,
+                   exchange);
 }
 
-static void listed_connections(void *arg, enum state_status status, const struct lease *leases,
-                               size_t count)
+static void on_connections_listed(void *arg, enum state_status status, const struct lease *leases,
+                                  size_t count)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (status != STATE_OK) {
-        unavailable(&exchange);
+        reply_store_unavailable(&exchange);
         return;
     }
     json_write_object(&json);
@@ -61,22 +62,22 @@ void rest_admin_connections(struct exchange *exchange)
     char text[EXCHANGE_PARAMETER_BYTES_MAX];
     struct slice user;
     if (exchange_query(exchange, SLICE("user"), text, sizeof(text), &user) && user_id_valid(user))
-        state_leases(rest_of(exchange)->handlers->presence->store, user, listed_connections,
-                     exchange);
+        state_leases(api_context_of(exchange)->sessions->presence->store, user,
+                     on_connections_listed, exchange);
     else
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "user must be a user id");
 }
 
-static void found_connection(void *arg, enum state_status status, const struct lease *lease)
+static void on_connection_found(void *arg, enum state_status status, const struct lease *lease)
 {
     struct exchange *exchange = arg;
     if (status != STATE_OK) {
-        unavailable(&exchange);
+        reply_store_unavailable(&exchange);
     } else if (!lease) {
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "no such connection");
     } else {
-        delivery_close(rest_of(exchange)->handlers->delivery, lease->gateway_id, lease->user_id,
-                       &lease->conn_id);
+        delivery_close(api_context_of(exchange)->sessions->delivery, lease->gateway_id,
+                       lease->user_id, &lease->conn_id);
         exchange_reply_empty(&exchange);
     }
 }
@@ -85,15 +86,15 @@ void rest_admin_connection_delete(struct exchange *exchange)
 {
     struct ulid conn_id;
     if (ulid_parse(exchange->parameters[0], &conn_id))
-        state_find(rest_of(exchange)->handlers->presence->store, &conn_id, found_connection,
-                   exchange);
+        state_find(api_context_of(exchange)->sessions->presence->store, &conn_id,
+                   on_connection_found, exchange);
     else
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "no such connection");
 }
 
 void rest_admin_drain(struct exchange *exchange)
 {
-    struct api_context *context = rest_of(exchange);
+    struct api_context *context = api_context_of(exchange);
     exchange_reply(&exchange, 202, "application/json", "", SLICE("{\"draining\":true}"));
     context->drain(context->drain_arg);
 }

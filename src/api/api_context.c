@@ -6,7 +6,7 @@
 static bool make_api_space(struct http_listener *listener)
 {
     struct api_context *context = CONTAINER_OF(listener, struct api_context, listener);
-    size_t count = listener->session_count + context->handlers->connections.count;
+    size_t count = listener->session_count + context->sessions->connections.count;
     if (context->shedding)
         return false;
     return count < context->connections_max || http_listener_displace(listener) ||
@@ -15,29 +15,29 @@ static bool make_api_space(struct http_listener *listener)
 
 static bool api_on_head(struct exchange *exchange)
 {
-    const struct api_transport *transport = rest_of(exchange)->transport;
+    const struct api_transport *transport = api_context_of(exchange)->transport;
     return !transport || transport->on_head(exchange);
 }
 
 static bool api_give_away(struct http_session *session)
 {
-    const struct api_transport *transport = rest_of(session->exchange)->transport;
+    const struct api_transport *transport = api_context_of(session->exchange)->transport;
     return transport && transport->give_away(session);
 }
 
 const struct http_listener_owner api_listener_owner = {
     .make_space = make_api_space,
     .on_head = api_on_head,
-    .body_bytes_max = router_table_body_bytes_max,
-    .answer = router_table_dispatch,
+    .body_bytes_max = api_routes_body_bytes_max,
+    .answer = api_routes_dispatch,
     .give_away = api_give_away,
 };
 
-void rest_ledger_error(struct exchange **exchange, enum ledger_status status)
+void api_ledger_error(struct exchange **exchange, enum ledger_status status)
 {
     switch (status) {
     case LEDGER_NOT_FOUND:
-        exchange_error(exchange, 404, ERROR_NOT_FOUND, "there is no such thing");
+        exchange_error(exchange, 404, ERROR_NOT_FOUND, "there is no such object");
         break;
     case LEDGER_FORBIDDEN:
         exchange_error(exchange, 403, ERROR_FORBIDDEN, "you may not do this");
@@ -55,13 +55,13 @@ void rest_ledger_error(struct exchange **exchange, enum ledger_status status)
     }
 }
 
-bool rest_json(struct exchange **exchange)
+bool api_read_json(struct exchange **exchange)
 {
     struct json json;
     const char *problem;
     struct buffer *body = &(*exchange)->body;
     json_init(&json, body->data, body->len);
-    if (body->len && fields_scan(&rest_of(*exchange)->handlers->scratch, &json, &problem) &&
+    if (body->len && fields_scan(&api_context_of(*exchange)->sessions->scratch, &json, &problem) &&
         json_done(&json))
         return true;
     exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, "the body must be one JSON object");

@@ -50,28 +50,28 @@ static const struct http_route ASSETS = {HTTP1_GET, "/", REST_OPEN, rest_asset};
 static const struct http_route *find_transport_route(struct exchange *exchange,
                                                      struct buffer *allowed)
 {
-    const struct api_transport *transport = rest_of(exchange)->transport;
+    const struct api_transport *transport = api_context_of(exchange)->transport;
     return transport ? http_route_find(transport->routes, transport->route_count, exchange, allowed)
                      : NULL;
 }
 
-size_t router_table_body_bytes_max(struct exchange *exchange)
+size_t api_routes_body_bytes_max(struct exchange *exchange)
 {
-    const struct config_gateway *gateway = &rest_of(exchange)->handlers->config->gateway;
+    const struct config_gateway *gateway = &api_context_of(exchange)->sessions->config->gateway;
     struct buffer allowed = BUFFER_INIT;
     bool is_transport = find_transport_route(exchange, &allowed) != NULL;
     const struct http_route *route = http_route_find(ROUTES, ROUTE_COUNT, exchange, &allowed);
     buffer_free(&allowed);
     if (is_transport)
-        return rest_of(exchange)->transport->body_bytes_max(exchange);
+        return api_context_of(exchange)->transport->body_bytes_max(exchange);
     bool takes_list = route && route->handle == rest_chats_post;
     return takes_list && gateway->http.max_list_body_bytes > gateway->http.max_body_bytes
                ? gateway->http.max_list_body_bytes
                : gateway->http.max_body_bytes;
 }
 
-/* A page may send whatever headers it likes: those that mean nothing here are passed over. */
-static void preflight(struct exchange *exchange)
+/* A page may send any headers; those without a meaning here are ignored. */
+static void reply_preflight(struct exchange *exchange)
 {
     struct slice asked = http1_header(&exchange->head, SLICE("Access-Control-Request-Headers"));
     char headers[PREFLIGHT_BYTES_MAX];
@@ -85,7 +85,7 @@ static void preflight(struct exchange *exchange)
     exchange_reply(&exchange, 204, "", headers, SLICE_NONE);
 }
 
-static bool scope_allows(const struct identity *identity, unsigned access)
+static bool token_scope_allows(const struct identity *identity, unsigned access)
 {
     if (access == REST_ADMIN)
         return identity_has_scope(identity, IDENTITY_SCOPE_ADMIN);
@@ -94,13 +94,14 @@ static bool scope_allows(const struct identity *identity, unsigned access)
     return true;
 }
 
-static void verified(void *arg, enum jwt_result result, const struct identity *identity)
+static void on_request_token_verified(void *arg, enum jwt_result result,
+                                      const struct identity *identity)
 {
     struct exchange *exchange = arg;
     if (result != JWT_OK) {
-        metrics_count(rest_of(exchange)->handlers->metrics, METRIC_AUTH_FAILURES);
+        metrics_count(api_context_of(exchange)->sessions->metrics, METRIC_AUTH_FAILURES);
         exchange_error(&exchange, 401, ERROR_UNAUTHENTICATED, jwt_result_text(result));
-    } else if (!scope_allows(identity, exchange->route->access)) {
+    } else if (!token_scope_allows(identity, exchange->route->access)) {
         exchange_error(&exchange, 403, ERROR_FORBIDDEN, "the token lacks the scope for this");
     } else {
         exchange->identity = *identity;
@@ -108,34 +109,35 @@ static void verified(void *arg, enum jwt_result result, const struct identity *i
     }
 }
 
-static void authenticate(struct exchange *exchange)
+static void authenticate_request(struct exchange *exchange)
 {
     struct slice token = exchange_token(exchange);
     if (!token.data)
         exchange_error(&exchange, 401, ERROR_UNAUTHENTICATED, "a bearer token is needed");
-    else if (!session_context_verify(rest_of(exchange)->handlers, token, verified, exchange))
+    else if (!session_context_verify(api_context_of(exchange)->sessions, token,
+                                     on_request_token_verified, exchange))
         exchange_error(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
 }
 
-void router_table_dispatch(struct exchange *exchange)
+void api_routes_dispatch(struct exchange *exchange)
 {
     struct buffer allowed = BUFFER_INIT;
     exchange->route = http_route_find(ROUTES, ROUTE_COUNT, exchange, &allowed);
     if (!exchange->route)
         exchange->route = find_transport_route(exchange, &allowed);
     if (!exchange->route && exchange->head.method == HTTP1_OPTIONS)
-        preflight(exchange);
+        reply_preflight(exchange);
     else if (!exchange->route && allowed.len)
         http_route_not_allowed(exchange, &allowed);
     else if (!exchange->route && http_route_fits(HTTP1_GET, exchange->head.method))
         ASSETS.handle(exchange);
     else if (!exchange->route)
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
-    else if (http1_header_count(&exchange->head, SLICE("Authorization")) > 1) /* which is meant? */
+    else if (http1_header_count(&exchange->head, SLICE("Authorization")) > 1) /* ambiguous */
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "more than one Authorization header");
     else if (exchange->route->access == REST_OPEN)
         exchange->route->handle(exchange);
     else
-        authenticate(exchange);
+        authenticate_request(exchange);
     buffer_free(&allowed);
 }

@@ -1,7 +1,7 @@
 /*
- * The router of a gateway's HTTP requests: one table, one row a resource and method (http_route.h).
+ * The routes of a gateway's HTTP requests: one table with a row for each resource and method (http/http_route.h).
  *
- * A path that is known under other methods gets 405 with Allow.
+ * A path that exists with other methods only is answered with 405 and Allow.
  */
 #ifndef ROLLCALL_API_API_ROUTES_H
 #define ROLLCALL_API_API_ROUTES_H
@@ -9,16 +9,16 @@
 #include "api/api_context.h"
 #include "http/http_route.h"
 
-/* What a route asks of the token; REST_OPEN asks for none. */
+/* Which token a route needs; REST_OPEN needs none. */
 enum rest_access { REST_OPEN, REST_USER, REST_ADMIN, REST_DELIVER };
 
-/* How long the body of a request may be, by its head. */
-size_t router_table_body_bytes_max(struct exchange *exchange);
+/* How long the body of a request may be, judging by its head. */
+size_t api_routes_body_bytes_max(struct exchange *exchange);
 
-/* Finds the route of a complete request and answers it. */
-void router_table_dispatch(struct exchange *exchange);
+/* Finds the route of a complete request and lets its handler answer. */
+void api_routes_dispatch(struct exchange *exchange);
 
-/* The handlers, one file a resource. */
+/* The handlers, one file for each resource. */
 void rest_presence_one(struct exchange *exchange);
 void rest_presence_many(struct exchange *exchange);
 void rest_me_get(struct exchange *exchange);

@@ -1,4 +1,4 @@
-/* The page, its scripts and the API's description: files the build put into the program. */
+/* The console page, its scripts and the API description: files that the build embeds in the program. */
 #include "api/api_routes.h"
 #include "api/assets.h"
 

@@ -1,11 +1,11 @@
-/* Files embedded by the build (tools/embed-assets writes the table). Ends with a NULL path. */
+/* Files that the build embeds; tools/embed-assets writes the table, which ends with a NULL path. */
 #ifndef ROLLCALL_API_ASSETS_H
 #define ROLLCALL_API_ASSETS_H
 
 #include <stddef.h>
 
 struct asset {
-    const char *path; /* as requested, "/app.js" */
+    const char *path; /* of the request, such as "/app.js" */
     const char *content_type;
     const unsigned char *bytes;
     size_t len;

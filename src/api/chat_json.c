@@ -32,7 +32,7 @@ void chat_json_error(struct exchange **exchange, enum ledger_status status)
                        "ids are strings of 1 to 128 bytes, no control characters");
         break;
     default:
-        rest_ledger_error(exchange, status);
+        api_ledger_error(exchange, status);
         break;
     }
 }

@@ -2,43 +2,40 @@
 #include "api/api_routes.h"
 #include "api/chat_json.h"
 
-/* Also what the ledger had already is acted upon: whoever was not answered asks again, and nobody has
- * heard of it then. */
+/* A change that the ledger had already takes effect again: a client that got no answer repeats its request, and
+ * the first one may not have been told to anybody. */
 
-static void added(void *arg, const struct ledger_change_outcome *outcome)
+static void on_chat_member_added(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct exchange *exchange = arg;
     if (outcome->status != LEDGER_OK) {
         chat_json_error(&exchange, outcome->status);
         return;
     }
-    graph_reader_drop(&rest_of(exchange)->handlers->presence->graphs, exchange->parameters[1]);
+    graph_reader_drop(&api_context_of(exchange)->sessions->presence->graphs,
+                      exchange->parameters[1]);
     exchange_reply_empty(&exchange);
 }
 
 void rest_chat_member_put(struct exchange *exchange)
 {
     if (user_id_valid(exchange->parameters[1]))
-        ledger_chat_member_add(rest_of(exchange)->handlers->ledger, exchange->parameters[0],
-                               exchange_user(exchange), exchange->parameters[1], added, exchange);
+        ledger_chat_member_add(api_context_of(exchange)->sessions->ledger, exchange->parameters[0],
+                               exchange_user(exchange), exchange->parameters[1],
+                               on_chat_member_added, exchange);
     else
-        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is no user id");
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is not a user id");
 }
 
-/* Who leaves again is refused like any who is no member, but is none for sure. */
-static bool is_out(const struct exchange *exchange, enum ledger_status status)
-{
-    bool leaves = slice_equal(exchange_user(exchange), exchange->parameters[1]);
-    return status == LEDGER_OK || (status == LEDGER_FORBIDDEN && leaves);
-}
-
-static void removed(void *arg, const struct ledger_change_outcome *outcome)
+static void on_chat_member_removed(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct exchange *exchange = arg;
-    struct session_context *handlers = rest_of(exchange)->handlers;
-    if (is_out(exchange, outcome->status)) {
-        graph_reader_drop(&handlers->presence->graphs, exchange->parameters[1]);
-        chat_publish_removal(handlers->chats, exchange->parameters[0], exchange->parameters[1]);
+    struct session_context *sessions = api_context_of(exchange)->sessions;
+    /* A repeated leave is refused like that of any other non-member, but it takes effect on all gateways again. */
+    bool leaves = slice_equal(exchange_user(exchange), exchange->parameters[1]);
+    if (outcome->status == LEDGER_OK || (outcome->status == LEDGER_FORBIDDEN && leaves)) {
+        graph_reader_drop(&sessions->presence->graphs, exchange->parameters[1]);
+        chat_publish_removal(sessions->chats, exchange->parameters[0], exchange->parameters[1]);
     }
     if (outcome->status == LEDGER_OK)
         exchange_reply_empty(&exchange);
@@ -49,9 +46,9 @@ static void removed(void *arg, const struct ledger_change_outcome *outcome)
 void rest_chat_member_delete(struct exchange *exchange)
 {
     if (user_id_valid(exchange->parameters[1]))
-        ledger_chat_member_remove(rest_of(exchange)->handlers->ledger, exchange->parameters[0],
-                                  exchange_user(exchange), exchange->parameters[1], removed,
-                                  exchange);
+        ledger_chat_member_remove(api_context_of(exchange)->sessions->ledger,
+                                  exchange->parameters[0], exchange_user(exchange),
+                                  exchange->parameters[1], on_chat_member_removed, exchange);
     else
-        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is no user id");
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is not a user id");
 }

@@ -5,11 +5,11 @@
 
 #include <stdlib.h>
 
-enum { CHATS_PAGE = 100 }; /* unless another limit is asked for, LEDGER_PAGE_MAX at most */
+enum { CHATS_PAGE = 100 }; /* by default; LEDGER_PAGE_MAX at most */
 
-/* ---- making one ---- */
+/* ---- creating ---- */
 
-static void created(void *arg, const struct ledger_chat_outcome *outcome)
+static void on_chat_created(void *arg, const struct ledger_chat_outcome *outcome)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
@@ -17,33 +17,28 @@ static void created(void *arg, const struct ledger_chat_outcome *outcome)
         chat_json_error(&exchange, outcome->status);
         return;
     }
-    /* also of one that is there already: whoever was not answered asks again */
+    /* also for a chat that exists already: a client that got no answer repeats its request */
     for (size_t i = 0; i < outcome->chat.member_count; i++)
-        graph_reader_drop(&rest_of(exchange)->handlers->presence->graphs, outcome->chat.members[i]);
+        graph_reader_drop(&api_context_of(exchange)->sessions->presence->graphs,
+                          outcome->chat.members[i]);
     chat_json_write(&json, &outcome->chat);
     exchange_reply_json(&exchange, outcome->created ? 201 : 200, &json);
 }
 
-static size_t count_elements(struct slice raw)
-{
-    struct json json;
-    size_t count = 0;
-    json_init(&json, (char *)raw.data, raw.len);
-    json_array(&json);
-    while (json_element(&json) && json_skip(&json))
-        count++;
-    return count;
-}
-
-/* The ids stand in the body; their slices must be freed. NULL: *problem says why. */
-static struct slice *read_members(struct slice raw, size_t *count, const char **problem)
+/* Reads the members; the ids point into the body, and the caller frees the array. Returns NULL and sets *problem
+ * when they are wrong or memory is short. */
+static struct slice *read_chat_members(struct slice raw, size_t *count, const char **problem)
 {
     struct json json;
     *problem = "members must be a list of user ids";
     json_init(&json, (char *)raw.data, raw.len);
     if (!raw.len || json_peek(&json) != JSON_ARRAY)
         return NULL;
-    size_t named = count_elements(raw);
+    struct json counted = json;
+    size_t named = 0;
+    json_array(&counted);
+    while (json_element(&counted) && json_skip(&counted))
+        named++;
     if (named > LEDGER_CHAT_MEMBERS_MAX) {
         *problem = "a chat has at most 10000 members";
         return NULL;
@@ -59,47 +54,47 @@ static struct slice *read_members(struct slice raw, size_t *count, const char **
     return members;
 }
 
-/* The id that was given, or a new one written to `made`; SLICE_NONE when what was given is none. */
-static struct slice choose_id(struct exchange *exchange, char made[ULID_TEXT_LEN])
+/* The requested id, or a new one written to `made`; SLICE_NONE when the requested id is invalid. */
+static struct slice choose_chat_id(struct exchange *exchange, char made[ULID_TEXT_LEN])
 {
-    struct session_context *handlers = rest_of(exchange)->handlers;
-    struct slice raw = fields_find(&handlers->scratch, "chat_id");
+    struct session_context *sessions = api_context_of(exchange)->sessions;
+    struct slice raw = fields_find(&sessions->scratch, "chat_id");
     struct slice id = {made, ULID_TEXT_LEN};
     if (raw.data && !slice_is(raw, "null"))
         return fields_string(raw, &id) && user_id_valid(id) ? id : SLICE_NONE;
-    struct ulid ulid = ulid_make(handlers->loop->clock.wall_ms, handlers->random);
+    struct ulid ulid = ulid_make(sessions->loop->clock.wall_ms, sessions->random);
     ulid_write(made, &ulid);
     return id;
 }
 
 void rest_chats_post(struct exchange *exchange)
 {
-    struct session_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *sessions = api_context_of(exchange)->sessions;
     char made[ULID_TEXT_LEN];
     const char *problem;
     size_t count;
-    if (!rest_json(&exchange))
+    if (!api_read_json(&exchange))
         return;
-    struct slice id = choose_id(exchange, made);
+    struct slice id = choose_chat_id(exchange, made);
     if (!id.data) {
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE,
                        "chat_id must be a string of 1 to 128 bytes, no control characters");
         return;
     }
     struct slice *members =
-        read_members(fields_find(&handlers->scratch, "members"), &count, &problem);
+        read_chat_members(fields_find(&sessions->scratch, "members"), &count, &problem);
     if (!members) {
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, problem);
         return;
     }
-    ledger_chat_create(handlers->ledger, id, exchange_user(exchange), members, count, created,
-                       exchange);
+    ledger_chat_create(sessions->ledger, id, exchange_user(exchange), members, count,
+                       on_chat_created, exchange);
     free(members);
 }
 
 /* ---- reading ---- */
 
-static void got(void *arg, const struct ledger_chat_outcome *outcome)
+static void on_chat_read(void *arg, const struct ledger_chat_outcome *outcome)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
@@ -113,11 +108,11 @@ static void got(void *arg, const struct ledger_chat_outcome *outcome)
 
 void rest_chat_get(struct exchange *exchange)
 {
-    ledger_chat_get(rest_of(exchange)->handlers->ledger, exchange->parameters[0],
-                    exchange_user(exchange), got, exchange);
+    ledger_chat_get(api_context_of(exchange)->sessions->ledger, exchange->parameters[0],
+                    exchange_user(exchange), on_chat_read, exchange);
 }
 
-static void listed(void *arg, const struct ledger_chats_outcome *outcome)
+static void on_chats_listed(void *arg, const struct ledger_chats_outcome *outcome)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
@@ -140,6 +135,6 @@ void rest_chats_get(struct exchange *exchange)
 {
     struct page_query page;
     if (page_query_read(&exchange, CHATS_PAGE, &page))
-        ledger_chats_list(rest_of(exchange)->handlers->ledger, exchange_user(exchange), page.after,
-                          page.limit, true, listed, exchange);
+        ledger_chats_list(api_context_of(exchange)->sessions->ledger, exchange_user(exchange),
+                          page.after, page.limit, true, on_chats_listed, exchange);
 }

@@ -3,28 +3,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void send(struct session_context *handlers, struct slice to, enum message_type type,
-                 struct contact_fields fields)
+static void send_contact_event(struct session_context *sessions, struct slice to,
+                               enum message_type type, struct contact_fields fields)
 {
     struct message message = {.type = type, .contact = fields};
-    delivery_send(handlers->delivery, &to, 1, &message, NULL);
+    delivery_send(sessions->delivery, &to, 1, &message, NULL);
 }
 
-static void send_to_both(struct session_context *handlers, enum message_type type, struct slice a,
-                         struct slice b)
+static void send_contact_event_to_both(struct session_context *sessions, enum message_type type,
+                                       struct slice a, struct slice b)
 {
-    send(handlers, a, type, (struct contact_fields){.user_id = b});
-    send(handlers, b, type, (struct contact_fields){.user_id = a});
+    send_contact_event(sessions, a, type, (struct contact_fields){.user_id = b});
+    send_contact_event(sessions, b, type, (struct contact_fields){.user_id = a});
 }
 
-void contact_events_requested(struct session_context *handlers, struct slice request_id,
+void contact_events_requested(struct session_context *sessions, struct slice request_id,
                               struct slice from, struct slice to)
 {
-    send(handlers, to, MESSAGE_CONTACT_REQUEST, (struct contact_fields){request_id, from});
+    send_contact_event(sessions, to, MESSAGE_CONTACT_REQUEST,
+                       (struct contact_fields){request_id, from});
 }
 
-/* An answer that waits until everybody who must be told has been. */
-struct settling {
+/* An answer that waits until the visibility change is complete. */
+struct contact_answer {
     struct exchange *exchange;
     unsigned status;
     struct buffer json; /* of a 2xx other than 204 */
@@ -33,63 +34,64 @@ struct settling {
     char peer_bytes[];
 };
 
-static void settled(void *arg)
+static void on_contact_visibility_changed(void *arg)
 {
-    struct settling *settling = arg;
-    struct exchange *exchange = settling->exchange;
-    if (settling->contact_ended)
-        send_to_both(rest_of(exchange)->handlers, MESSAGE_CONTACT_REMOVED, exchange_user(exchange),
-                     settling->peer);
-    if (settling->status == 204)
+    struct contact_answer *answer = arg;
+    struct exchange *exchange = answer->exchange;
+    if (answer->contact_ended)
+        send_contact_event_to_both(api_context_of(exchange)->sessions, MESSAGE_CONTACT_REMOVED,
+                                   exchange_user(exchange), answer->peer);
+    if (answer->status == 204)
         exchange_reply_empty(&exchange);
     else
-        exchange_reply_json(&exchange, settling->status, &settling->json);
-    free(settling);
+        exchange_reply_json(&exchange, answer->status, &answer->json);
+    free(answer);
 }
 
-/* NULL after a 503: the change stands, and is seen by who looks. */
-static struct settling *make_settling(struct exchange *exchange, struct slice peer, unsigned status)
+/* Returns NULL after answering 503. The change stands all the same, and queries show it. */
+static struct contact_answer *make_contact_answer(struct exchange *exchange, struct slice peer,
+                                                  unsigned status)
 {
-    struct settling *settling = malloc(sizeof(*settling) + peer.len);
-    if (!settling) {
+    struct contact_answer *answer = malloc(sizeof(*answer) + peer.len);
+    if (!answer) {
         exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
         return NULL;
     }
-    *settling = (struct settling){.exchange = exchange, .status = status};
-    memcpy(settling->peer_bytes, peer.data, peer.len);
-    settling->peer = (struct slice){settling->peer_bytes, peer.len};
-    return settling;
+    *answer = (struct contact_answer){.exchange = exchange, .status = status};
+    memcpy(answer->peer_bytes, peer.data, peer.len);
+    answer->peer = (struct slice){answer->peer_bytes, peer.len};
+    return answer;
 }
 
 void contact_events_made(struct exchange *exchange, struct slice user, struct slice peer,
                          bool is_new, unsigned status, struct buffer *json)
 {
-    struct session_context *handlers = rest_of(exchange)->handlers;
-    struct settling *settling = make_settling(exchange, peer, status);
-    if (!settling) {
+    struct session_context *sessions = api_context_of(exchange)->sessions;
+    struct contact_answer *answer = make_contact_answer(exchange, peer, status);
+    if (!answer) {
         buffer_free(json);
         return;
     }
-    settling->json = *json;
+    answer->json = *json;
     *json = BUFFER_INIT;
     if (is_new)
-        send_to_both(handlers, MESSAGE_CONTACT_ACCEPTED, user, settling->peer);
-    visibility_change_of_relation(handlers->presence,
+        send_contact_event_to_both(sessions, MESSAGE_CONTACT_ACCEPTED, user, answer->peer);
+    visibility_change_of_relation(sessions->presence,
                                   is_new ? VISIBILITY_CONTACT_MADE : VISIBILITY_REPEATED, user,
-                                  settling->peer, false, settled, settling);
+                                  answer->peer, false, on_contact_visibility_changed, answer);
 }
 
 void contact_events_changed(struct exchange *exchange, enum visibility_cause cause,
                             struct slice peer, bool contact_ended)
 {
-    struct settling *settling = make_settling(exchange, peer, 204);
-    if (!settling)
+    struct contact_answer *answer = make_contact_answer(exchange, peer, 204);
+    if (!answer)
         return;
-    settling->contact_ended = contact_ended;
+    answer->contact_ended = contact_ended;
     if (contact_ended)
-        call_plane_part(rest_of(exchange)->handlers->calls, exchange_user(exchange),
-                        settling->peer);
-    visibility_change_of_relation(rest_of(exchange)->handlers->presence, cause,
-                                  exchange_user(exchange), settling->peer, contact_ended, settled,
-                                  settling);
+        call_plane_part(api_context_of(exchange)->sessions->calls, exchange_user(exchange),
+                        answer->peer);
+    visibility_change_of_relation(api_context_of(exchange)->sessions->presence, cause,
+                                  exchange_user(exchange), answer->peer, contact_ended,
+                                  on_contact_visibility_changed, answer);
 }

@@ -11,11 +11,12 @@
 
 enum { REQUESTS_PAGE = 1000 };
 
-/* ---- asking ---- */
+/* ---- creating ---- */
 
-/* The same for a request that waits and for one that will never be shown: what the other side has
- * blocked must not be seen from here. */
-static void write_request(struct buffer *json, struct slice id, struct slice to, const char *status)
+/* The same for a request that waits and for one that is never shown, so that nobody can tell that the other user
+ * has blocked them. */
+static void write_own_request(struct buffer *json, struct slice id, struct slice to,
+                              const char *status)
 {
     json_write_object(json);
     json_write_key(json, SLICE("id"));
@@ -28,57 +29,61 @@ static void write_request(struct buffer *json, struct slice id, struct slice to,
     json_write_object_end(json);
 }
 
-static void asked(void *arg, const struct ledger_contact_outcome *outcome)
+static void on_contact_request_created(void *arg, const struct ledger_contact_outcome *outcome)
 {
     struct exchange *exchange = arg;
     struct slice user = exchange_user(exchange);
     const struct ledger_contact_request *request = &outcome->request;
     struct buffer json = BUFFER_INIT;
     if (outcome->status != LEDGER_OK) {
-        rest_ledger_error(&exchange, outcome->status);
+        api_ledger_error(&exchange, outcome->status);
         return;
     }
-    if (outcome->result == LEDGER_CONTACT_ACCEPTED) { /* theirs crossed ours */
-        write_request(&json, request->id, request->from, "accepted");
+    if (outcome->result == LEDGER_CONTACT_ACCEPTED) {
+        /* each had sent the other a contact request */
+        write_own_request(&json, request->id, request->from, "accepted");
         contact_events_made(exchange, user, request->from, true, 201, &json);
         return;
     }
-    if (outcome->result == LEDGER_CONTACT_ALREADY) { /* maybe by a request whose answer was lost */
-        write_request(&json, request->id, request->to, "accepted");
+    if (outcome->result == LEDGER_CONTACT_ALREADY) {
+        /* perhaps by an earlier attempt whose answer was lost */
+        write_own_request(&json, request->id, request->to, "accepted");
         contact_events_made(exchange, user, request->to, false, 200, &json);
         return;
     }
-    write_request(&json, request->id, request->to, "pending");
+    write_own_request(&json, request->id, request->to, "pending");
     if (outcome->tell_other_side)
-        contact_events_requested(rest_of(exchange)->handlers, request->id, user, request->to);
+        contact_events_requested(api_context_of(exchange)->sessions, request->id, user,
+                                 request->to);
     exchange_reply_json(&exchange, outcome->result == LEDGER_CONTACT_REQUESTED ? 201 : 200, &json);
 }
 
 void rest_contact_requests_post(struct exchange *exchange)
 {
-    struct session_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *sessions = api_context_of(exchange)->sessions;
     char id[ULID_TEXT_LEN];
     struct slice to;
-    if (!rest_json(&exchange))
+    if (!api_read_json(&exchange))
         return;
-    if (!fields_string(fields_find(&handlers->scratch, "to"), &to) || !user_id_valid(to)) {
+    if (!fields_string(fields_find(&sessions->scratch, "to"), &to) || !user_id_valid(to)) {
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "to must be a user id");
         return;
     }
     if (slice_equal(to, exchange_user(exchange))) {
-        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "nobody is their own contact");
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "a user cannot be their own contact");
         return;
     }
-    struct ulid ulid = ulid_make(handlers->loop->clock.wall_ms, handlers->random);
+    struct ulid ulid = ulid_make(sessions->loop->clock.wall_ms, sessions->random);
     ulid_write(id, &ulid);
-    ledger_contact_request_create(handlers->ledger, (struct slice){id, sizeof(id)},
-                                  exchange_user(exchange), to, asked, exchange);
+    ledger_contact_request_create(sessions->ledger, (struct slice){id, sizeof(id)},
+                                  exchange_user(exchange), to, on_contact_request_created,
+                                  exchange);
 }
 
-/* ---- settling ---- */
+/* ---- answering and withdrawing ---- */
 
-static void write_settled(struct buffer *json, struct slice id, struct slice from,
-                          const char *status)
+static void write_answered_request(struct buffer *json, struct slice id, struct slice from,
+                                   const char *status)
 {
     json_write_object(json);
     json_write_key_string(json, SLICE("id"), id);
@@ -87,69 +92,73 @@ static void write_settled(struct buffer *json, struct slice id, struct slice fro
     json_write_object_end(json);
 }
 
-static void accepted(void *arg, const struct ledger_contact_outcome *outcome)
+static void on_contact_request_accepted(void *arg, const struct ledger_contact_outcome *outcome)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (outcome->status != LEDGER_OK) {
-        rest_ledger_error(&exchange, outcome->status);
+        api_ledger_error(&exchange, outcome->status);
         return;
     }
-    write_settled(&json, exchange->parameters[0], outcome->request.from, "accepted");
+    write_answered_request(&json, exchange->parameters[0], outcome->request.from, "accepted");
     contact_events_made(exchange, exchange_user(exchange), outcome->request.from,
                         outcome->result == LEDGER_CONTACT_ACCEPTED, 200, &json);
 }
 
 void rest_contact_request_accept(struct exchange *exchange)
 {
-    ledger_contact_request_accept(rest_of(exchange)->handlers->ledger, exchange_user(exchange),
-                                  exchange->parameters[0], accepted, exchange);
+    ledger_contact_request_accept(api_context_of(exchange)->sessions->ledger,
+                                  exchange_user(exchange), exchange->parameters[0],
+                                  on_contact_request_accepted, exchange);
 }
 
-static void declined(void *arg, const struct ledger_contact_outcome *outcome)
+static void on_contact_request_declined(void *arg, const struct ledger_contact_outcome *outcome)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (outcome->status != LEDGER_OK) {
-        rest_ledger_error(&exchange, outcome->status);
+        api_ledger_error(&exchange, outcome->status);
         return;
     }
-    write_settled(&json, exchange->parameters[0], outcome->request.from, "declined");
+    write_answered_request(&json, exchange->parameters[0], outcome->request.from, "declined");
     exchange_reply_json(&exchange, 200, &json);
 }
 
 void rest_contact_request_decline(struct exchange *exchange)
 {
-    ledger_contact_request_decline(rest_of(exchange)->handlers->ledger, exchange_user(exchange),
-                                   exchange->parameters[0], declined, exchange);
+    ledger_contact_request_decline(api_context_of(exchange)->sessions->ledger,
+                                   exchange_user(exchange), exchange->parameters[0],
+                                   on_contact_request_declined, exchange);
 }
 
-static void withdrawn(void *arg, const struct ledger_contact_outcome *outcome)
+static void on_contact_request_withdrawn(void *arg, const struct ledger_contact_outcome *outcome)
 {
     struct exchange *exchange = arg;
     if (outcome->status == LEDGER_OK)
         exchange_reply_empty(&exchange);
     else
-        rest_ledger_error(&exchange, outcome->status);
+        api_ledger_error(&exchange, outcome->status);
 }
 
 void rest_contact_request_delete(struct exchange *exchange)
 {
-    ledger_contact_request_withdraw(rest_of(exchange)->handlers->ledger, exchange_user(exchange),
-                                    exchange->parameters[0], withdrawn, exchange);
+    ledger_contact_request_withdraw(api_context_of(exchange)->sessions->ledger,
+                                    exchange_user(exchange), exchange->parameters[0],
+                                    on_contact_request_withdrawn, exchange);
 }
 
-/* ---- listing: first those that came, then those that went out ---- */
+/* ---- listing: first incoming, then outgoing contact requests ---- */
 
-struct listing {
+struct request_listing {
     struct exchange *exchange;
     struct page_query page;
     struct buffer json;
     bool has_more;
 };
 
-static void write_list(struct listing *listing, const char *name, const char *peer_name,
-                       const struct ledger_contact_requests_outcome *outcome, bool incoming)
+static void write_request_list(struct request_listing *listing, const char *name,
+                               const char *peer_name,
+                               const struct ledger_contact_requests_outcome *outcome, bool incoming)
 {
     struct buffer *json = &listing->json;
     json_write_key(json, slice_of(name));
@@ -166,54 +175,57 @@ static void write_list(struct listing *listing, const char *name, const char *pe
     listing->has_more |= outcome->has_more;
 }
 
-static void give_up(struct listing *listing, enum ledger_status status)
+static void abandon_request_listing(struct request_listing *listing, enum ledger_status status)
 {
-    rest_ledger_error(&listing->exchange, status);
+    api_ledger_error(&listing->exchange, status);
     buffer_free(&listing->json);
     free(listing);
 }
 
-static void listed_outgoing(void *arg, const struct ledger_contact_requests_outcome *outcome)
+static void on_outgoing_requests_listed(void *arg,
+                                        const struct ledger_contact_requests_outcome *outcome)
 {
-    struct listing *listing = arg;
+    struct request_listing *listing = arg;
     if (outcome->status != LEDGER_OK) {
-        give_up(listing, outcome->status);
+        abandon_request_listing(listing, outcome->status);
         return;
     }
-    write_list(listing, "outgoing", "to", outcome, false);
+    write_request_list(listing, "outgoing", "to", outcome, false);
     json_write_key_bool(&listing->json, SLICE("has_more"), listing->has_more);
     json_write_object_end(&listing->json);
     exchange_reply_json(&listing->exchange, 200, &listing->json);
     free(listing);
 }
 
-static void listed_incoming(void *arg, const struct ledger_contact_requests_outcome *outcome)
+static void on_incoming_requests_listed(void *arg,
+                                        const struct ledger_contact_requests_outcome *outcome)
 {
-    struct listing *listing = arg;
+    struct request_listing *listing = arg;
     if (outcome->status != LEDGER_OK) {
-        give_up(listing, outcome->status);
+        abandon_request_listing(listing, outcome->status);
         return;
     }
     json_write_object(&listing->json);
-    write_list(listing, "incoming", "from", outcome, true);
-    ledger_contact_requests_list(
-        rest_of(listing->exchange)->handlers->ledger, exchange_user(listing->exchange),
-        LEDGER_OUTGOING, listing->page.after, listing->page.limit, listed_outgoing, listing);
+    write_request_list(listing, "incoming", "from", outcome, true);
+    ledger_contact_requests_list(api_context_of(listing->exchange)->sessions->ledger,
+                                 exchange_user(listing->exchange), LEDGER_OUTGOING,
+                                 listing->page.after, listing->page.limit,
+                                 on_outgoing_requests_listed, listing);
 }
 
 void rest_contact_requests_get(struct exchange *exchange)
 {
-    struct listing *listing = malloc(sizeof(*listing));
+    struct request_listing *listing = malloc(sizeof(*listing));
     if (!listing) {
         exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
         return;
     }
-    *listing = (struct listing){.exchange = exchange};
+    *listing = (struct request_listing){.exchange = exchange};
     if (!page_query_read(&exchange, REQUESTS_PAGE, &listing->page)) {
         free(listing);
         return;
     }
-    ledger_contact_requests_list(rest_of(exchange)->handlers->ledger, exchange_user(exchange),
-                                 LEDGER_INCOMING, listing->page.after, listing->page.limit,
-                                 listed_incoming, listing);
+    ledger_contact_requests_list(api_context_of(exchange)->sessions->ledger,
+                                 exchange_user(exchange), LEDGER_INCOMING, listing->page.after,
+                                 listing->page.limit, on_incoming_requests_listed, listing);
 }

@@ -2,7 +2,7 @@
 #include "api/api_routes.h"
 #include "api/contact_events.h"
 
-static bool names_a_peer(struct exchange **exchange)
+static bool names_another_user(struct exchange **exchange)
 {
     struct slice peer = (*exchange)->parameters[0];
     if (user_id_valid(peer) && !slice_equal(peer, exchange_user(*exchange)))
@@ -11,72 +11,75 @@ static bool names_a_peer(struct exchange **exchange)
     return false;
 }
 
-static enum visibility_cause cause_of(bool changed, enum visibility_cause cause)
+/* A change that the ledger had already is repeated, since the first attempt may not have been told to anybody. */
+static enum visibility_cause visibility_cause_of(bool changed, enum visibility_cause cause)
 {
     return changed ? cause : VISIBILITY_REPEATED;
 }
 
 /* ---- contacts ---- */
 
-static void removed(void *arg, const struct ledger_change_outcome *outcome)
+static void on_contact_removed(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct exchange *exchange = arg;
     if (outcome->status != LEDGER_OK)
-        rest_ledger_error(&exchange, outcome->status);
+        api_ledger_error(&exchange, outcome->status);
     else
-        contact_events_changed(exchange, cause_of(outcome->changed, VISIBILITY_CONTACT_ENDED),
+        contact_events_changed(exchange,
+                               visibility_cause_of(outcome->changed, VISIBILITY_CONTACT_ENDED),
                                exchange->parameters[0], outcome->changed);
 }
 
 void rest_contact_delete(struct exchange *exchange)
 {
-    if (names_a_peer(&exchange))
-        ledger_contact_remove(rest_of(exchange)->handlers->ledger, exchange_user(exchange),
-                              exchange->parameters[0], removed, exchange);
+    if (names_another_user(&exchange))
+        ledger_contact_remove(api_context_of(exchange)->sessions->ledger, exchange_user(exchange),
+                              exchange->parameters[0], on_contact_removed, exchange);
 }
 
 /* ---- blocks ---- */
 
-static void blocked(void *arg, const struct ledger_block_outcome *outcome)
+static void on_user_blocked(void *arg, const struct ledger_block_outcome *outcome)
 {
     struct exchange *exchange = arg;
     if (outcome->status != LEDGER_OK)
-        rest_ledger_error(&exchange, outcome->status);
+        api_ledger_error(&exchange, outcome->status);
     else
-        contact_events_changed(exchange, cause_of(outcome->changed, VISIBILITY_BLOCKED),
+        contact_events_changed(exchange, visibility_cause_of(outcome->changed, VISIBILITY_BLOCKED),
                                exchange->parameters[0], outcome->contact_removed);
 }
 
 void rest_block_put(struct exchange *exchange)
 {
-    if (names_a_peer(&exchange))
-        ledger_block_put(rest_of(exchange)->handlers->ledger, exchange_user(exchange),
-                         exchange->parameters[0], blocked, exchange);
+    if (names_another_user(&exchange))
+        ledger_block_put(api_context_of(exchange)->sessions->ledger, exchange_user(exchange),
+                         exchange->parameters[0], on_user_blocked, exchange);
 }
 
-static void unblocked(void *arg, const struct ledger_change_outcome *outcome)
+static void on_user_unblocked(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct exchange *exchange = arg;
     if (outcome->status != LEDGER_OK)
-        rest_ledger_error(&exchange, outcome->status);
+        api_ledger_error(&exchange, outcome->status);
     else
-        contact_events_changed(exchange, cause_of(outcome->changed, VISIBILITY_UNBLOCKED),
+        contact_events_changed(exchange,
+                               visibility_cause_of(outcome->changed, VISIBILITY_UNBLOCKED),
                                exchange->parameters[0], false);
 }
 
 void rest_block_delete(struct exchange *exchange)
 {
-    if (names_a_peer(&exchange))
-        ledger_block_delete(rest_of(exchange)->handlers->ledger, exchange_user(exchange),
-                            exchange->parameters[0], unblocked, exchange);
+    if (names_another_user(&exchange))
+        ledger_block_delete(api_context_of(exchange)->sessions->ledger, exchange_user(exchange),
+                            exchange->parameters[0], on_user_unblocked, exchange);
 }
 
-static void listed(void *arg, const struct ledger_ids_outcome *outcome)
+static void on_blocks_listed(void *arg, const struct ledger_ids_outcome *outcome)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (outcome->status != LEDGER_OK) {
-        rest_ledger_error(&exchange, outcome->status);
+        api_ledger_error(&exchange, outcome->status);
         return;
     }
     json_write_object(&json);
@@ -94,6 +97,6 @@ static void listed(void *arg, const struct ledger_ids_outcome *outcome)
 
 void rest_blocks_get(struct exchange *exchange)
 {
-    ledger_blocks_list(rest_of(exchange)->handlers->ledger, exchange_user(exchange), listed,
-                       exchange);
+    ledger_blocks_list(api_context_of(exchange)->sessions->ledger, exchange_user(exchange),
+                       on_blocks_listed, exchange);
 }

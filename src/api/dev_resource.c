@@ -1,21 +1,21 @@
-/* POST /dev/token {"user":"alice"} → {"token":"…"}, only under --dev. */
+/* POST /dev/token {"user":"alice"} → {"token":"…"}, only with --dev. */
 #include "api/api_routes.h"
 
 enum { DEV_TOKEN_TTL_MS = 3600 * 1000 };
 
 void rest_dev_token(struct exchange *exchange)
 {
-    struct api_context *context = rest_of(exchange);
-    const struct config *config = context->handlers->config;
-    int64_t wall_ms = context->handlers->loop->clock.wall_ms;
+    struct api_context *context = api_context_of(exchange);
+    const struct config *config = context->sessions->config;
+    int64_t wall_ms = context->sessions->loop->clock.wall_ms;
     struct slice user;
     if (!context->dev_signer) {
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
         return;
     }
-    if (!rest_json(&exchange))
+    if (!api_read_json(&exchange))
         return;
-    if (!fields_string(fields_find(&context->handlers->scratch, "user"), &user) ||
+    if (!fields_string(fields_find(&context->sessions->scratch, "user"), &user) ||
         !user_id_valid(user)) {
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE,
                        "user must be a string of 1 to 128 bytes without control characters");

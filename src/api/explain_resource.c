@@ -1,6 +1,6 @@
 /*
- * GET /admin/v1/explain/{user}: why a user shows what it shows. Asks for leases, presence, past and
- * settings one after the other, and writes each as it comes.
+ * GET /admin/v1/explain/{user}: why a user's presence is what it is. Reads leases, presence, history and settings
+ * one after the other and writes each as it arrives.
  */
 #include "api/admin_json.h"
 #include "api/api_routes.h"
@@ -10,22 +10,22 @@
 struct explanation {
     struct exchange *exchange;
     struct buffer json;
-    size_t leases;
-    size_t idle;
+    size_t lease_count;
+    size_t idle_count;
     enum presence_status status;
 };
 
-static struct state_store *store_of(const struct explanation *explanation)
+static struct state_store *explained_store(const struct explanation *explanation)
 {
-    return rest_of(explanation->exchange)->handlers->presence->store;
+    return api_context_of(explanation->exchange)->sessions->presence->store;
 }
 
-static struct slice user_of(const struct explanation *explanation)
+static struct slice explained_user(const struct explanation *explanation)
 {
     return explanation->exchange->parameters[0];
 }
 
-static void give_up(struct explanation *explanation)
+static void abandon_explanation(struct explanation *explanation)
 {
     exchange_error(&explanation->exchange, 503, ERROR_SERVICE_UNAVAILABLE,
                    "a store does not answer");
@@ -35,11 +35,11 @@ static void give_up(struct explanation *explanation)
 
 static const char *merge_text(const struct explanation *explanation)
 {
-    if (explanation->leases == 0)
+    if (explanation->lease_count == 0)
         return explanation->status == PRESENCE_OFFLINE
                    ? "no live lease: offline"
                    : "no live lease, within the offline grace: shown as before";
-    if (explanation->idle == explanation->leases)
+    if (explanation->idle_count == explanation->lease_count)
         return "every live lease is idle: away";
     return "at least one live lease is active: online";
 }
@@ -51,12 +51,12 @@ static const char *visibility_name(enum ledger_visibility visibility)
                                                  : "contacts_only";
 }
 
-static void add_settings(void *arg, const struct ledger_settings_outcome *outcome)
+static void on_explained_settings(void *arg, const struct ledger_settings_outcome *outcome)
 {
     struct explanation *explanation = arg;
     struct buffer *json = &explanation->json;
     if (outcome->status != LEDGER_OK) {
-        give_up(explanation);
+        abandon_explanation(explanation);
         return;
     }
     json_write_key(json, SLICE("settings"));
@@ -71,13 +71,13 @@ static void add_settings(void *arg, const struct ledger_settings_outcome *outcom
     free(explanation);
 }
 
-static void add_history(void *arg, enum state_status status, const struct state_history *history,
-                        size_t count)
+static void on_explained_history(void *arg, enum state_status status,
+                                 const struct state_history *history, size_t count)
 {
     struct explanation *explanation = arg;
     struct buffer *json = &explanation->json;
     if (status != STATE_OK) {
-        give_up(explanation);
+        abandon_explanation(explanation);
         return;
     }
     json_write_key(json, SLICE("last_transitions"));
@@ -92,40 +92,41 @@ static void add_history(void *arg, enum state_status status, const struct state_
         json_write_object_end(json);
     }
     json_write_array_end(json);
-    ledger_settings_get(rest_of(explanation->exchange)->handlers->ledger, user_of(explanation),
-                        add_settings, explanation);
+    ledger_settings_get(api_context_of(explanation->exchange)->sessions->ledger,
+                        explained_user(explanation), on_explained_settings, explanation);
 }
 
-static void add_presence(void *arg, enum state_status status, const struct presence *presences,
-                         size_t count)
+static void on_explained_presence(void *arg, enum state_status status,
+                                  const struct presence *presences, size_t count)
 {
     struct explanation *explanation = arg;
     if (status != STATE_OK || count != 1) {
-        give_up(explanation);
+        abandon_explanation(explanation);
         return;
     }
     explanation->status = presences[0].status;
     json_write_key(&explanation->json, SLICE("presence"));
     fields_write_presence(&explanation->json, &presences[0]);
     json_write_key_string(&explanation->json, SLICE("merge"), slice_of(merge_text(explanation)));
-    state_history(store_of(explanation), user_of(explanation), add_history, explanation);
+    state_history(explained_store(explanation), explained_user(explanation), on_explained_history,
+                  explanation);
 }
 
-static void add_leases(void *arg, enum state_status status, const struct lease *leases,
-                       size_t count)
+static void on_explained_leases(void *arg, enum state_status status, const struct lease *leases,
+                                size_t count)
 {
     struct explanation *explanation = arg;
     if (status != STATE_OK) {
-        give_up(explanation);
+        abandon_explanation(explanation);
         return;
     }
-    explanation->leases = count;
+    explanation->lease_count = count;
     for (size_t i = 0; i < count; i++)
-        explanation->idle += leases[i].idle;
+        explanation->idle_count += leases[i].idle;
     json_write_key(&explanation->json, SLICE("leases"));
     admin_write_leases(&explanation->json, leases, count);
-    struct slice user = user_of(explanation);
-    state_read(store_of(explanation), &user, 1, add_presence, explanation);
+    struct slice user = explained_user(explanation);
+    state_read(explained_store(explanation), &user, 1, on_explained_presence, explanation);
 }
 
 void rest_admin_explain(struct exchange *exchange)
@@ -133,12 +134,13 @@ void rest_admin_explain(struct exchange *exchange)
     struct explanation *explanation = calloc(1, sizeof(*explanation));
     if (!explanation || !user_id_valid(exchange->parameters[0])) {
         exchange_error(&exchange, explanation ? 400 : 503, ERROR_INVALID_MESSAGE,
-                       "this is no user id");
+                       "this is not a user id");
         free(explanation);
         return;
     }
     explanation->exchange = exchange;
     json_write_object(&explanation->json);
-    json_write_key_string(&explanation->json, SLICE("user_id"), user_of(explanation));
-    state_leases(store_of(explanation), user_of(explanation), add_leases, explanation);
+    json_write_key_string(&explanation->json, SLICE("user_id"), explained_user(explanation));
+    state_leases(explained_store(explanation), explained_user(explanation), on_explained_leases,
+                 explanation);
 }

@@ -10,12 +10,12 @@
 void handshake_refuse(struct exchange **exchange, unsigned status, enum error_code code,
                       const char *text)
 {
-    metrics_count(rest_of(*exchange)->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
+    metrics_count(api_context_of(*exchange)->sessions->metrics, METRIC_CONNECTIONS_REFUSED);
     exchange_error(exchange, status, code, text);
 }
 
 /* A second key or version is refused even when it repeats the first (RFC 6455, 11.3.1 and 11.3.5). */
-static bool named_once(const struct http1_head *head, struct slice name)
+static bool header_appears_once(const struct http1_head *head, struct slice name)
 {
     return http1_header_count(head, name) == 1;
 }
@@ -25,7 +25,7 @@ bool handshake_check(struct exchange **exchange, char accept[WEBSOCKET_ACCEPT_BY
     const struct http1_head *head = &(*exchange)->head;
     if (!head->upgrade_websocket ||
         !slice_is(http1_header(head, SLICE("Sec-WebSocket-Version")), "13")) {
-        metrics_count(rest_of(*exchange)->handlers->metrics, METRIC_CONNECTIONS_REFUSED);
+        metrics_count(api_context_of(*exchange)->sessions->metrics, METRIC_CONNECTIONS_REFUSED);
         exchange_reply(exchange, 426, "application/json",
                        "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
                        SLICE("{\"error\":{\"code\":\"INVALID_MESSAGE\",\"message\":\"this is a "
@@ -33,8 +33,8 @@ bool handshake_check(struct exchange **exchange, char accept[WEBSOCKET_ACCEPT_BY
         return false;
     }
     if (head->version_minor == 0 || head->method != HTTP1_GET || (*exchange)->session->in.len ||
-        !named_once(head, SLICE("Sec-WebSocket-Version")) ||
-        !named_once(head, SLICE("Sec-WebSocket-Key")) ||
+        !header_appears_once(head, SLICE("Sec-WebSocket-Version")) ||
+        !header_appears_once(head, SLICE("Sec-WebSocket-Key")) ||
         !websocket_accept_key(http1_header(head, SLICE("Sec-WebSocket-Key")), accept)) {
         handshake_refuse(exchange, 400, ERROR_INVALID_MESSAGE, "not a WebSocket handshake");
         return false;
@@ -46,15 +46,15 @@ bool handshake_check_origin(struct exchange **exchange)
 {
     if (exchange_origin_allowed(*exchange))
         return true;
-    metrics_count(rest_of(*exchange)->handlers->metrics, METRIC_ORIGIN_REFUSED);
+    metrics_count(api_context_of(*exchange)->sessions->metrics, METRIC_ORIGIN_REFUSED);
     handshake_refuse(exchange, 403, ERROR_FORBIDDEN, "this origin is not allowed");
     return false;
 }
 
 bool handshake_check_capacity(struct exchange **exchange)
 {
-    const struct api_context *context = rest_of(*exchange);
-    const char *refusal = admission_refusal(context->handlers);
+    const struct api_context *context = api_context_of(*exchange);
+    const char *refusal = admission_refusal(context->sessions);
     if (!refusal && context->shedding)
         refusal = API_SHEDDING_TEXT;
     if (refusal)

@@ -1,6 +1,6 @@
 /*
- * The steps from an HTTP request to a WebSocket, which every resource that becomes one takes: is it a
- * handshake, may this origin, is there room for somebody new. Each answers the request when it fails.
+ * The checks from an HTTP request to a WebSocket, shared by all resources that become one: the handshake, the
+ * origin, the capacity for another session. Each answers the request and returns false when it fails.
  */
 #ifndef ROLLCALL_API_HANDSHAKE_H
 #define ROLLCALL_API_HANDSHAKE_H
@@ -12,24 +12,24 @@
 
 enum { HANDSHAKE_GREETING_BYTES_MAX = 256 };
 
-/* An error, counted as a connection that was refused. */
+/* Answers with an error and counts a refused connection. */
 void handshake_refuse(struct exchange **exchange, unsigned status, enum error_code code,
                       const char *text);
 
-/* The handshake as RFC 6455 wants it; false after an error was answered. */
+/* Checks the handshake as RFC 6455 requires and writes the accept key. */
 bool handshake_check(struct exchange **exchange, char accept[WEBSOCKET_ACCEPT_BYTES + 1]);
 
-/* Likewise: the origin must be allowed. */
+/* Checks that the origin is allowed. */
 bool handshake_check_origin(struct exchange **exchange);
 
-/* Likewise: the gateway takes sessions at present. */
+/* Checks that the gateway takes sessions at present. */
 bool handshake_check_capacity(struct exchange **exchange);
 
-/* The 101 answer, in `out`. */
+/* Writes the 101 answer to `out`. */
 struct slice handshake_greeting(char out[HANDSHAKE_GREETING_BYTES_MAX],
                                 const struct exchange *exchange, const char *accept);
 
-/* The HTTP connection has given its stream away: nothing is answered on it any more. */
+/* Ends an exchange whose stream was taken over: nothing is answered on it. */
 void handshake_end(struct exchange **exchange);
 
 #endif

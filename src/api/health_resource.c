@@ -6,17 +6,17 @@ void rest_health(struct exchange *exchange)
     exchange_reply(&exchange, 200, "application/json", "", SLICE("{\"status\":\"ok\"}"));
 }
 
-/* Alive and able to take somebody new are two questions. */
+/* A live gateway may still be unable to take new connections. */
 void rest_ready(struct exchange *exchange)
 {
-    struct api_context *context = rest_of(exchange);
+    struct api_context *context = api_context_of(exchange);
     const char *why = NULL;
-    if (context->handlers->draining)
+    if (context->sessions->draining)
         why = "draining";
-    else if (!state_available(context->handlers->presence->store))
+    else if (!state_available(context->sessions->presence->store))
         why = "the state store does not answer";
     else if (context->shedding)
-        why = "memory is short";
+        why = API_SHEDDING_TEXT;
     if (why)
         exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, why);
     else
@@ -25,11 +25,11 @@ void rest_ready(struct exchange *exchange)
 
 void rest_metrics(struct exchange *exchange)
 {
-    struct api_context *context = rest_of(exchange);
+    struct api_context *context = api_context_of(exchange);
     struct buffer text = BUFFER_INIT;
     if (context->sample)
         context->sample(context->sample_arg);
-    exposition_write(&text, context->exposition, context->handlers->loop->clock.now_ms);
+    exposition_write(&text, context->exposition, context->sessions->loop->clock.now_ms);
     if (text.failed)
         exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
     else

@@ -1,4 +1,4 @@
-/* GET /v1/me, PATCH /v1/me: one's own settings. */
+/* GET /v1/me, PATCH /v1/me: the user's own settings. */
 #include "api/api_routes.h"
 #include "presence/visibility/visibility_change.h"
 
@@ -12,7 +12,7 @@ static const char *const VISIBILITY_NAMES[] = {
 
 enum { VISIBILITY_COUNT = sizeof(VISIBILITY_NAMES) / sizeof(VISIBILITY_NAMES[0]) };
 
-static void reply(struct exchange *exchange, const struct ledger_settings *settings)
+static void reply_settings(struct exchange *exchange, const struct ledger_settings *settings)
 {
     struct buffer json = BUFFER_INIT;
     json_write_object(&json);
@@ -25,50 +25,51 @@ static void reply(struct exchange *exchange, const struct ledger_settings *setti
     exchange_reply_json(&exchange, 200, &json);
 }
 
-static void got(void *arg, const struct ledger_settings_outcome *outcome)
+static void on_settings_read(void *arg, const struct ledger_settings_outcome *outcome)
 {
     struct exchange *exchange = arg;
     if (outcome->status == LEDGER_OK)
-        reply(exchange, &outcome->settings);
+        reply_settings(exchange, &outcome->settings);
     else
-        rest_ledger_error(&exchange, outcome->status);
+        api_ledger_error(&exchange, outcome->status);
 }
 
 void rest_me_get(struct exchange *exchange)
 {
-    ledger_settings_get(rest_of(exchange)->handlers->ledger, exchange_user(exchange), got,
-                        exchange);
+    ledger_settings_get(api_context_of(exchange)->sessions->ledger, exchange_user(exchange),
+                        on_settings_read, exchange);
 }
 
-/* An answer that waits until everybody has been told. */
-struct changing {
+/* An answer that waits until the visibility change is complete. */
+struct settings_answer {
     struct exchange *exchange;
     struct ledger_settings settings;
 };
 
-static void changed(void *arg)
+static void on_settings_visible(void *arg)
 {
-    struct changing *changing = arg;
-    reply(changing->exchange, &changing->settings);
-    free(changing);
+    struct settings_answer *answer = arg;
+    reply_settings(answer->exchange, &answer->settings);
+    free(answer);
 }
 
-static void put(void *arg, const struct ledger_settings_outcome *outcome)
+static void on_settings_stored(void *arg, const struct ledger_settings_outcome *outcome)
 {
     struct exchange *exchange = arg;
-    struct changing *changing = outcome->status == LEDGER_OK ? malloc(sizeof(*changing)) : NULL;
-    if (!changing) {
-        rest_ledger_error(&exchange,
-                          outcome->status != LEDGER_OK ? outcome->status : LEDGER_UNAVAILABLE);
+    struct settings_answer *answer = outcome->status == LEDGER_OK ? malloc(sizeof(*answer)) : NULL;
+    if (!answer) {
+        api_ledger_error(&exchange,
+                         outcome->status != LEDGER_OK ? outcome->status : LEDGER_UNAVAILABLE);
         return;
     }
-    *changing = (struct changing){exchange, outcome->settings};
-    /* the same as before, maybe because the one who set it was not answered, and nobody told */
-    visibility_change_of_settings(rest_of(exchange)->handlers->presence, exchange_user(exchange),
-                                  &outcome->previous, &outcome->settings, changed, changing);
+    *answer = (struct settings_answer){exchange, outcome->settings};
+    /* also if nothing changed: the first attempt may not have been answered, nor told to anybody */
+    visibility_change_of_settings(api_context_of(exchange)->sessions->presence,
+                                  exchange_user(exchange), &outcome->previous, &outcome->settings,
+                                  on_settings_visible, answer);
 }
 
-/* NULL in *chosen when the member is absent. False: it is there and wrong. */
+/* Sets *chosen to NULL when the member is absent. Returns false when it is invalid. */
 static bool read_visibility(const struct fields_scratch *fields, const char *name,
                             enum ledger_visibility *storage, enum ledger_visibility **chosen)
 {
@@ -90,14 +91,14 @@ static bool read_visibility(const struct fields_scratch *fields, const char *nam
 
 void rest_me_patch(struct exchange *exchange)
 {
-    struct session_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *sessions = api_context_of(exchange)->sessions;
     enum ledger_visibility values[2], *presence, *last_seen;
-    if (!rest_json(&exchange))
+    if (!api_read_json(&exchange))
         return;
-    if (read_visibility(&handlers->scratch, "presence_visibility", &values[0], &presence) &&
-        read_visibility(&handlers->scratch, "last_seen_visibility", &values[1], &last_seen))
-        ledger_settings_put(handlers->ledger, exchange_user(exchange), presence, last_seen, put,
-                            exchange);
+    if (read_visibility(&sessions->scratch, "presence_visibility", &values[0], &presence) &&
+        read_visibility(&sessions->scratch, "last_seen_visibility", &values[1], &last_seen))
+        ledger_settings_put(sessions->ledger, exchange_user(exchange), presence, last_seen,
+                            on_settings_stored, exchange);
     else
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE,
                        "presence_visibility and last_seen_visibility are everyone, contacts_only "

@@ -7,7 +7,7 @@
 
 /* ---- sending ---- */
 
-static unsigned status_of(enum error_code code)
+static unsigned http_status_of(enum error_code code)
 {
     switch (code) {
     case ERROR_MESSAGE_TOO_LARGE:
@@ -28,8 +28,8 @@ static unsigned status_of(enum error_code code)
     }
 }
 
-/* The members are those of the native error; Retry-After has whole seconds only. */
-static void refuse(struct exchange *exchange, const struct message_error *error)
+/* The error has the members of the native one; Retry-After only has whole seconds. */
+static void reply_message_error(struct exchange *exchange, const struct message_error *error)
 {
     char headers[64] = "";
     struct buffer json = BUFFER_INIT;
@@ -43,17 +43,17 @@ static void refuse(struct exchange *exchange, const struct message_error *error)
     if (error->retry_after_ms >= 0)
         snprintf(headers, sizeof(headers), "Retry-After: %lld\r\n",
                  (long long)(error->retry_after_ms + 999) / 1000);
-    exchange_reply(&exchange, status_of(error->code), "application/json", headers,
+    exchange_reply(&exchange, http_status_of(error->code), "application/json", headers,
                    buffer_slice(&json));
     buffer_free(&json);
 }
 
-static void sent(void *arg, const struct message_send_result *result)
+static void on_rest_message_sent(void *arg, const struct message_send_result *result)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (!result->accepted) {
-        refuse(exchange, &result->error);
+        reply_message_error(exchange, &result->error);
         return;
     }
     json_write_object(&json);
@@ -62,65 +62,66 @@ static void sent(void *arg, const struct message_send_result *result)
     exchange_reply_json(&exchange, 201, &json);
 }
 
-static void send_error(struct exchange *exchange, struct slice client_message_id,
-                       enum error_code code, const char *text, int64_t retry_after_ms)
+static void refuse_message(struct exchange *exchange, struct slice client_message_id,
+                           enum error_code code, const char *text, int64_t retry_after_ms)
 {
     struct message_error error = {.code = code,
                                   .text = text,
                                   .client_message_id = client_message_id,
                                   .retry_after_ms = retry_after_ms,
                                   .grace_period_ms = -1};
-    refuse(exchange, &error);
+    reply_message_error(exchange, &error);
 }
 
-static bool within_rate(struct exchange *exchange, struct slice client_message_id)
+static bool is_within_sender_rate(struct exchange *exchange, struct slice client_message_id)
 {
-    struct session_context *handlers = rest_of(exchange)->handlers;
-    const struct config_inbound *limits = &handlers->config->gateway.backpressure.inbound;
-    struct rate_limit *limit = sender_rates_of(&rest_of(exchange)->sender_rates,
-                                               exchange_user(exchange), handlers->router->seed);
+    struct session_context *sessions = api_context_of(exchange)->sessions;
+    const struct config_inbound *limits = &sessions->config->gateway.backpressure.inbound;
+    struct rate_limit *limit = sender_rates_of(&api_context_of(exchange)->sender_rates,
+                                               exchange_user(exchange), sessions->router->seed);
     int64_t retry_after_ms;
     if (rate_limit_take(limit, limits->rate_limit_per_second, limits->rate_limit_burst,
-                        handlers->loop->clock.now_ms, &retry_after_ms))
+                        sessions->loop->clock.now_ms, &retry_after_ms))
         return true;
-    metrics_count(handlers->metrics, METRIC_RATE_LIMITED);
-    send_error(exchange, client_message_id, ERROR_RATE_LIMITED, "too many messages",
-               retry_after_ms);
+    metrics_count(sessions->metrics, METRIC_RATE_LIMITED);
+    refuse_message(exchange, client_message_id, ERROR_RATE_LIMITED, "too many messages",
+                   retry_after_ms);
     return false;
 }
 
-static bool is_id(struct slice id)
+static bool is_ledger_id(struct slice id)
 {
     return id.len > 0 && id.len <= LEDGER_ID_BYTES_MAX;
 }
 
 void rest_message_post(struct exchange *exchange)
 {
-    struct session_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *sessions = api_context_of(exchange)->sessions;
     struct slice client_message_id = SLICE_NONE, body = SLICE_NONE;
-    if (!rest_json(&exchange))
+    if (!api_read_json(&exchange))
         return;
-    if (!fields_string(fields_find(&handlers->scratch, "client_message_id"), &client_message_id) ||
-        !is_id(client_message_id)) {
-        send_error(exchange, SLICE_NONE, ERROR_INVALID_MESSAGE,
-                   "client_message_id must be a string of 1 to 128 bytes", -1);
-        return;
-    }
-    if (!fields_string(fields_find(&handlers->scratch, "body"), &body) || body.len == 0) {
-        send_error(exchange, client_message_id, ERROR_INVALID_MESSAGE,
-                   "body must be a string of 1 to 4096 bytes", -1);
+    if (!fields_string(fields_find(&sessions->scratch, "client_message_id"), &client_message_id) ||
+        !is_ledger_id(client_message_id)) {
+        refuse_message(exchange, SLICE_NONE, ERROR_INVALID_MESSAGE,
+                       "client_message_id must be a string of 1 to 128 bytes", -1);
         return;
     }
-    if (!is_id(exchange->parameters[0])) {
-        send_error(exchange, client_message_id, ERROR_INVALID_MESSAGE, "this is no chat id", -1);
+    if (!fields_string(fields_find(&sessions->scratch, "body"), &body) || body.len == 0) {
+        refuse_message(exchange, client_message_id, ERROR_INVALID_MESSAGE,
+                       "body must be a string of 1 to 4096 bytes", -1);
         return;
     }
-    if (!message_send_body_fits(handlers->messages, body)) {
-        send_error(exchange, client_message_id, ERROR_MESSAGE_TOO_LARGE, "the body is too large",
-                   -1);
+    if (!is_ledger_id(exchange->parameters[0])) {
+        refuse_message(exchange, client_message_id, ERROR_INVALID_MESSAGE, "this is not a chat id",
+                       -1);
         return;
     }
-    if (!within_rate(exchange, client_message_id))
+    if (!message_send_body_fits(sessions->messages, body)) {
+        refuse_message(exchange, client_message_id, ERROR_MESSAGE_TOO_LARGE,
+                       "the body is too large", -1);
+        return;
+    }
+    if (!is_within_sender_rate(exchange, client_message_id))
         return;
     struct message_send_order order = {
         .chat = exchange->parameters[0],
@@ -128,17 +129,18 @@ void rest_message_post(struct exchange *exchange)
         .client_message_id = client_message_id,
         .body = body,
     };
-    message_send(handlers->messages, &order, sent, exchange);
+    message_send(sessions->messages, &order, on_rest_message_sent, exchange);
 }
 
 /* ---- reading ---- */
 
-static void page_read(void *arg, enum ledger_status status, const struct sync_response *page)
+static void on_message_page_read(void *arg, enum ledger_status status,
+                                 const struct sync_response *page)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (status != LEDGER_OK) {
-        rest_ledger_error(&exchange, status);
+        api_ledger_error(&exchange, status);
         return;
     }
     json_write_object(&json);
@@ -147,9 +149,9 @@ static void page_read(void *arg, enum ledger_status status, const struct sync_re
     exchange_reply_json(&exchange, 200, &json);
 }
 
-/* A whole number, 0 or more. False: it is there and is none. `*given` tells whether it is there. */
-static bool read_number(const struct exchange *exchange, struct slice name, uint64_t *out,
-                        bool *given)
+/* Reads a whole number from 0. Returns false when it is invalid; *given says whether it is present. */
+static bool read_query_number(const struct exchange *exchange, struct slice name, uint64_t *out,
+                              bool *given)
 {
     char text[24];
     struct slice value;
@@ -172,10 +174,10 @@ void rest_messages_get(struct exchange *exchange)
 {
     uint64_t after = 0, before = 0, limit = 0;
     bool has_after, has_before, has_limit;
-    if (!read_number(exchange, SLICE("after_sequence"), &after, &has_after) ||
-        !read_number(exchange, SLICE("before_sequence"), &before, &has_before) ||
-        !read_number(exchange, SLICE("limit"), &limit, &has_limit) || (has_after && has_before) ||
-        !is_id(exchange->parameters[0])) {
+    if (!read_query_number(exchange, SLICE("after_sequence"), &after, &has_after) ||
+        !read_query_number(exchange, SLICE("before_sequence"), &before, &has_before) ||
+        !read_query_number(exchange, SLICE("limit"), &limit, &has_limit) ||
+        (has_after && has_before) || !is_ledger_id(exchange->parameters[0])) {
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE,
                        "after_sequence or before_sequence, and limit, are whole numbers, 0 or "
                        "more");
@@ -188,5 +190,6 @@ void rest_messages_get(struct exchange *exchange)
         .limit = (int64_t)limit,
         .backwards = has_before,
     };
-    message_history_read(rest_of(exchange)->handlers->messages, &query, page_read, exchange);
+    message_history_read(api_context_of(exchange)->sessions->messages, &query, on_message_page_read,
+                         exchange);
 }

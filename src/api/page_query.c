@@ -2,17 +2,12 @@
 
 #include "ledger/ledger.h"
 
-static bool has(const struct exchange *exchange, struct slice name)
-{
-    return http1_query_find(exchange->head.target.query, name).data != NULL;
-}
-
-static bool read_limit(const struct exchange *exchange, uint32_t *limit)
+static bool read_page_limit(const struct exchange *exchange, uint32_t *limit)
 {
     char text[EXCHANGE_PARAMETER_BYTES_MAX];
     struct slice value;
     uint32_t number = 0;
-    if (!has(exchange, SLICE("limit")))
+    if (!http1_query_find(exchange->head.target.query, SLICE("limit")).data)
         return true;
     if (!exchange_query(exchange, SLICE("limit"), text, sizeof(text), &value) || value.len > 4)
         return false;
@@ -25,24 +20,19 @@ static bool read_limit(const struct exchange *exchange, uint32_t *limit)
     return number >= 1 && number <= LEDGER_PAGE_MAX;
 }
 
-static bool read_after(const struct exchange *exchange, struct page_query *page)
-{
-    if (!has(exchange, SLICE("after")))
-        return true;
-    return exchange_query(exchange, SLICE("after"), page->after_bytes, sizeof(page->after_bytes),
-                          &page->after) &&
-           user_id_valid(page->after);
-}
-
 bool page_query_read(struct exchange **exchange, uint32_t limit_default, struct page_query *out)
 {
+    struct slice name = SLICE("after");
     out->limit = limit_default;
     out->after = SLICE_NONE;
-    if (!read_limit(*exchange, &out->limit)) {
+    if (!read_page_limit(*exchange, &out->limit)) {
         exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, "limit must be from 1 to 1000");
         return false;
     }
-    if (read_after(*exchange, out))
+    if (!http1_query_find((*exchange)->head.target.query, name).data)
+        return true;
+    if (exchange_query(*exchange, name, out->after_bytes, sizeof(out->after_bytes), &out->after) &&
+        user_id_valid(out->after))
         return true;
     exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, "after must be an id");
     return false;

@@ -1,4 +1,4 @@
-/* ?limit=N&after=ID: which page of a list is asked for. */
+/* ?limit=N&after=ID: the page of a list that a request asks for. */
 #ifndef ROLLCALL_API_PAGE_QUERY_H
 #define ROLLCALL_API_PAGE_QUERY_H
 
@@ -6,11 +6,11 @@
 
 struct page_query {
     uint32_t limit;     /* 1 to LEDGER_PAGE_MAX */
-    struct slice after; /* an id, or SLICE_NONE: from the start */
+    struct slice after; /* an id; SLICE_NONE: from the start */
     char after_bytes[EXCHANGE_PARAMETER_BYTES_MAX];
 };
 
-/* Reads the two; without a limit it is `limit_default`. False after a 400 was sent. */
+/* Reads both parameters; the limit is `limit_default` by default. Returns false after answering 400. */
 bool page_query_read(struct exchange **exchange, uint32_t limit_default, struct page_query *out);
 
 #endif

@@ -4,24 +4,24 @@
 
 #include <string.h>
 
-static void looked_at_one(void *arg, bool ok, const struct presence *presences, size_t count)
+static void on_presence_queried(void *arg, bool ok, const struct presence *presences, size_t count)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (!ok || count != 1) {
-        rest_ledger_error(&exchange, LEDGER_UNAVAILABLE);
+        api_ledger_error(&exchange, LEDGER_UNAVAILABLE);
         return;
     }
     fields_write_presence(&json, &presences[0]);
     exchange_reply_json(&exchange, 200, &json);
 }
 
-static void looked_at_many(void *arg, bool ok, const struct presence *presences, size_t count)
+static void on_presences_queried(void *arg, bool ok, const struct presence *presences, size_t count)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (!ok) {
-        rest_ledger_error(&exchange, LEDGER_UNAVAILABLE);
+        api_ledger_error(&exchange, LEDGER_UNAVAILABLE);
         return;
     }
     json_write_object(&json);
@@ -34,41 +34,44 @@ static void looked_at_many(void *arg, bool ok, const struct presence *presences,
     exchange_reply_json(&exchange, 200, &json);
 }
 
-static void look(struct exchange *exchange, const struct slice *users, size_t count,
-                 void (*done)(void *arg, bool ok, const struct presence *presences, size_t count))
+static void query_presences(struct exchange *exchange, const struct slice *users, size_t count,
+                            void (*done)(void *arg, bool ok, const struct presence *presences,
+                                         size_t count))
 {
     struct presence_query_handler handler = {.done = done, .arg = exchange};
-    presence_query(rest_of(exchange)->handlers->presence, exchange_user(exchange), users, count,
-                   &handler);
+    presence_query(api_context_of(exchange)->sessions->presence, exchange_user(exchange), users,
+                   count, &handler);
 }
 
 void rest_presence_one(struct exchange *exchange)
 {
     if (user_id_valid(exchange->parameters[0]))
-        look(exchange, &exchange->parameters[0], 1, looked_at_one);
+        query_presences(exchange, &exchange->parameters[0], 1, on_presence_queried);
     else
-        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is no user id");
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is not a user id");
 }
 
-/* The list's end is moved to where the decoded text ends. */
-static bool decode(struct slice *text)
+/* Decodes in place and shortens the slice. */
+static bool decode_query_in_place(struct slice *text)
 {
     return http1_query_decode(*text, (char *)text->data, &text->len);
 }
 
-/* The parts between commas, decoded where they stand. An escaped comma belongs to an id, unless there is no
- * other: many clients escape the list as a whole. */
-static bool split_users(struct exchange *exchange, struct slice *users, size_t max, size_t *count)
+/* Splits the list at its commas and decodes the ids in place. An escaped comma belongs to an id, unless all commas
+ * are escaped: many clients escape the whole list. */
+static bool split_query_users(struct exchange *exchange, struct slice *users, size_t max,
+                              size_t *count)
 {
     struct slice list = http1_query_find(exchange->head.target.query, SLICE("users"));
     bool escaped_as_whole = list.data && !memchr(list.data, ',', list.len);
     *count = 0;
-    if (escaped_as_whole && !decode(&list))
+    if (escaped_as_whole && !decode_query_in_place(&list))
         return false;
     while (list.data) {
         struct slice user;
         list = slice_split(list, ',', &user);
-        if (*count == max || (!escaped_as_whole && !decode(&user)) || !user_id_valid(user))
+        if (*count == max || (!escaped_as_whole && !decode_query_in_place(&user)) ||
+            !user_id_valid(user))
             return false;
         users[(*count)++] = user;
     }
@@ -79,9 +82,9 @@ void rest_presence_many(struct exchange *exchange)
 {
     struct slice users[FIELDS_USERS_MAX];
     size_t count;
-    uint32_t max = rest_of(exchange)->handlers->config->presence.max_query_users;
-    if (split_users(exchange, users, max < FIELDS_USERS_MAX ? max : FIELDS_USERS_MAX, &count))
-        look(exchange, users, count, looked_at_many);
+    uint32_t max = api_context_of(exchange)->sessions->config->presence.max_query_users;
+    if (split_query_users(exchange, users, max < FIELDS_USERS_MAX ? max : FIELDS_USERS_MAX, &count))
+        query_presences(exchange, users, count, on_presences_queried);
     else
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE,
                        "users must be a comma-separated list of 1 to 100 user ids");

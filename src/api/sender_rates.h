@@ -1,7 +1,7 @@
 /*
- * How fast users send over REST, where there is no connection to count for: a small table without
- * memory management, indexed by the user's hash. Two users who meet in a place push each other out,
- * which forgets what the other had sent: generous, and bounded. One thread.
+ * Rate limits of users who send over REST, where there is no connection to limit: a fixed table indexed by the
+ * user's hash. Two users with the same place replace each other, which resets the other's limit: generous, and
+ * bounded. One thread.
  */
 #ifndef ROLLCALL_API_SENDER_RATES_H
 #define ROLLCALL_API_SENDER_RATES_H
@@ -21,7 +21,7 @@ struct sender_rates {
     } places[SENDER_RATES_PLACES];
 };
 
-/* The limit of a user. */
+/* The rate limit of a user; valid until the next call. */
 struct rate_limit *sender_rates_of(struct sender_rates *rates, struct slice user, uint64_t seed);
 
 #endif

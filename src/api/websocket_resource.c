@@ -36,7 +36,8 @@ static bool websocket_is_present(const struct admission *admission)
 
 static const char *websocket_refusal(const struct admission *admission)
 {
-    return rest_of(websocket_join_of(admission)->exchange)->shedding ? API_SHEDDING_TEXT : NULL;
+    return api_context_of(websocket_join_of(admission)->exchange)->shedding ? API_SHEDDING_TEXT
+                                                                            : NULL;
 }
 
 static bool websocket_open_session(struct admission *admission)
@@ -102,8 +103,8 @@ void rest_websocket(struct exchange *exchange)
     else if (!read_websocket_device(exchange, text, &device))
         handshake_refuse(&exchange, 400, ERROR_INVALID_MESSAGE,
                          "device_id must be 1 to 128 bytes without control characters");
-    else if (!admission_begin(&join->admission, rest_of(exchange)->handlers, &WEBSOCKET_ADMISSION,
-                              token, device))
+    else if (!admission_begin(&join->admission, api_context_of(exchange)->sessions,
+                              &WEBSOCKET_ADMISSION, token, device))
         handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
     else
         return;
@@ -117,14 +118,15 @@ void rest_echo(struct exchange *exchange)
 {
     char accept[WEBSOCKET_ACCEPT_BYTES + 1];
     char text[HANDSHAKE_GREETING_BYTES_MAX];
-    if (!rest_of(exchange)->handlers->config->debug.echo) {
+    if (!api_context_of(exchange)->sessions->config->debug.echo) {
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
         return;
     }
     if (!handshake_check(&exchange, accept))
         return;
-    if (echo_open(&rest_of(exchange)->handlers->connections, &rest_of(exchange)->echoes,
-                  &exchange->session->stream, handshake_greeting(text, exchange, accept)))
+    if (echo_open(&api_context_of(exchange)->sessions->connections,
+                  &api_context_of(exchange)->echoes, &exchange->session->stream,
+                  handshake_greeting(text, exchange, accept)))
         handshake_end(&exchange);
     else
         handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");

@@ -158,7 +158,7 @@ static void compose_rest(struct gateway *gateway)
         .config = gateway->parts.config,
     };
     http_listener_init(&rest->listener);
-    rest->handlers = &gateway->handlers;
+    rest->sessions = &gateway->handlers;
     rest->exposition = gateway->parts.exposition;
     rest->sample = gateway_sample;
     rest->sample_arg = gateway;

@@ -62,14 +62,14 @@ static void shed_connections(struct session_context *handlers)
 
 void memory_pressure_check(struct api_context *context)
 {
-    size_t limit = context->handlers->config->gateway.memory_limit_bytes;
+    size_t limit = context->sessions->config->gateway.memory_limit_bytes;
     if (limit == 0)
         return;
     size_t resident = resident_bytes();
     if (resident > limit) {
         log_warn("memory_pressure", "resident_bytes=%zu limit_bytes=%zu", resident, limit);
         context->shedding = true;
-        shed_connections(context->handlers);
+        shed_connections(context->sessions);
     } else if (resident < limit / 10 * 9) {
         context->shedding = false;
     }

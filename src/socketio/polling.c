@@ -253,14 +253,14 @@ static void on_polling_token_verified(void *arg, enum jwt_result result,
 
 void polling_request(struct exchange *exchange, struct slice sid)
 {
-    struct session_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *sessions = api_context_of(exchange)->sessions;
     struct polling *polling = polling_find(socketio_context_of(exchange), sid);
     struct slice token = exchange_token(exchange);
     if (!polling)
         engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
     else if (!token.data || !socketio_is_connected(polling->session))
         serve_polling_request(exchange, polling);
-    else if (!session_context_verify(handlers, token, on_polling_token_verified, exchange))
+    else if (!session_context_verify(sessions, token, on_polling_token_verified, exchange))
         exchange_error(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
 }
 

@@ -146,7 +146,7 @@ static const struct connection_owner PROBE_OWNER = {
 static struct probe *make_probe(struct exchange *exchange, struct polling *polling,
                                 const char *accept)
 {
-    struct connection_context *context = &rest_of(exchange)->handlers->connections;
+    struct connection_context *context = &api_context_of(exchange)->sessions->connections;
     char greeting[HANDSHAKE_GREETING_BYTES_MAX];
     struct probe *probe = calloc(1, sizeof(*probe));
     if (!probe)

@@ -47,7 +47,7 @@ void socketio_context_limit(struct connection_context *connections);
 
 static inline struct socketio_context *socketio_context_of(const struct exchange *exchange)
 {
-    return CONTAINER_OF(rest_of(exchange)->transport, struct socketio_context, transport);
+    return CONTAINER_OF(api_context_of(exchange)->transport, struct socketio_context, transport);
 }
 
 static inline struct socketio_context *socketio_context_of_sessions(

@@ -25,7 +25,7 @@ static bool check_socketio_origin(struct exchange **exchange)
 {
     if (exchange_origin_allowed(*exchange))
         return true;
-    struct metrics *metrics = rest_of(*exchange)->handlers->metrics;
+    struct metrics *metrics = api_context_of(*exchange)->sessions->metrics;
     metrics_count(metrics, METRIC_ORIGIN_REFUSED);
     metrics_count(metrics, METRIC_CONNECTIONS_REFUSED);
     engine_refuse_since(exchange, ENGINE_FORBIDDEN, "this origin is not allowed");
@@ -35,7 +35,7 @@ static bool check_socketio_origin(struct exchange **exchange)
 static void open_socketio_websocket(struct exchange *exchange,
                                     const struct socketio_handshake *handshake)
 {
-    struct session_context *handlers = rest_of(exchange)->handlers;
+    struct session_context *sessions = api_context_of(exchange)->sessions;
     struct socketio_handshake named = *handshake;
     char accept[WEBSOCKET_ACCEPT_BYTES + 1];
     char greeting[HANDSHAKE_GREETING_BYTES_MAX];
@@ -43,7 +43,7 @@ static void open_socketio_websocket(struct exchange *exchange,
     if (!handshake_check(&exchange, accept))
         return;
     named.sid = (struct slice){sid, sizeof(sid)};
-    if (engine_make_sid(sid, handlers->random, &socketio_context_of(exchange)->place) &&
+    if (engine_make_sid(sid, sessions->random, &socketio_context_of(exchange)->place) &&
         socketio_session_open(socketio_context_of(exchange), &exchange->session->stream,
                               handshake_greeting(greeting, exchange, accept), &named))
         handshake_end(&exchange);
