@@ -36,7 +36,7 @@ void peer_hub_take_frame(struct peer_hub *hub, struct slice frame)
                           (struct slice){rest.data + topic_len, rest.len - topic_len});
 }
 
-static bool send_frame(struct peer_member *member, struct slice topic, struct slice payload)
+static void send_to_member(struct peer_member *member, struct slice topic, struct slice payload)
 {
     char head[TOPIC_LENGTH_BYTES] = {(char)(topic.len >> 8), (char)topic.len};
     struct slice pieces[] = {{head, sizeof(head)}, topic, payload};
@@ -47,10 +47,9 @@ static bool send_frame(struct peer_member *member, struct slice topic, struct sl
                                 : peer_link_send(member->link, pieces, 3));
     metrics_count(peer_hub_of(member)->options.metrics,
                   sent ? METRIC_PEER_FRAMES_SENT : METRIC_PEER_FRAMES_SKIPPED);
-    return sent;
 }
 
-static bool is_meant(const struct peer_member *member, struct slice topic)
+static bool is_topic_for_member(const struct peer_member *member, struct slice topic)
 {
     struct slice gateway_id = bus_topic_gateway(topic);
     if (gateway_id.data)
@@ -58,15 +57,15 @@ static bool is_meant(const struct peer_member *member, struct slice topic)
     return member->lost || !slice_equal(topic, BUS_TOPIC_LOST);
 }
 
-/* On the hub's own thread. */
+/* On the hub's thread. */
 static void send_to_peers(struct peer_hub *hub, struct slice topic, struct slice payload)
 {
     bool tried = false;
     for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next) {
         struct peer_member *member = peer_member_of(at);
-        if (!member->chosen || !is_meant(member, topic))
+        if (!member->chosen || !is_topic_for_member(member, topic))
             continue;
-        send_frame(member, slice_equal(topic, BUS_TOPIC_LOST) ? BUS_TOPIC_ALL : topic, payload);
+        send_to_member(member, slice_equal(topic, BUS_TOPIC_LOST) ? BUS_TOPIC_ALL : topic, payload);
         tried = true;
     }
     if (!tried)
@@ -83,30 +82,30 @@ struct hub_mail {
     char bytes[];
 };
 
-static void open_mail(struct mail *mail, void *owner)
+static void on_hub_mail(struct mail *mail, void *owner)
 {
     (void)owner;
-    struct hub_mail *letter = CONTAINER_OF(mail, struct hub_mail, mail);
-    send_to_peers(letter->hub, (struct slice){letter->bytes, letter->topic_len},
-                  (struct slice){letter->bytes + letter->topic_len, letter->payload_len});
-    free(letter);
+    struct hub_mail *event = CONTAINER_OF(mail, struct hub_mail, mail);
+    send_to_peers(event->hub, (struct slice){event->bytes, event->topic_len},
+                  (struct slice){event->bytes + event->topic_len, event->payload_len});
+    free(event);
 }
 
-static bool post(struct peer_hub *hub, struct slice topic, struct slice payload)
+static bool post_hub_mail(struct peer_hub *hub, struct slice topic, struct slice payload)
 {
-    struct hub_mail *letter = malloc(sizeof(*letter) + topic.len + payload.len);
-    if (!letter)
+    struct hub_mail *event = malloc(sizeof(*event) + topic.len + payload.len);
+    if (!event)
         return false;
-    letter->mail.on_open = open_mail;
-    letter->hub = hub;
-    letter->topic_len = topic.len;
-    letter->payload_len = payload.len;
-    memcpy(letter->bytes, topic.data, topic.len);
+    event->mail.on_open = on_hub_mail;
+    event->hub = hub;
+    event->topic_len = topic.len;
+    event->payload_len = payload.len;
+    memcpy(event->bytes, topic.data, topic.len);
     if (payload.len)
-        memcpy(letter->bytes + topic.len, payload.data, payload.len);
-    if (mailbox_post(hub->options.mailbox, &letter->mail))
+        memcpy(event->bytes + topic.len, payload.data, payload.len);
+    if (mailbox_post(hub->options.mailbox, &event->mail))
         return true;
-    free(letter);
+    free(event);
     return false;
 }
 
@@ -114,7 +113,7 @@ void peer_hub_send(struct peer_hub *hub, struct metrics *metrics, struct slice t
                    struct slice payload)
 {
     bool fits = topic.len <= PEER_HUB_TOPIC_BYTES_MAX;
-    if (!fits || peer_hub_open_links(hub) == 0 || !post(hub, topic, payload))
+    if (!fits || peer_hub_open_links(hub) == 0 || !post_hub_mail(hub, topic, payload))
         metrics_count(metrics, METRIC_PEER_FRAMES_SKIPPED);
 }
 
@@ -138,7 +137,7 @@ struct peer_hub *peer_hub_make(const struct peer_hub_options *options)
     hub->options = *options;
     hub->listener.source.fd = -1;
     peer_roster_init(&hub->roster, PEER_HUB_LINKS_MAX, options->metrics);
-    pending_peers_init(&hub->strangers, PEER_HUB_PENDING_MAX);
+    pending_peers_init(&hub->pending, PEER_HUB_PENDING_MAX);
     return hub;
 }
 

@@ -1,6 +1,6 @@
 /*
- * What the rooms of a peer hub share: peer_hub.c (events in and out, life) and peer_hub_links.c (its links, and
- * who they should lead to). Nobody else includes this.
+ * Shared by the files of the peer hub: peer_hub.c (sending and receiving events, making and freeing the hub)
+ * and peer_hub_links.c (which links there are). Nobody else includes this.
  */
 #ifndef ROLLCALL_BUS_FLEET_PEER_HUB_INTERNAL_H
 #define ROLLCALL_BUS_FLEET_PEER_HUB_INTERNAL_H
@@ -12,7 +12,7 @@ struct peer_hub {
     struct peer_hub_options options;
     struct listener listener;
     struct peer_roster roster;
-    struct pending_peers strangers;
+    struct pending_peers pending;
 };
 
 static inline struct peer_hub *peer_hub_of(const struct peer_member *member)
@@ -20,10 +20,10 @@ static inline struct peer_hub *peer_hub_of(const struct peer_member *member)
     return member->arg;
 }
 
-/* Whether a gateway of this id is one of the process of that name. */
+/* Whether this gateway id belongs to the process with that name. */
 bool peer_hub_is_gateway_of(struct slice gateway_id, struct slice process);
 
-/* A frame came by one of the links. */
+/* Handles a frame that arrived on one of the links. */
 void peer_hub_take_frame(struct peer_hub *hub, struct slice frame);
 
 #endif

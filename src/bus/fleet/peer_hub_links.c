@@ -1,4 +1,4 @@
-/* The links of a hub: those it dials, those it accepts, and whom the registry of gateways names. */
+/* The links of a hub: those it dials, those it accepts, and those the registry of gateways names. */
 #include "bus/fleet/peer_hub_internal.h"
 #include "log/log.h"
 
@@ -6,18 +6,18 @@
 
 enum { LISTEN_BACKLOG = 1024, UNSENT_BYTES_MAX = 256 * 1024 };
 
-static bool is_myself(const struct peer_member *member, struct slice name)
+static bool is_our_name(const struct peer_member *member, struct slice name)
 {
     return slice_equal(name, peer_hub_of(member)->options.name);
 }
 
 /* ---- dialled links ---- */
 
-static void dialled_open(struct peer_dialer *dialer, void *arg, struct slice name)
+static void on_dialed_peer_opened(struct peer_dialer *dialer, void *arg, struct slice name)
 {
     (void)dialer;
     struct peer_member *member = arg;
-    if (is_myself(member, name)) {
+    if (is_our_name(member, name)) {
         member->is_myself = true;
         peer_dialer_end(member->dialer);
         return;
@@ -25,19 +25,19 @@ static void dialled_open(struct peer_dialer *dialer, void *arg, struct slice nam
     peer_roster_opened(member, name);
 }
 
-static void dialled_received(struct peer_dialer *dialer, void *arg, struct slice frame)
+static void on_dialed_peer_frame(struct peer_dialer *dialer, void *arg, struct slice frame)
 {
     (void)dialer;
     peer_hub_take_frame(peer_hub_of(arg), frame);
 }
 
-static void dialled_closed(struct peer_dialer *dialer, void *arg, const char *why)
+static void on_dialed_peer_closed(struct peer_dialer *dialer, void *arg, const char *why)
 {
     (void)dialer, (void)why;
     peer_roster_closed(arg);
 }
 
-static void dialled_ended(void *arg)
+static void on_dialed_peer_ended(void *arg)
 {
     struct peer_member *member = arg;
     member->dialer = NULL;
@@ -45,12 +45,13 @@ static void dialled_ended(void *arg)
         peer_roster_remove(member);
 }
 
-static const struct peer_dialer_owner dialer_owner = {.on_opened = dialled_open,
-                                                      .on_frame = dialled_received,
-                                                      .on_closed = dialled_closed,
-                                                      .on_ended = dialled_ended};
+static const struct peer_dialer_owner HUB_DIALER_OWNER = {.on_opened = on_dialed_peer_opened,
+                                                          .on_frame = on_dialed_peer_frame,
+                                                          .on_closed = on_dialed_peer_closed,
+                                                          .on_ended = on_dialed_peer_ended};
 
-static struct peer_link_options link_options(const struct peer_hub *hub, struct tls_context *tls)
+static struct peer_link_options make_link_options(const struct peer_hub *hub,
+                                                  struct tls_context *tls)
 {
     return (struct peer_link_options){
         .loop = hub->options.loop,
@@ -62,13 +63,13 @@ static struct peer_link_options link_options(const struct peer_hub *hub, struct 
     };
 }
 
-static struct peer_member *dial(struct peer_hub *hub, struct slice address)
+static struct peer_member *dial_peer(struct peer_hub *hub, struct slice address)
 {
-    struct peer_link_options options = link_options(hub, hub->options.tls_dial);
+    struct peer_link_options options = make_link_options(hub, hub->options.tls_dial);
     struct peer_member *member = peer_roster_add(&hub->roster, address, hub);
     if (!member)
         return NULL;
-    member->dialer = peer_dialer_make(&options, member->address, &dialer_owner, member);
+    member->dialer = peer_dialer_make(&options, member->address, &HUB_DIALER_OWNER, member);
     if (member->dialer)
         return member;
     peer_roster_remove(member);
@@ -79,7 +80,7 @@ bool peer_hub_add(struct peer_hub *hub, const char *address)
 {
     struct peer_member *member = peer_roster_find_address(&hub->roster, slice_of(address));
     if (!member)
-        member = dial(hub, slice_of(address));
+        member = dial_peer(hub, slice_of(address));
     if (member)
         member->learned = false;
     return member != NULL;
@@ -96,11 +97,11 @@ static bool is_linked(struct peer_hub *hub, struct slice gateway_id)
     return peer_hub_is_gateway_of(gateway_id, hub->options.name);
 }
 
-static void learn_one(struct peer_hub *hub, const struct peer_hub_entry *entry)
+static void learn_entry(struct peer_hub *hub, const struct peer_hub_entry *entry)
 {
     struct peer_member *member = peer_roster_find_address(&hub->roster, entry->address);
     if (!member && !is_linked(hub, entry->gateway_id)) {
-        member = dial(hub, entry->address);
+        member = dial_peer(hub, entry->address);
         if (member)
             member->learned = true;
     }
@@ -108,7 +109,7 @@ static void learn_one(struct peer_hub *hub, const struct peer_hub_entry *entry)
         member->named = true;
 }
 
-static void forget_unnamed(struct peer_hub *hub)
+static void forget_unnamed_members(struct peer_hub *hub)
 {
     struct list *at = hub->roster.members.next;
     while (at != &hub->roster.members) {
@@ -139,8 +140,8 @@ void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, 
         peer_member_of(at)->named = false;
     for (size_t i = 0; i < count; i++)
         if (entries[i].address.len)
-            learn_one(hub, &entries[i]);
-    forget_unnamed(hub);
+            learn_entry(hub, &entries[i]);
+    forget_unnamed_members(hub);
     for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next)
         peer_roster_set_lost(peer_member_of(at),
                              peer_member_of(at)->chosen &&
@@ -149,18 +150,18 @@ void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, 
 
 /* ---- accepted links ---- */
 
-static void accepted_open(struct peer_link *link, void *arg, struct slice name)
+static void on_accepted_peer_opened(struct peer_link *link, void *arg, struct slice name)
 {
     struct peer_member *member = arg;
-    pending_peers_remove(&peer_hub_of(member)->strangers, &member->stranger);
-    member->is_myself = is_myself(member, name);
+    pending_peers_remove(&peer_hub_of(member)->pending, &member->pending);
+    member->is_myself = is_our_name(member, name);
     if (member->is_myself)
-        peer_link_close(link); /* one's own dialler, which sees it too */
+        peer_link_close(link); /* our own dialler, which sees it too */
     else
         peer_roster_opened(member, name);
 }
 
-static void accepted_received(struct peer_link *link, void *arg, struct slice frame)
+static void on_accepted_peer_frame(struct peer_link *link, void *arg, struct slice frame)
 {
     (void)link;
     const struct peer_member *member = arg;
@@ -168,7 +169,7 @@ static void accepted_received(struct peer_link *link, void *arg, struct slice fr
         peer_hub_take_frame(peer_hub_of(member), frame);
 }
 
-static void accepted_closed(struct peer_link *link, void *arg, const char *why)
+static void on_accepted_peer_closed(struct peer_link *link, void *arg, const char *why)
 {
     (void)link;
     struct peer_member *member = arg;
@@ -177,38 +178,40 @@ static void accepted_closed(struct peer_link *link, void *arg, const char *why)
                  log_sentence(slice_of(why)));
         peer_roster_closed(member);
     } else if (!member->is_myself) {
-        pending_peers_remove(&peer_hub_of(member)->strangers, &member->stranger);
+        pending_peers_remove(&peer_hub_of(member)->pending, &member->pending);
         log_warn("peer_link_refused", "why=%s", log_sentence(slice_of(why)));
     }
     peer_roster_remove(member);
 }
 
-static const struct peer_link_owner link_owner = {
-    .on_opened = accepted_open, .on_frame = accepted_received, .on_closed = accepted_closed};
+static const struct peer_link_owner HUB_LINK_OWNER = {.on_opened = on_accepted_peer_opened,
+                                                      .on_frame = on_accepted_peer_frame,
+                                                      .on_closed = on_accepted_peer_closed};
 
-static void accept_stranger(void *arg, int fd)
+static void on_hub_link_accepted(void *arg, int fd)
 {
     struct peer_hub *hub = arg;
-    struct peer_link_options options = link_options(hub, hub->options.tls_accept);
+    struct peer_link_options options = make_link_options(hub, hub->options.tls_accept);
     struct peer_member *member = peer_roster_add(&hub->roster, SLICE_NONE, hub);
     if (!member) {
         close(fd);
         return;
     }
-    member->link = peer_link_accept(&options, fd, &link_owner, member);
+    member->link = peer_link_accept(&options, fd, &HUB_LINK_OWNER, member);
     if (!member->link) {
         peer_roster_remove(member);
         close(fd);
         return;
     }
-    pending_peers_add(&hub->strangers, &member->stranger, member->link);
+    pending_peers_add(&hub->pending, &member->pending, member->link);
 }
 
 bool peer_hub_listen(struct peer_hub *hub, const char *address, char error[LISTENER_ERROR_TEXT_MAX])
 {
     struct listener_options options = {
         .address = address, .backlog = LISTEN_BACKLOG, .unsent_bytes_max = UNSENT_BYTES_MAX};
-    return listener_open(&hub->listener, hub->options.loop, &options, accept_stranger, hub, error);
+    return listener_open(&hub->listener, hub->options.loop, &options, on_hub_link_accepted, hub,
+                         error);
 }
 
 uint16_t peer_hub_port(const struct peer_hub *hub)

@@ -33,7 +33,7 @@ void peer_roster_remove(struct peer_member *member)
     free(member);
 }
 
-static void set_chosen(struct peer_member *member, bool chosen)
+static void set_member_chosen(struct peer_member *member, bool chosen)
 {
     struct peer_roster *roster = member->roster;
     member->chosen = chosen;
@@ -54,14 +54,14 @@ void peer_roster_set_lost(struct peer_member *member, bool lost)
     member->lost = lost;
 }
 
-/* Another member that is linked to this peer, or NULL. */
-static struct peer_member *find_open(struct peer_member *but)
+/* Another open member with the same name, or NULL. */
+static struct peer_member *find_open_sibling(struct peer_member *of)
 {
-    struct list *head = &but->roster->members;
+    struct list *head = &of->roster->members;
     for (struct list *at = head->next; at != head; at = at->next) {
         struct peer_member *member = peer_member_of(at);
-        if (member != but && member->open &&
-            slice_equal(peer_member_name(member), peer_member_name(but)))
+        if (member != of && member->open &&
+            slice_equal(peer_member_name(member), peer_member_name(of)))
             return member;
     }
     return NULL;
@@ -72,8 +72,8 @@ void peer_roster_opened(struct peer_member *member, struct slice name)
     member->open = true;
     member->name_len = name.len;
     memcpy(member->name, name.data, name.len);
-    if (!find_open(member))
-        set_chosen(member, true);
+    if (!find_open_sibling(member))
+        set_member_chosen(member, true);
 }
 
 void peer_roster_closed(struct peer_member *member)
@@ -83,10 +83,10 @@ void peer_roster_closed(struct peer_member *member)
     if (!was_chosen)
         return;
     peer_roster_set_lost(member, false);
-    set_chosen(member, false);
-    struct peer_member *other = find_open(member);
+    set_member_chosen(member, false);
+    struct peer_member *other = find_open_sibling(member);
     if (other)
-        set_chosen(other, true);
+        set_member_chosen(other, true);
 }
 
 struct peer_member *peer_roster_find_address(struct peer_roster *roster, struct slice address)

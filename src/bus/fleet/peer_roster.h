@@ -1,9 +1,9 @@
 /*
- * Who a hub is linked to, or wants to be: its links, and which of several to one peer is used.
+ * The members of a peer hub: its links, dialled or accepted, and which of several links to one peer it uses.
  *
- * A member is one link, dialled or accepted, or the standing wish for one. Of the open members with one
- * name exactly one is chosen; when it closes, another takes over. Part of the hub (peer_hub.h), on its
- * thread; only the count of the chosen is for any thread.
+ * A member is one link, or the standing intention to dial one. Of all open members with the same name exactly
+ * one is chosen; when it closes, another takes over. Part of the hub (peer_hub.h), on its thread; only the
+ * counters may be read from any thread.
  */
 #ifndef ROLLCALL_BUS_FLEET_PEER_ROSTER_H
 #define ROLLCALL_BUS_FLEET_PEER_ROSTER_H
@@ -30,18 +30,18 @@ struct peer_roster {
 struct peer_member {
     struct list place;
     struct peer_roster *roster;
-    void *arg;                    /* the hub */
-    struct peer_dialer *dialer;   /* of a dialled one */
-    struct peer_link *link;       /* of an accepted one */
-    struct pending_peer stranger; /* likewise, until it has proved itself */
-    bool learned;                 /* from the registry */
-    bool named;                   /* it still is, while the registry is gone through */
-    bool is_myself;               /* stays, so that the address is not dialled again */
-    bool forgotten;               /* goes as soon as its dialler has ended */
+    void *arg;                   /* the hub */
+    struct peer_dialer *dialer;  /* of a dialled member */
+    struct peer_link *link;      /* of an accepted member */
+    struct pending_peer pending; /* of an accepted member that has not authenticated yet */
+    bool learned;                /* from the registry */
+    bool named;                  /* the registry names it still; used while the registry is read */
+    bool is_myself;              /* our own address: kept, so that it is not dialled again */
+    bool forgotten;              /* removed as soon as its dialler has ended */
     bool open;
     bool chosen;
-    bool lost;       /* chosen, and none of its gateways is registered */
-    size_t name_len; /* what the peer called itself last */
+    bool lost;       /* chosen, and the registry names none of its gateways */
+    size_t name_len; /* of the name that the peer last proved */
     char name[PEER_NAME_BYTES_MAX];
     size_t address_len; /* 0: accepted */
     char address[];     /* terminated */
@@ -49,19 +49,19 @@ struct peer_member {
 
 void peer_roster_init(struct peer_roster *roster, size_t count_max, struct metrics *metrics);
 
-/* NULL: there are too many, or memory is short. */
+/* Returns NULL when there are too many, or when out of memory. */
 struct peer_member *peer_roster_add(struct peer_roster *roster, struct slice address, void *arg);
 
-/* A closed one; its dialler and its link are the caller's. */
+/* Removes a closed member; the caller frees its dialler and its link. */
 void peer_roster_remove(struct peer_member *member);
 
-/* Proved to be the peer of that name; and no longer there. */
+/* The member has authenticated with that name; it has closed. */
 void peer_roster_opened(struct peer_member *member, struct slice name);
 void peer_roster_closed(struct peer_member *member);
 
 void peer_roster_set_lost(struct peer_member *member, bool lost);
 
-/* The dialled member with this address that is not forgotten, or NULL. */
+/* The dialled member with this address, unless it is forgotten; or NULL. */
 struct peer_member *peer_roster_find_address(struct peer_roster *roster, struct slice address);
 
 static inline struct peer_member *peer_member_of(struct list *place)
