@@ -5,23 +5,23 @@
 static void on_ledger_requests_posted(struct mail *mail, void *owner)
 {
     struct ledger_request_inbox *inbox = owner;
-    inbox->taken(inbox->arg, CONTAINER_OF(mail, struct ledger_request, mail));
+    inbox->on_requests(inbox->arg, CONTAINER_OF(mail, struct ledger_request, mail));
 }
 
 static void on_ledger_inbox_woken(struct mail *mail, void *owner)
 {
     struct ledger_request_inbox *inbox = owner;
     (void)mail;
-    inbox->taken(inbox->arg, NULL);
+    inbox->on_requests(inbox->arg, NULL);
 }
 
 bool ledger_request_inbox_init(struct ledger_request_inbox *inbox, struct loop *loop,
-                               void (*taken)(void *arg, struct ledger_request *chain), void *arg)
+                               ledger_request_inbox_hook on_requests, void *arg)
 {
     if (!mailbox_init(&inbox->mailbox, loop, MAILBOX_UNBOUNDED, inbox))
         return false;
     inbox->wake_mail.on_open = on_ledger_inbox_woken;
-    inbox->taken = taken;
+    inbox->on_requests = on_requests;
     inbox->arg = arg;
     return true;
 }

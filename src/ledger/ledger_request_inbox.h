@@ -9,17 +9,20 @@
 #include "ledger/ledger_request.h"
 #include "net/mailbox.h"
 
+/* Receives a posted chain on the loop, or NULL after a wake. */
+typedef void (*ledger_request_inbox_hook)(void *arg, struct ledger_request *chain);
+
 struct ledger_request_inbox {
     struct mailbox mailbox;
     struct mail wake_mail;
-    void (*taken)(void *arg, struct ledger_request *chain);
+    ledger_request_inbox_hook on_requests;
     void *arg;
 };
 
-/* `taken` runs on the loop with each posted chain, in the order of posting, and with NULL after a wake.
+/* `on_requests` runs on the loop with each posted chain, in the order of posting, and with NULL after a wake.
  * Returns false, with errno, when there is no eventfd for it. */
 bool ledger_request_inbox_init(struct ledger_request_inbox *inbox, struct loop *loop,
-                               void (*taken)(void *arg, struct ledger_request *chain), void *arg);
+                               ledger_request_inbox_hook on_requests, void *arg);
 
 /* Passes on what is left and closes. Nobody may post any more, and the loop makes no more turns. */
 void ledger_request_inbox_free(struct ledger_request_inbox *inbox);
@@ -27,7 +30,7 @@ void ledger_request_inbox_free(struct ledger_request_inbox *inbox);
 /* From any thread. Takes the chain. `arg` is the inbox: this is a ledger_client's `post`. */
 void ledger_request_inbox_post(void *arg, struct ledger_request *chain);
 
-/* From any thread, once at most in the inbox's life: calls `taken` with NULL. */
+/* From any thread, once at most in the inbox's life: calls `on_requests` with NULL. */
 void ledger_request_inbox_wake(struct ledger_request_inbox *inbox);
 
 #endif

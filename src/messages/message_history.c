@@ -57,7 +57,7 @@ static void complete_history_page(struct message_history_read *read,
     read->done(read->arg, LEDGER_OK, &page);
 }
 
-static void on_history_read(void *arg, const struct ledger_messages_outcome *outcome)
+static void on_history_page_loaded(void *arg, const struct ledger_messages_outcome *outcome)
 {
     struct message_history_read *read = arg;
     if (outcome->status == LEDGER_OK)
@@ -89,8 +89,8 @@ void message_history_read(struct message_plane *plane, const struct message_hist
         limit = (uint32_t)query->limit;
     if (query->backwards)
         ledger_messages_before(plane->ledger, query->chat, query->viewer, query->sequence, limit,
-                               on_history_read, read);
+                               on_history_page_loaded, read);
     else
         ledger_messages_after(plane->ledger, query->chat, query->viewer, query->sequence, limit,
-                              on_history_read, read);
+                              on_history_page_loaded, read);
 }

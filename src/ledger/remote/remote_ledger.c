@@ -283,7 +283,7 @@ static void free_remote_ledger(struct remote_ledger *self)
 {
     set_remote_reach(self, DOWN);
     peer_dialer_drop(&self->dialer);
-    if (self->inbox.taken)
+    if (self->inbox.on_requests)
         ledger_request_inbox_free(&self->inbox);
     fail_all_slots(self);
     run_give_back(&self->give_back);
