@@ -17,17 +17,15 @@ static bool parse_port(struct slice text, uint16_t *port)
     return value <= UINT16_MAX;
 }
 
-static bool is_host_byte(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '-' || c == '_';
-}
-
 static bool is_host_name(struct slice host)
 {
-    for (size_t i = 0; i < host.len; i++)
-        if (!is_host_byte(host.data[i]))
+    for (size_t i = 0; i < host.len; i++) {
+        char c = host.data[i];
+        bool alphanumeric =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!alphanumeric && c != '.' && c != '-' && c != '_')
             return false;
+    }
     return host.len > 0 && host.len <= ADDRESS_HOST_MAX;
 }
 

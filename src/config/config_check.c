@@ -55,24 +55,18 @@ static bool order_rule_holds(const struct order_rule *rule, const struct config 
     return rule->order == BELOW ? left < right : left <= right;
 }
 
-static void write_setting_source(struct buffer *out, const struct config_origin *origin)
-{
-    if (origin->source == CONFIG_FROM_FILE)
-        buffer_printf(out, "line %u", origin->line);
-    else
-        buffer_append_text(out, config_source_name(origin->source));
-}
-
-/* "gateway.workers (4, line 7)": the name, the value, where it came from. */
+/* Writes name, value and source of a setting: "gateway.workers (4, line 7)". */
 static void write_setting_with_source(struct buffer *out, const struct config *config,
                                       const char *name)
 {
     const struct setting *setting = known_setting(name);
+    const struct config_origin *origin = &config->origins[setting_index(setting)];
     buffer_printf(out, "%s (", name);
     setting_write_value(out, setting, config);
-    buffer_append_text(out, ", ");
-    write_setting_source(out, &config->origins[setting_index(setting)]);
-    buffer_append_text(out, ")");
+    if (origin->source == CONFIG_FROM_FILE)
+        buffer_printf(out, ", line %u)", origin->line);
+    else
+        buffer_printf(out, ", %s)", config_source_name(origin->source));
 }
 
 static void describe_broken_order(const struct order_rule *rule, const struct config *config,

@@ -78,16 +78,6 @@ static void derive_thresholds(struct config *config)
         outbound->critical_threshold_percent = 100;
 }
 
-static bool derive_node_id(struct config *config, const char *default_node_id,
-                           struct config_error *error)
-{
-    if (config->gateway.node_id[0] != '\0')
-        return true;
-    struct config_place place = {.source = CONFIG_FROM_DEFAULT, .label = "the default node id"};
-    return config_assign(config, &place, setting_find(SLICE("gateway.node_id")),
-                         slice_of(default_node_id ? default_node_id : "rollcall"), error);
-}
-
 bool config_derive(struct config *config, const char *default_node_id, struct config_error *error)
 {
     derive_timing(config);
@@ -95,5 +85,9 @@ bool config_derive(struct config *config, const char *default_node_id, struct co
     derive_thresholds(config);
     if (!setting_is_explicit(config, "auth.dev"))
         config->auth.dev = config->dev;
-    return derive_node_id(config, default_node_id, error);
+    if (config->gateway.node_id[0] != '\0')
+        return true;
+    struct config_place place = {.source = CONFIG_FROM_DEFAULT, .label = "the default node id"};
+    return config_assign(config, &place, setting_find(SLICE("gateway.node_id")),
+                         slice_of(default_node_id ? default_node_id : "rollcall"), error);
 }

@@ -94,20 +94,15 @@ static const char *chapter_beginning_at(size_t index)
     return NULL;
 }
 
-static void write_default_value(FILE *out, const struct setting *setting)
-{
-    if (setting->initial[0] == '\0')
-        fputs(setting->type == SETTING_LIST ? "`[]`" : "empty", out);
-    else
-        fprintf(out, "`%s`", setting->initial);
-}
-
 static void write_reference_row(FILE *out, const struct setting *setting)
 {
     struct buffer expected = BUFFER_INIT;
     setting_write_expected(&expected, setting);
     fprintf(out, "| `%s` | ", setting->name);
-    write_default_value(out, setting);
+    if (setting->initial[0] == '\0')
+        fputs(setting->type == SETTING_LIST ? "`[]`" : "empty", out);
+    else
+        fprintf(out, "`%s`", setting->initial);
     fprintf(out, " | %.*s | %s%s |\n", (int)expected.len, expected.data, setting->help,
             setting->secret ? " Never shown." : "");
     buffer_free(&expected);

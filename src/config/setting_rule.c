@@ -16,17 +16,15 @@ static bool is_empty_or_address(struct slice text)
     return text.len == 0 || is_address(text);
 }
 
-static bool is_node_id_byte(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-}
-
 static bool is_empty_or_node_id(struct slice text)
 {
-    for (size_t i = 0; i < text.len; i++)
-        if (!is_node_id_byte(text.data[i]))
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        bool alphanumeric =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!alphanumeric && c != '.' && c != '-' && c != '_')
             return false;
+    }
     return text.len <= NODE_ID_MAX;
 }
 

@@ -305,15 +305,11 @@ const struct setting *setting_find(struct slice name)
     return NULL;
 }
 
-static bool is_setting_in_section(const struct setting *setting, struct slice section)
-{
-    return slice_starts_with(slice_of(setting->name), section) && setting->name[section.len] == '.';
-}
-
 bool setting_is_section(struct slice name)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++)
-        if (name.len > 0 && is_setting_in_section(&table[i], name))
+        if (name.len > 0 && slice_starts_with(slice_of(table[i].name), name) &&
+            table[i].name[name.len] == '.')
             return true;
     return false;
 }

@@ -75,16 +75,6 @@ static void write_yaml_quoted(struct buffer *out, const char *text)
     buffer_append_byte(out, '"');
 }
 
-static void write_setting_list(struct buffer *out, const struct config_list *list)
-{
-    buffer_append_byte(out, '[');
-    for (size_t i = 0; i < list->count; i++) {
-        buffer_append_text(out, i > 0 ? ", " : "");
-        write_yaml_quoted(out, list->items[i]);
-    }
-    buffer_append_byte(out, ']');
-}
-
 bool setting_hides(const struct setting *setting, struct slice value)
 {
     return setting->secret || (setting->login && memchr(value.data, '@', value.len));
@@ -94,6 +84,7 @@ void setting_write_value(struct buffer *out, const struct setting *setting,
                          const struct config *config)
 {
     const void *field = (const char *)config + setting->offset;
+    const struct config_list *list = field;
     switch (setting->type) {
     case SETTING_BOOL:
         buffer_append_text(out, *(const bool *)field ? "true" : "false");
@@ -105,7 +96,12 @@ void setting_write_value(struct buffer *out, const struct setting *setting,
         write_yaml_quoted(out, *(const char *const *)field);
         break;
     case SETTING_LIST:
-        write_setting_list(out, field);
+        buffer_append_byte(out, '[');
+        for (size_t i = 0; i < list->count; i++) {
+            buffer_append_text(out, i > 0 ? ", " : "");
+            write_yaml_quoted(out, list->items[i]);
+        }
+        buffer_append_byte(out, ']');
         break;
     default:
         setting_write_number(out, setting, setting_number(setting, config));

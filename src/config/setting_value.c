@@ -85,16 +85,6 @@ static enum setting_result store_number_setting(const struct setting *setting,
     return SETTING_STORED;
 }
 
-static enum setting_result store_bool_setting(const struct setting *setting, struct config *config,
-                                              struct slice text)
-{
-    bool is_true = slice_is(text, "true");
-    if (!is_true && !slice_is(text, "false"))
-        return SETTING_REFUSED;
-    *(bool *)setting_field(setting, config) = is_true;
-    return SETTING_STORED;
-}
-
 static enum setting_result store_choice_setting(const struct setting *setting,
                                                 struct config *config, struct slice text)
 {
@@ -184,9 +174,13 @@ static enum setting_result store_list_setting(const struct setting *setting, str
 enum setting_result setting_store(const struct setting *setting, struct config *config,
                                   struct slice text)
 {
+    bool is_true = slice_is(text, "true");
     switch (setting->type) {
     case SETTING_BOOL:
-        return store_bool_setting(setting, config, text);
+        if (!is_true && !slice_is(text, "false"))
+            return SETTING_REFUSED;
+        *(bool *)setting_field(setting, config) = is_true;
+        return SETTING_STORED;
     case SETTING_CHOICE:
         return store_choice_setting(setting, config, text);
     case SETTING_TEXT:

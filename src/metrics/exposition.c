@@ -42,13 +42,6 @@ static int64_t combine_values(enum metric_shown shown, int64_t a, int64_t b)
     }
 }
 
-static void add_histogram(struct exposition_histogram *total, struct metrics_histogram *histogram)
-{
-    for (size_t i = 0; i < METRICS_HISTOGRAM_BUCKETS; i++)
-        total->buckets[i] += atomic_load_explicit(&histogram->buckets[i], memory_order_relaxed);
-    total->sum_us += atomic_load_explicit(&histogram->sum_us, memory_order_relaxed);
-}
-
 static void sum_up_workers(struct exposition_totals *totals, const struct exposition *exposition,
                            int64_t now_ms)
 {
@@ -61,8 +54,14 @@ static void sum_up_workers(struct exposition_totals *totals, const struct exposi
                 w == 0 ? value
                        : combine_values(metric_rows[metric].shown, totals->values[metric], value);
         }
-        for (enum metrics_latency latency = 0; latency < LATENCY_COUNT; latency++)
-            add_histogram(&totals->latencies[latency], &worker->latencies[latency]);
+        for (enum metrics_latency latency = 0; latency < LATENCY_COUNT; latency++) {
+            struct exposition_histogram *total = &totals->latencies[latency];
+            struct metrics_histogram *counted = &worker->latencies[latency];
+            for (size_t i = 0; i < METRICS_HISTOGRAM_BUCKETS; i++)
+                total->buckets[i] +=
+                    atomic_load_explicit(&counted->buckets[i], memory_order_relaxed);
+            total->sum_us += atomic_load_explicit(&counted->sum_us, memory_order_relaxed);
+        }
     }
 }
 

@@ -44,29 +44,25 @@ void json_write_array_end(struct buffer *out)
     buffer_append_byte(out, ']');
 }
 
-static void write_escaped_control(struct buffer *out, unsigned char byte)
-{
-    static const char hex[] = "0123456789abcdef";
-    static const char letters[] = "btn\0fr"; /* escapes of the bytes 8 to 13 */
-    if (byte >= '\b' && byte <= '\r' && byte != '\v') {
-        buffer_append(out, (char[]){'\\', letters[byte - '\b']}, 2);
-        return;
-    }
-    buffer_append(out, (char[]){'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]}, 6);
-}
-
 /* Writes the character that ended a plain run, if any, and returns how many bytes of input it
  * is. */
 static size_t write_special_character(struct buffer *out, struct slice rest)
 {
+    static const char hex[] = "0123456789abcdef";
+    static const char letters[] = "btn\0fr"; /* escapes of the bytes 8 to 13 */
     if (rest.len == 0)
         return 0;
+    unsigned char byte = (unsigned char)rest.data[0];
     if (rest.data[0] == '"' || rest.data[0] == '\\') {
         buffer_append(out, (char[]){'\\', rest.data[0]}, 2);
         return 1;
     }
-    if ((unsigned char)rest.data[0] < ' ') {
-        write_escaped_control(out, (unsigned char)rest.data[0]);
+    if (byte >= '\b' && byte <= '\r' && byte != '\v') {
+        buffer_append(out, (char[]){'\\', letters[byte - '\b']}, 2);
+        return 1;
+    }
+    if (byte < ' ') {
+        buffer_append(out, (char[]){'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]}, 6);
         return 1;
     }
     size_t sequence = utf8_character_len(rest.data, rest.len);

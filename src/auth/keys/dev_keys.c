@@ -22,15 +22,6 @@ static bool fail_with_errno(struct auth_error *error, const char *path)
     return auth_error_set(error, "%s: %s", path, strerror(errno));
 }
 
-static bool make_dev_key_paths(const char *data_dir, struct dev_keys *out, struct auth_error *error)
-{
-    int a = snprintf(out->private_path, PATH_MAX, "%s/" DEV_KEYS_PRIVATE_NAME, data_dir);
-    int b = snprintf(out->public_path, PATH_MAX, "%s/" DEV_KEYS_PUBLIC_NAME, data_dir);
-    if (a < 0 || b < 0 || a >= PATH_MAX || b >= PATH_MAX)
-        return auth_error_set(error, "data directory: the path is too long");
-    return true;
-}
-
 static bool write_whole_file(int fd, struct slice bytes)
 {
     while (bytes.len > 0) {
@@ -139,8 +130,10 @@ static bool ensure_public_key(const struct dev_keys *keys, struct auth_error *er
 
 bool dev_keys_ensure(const char *data_dir, struct dev_keys *out, struct auth_error *error)
 {
-    if (!make_dev_key_paths(data_dir, out, error))
-        return false;
+    int a = snprintf(out->private_path, PATH_MAX, "%s/" DEV_KEYS_PRIVATE_NAME, data_dir);
+    int b = snprintf(out->public_path, PATH_MAX, "%s/" DEV_KEYS_PUBLIC_NAME, data_dir);
+    if (a < 0 || b < 0 || a >= PATH_MAX || b >= PATH_MAX)
+        return auth_error_set(error, "data directory: the path is too long");
     if (mkdir(data_dir, 0700) != 0 && errno != EEXIST)
         return fail_with_errno(error, data_dir);
     return ensure_private_key(out->private_path, error) && ensure_public_key(out, error);

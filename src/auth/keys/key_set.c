@@ -105,15 +105,11 @@ static bool read_pem_source(struct key_source *source, const char *data, size_t 
     return ok || auth_error_set(source->error, "%s: %s", source->name, reason.text);
 }
 
-static bool is_key_file_blank(char byte)
-{
-    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
-}
-
 static bool looks_like_json(const char *data, size_t len)
 {
     size_t blank = 0;
-    while (blank < len && is_key_file_blank(data[blank]))
+    while (blank < len && (data[blank] == ' ' || data[blank] == '\t' || data[blank] == '\r' ||
+                           data[blank] == '\n'))
         blank++;
     return blank < len && data[blank] == '{';
 }
