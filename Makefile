@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 60
 export PREFIX
 
 .DEFAULT_GOAL := build
-SUITES := includes unit fault fuzz e2e tsan
+SUITES := rules unit fault fuzz e2e tsan
 
 .PHONY: build
 build: ## build the release into build/rollcall
@@ -24,7 +24,7 @@ test: ## run every test; ends with "N passed, N failed"
 	@tools/run-tests
 
 .PHONY: $(SUITES:%=test-%)
-$(SUITES:%=test-%): test-%: ## run one suite: includes unit fault fuzz e2e tsan
+$(SUITES:%=test-%): test-%: ## run one suite: rules unit fault fuzz e2e tsan
 	@tools/install-deps test fuzz || { echo "0 passed, 1 failed"; exit 1; }
 	@tools/run-tests $*
 
@@ -45,7 +45,7 @@ fuzz: ## fuzz every target for FUZZ_SECONDS=60
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/run-tests fuzz
 
 .PHONY: lint
-lint: build ## clang-tidy, layout, include directions, shellcheck
+lint: build ## clang-tidy, layout, folder rules, names, words, shellcheck
 	@tools/install-deps lint
 	@tools/lint
 
