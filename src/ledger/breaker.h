@@ -1,6 +1,6 @@
 /*
- * The states of a circuit breaker, without I/O: it decides which operation may start and what the answers
- * mean.
+ * The states of a circuit breaker, without I/O: it decides which operations may start, from the
+ * results of earlier ones.
  *
  *             failure_threshold failures within failure_window
  *   CLOSED ───────────────────────────────────────────────────► OPEN ◄────────┐
@@ -25,7 +25,7 @@ enum breaker_state { BREAKER_CLOSED, BREAKER_OPEN, BREAKER_HALF_OPEN };
 enum breaker_result {
     BREAKER_SUCCESS,
     BREAKER_FAILURE,
-    BREAKER_NEITHER, /* says nothing about the store; another probe may take its place */
+    BREAKER_NEITHER, /* no evidence either way; another probe may take its place */
 };
 
 struct breaker_limits {

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* The least time that a client waits, even if a probe may end the outage at any moment. */
+/* Clients wait at least this long, even if a probe may end the outage at any moment. */
 enum { RETRY_AFTER_MIN_MS = 1000 };
 
 struct breaker_ledger {
@@ -28,40 +28,24 @@ static void log_breaker_change(enum breaker_state from, enum breaker_state to)
                  breaker_state_name(to));
 }
 
-static bool admit_write(struct breaker_ledger *self, uint32_t *ticket)
-{
-    pthread_mutex_lock(&self->mutex);
-    enum breaker_state before = self->breaker.state;
-    bool admitted = breaker_admit(&self->breaker, self->now_ms(), ticket);
-    enum breaker_state after = self->breaker.state;
-    pthread_mutex_unlock(&self->mutex);
-    log_breaker_change(before, after);
-    return admitted;
-}
-
 static void breaker_ledger_submit(struct ledger *ledger, struct ledger_request *request)
 {
     struct breaker_ledger *self = (struct breaker_ledger *)ledger;
-    if (ledger_request_writes(request) && !admit_write(self, &request->ticket)) {
-        request->ticket = 0;
-        ledger_request_fail(request, LEDGER_UNAVAILABLE);
-        ledger_request_finish(request);
-        return;
+    if (ledger_request_writes(request)) {
+        pthread_mutex_lock(&self->mutex);
+        enum breaker_state before = self->breaker.state;
+        bool admitted = breaker_admit(&self->breaker, self->now_ms(), &request->ticket);
+        enum breaker_state after = self->breaker.state;
+        pthread_mutex_unlock(&self->mutex);
+        log_breaker_change(before, after);
+        if (!admitted) {
+            request->ticket = 0;
+            ledger_request_fail(request, LEDGER_UNAVAILABLE);
+            ledger_request_finish(request);
+            return;
+        }
     }
     ledger->inner->backend->submit(ledger->inner, request);
-}
-
-static enum breaker_result breaker_result_of(enum ledger_status status)
-{
-    switch (status) {
-    case LEDGER_UNAVAILABLE:
-    case LEDGER_TIMEOUT:
-        return BREAKER_FAILURE;
-    case LEDGER_BUSY:
-        return BREAKER_NEITHER;
-    default:
-        return BREAKER_SUCCESS;
-    }
 }
 
 static void breaker_ledger_observe(struct ledger *ledger, const struct ledger_request *request,
@@ -70,9 +54,14 @@ static void breaker_ledger_observe(struct ledger *ledger, const struct ledger_re
     struct breaker_ledger *self = (struct breaker_ledger *)ledger;
     if (!request->ticket)
         return;
+    enum breaker_result result = BREAKER_SUCCESS;
+    if (status == LEDGER_UNAVAILABLE || status == LEDGER_TIMEOUT)
+        result = BREAKER_FAILURE;
+    else if (status == LEDGER_BUSY)
+        result = BREAKER_NEITHER;
     pthread_mutex_lock(&self->mutex);
     enum breaker_state before = self->breaker.state;
-    breaker_report(&self->breaker, request->ticket, breaker_result_of(status), self->now_ms());
+    breaker_report(&self->breaker, request->ticket, result, self->now_ms());
     enum breaker_state after = self->breaker.state;
     pthread_mutex_unlock(&self->mutex);
     log_breaker_change(before, after);

@@ -5,11 +5,11 @@
  * Writes pass through the breaker. UNAVAILABLE and TIMEOUT count as failures, BUSY counts as neither (a
  * full queue refuses at once anyway), and every other answer counts as a success. While the breaker is
  * OPEN, or while its probes are under way, a write is answered UNAVAILABLE at once, and
- * ledger_retry_after_ms() says when to try again. Reads always pass and never count: history must not stop
+ * ledger_retry_after_ms() returns when to try again. Reads always pass and never count: history must not stop
  * because writes fail.
  *
- * All workers share one. Any thread may use it. A mutex guards the breaker and is held for a few
- * instructions.
+ * All workers share one breaker ledger. Any thread may use it. A mutex guards the breaker and is held for
+ * a few instructions.
  */
 #ifndef ROLLCALL_LEDGER_BREAKER_LEDGER_H
 #define ROLLCALL_LEDGER_BREAKER_LEDGER_H

@@ -15,14 +15,10 @@ struct last_seen_entry {
     char user[];
 };
 
-static struct slice last_seen_entry_user(const struct last_seen_entry *entry)
-{
-    return (struct slice){entry->user, entry->user_bytes};
-}
-
 static bool last_seen_entry_matches(const struct table_node *node, struct slice key)
 {
-    return slice_equal(last_seen_entry_user(CONTAINER_OF(node, struct last_seen_entry, node)), key);
+    const struct last_seen_entry *entry = CONTAINER_OF(node, struct last_seen_entry, node);
+    return slice_equal((struct slice){entry->user, entry->user_bytes}, key);
 }
 
 bool last_seen_init(struct last_seen *last_seen, struct ledger_client *client, uint64_t seed)
@@ -87,7 +83,7 @@ void last_seen_note(struct last_seen *last_seen, struct slice user, int64_t last
 
 /* ---- sending ---- */
 
-/* A backlog continues at once; entries that were noted while the batch was in flight wait their time. */
+/* Sends a backlog at once; entries noted while the batch was in flight wait LAST_SEEN_HOLD_MS. */
 static void on_last_seen_stored(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct last_seen *last_seen = arg;
@@ -114,27 +110,23 @@ static void on_last_seen_stored(void *arg, const struct ledger_change_outcome *o
     last_seen_tick(last_seen);
 }
 
-static void send_last_seen_batch(struct last_seen *last_seen)
+void last_seen_tick(struct last_seen *last_seen)
 {
+    if (last_seen->client->clock->now_ms < last_seen_due_ms(last_seen))
+        return;
     struct ledger_last_seen batch[LEDGER_LAST_SEEN_BATCH_MAX];
     size_t count = 0;
     while (count < LEDGER_LAST_SEEN_BATCH_MAX && !list_empty(&last_seen->waiting)) {
         struct last_seen_entry *entry =
             CONTAINER_OF(last_seen->waiting.next, struct last_seen_entry, link);
-        batch[count++] = (struct ledger_last_seen){last_seen_entry_user(entry), entry->last_seen_ms,
-                                                   entry->presence_version};
+        batch[count++] = (struct ledger_last_seen){
+            {entry->user, entry->user_bytes}, entry->last_seen_ms, entry->presence_version};
         entry->changed = false;
         list_remove(&entry->link);
         list_append(&last_seen->sent, &entry->link);
     }
     last_seen->backlog = !list_empty(&last_seen->waiting);
     ledger_last_seen_put(last_seen->client, batch, count, on_last_seen_stored, last_seen);
-}
-
-void last_seen_tick(struct last_seen *last_seen)
-{
-    if (last_seen->client->clock->now_ms >= last_seen_due_ms(last_seen))
-        send_last_seen_batch(last_seen);
 }
 
 int64_t last_seen_due_ms(const struct last_seen *last_seen)

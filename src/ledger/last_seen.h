@@ -3,9 +3,9 @@
  * however often it changes, and go to the ledger in batches, one batch in flight at a time. So a gateway
  * that loses fifty thousand connections at once writes fifty batches, not fifty thousand transactions.
  *
- * A process that is killed loses the notes of the last LAST_SEEN_HOLD_MS. Presence versions must not go
- * back nevertheless, so whoever draws versions starts above the stored one by more than could be drawn in
- * that time (or draws them from the wall clock).
+ * A process that is killed loses the notes of the last LAST_SEEN_HOLD_MS. Presence versions must still never
+ * decrease, so a store that assigns versions starts above the stored one by more than could be assigned in
+ * that time (or takes them from the wall clock).
  *
  * A batch that fails waits again and is retried after LAST_SEEN_RETRY_MS. While LAST_SEEN_USERS_MAX users
  * wait, new ones are dropped and counted, so that a ledger that is down does not exhaust the memory.

@@ -1,7 +1,7 @@
 /*
  * The ledger holds durable data: users' settings, contacts, blocks, chats, the history of calls and the
- * messages (ledger_messages.h). It is a port: the planes use the functions below and never learn which
- * backend answers (embedded SQLite, another process, DynamoDB).
+ * messages (ledger_messages.h). It is a port: the planes use the functions below and do not depend
+ * on the backend (embedded SQLite, another process, DynamoDB).
  *
  * What every backend promises
  *   - Each operation is asynchronous. Its completion runs exactly once, never from inside the function
@@ -13,13 +13,13 @@
  *   - A read that starts after a write was answered sees that write. Two operations in flight at the same
  *     time have no order.
  *   - A read whose function says so answers from one snapshot.
- *   - The bounds below hold whatever the caller asks for.
+ *   - The bounds below hold for every request.
  * ledger_request.h says what a backend implements; tests/conformance/ledger_suite.h tests all of this.
  *
  * Threading: a worker has one `struct ledger_client` and uses it on its own thread only. The backend works
  * on its own threads and gives finished requests to the client's `post` hook, from one of its threads (or
  * from the caller's, when it refuses at once). The hook moves them to the worker through a mailbox; the
- * worker passes them to ledger_complete(). So a completion always runs on the thread that asked.
+ * worker passes them to ledger_complete(). So a completion always runs on the thread that started the operation.
  *
  * Ownership: arguments are borrowed for the duration of the function and copied. An outcome and everything
  * it points to last until the completion returns. The backend owns a request until ledger_complete(),
@@ -181,7 +181,7 @@ void ledger_settings_put(struct ledger_client *client, struct slice user,
                          const enum ledger_visibility *last_seen, ledger_settings_done done,
                          void *arg);
 
-/* What the privacy engine needs to know about one target. The relation is symmetric: with viewer and
+/* The facts about one target that the privacy engine decides on. The relation is symmetric: with viewer and
  * target exchanged, are_contacts stays the same and the two blocks change places. */
 struct ledger_profile {
     struct slice user;
@@ -217,7 +217,7 @@ struct ledger_graph_outcome {
 
 typedef void (*ledger_graph_done)(void *arg, const struct ledger_graph_outcome *outcome);
 
-/* Reads a user's social graph, which decides who hears about the user, from one snapshot and in one
+/* Reads a user's social graph, from which the user's audience follows, from one snapshot and in one
  * operation. */
 void ledger_graph(struct ledger_client *client, struct slice user, uint32_t chats_max,
                   ledger_graph_done done, void *arg);
@@ -263,8 +263,8 @@ struct ledger_contact_outcome {
 
 typedef void (*ledger_contact_done)(void *arg, const struct ledger_contact_outcome *outcome);
 
-/* `from` asks `to`; a new contact request gets the given id. A contact request that crosses one in the
- * other direction accepts that one. Asking a user whom one has blocked: FORBIDDEN. A contact request to a
+/* `from` sends `to` a contact request; a new one gets the given id. A contact request that crosses one in
+ * the other direction accepts that one. When `from` has blocked `to`: FORBIDDEN. A contact request to a
  * user who has blocked the sender is stored and looks pending to the sender, but the other user never sees
  * it; when the sender repeats it after the block was removed, the other user sees it. */
 void ledger_contact_request_create(struct ledger_client *client, struct slice id, struct slice from,

@@ -69,28 +69,22 @@ void ledger_chat_member_remove(struct ledger_client *client, struct slice chat, 
     submit_member_change(client, LEDGER_CHAT_MEMBER_REMOVE, chat, actor, user, done, arg);
 }
 
-static const struct ledger_call *copy_request_call(struct ledger_request *request,
-                                                   const struct ledger_call *call)
-{
-    if (call->reason.len == 0 || call->reason.len > LEDGER_REASON_BYTES_MAX)
-        ledger_request_refuse(request, LEDGER_INVALID);
-    struct ledger_call *copy = ledger_request_alloc(request, sizeof(*copy));
-    if (!copy)
-        return NULL;
-    *copy = *call;
-    copy->id = ledger_request_id(request, call->id);
-    copy->caller = ledger_request_id(request, call->caller);
-    copy->callee = ledger_request_id(request, call->callee);
-    copy->reason = ledger_request_copy(request, call->reason);
-    return copy;
-}
-
 void ledger_call_append(struct ledger_client *client, const struct ledger_call *call,
                         ledger_change_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CALL_APPEND, arg);
     request->done.change = done;
-    request->input.call = copy_request_call(request, call);
+    if (call->reason.len == 0 || call->reason.len > LEDGER_REASON_BYTES_MAX)
+        ledger_request_refuse(request, LEDGER_INVALID);
+    struct ledger_call *copy = ledger_request_alloc(request, sizeof(*copy));
+    if (copy) {
+        *copy = *call;
+        copy->id = ledger_request_id(request, call->id);
+        copy->caller = ledger_request_id(request, call->caller);
+        copy->callee = ledger_request_id(request, call->callee);
+        copy->reason = ledger_request_copy(request, call->reason);
+    }
+    request->input.call = copy;
     ledger_request_submit(request);
 }
 

@@ -90,28 +90,21 @@ static struct ledger_request *make_position_request(struct ledger_client *client
     return request;
 }
 
-static const struct ledger_position *copy_request_positions(struct ledger_request *request,
-                                                            const struct ledger_position *positions,
-                                                            size_t count)
-{
-    if (count > LEDGER_OUTBOX_BATCH_MAX) {
-        ledger_request_refuse(request, LEDGER_LIMIT);
-        return NULL;
-    }
-    struct ledger_position *copies = ledger_request_alloc(request, count * sizeof(*copies));
-    for (size_t i = 0; copies && i < count; i++) {
-        copies[i].chat = ledger_request_id(request, positions[i].chat);
-        copies[i].sequence = clamp_sequence(positions[i].sequence);
-    }
-    return copies;
-}
-
 void ledger_outbox_remove(struct ledger_client *client, const struct ledger_position *positions,
                           size_t count, ledger_change_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_OUTBOX_REMOVE, arg);
     request->done.change = done;
-    request->input.positions = copy_request_positions(request, positions, count);
+    struct ledger_position *copies = NULL;
+    if (count <= LEDGER_OUTBOX_BATCH_MAX)
+        copies = ledger_request_alloc(request, count * sizeof(*copies));
+    else
+        ledger_request_refuse(request, LEDGER_LIMIT);
+    for (size_t i = 0; copies && i < count; i++) {
+        copies[i].chat = ledger_request_id(request, positions[i].chat);
+        copies[i].sequence = clamp_sequence(positions[i].sequence);
+    }
+    request->input.positions = copies;
     request->input.position_count = count;
     ledger_request_submit(request);
 }

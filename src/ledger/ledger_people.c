@@ -40,28 +40,21 @@ void ledger_profiles(struct ledger_client *client, struct slice viewer, const st
     ledger_request_submit(request);
 }
 
-static const struct ledger_last_seen *copy_request_last_seen(struct ledger_request *request,
-                                                             const struct ledger_last_seen *entries,
-                                                             size_t count)
-{
-    if (count > LEDGER_LAST_SEEN_BATCH_MAX) {
-        ledger_request_refuse(request, LEDGER_LIMIT);
-        return NULL;
-    }
-    struct ledger_last_seen *copies = ledger_request_alloc(request, count * sizeof(*copies));
-    for (size_t i = 0; copies && i < count; i++) {
-        copies[i] = entries[i];
-        copies[i].user = ledger_request_id(request, entries[i].user);
-    }
-    return copies;
-}
-
 void ledger_last_seen_put(struct ledger_client *client, const struct ledger_last_seen *entries,
                           size_t count, ledger_change_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_LAST_SEEN_PUT, arg);
     request->done.change = done;
-    request->input.seen = copy_request_last_seen(request, entries, count);
+    struct ledger_last_seen *copies = NULL;
+    if (count <= LEDGER_LAST_SEEN_BATCH_MAX)
+        copies = ledger_request_alloc(request, count * sizeof(*copies));
+    else
+        ledger_request_refuse(request, LEDGER_LIMIT);
+    for (size_t i = 0; copies && i < count; i++) {
+        copies[i] = entries[i];
+        copies[i].user = ledger_request_id(request, entries[i].user);
+    }
+    request->input.seen = copies;
     request->input.seen_count = count;
     ledger_request_submit(request);
 }

@@ -119,31 +119,22 @@ void ledger_request_submit(struct ledger_request *request)
     client->ledger->backend->submit(client->ledger, request);
 }
 
-static struct ledger_request_chunk *find_request_chunk(struct ledger_request *request, size_t bytes)
-{
-    struct ledger_request_chunk *chunk = request->chunks;
-    if (chunk && chunk->capacity - chunk->used >= bytes)
-        return chunk;
-    size_t usual = request->chunks ? CHUNK_BYTES : FIRST_CHUNK_BYTES;
-    size_t capacity = bytes > usual ? bytes : usual;
-    chunk = calloc(1, sizeof(*chunk) + capacity);
-    if (!chunk)
-        return NULL;
-    chunk->capacity = capacity;
-    chunk->next = request->chunks;
-    request->chunks = chunk;
-    return chunk;
-}
-
 void *ledger_request_alloc(struct ledger_request *request, size_t bytes)
 {
     const size_t alignment = _Alignof(max_align_t);
     size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-    struct ledger_request_chunk *chunk =
-        request->stands_in ? NULL : find_request_chunk(request, rounded);
-    if (!chunk) {
-        request->exhausted = true;
-        return NULL;
+    struct ledger_request_chunk *chunk = request->chunks;
+    if (!chunk || chunk->capacity - chunk->used < rounded) {
+        size_t usual = chunk ? CHUNK_BYTES : FIRST_CHUNK_BYTES;
+        size_t capacity = rounded > usual ? rounded : usual;
+        chunk = request->stands_in ? NULL : calloc(1, sizeof(*chunk) + capacity);
+        if (!chunk) {
+            request->exhausted = true;
+            return NULL;
+        }
+        chunk->capacity = capacity;
+        chunk->next = request->chunks;
+        request->chunks = chunk;
     }
     void *memory = chunk->bytes + chunk->used;
     chunk->used += rounded;

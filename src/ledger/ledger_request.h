@@ -2,7 +2,7 @@
  * The inner side of the ledger port, for backends and decorators.
  *
  * Each operation becomes a request: one heap object with the operation, its input, its outcome and its
- * typed completion. A backend is a table of two functions (`submit` and `close`). It
+ * typed completion. A backend implements `submit` and `close`. It
  *   - takes requests with `submit`, on any thread and without blocking;
  *   - executes them on threads of its own, in any order, each as one transaction;
  *   - may skip a request that is `abandoned` and not started, with LEDGER_TIMEOUT;
@@ -20,8 +20,7 @@
  *
  * Threading: a request has one owner at a time: the calling worker until `submit`, the backend until
  * ledger_request_finish(), then the worker again. There are two exceptions. `unanswered` always belongs to
- * the worker. `abandoned` is set by the worker, when its client has stopped waiting, while the backend
- * reads it.
+ * the worker. The worker sets `abandoned` when its client has stopped waiting, and the backend reads it.
  */
 #ifndef ROLLCALL_LEDGER_LEDGER_REQUEST_H
 #define ROLLCALL_LEDGER_LEDGER_REQUEST_H
@@ -37,8 +36,8 @@ struct ledger_backend {
     void (*submit)(struct ledger *ledger, struct ledger_request *request);
     /* Finishes the requests that it took, then frees the ledger. */
     void (*close)(struct ledger *ledger);
-    /* May be NULL. For a decorator that judges the store by its answers: it sees each submitted request
-     * once, when it is finished or when its time is up, whichever comes first. Any thread. */
+    /* May be NULL. Reports the result of each submitted request once, when it is finished or when its time
+     * limit passes, whichever comes first. Any thread. */
     void (*observe)(struct ledger *ledger, const struct ledger_request *request,
                     enum ledger_status status);
     /* May be NULL. Returns for how long writes are known to fail; 0: not known. Any thread. */
@@ -247,7 +246,7 @@ const char *ledger_request_operation_name(enum ledger_operation operation);
 /* Clears the outcome and sets its status. */
 void ledger_request_fail(struct ledger_request *request, enum ledger_status status);
 
-/* Shows an answer to the client's ledger (`observe`), unless that has seen an answer to this request. */
+/* Reports an answer to the client's ledger (`observe`), unless one was reported for this request. */
 void ledger_request_observe(struct ledger_request *request, enum ledger_status status);
 
 /* Gives a chain (linked by `next`, of any clients) back to the clients, which own the requests from then
@@ -261,7 +260,7 @@ void ledger_request_answer_status(enum ledger_operation operation,
                                   union ledger_request_completion done, void *arg,
                                   enum ledger_status status);
 
-/* Detaches a finished request from its client without running the completion, for a caller that asks on
+/* Detaches a finished request from its client without running the completion, for a caller that acts on
  * behalf of another process and needs the whole outcome. The caller frees it. */
 void ledger_request_detach(struct ledger_request *request);
 

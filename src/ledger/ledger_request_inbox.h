@@ -1,7 +1,7 @@
 /*
- * An inbox where any thread leaves ledger requests for one loop: the way into a backend that lives on a
- * loop, and the way back to a client that asks from a loop. It is a mailbox (net/mailbox.h) without a bound:
- * posting allocates nothing and never fails, and whoever needs a bound counts before posting.
+ * An inbox where any thread leaves ledger requests for one loop: the way into a backend that runs on a
+ * loop, and the way back to a client on a loop. It is a mailbox (net/mailbox.h) without a bound:
+ * posting allocates nothing and never fails; a caller that needs a bound counts before it posts.
  */
 #ifndef ROLLCALL_LEDGER_LEDGER_REQUEST_INBOX_H
 #define ROLLCALL_LEDGER_LEDGER_REQUEST_INBOX_H
@@ -24,7 +24,7 @@ struct ledger_request_inbox {
 bool ledger_request_inbox_init(struct ledger_request_inbox *inbox, struct loop *loop,
                                ledger_request_inbox_hook on_requests, void *arg);
 
-/* Passes on what is left and closes. Nobody may post any more, and the loop makes no more turns. */
+/* Passes the posted chains on and closes. No thread may post any more, and the loop makes no more turns. */
 void ledger_request_inbox_free(struct ledger_request_inbox *inbox);
 
 /* From any thread. Takes the chain. `arg` is the inbox: this is a ledger_client's `post`. */

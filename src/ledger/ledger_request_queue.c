@@ -18,11 +18,6 @@ void ledger_request_queue_destroy(struct ledger_request_queue *queue)
     pthread_mutex_destroy(&queue->mutex);
 }
 
-static void set_queue_gauge(const struct ledger_request_queue *queue)
-{
-    atomic_store_explicit(queue->gauge, (int64_t)queue->count, memory_order_relaxed);
-}
-
 bool ledger_request_queue_put(struct ledger_request_queue *queue, struct ledger_request *request)
 {
     pthread_mutex_lock(&queue->mutex);
@@ -32,7 +27,7 @@ bool ledger_request_queue_put(struct ledger_request_queue *queue, struct ledger_
         *queue->last_next = request;
         queue->last_next = &request->next;
         queue->count++;
-        set_queue_gauge(queue);
+        atomic_store_explicit(queue->gauge, (int64_t)queue->count, memory_order_relaxed);
         pthread_cond_signal(&queue->not_empty);
     }
     pthread_mutex_unlock(&queue->mutex);
@@ -54,7 +49,7 @@ static struct ledger_request *detach_queue_front(struct ledger_request_queue *qu
     *end = NULL;
     if (!queue->first)
         queue->last_next = &queue->first;
-    set_queue_gauge(queue);
+    atomic_store_explicit(queue->gauge, (int64_t)queue->count, memory_order_relaxed);
     return chain;
 }
 

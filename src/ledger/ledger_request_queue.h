@@ -2,7 +2,7 @@
  * A bounded queue of requests between the workers and the threads of a backend.
  *
  * Many threads put, many take. A full queue refuses a request, which the caller then answers with BUSY, so
- * that a slow disk costs a bounded amount of memory and its callers learn about it at once. After
+ * that a slow disk costs a bounded amount of memory and its callers fail fast. After
  * ledger_request_queue_close() the takers empty the queue and then end.
  */
 #ifndef ROLLCALL_LEDGER_LEDGER_REQUEST_QUEUE_H
