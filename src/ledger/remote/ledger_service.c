@@ -125,34 +125,23 @@ static void send_service_answer(struct service_peer *peer, uint64_t id,
         buffer_free(frame);
 }
 
-static void count_service_answer(struct ledger_service *service,
-                                 const struct ledger_request *request)
-{
-    service->counts.answers[request->operation][request->outcome.any.status]++;
-}
-
-static void answer_service_request(struct ledger_request *request)
-{
-    struct request_origin *origin = request->arg;
-    struct service_peer *peer = origin->peer;
-    ledger_request_detach(request);
-    count_service_answer(peer->service, request);
-    peer->unanswered--;
-    if (peer->link) {
-        send_service_answer(peer, origin->id, request);
-        pause_or_resume_peer(peer);
-    }
-    ledger_request_free(request);
-    free_service_peer_if_done(peer);
-}
-
 static void on_requests_finished(void *arg, struct ledger_request *chain)
 {
-    (void)arg;
+    struct ledger_service *service = arg;
     while (chain) {
-        struct ledger_request *next = chain->next;
-        answer_service_request(chain);
-        chain = next;
+        struct ledger_request *request = chain;
+        struct request_origin *origin = request->arg;
+        struct service_peer *peer = origin->peer;
+        chain = request->next;
+        ledger_request_detach(request);
+        service->counts.answers[request->operation][request->outcome.any.status]++;
+        peer->unanswered--;
+        if (peer->link) {
+            send_service_answer(peer, origin->id, request);
+            pause_or_resume_peer(peer);
+        }
+        ledger_request_free(request);
+        free_service_peer_if_done(peer);
     }
 }
 
@@ -175,7 +164,7 @@ static void take_service_request(struct service_peer *peer, const struct ledger_
     bool understood = origin && ledger_wire_decode_input(request, body);
     if (request->exhausted) {
         ledger_request_fail(request, LEDGER_BUSY); /* it did not reach the ledger */
-        count_service_answer(service, request);
+        service->counts.answers[request->operation][LEDGER_BUSY]++;
         send_service_answer(peer, head->id, request);
         if (!request->stands_in)
             ledger_request_free(request);

@@ -55,14 +55,6 @@ static const unsigned needs[LEDGER_OPERATION_COUNT] = {
     [LEDGER_CHAT_REPAIR] = CHAT,
 };
 
-static unsigned input_parts(const struct ledger_request_input *input)
-{
-    return (input->user.len ? USER : 0) | (input->peer.len ? PEER : 0) |
-           (input->chat.len ? CHAT : 0) | (input->id.len ? ID : 0) |
-           (input->client_message_id.len ? CLIENT_ID : 0) | (input->device.len ? DEVICE : 0) |
-           (input->text.len ? TEXT : 0) | (input->call ? CALL : 0) | (input->limit ? PAGE : 0);
-}
-
 static void pass_input_last_seen(struct wire *wire, struct ledger_request_input *input)
 {
     const void *items = input->seen;
@@ -195,10 +187,15 @@ bool ledger_wire_decode_input(struct ledger_request *request, struct slice body)
 {
     unsigned needed = needs[request->operation];
     struct wire wire = wire_reading(ledger_request_copy(request, body), request);
-    request->input = (struct ledger_request_input){0};
-    pass_request_input(&wire, &request->input);
-    return wire_end(&wire) && !request->exhausted &&
-           (input_parts(&request->input) & needed) == needed;
+    struct ledger_request_input *input = &request->input;
+    *input = (struct ledger_request_input){0};
+    pass_request_input(&wire, input);
+    unsigned present = (input->user.len ? USER : 0) | (input->peer.len ? PEER : 0) |
+                       (input->chat.len ? CHAT : 0) | (input->id.len ? ID : 0) |
+                       (input->client_message_id.len ? CLIENT_ID : 0) |
+                       (input->device.len ? DEVICE : 0) | (input->text.len ? TEXT : 0) |
+                       (input->call ? CALL : 0) | (input->limit ? PAGE : 0);
+    return wire_end(&wire) && !request->exhausted && (present & needed) == needed;
 }
 
 /* Checks what callers rely on beyond the bounds of each part: a profile for each target, no more messages

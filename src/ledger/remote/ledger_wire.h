@@ -3,10 +3,10 @@
  *
  * A request is the version, its id, the operation, the caller's wall clock and the input. An answer is the
  * version, the request's id, the status and, if that is OK, the outcome. wire.h describes numbers and texts.
- * Operations are numbered in the order of LEDGER_OPERATIONS: whoever changes that list, an input or an
- * outcome raises LEDGER_WIRE_VERSION, and the two sides refuse each other until both have the new version.
+ * Operations are numbered in the order of LEDGER_OPERATIONS. A change of that list, of an input or of an
+ * outcome needs a new LEDGER_WIRE_VERSION, and the two sides refuse each other until both have it.
  *
- * Decoding is strict, and everything that comes out of it is within the bounds of the port: ids have 1 to
+ * Decoding is strict, and every decoded value is within the bounds of the port: ids have 1 to
  * LEDGER_ID_BYTES_MAX bytes, an operation has the parts that it needs, limits are in range. A decoded input
  * or outcome points to memory of its request, so the frame may be freed.
  */
@@ -18,7 +18,7 @@
 
 enum { LEDGER_WIRE_VERSION = 1 };
 
-/* What precedes the input or the outcome. */
+/* The part of a frame before the input or the outcome. */
 struct ledger_wire_head {
     uint64_t id;
     enum ledger_operation operation; /* of a request */

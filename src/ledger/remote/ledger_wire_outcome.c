@@ -21,23 +21,21 @@ static void pass_settings(struct wire *wire, struct ledger_settings_outcome *out
     ledger_wire_visibilities(wire, &outcome->previous);
 }
 
-static void pass_profile(struct wire *wire, struct ledger_profile *profile)
-{
-    ledger_wire_id(wire, &profile->user);
-    ledger_wire_visibilities(wire, &profile->settings);
-    wire_bool(wire, &profile->are_contacts);
-    wire_bool(wire, &profile->blocked_by_viewer);
-    wire_bool(wire, &profile->blocked_by_target);
-    wire_signed(wire, &profile->last_seen_ms);
-    wire_number(wire, &profile->presence_version, UINT64_MAX);
-}
-
 static void pass_profiles(struct wire *wire, struct ledger_profiles_outcome *outcome)
 {
     const void *items = outcome->profiles;
-    if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->profiles), LIST_MAX))
-        for (size_t i = 0; i < outcome->count; i++)
-            pass_profile(wire, (struct ledger_profile *)items + i);
+    if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->profiles), LIST_MAX)) {
+        struct ledger_profile *profiles = (struct ledger_profile *)items;
+        for (size_t i = 0; i < outcome->count; i++) {
+            ledger_wire_id(wire, &profiles[i].user);
+            ledger_wire_visibilities(wire, &profiles[i].settings);
+            wire_bool(wire, &profiles[i].are_contacts);
+            wire_bool(wire, &profiles[i].blocked_by_viewer);
+            wire_bool(wire, &profiles[i].blocked_by_target);
+            wire_signed(wire, &profiles[i].last_seen_ms);
+            wire_number(wire, &profiles[i].presence_version, UINT64_MAX);
+        }
+    }
     outcome->profiles = items;
 }
 
@@ -49,7 +47,7 @@ static void pass_graph(struct wire *wire, struct ledger_graph_outcome *outcome)
     wire_ids(wire, &outcome->chats.ids, &outcome->chats.count, LIST_MAX);
 }
 
-/* A contact request that was accepted before has no id any more. */
+/* A contact request that was accepted before has no id. */
 static void pass_contact_request(struct wire *wire, struct ledger_contact_request *request)
 {
     ledger_wire_optional_id(wire, &request->id);
@@ -137,23 +135,21 @@ static void pass_append(struct wire *wire, struct ledger_append_outcome *outcome
     wire_bool(wire, &outcome->published);
 }
 
-static void pass_one_message(struct wire *wire, struct ledger_message *message)
-{
-    ledger_wire_id(wire, &message->chat);
-    ledger_wire_id(wire, &message->id);
-    ledger_wire_id(wire, &message->sender);
-    ledger_wire_optional_id(wire, &message->client_message_id);
-    wire_text(wire, &message->body, 0, LEDGER_BODY_BYTES_MAX);
-    ledger_wire_sequence(wire, &message->sequence);
-    wire_signed(wire, &message->sent_at_ms);
-}
-
 static void pass_messages(struct wire *wire, struct ledger_messages_outcome *outcome)
 {
     const void *items = outcome->messages;
-    if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->messages), LIST_MAX))
-        for (size_t i = 0; i < outcome->count; i++)
-            pass_one_message(wire, (struct ledger_message *)items + i);
+    if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->messages), LIST_MAX)) {
+        struct ledger_message *messages = (struct ledger_message *)items;
+        for (size_t i = 0; i < outcome->count; i++) {
+            ledger_wire_id(wire, &messages[i].chat);
+            ledger_wire_id(wire, &messages[i].id);
+            ledger_wire_id(wire, &messages[i].sender);
+            ledger_wire_optional_id(wire, &messages[i].client_message_id);
+            wire_text(wire, &messages[i].body, 0, LEDGER_BODY_BYTES_MAX);
+            ledger_wire_sequence(wire, &messages[i].sequence);
+            wire_signed(wire, &messages[i].sent_at_ms);
+        }
+    }
     outcome->messages = items;
     wire_bool(wire, &outcome->has_more);
     ledger_wire_sequence(wire, &outcome->latest_sequence);
@@ -192,10 +188,10 @@ static void pass_repair(struct wire *wire, struct ledger_repair_outcome *outcome
 LEDGER_OPERATIONS(PASS)
 #undef PASS
 
+typedef void (*outcome_pass)(struct wire *wire, union ledger_request_outcome *outcome);
+
 #define ROW(name, writes, member) pass_##name,
-static void (*const passes[LEDGER_OPERATION_COUNT])(struct wire *wire,
-                                                    union ledger_request_outcome *outcome) = {
-    LEDGER_OPERATIONS(ROW)};
+static const outcome_pass passes[LEDGER_OPERATION_COUNT] = {LEDGER_OPERATIONS(ROW)};
 #undef ROW
 
 void ledger_wire_pass_outcome(struct wire *wire, enum ledger_operation operation,

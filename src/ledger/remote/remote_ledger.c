@@ -36,11 +36,6 @@ struct remote_ledger {
     int64_t closing_ms; /* when closing began; 0: not closing */
 };
 
-static uint64_t remote_now_us(void)
-{
-    return (uint64_t)clock_microseconds();
-}
-
 /* All changes of reach go through here. */
 static void set_remote_reach(struct remote_ledger *self, enum reach reach)
 {
@@ -56,7 +51,7 @@ static void remote_ledger_submit(struct ledger *ledger, struct ledger_request *r
 {
     struct remote_ledger *self = (struct remote_ledger *)ledger;
     bool down = atomic_load(&self->reach) == DOWN;
-    request->submitted_us = remote_now_us();
+    request->submitted_us = (uint64_t)clock_microseconds();
     request->next = NULL;
     if (!down && atomic_fetch_add(&self->held, 1) < LEDGER_QUEUE_MAX) {
         ledger_request_inbox_post(&self->inbox, request);
@@ -87,24 +82,18 @@ static void count_remote_waiting(struct remote_ledger *self, const struct ledger
                               more, memory_order_relaxed);
 }
 
-static void count_remote_answer(struct remote_ledger *self, const struct ledger_request *request)
-{
-    struct ledger_metrics *metrics = &self->base.metrics;
-    bool writes = ledger_request_writes(request);
-    ledger_histogram_add(writes ? &metrics->write_us : &metrics->read_us,
-                         remote_now_us() - request->submitted_us);
-    if (request->operation != LEDGER_MESSAGE_APPEND)
-        return;
-    if (request->outcome.any.status == LEDGER_HALTED)
-        ledger_count(&metrics->halted_appends);
-    else if (request->outcome.any.status == LEDGER_OK)
-        ledger_count(request->outcome.append.duplicate ? &metrics->duplicates : &metrics->appends);
-}
-
 /* The outcome is filled in. */
 static void finish_remote_request(struct remote_ledger *self, struct ledger_request *request)
 {
-    count_remote_answer(self, request);
+    struct ledger_metrics *metrics = &self->base.metrics;
+    enum ledger_status status = request->outcome.any.status;
+    bool is_append = request->operation == LEDGER_MESSAGE_APPEND;
+    ledger_histogram_add(ledger_request_writes(request) ? &metrics->write_us : &metrics->read_us,
+                         (uint64_t)clock_microseconds() - request->submitted_us);
+    if (is_append && status == LEDGER_HALTED)
+        ledger_count(&metrics->halted_appends);
+    else if (is_append && status == LEDGER_OK)
+        ledger_count(request->outcome.append.duplicate ? &metrics->duplicates : &metrics->appends);
     atomic_fetch_sub(&self->held, 1);
     request->next = self->finished;
     self->finished = request;
@@ -171,27 +160,22 @@ static void send_remote_slot(struct remote_ledger *self, uint32_t index)
         buffer_free(&self->frame);
 }
 
-static void take_remote_request(struct remote_ledger *self, struct ledger_request *request)
-{
-    int reach = atomic_load(&self->reach);
-    if (reach == DOWN || is_request_abandoned(request)) {
-        ledger_request_fail(request, LEDGER_UNAVAILABLE);
-        finish_remote_request(self, request);
-        return;
-    }
-    count_remote_waiting(self, request, 1);
-    uint32_t index = remote_slots_put(&self->slots, request);
-    if (reach == UP)
-        send_remote_slot(self, index);
-}
-
 static void on_requests_submitted(void *arg, struct ledger_request *chain)
 {
     struct remote_ledger *self = arg;
     while (chain) {
-        struct ledger_request *next = chain->next;
-        take_remote_request(self, chain);
-        chain = next;
+        struct ledger_request *request = chain;
+        int reach = atomic_load(&self->reach);
+        chain = request->next;
+        if (reach == DOWN || is_request_abandoned(request)) {
+            ledger_request_fail(request, LEDGER_UNAVAILABLE);
+            finish_remote_request(self, request);
+            continue;
+        }
+        count_remote_waiting(self, request, 1);
+        uint32_t index = remote_slots_put(&self->slots, request);
+        if (reach == UP)
+            send_remote_slot(self, index);
     }
     stop_remote_if_closing(self);
 }

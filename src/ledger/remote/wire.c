@@ -25,13 +25,6 @@ void wire_fail(struct wire *wire)
 
 /* ---- numbers ---- */
 
-static void write_wire_number(struct buffer *out, uint64_t value)
-{
-    for (; value >= MORE; value >>= BITS)
-        buffer_append_byte(out, (char)(value | MORE));
-    buffer_append_byte(out, (char)value);
-}
-
 /* Accepts only the shortest form of a number that fits into 64 bits. */
 static bool read_wire_number(struct slice *in, uint64_t *value)
 {
@@ -52,7 +45,10 @@ static bool read_wire_number(struct slice *in, uint64_t *value)
 void wire_number(struct wire *wire, uint64_t *value, uint64_t max)
 {
     if (wire->out) {
-        write_wire_number(wire->out, *value);
+        uint64_t left = *value;
+        for (; left >= MORE; left >>= BITS)
+            buffer_append_byte(wire->out, (char)(left | MORE));
+        buffer_append_byte(wire->out, (char)left);
         return;
     }
     if (!wire->failed && read_wire_number(&wire->in, value) && *value <= max)

@@ -16,7 +16,7 @@
  *
  * Reading trusts nothing. It fails on a length beyond the input or its bound, a number above its bound, a byte
  * that is not a valid boolean, and bytes left over. Failure is sticky, as in buffers: everything read after it
- * is zero, and wire_end() tells. A list takes memory only for items for which the input has bytes. Texts point
+ * is zero, and wire_end() returns false. A list takes memory only for items for which the input has bytes. Texts point
  * into the input; lists are allocated from the request.
  */
 #ifndef ROLLCALL_LEDGER_REMOTE_WIRE_H
