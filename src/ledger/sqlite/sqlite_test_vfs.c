@@ -17,6 +17,8 @@ static struct {
     _Atomic int write_code;
     _Atomic int sync_code;
     _Atomic int open_code;
+    _Atomic bool skipping_sleeps;
+    _Atomic int64_t skipped_us;
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* `holding` or `held` */
     bool holding;
@@ -36,6 +38,17 @@ void test_vfs_fail_syncs(int code)
 void test_vfs_fail_opens(int code)
 {
     layer.open_code = code;
+}
+
+void test_vfs_skip_sleeps(bool skip)
+{
+    layer.skipping_sleeps = skip;
+    layer.skipped_us = 0;
+}
+
+int64_t test_vfs_skipped_us(void)
+{
+    return layer.skipped_us;
 }
 
 void test_vfs_hold_syncs(bool hold)
@@ -60,33 +73,33 @@ bool test_vfs_await_held_sync(void)
     return held;
 }
 
-static sqlite3_file *inner(sqlite3_file *file)
+static sqlite3_file *vfs_inner(sqlite3_file *file)
 {
     return ((struct faulty_file *)file)->inner;
 }
 
-static int close_file(sqlite3_file *file)
+static int vfs_close(sqlite3_file *file)
 {
-    return inner(file)->pMethods->xClose(inner(file));
+    return vfs_inner(file)->pMethods->xClose(vfs_inner(file));
 }
 
-static int read_file(sqlite3_file *file, void *to, int bytes, sqlite3_int64 offset)
+static int vfs_read(sqlite3_file *file, void *to, int bytes, sqlite3_int64 offset)
 {
-    return inner(file)->pMethods->xRead(inner(file), to, bytes, offset);
+    return vfs_inner(file)->pMethods->xRead(vfs_inner(file), to, bytes, offset);
 }
 
-static int write_file(sqlite3_file *file, const void *from, int bytes, sqlite3_int64 offset)
+static int vfs_write(sqlite3_file *file, const void *from, int bytes, sqlite3_int64 offset)
 {
     int code = layer.write_code;
-    return code ? code : inner(file)->pMethods->xWrite(inner(file), from, bytes, offset);
+    return code ? code : vfs_inner(file)->pMethods->xWrite(vfs_inner(file), from, bytes, offset);
 }
 
-static int truncate_file(sqlite3_file *file, sqlite3_int64 size)
+static int vfs_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
-    return inner(file)->pMethods->xTruncate(inner(file), size);
+    return vfs_inner(file)->pMethods->xTruncate(vfs_inner(file), size);
 }
 
-static int sync_file(sqlite3_file *file, int flags)
+static int vfs_sync(sqlite3_file *file, int flags)
 {
     pthread_mutex_lock(&layer.mutex);
     if (layer.holding) {
@@ -98,86 +111,86 @@ static int sync_file(sqlite3_file *file, int flags)
     }
     pthread_mutex_unlock(&layer.mutex);
     int code = layer.sync_code;
-    return code ? code : inner(file)->pMethods->xSync(inner(file), flags);
+    return code ? code : vfs_inner(file)->pMethods->xSync(vfs_inner(file), flags);
 }
 
-static int file_size(sqlite3_file *file, sqlite3_int64 *size)
+static int vfs_file_size(sqlite3_file *file, sqlite3_int64 *size)
 {
-    return inner(file)->pMethods->xFileSize(inner(file), size);
+    return vfs_inner(file)->pMethods->xFileSize(vfs_inner(file), size);
 }
 
-static int lock_file(sqlite3_file *file, int level)
+static int vfs_lock(sqlite3_file *file, int level)
 {
-    return inner(file)->pMethods->xLock(inner(file), level);
+    return vfs_inner(file)->pMethods->xLock(vfs_inner(file), level);
 }
 
-static int unlock_file(sqlite3_file *file, int level)
+static int vfs_unlock(sqlite3_file *file, int level)
 {
-    return inner(file)->pMethods->xUnlock(inner(file), level);
+    return vfs_inner(file)->pMethods->xUnlock(vfs_inner(file), level);
 }
 
-static int check_reserved_lock(sqlite3_file *file, int *reserved)
+static int vfs_check_reserved_lock(sqlite3_file *file, int *reserved)
 {
-    return inner(file)->pMethods->xCheckReservedLock(inner(file), reserved);
+    return vfs_inner(file)->pMethods->xCheckReservedLock(vfs_inner(file), reserved);
 }
 
-static int file_control(sqlite3_file *file, int operation, void *arg)
+static int vfs_control(sqlite3_file *file, int operation, void *arg)
 {
-    return inner(file)->pMethods->xFileControl(inner(file), operation, arg);
+    return vfs_inner(file)->pMethods->xFileControl(vfs_inner(file), operation, arg);
 }
 
-static int sector_size(sqlite3_file *file)
+static int vfs_sector_size(sqlite3_file *file)
 {
-    return inner(file)->pMethods->xSectorSize(inner(file));
+    return vfs_inner(file)->pMethods->xSectorSize(vfs_inner(file));
 }
 
-static int characteristics(sqlite3_file *file)
+static int vfs_characteristics(sqlite3_file *file)
 {
-    return inner(file)->pMethods->xDeviceCharacteristics(inner(file));
+    return vfs_inner(file)->pMethods->xDeviceCharacteristics(vfs_inner(file));
 }
 
-static int shm_map(sqlite3_file *file, int page, int bytes, int extend, void volatile **memory)
+static int vfs_shm_map(sqlite3_file *file, int page, int bytes, int extend, void volatile **memory)
 {
-    return inner(file)->pMethods->xShmMap(inner(file), page, bytes, extend, memory);
+    return vfs_inner(file)->pMethods->xShmMap(vfs_inner(file), page, bytes, extend, memory);
 }
 
-static int shm_lock(sqlite3_file *file, int offset, int count, int flags)
+static int vfs_shm_lock(sqlite3_file *file, int offset, int count, int flags)
 {
-    return inner(file)->pMethods->xShmLock(inner(file), offset, count, flags);
+    return vfs_inner(file)->pMethods->xShmLock(vfs_inner(file), offset, count, flags);
 }
 
-static void shm_barrier(sqlite3_file *file)
+static void vfs_shm_barrier(sqlite3_file *file)
 {
-    inner(file)->pMethods->xShmBarrier(inner(file));
+    vfs_inner(file)->pMethods->xShmBarrier(vfs_inner(file));
 }
 
-static int shm_unmap(sqlite3_file *file, int delete)
+static int vfs_shm_unmap(sqlite3_file *file, int delete)
 {
-    return inner(file)->pMethods->xShmUnmap(inner(file), delete);
+    return vfs_inner(file)->pMethods->xShmUnmap(vfs_inner(file), delete);
 }
 
 static const sqlite3_io_methods methods = {
     .iVersion = 2,
-    .xClose = close_file,
-    .xRead = read_file,
-    .xWrite = write_file,
-    .xTruncate = truncate_file,
-    .xSync = sync_file,
-    .xFileSize = file_size,
-    .xLock = lock_file,
-    .xUnlock = unlock_file,
-    .xCheckReservedLock = check_reserved_lock,
-    .xFileControl = file_control,
-    .xSectorSize = sector_size,
-    .xDeviceCharacteristics = characteristics,
-    .xShmMap = shm_map,
-    .xShmLock = shm_lock,
-    .xShmBarrier = shm_barrier,
-    .xShmUnmap = shm_unmap,
+    .xClose = vfs_close,
+    .xRead = vfs_read,
+    .xWrite = vfs_write,
+    .xTruncate = vfs_truncate,
+    .xSync = vfs_sync,
+    .xFileSize = vfs_file_size,
+    .xLock = vfs_lock,
+    .xUnlock = vfs_unlock,
+    .xCheckReservedLock = vfs_check_reserved_lock,
+    .xFileControl = vfs_control,
+    .xSectorSize = vfs_sector_size,
+    .xDeviceCharacteristics = vfs_characteristics,
+    .xShmMap = vfs_shm_map,
+    .xShmLock = vfs_shm_lock,
+    .xShmBarrier = vfs_shm_barrier,
+    .xShmUnmap = vfs_shm_unmap,
 };
 
-static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
-                     int *out_flags)
+static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+                    int *out_flags)
 {
     struct faulty_file *self = (struct faulty_file *)file;
     (void)vfs;
@@ -191,6 +204,15 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     return code;
 }
 
+static int vfs_sleep(sqlite3_vfs *vfs, int microseconds)
+{
+    (void)vfs;
+    if (!layer.skipping_sleeps)
+        return layer.usual->xSleep(layer.usual, microseconds);
+    layer.skipped_us += microseconds;
+    return microseconds;
+}
+
 void test_vfs_register(void)
 {
     if (layer.usual)
@@ -199,6 +221,7 @@ void test_vfs_register(void)
     layer.vfs = *layer.usual;
     layer.vfs.zName = TEST_VFS_NAME;
     layer.vfs.szOsFile = (int)sizeof(struct faulty_file) + layer.usual->szOsFile;
-    layer.vfs.xOpen = open_file;
+    layer.vfs.xOpen = vfs_open;
+    layer.vfs.xSleep = vfs_sleep;
     sqlite3_vfs_register(&layer.vfs, 0);
 }
