@@ -43,42 +43,33 @@ static int on_wal_committed(void *arg, sqlite3 *handle, const char *name, int pa
     return SQLITE_OK;
 }
 
-static bool configure_writer_database(struct database *database)
-{
-    bool configured = database_run_script(database, "PRAGMA journal_mode=WAL;"
-                                                    "PRAGMA synchronous=FULL;"
-                                                    "PRAGMA foreign_keys=ON;"
-                                                    "PRAGMA temp_store=MEMORY;"
-                                                    "PRAGMA cache_size=-16384;"
-                                                    "PRAGMA journal_size_limit=67108864;");
-    /* The hook replaces automatic checkpoints, which would make a commit wait. */
-    sqlite3_wal_hook(database->handle, on_wal_committed, database);
-    return configured;
-}
-
-static bool configure_reader_database(struct database *database)
-{
-    sqlite3_db_config(database->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    return database_run_script(database, "PRAGMA query_only=ON;"
-                                         "PRAGMA temp_store=MEMORY;"
-                                         "PRAGMA cache_size=-1024;"
-                                         "SELECT count(*) FROM sqlite_schema;");
-}
-
 bool database_open(struct database *database, const char *path, enum database_mode mode,
                    const char *vfs)
 {
+    static const char WRITER_SETUP[] = "PRAGMA journal_mode=WAL;"
+                                       "PRAGMA synchronous=FULL;"
+                                       "PRAGMA foreign_keys=ON;"
+                                       "PRAGMA temp_store=MEMORY;"
+                                       "PRAGMA cache_size=-16384;"
+                                       "PRAGMA journal_size_limit=67108864;";
+    static const char READER_SETUP[] = "PRAGMA query_only=ON;"
+                                       "PRAGMA temp_store=MEMORY;"
+                                       "PRAGMA cache_size=-1024;"
+                                       "SELECT count(*) FROM sqlite_schema;";
+    bool writes = mode == DATABASE_WRITER;
+    int access = writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
     *database = (struct database){0};
-    int access =
-        mode == DATABASE_WRITER ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
     int code = sqlite3_open_v2(path, &database->handle, access | SQLITE_OPEN_NOMUTEX, vfs);
     if (code != SQLITE_OK) {
         set_database_failure(database, code);
     } else {
         sqlite3_extended_result_codes(database->handle, 1);
         sqlite3_busy_timeout(database->handle, DATABASE_BUSY_MS);
-        mode == DATABASE_WRITER ? configure_writer_database(database)
-                                : configure_reader_database(database);
+        if (writes) /* the hook replaces automatic checkpoints, which would make a commit wait */
+            sqlite3_wal_hook(database->handle, on_wal_committed, database);
+        else
+            sqlite3_db_config(database->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        database_run_script(database, writes ? WRITER_SETUP : READER_SETUP);
     }
     if (!database_failed(database))
         return true;

@@ -1,13 +1,13 @@
 /*
  * A database is one SQLite connection with its prepared statements. A query is one of those statements in
- * use. Only this file, the schema and the two threads speak to SQLite directly.
+ * use. Only this file, the schema and the two kinds of worker use SQLite's functions.
  *
  * A statement is named by its SQL text: a `static const char[]` beside the code that runs it. It is
  * prepared at first use, kept until the connection closes, and found again by the address of the text.
  *
  * Failures are sticky: the first error stays in `failure`, and until database_clear_failure() every
- * further query finds nothing and changes nothing. So an operation reads straight on, and the caller
- * checks once, at the end.
+ * further query finds nothing and changes nothing. So an operation continues without checks, and
+ * its caller checks once, at the end.
  *
  * The writer's connection is the only one that writes and the only one that checkpoints. Both modes use
  * the write-ahead log; the writer's commits wait for the disk (synchronous=FULL).

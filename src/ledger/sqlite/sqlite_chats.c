@@ -55,7 +55,7 @@ enum ledger_status sqlite_chats_get(struct database *database, struct ledger_req
                              &request->outcome.chat.chat);
 }
 
-/* Reads the ids of a page first, and one more to learn whether there is a next page. */
+/* Reads the ids of a page first, and one more to find out whether there is a next page. */
 enum ledger_status sqlite_chats_list(struct database *database, struct ledger_request *request)
 {
     static const char SELECT_PAGE[] = "SELECT chat_id FROM chat_members "

@@ -1,5 +1,5 @@
 /*
- * Pending contact requests. A row is deleted as soon as its contact request is accepted, declined or withdrawn.
+ * Pending contact requests. A row is deleted when its contact request is accepted, declined or withdrawn.
  *
  * A block stays secret: the sender goes through the same steps and gets the same answers whether or not
  * the receiver has blocked them. The block decides only `hidden` and `tell_other_side`.
@@ -122,20 +122,6 @@ static enum ledger_status create_contact_request(struct database *database,
     return LEDGER_OK;
 }
 
-/* A hidden contact request that is repeated after the block was removed becomes visible to the receiver. */
-static enum ledger_status repeat_contact_request(struct database *database,
-                                                 struct ledger_request *request,
-                                                 const struct pending_contact_request *pending,
-                                                 bool blocked)
-{
-    bool reveal = pending->hidden && !blocked;
-    if (reveal)
-        set_contact_request_hidden(database, pending->request.from, pending->request.to, false);
-    request->outcome.contact = (struct ledger_contact_outcome){
-        .result = LEDGER_CONTACT_PENDING, .request = pending->request, .tell_other_side = reveal};
-    return LEDGER_OK;
-}
-
 enum ledger_status sqlite_contact_requests_create(struct database *database,
                                                   struct ledger_request *request)
 {
@@ -151,9 +137,15 @@ enum ledger_status sqlite_contact_requests_create(struct database *database,
     if (find_contact_request_between(database, request, to, from, &pending))
         return accept_contact_request(database, request, &pending);
     bool blocked = sqlite_blocks_exist(database, to, from);
-    if (find_contact_request_between(database, request, from, to, &pending))
-        return repeat_contact_request(database, request, &pending, blocked);
-    return create_contact_request(database, request, blocked);
+    if (!find_contact_request_between(database, request, from, to, &pending))
+        return create_contact_request(database, request, blocked);
+    /* A hidden contact request that is repeated after the block was removed becomes visible. */
+    bool reveal = pending.hidden && !blocked;
+    if (reveal)
+        set_contact_request_hidden(database, from, to, false);
+    request->outcome.contact = (struct ledger_contact_outcome){
+        .result = LEDGER_CONTACT_PENDING, .request = pending.request, .tell_other_side = reveal};
+    return LEDGER_OK;
 }
 
 /* ---- answering ---- */

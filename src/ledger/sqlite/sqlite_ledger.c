@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 struct sqlite_ledger {
     struct ledger base;
@@ -23,9 +22,7 @@ struct sqlite_ledger {
 
 static uint64_t read_system_clock_us(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+    return (uint64_t)clock_microseconds();
 }
 
 static void sqlite_ledger_submit(struct ledger *ledger, struct ledger_request *request)

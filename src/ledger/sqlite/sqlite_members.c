@@ -55,24 +55,21 @@ static void add_to_member_count(struct database *database, struct slice chat, in
 
 /* ---- creating a chat ---- */
 
-static void insert_chat_row(struct database *database, const struct ledger_request *request)
+/* Inserts a chat with its counter and its members. Returns how many members it has. */
+static size_t insert_chat(struct database *database, const struct ledger_request *request)
 {
     static const char INSERT_CHAT[] =
         "INSERT INTO chats (chat_id, creator, created_at_ms, member_count) VALUES (?, ?, ?, 0)";
     static const char INSERT_COUNTER[] =
         "INSERT INTO chat_counters (chat_id, sequence) VALUES (?, 0)";
-    struct slice chat = request->input.chat;
+    const struct ledger_request_input *input = &request->input;
     struct query query =
-        query_open_texts(database, INSERT_CHAT, chat, request->input.user, SLICE_NONE);
+        query_open_texts(database, INSERT_CHAT, input->chat, input->user, SLICE_NONE);
     query_bind_int(&query, request->wall_ms);
     query_run(&query);
-    struct query counter = query_open_texts(database, INSERT_COUNTER, chat, SLICE_NONE, SLICE_NONE);
+    struct query counter =
+        query_open_texts(database, INSERT_COUNTER, input->chat, SLICE_NONE, SLICE_NONE);
     query_run(&counter);
-}
-
-static size_t insert_chat_members(struct database *database, const struct ledger_request *request)
-{
-    const struct ledger_request_input *input = &request->input;
     size_t count = insert_chat_member(database, input->chat, input->user, request->wall_ms);
     for (size_t i = 0; i < input->id_count; i++)
         count += insert_chat_member(database, input->chat, input->ids[i], request->wall_ms);
@@ -109,19 +106,7 @@ static const struct slice *list_distinct_members(struct ledger_request *request,
     return ids;
 }
 
-static bool has_requested_members(struct ledger_request *request, const struct ledger_chat *chat)
-{
-    size_t count;
-    const struct slice *ids = list_distinct_members(request, &count);
-    if (!ids || count != chat->member_count)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        if (!slice_equal(ids[i], chat->members[i]))
-            return false;
-    return true;
-}
-
-/* The id is in use, which is fine if the same chat uses it. */
+/* Returns OK if the chat that uses the id has the requested members. */
 static enum ledger_status return_existing_chat(struct database *database,
                                                struct ledger_request *request)
 {
@@ -130,7 +115,12 @@ static enum ledger_status return_existing_chat(struct database *database,
         sqlite_chats_read(database, request, request->input.chat, request->input.user, true, chat);
     if (status != LEDGER_OK)
         return status;
-    return has_requested_members(request, chat) ? LEDGER_OK : LEDGER_CONFLICT;
+    size_t count;
+    const struct slice *ids = list_distinct_members(request, &count);
+    bool same = ids && count == chat->member_count;
+    for (size_t i = 0; same && i < count; i++)
+        same = slice_equal(ids[i], chat->members[i]);
+    return same ? LEDGER_OK : LEDGER_CONFLICT;
 }
 
 enum ledger_status sqlite_members_create_chat(struct database *database,
@@ -139,8 +129,7 @@ enum ledger_status sqlite_members_create_chat(struct database *database,
     const struct ledger_request_input *input = &request->input;
     if (chat_exists(database, input->chat))
         return return_existing_chat(database, request);
-    insert_chat_row(database, request);
-    if (insert_chat_members(database, request) > LEDGER_CHAT_MEMBERS_MAX)
+    if (insert_chat(database, request) > LEDGER_CHAT_MEMBERS_MAX)
         return LEDGER_LIMIT;
     if (sqlite_members_have_block(database, input->chat, input->user))
         return LEDGER_FORBIDDEN;

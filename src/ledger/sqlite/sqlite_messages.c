@@ -27,7 +27,7 @@ static bool find_first_send(struct database *database, struct ledger_request *re
     return found;
 }
 
-/* What every append needs to know about a chat, read in one query. */
+/* The facts about a chat that an append depends on, read in one query. */
 struct chat_counter {
     bool missing;
     int64_t value;
@@ -146,22 +146,7 @@ enum ledger_status sqlite_messages_repair(struct database *database, struct ledg
 
 /* ---- reading ---- */
 
-static void push_message_row(struct ledger_request *request, const struct query *query,
-                             struct ledger_request_array *messages)
-{
-    struct ledger_message *message = ledger_request_array_push(request, messages, sizeof(*message));
-    if (!message)
-        return;
-    message->chat = ledger_request_copy(request, query_text(query, 0));
-    message->sequence = (uint64_t)query_int(query, 1);
-    message->id = ledger_request_copy(request, query_text(query, 2));
-    message->sender = ledger_request_copy(request, query_text(query, 3));
-    message->client_message_id = ledger_request_copy(request, query_text(query, 4));
-    message->body = ledger_request_copy(request, query_text(query, 5));
-    message->sent_at_ms = query_int(query, 6);
-}
-
-/* Asks for one row more than the limit, to learn whether there is a next page. */
+/* Selects one row more than the limit, to find out whether there is a next page. */
 void sqlite_messages_read_page(struct ledger_request *request, struct query query)
 {
     struct ledger_messages_outcome *outcome = &request->outcome.messages;
@@ -171,7 +156,17 @@ void sqlite_messages_read_page(struct ledger_request *request, struct query quer
         outcome->has_more = messages.count == request->input.limit;
         if (outcome->has_more)
             break;
-        push_message_row(request, &query, &messages);
+        struct ledger_message *message =
+            ledger_request_array_push(request, &messages, sizeof(*message));
+        if (!message)
+            continue;
+        message->chat = ledger_request_copy(request, query_text(&query, 0));
+        message->sequence = (uint64_t)query_int(&query, 1);
+        message->id = ledger_request_copy(request, query_text(&query, 2));
+        message->sender = ledger_request_copy(request, query_text(&query, 3));
+        message->client_message_id = ledger_request_copy(request, query_text(&query, 4));
+        message->body = ledger_request_copy(request, query_text(&query, 5));
+        message->sent_at_ms = query_int(&query, 6);
     }
     query_end(&query);
     outcome->messages = messages.items;

@@ -116,7 +116,7 @@ static const char MESSAGES[] =
     "  UNIQUE (chat_id, sequence)"
     ") STRICT;";
 
-/* Version 3: a cache of a chat's members can tell whether it is still current. */
+/* Version 3: a version of a chat's members, with which a cache detects that they have changed. */
 static const char MEMBERS_VERSION[] =
     "ALTER TABLE chats ADD COLUMN members_version INTEGER NOT NULL DEFAULT 1;";
 
@@ -125,19 +125,6 @@ static const char *const migrations[] = {PEOPLE, MESSAGES, MEMBERS_VERSION};
 int sqlite_schema_version(void)
 {
     return (int)(sizeof(migrations) / sizeof(migrations[0]));
-}
-
-static bool migrate_schema_to(struct database *database, int version)
-{
-    char set_version[64];
-    snprintf(set_version, sizeof(set_version), "PRAGMA user_version=%d", version);
-    bool migrated = database_run_script(database, "BEGIN IMMEDIATE") &&
-                    database_run_script(database, migrations[version - 1]) &&
-                    database_run_script(database, set_version) &&
-                    database_run_script(database, "COMMIT");
-    if (!migrated && database->handle && !sqlite3_get_autocommit(database->handle))
-        sqlite3_exec(database->handle, "ROLLBACK", NULL, NULL, NULL);
-    return migrated;
 }
 
 bool sqlite_schema_migrate(struct database *database)
@@ -150,11 +137,19 @@ bool sqlite_schema_migrate(struct database *database)
         database->failure = SQLITE_SCHEMA;
         snprintf(
             database->failure_text, sizeof(database->failure_text),
-            "the file has schema version %d, but this program knows only %d: a newer one wrote it",
+            "the file has schema version %d, but this program supports only %d: a newer one wrote it",
             version, sqlite_schema_version());
         return false;
     }
-    while (!database_failed(database) && version < sqlite_schema_version())
-        migrate_schema_to(database, ++version);
+    while (!database_failed(database) && version < sqlite_schema_version()) {
+        char set_version[64];
+        snprintf(set_version, sizeof(set_version), "PRAGMA user_version=%d", ++version);
+        bool migrated = database_run_script(database, "BEGIN IMMEDIATE") &&
+                        database_run_script(database, migrations[version - 1]) &&
+                        database_run_script(database, set_version) &&
+                        database_run_script(database, "COMMIT");
+        if (!migrated && !sqlite3_get_autocommit(database->handle))
+            sqlite3_exec(database->handle, "ROLLBACK", NULL, NULL, NULL);
+    }
     return !database_failed(database);
 }

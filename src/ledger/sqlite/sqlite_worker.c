@@ -52,19 +52,6 @@ void sqlite_worker_failed(struct sqlite_worker *worker)
 
 /* ---- the thread ---- */
 
-/* Blocks all signals in the new thread: the main thread handles them. */
-static bool start_worker_thread(struct sqlite_worker *worker)
-{
-    void *(*thread_main)(void *) =
-        worker->mode == DATABASE_WRITER ? sqlite_writer_main : sqlite_reader_main;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    worker->running = pthread_create(&worker->thread, NULL, thread_main, worker) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return worker->running;
-}
-
 bool sqlite_worker_start(struct sqlite_worker *worker, const struct sqlite_worker_setup *setup,
                          enum database_mode mode, struct ledger_request_queue *queue,
                          struct sqlite_ledger_error *error)
@@ -75,10 +62,18 @@ bool sqlite_worker_start(struct sqlite_worker *worker, const struct sqlite_worke
                  worker->database.failure_text);
         return false;
     }
-    if (start_worker_thread(worker))
-        return true;
-    snprintf(error->text, sizeof(error->text), "cannot start a thread");
-    return false;
+    /* The thread starts with all signals blocked: the main thread handles them. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    worker->running =
+        pthread_create(&worker->thread, NULL,
+                       mode == DATABASE_WRITER ? sqlite_writer_main : sqlite_reader_main,
+                       worker) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!worker->running)
+        snprintf(error->text, sizeof(error->text), "cannot start a thread");
+    return worker->running;
 }
 
 void sqlite_worker_stop(struct sqlite_worker *worker)

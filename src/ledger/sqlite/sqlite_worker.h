@@ -1,7 +1,7 @@
 /*
  * A worker is a thread of the SQLite ledger with a connection of its own: the writer, or a reader. It
  * takes requests from a queue, executes them and finishes them, until the queue is closed and empty.
- * sqlite_ledger.h says what it does when the store fails.
+ * sqlite_ledger.h describes what it does when the store fails.
  *
  * The thread owns the whole struct from start to stop.
  */
