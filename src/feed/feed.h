@@ -4,8 +4,8 @@
  *
  * What every backend promises
  *   - feed_publish() runs its completion exactly once, possibly before it returns. `true` means that the
- *     event will reach a consumer at least once, even if a process crashes. `false` means that nobody
- *     knows; the sender publishes again, and consumers tolerate duplicates.
+ *     event will reach a consumer at least once, even if a process crashes. `false` means that
+ *     the outcome is unknown; the sender publishes again, and consumers tolerate duplicates.
  *   - The consumer (`on_item`) receives each event as an item, possibly before feed_publish() returns.
  *     The feed owns the item; the item lasts until feed_settle(). An item that was not settled when its
  *     process ended is delivered again later.
@@ -46,7 +46,7 @@ struct feed_event {
 enum feed_item_stage {
     FEED_ITEM_ARRIVED,  /* waits for the chat's members; no read of them began since it arrived */
     FEED_ITEM_READING,  /* waits for the chat's members; the latest read began after it arrived */
-    FEED_ITEM_SENDING,  /* handed to delivery, which has not answered yet */
+    FEED_ITEM_SENDING,  /* passed to delivery, whose completion has not run yet */
     FEED_ITEM_RETRYING, /* waits for its timer */
 };
 
@@ -89,7 +89,7 @@ struct feed {
     void *on_item_arg;
 };
 
-/* Publishes an event. The event is borrowed for the call. */
+/* Publishes an event, which is borrowed until this function returns. */
 static inline void feed_publish(struct feed *feed, const struct feed_event *event,
                                 feed_publish_done done, void *arg)
 {
@@ -115,8 +115,8 @@ static inline size_t feed_lag(const struct feed *feed)
     return feed->operations->lag(feed);
 }
 
-/* Frees the feed after the ledger was closed. Events under way are forgotten here and come again after
- * the next start. */
+/* Frees the feed after the ledger was closed. Events under way are dropped and replayed after the next
+ * start. */
 static inline void feed_free(struct feed **feed)
 {
     struct feed *freed = *feed;

@@ -16,7 +16,7 @@ struct local_feed {
     size_t replayed; /* items of the last page that have not ended */
     bool page_has_more;
     bool page_failed; /* a message of the page stayed in the outbox */
-    bool swept;       /* the replay of the start is over: only old messages from now on */
+    bool swept;       /* the replay at the start is over: only old messages are replayed */
     int64_t sweep_at_ms;
     int64_t dead_letters;
 };
@@ -68,7 +68,7 @@ static struct local_item *make_local_item(struct local_feed *self, const struct 
     return made;
 }
 
-/* Frees an item that is in no list any more, or in a list that ends with it. */
+/* Frees an item that is in no list, or in a list that its caller clears. */
 static void end_local_item(struct local_item *ended, bool left_outbox)
 {
     struct local_feed *self = local_feed_of(ended->item.feed);

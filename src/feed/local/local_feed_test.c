@@ -1,4 +1,4 @@
-/* What the local feed replays from the outbox, and when: alone, and with other gateways on the same ledger. */
+/* Replays of the local feed from the outbox: alone, and with other gateways on the same ledger. */
 #include "feed/local/local_feed.h"
 
 #include "support/script_ledger.h"
