@@ -73,27 +73,18 @@ static struct slice append_cursor_id(struct cursor *cursor, struct slice id)
     return (struct slice){at + 1, id.len};
 }
 
-static struct cursor *make_cursor(struct message_plane *plane, struct slice chat, struct slice user,
-                                  struct slice device)
-{
-    struct cursor *made = calloc(1, sizeof(*made) + 3 + chat.len + user.len + device.len);
-    if (!made)
-        return NULL;
-    made->plane = plane;
-    made->chat = append_cursor_id(made, chat);
-    made->user = append_cursor_id(made, user);
-    made->device = append_cursor_id(made, device);
-    return made;
-}
-
 void message_cursor_advance(struct message_plane *plane, struct slice chat, struct slice user,
                             struct slice device, uint64_t sequence)
 {
     if (plane->stopped)
         return;
-    struct cursor *made = make_cursor(plane, chat, user, device);
+    struct cursor *made = calloc(1, sizeof(*made) + 3 + chat.len + user.len + device.len);
     if (!made)
         return;
+    made->plane = plane;
+    made->chat = append_cursor_id(made, chat);
+    made->user = append_cursor_id(made, user);
+    made->device = append_cursor_id(made, device);
     struct table_node *node = table_find(&plane->cursors, cursor_key(made));
     if (node) {
         struct cursor *known = CONTAINER_OF(node, struct cursor, node);

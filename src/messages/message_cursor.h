@@ -3,8 +3,8 @@
  *
  * The first acknowledgement goes to the ledger at once. Those that follow for the same device and chat while
  * it is in flight become one, the highest. So a device that acknowledges every message of a burst costs one
- * write per commit, not one per message. At most MESSAGE_CURSORS_MAX are in flight; further ones are dropped, and so
- * are those that the ledger refuses: the next acknowledgement makes up for them. Nobody receives an answer.
+ * write per commit, not one per message. At most MESSAGE_CURSORS_MAX are in flight; further ones are dropped,
+ * and so are those that the ledger refuses: the next acknowledgement makes up for them. There is no completion.
  */
 #ifndef ROLLCALL_MESSAGES_MESSAGE_CURSOR_H
 #define ROLLCALL_MESSAGES_MESSAGE_CURSOR_H

@@ -1,7 +1,7 @@
 /*
  * The message plane of one worker: sending (message_send.h), reading (message_history.h) and the
- * acknowledgements of devices (message_cursor.h). It works on the ledger and the feed and knows no
- * connections.
+ * acknowledgements of devices (message_cursor.h). It uses the ledger and the feed, and does not
+ * depend on connections.
  *
  * app/gateway_messages.c makes it; the fields above the line are set once. One thread.
  */
@@ -17,6 +17,9 @@
 #include "metrics/metrics.h"
 #include "protocol/message.h"
 
+/* A user sent a message to a chat and so stopped typing there. */
+typedef void (*message_sent_hook)(void *arg, struct slice chat, struct slice user);
+
 struct message_plane {
     const struct config *config;
     const struct clock *clock;
@@ -24,13 +27,12 @@ struct message_plane {
     struct ledger_client *ledger;
     struct feed *feed;
     struct metrics *metrics;
-    /* A user sent a message to a chat and so stopped typing there. May be NULL. */
-    void (*on_sent)(void *arg, struct slice chat, struct slice user);
+    message_sent_hook on_sent; /* may be NULL */
     void *on_sent_arg;
     /* ---- */
     size_t sends;         /* under way */
     struct table cursors; /* acknowledgements on their way to the ledger */
-    bool stopped;         /* the ledger is closed or will be: no more operations of it may start */
+    bool stopped;         /* the ledger is closed or closing: no operation of it may start */
 };
 
 bool message_plane_init(struct message_plane *plane, uint64_t seed);

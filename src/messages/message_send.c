@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Used when nobody knows how long a failure lasts. */
+/* The wait after a failure of unknown length. */
 enum { RETRY_AFTER_DEFAULT_MS = 1000 };
 
 /* A send under way. */
@@ -89,16 +89,6 @@ static void on_first_send_read(void *arg, const struct ledger_messages_outcome *
     publish_send(send);
 }
 
-/* The repetition may have another body, so the body of the first send is read and published. */
-static void publish_first_send(struct send *send)
-{
-    if (send->plane->stopped)
-        fail_send_for_now(send, "the server is stopping; send it again");
-    else
-        ledger_messages_after(send->plane->ledger, send->ack.chat_id, SLICE_NONE,
-                              send->event.sequence - 1, 1, on_first_send_read, send);
-}
-
 /* ---- storing ---- */
 
 static void continue_stored_send(struct send *send, const struct ledger_append_outcome *outcome)
@@ -120,10 +110,14 @@ static void continue_stored_send(struct send *send, const struct ledger_append_o
     if (!outcome->duplicate) {
         metrics_latency(metrics, LATENCY_PERSIST, send->stored_us - send->started_us);
         publish_send(send);
-    } else if (!outcome->published) {
-        publish_first_send(send);
-    } else {
+    } else if (outcome->published) {
         end_send(send, &(struct message_send_result){.accepted = true, .ack = send->ack});
+    } else if (send->plane->stopped) {
+        fail_send_for_now(send, "the server is stopping; send it again");
+    } else {
+        /* The repetition may have another body, so publish the body of the first send. */
+        ledger_messages_after(send->plane->ledger, send->ack.chat_id, SLICE_NONE,
+                              send->event.sequence - 1, 1, on_first_send_read, send);
     }
 }
 

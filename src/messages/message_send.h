@@ -1,5 +1,5 @@
 /*
- * Sends a message: the only way from a command to a place in a chat.
+ * Sends a message. Every message enters its chat through message_send().
  *
  *   size of the body → ledger (breaker, transaction, disk) → feed → result
  *
@@ -8,8 +8,8 @@
  * When the commit succeeded and the publish failed, the send fails with SERVICE_UNAVAILABLE; its repetition
  * finds the sequence of the first send and publishes that.
  *
- * Rate limits and the bound on pending requests belong to the connection, or to the REST user, and apply
- * before.
+ * Rate limits and the bound on pending replies belong to the connection, or to the REST user; callers apply
+ * them first.
  */
 #ifndef ROLLCALL_MESSAGES_MESSAGE_SEND_H
 #define ROLLCALL_MESSAGES_MESSAGE_SEND_H
