@@ -16,7 +16,7 @@ static void on_window_read(void *arg, const struct resp_value *reply)
         context->window_ms = window_ms;
 }
 
-static void on_gateways_listed(void *arg, const struct resp_value *reply)
+static void on_check_gateways_listed(void *arg, const struct resp_value *reply)
 {
     struct check_context *context = arg;
     char text[GATEWAY_KEY_BYTES];
@@ -35,7 +35,7 @@ static void on_gateways_listed(void *arg, const struct resp_value *reply)
     }
 }
 
-/* Reads the window from the gateways' records. The scan meets and reports records that cannot be read here. */
+/* Reads the window from the gateways' records. The scan reports the records that cannot be read here. */
 static void read_window(struct check_context *context)
 {
     static const struct slice LIST = {"presence:gateways", 17};
@@ -43,8 +43,8 @@ static void read_window(struct check_context *context)
     snprintf(last, sizeof(last), "%d", CHECK_GATEWAYS_MAX - 1);
     context->redis->outstanding++;
     redis_command(context->redis->client, LIST,
-                  REDIS_ARGS(SLICE("ZRANGE"), LIST, SLICE("0"), slice_of(last)), on_gateways_listed,
-                  context);
+                  REDIS_ARGS(SLICE("ZRANGE"), LIST, SLICE("0"), slice_of(last)),
+                  on_check_gateways_listed, context);
     blocking_redis_wait(context->redis);
     if (context->window_ms == 0)
         context->window_ms = CHECK_WINDOW_MS;
@@ -52,18 +52,14 @@ static void read_window(struct check_context *context)
 
 /* ---- the scan ---- */
 
-static bool is_scan_page(const struct resp_value *reply)
-{
-    return reply && reply->type == RESP_ARRAY && reply->count == 2 &&
-           reply->items[0].type == RESP_TEXT && reply->items[1].type == RESP_ARRAY &&
-           reply->items[0].text.len < sizeof(((struct check *)0)->cursor);
-}
-
 static void on_page_scanned(void *arg, const struct resp_value *reply)
 {
     struct check *check = arg;
     check->context.redis->outstanding--;
-    if (!is_scan_page(reply)) {
+    bool is_page = reply && reply->type == RESP_ARRAY && reply->count == 2 &&
+                   reply->items[0].type == RESP_TEXT && reply->items[1].type == RESP_ARRAY &&
+                   reply->items[0].text.len < sizeof(check->cursor);
+    if (!is_page) {
         check_fail(&check->context, reply);
         return;
     }
@@ -76,32 +72,26 @@ static void on_page_scanned(void *arg, const struct resp_value *reply)
     }
 }
 
-/* Scans one page of one master and checks its keys. */
-static void scan_page(struct check *check, size_t master)
-{
-    struct blocking_redis *redis = check->context.redis;
-    char count[24];
-    snprintf(count, sizeof(count), "%d", CHECK_PAGE_KEYS);
-    redis->outstanding++;
-    redis_command_on(
-        redis->client, master,
-        REDIS_ARGS(SLICE("SCAN"), slice_of(check->cursor), SLICE("COUNT"), slice_of(count)),
-        on_page_scanned, check);
-    blocking_redis_wait(redis);
-    blocking_redis_rest(redis, (int64_t)(check->page_keys * 1000 / check->keys_a_second));
-}
-
+/* Scans all masters, page by page, and checks the keys. */
 static void scan_masters(struct check *check)
 {
-    struct redis_client *client = check->context.redis->client;
-    size_t masters = redis_master_count(client);
+    struct blocking_redis *redis = check->context.redis;
+    size_t masters = redis_master_count(redis->client);
+    char count[24];
+    snprintf(count, sizeof(count), "%d", CHECK_PAGE_KEYS);
     for (size_t i = 0; i < masters && !check->context.failed; i++) {
         snprintf(check->cursor, sizeof(check->cursor), "0");
-        do
-            scan_page(check, i);
-        while (!check->context.failed && !slice_is(slice_of(check->cursor), "0"));
+        do {
+            redis->outstanding++;
+            redis_command_on(
+                redis->client, i,
+                REDIS_ARGS(SLICE("SCAN"), slice_of(check->cursor), SLICE("COUNT"), slice_of(count)),
+                on_page_scanned, check);
+            blocking_redis_wait(redis);
+            blocking_redis_rest(redis, (int64_t)(check->page_keys * 1000 / check->keys_a_second));
+        } while (!check->context.failed && !slice_is(slice_of(check->cursor), "0"));
     }
-    if (!check->context.failed && redis_master_count(client) != masters) {
+    if (!check->context.failed && redis_master_count(redis->client) != masters) {
         check->context.failed = true;
         snprintf(check->context.why, sizeof(check->context.why),
                  "the cluster changed while it was checked");
@@ -138,7 +128,7 @@ bool check_run(struct check *check)
     for (int round = 1; round < CHECK_ROUNDS; round++)
         if (check->context.violations.count > 0 && !check->context.failed)
             check_suspicions_again(check);
-    /* the suspicions that passed say nothing about those that were not kept */
+    /* Suspicions that were not kept were not checked again either. */
     const struct violations *violations = &check->context.violations;
     if (!check->context.failed && violations->count == 0 && violations->more > 0) {
         check->context.failed = true;

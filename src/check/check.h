@@ -1,11 +1,11 @@
 /*
  * Checks the invariants of the design (routing, presence, privacy) on a live Redis server, or on every master of
  * a cluster, without disturbing it: it scans pages of CHECK_PAGE_KEYS keys at a limited rate, runs read-only
- * scripts, and keeps nothing about what is in order.
+ * scripts, and keeps only what looks wrong.
  *
  * A key that breaks an invariant is only suspicious at first: it is checked again, CHECK_ROUNDS times in all,
  * until the patience ends or no suspicion is left. A crash may leave things behind for a lease window and a
- * second, so the patience is a little longer than that. What is found in every round is a violation. Suspicions
+ * second, so the patience is a little longer than that. A finding of every round is a violation. Suspicions
  * beyond the bound (violations.h) are never checked again, so if all kept ones pass, the check is incomplete.
  */
 #ifndef ROLLCALL_CHECK_CHECK_H
@@ -24,7 +24,7 @@ enum {
     CHECK_KEYS_A_SECOND = 5000,     /* by default */
     CHECK_WINDOW_MS = 15000,        /* if no gateway reports one */
     CHECK_WINDOW_MS_MAX = 3600000,
-    CHECK_GATEWAYS_MAX = 1024, /* asked for their window */
+    CHECK_GATEWAYS_MAX = 1024, /* whose window is read */
 };
 
 struct check {
@@ -38,8 +38,8 @@ struct check {
 };
 
 /* Runs the whole check. The caller sets context.redis and keys_a_second, and context.window_ms and patience_ms if
- * it knows them; everything else is zero. The default window is the longest one in a living gateway's record.
- * Returns false if the check could not be completed; context.why says why. */
+ * they are known; everything else is zero. The default window is the longest one in a living gateway's record.
+ * Returns false if the check could not be completed; context.why has the reason. */
 bool check_run(struct check *check);
 
 #endif

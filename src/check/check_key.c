@@ -71,14 +71,6 @@ void check_fail(struct check_context *context, const struct resp_value *reply)
                  SLICE_FORMAT(slice_first(reply->text, 200)));
 }
 
-static const struct key_kind *find_key_kind(struct slice key)
-{
-    for (size_t i = 0; i < sizeof(KEY_KINDS) / sizeof(KEY_KINDS[0]); i++)
-        if (slice_starts_with(key, slice_of(KEY_KINDS[i].prefix)))
-            return &KEY_KINDS[i];
-    return NULL;
-}
-
 static struct key_check *make_key_check(struct check_context *context, const struct key_kind *kind,
                                         struct slice key)
 {
@@ -130,7 +122,7 @@ static void on_other_key_read(void *arg, const struct resp_value *reply)
     struct suspicion *suspicion = arg;
     struct check_context *context = suspicion->check->context;
     context->redis->outstanding--;
-    /* a value of another type is not the expected one; the check of its own key reports it */
+    /* A value of another type is not the expected one; the check of its own key reports it. */
     if (!reply || (reply->type == RESP_ERROR && !resp_is_error(reply, "WRONGTYPE")))
         check_fail(context, reply);
     else if (!is_expected_reply(reply, slice_of(suspicion->expected)))
@@ -140,7 +132,7 @@ static void on_other_key_read(void *arg, const struct resp_value *reply)
 }
 
 /* Returns a terminated copy. */
-static char *copy_text(const struct resp_value *value)
+static char *copy_reply_text(const struct resp_value *value)
 {
     char *text = malloc(value->text.len + 1);
     if (!text)
@@ -157,9 +149,9 @@ static struct suspicion *make_suspicion(const struct key_check *check, const str
     if (!suspicion)
         return NULL;
     suspicion->check = make_key_check(check->context, check->kind, checked_key(check));
-    suspicion->invariant = copy_text(&row->items[ROW_INVARIANT]);
-    suspicion->what = copy_text(&row->items[ROW_WHAT]);
-    suspicion->expected = copy_text(&row->items[ROW_EXPECTED]);
+    suspicion->invariant = copy_reply_text(&row->items[ROW_INVARIANT]);
+    suspicion->what = copy_reply_text(&row->items[ROW_WHAT]);
+    suspicion->expected = copy_reply_text(&row->items[ROW_EXPECTED]);
     if (suspicion->check && suspicion->invariant && suspicion->what && suspicion->expected)
         return suspicion;
     free_suspicion(suspicion);
@@ -187,17 +179,6 @@ static void read_other_key(const struct key_check *check, const struct resp_valu
 
 static void run_check_script(struct key_check *check, struct slice cursor);
 
-static void handle_row(const struct key_check *check, const struct resp_value *row)
-{
-    if (row->type != RESP_ARRAY || row->count < ROW_EXPECTED)
-        check_fail(check->context, row);
-    else if (row->count > ROW_COMMAND)
-        read_other_key(check, row);
-    else
-        violations_add(&check->context->violations, checked_key(check),
-                       row->items[ROW_INVARIANT].text, row->items[ROW_WHAT].text);
-}
-
 static void on_check_script_run(void *arg, const struct resp_value *reply)
 {
     struct key_check *check = arg;
@@ -210,15 +191,23 @@ static void on_check_script_run(void *arg, const struct resp_value *reply)
     }
     context->users += (size_t)reply->items[ANSWER_USERS].integer;
     context->connections += (size_t)reply->items[ANSWER_CONNECTIONS].integer;
-    for (size_t i = ANSWER_ROWS; i < reply->count; i++)
-        handle_row(check, &reply->items[i]);
+    for (size_t i = ANSWER_ROWS; i < reply->count; i++) {
+        const struct resp_value *row = &reply->items[i];
+        if (row->type != RESP_ARRAY || row->count < ROW_EXPECTED)
+            check_fail(context, row);
+        else if (row->count > ROW_COMMAND)
+            read_other_key(check, row);
+        else
+            violations_add(&context->violations, checked_key(check), row->items[ROW_INVARIANT].text,
+                           row->items[ROW_WHAT].text);
+    }
     if (slice_is(reply->items[ANSWER_NEXT].text, "0"))
         free(check);
     else
         run_check_script(check, reply->items[ANSWER_NEXT].text);
 }
 
-/* Takes over the check. */
+/* Takes the check. */
 static void run_check_script(struct key_check *check, struct slice cursor)
 {
     const struct key_kind *kind = check->kind;
@@ -239,10 +228,13 @@ static void run_check_script(struct key_check *check, struct slice cursor)
 
 bool check_key_start(struct check_context *context, struct slice key)
 {
-    const struct key_kind *kind = find_key_kind(key);
-    struct key_check *check = kind ? make_key_check(context, kind, key) : NULL;
+    const struct key_kind *kind = NULL;
+    for (size_t i = 0; !kind && i < sizeof(KEY_KINDS) / sizeof(KEY_KINDS[0]); i++)
+        if (slice_starts_with(key, slice_of(KEY_KINDS[i].prefix)))
+            kind = &KEY_KINDS[i];
     if (!kind)
         return false;
+    struct key_check *check = make_key_check(context, kind, key);
     if (check)
         run_check_script(check, SLICE("0"));
     else

@@ -1,5 +1,5 @@
 /*
- * The check of one key of a live Redis: which kind of key it is, what must hold for it, and whether it does.
+ * Checks one key of a live Redis: finds its kind and tests the invariants of that kind.
  *
  * A check runs a read-only script (EVAL_RO), so it sees everything that belongs together at one instant, and
  * Redis guarantees that nothing is written. Keys in other slots of a cluster are read afterwards. Checks run

@@ -33,18 +33,21 @@ static char *describe_violation(struct slice invariant, struct slice what)
     return buffer_detach(&text, &len);
 }
 
-static struct violation *find_violation(struct violations *violations, const char *text)
+void violations_add(struct violations *violations, struct slice key, struct slice invariant,
+                    struct slice what)
 {
-    for (size_t i = 0; i < violations->count; i++)
-        if (strcmp(violations->items[i].text, text) == 0)
-            return &violations->items[i];
-    return NULL;
-}
-
-/* Takes over `text`. */
-static void append_violation(struct violations *violations, struct slice key, char *text)
-{
-    char *copy = violations->count < VIOLATIONS_MAX ? malloc(key.len) : NULL;
+    char *text = describe_violation(invariant, what);
+    bool known = false;
+    for (size_t i = 0; text && !known && i < violations->count; i++) {
+        known = strcmp(violations->items[i].text, text) == 0;
+        if (known)
+            violations->items[i].seen = true;
+    }
+    if (text && (known || violations->confirming)) {
+        free(text);
+        return;
+    }
+    char *copy = text && violations->count < VIOLATIONS_MAX ? malloc(key.len) : NULL;
     if (!copy) {
         violations->more++;
         free(text);
@@ -53,21 +56,6 @@ static void append_violation(struct violations *violations, struct slice key, ch
     memcpy(copy, key.data, key.len);
     violations->items[violations->count++] =
         (struct violation){.key = copy, .key_len = key.len, .text = text, .seen = true};
-}
-
-void violations_add(struct violations *violations, struct slice key, struct slice invariant,
-                    struct slice what)
-{
-    char *text = describe_violation(invariant, what);
-    struct violation *known = text ? find_violation(violations, text) : NULL;
-    if (known)
-        known->seen = true;
-    if (!known && !violations->confirming && text) {
-        append_violation(violations, key, text);
-        return;
-    }
-    violations->more += !text;
-    free(text);
 }
 
 void violations_confirm(struct violations *violations)

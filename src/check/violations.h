@@ -1,5 +1,5 @@
 /*
- * What a check found. A live system is always in the middle of something, so a finding is only a suspicion at
+ * The findings of a check. A live system changes while it is checked, so a finding is only a suspicion at
  * first. Each is checked again, and only what is found every time is a violation.
  *
  *   SEARCHING    violations_add() keeps what is new

@@ -7,12 +7,12 @@
 
 #include <cmocka.h>
 
-static void add(struct violations *violations, const char *key, const char *what)
+static void add_finding(struct violations *violations, const char *key, const char *what)
 {
     violations_add(violations, slice_of(key), SLICE("well_formed"), slice_of(what));
 }
 
-static char *print(const struct violations *violations, size_t limit)
+static char *print_findings(const struct violations *violations, size_t limit)
 {
     char *text = NULL;
     size_t len;
@@ -24,7 +24,7 @@ static char *print(const struct violations *violations, size_t limit)
 
 static void expect_printed(const struct violations *violations, size_t limit, const char *expected)
 {
-    char *text = print(violations, limit);
+    char *text = print_findings(violations, limit);
     assert_string_equal(text, expected);
     free(text);
 }
@@ -32,9 +32,9 @@ static void expect_printed(const struct violations *violations, size_t limit, co
 static void a_repeated_finding_is_kept_once(void **state)
 {
     struct violations *violations = *state;
-    add(violations, "a", "a is wrong");
-    add(violations, "a", "a is wrong");
-    add(violations, "a", "a is also odd");
+    add_finding(violations, "a", "a is wrong");
+    add_finding(violations, "a", "a is wrong");
+    add_finding(violations, "a", "a is also odd");
     assert_int_equal(violations->count, 2);
     expect_printed(violations, 10, "well_formed: a is wrong\nwell_formed: a is also odd\n");
     expect_printed(violations, 1, "well_formed: a is wrong\n… and 1 more\n");
@@ -43,11 +43,11 @@ static void a_repeated_finding_is_kept_once(void **state)
 static void only_findings_of_every_round_stay(void **state)
 {
     struct violations *violations = *state;
-    add(violations, "a", "a passes");
-    add(violations, "b", "b stays");
+    add_finding(violations, "a", "a passes");
+    add_finding(violations, "b", "b stays");
     violations_confirm(violations);
-    add(violations, "b", "b stays");
-    add(violations, "c", "c is new"); /* the first round did not find it */
+    add_finding(violations, "b", "b stays");
+    add_finding(violations, "c", "c is new"); /* the first round did not find it */
     violations_drop_unseen(violations);
     expect_printed(violations, 10, "well_formed: b stays\n");
     violations_confirm(violations);
@@ -58,7 +58,7 @@ static void only_findings_of_every_round_stay(void **state)
 static void control_characters_are_escaped(void **state)
 {
     struct violations *violations = *state;
-    add(violations, "k", "\033[2J\n\\ 😀");
+    add_finding(violations, "k", "\033[2J\n\\ 😀");
     expect_printed(violations, 10, "well_formed: \\x1b[2J\\x0a\\x5c 😀\n");
 }
 
@@ -68,7 +68,7 @@ static void findings_beyond_the_bound_are_counted(void **state)
     char what[32];
     for (int i = 0; i < VIOLATIONS_MAX + 5; i++) {
         snprintf(what, sizeof(what), "wrong %d", i);
-        add(violations, "k", what);
+        add_finding(violations, "k", what);
     }
     assert_int_equal(violations->count, VIOLATIONS_MAX);
     assert_int_equal(violations->more, 5);

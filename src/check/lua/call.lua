@@ -16,7 +16,7 @@ for _, field in ipairs({'due_at', 'caller_due_at', 'callee_due_at', 'started_at'
 end
 local index = 'calls:due' .. (cluster and ':' .. string.sub(shard, 1, -2) or '')
 if not is(index, 'zset') or not redis.call('ZSCORE', index, id) then
-  found('calls_end', index .. ' lacks ' .. id .. ', so nobody would end it')
+  found('calls_end', index .. ' lacks ' .. id .. ', so it would never end')
 end
 for _, user in ipairs(LIVES[state] and {record[4] or '', record[5] or ''} or {}) do
   if user ~= '' then

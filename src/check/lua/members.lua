@@ -5,7 +5,7 @@ local page = redis.call('SSCAN', key, cursor, 'COUNT', PAGE)
 answer[1] = page[1]
 for _, user in ipairs(page[2]) do
   local record = 'user_presence:' .. name_of(user)
-  found_unless('presence_derives_from_connections', key .. ' holds ' .. user .. ', whose record does not say so',
+  found_unless('presence_derives_from_connections', key .. ' holds ' .. user .. ', whose record disagrees',
     in_call and '1' or '+', record, 'HGET', record, in_call and 'in_call' or 'device_count')
 end
 return answer

@@ -1,4 +1,5 @@
--- The beginning of every script of `rollcall check`, which checks one key, and what belongs to it, at one instant.
+-- The beginning of every script of `rollcall check`. A script checks one key and the keys that belong to it at one
+-- instant.
 -- EVAL_RO makes sure that nothing is written.
 --
 -- KEYS[1]: the key. ARGV: lease window in ms, '1' on a cluster, length of the key's prefix in bytes, cursor where
@@ -41,7 +42,7 @@ local function shard_of(user)
   return ':{' .. hash .. '}'
 end
 
--- Whether the key exists with the expected type. Reports another type.
+-- Returns whether the key exists with the expected type. Reports another type.
 local function is(of, expected)
   local actual = redis.call('TYPE', of).ok
   if actual ~= 'none' and actual ~= expected then
