@@ -80,16 +80,6 @@ void ledger_outbox_list(struct ledger_client *client, uint32_t limit, ledger_mes
     ledger_request_submit(request);
 }
 
-static struct ledger_request *make_position_request(struct ledger_client *client,
-                                                    enum ledger_operation operation,
-                                                    struct slice chat, uint64_t sequence, void *arg)
-{
-    struct ledger_request *request = ledger_request_make(client, operation, arg);
-    request->input.chat = ledger_request_id(request, chat);
-    request->input.sequence = clamp_sequence(sequence);
-    return request;
-}
-
 void ledger_outbox_remove(struct ledger_client *client, const struct ledger_position *positions,
                           size_t count, ledger_change_done done, void *arg)
 {
@@ -112,9 +102,10 @@ void ledger_outbox_remove(struct ledger_client *client, const struct ledger_posi
 void ledger_dead_letter_put(struct ledger_client *client, struct slice chat, uint64_t sequence,
                             struct slice reason, ledger_change_done done, void *arg)
 {
-    struct ledger_request *request =
-        make_position_request(client, LEDGER_DEAD_LETTER_PUT, chat, sequence, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_DEAD_LETTER_PUT, arg);
     request->done.change = done;
+    request->input.chat = ledger_request_id(request, chat);
+    request->input.sequence = clamp_sequence(sequence);
     request->input.text = copy_request_text(request, reason, LEDGER_DEAD_LETTER_REASON_BYTES_MAX);
     ledger_request_submit(request);
 }
@@ -131,9 +122,10 @@ void ledger_dead_letters_list(struct ledger_client *client, uint32_t limit,
 void ledger_dead_letter_replay(struct ledger_client *client, struct slice chat, uint64_t sequence,
                                ledger_change_done done, void *arg)
 {
-    struct ledger_request *request =
-        make_position_request(client, LEDGER_DEAD_LETTER_REPLAY, chat, sequence, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_DEAD_LETTER_REPLAY, arg);
     request->done.change = done;
+    request->input.chat = ledger_request_id(request, chat);
+    request->input.sequence = clamp_sequence(sequence);
     ledger_request_submit(request);
 }
 

@@ -117,15 +117,6 @@ void ledger_contact_requests_list(struct ledger_client *client, struct slice use
     ledger_request_submit(request);
 }
 
-static void submit_id_list(struct ledger_client *client, enum ledger_operation operation,
-                           struct slice user, ledger_ids_done done, void *arg)
-{
-    struct ledger_request *request = ledger_request_make(client, operation, arg);
-    request->done.ids = done;
-    request->input.user = ledger_request_id(request, user);
-    ledger_request_submit(request);
-}
-
 void ledger_graph(struct ledger_client *client, struct slice user, uint32_t chats_max,
                   ledger_graph_done done, void *arg)
 {
@@ -139,13 +130,19 @@ void ledger_graph(struct ledger_client *client, struct slice user, uint32_t chat
 void ledger_contacts_list(struct ledger_client *client, struct slice user, ledger_ids_done done,
                           void *arg)
 {
-    submit_id_list(client, LEDGER_CONTACTS_LIST, user, done, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_CONTACTS_LIST, arg);
+    request->done.ids = done;
+    request->input.user = ledger_request_id(request, user);
+    ledger_request_submit(request);
 }
 
 void ledger_blocks_list(struct ledger_client *client, struct slice user, ledger_ids_done done,
                         void *arg)
 {
-    submit_id_list(client, LEDGER_BLOCKS_LIST, user, done, arg);
+    struct ledger_request *request = ledger_request_make(client, LEDGER_BLOCKS_LIST, arg);
+    request->done.ids = done;
+    request->input.user = ledger_request_id(request, user);
+    ledger_request_submit(request);
 }
 
 static struct ledger_request *make_pair_request(struct ledger_client *client,

@@ -177,11 +177,6 @@ const char *ledger_request_operation_name(enum ledger_operation operation)
     return operations[operation].name;
 }
 
-const char *ledger_request_name(const struct ledger_request *request)
-{
-    return ledger_request_operation_name(request->operation);
-}
-
 void ledger_request_fail(struct ledger_request *request, enum ledger_status status)
 {
     memset(&request->outcome, 0, sizeof(request->outcome));

@@ -240,7 +240,6 @@ void *ledger_request_array_push(struct ledger_request *request, struct ledger_re
                                 size_t item_bytes);
 
 bool ledger_request_writes(const struct ledger_request *request);
-const char *ledger_request_name(const struct ledger_request *request);
 const char *ledger_request_operation_name(enum ledger_operation operation);
 
 /* Clears the outcome and sets its status. */

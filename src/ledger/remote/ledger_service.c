@@ -118,7 +118,8 @@ static void send_service_answer(struct service_peer *peer, uint64_t id,
     struct slice piece = buffer_slice(frame);
     if (frame->failed || !peer_link_send(peer->link, &piece, 1)) {
         log_warn("ledger_answer_lost", "peer=%s operation=%s bytes=%zu",
-                 log_quote(slice_of(peer->name)), ledger_request_name(request), piece.len);
+                 log_quote(slice_of(peer->name)), ledger_request_operation_name(request->operation),
+                 piece.len);
         peer_link_close(peer->link);
     }
     if (frame->cap > FRAME_BYTES_KEPT)

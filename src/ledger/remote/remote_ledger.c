@@ -209,7 +209,8 @@ static void on_remote_frame(struct peer_dialer *dialer, void *arg, struct slice 
         return; /* its client has stopped waiting */
     struct ledger_request *request = take_slot_request(self, index);
     if (!ledger_wire_decode_outcome(request, head.status, body)) {
-        log_error("ledger_answer_refused", "operation=%s", ledger_request_name(request));
+        log_error("ledger_answer_refused", "operation=%s",
+                  ledger_request_operation_name(request->operation));
         ledger_request_fail(request, LEDGER_UNAVAILABLE);
     }
     finish_remote_request(self, request);

@@ -1,6 +1,8 @@
 /* Cursors (how far a device has acknowledged a chat), the outbox, and dead letters. */
 #include "ledger/sqlite/sqlite_operations.h"
 
+static const char DELETE_OUTBOX[] = "DELETE FROM outbox WHERE chat_id = ? AND sequence = ?";
+
 /* ---- cursors ---- */
 
 enum ledger_status sqlite_delivery_cursor_put(struct database *database,
@@ -50,19 +52,13 @@ static bool run_for_position(struct database *database, const char *sql, struct 
     return query_run(&query) > 0;
 }
 
-static bool delete_outbox_row(struct database *database, struct slice chat, uint64_t sequence)
-{
-    static const char DELETE_OUTBOX[] = "DELETE FROM outbox WHERE chat_id = ? AND sequence = ?";
-    return run_for_position(database, DELETE_OUTBOX, chat, sequence);
-}
-
 enum ledger_status sqlite_delivery_outbox_remove(struct database *database,
                                                  struct ledger_request *request)
 {
     const struct ledger_request_input *input = &request->input;
     for (size_t i = 0; i < input->position_count; i++)
-        request->outcome.change.changed |=
-            delete_outbox_row(database, input->positions[i].chat, input->positions[i].sequence);
+        request->outcome.change.changed |= run_for_position(
+            database, DELETE_OUTBOX, input->positions[i].chat, input->positions[i].sequence);
     return LEDGER_OK;
 }
 
@@ -78,7 +74,7 @@ enum ledger_status sqlite_delivery_dead_letter_put(struct database *database,
         "DELETE FROM dead_letters WHERE position <= "
         "  (SELECT position FROM dead_letters ORDER BY position DESC LIMIT 1 OFFSET ?)";
     const struct ledger_request_input *input = &request->input;
-    delete_outbox_row(database, input->chat, input->sequence);
+    run_for_position(database, DELETE_OUTBOX, input->chat, input->sequence);
     struct query query =
         query_open_texts(database, INSERT_DEAD_LETTER, input->chat, input->text, SLICE_NONE);
     query_bind_int(&query, (int64_t)input->sequence);

@@ -42,7 +42,8 @@ bool sqlite_operations_execute(struct database *database, struct ledger_request 
 {
     enum ledger_status status = operations[request->operation](database, request);
     if (database_failed(database))
-        log_error("ledger_failed", "operation=%s error=%s", ledger_request_name(request),
+        log_error("ledger_failed", "operation=%s error=%s",
+                  ledger_request_operation_name(request->operation),
                   log_sentence(slice_of(database->failure_text)));
     if (database_failed(database) || request->exhausted)
         status = LEDGER_UNAVAILABLE;
