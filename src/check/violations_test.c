@@ -3,7 +3,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 

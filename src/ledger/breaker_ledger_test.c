@@ -18,7 +18,7 @@ struct script {
     _Atomic int status;
     bool holding;
     struct ledger_request *held;
-    _Atomic unsigned asked;
+    _Atomic unsigned submitted;
 };
 
 /* A worker that completes posted requests on demand. */
@@ -39,7 +39,7 @@ static int64_t read_test_clock_ms(void)
 static void script_submit(struct ledger *ledger, struct ledger_request *request)
 {
     struct script *script = (struct script *)ledger;
-    script->asked++;
+    script->submitted++;
     if (script->holding) {
         request->next = script->held;
         script->held = request;
@@ -151,7 +151,7 @@ static void test_failures_open_breaker_and_writes_fail_at_once(void **state)
     append_message(&fixture->worker);
     complete_posted(&fixture->worker);
     assert_int_equal(fixture->worker.answers[LEDGER_UNAVAILABLE], 6);
-    assert_int_equal(fixture->script.asked, 5);
+    assert_int_equal(fixture->script.submitted, 5);
 }
 
 static void test_reads_pass_and_do_not_count(void **state)
@@ -166,7 +166,7 @@ static void test_reads_pass_and_do_not_count(void **state)
     fail_five_times(fixture);
     ledger_messages_after(&fixture->worker.client, SLICE("c"), SLICE_NONE, 0, 1, on_messages_read,
                           &fixture->worker);
-    assert_int_equal(fixture->script.asked, 26);
+    assert_int_equal(fixture->script.submitted, 26);
 }
 
 static void test_refusals_count_as_success_and_busy_as_neither(void **state)
@@ -221,7 +221,7 @@ static void test_successful_probe_closes_breaker(void **state)
     fixture->script.holding = true;
     append_message(&fixture->worker);
     append_message(&fixture->worker); /* one probe at a time */
-    assert_int_equal(fixture->script.asked, 6);
+    assert_int_equal(fixture->script.submitted, 6);
     assert_int_equal(ledger_retry_after_ms(&fixture->worker.client), 1000);
     release_held(&fixture->script, LEDGER_OK);
     assert_int_equal(breaker_ledger_state(fixture->guarded), BREAKER_CLOSED);

@@ -96,7 +96,7 @@ static void test_one_probe_closes_or_reopens_breaker(void **state)
     assert_true(breaker_admit(breaker, 60500, &probe));
     breaker_report(breaker, probe, BREAKER_SUCCESS, 60600);
     assert_int_equal(breaker->state, BREAKER_CLOSED);
-    for (int i = 0; i < 4; i++) /* old failures do not count any more */
+    for (int i = 0; i < 4; i++) /* failures from before do not count */
         assert_true(run_operation(breaker, BREAKER_FAILURE, 60600));
     assert_int_equal(breaker->state, BREAKER_CLOSED);
 }

@@ -12,14 +12,15 @@
  *     it may or may not have happened. Every write is idempotent, so the caller repeats it.
  *   - A read that starts after a write was answered sees that write. Two operations in flight at the same
  *     time have no order.
- *   - A read whose function says so answers from one snapshot.
+ *   - A read that is documented to do so answers from one snapshot.
  *   - The bounds below hold for every request.
- * ledger_request.h says what a backend implements; tests/conformance/ledger_suite.h tests all of this.
+ * ledger_request.h describes what a backend implements; tests/conformance/ledger_suite.h tests all of this.
  *
  * Threading: a worker has one `struct ledger_client` and uses it on its own thread only. The backend works
  * on its own threads and gives finished requests to the client's `post` hook, from one of its threads (or
  * from the caller's, when it refuses at once). The hook moves them to the worker through a mailbox; the
- * worker passes them to ledger_complete(). So a completion always runs on the thread that started the operation.
+ * worker passes them to ledger_complete(). So a completion always runs on the thread that started its
+ * operation.
  *
  * Ownership: arguments are borrowed for the duration of the function and copied. An outcome and everything
  * it points to last until the completion returns. The backend owns a request until ledger_complete(),

@@ -36,7 +36,7 @@ struct ledger_backend {
     void (*submit)(struct ledger *ledger, struct ledger_request *request);
     /* Finishes the requests that it took, then frees the ledger. */
     void (*close)(struct ledger *ledger);
-    /* May be NULL. Reports the result of each submitted request once, when it is finished or when its time
+    /* May be NULL. Receives the status of each submitted request once, when it is finished or when its time
      * limit passes, whichever comes first. Any thread. */
     void (*observe)(struct ledger *ledger, const struct ledger_request *request,
                     enum ledger_status status);

@@ -24,7 +24,7 @@ struct ledger_request_inbox {
 bool ledger_request_inbox_init(struct ledger_request_inbox *inbox, struct loop *loop,
                                ledger_request_inbox_hook on_requests, void *arg);
 
-/* Passes the posted chains on and closes. No thread may post any more, and the loop makes no more turns. */
+/* Passes the posted chains on and closes. No thread posts and the loop makes no turn from then on. */
 void ledger_request_inbox_free(struct ledger_request_inbox *inbox);
 
 /* From any thread. Takes the chain. `arg` is the inbox: this is a ledger_client's `post`. */

@@ -15,7 +15,7 @@
 
 #include "ledger/ledger_request.h"
 
-/* Records that the request's client owes an answer. The request itself is not needed any more. */
+/* Records that the request's client owes an answer. The request is only borrowed. */
 void refusal_owe(const struct ledger_request *request);
 
 /* Answers everything that is owed so far with LEDGER_BUSY. */

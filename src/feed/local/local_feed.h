@@ -1,11 +1,11 @@
 /*
  * The embedded feed: the ledger's outbox makes it durable, and this process consumes it.
  *
- * The transaction that stores a message also puts it into the outbox, so publishing only passes the event
- * to the consumer. After the consumer has settled it, the message leaves the outbox, in batches. A start replays
- * what a crash left there. A periodic sweep replays what was left for another reason (the publish was refused
- * for lack of capacity, or the removal failed): everything older than LOCAL_FEED_SWEEP_AGE_MS. One worker of
- * a process replays (`replays`).
+ * The transaction that stores a message also puts it into the outbox, so publishing only passes the event to
+ * the consumer. After the consumer has settled it, the message leaves the outbox, in batches. A start
+ * replays what a crash left there. A periodic sweep replays what was left for another reason (the publish
+ * was refused for lack of capacity, or the removal failed): everything older than LOCAL_FEED_SWEEP_AGE_MS.
+ * One worker of a process replays (`replays`).
  *
  * Gateways that share a ledger share its outbox and sweep for each other: a message that a crashed gateway
  * left is replayed within LOCAL_FEED_REPLAY_WITHIN_MS by the first one that sweeps. Such a gateway also takes

@@ -9,8 +9,8 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
 

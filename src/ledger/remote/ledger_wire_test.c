@@ -3,7 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -214,7 +214,8 @@ static const struct ledger_message MESSAGES[] = {{.chat = SLICE("c1"),
                                                   .sequence = 8,
                                                   .sent_at_ms = 9}};
 
-static const struct ledger_contact_request ASKED = {SLICE("r1"), SLICE("a"), SLICE("b"), 11};
+static const struct ledger_contact_request CONTACT_REQUEST = {SLICE("r1"), SLICE("a"), SLICE("b"),
+                                                              11};
 
 /* Fills in every field of an outcome. */
 static void fill_outcome(enum ledger_operation operation, union ledger_request_outcome *outcome)
@@ -237,12 +238,12 @@ static void fill_outcome(enum ledger_operation operation, union ledger_request_o
             .contacts = {TWO_IDS, 2}, .blocked = {TWO_IDS, 1}, .chats = {TWO_IDS + 1, 1}};
         break;
     case LEDGER_CONTACT_REQUEST_CREATE:
-        outcome->contact =
-            (struct ledger_contact_outcome){LEDGER_OK, LEDGER_CONTACT_PENDING, ASKED, true};
+        outcome->contact = (struct ledger_contact_outcome){LEDGER_OK, LEDGER_CONTACT_PENDING,
+                                                           CONTACT_REQUEST, true};
         break;
     case LEDGER_CONTACT_REQUESTS_LIST:
         outcome->contact_requests =
-            (struct ledger_contact_requests_outcome){LEDGER_OK, &ASKED, 1, true};
+            (struct ledger_contact_requests_outcome){LEDGER_OK, &CONTACT_REQUEST, 1, true};
         break;
     case LEDGER_BLOCK_PUT:
         outcome->block = (struct ledger_block_outcome){LEDGER_OK, true, true};

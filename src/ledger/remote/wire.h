@@ -15,9 +15,9 @@
  * numbers alternate (0, -1, 1, -2, …). A length precedes each text and each list.
  *
  * Reading trusts nothing. It fails on a length beyond the input or its bound, a number above its bound, a byte
- * that is not a valid boolean, and bytes left over. Failure is sticky, as in buffers: everything read after it
- * is zero, and wire_end() returns false. A list takes memory only for items for which the input has bytes. Texts point
- * into the input; lists are allocated from the request.
+ * that is not a valid boolean, and bytes left over. Failure is sticky, as in buffers: everything read after
+ * it is zero, and wire_end() returns false. A list takes memory only for items for which the input has
+ * bytes. Texts point into the input; lists are allocated from the request.
  */
 #ifndef ROLLCALL_LEDGER_REMOTE_WIRE_H
 #define ROLLCALL_LEDGER_REMOTE_WIRE_H

@@ -3,7 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
+#include <stddef.h>
 
 #include <cmocka.h>
 

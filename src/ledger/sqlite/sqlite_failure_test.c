@@ -1,8 +1,8 @@
 /* The SQLite ledger on a file or disk that fails or is slow. */
 #include "conformance/ledger_harness.h"
 #include "ledger/ledger_metrics.h"
+#include "ledger/sqlite/database.h"
 #include "ledger/sqlite/sqlite_ledger.h"
-#include "ledger/sqlite/sqlite_schema.h"
 #include "ledger/sqlite/sqlite_test_file.h"
 #include "ledger/sqlite/sqlite_test_vfs.h"
 

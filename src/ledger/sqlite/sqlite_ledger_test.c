@@ -7,7 +7,7 @@
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdlib.h>
+#include <stddef.h>
 
 #include <cmocka.h>
 

@@ -1,7 +1,6 @@
 /* The reader threads: they execute one request at a time, each in a snapshot of its own. */
 #include "ledger/sqlite/sqlite_operations.h"
 #include "ledger/sqlite/sqlite_worker.h"
-#include "log/log.h"
 
 static void read_in_snapshot(struct sqlite_worker *worker, struct ledger_request *request)
 {
