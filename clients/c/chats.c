@@ -11,7 +11,7 @@
 #define SYNC_ID "sync "
 enum { ID_PREFIX_LEN = sizeof(SYNC_ID) - 1 };
 
-static struct chat *find(const struct rollcall *client, struct slice chat_id)
+static struct chat *chats_find(const struct rollcall *client, struct slice chat_id)
 {
     struct chat *at = client->chats;
     while (at && !slice_is(chat_id, at->id))
@@ -19,9 +19,9 @@ static struct chat *find(const struct rollcall *client, struct slice chat_id)
     return at;
 }
 
-static struct chat *find_or_add(struct rollcall *client, const char *chat_id)
+static struct chat *chats_find_or_add(struct rollcall *client, const char *chat_id)
 {
-    struct chat *chat = find(client, slice_of(chat_id));
+    struct chat *chat = chats_find(client, slice_of(chat_id));
     if (chat || client->chat_count == ROLLCALL_CHATS_MAX || !client_is_id(chat_id))
         return chat;
     size_t len = strlen(chat_id);
@@ -35,8 +35,8 @@ static struct chat *find_or_add(struct rollcall *client, const char *chat_id)
     return chat;
 }
 
-/* Frees a chat that is neither followed nor open, so that it no longer counts. */
-static void forget_if_unused(struct rollcall *client, struct chat *chat)
+/* A chat that is neither followed nor open must not count towards ROLLCALL_CHATS_MAX. */
+static void chats_drop_if_unused(struct rollcall *client, struct chat *chat)
 {
     if (chat->followed || chat->open)
         return;
@@ -60,7 +60,8 @@ void chats_free(struct rollcall *client)
 
 /* ---- commands ---- */
 
-static bool say(struct rollcall *client, const char *type, const char *id, const struct chat *chat)
+static bool chats_send_command(struct rollcall *client, const char *type, const char *id,
+                               const struct chat *chat)
 {
     struct buffer json = BUFFER_INIT;
     char full_id[ID_PREFIX_LEN + ROLLCALL_ID_BYTES_MAX];
@@ -98,7 +99,7 @@ bool chats_synced(const struct rollcall *client)
     return true;
 }
 
-static size_t count_under_way(const struct rollcall *client)
+static size_t chats_count_pending(const struct rollcall *client)
 {
     int64_t now_ms = client->clock.now_ms;
     size_t count = 0;
@@ -112,18 +113,19 @@ static size_t count_under_way(const struct rollcall *client)
 void chats_flush(struct rollcall *client)
 {
     int64_t now_ms = client->clock.now_ms;
-    size_t under_way = count_under_way(client);
-    for (struct chat *at = client->chats; at && under_way < CLIENT_CHAT_COMMANDS_MAX;
-         at = at->next) {
+    size_t pending = chats_count_pending(client);
+    for (struct chat *at = client->chats; at && pending < CLIENT_CHAT_COMMANDS_MAX; at = at->next) {
         if (repeated_command_is_due(&at->opening, now_ms)) {
             repeated_command_number(client, &at->opening);
-            repeated_command_sent(client, &at->opening, say(client, "open_chat", OPEN_ID, at));
-            under_way++;
+            repeated_command_sent(client, &at->opening,
+                                  chats_send_command(client, "open_chat", OPEN_ID, at));
+            pending++;
         }
         if (repeated_command_is_due(&at->syncing, now_ms)) {
             at->asked_after = at->sequence;
-            repeated_command_sent(client, &at->syncing, say(client, "sync_request", SYNC_ID, at));
-            under_way++;
+            repeated_command_sent(client, &at->syncing,
+                                  chats_send_command(client, "sync_request", SYNC_ID, at));
+            pending++;
         }
     }
 }
@@ -133,7 +135,7 @@ int64_t chats_due_ms(const struct rollcall *client)
 {
     int64_t now_ms = client->clock.now_ms;
     int64_t due_ms = INT64_MAX;
-    bool full = count_under_way(client) >= CLIENT_CHAT_COMMANDS_MAX;
+    bool full = chats_count_pending(client) >= CLIENT_CHAT_COMMANDS_MAX;
     for (const struct chat *at = client->chats; at; at = at->next) {
         const struct repeated_command *commands[] = {&at->opening, &at->syncing};
         for (size_t i = 0; i < 2; i++)
@@ -146,7 +148,7 @@ int64_t chats_due_ms(const struct rollcall *client)
 
 /* ---- messages from the server ---- */
 
-static void saw(struct rollcall *client, struct chat *chat, int64_t sequence)
+static void chats_note_sequence(struct rollcall *client, struct chat *chat, int64_t sequence)
 {
     if (sequence <= chat->sequence)
         return;
@@ -159,7 +161,7 @@ static void saw(struct rollcall *client, struct chat *chat, int64_t sequence)
  * missing, so they are fetched together with it. */
 void chats_message(struct rollcall *client, const struct rollcall_event *event)
 {
-    struct chat *chat = find(client, slice_of(event->chat_id));
+    struct chat *chat = chats_find(client, slice_of(event->chat_id));
     if (!chat || !chat->followed) {
         client_emit(client, event);
         return;
@@ -168,17 +170,17 @@ void chats_message(struct rollcall *client, const struct rollcall_event *event)
         chat->sequence = event->sequence;
         client_emit(client, event);
     } else {
-        saw(client, chat, event->sequence);
+        chats_note_sequence(client, chat, event->sequence);
     }
 }
 
 void chats_own(struct rollcall *client, const struct rollcall_event *ack, const char *body)
 {
-    struct chat *chat = find(client, slice_of(ack->chat_id));
+    struct chat *chat = chats_find(client, slice_of(ack->chat_id));
     if (!chat || !chat->followed)
         return;
     if (!body) {
-        saw(client, chat, ack->sequence);
+        chats_note_sequence(client, chat, ack->sequence);
         return;
     }
     chats_message(client, &(struct rollcall_event){.type = ROLLCALL_EVENT_MESSAGE,
@@ -194,7 +196,7 @@ void chats_own(struct rollcall *client, const struct rollcall_event *ack, const 
 
 void chats_page(struct rollcall *client, struct slice chat_id, bool has_more)
 {
-    struct chat *chat = find(client, chat_id);
+    struct chat *chat = chats_find(client, chat_id);
     if (!chat || !chat->syncing.wanted)
         return;
     bool progressed = chat->sequence > chat->asked_after;
@@ -212,19 +214,19 @@ void chats_page(struct rollcall *client, struct slice chat_id, bool has_more)
 /* If the chat was closed and opened again meanwhile, this answer belongs to the first command. */
 void chats_opened(struct rollcall *client, struct slice chat_id)
 {
-    struct chat *chat = find(client, chat_id);
+    struct chat *chat = chats_find(client, chat_id);
     if (chat && chat->opening.number)
         repeated_command_answered(&chat->opening);
 }
 
 void chats_closed(struct rollcall *client, struct slice chat_id)
 {
-    struct chat *chat = find(client, chat_id);
+    struct chat *chat = chats_find(client, chat_id);
     if (!chat)
         return;
     chat->open = false;
     repeated_command_answered(&chat->opening);
-    forget_if_unused(client, chat);
+    chats_drop_if_unused(client, chat);
 }
 
 bool chats_refused(struct rollcall *client, struct slice id, bool for_good, int64_t after_ms,
@@ -237,7 +239,7 @@ bool chats_refused(struct rollcall *client, struct slice id, bool for_good, int6
     if (!opening && !slice_is(prefix, SYNC_ID))
         return false;
     struct chat *chat =
-        find(client, (struct slice){id.data + ID_PREFIX_LEN, id.len - ID_PREFIX_LEN});
+        chats_find(client, (struct slice){id.data + ID_PREFIX_LEN, id.len - ID_PREFIX_LEN});
     if (!chat)
         return false;
     memcpy(chat_id, chat->id, strlen(chat->id) + 1);
@@ -253,7 +255,7 @@ bool chats_refused(struct rollcall *client, struct slice id, bool for_good, int6
 
 bool rollcall_follow(struct rollcall *client, const char *chat_id, int64_t after_sequence)
 {
-    struct chat *chat = find_or_add(client, chat_id);
+    struct chat *chat = chats_find_or_add(client, chat_id);
     if (!chat)
         return false;
     if (!chat->followed)
@@ -265,18 +267,18 @@ bool rollcall_follow(struct rollcall *client, const char *chat_id, int64_t after
 
 bool rollcall_unfollow(struct rollcall *client, const char *chat_id)
 {
-    struct chat *chat = find(client, slice_of(chat_id));
+    struct chat *chat = chats_find(client, slice_of(chat_id));
     if (!chat || !chat->followed)
         return false;
     chat->followed = false;
     repeated_command_answered(&chat->syncing);
-    forget_if_unused(client, chat);
+    chats_drop_if_unused(client, chat);
     return true;
 }
 
 bool rollcall_open_chat(struct rollcall *client, const char *chat_id)
 {
-    struct chat *chat = find_or_add(client, chat_id);
+    struct chat *chat = chats_find_or_add(client, chat_id);
     if (!chat)
         return false;
     chat->open = true;
@@ -286,11 +288,11 @@ bool rollcall_open_chat(struct rollcall *client, const char *chat_id)
 
 bool rollcall_close_chat(struct rollcall *client, const char *chat_id)
 {
-    struct chat *chat = find(client, slice_of(chat_id));
+    struct chat *chat = chats_find(client, slice_of(chat_id));
     if (!chat || !chat->open)
         return false;
     if (client_is_live(client))
-        say(client, "close_chat", "shut ", chat);
+        chats_send_command(client, "close_chat", "shut ", chat);
     chats_closed(client, slice_of(chat_id));
     return true;
 }

@@ -80,12 +80,12 @@ void client_heartbeat(struct rollcall *client)
     transport_send(client, slice_of(BEATS[client->activity + 1]));
 }
 
-static int64_t earlier(int64_t left_ms, int64_t right_ms)
+static int64_t min_ms(int64_t left_ms, int64_t right_ms)
 {
     return left_ms < right_ms ? left_ms : right_ms;
 }
 
-static int64_t next_ms(const struct rollcall *client)
+static int64_t client_next_due_ms(const struct rollcall *client)
 {
     if (client->state == ROLLCALL_BACKOFF || client->state == ROLLCALL_DISCONNECTED)
         return client->retry_at_ms;
@@ -95,14 +95,14 @@ static int64_t next_ms(const struct rollcall *client)
         return INT64_MAX;
     if (client->closing)
         return client->deadline_ms;
-    int64_t next = earlier(client->next_heartbeat_ms, client->heard_ms + client->expiry_ms);
+    int64_t next = min_ms(client->next_heartbeat_ms, client->heard_ms + client->expiry_ms);
     if (client->watching.wanted)
-        next = earlier(next, client->watching.due_ms);
-    return earlier(next, earlier(chats_due_ms(client), outbox_due_ms(client)));
+        next = min_ms(next, client->watching.due_ms);
+    return min_ms(next, min_ms(chats_due_ms(client), outbox_due_ms(client)));
 }
 
-/* What has taken too long, if anything has: the handshake, our close, any sign of life. */
-static const char *find_overdue(const struct rollcall *client)
+/* Returns why the connection has timed out (handshake, close or silence), or NULL. */
+static const char *client_find_overdue(const struct rollcall *client)
 {
     int64_t now_ms = client->clock.now_ms;
     if (client->closing)
@@ -113,10 +113,10 @@ static const char *find_overdue(const struct rollcall *client)
     return silent ? "the server is silent" : NULL;
 }
 
-static void keep_time(struct rollcall *client)
+static void client_process_timers(struct rollcall *client)
 {
     bool waits = client->state == ROLLCALL_BACKOFF || client->state == ROLLCALL_DISCONNECTED;
-    const char *overdue = find_overdue(client);
+    const char *overdue = client_find_overdue(client);
     if (waits && client->clock.now_ms >= client->retry_at_ms)
         client_connect(client);
     else if (overdue)
@@ -134,15 +134,6 @@ static void keep_time(struct rollcall *client)
 
 /* ---- the interface ---- */
 
-static bool copy_options(struct rollcall *client, const struct rollcall_options *options)
-{
-    client->options = *options;
-    client->host = strdup(options->host);
-    client->token = strdup(options->token);
-    client->device_id = options->device_id ? strdup(options->device_id) : NULL;
-    return client->host && client->token && (client->device_id || !options->device_id);
-}
-
 struct rollcall *rollcall_open(const struct rollcall_options *options)
 {
     struct rollcall *client = calloc(1, sizeof(*client));
@@ -158,7 +149,11 @@ struct rollcall *rollcall_open(const struct rollcall_options *options)
     client->read_clock(&client->clock);
     client->retry_at_ms = client->clock.now_ms;
     random_init_system(&client->random);
-    if (!copy_options(client, options))
+    client->options = *options;
+    client->host = strdup(options->host);
+    client->token = strdup(options->token);
+    client->device_id = options->device_id ? strdup(options->device_id) : NULL;
+    if (!client->host || !client->token || (options->device_id && !client->device_id))
         rollcall_free(&client);
     return client;
 }
@@ -211,7 +206,7 @@ int rollcall_wait_ms(const struct rollcall *client)
     client->read_clock(&clock);
     if (client->closing && !client->upgraded && client->state != ROLLCALL_STOPPED)
         return 0;
-    int64_t at_ms = next_ms(client);
+    int64_t at_ms = client_next_due_ms(client);
     if (at_ms == INT64_MAX)
         return -1;
     int64_t left_ms = at_ms - clock.now_ms;
@@ -226,7 +221,7 @@ void rollcall_process(struct rollcall *client, short revents)
         transport_process(client, revents);
     if (client->closing && !client->upgraded)
         client_lost(client, CLOSED_BY_US);
-    keep_time(client);
+    client_process_timers(client);
     if (client->fd >= 0 && client->connected)
         transport_process(client, POLLOUT);
 }

@@ -27,7 +27,7 @@
 enum {
     CLIENT_HANDSHAKE_MS = 10000, /* from the first packet to connection_established */
     CLIENT_CLOSE_MS = 2000,      /* for the server to answer our close */
-    CLIENT_HELD_MS = 10000,      /* a connection that lasts this long resets the back-off */
+    CLIENT_STABLE_MS = 10000,    /* a connection that lasts this long resets the back-off */
     CLIENT_REPLY_MS = 30000,     /* repeat a command without an answer after this time */
     CLIENT_RETRY_MIN_MS = 100,   /* never retry sooner, whatever the server says */
     CLIENT_WAIT_MAX_MS = 600000, /* never wait longer, whatever the server says */
@@ -67,9 +67,9 @@ struct chat {
     bool open;
     struct repeated_command opening;
     struct repeated_command syncing;
-    int64_t asked_after; /* the sequence of the last sync_request */
+    int64_t asked_after; /* after_sequence of the last sync_request */
     int64_t sequence;    /* the last one given to the application */
-    int64_t seen;        /* the highest one the server has mentioned */
+    int64_t seen;        /* the highest one in any message of the server */
     char id[];
 };
 
@@ -100,7 +100,7 @@ struct rollcall {
     struct buffer out;
     size_t out_sent;
 
-    unsigned attempts; /* failures since a connection last lasted */
+    unsigned attempts; /* failed ones since the last stable connection */
     int64_t retry_at_ms;
     int64_t server_retry_at_ms;      /* from connection_closing; < 0: none */
     int64_t not_before_ms;           /* from Retry-After of a 503 */
@@ -115,8 +115,8 @@ struct rollcall {
     int64_t heartbeat_ms;
     int64_t expiry_ms;
     int64_t next_heartbeat_ms;
-    int64_t heard_ms;
-    int activity; /* -1 unknown, 0 idle, 1 active */
+    int64_t heard_ms; /* when the last bytes arrived */
+    int activity;     /* -1 unknown, 0 idle, 1 active */
 
     struct outgoing *outbox;
     size_t outbox_count;
@@ -132,7 +132,7 @@ struct rollcall {
 void client_set_state(struct rollcall *client, enum rollcall_state state);
 void client_emit(struct rollcall *client, const struct rollcall_event *event);
 bool client_is_live(const struct rollcall *client);
-/* Returns true if the text is a valid id: 1 to ROLLCALL_ID_BYTES_MAX bytes of UTF-8. */
+/* Returns whether the text is a valid id: 1 to ROLLCALL_ID_BYTES_MAX bytes of UTF-8. */
 bool client_is_id(const char *text);
 void client_heartbeat(struct rollcall *client);
 
@@ -143,7 +143,8 @@ void client_lost(struct rollcall *client, const char *why);
 /* Returns false when out of memory. */
 bool client_established(struct rollcall *client, const char *user_id, double heartbeat_s,
                         double expiry_s);
-void client_told_to_go(struct rollcall *client, bool reconnect_allowed, int64_t after_ms);
+/* The server has announced that it closes the connection; after_ms < 0: it did not say when to reconnect. */
+void client_close_announced(struct rollcall *client, bool reconnect_allowed, int64_t after_ms);
 
 /* Returns the wait after this many failures: 1, 2, 4, 8, 16 s, each ±20 %. */
 int64_t client_backoff_ms(struct rollcall *client, unsigned failures);
@@ -156,10 +157,10 @@ void repeated_command_want(struct repeated_command *command, int64_t now_ms);
 unsigned repeated_command_number(struct rollcall *client, struct repeated_command *command);
 void repeated_command_reset(struct repeated_command *command, bool wanted);
 bool repeated_command_is_due(const struct repeated_command *command, int64_t now_ms);
-/* It was sent, or not (the output buffer is full). In both cases it is due again if no answer comes. */
+/* Sets when the command is repeated; `sent` is false if the output buffer was full. */
 void repeated_command_sent(struct rollcall *client, struct repeated_command *command, bool sent);
 void repeated_command_answered(struct repeated_command *command);
-/* The server cannot serve it now; after_ms 0: it did not say when. */
+/* The server cannot serve the command now; after_ms 0: it did not say when it can. */
 void repeated_command_refused(struct rollcall *client, struct repeated_command *command,
                               int64_t after_ms);
 
@@ -192,10 +193,12 @@ bool chats_refused(struct rollcall *client, struct slice id, bool for_good, int6
                    char chat_id[ROLLCALL_ID_BYTES_MAX + 1]);
 void chats_free(struct rollcall *client);
 
-/* commands.c */
+/* commands.c: commands that are sent once, and presence subscriptions */
 void commands_reset(struct rollcall *client);
 void commands_flush(struct rollcall *client);
-bool commands_refused(struct rollcall *client, struct slice id, bool for_good, int64_t after_ms);
+/* The command with this id was answered: refused for some time, or (for_good) done. Returns whether it is one
+ * that this library repeats. */
+bool commands_answered(struct rollcall *client, struct slice id, bool for_good, int64_t after_ms);
 void commands_free(struct rollcall *client);
 
 /* outbox.c: messages that are not acknowledged yet */

@@ -1,5 +1,5 @@
-/* Every allocation of the client fails in turn: nothing leaks or breaks, and no message is lost. */
-#include "fake_server.h"
+/* Fails every allocation of the client in turn: the client must not leak, crash or lose a message. */
+#include "fixture.h"
 #include "support/alloc_fault.h"
 
 #include <setjmp.h>
@@ -19,66 +19,66 @@ static const char ACK[] = "{\"type\":\"message_ack\",\"chat_id\":\"c\",\"client_
     "{\"chat_id\":\"c\",\"sequence\":2,\"body\":\"b2\"}" more "]}"
 #define MINE ",{\"chat_id\":\"c\",\"sequence\":3,\"body\":\"mine\"}"
 
-/* Answers what is asked until nothing more is. Whatever is synced from, all there is comes. */
-static void serve(struct scene *scene, bool *stored)
+/* Answers all commands of the client. A sync_request always gets all messages, whatever its after_sequence. */
+static void serve(struct fixture *fixture, bool *stored)
 {
     const char *text;
-    while (scene->client->fd >= 0 && (text = scene_next(scene)) != NULL) {
+    while (fixture->client->fd >= 0 && (text = fixture_next(fixture)) != NULL) {
         if (strstr(text, "send_message")) {
             *stored = true;
-            scene_say(scene, ACK);
+            fixture_send(fixture, ACK);
         } else if (strstr(text, "sync_request")) {
-            scene_say(scene, *stored ? PAGE(MINE) : PAGE(""));
+            fixture_send(fixture, *stored ? PAGE(MINE) : PAGE(""));
         }
     }
 }
 
-static void connect_again(struct scene *scene)
+static void connect_again(struct fixture *fixture)
 {
-    while (rollcall_get_state(scene->client) == ROLLCALL_BACKOFF)
-        scene_pass(scene, 1000);
-    if (rollcall_get_state(scene->client) != ROLLCALL_CONNECTING)
+    while (rollcall_get_state(fixture->client) == ROLLCALL_BACKOFF)
+        fixture_advance(fixture, 1000);
+    if (rollcall_get_state(fixture->client) != ROLLCALL_CONNECTING)
         return;
-    scene_accept(scene);
-    if (scene->client->fd >= 0)
-        scene_establish(scene);
+    fixture_accept(fixture);
+    if (fixture->client->fd >= 0)
+        fixture_establish(fixture);
 }
 
-/* What was taken in is done in the end, once, whatever failed on the way. */
-static void follow_and_send(struct scene *scene)
+/* Messages that the client accepted arrive exactly once, in spite of a failed allocation. */
+static void follow_and_send(struct fixture *fixture)
 {
-    if (!rollcall_follow(scene->client, "c", 0) || !rollcall_subscribe(scene->client, "bob") ||
-        !rollcall_send(scene->client, "c", "1", "mine"))
+    if (!rollcall_follow(fixture->client, "c", 0) || !rollcall_subscribe(fixture->client, "bob") ||
+        !rollcall_send(fixture->client, "c", "1", "mine"))
         return;
     bool stored = false;
-    for (int i = 0; i < ROUNDS_MAX && !strstr(scene->log, "mine "); i++) {
-        scene_pass(scene, 1000);
-        connect_again(scene);
-        serve(scene, &stored);
+    for (int i = 0; i < ROUNDS_MAX && !strstr(fixture->log, "mine "); i++) {
+        fixture_advance(fixture, 1000);
+        connect_again(fixture);
+        serve(fixture, &stored);
     }
-    const char *first = strstr(scene->log, "b1 ");
+    const char *first = strstr(fixture->log, "b1 ");
     assert_non_null(first);
     assert_non_null(strstr(first, "b2 "));
     assert_non_null(strstr(first, "mine "));
     assert_null(strstr(first + 1, "b1 "));
 }
 
-static void test_every_allocation_may_fail(void **state)
+static void test_failed_allocation_loses_no_message(void **state)
 {
-    static struct scene scene;
+    static struct fixture fixture;
     (void)state;
     for (size_t n = 1, failed = 1; failed > 0; n++) {
         alloc_fault_after(n);
-        scene_open(&scene);
-        if (scene.client)
-            follow_and_send(&scene);
+        fixture_open(&fixture);
+        if (fixture.client)
+            follow_and_send(&fixture);
         failed = alloc_fault_off();
-        scene_close(&scene);
+        fixture_close(&fixture);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_allocation_may_fail)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_failed_allocation_loses_no_message)};
     return cmocka_run_group_tests_name("clients/c faults", tests, NULL, NULL);
 }

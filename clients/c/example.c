@@ -1,9 +1,9 @@
 /*
- * A chat in a terminal, in a hundred lines of an application's own.
+ * A chat in a terminal: an application of a hundred lines.
  *
- *     example HOST PORT TOKEN CHAT        every line typed is sent, what others say is printed
+ *     example HOST PORT TOKEN CHAT        sends every line you type, prints messages of others
  *
- * At the end of the input it waits for the answers to what was sent, then leaves.
+ * At the end of the input it waits for all acknowledgements, then leaves.
  */
 #include "rollcall.h"
 
@@ -15,7 +15,7 @@
 
 enum { LINE_BYTES_MAX = 4096 };
 
-static void print_event(void *arg, const struct rollcall_event *event)
+static void on_event(void *arg, const struct rollcall_event *event)
 {
     unsigned *unanswered = arg;
     switch (event->type) {
@@ -45,7 +45,7 @@ static void print_event(void *arg, const struct rollcall_event *event)
     fflush(stdout);
 }
 
-/* False at the end of the input. */
+/* Returns false at the end of the input. */
 static bool send_line(struct rollcall *client, const char *chat, unsigned *unanswered)
 {
     char line[LINE_BYTES_MAX + 2];
@@ -55,7 +55,7 @@ static bool send_line(struct rollcall *client, const char *chat, unsigned *unans
     if (line[0] && rollcall_send(client, chat, NULL, line))
         (*unanswered)++;
     else if (line[0])
-        fprintf(stderr, "-- not sent: it is too long\n");
+        fprintf(stderr, "-- not sent: the line is too long\n");
     return true;
 }
 
@@ -70,14 +70,14 @@ int main(int argc, char **argv)
                                        .port = (uint16_t)atoi(argv[2]),
                                        .token = argv[3],
                                        .device_id = "terminal",
-                                       .event = print_event,
+                                       .event = on_event,
                                        .arg = &unanswered};
     struct rollcall *client = rollcall_open(&options);
     if (!client)
         return 1;
     rollcall_follow(client, argv[4], 0);
     rollcall_open_chat(client, argv[4]);
-    setvbuf(stdin, NULL, _IONBF, 0); /* poll() sees only what stdio has not taken */
+    setvbuf(stdin, NULL, _IONBF, 0); /* poll() does not see what stdio has buffered */
     bool typing = true;
     while (rollcall_get_state(client) != ROLLCALL_STOPPED) {
         bool reads = typing && unanswered < ROLLCALL_OUTBOX_MAX;

@@ -63,7 +63,7 @@ static const struct {
     {"reconnect_allowed", KIND_BOOL, offsetof(struct fields, reconnect_allowed)},
 };
 
-static bool read_as(struct json *json, enum kind kind, void *out)
+static bool fields_read_member(struct json *json, enum kind kind, void *out)
 {
     enum json_type type = json_peek(json);
     bool fits = kind == KIND_RAW || (kind == KIND_TEXT && type == JSON_STRING) ||
@@ -86,7 +86,7 @@ static bool read_as(struct json *json, enum kind kind, void *out)
     return false;
 }
 
-static bool read_object(struct json *json, struct fields *fields)
+static bool fields_read(struct json *json, struct fields *fields)
 {
     struct slice key;
     *fields = (struct fields){.reconnect_after_ms = -1, .reconnect_allowed = true};
@@ -97,39 +97,36 @@ static bool read_object(struct json *json, struct fields *fields)
             i++;
         if (i == sizeof(MEMBERS) / sizeof(MEMBERS[0]))
             json_skip(json);
-        else if (!read_as(json, MEMBERS[i].kind, (char *)fields + MEMBERS[i].offset))
+        else if (!fields_read_member(json, MEMBERS[i].kind, (char *)fields + MEMBERS[i].offset))
             return false;
     }
     return json->error == NULL;
 }
 
-/* Terminated copies of the texts of an event, valid during the callback. */
-struct texts {
-    struct buffer memory;
-};
+/* Handles one object from the server. Returns false when out of memory. */
+typedef bool incoming_handler(struct rollcall *client, const struct fields *fields,
+                              struct rollcall_event *event);
 
-static const char *terminated(struct texts *texts, struct slice text)
+/* Appends a terminated copy of the text and returns it. */
+static const char *terminated(struct buffer *texts, struct slice text)
 {
-    size_t at = texts->memory.len;
-    buffer_append_slice(&texts->memory, text);
-    buffer_append_byte(&texts->memory, '\0');
-    return texts->memory.failed ? "" : texts->memory.data + at;
+    size_t at = texts->len;
+    buffer_append_slice(texts, text);
+    buffer_append_byte(texts, '\0');
+    return texts->failed ? "" : texts->data + at;
 }
 
-/* Reserved in one piece, so that pointers stay valid while it is filled. */
-static bool reserve_texts(struct texts *texts, const struct fields *fields)
+/* The event points into `texts` and `json`. Returns false when out of memory. */
+static bool incoming_make_event(struct rollcall_event *event, struct buffer *texts,
+                                const struct fields *fields, const char *json, size_t len)
 {
     size_t bytes = fields->type.len + fields->chat_id.len + fields->message_id.len +
                    fields->client_message_id.len + fields->sender_id.len + fields->user_id.len +
                    fields->status.len + fields->body.len + fields->code.len + fields->text.len + 16;
-    texts->memory = BUFFER_INIT;
-    return buffer_reserve(&texts->memory, bytes);
-}
-
-static struct rollcall_event event_of(struct texts *texts, const struct fields *fields,
-                                      const char *json, size_t len)
-{
-    return (struct rollcall_event){
+    /* Reserve all at once, because the buffer must not move while the event points into it. */
+    if (!buffer_reserve(texts, bytes))
+        return false;
+    *event = (struct rollcall_event){
         .type = ROLLCALL_EVENT_OTHER,
         .name = terminated(texts, fields->type),
         .chat_id = terminated(texts, fields->chat_id),
@@ -147,40 +144,36 @@ static struct rollcall_event event_of(struct texts *texts, const struct fields *
         .json = json,
         .json_len = len,
     };
+    return true;
 }
 
 /* Parsing unescapes in place, so the JSON for the application is copied first. Unknown content is skipped: a newer
  * server may send more. Returns false when out of memory. */
-static bool take_object(struct rollcall *client, char *data, size_t len,
-                        bool (*act)(struct rollcall *client, const struct fields *fields,
-                                    struct rollcall_event *event))
+static bool incoming_handle_object(struct rollcall *client, char *data, size_t len,
+                                   incoming_handler *handle)
 {
     struct json json;
     struct fields fields;
-    struct texts texts;
+    struct rollcall_event event;
+    struct buffer texts = BUFFER_INIT;
     char *kept = malloc(len + 1);
     if (!kept)
         return false;
     memcpy(kept, data, len);
     kept[len] = '\0';
     json_init(&json, data, len);
-    bool taken = true;
-    if (read_object(&json, &fields)) {
-        taken = reserve_texts(&texts, &fields);
-        if (taken) {
-            struct rollcall_event event = event_of(&texts, &fields, kept, len);
-            taken = act(client, &fields, &event);
-            buffer_free(&texts.memory);
-        }
-    }
+    bool handled = true;
+    if (fields_read(&json, &fields))
+        handled = incoming_make_event(&event, &texts, &fields, kept, len) &&
+                  handle(client, &fields, &event);
+    buffer_free(&texts);
     free(kept);
-    return taken;
+    return handled;
 }
 
 /* Returns false when out of memory; the rest is then not processed. */
-static bool each_item(struct rollcall *client, struct slice raw,
-                      bool (*act)(struct rollcall *client, const struct fields *fields,
-                                  struct rollcall_event *event))
+static bool incoming_handle_items(struct rollcall *client, struct slice raw,
+                                  incoming_handler *handle)
 {
     struct json json;
     struct slice item;
@@ -189,28 +182,21 @@ static bool each_item(struct rollcall *client, struct slice raw,
     json_init(&json, (char *)raw.data, raw.len);
     json_array(&json);
     while (json_element(&json) && json_raw(&json, &item))
-        if (!take_object(client, (char *)item.data, item.len, act))
+        if (!incoming_handle_object(client, (char *)item.data, item.len, handle))
             return false;
     return true;
 }
 
-/* Codes after which the same command may succeed a little later. */
-static bool is_passing(struct slice code)
-{
-    return slice_is(code, "RATE_LIMITED") || slice_is(code, "SERVER_BUSY") ||
-           slice_is(code, "SERVICE_UNAVAILABLE");
-}
-
 /* ---- by type ---- */
 
-static bool take_established(struct rollcall *client, const struct fields *fields,
-                             struct rollcall_event *event)
+static bool on_connection_established(struct rollcall *client, const struct fields *fields,
+                                      struct rollcall_event *event)
 {
     return client_established(client, event->user_id, fields->heartbeat_s, fields->expiry_s);
 }
 
-static bool take_message(struct rollcall *client, const struct fields *fields,
-                         struct rollcall_event *event)
+static bool on_message(struct rollcall *client, const struct fields *fields,
+                       struct rollcall_event *event)
 {
     (void)fields;
     event->type = ROLLCALL_EVENT_MESSAGE;
@@ -219,8 +205,8 @@ static bool take_message(struct rollcall *client, const struct fields *fields,
 }
 
 /* A repeated acknowledgement is ignored. */
-static bool take_ack(struct rollcall *client, const struct fields *fields,
-                     struct rollcall_event *event)
+static bool on_message_ack(struct rollcall *client, const struct fields *fields,
+                           struct rollcall_event *event)
 {
     struct outgoing *sent = outbox_detach(client, event->client_message_id);
     if (!sent)
@@ -232,18 +218,18 @@ static bool take_ack(struct rollcall *client, const struct fields *fields,
     return true;
 }
 
-static bool take_page(struct rollcall *client, const struct fields *fields,
-                      struct rollcall_event *event)
+static bool on_sync_response(struct rollcall *client, const struct fields *fields,
+                             struct rollcall_event *event)
 {
     (void)event;
-    if (!each_item(client, fields->messages, take_message))
+    if (!incoming_handle_items(client, fields->messages, on_message))
         return false;
     chats_page(client, fields->chat_id, fields->has_more);
     return true;
 }
 
-static bool take_presence(struct rollcall *client, const struct fields *fields,
-                          struct rollcall_event *event)
+static bool on_presence(struct rollcall *client, const struct fields *fields,
+                        struct rollcall_event *event)
 {
     (void)fields;
     event->type = ROLLCALL_EVENT_PRESENCE;
@@ -251,39 +237,39 @@ static bool take_presence(struct rollcall *client, const struct fields *fields,
     return true;
 }
 
-static bool take_presences(struct rollcall *client, const struct fields *fields,
-                           struct rollcall_event *event)
+static bool on_presence_snapshot(struct rollcall *client, const struct fields *fields,
+                                 struct rollcall_event *event)
 {
     (void)event;
-    commands_refused(client, fields->id, true, 0);
-    return each_item(client, fields->presences, take_presence);
+    commands_answered(client, fields->id, true, 0);
+    return incoming_handle_items(client, fields->presences, on_presence);
 }
 
-static bool take_opened(struct rollcall *client, const struct fields *fields,
-                        struct rollcall_event *event)
+static bool on_chat_snapshot(struct rollcall *client, const struct fields *fields,
+                             struct rollcall_event *event)
 {
     chats_opened(client, fields->chat_id);
     client_emit(client, event);
     return true;
 }
 
-static bool take_closed(struct rollcall *client, const struct fields *fields,
-                        struct rollcall_event *event)
+static bool on_chat_closed(struct rollcall *client, const struct fields *fields,
+                           struct rollcall_event *event)
 {
     chats_closed(client, fields->chat_id);
     client_emit(client, event);
     return true;
 }
 
-static bool take_closing(struct rollcall *client, const struct fields *fields,
-                         struct rollcall_event *event)
+static bool on_connection_closing(struct rollcall *client, const struct fields *fields,
+                                  struct rollcall_event *event)
 {
-    client_told_to_go(client, fields->reconnect_allowed, fields->reconnect_after_ms);
+    client_close_announced(client, fields->reconnect_allowed, fields->reconnect_after_ms);
     client_emit(client, event);
     return true;
 }
 
-static void refuse_message(struct rollcall *client, struct rollcall_event *event)
+static void on_message_refused(struct rollcall *client, struct rollcall_event *event)
 {
     struct outgoing *refused = outbox_detach(client, event->client_message_id);
     if (!refused)
@@ -294,32 +280,34 @@ static void refuse_message(struct rollcall *client, struct rollcall_event *event
     outgoing_free(&refused);
 }
 
-/* The commands of the library itself are repeated later. */
-static bool take_error(struct rollcall *client, const struct fields *fields,
-                       struct rollcall_event *event)
+/* The library repeats its own commands after a temporary error, so the application gets no event. */
+static bool on_error(struct rollcall *client, const struct fields *fields,
+                     struct rollcall_event *event)
 {
-    bool for_good = !is_passing(fields->code);
+    bool temporary = slice_is(fields->code, "RATE_LIMITED") ||
+                     slice_is(fields->code, "SERVER_BUSY") ||
+                     slice_is(fields->code, "SERVICE_UNAVAILABLE");
     int64_t after_ms = client_milliseconds(fields->retry_after_s);
     event->type = ROLLCALL_EVENT_ERROR;
     if (fields->client_message_id.data) {
-        if (for_good)
-            refuse_message(client, event);
-        else
+        if (temporary)
             outbox_refused(client, event->client_message_id, after_ms);
+        else
+            on_message_refused(client, event);
         return true;
     }
     char chat_id[ROLLCALL_ID_BYTES_MAX + 1];
-    bool of_chat = chats_refused(client, fields->id, for_good, after_ms, chat_id);
+    bool of_chat = chats_refused(client, fields->id, !temporary, after_ms, chat_id);
     if (of_chat)
         event->chat_id = chat_id;
-    bool ours = of_chat || commands_refused(client, fields->id, for_good, after_ms);
-    if (!ours || for_good)
+    bool ours = of_chat || commands_answered(client, fields->id, !temporary, after_ms);
+    if (!ours || !temporary)
         client_emit(client, event);
     return true;
 }
 
-static bool take_nothing(struct rollcall *client, const struct fields *fields,
-                         struct rollcall_event *event)
+static bool on_heartbeat_ack(struct rollcall *client, const struct fields *fields,
+                             struct rollcall_event *event)
 {
     (void)client, (void)fields, (void)event;
     return true;
@@ -327,34 +315,34 @@ static bool take_nothing(struct rollcall *client, const struct fields *fields,
 
 static const struct {
     const char *type;
-    bool (*take)(struct rollcall *client, const struct fields *fields,
-                 struct rollcall_event *event);
+    incoming_handler *handle;
 } TYPES[] = {
-    {"heartbeat_ack", take_nothing},
-    {"message", take_message},
-    {"message_ack", take_ack},
-    {"sync_response", take_page},
-    {"presence_changed", take_presence},
-    {"presence_snapshot", take_presences},
-    {"chat_snapshot", take_opened},
-    {"chat_closed", take_closed},
-    {"error", take_error},
-    {"connection_established", take_established},
-    {"connection_closing", take_closing},
+    {"heartbeat_ack", on_heartbeat_ack},
+    {"message", on_message},
+    {"message_ack", on_message_ack},
+    {"sync_response", on_sync_response},
+    {"presence_changed", on_presence},
+    {"presence_snapshot", on_presence_snapshot},
+    {"chat_snapshot", on_chat_snapshot},
+    {"chat_closed", on_chat_closed},
+    {"error", on_error},
+    {"connection_established", on_connection_established},
+    {"connection_closing", on_connection_closing},
 };
 
-static bool take(struct rollcall *client, const struct fields *fields, struct rollcall_event *event)
+static bool incoming_dispatch(struct rollcall *client, const struct fields *fields,
+                              struct rollcall_event *event)
 {
     if (fields->type.len == 0)
         return true;
     for (size_t i = 0; i < sizeof(TYPES) / sizeof(TYPES[0]); i++)
         if (slice_is(fields->type, TYPES[i].type))
-            return TYPES[i].take(client, fields, event);
+            return TYPES[i].handle(client, fields, event);
     client_emit(client, event);
     return true;
 }
 
 bool incoming_message(struct rollcall *client, char *data, size_t len)
 {
-    return take_object(client, data, len, take);
+    return incoming_handle_object(client, data, len, incoming_dispatch);
 }

@@ -1,5 +1,5 @@
-/* The answer to what was asked before is not one to what is wanted now. In virtual time. */
-#include "fake_server.h"
+/* The client does not take the answer to an older command for the answer to the latest. In virtual time. */
+#include "fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The id in a command. */
 static void read_id(const char *command, char id[32])
 {
     const char *at = strstr(command, "\"id\":");
@@ -17,85 +16,85 @@ static void read_id(const char *command, char id[32])
     assert_int_equal(sscanf(at, "\"id\":\"%31[^\"]", id), 1);
 }
 
-static void pass_long(struct scene *scene)
+static void wait_reply_timeout(struct fixture *fixture)
 {
     for (int64_t passed_ms = 0; passed_ms < CLIENT_REPLY_MS; passed_ms += 5000) {
-        scene_pass(scene, 5000);
-        scene_say(scene, "{\"type\":\"heartbeat_ack\"}");
+        fixture_advance(fixture, 5000);
+        fixture_send(fixture, "{\"type\":\"heartbeat_ack\"}");
     }
 }
 
-/* The id of what was asked for before carol was wanted too. */
-static void ask_for_bob_and_want_carol(struct scene *scene, char id[32])
+/* Returns the id of the first command, which names only bob. */
+static void subscribe_bob_then_carol(struct fixture *fixture, char id[32])
 {
-    scene_connect(scene);
-    rollcall_subscribe(scene->client, "bob");
-    scene_turn(scene);
-    read_id(scene_expect(scene, "subscribe_presence"), id);
-    rollcall_subscribe(scene->client, "carol");
+    fixture_connect(fixture);
+    rollcall_subscribe(fixture->client, "bob");
+    fixture_process(fixture);
+    read_id(fixture_expect(fixture, "subscribe_presence"), id);
+    rollcall_subscribe(fixture->client, "carol");
 }
 
-static void answer(struct scene *scene, const char *id)
+static void answer(struct fixture *fixture, const char *id)
 {
-    scene_sayf(scene, "{\"type\":\"presence_snapshot\",\"id\":\"%s\",\"presences\":[]}", id);
+    fixture_sendf(fixture, "{\"type\":\"presence_snapshot\",\"id\":\"%s\",\"presences\":[]}", id);
 }
 
-static void test_users_added_meanwhile_are_watched_too(void **state)
+static void test_users_added_while_a_command_is_pending_are_subscribed(void **state)
 {
-    struct scene *scene = *state;
+    struct fixture *fixture = *state;
     char first[32], second[32];
-    ask_for_bob_and_want_carol(scene, first);
-    answer(scene, first);
-    const char *again = scene_expect(scene, "subscribe_presence");
+    subscribe_bob_then_carol(fixture, first);
+    answer(fixture, first);
+    const char *again = fixture_expect(fixture, "subscribe_presence");
     assert_non_null(strstr(again, "\"carol\""));
     read_id(again, second);
     assert_string_not_equal(first, second);
-    answer(scene, second);
-    pass_long(scene);
-    scene_expect_no(scene, "subscribe_presence");
+    answer(fixture, second);
+    wait_reply_timeout(fixture);
+    fixture_expect_no(fixture, "subscribe_presence");
 }
 
-static void test_refusal_after_an_older_answer_is_heeded(void **state)
+static void test_refusal_after_an_older_answer_is_retried(void **state)
 {
-    struct scene *scene = *state;
+    struct fixture *fixture = *state;
     char first[32], second[32];
-    ask_for_bob_and_want_carol(scene, first);
-    scene_turn(scene);
-    read_id(scene_expect(scene, "subscribe_presence"), second);
-    answer(scene, first);
-    scene_sayf(scene,
-               "{\"type\":\"error\",\"id\":\"%s\",\"code\":\"RATE_LIMITED\","
-               "\"retry_after_seconds\":1}",
-               second);
-    scene_pass(scene, 1000);
-    assert_non_null(strstr(scene_expect(scene, "subscribe_presence"), "\"carol\""));
+    subscribe_bob_then_carol(fixture, first);
+    fixture_process(fixture);
+    read_id(fixture_expect(fixture, "subscribe_presence"), second);
+    answer(fixture, first);
+    fixture_sendf(fixture,
+                  "{\"type\":\"error\",\"id\":\"%s\",\"code\":\"RATE_LIMITED\","
+                  "\"retry_after_seconds\":1}",
+                  second);
+    fixture_advance(fixture, 1000);
+    assert_non_null(strstr(fixture_expect(fixture, "subscribe_presence"), "\"carol\""));
 }
 
-static void test_chat_opened_again_is_asked_for_again(void **state)
+static void test_chat_opened_again_sends_open_chat_again(void **state)
 {
-    struct scene *scene = *state;
-    scene_connect(scene);
-    rollcall_open_chat(scene->client, "c");
-    scene_turn(scene);
-    scene_expect(scene, "open_chat");
-    rollcall_close_chat(scene->client, "c");
-    rollcall_open_chat(scene->client, "c");
-    scene_say(scene, "{\"type\":\"chat_snapshot\",\"chat_id\":\"c\"}");
-    scene_expect(scene, "close_chat");
-    scene_expect(scene, "open_chat");
-    scene_say(scene, "{\"type\":\"chat_snapshot\",\"chat_id\":\"c\"}");
-    pass_long(scene);
-    scene_expect_no(scene, "open_chat");
+    struct fixture *fixture = *state;
+    fixture_connect(fixture);
+    rollcall_open_chat(fixture->client, "c");
+    fixture_process(fixture);
+    fixture_expect(fixture, "open_chat");
+    rollcall_close_chat(fixture->client, "c");
+    rollcall_open_chat(fixture->client, "c");
+    fixture_send(fixture, "{\"type\":\"chat_snapshot\",\"chat_id\":\"c\"}");
+    fixture_expect(fixture, "close_chat");
+    fixture_expect(fixture, "open_chat");
+    fixture_send(fixture, "{\"type\":\"chat_snapshot\",\"chat_id\":\"c\"}");
+    wait_reply_timeout(fixture);
+    fixture_expect_no(fixture, "open_chat");
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, scene_set_up, scene_tear_down)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_set_up, fixture_tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_users_added_meanwhile_are_watched_too),
-        TEST(test_refusal_after_an_older_answer_is_heeded),
-        TEST(test_chat_opened_again_is_asked_for_again),
+        TEST(test_users_added_while_a_command_is_pending_are_subscribed),
+        TEST(test_refusal_after_an_older_answer_is_retried),
+        TEST(test_chat_opened_again_sends_open_chat_again),
     };
     return cmocka_run_group_tests_name("clients/c late answers", tests, NULL, NULL);
 }

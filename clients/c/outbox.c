@@ -30,7 +30,7 @@ void outbox_free(struct rollcall *client)
     client->outbox_count = 0;
 }
 
-static struct outgoing **find(struct rollcall *client, const char *client_message_id)
+static struct outgoing **outbox_find(struct rollcall *client, const char *client_message_id)
 {
     struct outgoing **at = &client->outbox;
     while (*at && strcmp((*at)->client_message_id, client_message_id) != 0)
@@ -38,25 +38,20 @@ static struct outgoing **find(struct rollcall *client, const char *client_messag
     return at;
 }
 
-static char *make_id(struct rollcall *client)
+static struct outgoing *outgoing_create(struct rollcall *client, const char *chat_id,
+                                        const char *client_message_id, const char *body)
 {
-    char *id = malloc(ULID_TEXT_LEN + 1);
-    struct ulid ulid = ulid_make(client->clock.wall_ms, &client->random);
-    if (!id)
-        return NULL;
-    ulid_write(id, &ulid);
-    id[ULID_TEXT_LEN] = '\0';
-    return id;
-}
-
-static struct outgoing *make_outgoing(struct rollcall *client, const char *chat_id,
-                                      const char *client_message_id, const char *body)
-{
+    char new_id[ULID_TEXT_LEN + 1];
     struct outgoing *message = calloc(1, sizeof(*message));
     if (!message)
         return NULL;
+    if (!client_message_id) {
+        struct ulid ulid = ulid_make(client->clock.wall_ms, &client->random);
+        ulid_write(new_id, &ulid);
+        new_id[ULID_TEXT_LEN] = '\0';
+    }
     message->chat_id = strdup(chat_id);
-    message->client_message_id = client_message_id ? strdup(client_message_id) : make_id(client);
+    message->client_message_id = strdup(client_message_id ? client_message_id : new_id);
     message->body = strdup(body);
     message->command.wanted = true;
     if (!message->chat_id || !message->client_message_id || !message->body)
@@ -64,9 +59,8 @@ static struct outgoing *make_outgoing(struct rollcall *client, const char *chat_
     return message;
 }
 
-/* Refuse messages for which the server would close every connection, or answer with an error that does not name the
- * message. */
-static bool is_fit(const char *chat_id, const char *client_message_id, const char *body)
+/* For other messages the server closes the connection, or answers with an error that does not name the message. */
+static bool outbox_accepts(const char *chat_id, const char *client_message_id, const char *body)
 {
     struct slice text = slice_of(body);
     return client_is_id(chat_id) && text.len > 0 && text.len <= ROLLCALL_BODY_BYTES_MAX &&
@@ -78,20 +72,20 @@ bool rollcall_send(struct rollcall *client, const char *chat_id, const char *cli
 {
     if (client->outbox_count == ROLLCALL_OUTBOX_MAX || client->state == ROLLCALL_STOPPED)
         return false;
-    if (!is_fit(chat_id, client_message_id, body) ||
-        (client_message_id && *find(client, client_message_id)))
+    if (!outbox_accepts(chat_id, client_message_id, body) ||
+        (client_message_id && *outbox_find(client, client_message_id)))
         return false;
-    struct outgoing *message = make_outgoing(client, chat_id, client_message_id, body);
+    struct outgoing *message = outgoing_create(client, chat_id, client_message_id, body);
     if (!message)
         return false;
-    *find(client, message->client_message_id) =
-        message; /* not found, so this is the end of the list */
+    /* The id is new, so outbox_find() returns the end of the list. */
+    *outbox_find(client, message->client_message_id) = message;
     client->outbox_count++;
     return true;
 }
 
 /* Only the oldest message of a chat may be pending, so that none overtakes a retry. */
-static bool is_first_of_chat(const struct rollcall *client, const struct outgoing *message)
+static bool outbox_is_first_of_chat(const struct rollcall *client, const struct outgoing *message)
 {
     for (const struct outgoing *at = client->outbox; at != message; at = at->next)
         if (strcmp(at->chat_id, message->chat_id) == 0)
@@ -99,7 +93,7 @@ static bool is_first_of_chat(const struct rollcall *client, const struct outgoin
     return true;
 }
 
-static bool transmit(struct rollcall *client, const struct outgoing *message)
+static bool outbox_transmit(struct rollcall *client, const struct outgoing *message)
 {
     struct buffer json = BUFFER_INIT;
     json_write_object(&json);
@@ -117,15 +111,15 @@ void outbox_flush(struct rollcall *client)
 {
     int64_t now_ms = client->clock.now_ms;
     for (struct outgoing *at = client->outbox; at; at = at->next)
-        if (repeated_command_is_due(&at->command, now_ms) && is_first_of_chat(client, at))
-            repeated_command_sent(client, &at->command, transmit(client, at));
+        if (repeated_command_is_due(&at->command, now_ms) && outbox_is_first_of_chat(client, at))
+            repeated_command_sent(client, &at->command, outbox_transmit(client, at));
 }
 
 int64_t outbox_due_ms(const struct rollcall *client)
 {
     int64_t due_ms = INT64_MAX;
     for (const struct outgoing *at = client->outbox; at; at = at->next)
-        if (at->command.due_ms < due_ms && is_first_of_chat(client, at))
+        if (at->command.due_ms < due_ms && outbox_is_first_of_chat(client, at))
             due_ms = at->command.due_ms;
     return due_ms;
 }
@@ -138,7 +132,7 @@ void outbox_reset(struct rollcall *client)
 
 struct outgoing *outbox_detach(struct rollcall *client, const char *client_message_id)
 {
-    struct outgoing **at = find(client, client_message_id);
+    struct outgoing **at = outbox_find(client, client_message_id);
     struct outgoing *found = *at;
     if (found) {
         *at = found->next;
@@ -149,7 +143,7 @@ struct outgoing *outbox_detach(struct rollcall *client, const char *client_messa
 
 void outbox_refused(struct rollcall *client, const char *client_message_id, int64_t after_ms)
 {
-    struct outgoing *message = *find(client, client_message_id);
+    struct outgoing *message = *outbox_find(client, client_message_id);
     if (message)
         repeated_command_refused(client, &message->command, after_ms);
 }

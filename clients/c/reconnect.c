@@ -13,7 +13,8 @@ enum {
     EXPIRY_DEFAULT_MS = 15000,
 };
 
-static int64_t hurried(const struct rollcall *client, int64_t wait_ms)
+/* Tests set `hurry` to shorten all waits. */
+static int64_t reconnect_shorten(const struct rollcall *client, int64_t wait_ms)
 {
     return client->options.hurry > 1 ? wait_ms / client->options.hurry : wait_ms;
 }
@@ -26,7 +27,7 @@ int64_t client_backoff_ms(struct rollcall *client, unsigned failures)
     int64_t jitter_ms = base_ms * BACKOFF_JITTER_PERCENT / 100;
     int64_t wait_ms =
         base_ms - jitter_ms + (int64_t)random_below(&client->random, (uint64_t)(2 * jitter_ms + 1));
-    return hurried(client, wait_ms);
+    return reconnect_shorten(client, wait_ms);
 }
 
 int64_t client_milliseconds(double seconds)
@@ -38,7 +39,7 @@ int64_t client_milliseconds(double seconds)
 }
 
 /* Replaces a refused token once. If there is no fresh one, or it is refused too, the client stops. */
-static bool replace_token(struct rollcall *client)
+static bool reconnect_replace_token(struct rollcall *client)
 {
     if (!client->refused)
         return true;
@@ -56,45 +57,40 @@ static bool replace_token(struct rollcall *client)
 }
 
 /* The wait that the server asks for wins over the back-off. */
-static int64_t wait_ms(struct rollcall *client)
+static int64_t reconnect_wait_ms(struct rollcall *client)
 {
     int64_t now_ms = client->clock.now_ms;
     int64_t own_ms = client_backoff_ms(client, client->attempts++);
     if (client->server_retry_at_ms >= 0) {
         int64_t left_ms = client->server_retry_at_ms - now_ms;
-        return left_ms > 0 ? hurried(client, left_ms) : 0;
+        return left_ms > 0 ? reconnect_shorten(client, left_ms) : 0;
     }
     if (client->at_once)
         return 0;
-    int64_t least_ms = hurried(client, client->not_before_ms - now_ms);
+    int64_t least_ms = reconnect_shorten(client, client->not_before_ms - now_ms);
     return own_ms > least_ms ? own_ms : least_ms;
 }
 
-static void forget_connection(struct rollcall *client)
+void client_lost(struct rollcall *client, const char *why)
 {
+    bool for_good = client->stop_after || client->closing;
     int64_t now_ms = client->clock.now_ms;
-    if (client->established_ms >= 0 && now_ms - client->established_ms >= CLIENT_HELD_MS)
+    if (client->established_ms >= 0 && now_ms - client->established_ms >= CLIENT_STABLE_MS)
         client->attempts = 0;
     client->established_ms = -1;
     transport_drop(client);
     chats_reset(client);
     outbox_reset(client);
     commands_reset(client);
-}
-
-void client_lost(struct rollcall *client, const char *why)
-{
-    bool for_good = client->stop_after || client->closing;
-    forget_connection(client);
     if (client->state == ROLLCALL_STOPPED)
         return;
     snprintf(client->lost_why, sizeof(client->lost_why), "%s", why);
     client->lost_code = for_good ? "CLOSED" : client->refused ? "UNAUTHENTICATED" : "DISCONNECTED";
-    if (for_good || !replace_token(client)) {
+    if (for_good || !reconnect_replace_token(client)) {
         client_set_state(client, ROLLCALL_STOPPED);
         return;
     }
-    client->retry_at_ms = client->clock.now_ms + wait_ms(client);
+    client->retry_at_ms = now_ms + reconnect_wait_ms(client);
     client->server_retry_at_ms = -1;
     client->at_once = false;
     client_set_state(client, ROLLCALL_BACKOFF);
@@ -107,7 +103,7 @@ void client_connect(struct rollcall *client)
     transport_connect(client);
 }
 
-void client_told_to_go(struct rollcall *client, bool reconnect_allowed, int64_t after_ms)
+void client_close_announced(struct rollcall *client, bool reconnect_allowed, int64_t after_ms)
 {
     client->stop_after |= !reconnect_allowed;
     if (after_ms < 0)

@@ -27,8 +27,8 @@
  *   - it restores presence subscriptions and open chats;
  *   - it sends your messages again with the same client_message_id until they are acknowledged or refused; one at
  *     a time per chat, so that they cannot overtake each other;
- *   - of chats you follow it gives you every message once and in order, your own included, and fetches those it
- *     missed.
+ *   - it gives you every message of the chats you follow, once and in order, your own included; it fetches
+ *     messages that it missed.
  * It retries commands that the server cannot serve now (RATE_LIMITED, SERVER_BUSY, SERVICE_UNAVAILABLE) when the
  * server says so, or with back-off.
  *
@@ -67,10 +67,10 @@ enum rollcall_state {
 };
 
 enum rollcall_event_type {
-    ROLLCALL_EVENT_STATE,   /* state; of BACKOFF: wait_ms; of BACKOFF and STOPPED why: code, text */
+    ROLLCALL_EVENT_STATE,   /* state; with BACKOFF: wait_ms; with BACKOFF and STOPPED: code, text */
     ROLLCALL_EVENT_MESSAGE, /* chat_id, message_id, sequence, user_id (the sender), body */
     ROLLCALL_EVENT_SENT,    /* chat_id, client_message_id, message_id, sequence, duplicate */
-    ROLLCALL_EVENT_REFUSED, /* a message, finally: chat_id, client_message_id, code, text */
+    ROLLCALL_EVENT_REFUSED, /* of a message, for good: chat_id, client_message_id, code, text */
     ROLLCALL_EVENT_PRESENCE, /* user_id, status, version; json has the rest */
     ROLLCALL_EVENT_ERROR, /* any other error: code, text; chat_id if following or opening it failed */
     ROLLCALL_EVENT_OTHER, /* any other message of the server: name, json */
@@ -94,11 +94,11 @@ struct rollcall_event {
     const char *code;
     const char *text;
     int64_t sequence;
-    int64_t version; /* of a user's presence; ignore a lower one than you know */
+    int64_t version; /* of a user's presence; ignore it if you have seen a higher one */
     bool duplicate;
-    const char
-        *json; /* the object as the server sent it, of a page or a snapshot each of its own; "" for
-                       * states and for your own messages, which the server only acknowledges */
+    /* The object as the server sent it; each item of a page or a snapshot is one. "" for states and for your own
+     * messages, which the server only acknowledges. */
+    const char *json;
     size_t json_len;
 };
 
@@ -110,8 +110,8 @@ struct rollcall_options {
     const char *token;
     const char *device_id; /* NULL: the server chooses one for every connection */
     void (*event)(void *arg, const struct rollcall_event *event);
-    /* Returns a fresh token after the server refused the last one. It may be NULL or return NULL; then the client
-     * stops. The token is copied. It must not call the library. */
+    /* Returns a fresh token after the server has refused the last one. The client copies it. The function may be
+     * NULL or return NULL; then the client stops. It must not call the library. */
     const char *(*fresh_token)(void *arg);
     void *arg;
     uint32_t hurry; /* divides all back-off waits, for tests; 0 and 1: no division */
@@ -162,12 +162,12 @@ bool rollcall_ack(struct rollcall *client, const char *chat_id, int64_t sequence
 bool rollcall_send(struct rollcall *client, const char *chat_id, const char *client_message_id,
                    const char *body);
 
-/* Opens and closes a chat; while it is open, presence and typing of its members are pushed. */
+/* Opens or closes a chat. While it is open, the server sends its members' presence and typing. */
 bool rollcall_open_chat(struct rollcall *client, const char *chat_id);
 bool rollcall_close_chat(struct rollcall *client, const char *chat_id);
 bool rollcall_typing(struct rollcall *client, const char *chat_id, bool typing);
 
-/* Calls: request with `to`, the others with the call's id; `data_json` is any JSON value. */
+/* Voice and video calls: request one with `to`, then use its id. `data_json` is any JSON value. */
 bool rollcall_call_request(struct rollcall *client, const char *to, const char *call_id);
 bool rollcall_call_accept(struct rollcall *client, const char *call_id);
 bool rollcall_call_reject(struct rollcall *client, const char *call_id);

@@ -1,7 +1,7 @@
 /*
- * A client for tests: sends numbered messages to a chat, one after the other, until its input ends, and
- * prints what it learns: "A sequence" for every acknowledgement, "M sequence sender body" for every
- * message, "S state".
+ * A client for tests. It sends numbered messages to a chat, one after the other, until it reads a line; it ends
+ * when its input ends. It prints its events: "A sequence" for an acknowledgement, "R code" for a refusal,
+ * "M sequence sender body" for a message, "S state" for a change of state.
  *
  *     storm HOST PORT TOKEN CHAT NAME
  */
@@ -24,16 +24,7 @@ struct storm {
     bool ended;
 };
 
-static void send_next(struct storm *storm)
-{
-    char body[128];
-    if (storm->waiting || storm->ended)
-        return;
-    snprintf(body, sizeof(body), "%s %u", storm->name, storm->next++);
-    storm->waiting = rollcall_send(storm->client, storm->chat, NULL, body);
-}
-
-static void print_event(void *arg, const struct rollcall_event *event)
+static void on_event(void *arg, const struct rollcall_event *event)
 {
     struct storm *storm = arg;
     if (event->type == ROLLCALL_EVENT_STATE) {
@@ -59,7 +50,7 @@ int main(int argc, char **argv)
                                        .port = (uint16_t)atoi(argv[2]),
                                        .token = argv[3],
                                        .device_id = "storm",
-                                       .event = print_event,
+                                       .event = on_event,
                                        .arg = &storm,
                                        .hurry = HURRY};
     storm.client = rollcall_open(&options);
@@ -72,12 +63,15 @@ int main(int argc, char **argv)
             {.fd = rollcall_fd(storm.client), .events = rollcall_poll_events(storm.client)},
             {.fd = STDIN_FILENO, .events = POLLIN},
         };
-        send_next(&storm);
+        if (!storm.waiting && !storm.ended) {
+            char body[128];
+            snprintf(body, sizeof(body), "%s %u", storm.name, storm.next++);
+            storm.waiting = rollcall_send(storm.client, storm.chat, NULL, body);
+        }
         poll(fds, 2, rollcall_wait_ms(storm.client));
         rollcall_process(storm.client, fds[0].revents);
         if (!fds[1].revents)
             continue;
-        /* a line ends the sending, the end of the input ends the program */
         storm.ended = true;
         if (read(STDIN_FILENO, ignored, sizeof(ignored)) <= 0)
             break;

@@ -35,9 +35,9 @@ void transport_drop(struct rollcall *client)
     websocket_decoder_free(&client->decoder);
 }
 
-/* Characters that a query may contain; all others are escaped. */
-static void write_escaped(struct buffer *out, const char *text)
+static void handshake_write_escaped(struct buffer *out, const char *text)
 {
+    /* The characters that a query may contain unescaped. */
     static const char PLAIN[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
     for (; *text; text++) {
@@ -49,7 +49,7 @@ static void write_escaped(struct buffer *out, const char *text)
 }
 
 /* Returns false when out of memory. */
-static bool write_handshake(struct rollcall *client)
+static bool handshake_write(struct rollcall *client)
 {
     struct buffer *out = &client->out;
     unsigned char nonce[16];
@@ -62,7 +62,7 @@ static bool write_handshake(struct rollcall *client)
     buffer_append_text(out, "GET /v1/ws");
     if (client->device_id) {
         buffer_append_text(out, "?device_id=");
-        write_escaped(out, client->device_id);
+        handshake_write_escaped(out, client->device_id);
     }
     buffer_printf(out,
                   " HTTP/1.1\r\nHost: %s%s%s:%u\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -73,7 +73,7 @@ static bool write_handshake(struct rollcall *client)
     return !out->failed;
 }
 
-static int open_socket(const struct addrinfo *address)
+static int transport_open_socket(const struct addrinfo *address)
 {
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int on = 1;
@@ -89,20 +89,8 @@ static int open_socket(const struct addrinfo *address)
     return fd;
 }
 
-/* A name may have several addresses: each attempt tries the next. */
-static const struct addrinfo *choose(const struct addrinfo *found, unsigned attempt)
-{
-    unsigned count = 1;
-    for (const struct addrinfo *at = found; at->ai_next; at = at->ai_next)
-        count++;
-    const struct addrinfo *chosen = found;
-    for (unsigned i = attempt % count; i > 0; i--)
-        chosen = chosen->ai_next;
-    return chosen;
-}
-
 /* Returns what went wrong, or NULL while the socket connects. */
-static const char *dial(struct rollcall *client)
+static const char *transport_dial(struct rollcall *client)
 {
     char port[8];
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
@@ -111,7 +99,14 @@ static const char *dial(struct rollcall *client)
     int error = getaddrinfo(client->host, port, &hints, &found);
     if (error != 0)
         return gai_strerror(error);
-    client->fd = open_socket(choose(found, client->attempts));
+    unsigned count = 1;
+    for (const struct addrinfo *at = found; at->ai_next; at = at->ai_next)
+        count++;
+    /* A name may have several addresses: each attempt tries the next. */
+    const struct addrinfo *chosen = found;
+    for (unsigned i = client->attempts % count; i > 0; i--)
+        chosen = chosen->ai_next;
+    client->fd = transport_open_socket(chosen);
     const char *why = client->fd < 0 ? strerror(errno) : NULL;
     freeaddrinfo(found);
     return why;
@@ -121,8 +116,8 @@ void transport_connect(struct rollcall *client)
 {
     transport_drop(client);
     client->heard_ms = client->clock.now_ms;
-    const char *why = dial(client);
-    if (!why && !write_handshake(client))
+    const char *why = transport_dial(client);
+    if (!why && !handshake_write(client))
         why = OUT_OF_MEMORY;
     if (why)
         client_lost(client, why);
@@ -130,14 +125,15 @@ void transport_connect(struct rollcall *client)
 
 /* ---- out ---- */
 
-static bool write_frame(struct rollcall *client, enum websocket_opcode opcode, struct slice payload)
+static bool transport_write_frame(struct rollcall *client, enum websocket_opcode opcode,
+                                  struct slice payload)
 {
     uint8_t header[WEBSOCKET_MASKED_HEADER_BYTES_MAX];
     uint8_t mask[4];
     random_bytes(&client->random, mask, sizeof(mask));
     size_t len = websocket_masked_header_write(header, opcode, payload.len, mask);
     if (!buffer_reserve(&client->out, len + payload.len)) {
-        client->out.failed = false; /* this message does not fit; the queued ones stay */
+        client->out.failed = false; /* this message is dropped; those in the buffer stay */
         return false;
     }
     buffer_append(&client->out, header, len);
@@ -149,17 +145,18 @@ static bool write_frame(struct rollcall *client, enum websocket_opcode opcode, s
 
 bool transport_send(struct rollcall *client, struct slice json)
 {
-    return client->upgraded && !client->closing && write_frame(client, WEBSOCKET_OPCODE_TEXT, json);
+    return client->upgraded && !client->closing &&
+           transport_write_frame(client, WEBSOCKET_OPCODE_TEXT, json);
 }
 
 void transport_close(struct rollcall *client, unsigned code)
 {
     char payload[WEBSOCKET_CONTROL_BYTES_MAX];
     size_t len = websocket_close_write(payload, code, SLICE_NONE);
-    write_frame(client, WEBSOCKET_OPCODE_CLOSE, (struct slice){payload, len});
+    transport_write_frame(client, WEBSOCKET_OPCODE_CLOSE, (struct slice){payload, len});
 }
 
-static void flush(struct rollcall *client)
+static void transport_flush(struct rollcall *client)
 {
     while (client->out_sent < client->out.len) {
         ssize_t went = send(client->fd, client->out.data + client->out_sent,
@@ -181,7 +178,7 @@ static void flush(struct rollcall *client)
 
 /* ---- in ---- */
 
-static void closed_by_server(struct rollcall *client, const struct websocket_message *close)
+static void on_server_closed(struct rollcall *client, const struct websocket_message *close)
 {
     char why[CLIENT_WHY_BYTES];
     snprintf(why, sizeof(why), "closed by the server: %u %.*s", close->close_code, (int)close->len,
@@ -190,7 +187,7 @@ static void closed_by_server(struct rollcall *client, const struct websocket_mes
     client_lost(client, why);
 }
 
-static void take_frames(struct rollcall *client, char *data, size_t len)
+static void transport_handle_frames(struct rollcall *client, char *data, size_t len)
 {
     struct websocket_message message;
     while (client->upgraded) {
@@ -201,10 +198,11 @@ static void take_frames(struct rollcall *client, char *data, size_t len)
             client_lost(client, OUT_OF_MEMORY);
             return;
         case WEBSOCKET_PING:
-            write_frame(client, WEBSOCKET_OPCODE_PONG, (struct slice){message.data, message.len});
+            transport_write_frame(client, WEBSOCKET_OPCODE_PONG,
+                                  (struct slice){message.data, message.len});
             break;
         case WEBSOCKET_CLOSE:
-            closed_by_server(client, &message);
+            on_server_closed(client, &message);
             return;
         case WEBSOCKET_ERROR:
             client_lost(client, message.error_reason);
@@ -218,7 +216,7 @@ static void take_frames(struct rollcall *client, char *data, size_t len)
 }
 
 /* Returns the value of a header, or an empty slice. */
-static struct slice header(struct slice head, const char *name)
+static struct slice handshake_header(struct slice head, const char *name)
 {
     size_t name_len = strlen(name);
     const char *end = head.data + head.len;
@@ -238,7 +236,7 @@ static struct slice header(struct slice head, const char *name)
 }
 
 /* Returns the number at the start of a text, or 0. */
-static unsigned number(struct slice text)
+static unsigned handshake_number(struct slice text)
 {
     unsigned value = 0;
     for (size_t i = 0; i < text.len && i < 6 && text.data[i] >= '0' && text.data[i] <= '9'; i++)
@@ -246,10 +244,10 @@ static unsigned number(struct slice text)
     return value;
 }
 
-/* The status is not 101: take from the refusal what the next attempt needs. */
-static void take_refusal(struct rollcall *client, unsigned status, struct slice head)
+/* Status and Retry-After decide how the next attempt is made. */
+static void on_handshake_refused(struct rollcall *client, unsigned status, struct slice head)
 {
-    unsigned after_s = number(header(head, "Retry-After"));
+    unsigned after_s = handshake_number(handshake_header(head, "Retry-After"));
     char why[CLIENT_WHY_BYTES];
     snprintf(why, sizeof(why), "the server answered the handshake with %u", status);
     client->refused = client->at_once = status == 401;
@@ -257,13 +255,8 @@ static void take_refusal(struct rollcall *client, unsigned status, struct slice 
     client_lost(client, why);
 }
 
-static bool is_upgrade(const struct rollcall *client, struct slice head)
-{
-    return slice_is(header(head, "Sec-WebSocket-Accept"), client->accept_key);
-}
-
 /* Handles the answer to the handshake: 101, then frames; anything else ends this attempt. */
-static void take_answer(struct rollcall *client, const char *data, size_t len)
+static void on_handshake_answer(struct rollcall *client, const char *data, size_t len)
 {
     static const struct slice VERSION = {"HTTP/1.1 ", 9};
     buffer_append(&client->in, data, len);
@@ -278,22 +271,24 @@ static void take_answer(struct rollcall *client, const char *data, size_t len)
     struct slice head = {client->in.data, (size_t)(end - client->in.data) + 2};
     bool http = head.len > VERSION.len && memcmp(head.data, VERSION.data, VERSION.len) == 0;
     unsigned status =
-        http ? number((struct slice){head.data + VERSION.len, head.len - VERSION.len}) : 0;
-    if (status != 101 || !is_upgrade(client, head)) {
-        take_refusal(client, status, head);
+        http ? handshake_number((struct slice){head.data + VERSION.len, head.len - VERSION.len})
+             : 0;
+    if (status != 101 ||
+        !slice_is(handshake_header(head, "Sec-WebSocket-Accept"), client->accept_key)) {
+        on_handshake_refused(client, status, head);
         return;
     }
     client->upgraded = true;
-    struct buffer answer =
-        client->in; /* it contains the first frames, and must outlive a lost connection */
+    /* The buffer may contain the first frames, and must outlive a connection that they end. */
+    struct buffer answer = client->in;
     client->in = BUFFER_BOUNDED(CLIENT_MESSAGE_BYTES_MAX);
     size_t frames_at = head.len + 2;
-    take_frames(client, answer.data + frames_at, answer.len - frames_at);
+    transport_handle_frames(client, answer.data + frames_at, answer.len - frames_at);
     buffer_free(&answer);
 }
 
 /* Bounded, so that a server that sends without end does not block the application. */
-static void receive(struct rollcall *client)
+static void transport_receive(struct rollcall *client)
 {
     char data[READ_BYTES];
     for (unsigned reads = 0; client->fd >= 0 && reads < READS_PER_TURN_MAX; reads++) {
@@ -307,16 +302,16 @@ static void receive(struct rollcall *client)
         client->connected = true;
         client->heard_ms = client->clock.now_ms;
         if (client->upgraded)
-            take_frames(client, data, (size_t)got);
+            transport_handle_frames(client, data, (size_t)got);
         else
-            take_answer(client, data, (size_t)got);
+            on_handshake_answer(client, data, (size_t)got);
     }
 }
 
 void transport_process(struct rollcall *client, short revents)
 {
     if (revents & (POLLIN | POLLERR | POLLHUP))
-        receive(client);
+        transport_receive(client);
     if (client->fd >= 0)
-        flush(client);
+        transport_flush(client);
 }
