@@ -1,10 +1,10 @@
 /**
- * Is somebody there? Read off the page: input makes it active; no input for `idleAfterMs`, or being
- * out of sight for `hiddenAfterMs`, makes it idle.
+ * Decides whether the user is active. Input makes the page active; no input for `idleAfterMs`, or a
+ * hidden page for `hiddenAfterMs`, makes it idle.
  *
- * A glance at another tab is not an absence, hence the second limit; a hidden page gets no input,
- * hence a shorter one. setActive() overrules the page. Without a page (Node) and without it the
- * answer is `undefined`: heartbeats then say nothing about activity.
+ * A page that is hidden for a moment stays active, so hiding has a limit of its own; a hidden page
+ * gets no input, so that limit is shorter. setActive() overrides the page. Without a page (Node) and
+ * without setActive(), `active` is `undefined`, and heartbeats carry no activity.
  */
 
 export const IDLE_AFTER_MS = 300000;
@@ -18,12 +18,12 @@ export class Activity {
   #onChange;
   #idleAfterMs;
   #hiddenAfterMs;
-  #overruled;
+  #override;
   #lastSignMs = 0;
   #reported;
   #cancelCheck = () => {};
 
-  /** `page` is a Document or undefined; `onChange()` is called when the answer has changed. */
+  /** `page` is a Document or undefined; `onChange()` is called when `active` has changed. */
   constructor({
     page,
     timers,
@@ -42,8 +42,8 @@ export class Activity {
     if (this.#page !== undefined) {
       this.stop();
       for (const type of INPUT_EVENTS)
-        this.#page.addEventListener(type, this.#sign, { passive: true, capture: true });
-      this.#page.addEventListener('visibilitychange', this.#sign);
+        this.#page.addEventListener(type, this.#onSign, { passive: true, capture: true });
+      this.#page.addEventListener('visibilitychange', this.#onSign);
     }
     this.#lastSignMs = this.#timers.now();
     this.#reported = this.active;
@@ -54,47 +54,47 @@ export class Activity {
     this.#cancelCheck();
     this.#cancelCheck = () => {};
     for (const type of INPUT_EVENTS)
-      this.#page?.removeEventListener(type, this.#sign, { capture: true });
-    this.#page?.removeEventListener('visibilitychange', this.#sign);
+      this.#page?.removeEventListener(type, this.#onSign, { capture: true });
+    this.#page?.removeEventListener('visibilitychange', this.#onSign);
   }
 
-  /** true, false, or undefined for "cannot tell". */
+  /** true, false, or undefined if unknown. */
   get active() {
-    if (this.#overruled !== undefined) return this.#overruled;
+    if (this.#override !== undefined) return this.#override;
     if (this.#page === undefined) return undefined;
-    return this.#quietMs < this.#patienceMs;
+    return this.#idleForMs < this.#idleLimitMs;
   }
 
-  /** true or false overrules the page, null leaves it to the page again. */
-  overrule(active) {
-    this.#overruled = active ?? undefined;
+  /** true or false overrides the page; null returns the decision to the page. */
+  override(active) {
+    this.#override = active ?? undefined;
     this.#lastSignMs = this.#timers.now();
     this.#check();
   }
 
-  /** A clock that was set back must not make the quiet last longer: it counts from there again. */
-  get #quietMs() {
+  /** If the clock was set back, the idle time starts again, so that it cannot grow longer. */
+  get #idleForMs() {
     const nowMs = this.#timers.now();
     this.#lastSignMs = Math.min(this.#lastSignMs, nowMs);
     return nowMs - this.#lastSignMs;
   }
 
-  get #patienceMs() {
+  get #idleLimitMs() {
     return this.#page.visibilityState === 'hidden' ? this.#hiddenAfterMs : this.#idleAfterMs;
   }
 
-  #sign = () => {
+  #onSign = () => {
     this.#lastSignMs = this.#timers.now();
     const hidden = this.#page.visibilityState === 'hidden';
-    if (this.#reported !== true || hidden) this.#check(); // else the running check will see it
+    if (this.#reported !== true || hidden) this.#check(); // else the pending check reads #lastSignMs
   };
 
-  /** Reports a change, and looks again when the page would become idle. */
+  /** Reports a change, and checks again when the page would become idle. */
   #check = () => {
     this.#cancelCheck();
     const { active } = this;
-    if (active === true && this.#overruled === undefined) {
-      this.#cancelCheck = this.#timers.after(this.#patienceMs - this.#quietMs, this.#check);
+    if (active === true && this.#override === undefined) {
+      this.#cancelCheck = this.#timers.after(this.#idleLimitMs - this.#idleForMs, this.#check);
     }
     if (active === this.#reported) return;
     this.#reported = active;

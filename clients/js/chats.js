@@ -1,19 +1,19 @@
 /**
- * Every message once, and in order within its chat.
+ * Delivers every message once, and in order within its chat.
  *
- * Sequences are dense per chat, so a hole is a message that was missed: what comes after it is held
- * until a sync has filled it. The sequence given out last is also where a sync starts after a
- * reconnect. A chat that was neither opened nor synced starts with the first message seen of it.
+ * Sequences are dense per chat, so a gap means a missed message: later messages are held until a sync
+ * has filled the gap. After a reconnect, the sync starts at the last delivered sequence. A chat that
+ * was neither opened nor synced starts with its first message that arrives.
  *
- *   offer(n)   n <= last: dropped as a duplicate      n == last + 1: given out
- *              n >  last + 1: held, `onGap` asks for a sync
+ *   offer(n)   n <= last: dropped as a duplicate      n == last + 1: delivered
+ *              n >  last + 1: held, `onGap` requests a sync
  */
 import { RollcallError } from './error.js';
 
-/** Chats remembered. Beyond it the one first seen longest ago, and not open, is forgotten. */
+/** Chats tracked. Beyond it, the oldest one that is not open is dropped. */
 export const TRACKED_CHATS_MAX = 1000;
 
-/** Messages held per chat behind a hole. What does not fit is dropped: the sync brings it again. */
+/** Messages held per chat behind a gap. Beyond it they are dropped: the sync fetches them again. */
 export const HELD_MESSAGES_MAX = 500;
 
 export class Chats {
@@ -23,8 +23,8 @@ export class Chats {
   #onGap;
 
   /**
-   * `fetchPage(chatId, afterSequence)` promises a sync_response, `deliver(message)` gives a message
-   * to the application, `onGap(chatId)` must see to it that sync(chatId) is called.
+   * `fetchPage(chatId, afterSequence)` promises a sync_response; `deliver(message)` gives a message
+   * to the application; `onGap(chatId)` must make sure that sync(chatId) is called.
    */
   constructor({ fetchPage, deliver, onGap }) {
     this.#fetchPage = fetchPage;
@@ -32,14 +32,14 @@ export class Chats {
     this.#onGap = onGap;
   }
 
-  /** Marks a chat as open. Until begin() says where it starts, its messages are held. */
+  /** Marks a chat as open. Until begin() sets where it starts, its messages are held. */
   open(chatId, afterSequence) {
     const log = this.#log(chatId);
     log.open = true;
     if (afterSequence !== undefined) log.last = afterSequence;
   }
 
-  /** A chat opened for the first time without `afterSequence` starts at what the server has now. */
+  /** A chat opened for the first time without `afterSequence` starts at the server's latest one. */
   begin(chatId, latestSequence) {
     const log = this.#log(chatId);
     if (log.last === null) log.last = Math.min(latestSequence, lowestHeld(log) - 1);
@@ -59,18 +59,18 @@ export class Chats {
     return this.#logs.get(chatId)?.last ?? null;
   }
 
-  /** What a new connection must catch up on: open chats, and chats with a hole. */
-  get unsettled() {
+  /** The chats a new connection must restore: open ones, and those with a gap. */
+  get toRestore() {
     return [...this.#logs]
-      .filter(([, log]) => log.open || log.held.size > 0 || log.hinted)
+      .filter(([, log]) => log.open || log.held.size > 0 || log.missed)
       .map(([chatId]) => chatId);
   }
 
-  /** Takes `sync_from_sequence` of a closing connection: chats the server dropped messages of. */
-  hint(syncAfterByChat) {
+  /** Takes `sync_from_sequence` of a closing connection: chats whose messages the server dropped. */
+  markMissed(syncAfterByChat) {
     for (const [chatId, sequence] of Object.entries(syncAfterByChat)) {
       const log = this.#log(chatId);
-      log.hinted = true;
+      log.missed = true;
       if (log.last === null && Number.isInteger(sequence)) log.last = Math.max(sequence, 0);
     }
   }
@@ -87,16 +87,16 @@ export class Chats {
     if (log.held.size > 0 && log.syncing === null) this.#onGap(message.chat_id);
   }
 
-  /** The server has a message here that only a sync can show. */
+  /** The server has a message with this sequence that only a sync can fetch. */
   expect(chatId, sequence) {
     const log = this.#log(chatId);
     if (log.last === null && !log.open) log.last = sequence - 1;
     if (log.last === null || sequence <= log.last) return;
-    log.hinted = true;
+    log.missed = true;
     if (log.syncing === null) this.#onGap(chatId);
   }
 
-  /** Fetches page after page until the server has no more. One sync per chat at a time. */
+  /** Fetches pages until the server has no more. One sync per chat runs at a time. */
   sync(chatId) {
     const log = this.#log(chatId);
     log.syncing ??= this.#catchUp(chatId, log).finally(() => {
@@ -105,11 +105,11 @@ export class Chats {
     return log.syncing;
   }
 
-  /** Gives up on the hole of a chat whose sync was refused for good. */
+  /** Skips the gap of a chat whose sync was refused for good. */
   abandonGap(chatId) {
     const log = this.#logs.get(chatId);
     if (log === undefined) return;
-    log.hinted = false;
+    log.missed = false;
     if (log.held.size === 0) return;
     log.last = lowestHeld(log) - 1;
     this.#release(log);
@@ -131,11 +131,11 @@ export class Chats {
       if (log.last === before)
         throw new RollcallError('SERVICE_UNAVAILABLE', 'the sync lags behind', { chatId });
     }
-    log.hinted = false;
+    log.missed = false;
     return log.last;
   }
 
-  /** A complete sync that left a hole below `latestSequence` proves that the hole holds nothing. */
+  /** If a complete sync left a gap below `latestSequence`, there are no messages in the gap. */
   #skipTo(log, latestSequence) {
     if (log.held.size > 0 && lowestHeld(log) <= latestSequence + 1) {
       log.last = lowestHeld(log) - 1;
@@ -161,14 +161,14 @@ export class Chats {
   #log(chatId) {
     let log = this.#logs.get(chatId);
     if (log === undefined) {
-      log = { last: null, held: new Map(), open: false, hinted: false, syncing: null };
+      log = { last: null, held: new Map(), open: false, missed: false, syncing: null };
       this.#logs.set(chatId, log);
-      this.#forgetSurplus();
+      this.#dropSurplus();
     }
     return log;
   }
 
-  #forgetSurplus() {
+  #dropSurplus() {
     if (this.#logs.size <= TRACKED_CHATS_MAX) return;
     for (const [chatId, log] of this.#logs) {
       if (log.open || log.syncing !== null) continue;

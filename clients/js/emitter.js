@@ -1,13 +1,13 @@
 /**
  * A list of listeners per event type.
  *
- * Smaller than EventTarget and with plain payloads. Like EventTarget, one listener that throws
- * neither stops the others nor the client: its error surfaces as an uncaught one of its own.
+ * Smaller than EventTarget, with plain payloads. As with EventTarget, a listener that throws stops
+ * neither the other listeners nor the client: its error becomes an uncaught error.
  */
 export class Emitter {
   #listeners = new Map();
 
-  /** Returns the function that takes the listener off again. */
+  /** Returns a function that removes the listener. */
   on(type, listener) {
     const listeners = this.#listeners.get(type) ?? new Set();
     listeners.add(listener);

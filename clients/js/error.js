@@ -1,13 +1,13 @@
 /**
- * What goes wrong, under one class, so that a caller can decide by `code` alone.
+ * All errors of the client are one class, so that a caller needs only `code` to decide.
  *
- * The server's codes come through unchanged (INVALID_MESSAGE, RATE_LIMITED, …). The client adds
+ * The server's codes are passed on unchanged (INVALID_MESSAGE, RATE_LIMITED, …). The client adds
  * four of its own:
  *
- *   TIMEOUT        no reply within the time limit; the request may or may not have been carried out
- *   DISCONNECTED   the connection went away with the request on it; same doubt
- *   QUEUE_FULL     a bound of this client was reached; nothing was sent
- *   CLOSED         close() was called, or the server does not want this client back
+ *   TIMEOUT        no reply within the time limit; the request may or may not have taken effect
+ *   DISCONNECTED   the connection was lost before the reply; the request may have taken effect
+ *   QUEUE_FULL     a limit of this client was reached; nothing was sent
+ *   CLOSED         close() was called, or the server does not allow reconnecting
  */
 
 /** Codes after which the same request may succeed a little later. */
@@ -29,7 +29,7 @@ export class RollcallError extends Error {
     this.chatId = chatId;
   }
 
-  /** Turns the server's `error` message into what the caller catches. */
+  /** Creates the error for an `error` message of the server. */
   static fromMessage(message) {
     return new RollcallError(message.code ?? 'INVALID_MESSAGE', message.message ?? 'refused', {
       retryAfterSeconds: message.retry_after_seconds ?? message.grace_period_seconds,

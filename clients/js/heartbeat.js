@@ -1,11 +1,11 @@
 /**
- * Signs of life, both ways.
+ * Sends heartbeats, and detects a server that no longer answers them.
  *
- * A heartbeat goes out every interval. Browsers slow the timers of hidden pages down to one a minute,
- * far too few for the server, but only timers that were started by timers: so the answer to a
- * heartbeat starts the wait for the next anew. Death is counted from the first heartbeat nothing came
- * back for, not from the last thing heard: a page woken late must ask before it may conclude
- * anything.
+ * The client sends a heartbeat every interval. Browsers slow the timers of hidden pages down to one a
+ * minute, which is too slow for the server, but only timers that were started by timers. So the
+ * answer to a heartbeat, which is no timer, starts the wait for the next one. The connection is dead
+ * when the first unanswered heartbeat is older than the expiry window. The time of the last received
+ * message would be wrong: a page that wakes up late must send a heartbeat before it can decide.
  */
 export class Heartbeat {
   #timers;
@@ -15,9 +15,9 @@ export class Heartbeat {
   #expiryMs = 0;
   #nextBeatMs = 0;
   #cancelBeat = () => {};
-  #cancelDeath = null;
+  #cancelExpiry = null;
 
-  /** `send()` sends one heartbeat; `onDead()` is called once, when the heartbeat has stopped. */
+  /** `send()` sends one heartbeat; `onDead()` is called once, after heartbeats have stopped. */
   constructor({ timers, send, onDead }) {
     this.#timers = timers;
     this.#send = send;
@@ -33,7 +33,7 @@ export class Heartbeat {
 
   stop() {
     this.#intervalMs = 0;
-    this.heard();
+    this.onReceived();
     this.#cancelBeat();
     this.#cancelBeat = () => {};
   }
@@ -42,25 +42,25 @@ export class Heartbeat {
     return this.#intervalMs > 0;
   }
 
-  /** Sends now, and begins the interval anew. */
+  /** Sends a heartbeat now, and starts the interval again. */
   beat() {
     if (!this.running) return;
     this.#nextBeatMs = this.#timers.now() + this.#intervalMs;
     this.#beatAfter(this.#intervalMs);
-    this.#cancelDeath ??= this.#timers.after(this.#expiryMs, () => {
+    this.#cancelExpiry ??= this.#timers.after(this.#expiryMs, () => {
       this.stop();
       this.#onDead();
     });
     this.#send();
   }
 
-  /** Anything from the server proves that it lives. */
-  heard() {
-    if (this.#cancelDeath === null) return;
-    this.#cancelDeath();
-    this.#cancelDeath = null;
+  /** Any message from the server proves that the connection works. */
+  onReceived() {
+    if (this.#cancelExpiry === null) return;
+    this.#cancelExpiry();
+    this.#cancelExpiry = null;
     if (!this.running) return;
-    const leftMs = this.#nextBeatMs - this.#timers.now(); // absurd when the clock was set
+    const leftMs = this.#nextBeatMs - this.#timers.now(); // out of range if the clock was set
     this.#beatAfter(Math.max(0, Math.min(leftMs, this.#intervalMs)));
   }
 

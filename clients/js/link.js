@@ -1,6 +1,5 @@
 /**
- * The connection that comes back: one WebSocket at a time, and the rules by which a lost one is
- * replaced.
+ * The connection that is replaced when it is lost: one WebSocket at a time.
  *
  *   DISCONNECTED --connect()--> RECONNECTING --socket open--> CONNECTED
  *   RECONNECTING --failure--> BACKOFF --delay over, or connect()--> RECONNECTING
@@ -8,13 +7,13 @@
  *   CONNECTED | SYNCING | READY --connection_closing--> CLOSING --socket closed--> DISCONNECTED
  *   CONNECTED | SYNCING | READY --socket closed--> DISCONNECTED
  *   DISCONNECTED --unless it is final--> BACKOFF
- *   any --close(), or the server does not want us back--> DISCONNECTED
+ *   any --close(), or the server does not allow reconnecting--> DISCONNECTED
  *
- * The delays start over once READY has lasted for a while, so that a server which takes connections
- * only to drop them is not asked every second. A close by the server is not a failure: it is final
- * only when the server said `reconnect_allowed: false`, or refused a fresh token too. A refused
- * token (401, 4001, `token_expired`) is replaced once per outage; where the handshake fails and the
- * browser hides why, that may have been a 401, and the token is replaced once as well.
+ * The delays start at 1 s again after READY has lasted for a while, so that the client does not connect
+ * every second to a server that accepts connections and closes them. A close by the server is final only
+ * with `reconnect_allowed: false`, or when the server has refused a fresh token too. A refused token
+ * (401, 4001, `token_expired`) is replaced once per outage. A browser does not tell why a handshake
+ * failed: it may have been a 401, so the token is replaced once then too.
  */
 import { RollcallError } from './error.js';
 import { backoffDelayMs, RECONNECT_AFTER_MAX_MS } from './backoff.js';
@@ -40,10 +39,10 @@ const TRANSITIONS = {
 /** From the start of a handshake to `connection_established`. */
 export const HANDSHAKE_TIMEOUT_MS = 10000;
 
-/** A draining server spreads its closings; one that takes longer than this is left. */
+/** A draining server closes its connections one by one; the client does not wait longer than this. */
 export const CLOSING_TIMEOUT_MS = 60000;
 
-/** READY for this long, a connection counts as good. */
+/** After this time in READY the back-off starts at 1 s again. */
 export const STABLE_AFTER_MS = 10000;
 
 const PROTOCOL = 'rollcall.v1';
@@ -69,13 +68,13 @@ export class Link {
   #closingSinceMs = 0;
   #refused = false;
   #largestSent = NONE_SENT;
-  #turn = 0;
+  #generation = 0;
   #cancelTimer = () => {};
 
   /**
-   * `events` is what the owner is told: state(change), established(message), message(message),
-   * error(error), tooLarge(id) with the id of the frame the server closed the connection for. A
-   * change to DISCONNECTED with `final` is not followed by another attempt.
+   * `events` are callbacks: state(change), established(message), message(message), error(error), and
+   * tooLarge(id) with the id of the frame for which the server closed the connection. After a change
+   * to DISCONNECTED with `final` there is no other attempt.
    */
   constructor({ url, tokens, WebSocket, timers, random, events }) {
     this.#url = url;
@@ -90,20 +89,20 @@ export class Link {
     return this.#state;
   }
 
-  /** Begins, or cuts a back-off short. Does nothing while a connection stands or is being made. */
+  /** Connects, or ends a back-off early. Does nothing if there is a connection or an attempt. */
   connect() {
     if (this.#state === DISCONNECTED || this.#state === BACKOFF) this.#attempt();
   }
 
-  /** Ends for good, until connect() is called again. `error` is what a waiting caller gets. */
+  /** Disconnects until connect() is called again. A caller that waits for READY gets `error`. */
   close(error) {
     this.#detach();
-    if (this.#state !== DISCONNECTED) this.#giveUp(error);
+    if (this.#state !== DISCONNECTED) this.#stop(error);
   }
 
-  /** Gives the present connection up for dead. */
+  /** Ends the connection because it is dead. */
   drop(reason) {
-    if (this.#socket !== null) this.#lost({ reason });
+    if (this.#socket !== null) this.#onLost({ reason });
   }
 
   markReady() {
@@ -114,7 +113,7 @@ export class Link {
     this.#setState(READY);
   }
 
-  /** False if there is no open socket to put it on. */
+  /** Returns false if there is no open socket. */
   send(frame) {
     if (this.#socket?.readyState !== OPEN) return false;
     const text = JSON.stringify(frame);
@@ -124,38 +123,38 @@ export class Link {
     return true;
   }
 
-  /** The one door for every change of state. */
+  /** Every change of state goes through here. */
   #setState(next, detail = {}) {
     const previous = this.#state;
     if (!TRANSITIONS[previous].includes(next))
-      throw new Error(`no way from ${previous} to ${next}`);
+      throw new Error(`invalid transition from ${previous} to ${next}`);
     this.#state = next;
     this.#events.state({ state: next, previous, ...detail });
   }
 
   async #attempt() {
-    const turn = ++this.#turn;
+    const generation = ++this.#generation;
     this.#cancelTimer();
     this.#setState(RECONNECTING);
     this.#cancelTimer = this.#timers.after(HANDSHAKE_TIMEOUT_MS, () =>
-      this.#lost({ reason: 'handshake_timeout' }),
+      this.#onLost({ reason: 'handshake_timeout' }),
     );
     try {
       const token = await this.#tokens.current();
-      if (turn === this.#turn) this.#openSocket(token);
+      if (generation === this.#generation) this.#openSocket(token);
     } catch (error) {
-      if (turn === this.#turn) this.#attemptFailed(error);
+      if (generation === this.#generation) this.#onAttemptFailed(error);
     }
   }
 
-  /** An authority that says no is final; one that cannot be reached is asked again. */
-  #attemptFailed(error) {
+  /** If getToken refuses a token, the client stops; any other failure is retried. */
+  #onAttemptFailed(error) {
     if (error.code === 'UNAUTHENTICATED') {
-      this.#giveUp(error);
+      this.#stop(error);
       return;
     }
     this.#events.error(error);
-    this.#lost({ reason: 'no_token_or_socket' });
+    this.#onLost({ reason: 'no_token_or_socket' });
   }
 
   #openSocket(token) {
@@ -165,31 +164,31 @@ export class Link {
     this.#refused = false;
     this.#largestSent = NONE_SENT;
     socket.onopen = () => this.#setState(CONNECTED);
-    socket.onmessage = (event) => this.#receive(event.data);
+    socket.onmessage = (event) => this.#onMessage(event.data);
     socket.onerror = (event) => {
       this.#refused ||= /\b401\b/.test(event?.message ?? '');
     };
-    socket.onclose = (event) => this.#lost({ code: event.code, reason: event.reason });
+    socket.onclose = (event) => this.#onLost({ code: event.code, reason: event.reason });
   }
 
-  #receive(text) {
+  #onMessage(text) {
     const message = parseMessage(text);
     if (message === null) {
       this.#events.error(
-        new RollcallError('INVALID_MESSAGE', 'the server sent something that is not a message'),
+        new RollcallError('INVALID_MESSAGE', 'the server sent data that is not a message'),
       );
     } else if (message.type === 'connection_established' && this.#state === CONNECTED) {
       this.#cancelTimer();
       this.#setState(SYNCING);
       this.#events.established(message);
     } else {
-      if (message.type === 'connection_closing') this.#announceClosing(message);
+      if (message.type === 'connection_closing') this.#onClosing(message);
       this.#events.message(message);
     }
   }
 
-  /** The wait the server asks for includes the time until it closes. */
-  #announceClosing(message) {
+  /** The time in `reconnect_after_ms` includes the time until the server closes. */
+  #onClosing(message) {
     this.#closing = message;
     this.#closingSinceMs = this.#timers.now();
     if (this.#state === CLOSING) return;
@@ -198,26 +197,26 @@ export class Link {
     this.#setState(CLOSING, { reason: message.reason });
   }
 
-  /** Every end of a connection, and of an attempt at one, arrives here. */
-  #lost({ code, reason }) {
+  /** Every end of a connection or of an attempt goes through here. */
+  #onLost({ code, reason }) {
     const failedAttempt = this.#state === RECONNECTING;
     const finalError = this.#finalError(code, failedAttempt);
     this.#cancelTimer();
     this.#detach();
     if (finalError !== null) {
-      this.#giveUp(finalError);
+      this.#stop(finalError);
       return;
     }
-    const turn = this.#turn;
-    // what the server took before was smaller than what it refused
+    const generation = this.#generation;
+    // The refused frame is the largest one, because the server accepted all others.
     if (code === CLOSE_TOO_LARGE) this.#events.tooLarge(this.#largestSent.id);
     if (!failedAttempt)
       this.#setState(DISCONNECTED, { code, reason: this.#closing?.reason ?? reason });
-    const overtaken = turn !== this.#turn; // a listener called connect() or close()
-    if (!overtaken) this.#backOff();
+    const superseded = generation !== this.#generation; // a listener called connect() or close()
+    if (!superseded) this.#backOff();
   }
 
-  /** Why there is no point in another attempt, or null. Replaces the token where that may help. */
+  /** Returns why the client must stop, or null. Replaces the token where that may help. */
   #finalError(code, failedAttempt) {
     const tokenRefused =
       this.#refused || code === CLOSE_TOKEN || this.#closing?.reason === 'token_expired';
@@ -246,18 +245,16 @@ export class Link {
   #backOff() {
     const askedMs = this.#closing?.reconnect_after_ms;
     this.#closing = null;
+    const passedMs = Math.max(0, this.#timers.now() - this.#closingSinceMs); // the clock may be set
     const delayMs =
-      askedMs >= 0 ? this.#leftOf(askedMs) : backoffDelayMs(this.#attempts++, this.#random);
+      askedMs >= 0
+        ? Math.max(0, Math.min(askedMs, RECONNECT_AFTER_MAX_MS) - passedMs)
+        : backoffDelayMs(this.#attempts++, this.#random);
     this.#cancelTimer = this.#timers.after(delayMs, () => this.#attempt());
     this.#setState(BACKOFF, { delayMs, attempt: this.#attempts });
   }
 
-  #leftOf(askedMs) {
-    const passedMs = Math.max(0, this.#timers.now() - this.#closingSinceMs); // the clock may be set
-    return Math.max(0, Math.min(askedMs, RECONNECT_AFTER_MAX_MS) - passedMs);
-  }
-
-  #giveUp(error) {
+  #stop(error) {
     this.#attempts = 0;
     this.#tokenReplaced = false;
     this.#closing = null;
@@ -265,9 +262,9 @@ export class Link {
     this.#setState(DISCONNECTED, { final: true, reason: error.code, error });
   }
 
-  /** From here on the old socket can no longer speak to us, however late its close event comes. */
+  /** Removes the handlers, because the old socket's close event may arrive much later. */
   #detach() {
-    this.#turn += 1;
+    this.#generation += 1;
     const socket = this.#socket;
     if (socket === null) return;
     this.#socket = null;

@@ -1,10 +1,10 @@
 /**
- * Messages on their way out.
+ * Messages that the server has not acknowledged yet.
  *
- * A message leaves the outbox when the server acknowledged it or refused it for good. Until then it
- * is sent again, with the same `client_message_id`, after a lost connection, a missing reply and
- * every error that passes; the server recognises the repetition. One message per chat is in flight,
- * so that a retry cannot overtake its successor.
+ * A message leaves the outbox when the server has acknowledged it or refused it for good. Until then
+ * it is sent again, with the same `client_message_id`, after a lost connection, a missing reply and
+ * every temporary error; the server recognises the repetition. One message per chat is in flight, so
+ * that the next message cannot overtake a retry.
  */
 import { RollcallError } from './error.js';
 import { retryDelayMs } from './backoff.js';
@@ -12,7 +12,7 @@ import { retryDelayMs } from './backoff.js';
 /** Unacknowledged messages in all chats together. Beyond it: QUEUE_FULL. */
 export const OUTBOX_MAX = 100;
 
-/** Refusals and missing replies before a message's sender is told. Lost connections are free. */
+/** Attempts before sendMessage() fails; lost connections do not count. */
 export const SEND_ATTEMPTS_MAX = 10;
 
 export class Outbox {
@@ -94,7 +94,7 @@ export class Outbox {
     }
   }
 
-  /** False if failAll() came first. */
+  /** Returns false if failAll() has removed it already. */
   #remove(entry) {
     const queue = this.#queues.get(entry.chatId);
     if (queue?.[0] !== entry) return false;

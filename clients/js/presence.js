@@ -1,51 +1,51 @@
 /**
- * Who is here, as far as this client was told, and whom it wants to hear about.
+ * The last known presence of users, and the subscriptions of the application.
  *
  * Snapshots and changes may overtake one another on their way; `version` orders them. Version 0
- * says that the user may no longer be seen, and always counts.
+ * means that this client may no longer see the user; it is always applied.
  */
 
-/** Users remembered. Beyond it the one longest not heard of, nor subscribed to, is forgotten. */
+/** Users cached. Beyond it, the one updated longest ago that is not subscribed to is dropped. */
 export const PRESENCE_CACHE_MAX = 1000;
 
 export class PresenceCache {
   #known = new Map();
-  #wanted = new Set();
+  #subscribed = new Set();
 
   get(userId) {
     return this.#known.get(userId);
   }
 
-  /** Takes in what the server said; false if it was older than what is known already. */
+  /** Applies a presence from the server. Returns false if it is outdated or changes nothing. */
   apply(presence) {
     const known = this.#known.get(presence.user_id);
     const outdated = presence.version > 0 && presence.version < known?.version;
     if (outdated) return false;
     this.#known.delete(presence.user_id);
     this.#known.set(presence.user_id, presence);
-    this.#forgetSurplus();
+    this.#dropSurplus();
     return known === undefined || !samePresence(known, presence);
   }
 
-  /** Subscriptions outlive connections: `wanted` is what a new one must ask for. */
-  want(userIds) {
-    const added = userIds.filter((userId) => !this.#wanted.has(userId));
-    for (const userId of added) this.#wanted.add(userId);
+  /** A new connection subscribes to all of `subscribed` again. Returns the ids that are new. */
+  subscribe(userIds) {
+    const added = userIds.filter((userId) => !this.#subscribed.has(userId));
+    for (const userId of added) this.#subscribed.add(userId);
     return added;
   }
 
-  unwant(userIds) {
-    for (const userId of userIds) this.#wanted.delete(userId);
+  unsubscribe(userIds) {
+    for (const userId of userIds) this.#subscribed.delete(userId);
   }
 
-  get wanted() {
-    return [...this.#wanted];
+  get subscribed() {
+    return [...this.#subscribed];
   }
 
-  #forgetSurplus() {
+  #dropSurplus() {
     if (this.#known.size <= PRESENCE_CACHE_MAX) return;
     for (const userId of this.#known.keys()) {
-      if (this.#wanted.has(userId)) continue;
+      if (this.#subscribed.has(userId)) continue;
       this.#known.delete(userId);
       return;
     }

@@ -1,14 +1,14 @@
 /**
  * Requests and their replies, matched by `id`.
  *
- * Every request is answered exactly once: by the reply, by the server's `error`, or by one of the
- * client's own codes. While there is no connection a request waits, within its time limit, for the
- * next one. If the connection is lost under it, an idempotent request is sent again on the next and
- * any other fails with DISCONNECTED, since nobody can know whether it was carried out.
+ * Every request is settled exactly once: by the reply, by the server's `error`, or with one of the
+ * client's own codes. Without a connection a request waits for the next one within its time limit. If
+ * the connection is lost before the reply, an idempotent request is sent again on the next one; any
+ * other request fails with DISCONNECTED, because the client cannot know whether it took effect.
  */
 import { RollcallError } from './error.js';
 
-/** Waiting and sent together; the server allows as many in flight. Beyond it: QUEUE_FULL. */
+/** Waiting and sent ones together. The server allows as many in flight. Beyond it: QUEUE_FULL. */
 export const PENDING_REQUESTS_MAX = 100;
 
 export const REQUEST_TIMEOUT_MS = 10000;
@@ -21,8 +21,8 @@ export class Requests {
   #lastId = 0;
 
   /**
-   * `send(frame)` puts an object on the wire; `isOpen(early)` says whether that can be done now,
-   * `early` asking for the time in which only the client's own restoring requests may go out.
+   * `send(frame)` sends an object; `isOpen(early)` returns whether that is possible now. With `early`
+   * it is possible before READY too, when only the client's own restoring requests are sent.
    */
   constructor({ timers, send, isOpen }) {
     this.#timers = timers;
@@ -35,8 +35,8 @@ export class Requests {
   }
 
   /**
-   * `idempotent`: may be sent twice. `early`: belongs to restoring the connection it is made on, so
-   * it goes out before READY and dies with that connection.
+   * `idempotent`: may be sent twice. `early`: it restores the present connection, so it is sent before
+   * READY and fails with that connection.
    */
   request(
     type,
@@ -69,14 +69,14 @@ export class Requests {
     });
   }
 
-  /** Sends what has been waiting for a connection. */
+  /** Sends the requests that waited for a connection. */
   flush() {
     for (const entry of this.#pending.values()) {
       if (!entry.sent) this.#sendIfOpen(entry);
     }
   }
 
-  /** Settles the request a message answers; false if it answers none. */
+  /** Settles the request that a message answers; returns false if there is none. */
   settle(message) {
     const entry = this.#pending.get(message.id);
     if (entry === undefined) return false;
@@ -85,10 +85,10 @@ export class Requests {
     return true;
   }
 
-  /** The server closed the connection over the size of this one: it would do so again. */
+  /** The server closed the connection because this request is too large; sending it again is no use. */
   tooLarge(id) {
     if (this.#pending.has(id))
-      this.#fail(id, new RollcallError('MESSAGE_TOO_LARGE', 'larger than the server takes'));
+      this.#fail(id, new RollcallError('MESSAGE_TOO_LARGE', 'larger than the server accepts'));
   }
 
   connectionLost() {

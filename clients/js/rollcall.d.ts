@@ -1,6 +1,6 @@
 /** Types of Rollcall's JavaScript client. Fields of the protocol keep the names they have there. */
 
-// --- What the server says -----------------------------------------------------------------------
+// --- Messages from the server -------------------------------------------------------------------
 
 export type Status = 'online' | 'away' | 'offline' | 'unknown';
 
@@ -13,7 +13,7 @@ export interface Presence {
   /** Grows with every change of that user; 0 where the status is `unknown`. */
   version: number;
   reason?: 'privacy' | 'not_contacts';
-  /** The server could not ask its state store: this is what it knew last. */
+  /** The server could not read its state store: this is the last known presence. */
   stale?: boolean;
   timestamp?: string;
 }
@@ -36,9 +36,9 @@ export interface MessageAck {
   client_message_id: string;
   message_id: string;
   sequence: number;
-  /** The server had it already. */
+  /** The server had stored it already. */
   duplicate: boolean;
-  /** The id was used before, for another body: that is the message. */
+  /** The id was used before with another body; the server keeps that message. */
   body_differs?: true;
 }
 
@@ -88,7 +88,7 @@ export interface CallPush {
     | 'disconnected';
 }
 
-/** Any reply or push, with what its type brings along. */
+/** Any reply or push, with the fields of its type. */
 export interface ServerMessage {
   type: string;
   id?: string;
@@ -149,7 +149,7 @@ export interface StateChange {
   reason?: string;
   /** The WebSocket close code, on DISCONNECTED. */
   code?: number;
-  /** On BACKOFF: how long, and the how-manieth attempt follows. */
+  /** On BACKOFF: how long, and the number of the next attempt. */
   delayMs?: number;
   attempt?: number;
   /** On DISCONNECTED: no further attempt will be made; `error` says why. */
@@ -162,10 +162,10 @@ export interface Events {
   presence: Presence;
   message: Message;
   chat: ChatSnapshot;
-  /** This user is no longer a member; the client does not open it again. */
+  /** The user is no longer a member; the client does not open the chat again. */
   chat_closed: { chat_id: string; reason: string };
   typing: { chat_id: string; user_id: string; typing: boolean };
-  /** Errors nobody waits for. Not fatal: `state` says when something ends. */
+  /** Errors that no promise reports. Not fatal: the `state` event reports the end. */
   error: Error;
   connection_established: ConnectionEstablished;
   connection_closing: ConnectionClosing;
@@ -183,7 +183,7 @@ export interface Events {
 
 // --- Construction -------------------------------------------------------------------------------
 
-/** As much of a WebSocket as the client uses: that of browsers, of Node, of the ws package. */
+/** The part of a WebSocket that the client uses; browsers, Node and the ws package have it. */
 export interface WebSocketLike {
   readonly readyState: number;
   onopen: ((event: any) => void) | null;
@@ -204,20 +204,20 @@ export interface TimerSource {
 }
 
 export interface ActivityOptions {
-  /** Where input and visibility are read; the document, where there is one. */
+  /** Where input and visibility are read; default: the document, if there is one. */
   page?: Document;
   /** No input for this long is idle (300,000). */
   idleAfterMs?: number;
-  /** Out of sight for this long is idle (60,000). */
+  /** A page hidden for this long is idle (60,000). */
   hiddenAfterMs?: number;
 }
 
 interface CommonOptions {
   /** http, https, ws or wss; the path defaults to `/v1/ws`, in a page the rest to its origin. */
   url?: string | URL;
-  /** Stays the same over reconnects; made up if not given. */
+  /** Stays the same after reconnects; random if not given. */
   deviceId?: string;
-  /** Needed where there is no global one, as in Node 20. */
+  /** Required where there is no global one, as in Node 20. */
   WebSocket?: WebSocketConstructor;
   /** A number in [0, 1), for jitter. */
   random?: () => number;
@@ -225,7 +225,7 @@ interface CommonOptions {
   activity?: ActivityOptions;
 }
 
-/** An error with code UNAUTHENTICATED thrown by `getToken` ends the client; any other is retried. */
+/** If `getToken` throws an error with code UNAUTHENTICATED, the client stops; others are retried. */
 export type Options = CommonOptions &
   (
     | { token: string; getToken?: undefined }
@@ -233,7 +233,7 @@ export type Options = CommonOptions &
   );
 
 export interface RequestOptions {
-  /** 10,000 unless told. */
+  /** Default: 10,000. */
   timeoutMs?: number;
   /** May be sent again after a lost connection. */
   idempotent?: boolean;

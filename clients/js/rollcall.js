@@ -1,20 +1,20 @@
 /**
- * Rollcall's client for browsers and Node: presence, chats and calls over one connection that looks
- * after itself.
+ * Rollcall's client for browsers and Node: presence, chats and calls over one connection that
+ * reconnects by itself.
  *
  *   const client = new Rollcall({ url: 'wss://example.org', getToken });
  *   client.on('presence', (presence) => …);
  *   await client.connect();
  *   await client.subscribePresence(['alice', 'bob']);
  *
- * The application says once what it wants: whom to watch, which chats are open, what to send. The
- * client keeps it true over lost connections (link.js has the states), until close().
+ * The application subscribes to users, opens chats and sends messages once. The client restores and
+ * repeats them after lost connections (link.js has the states), until close().
  *
- *   session.js     the life of a connection, and restoring it
+ *   session.js     the life of a connection, and restoring its state
  *   link.js        one socket at a time, back-off, tokens at the handshake
- *   heartbeat.js   signs of life          activity.js   is somebody there
- *   requests.js    replies by id          outbox.js     messages until acknowledged
- *   presence.js    what is known of whom  chats.js      every message once, in order
+ *   heartbeat.js   heartbeats                   activity.js   whether the user is active
+ *   requests.js    requests and their replies   outbox.js     messages until acknowledged
+ *   presence.js    cached presences             chats.js      every message once, in order
  *   token.js       tokens and their renewal
  *
  * Events: `state`, `presence`, `message`, `chat`, `typing`, `error`, and every other push of the
@@ -47,7 +47,7 @@ export class Rollcall {
     activity = {},
   }) {
     if (!WebSocket)
-      throw new TypeError('there is no WebSocket here: pass one, such as that of the ws package');
+      throw new TypeError('there is no global WebSocket: pass one, such as that of the ws package');
     if (token === undefined && getToken === undefined)
       throw new TypeError('token or getToken is needed');
     this.deviceId = deviceId ?? uniqueId();
@@ -71,7 +71,7 @@ export class Rollcall {
     return this.#session.state;
   }
 
-  /** The user the server took the token for; null before the first connection. */
+  /** The user of the token, as the server reports it; null before the first connection. */
   get userId() {
     return this.#session.userId;
   }
@@ -80,13 +80,13 @@ export class Rollcall {
     return this.#session.connectionId;
   }
 
-  /** Promises the first READY from now. Called while waiting to reconnect, it reconnects at once. */
+  /** Promises the next READY. During a back-off it reconnects at once. */
   connect() {
     if (this.state === READY) return Promise.resolve();
     return this.#session.connect();
   }
 
-  /** Leaves. What is still waiting fails with CLOSED. */
+  /** Disconnects. Pending requests and messages fail with CLOSED. */
   close() {
     this.#session.close();
   }
@@ -103,12 +103,12 @@ export class Rollcall {
     this.#emitter.off(type, listener);
   }
 
-  /** true or false overrules what the page's visibility and input say; null leaves it to them. */
+  /** true or false overrides the page's visibility and input; null uses them again. */
   setActive(active) {
-    this.#session.activity.overrule(active);
+    this.#session.activity.override(active);
   }
 
-  /** Puts a new token on the open connection; without one, asks getToken. */
+  /** Sends a new token over the open connection; without an argument, getToken() returns it. */
   async refreshToken(token) {
     const fresh = token ?? (await this.#tokens.fetch());
     await this.request('refresh_token', { token: fresh }, { idempotent: true });
@@ -122,41 +122,41 @@ export class Rollcall {
 
   // --- Presence ---------------------------------------------------------------------------------
 
-  /** What is known of a user, or undefined. */
+  /** The last known presence of a user, or undefined. */
   presence(userId) {
     return this.#session.presence.get(userId);
   }
 
-  /** Watches users until unsubscribePresence(), over reconnects too. Promises their presences. */
+  /** Subscribes until unsubscribePresence(), also after reconnects. Promises their presences. */
   async subscribePresence(userIds) {
-    const added = this.#session.presence.want(userIds);
+    const added = this.#session.presence.subscribe(userIds);
     try {
-      return await this.#session.snapshot('subscribe_presence', userIds);
+      return await this.#session.requestPresences('subscribe_presence', userIds);
     } catch (error) {
-      if (!error.retryable) this.#session.presence.unwant(added);
+      if (!error.retryable) this.#session.presence.unsubscribe(added);
       throw error;
     }
   }
 
   async unsubscribePresence(userIds) {
-    this.#session.presence.unwant(userIds);
+    this.#session.presence.unsubscribe(userIds);
     await this.request('unsubscribe_presence', { user_ids: userIds }, { idempotent: true });
   }
 
   queryPresence(userIds) {
-    return this.#session.snapshot('query_presence', userIds);
+    return this.#session.requestPresences('query_presence', userIds);
   }
 
   // --- Chats ------------------------------------------------------------------------------------
 
   /**
-   * Opens a chat until closeChat(), over reconnects too. Its messages come as `message` events from
-   * `afterSequence` on, or from now on. Promises the chat's snapshot.
+   * Opens a chat until closeChat(), also after reconnects. Its messages arrive as `message` events,
+   * those after `afterSequence`, else those from now on. Promises the chat's snapshot.
    */
   async openChat(chatId, { afterSequence } = {}) {
     this.#session.chats.open(chatId, afterSequence);
     try {
-      return await this.#session.enterChat(chatId);
+      return await this.#session.openChat(chatId);
     } catch (error) {
       if (!error.retryable) this.#session.chats.close(chatId);
       throw error;
@@ -168,7 +168,7 @@ export class Rollcall {
     await this.request('close_chat', { chat_id: chatId }, { idempotent: true });
   }
 
-  /** Says that the user is typing, or no longer. Only worth saying now: false if not connected. */
+  /** Reports that the user types or has stopped. Returns false if not connected; it is not kept. */
   typing(chatId, typing = true) {
     if (this.state !== READY) return false;
     return this.#session.link.send({
@@ -177,17 +177,17 @@ export class Rollcall {
     });
   }
 
-  /** Promises the acknowledgement, however many connections it takes. */
+  /** Promises the acknowledgement; repeats the message over as many connections as needed. */
   sendMessage(chatId, body, { clientMessageId = uniqueId() } = {}) {
     return this.#session.outbox.add(chatId, clientMessageId, body);
   }
 
-  /** Catches up with a chat by `message` events. Promises the last sequence. */
+  /** Fetches missed messages of a chat as `message` events. Promises the last sequence. */
   sync(chatId) {
     return this.#session.chats.sync(chatId);
   }
 
-  /** One page of a chat's past, for scrolling back: nothing is given out as events. */
+  /** Promises one page of a chat's history, for scrolling back; there are no events for it. */
   fetchMessages(chatId, afterSequence, limit) {
     return this.request(
       'sync_request',
@@ -196,7 +196,7 @@ export class Rollcall {
     );
   }
 
-  /** Tells the server up to where this device has it. */
+  /** Acknowledges the chat up to this sequence. Returns false if not connected. */
   ack(chatId, sequence) {
     return this.#session.link.send({ type: 'ack', chat_id: chatId, sequence });
   }
@@ -220,7 +220,7 @@ export class Rollcall {
     return this.request('call_end', { call_id: callId });
   }
 
-  /** Passes an offer, an answer or a candidate to the other side. False if not connected. */
+  /** Sends an offer, an answer or a candidate to the other side. Returns false if not connected. */
   signal(callId, data) {
     return this.#session.link.send({ type: 'call_signal', call_id: callId, data });
   }

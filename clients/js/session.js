@@ -1,9 +1,10 @@
 /**
  * The life of a connection, from `connection_established` to its end: heartbeats, token renewal,
- * restoring what the application asked for, and taking in what the server says.
+ * restoring subscriptions and chats, and handling messages from the server.
  *
- * Restoring runs in SYNCING: the presence subscriptions, then every open chat and every chat with a
- * hole. READY follows when all of it was answered, and lets requests and messages out that waited.
+ * Restoring runs in SYNCING: first the presence subscriptions, then every open chat and every chat
+ * with a gap. READY follows when the server has answered all of it; then the requests and messages
+ * that waited are sent.
  */
 import { Activity } from './activity.js';
 import { retryDelayMs } from './backoff.js';
@@ -17,10 +18,10 @@ import { Requests } from './requests.js';
 import { TokenRefresh } from './token.js';
 import { inParallel } from './util.js';
 
-/** Chats restored at a time after a reconnect, so that it does not run into the rate limit. */
+/** Chats restored at the same time after a reconnect; more would reach the rate limit. */
 export const RESTORE_PARALLEL = 4;
 
-/** Tries to restore one subscription or chat before the application is told. */
+/** Attempts to restore the subscriptions or a chat before an `error` event reports it. */
 export const RESTORE_ATTEMPTS_MAX = 10;
 
 export class Session {
@@ -55,7 +56,7 @@ export class Session {
 
   connect() {
     const ready = new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }));
-    ready.catch(() => {}); // whoever does not wait hears of it by `state`
+    ready.catch(() => {}); // a caller that does not wait gets the `state` event
     if (this.state === DISCONNECTED) this.activity.start();
     this.link.connect();
     return ready;
@@ -63,16 +64,16 @@ export class Session {
 
   close() {
     const error = new RollcallError('CLOSED', 'the client was closed');
-    if (this.state === DISCONNECTED) this.#abandon(error);
+    if (this.state === DISCONNECTED) this.#failAll(error);
     this.link.close(error);
   }
 
-  async snapshot(type, userIds, options = { idempotent: true }) {
+  async requestPresences(type, userIds, options = { idempotent: true }) {
     const reply = await this.requests.request(type, { user_ids: userIds }, options);
     return reply.presences;
   }
 
-  async enterChat(chatId, options = { idempotent: true }) {
+  async openChat(chatId, options = { idempotent: true }) {
     const snapshot = await this.requests.request('open_chat', { chat_id: chatId }, options);
     this.chats.begin(chatId, snapshot.latest_sequence);
     const behind = this.chats.lastSequence(chatId) < snapshot.latest_sequence;
@@ -91,9 +92,9 @@ export class Session {
       timers,
       random,
       events: {
-        state: (change) => this.#stateChanged(change),
-        established: (message) => this.#established(message),
-        message: (message) => this.#received(message),
+        state: (change) => this.#onStateChanged(change),
+        established: (message) => this.#onEstablished(message),
+        message: (message) => this.#onMessage(message),
         error: (error) => this.#emitter.emit('error', error),
         tooLarge: (id) => this.requests.tooLarge(id),
       },
@@ -150,18 +151,18 @@ export class Session {
 
   // --- Life of a connection ---------------------------------------------------------------------
 
-  #stateChanged(change) {
+  #onStateChanged(change) {
     if (change.state === DISCONNECTED) {
       this.#generation += 1;
       this.#heartbeat.stop();
       this.#tokenRefresh.stop();
       this.requests.connectionLost();
     }
-    if (change.final) this.#abandon(change.error); // first: a listener may call connect() again
+    if (change.final) this.#failAll(change.error); // first, because a listener may call connect() again
     this.#emitter.emit('state', change);
   }
 
-  #established(message) {
+  #onEstablished(message) {
     this.userId = message.user_id;
     this.connectionId = message.conn_id;
     this.#heartbeat.start({
@@ -174,15 +175,15 @@ export class Session {
     this.#restoreAll();
   }
 
-  /** Brings the server's idea of this client back to what the application asked for. */
+  /** Subscribes to and opens again what the application has asked for. */
   async #restoreAll() {
     const generation = this.#generation;
-    if (this.presence.wanted.length > 0) {
+    if (this.presence.subscribed.length > 0) {
       await this.#restore(undefined, () =>
-        this.snapshot('subscribe_presence', this.presence.wanted, { early: true }),
+        this.requestPresences('subscribe_presence', this.presence.subscribed, { early: true }),
       );
     }
-    await inParallel(this.chats.unsettled, RESTORE_PARALLEL, (chatId) =>
+    await inParallel(this.chats.toRestore, RESTORE_PARALLEL, (chatId) =>
       this.#restore(chatId, () => this.#restoreChat(chatId)),
     );
     if (generation !== this.#generation || this.state !== SYNCING) return;
@@ -193,24 +194,24 @@ export class Session {
   }
 
   async #restoreChat(chatId) {
-    if (this.chats.isOpen(chatId)) await this.enterChat(chatId, { early: true });
+    if (this.chats.isOpen(chatId)) await this.openChat(chatId, { early: true });
     await this.chats.sync(chatId);
   }
 
   /**
-   * Does a piece of restoring, again and again while the errors pass. Too fast is waited out; a
-   * plane that is down is retried in the background, so that it does not hold up the others. What a
-   * connection that is lost, or about to be, cannot do the next one will.
+   * Restores the subscriptions or one chat, and retries after temporary errors. The caller waits for
+   * a retry after RATE_LIMITED; other retries run in the background, so that a part of the server
+   * that is down does not delay the rest. After a lost connection, the next one restores instead.
    */
   async #restore(chatId, work, attempt = 0) {
     const generation = this.#generation;
     try {
       await work();
     } catch (error) {
-      const leftToTheNext = generation !== this.#generation || error.code === 'DISCONNECTED';
-      if (leftToTheNext) return;
+      const connectionLost = generation !== this.#generation || error.code === 'DISCONNECTED';
+      if (connectionLost) return;
       if (!error.retryable || attempt + 1 >= RESTORE_ATTEMPTS_MAX) {
-        this.#restoreFailed(chatId, error);
+        this.#onRestoreFailed(chatId, error);
         return;
       }
       const again = this.#timers.pause(retryDelayMs(error, attempt, this.#random)).then(() => {
@@ -220,7 +221,7 @@ export class Session {
     }
   }
 
-  #restoreFailed(chatId, error) {
+  #onRestoreFailed(chatId, error) {
     if (chatId !== undefined && !error.retryable) {
       this.chats.close(chatId);
       this.chats.abandonGap(chatId);
@@ -229,7 +230,7 @@ export class Session {
     this.#emitter.emit('error', error);
   }
 
-  #abandon(error) {
+  #failAll(error) {
     this.activity.stop();
     this.requests.failAll(error);
     this.outbox.failAll(error);
@@ -237,26 +238,26 @@ export class Session {
     for (const { reject } of this.#waiters.splice(0)) reject(error);
   }
 
-  // --- What the server says ---------------------------------------------------------------------
+  // --- Messages from the server -----------------------------------------------------------------
 
-  #received(message) {
-    this.#heartbeat.heard();
-    this.#absorb(message);
+  #onMessage(message) {
+    this.#heartbeat.onReceived();
+    this.#applyMessage(message);
     const answered = message.id !== undefined && this.requests.settle(message);
-    if (!answered) this.#announce(message);
+    if (!answered) this.#emitMessage(message);
   }
 
-  /** Takes in what changes this client's knowledge, whether it was asked for or pushed. */
-  #absorb(message) {
+  /** Updates the caches, whether the message is a reply or a push. */
+  #applyMessage(message) {
     switch (message.type) {
       case 'presence_changed':
-        this.#learn(message);
+        this.#applyPresence(message);
         break;
       case 'presence_snapshot':
-        for (const presence of message.presences ?? []) this.#learn(presence);
+        for (const presence of message.presences ?? []) this.#applyPresence(presence);
         break;
       case 'chat_snapshot':
-        for (const presence of message.presences ?? []) this.#learn(presence);
+        for (const presence of message.presences ?? []) this.#applyPresence(presence);
         this.#emitter.emit('chat', message);
         break;
       case 'chat_closed':
@@ -267,12 +268,12 @@ export class Session {
         break;
       case 'connection_closing':
         if (typeof message.sync_from_sequence === 'object')
-          this.chats.hint(message.sync_from_sequence ?? {});
+          this.chats.markMissed(message.sync_from_sequence ?? {});
         break;
     }
   }
 
-  #announce(message) {
+  #emitMessage(message) {
     switch (message.type) {
       case 'error':
         this.#emitter.emit('error', RollcallError.fromMessage(message));
@@ -289,13 +290,13 @@ export class Session {
     }
   }
 
-  #learn({ type, id, ...presence }) {
+  #applyPresence({ type, id, ...presence }) {
     if (this.presence.apply(presence)) this.#emitter.emit('presence', presence);
   }
 
   /**
-   * The server does not push a message back to its sender: the acknowledgement stands for it, unless
-   * the id was used before, for another body.
+   * The server does not push a message back to its sender, so the acknowledgement takes its place,
+   * unless the id was used before with another body.
    */
   async #sendEntry({ chatId, clientMessageId, body }) {
     const fields = { chat_id: chatId, client_message_id: clientMessageId, body };

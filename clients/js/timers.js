@@ -1,11 +1,11 @@
 /**
- * Time, passed in. Nothing in this library reads the clock or starts a timer by itself.
+ * Clock and timers. All other files of this library use only these, so that tests can replace them.
  *
- * A `Timers` remembers what it started, so that close() leaves nothing behind that would fire later
- * or keep a process alive.
+ * `Timers` keeps a list of the running timers, so that close() leaves none that would fire later or
+ * keep a process alive.
  */
 
-/** Longer waits overflow the 32-bit field browsers and Node keep a delay in, and fire at once. */
+/** Browsers and Node store a delay in 32 bits: a longer one overflows and fires at once. */
 export const TIMER_MAX_MS = 2 ** 31 - 1;
 
 const systemTimers = {
@@ -43,7 +43,7 @@ export class Timers {
     return cancel;
   }
 
-  /** A promise for later. Never settles if the timers are cancelled meanwhile. */
+  /** Resolves after `delayMs`. Never settles if the timers are cancelled first. */
   pause(delayMs) {
     return new Promise((resolve) => this.after(delayMs, resolve));
   }

@@ -1,24 +1,24 @@
 /**
  * Where tokens come from and when they are replaced.
  *
- * A token is opaque to the client but for `exp`, read to act before the server has to close the
- * connection. Verifying it is the server's business.
+ * The client reads only `exp` of a token, to replace it before the server closes the connection. It
+ * does not verify tokens; the server does.
  */
 import { RollcallError } from './error.js';
 import { backoffDelayMs } from './backoff.js';
 import { TIMER_MAX_MS } from './timers.js';
 
-/** Ask for the next token this long before the present one ends … */
+/** Fetch the next token this long before the present one expires … */
 export const REFRESH_MARGIN_MS = 60000;
-/** … or, for a token that does not live that long, after this part of what is left. */
+/** … or, if the token expires sooner, after this part of the remaining time. */
 export const REFRESH_SHORT_LIFE_PART = 0.5;
-/** But never more often, should getToken keep handing out a token about to end. */
+/** The shortest wait, in case getToken keeps returning tokens that are about to expire. */
 export const REFRESH_PAUSE_MIN_MS = 1000;
 
-/** A token this close to its end is not worth a handshake. */
+/** A token that expires this soon is not used for a handshake. */
 const EXPIRY_SLACK_MS = 2000;
 
-/** When a token ends, in milliseconds since 1970; Infinity where it does not say. */
+/** When a token expires, in milliseconds since 1970; Infinity if it has no `exp`. */
 export function tokenExpiryMs(token) {
   try {
     const payload = token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/');
@@ -29,7 +29,7 @@ export function tokenExpiryMs(token) {
   }
 }
 
-/** The present token and, if the application gave `getToken`, the way to the next. */
+/** The present token and, if the application has a `getToken`, the source of the next. */
 export class TokenSource {
   #token;
   #getToken;
@@ -49,7 +49,7 @@ export class TokenSource {
     return this.#token === undefined ? Infinity : tokenExpiryMs(this.#token);
   }
 
-  /** A token fit for a handshake: the present one while it lasts, else a fresh one. */
+  /** A token for a handshake: the present one until it expires, else a fresh one. */
   async current() {
     const usable = this.#token !== undefined && this.#now() < this.expiresAtMs - EXPIRY_SLACK_MS;
     if (usable) return this.#token;
@@ -62,10 +62,10 @@ export class TokenSource {
 
   async fetch() {
     if (!this.renewable)
-      throw new RollcallError('UNAUTHENTICATED', 'there is no getToken to ask for a new token');
+      throw new RollcallError('UNAUTHENTICATED', 'there is no getToken for a new token');
     const token = await this.#getToken();
     if (typeof token !== 'string' || token === '') {
-      throw new RollcallError('UNAUTHENTICATED', 'getToken gave no token');
+      throw new RollcallError('UNAUTHENTICATED', 'getToken returned no token');
     }
     this.#token = token;
     return token;
@@ -75,13 +75,13 @@ export class TokenSource {
     this.#token = token;
   }
 
-  /** Called when the server refused the present token. Without `getToken` it is all there is. */
+  /** The server refused the present token. Without `getToken` there is no other, so it stays. */
   discard() {
     if (this.renewable) this.#token = undefined;
   }
 }
 
-/** Sends a fresh token over the open connection before the present one ends. */
+/** Sends a fresh token over the open connection before the present one expires. */
 export class TokenRefresh {
   #tokens;
   #timers;
@@ -89,12 +89,12 @@ export class TokenRefresh {
   #send;
   #onError;
   #onRefused;
-  #turn = 0;
+  #generation = 0;
   #cancel = () => {};
 
   /**
-   * `send(token)` promises the server's reply; `onError(error)` hears of what is tried again,
-   * `onRefused(error)` that getToken has no token for this user any more.
+   * `send(token)` promises the server's reply; `onError(error)` gets errors that are retried;
+   * `onRefused(error)` is called when getToken has no more tokens for this user.
    */
   constructor({ tokens, timers, random, send, onError, onRefused }) {
     this.#tokens = tokens;
@@ -105,7 +105,7 @@ export class TokenRefresh {
     this.#onRefused = onRefused;
   }
 
-  /** `skewMs` is the server's clock less ours: the server's decides when a token ends. */
+  /** `skewMs` is the server's clock minus ours: the server's clock decides when a token expires. */
   start(skewMs) {
     this.stop();
     if (!this.#tokens.renewable || this.#tokens.expiresAtMs === Infinity) return;
@@ -121,37 +121,37 @@ export class TokenRefresh {
     });
   }
 
-  /** Also what is under way comes to nothing: its connection is no more. */
+  /** Also cancels a refresh that is in progress, because its connection is gone. */
   stop() {
-    this.#turn += 1;
+    this.#generation += 1;
     this.#cancel();
     this.#cancel = () => {};
   }
 
   async #refresh(skewMs, attempt) {
-    const turn = this.#turn;
+    const generation = this.#generation;
     try {
-      const token = await this.#fetch(turn);
-      if (turn !== this.#turn) return;
+      const token = await this.#fetch(generation);
+      if (generation !== this.#generation) return;
       await this.#send(token);
-      if (turn === this.#turn) this.start(skewMs);
+      if (generation === this.#generation) this.start(skewMs);
     } catch (error) {
-      const leftToTheNext = turn !== this.#turn || error.code === 'DISCONNECTED';
-      if (!leftToTheNext) this.#retry(error, skewMs, attempt);
+      const connectionLost = generation !== this.#generation || error.code === 'DISCONNECTED';
+      if (!connectionLost) this.#retry(error, skewMs, attempt);
     }
   }
 
-  /** An authority that says no is not asked again. */
-  async #fetch(turn) {
+  /** If getToken throws UNAUTHENTICATED, it is not called again. */
+  async #fetch(generation) {
     try {
       return await this.#tokens.fetch();
     } catch (error) {
-      if (turn === this.#turn && error.code === 'UNAUTHENTICATED') this.#onRefused(error);
+      if (generation === this.#generation && error.code === 'UNAUTHENTICATED') this.#onRefused(error);
       throw error;
     }
   }
 
-  /** Until the token ends; then the server's close starts a new handshake. */
+  /** Retries until the token expires; then the server's close leads to a new handshake. */
   #retry(error, skewMs, attempt) {
     this.#onError(error);
     const waitMs = backoffDelayMs(attempt, this.#random);

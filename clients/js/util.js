@@ -1,15 +1,15 @@
-/** Small helpers without a home of their own. */
+/** Small helpers that several files use. */
 
 const ENDPOINT_PATH = '/v1/ws';
 const ID_BYTES = 16;
 
-/** 128 bits of chance in hexadecimal. (crypto.randomUUID is missing on pages without TLS.) */
+/** 128 random bits in hexadecimal. (Pages without TLS have no crypto.randomUUID.) */
 export function uniqueId() {
   const bytes = globalThis.crypto.getRandomValues(new Uint8Array(ID_BYTES));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Accepts http or ws, with or without the path; in a page the default is the page's origin. */
+/** Accepts http or ws, with or without a path; the default is the page's origin. */
 export function endpointUrl(url, deviceId) {
   const endpoint = new URL(url ?? '/', globalThis.location?.href);
   endpoint.protocol = endpoint.protocol.replace(/^http/, 'ws');

@@ -14,7 +14,7 @@ const message = (sequence, chat = 'chat') => ({
 const push = (w, sequence, chat) =>
   w.socket.serverSends({ type: 'message', ...message(sequence, chat) });
 
-function heard(w) {
+function recordSequences(w) {
   const sequences = [];
   w.client.on('message', ({ sequence }) => sequences.push(sequence));
   return sequences;
@@ -55,10 +55,10 @@ async function opened(w, latest, options) {
   return snapshot;
 }
 
-test('a chat opened without more starts with what comes next', async () => {
+test('a chat opened without afterSequence starts with the next message', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   assert.equal((await opened(w, 7)).latest_sequence, 7);
   push(w, 8);
   push(w, 9);
@@ -66,10 +66,10 @@ test('a chat opened without more starts with what comes next', async () => {
   assert.equal(w.socket.ofType('sync_request').length, 0);
 });
 
-test('a message that overtakes the snapshot is not lost', async () => {
+test('a message that arrives before the snapshot is not lost', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   const snapshot = w.client.openChat('chat');
   push(w, 8);
   await answerOpen(w, 8);
@@ -77,10 +77,10 @@ test('a message that overtakes the snapshot is not lost', async () => {
   assert.deepEqual(sequences, [8]);
 });
 
-test('afterSequence syncs page by page until there is no more', async () => {
+test('afterSequence syncs page by page until has_more is false', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   await opened(w, 5, { afterSequence: 0 });
   await answerSync(w, 1, 2, { hasMore: true, latest: 5 });
   assert.equal(w.socket.ofType('sync_request').at(-1).after_sequence, 2);
@@ -89,18 +89,18 @@ test('afterSequence syncs page by page until there is no more', async () => {
   assert.equal(w.socket.ofType('sync_request').length, 2);
 });
 
-test('duplicates are given out once', async () => {
+test('duplicates are delivered once', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   for (const sequence of [1, 2, 2, 1, 3, 3]) push(w, sequence);
   assert.deepEqual(sequences, [1, 2, 3]);
 });
 
-test('a hole holds back what comes after it until a sync has filled it', async () => {
+test('messages after a gap are held until a sync has filled it', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   push(w, 1);
   push(w, 4);
   push(w, 5);
@@ -108,16 +108,16 @@ test('a hole holds back what comes after it until a sync has filled it', async (
   assert.deepEqual(
     w.socket.ofType('sync_request').map((frame) => frame.after_sequence),
     [1],
-    'one sync for one hole',
+    'one sync for one gap',
   );
   await answerSync(w, 2, 5);
   assert.deepEqual(sequences, [1, 2, 3, 4, 5]);
 });
 
-test('a late message fills the hole by itself', async () => {
+test('a late message fills the gap without a sync', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   push(w, 1);
   push(w, 3);
   push(w, 2);
@@ -126,20 +126,20 @@ test('a late message fills the hole by itself', async () => {
   assert.deepEqual(sequences, [1, 2, 3]);
 });
 
-test('a complete sync proves a hole empty', async () => {
+test('a complete sync that leaves a gap skips it', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   push(w, 1);
   push(w, 4);
   await answerSync(w, 4, 4);
   assert.deepEqual(sequences, [1, 4]);
 });
 
-test('a sync that lags behind what was pushed is tried again, a failing one with back-off', async () => {
+test('a sync that lags behind the pushes is repeated, a failing one with back-off', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   push(w, 1);
   push(w, 4);
   await answerSync(w, 2, 1, { latest: 1 });
@@ -156,10 +156,10 @@ test('a sync that lags behind what was pushed is tried again, a failing one with
   assert.deepEqual(sequences, [1, 2, 3, 4]);
 });
 
-test('a sync refused for good gives out what was held, and says so', async () => {
+test('a sync refused for good delivers the held messages and reports an error', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   push(w, 1);
   push(w, 3);
   push(w, 4);
@@ -176,7 +176,7 @@ test('a sync refused for good gives out what was held, and says so', async () =>
   );
 });
 
-test('a server whose pages do not advance is not asked for ever', async () => {
+test('a sync whose pages do not advance is given up', async () => {
   const w = world();
   await w.ready();
   const synced = codeOf(w.client.sync('chat'));
@@ -184,10 +184,10 @@ test('a server whose pages do not advance is not asked for ever', async () => {
   assert.equal(await synced, 'INVALID_MESSAGE');
 });
 
-test('what is held behind a hole is bounded, and the sync brings the rest', async () => {
+test('messages held behind a gap are bounded, and the sync fetches the rest', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   push(w, 1);
   for (let n = 3; n < HELD_MESSAGES_MAX + 10; n += 1) push(w, n);
   const last = HELD_MESSAGES_MAX + 9;
@@ -196,7 +196,7 @@ test('what is held behind a hole is bounded, and the sync brings the rest', asyn
 
   const other = world();
   await other.ready();
-  const given = heard(other);
+  const given = recordSequences(other);
   push(other, 1);
   for (let n = 3; n < HELD_MESSAGES_MAX + 10; n += 1) push(other, n);
   other.socket.reply(other.socket.ofType('sync_request')[0], {
@@ -208,10 +208,10 @@ test('what is held behind a hole is bounded, and the sync brings the rest', asyn
   assert.equal(given.length, 1 + HELD_MESSAGES_MAX);
 });
 
-test('a hole left by a lost connection is filled after the next, in chats nobody opened too', async () => {
+test('a gap left by a lost connection is filled after reconnecting, also in chats that are not open', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   push(w, 1);
   push(w, 3);
   w.socket.serverCloses();
@@ -221,7 +221,7 @@ test('a hole left by a lost connection is filled after the next, in chats nobody
   assert.deepEqual(sequences, [1, 2, 3, 4]);
 });
 
-test('a chat whose opening was refused is not opened again', async () => {
+test('a chat whose opening was refused is not opened after a reconnect', async () => {
   const w = world();
   await w.ready();
   const refused = codeOf(w.client.openChat('chat'));
@@ -236,10 +236,10 @@ test('a chat whose opening was refused is not opened again', async () => {
   assert.equal(w.socket.ofType('open_chat').length, 0);
 });
 
-test('after a reconnect open chats are opened and synced from the last sequence, then READY', async () => {
+test('after a reconnect open chats are opened and synced from the last sequence, then READY follows', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   await opened(w, 3);
   push(w, 4);
   w.socket.serverCloses();
@@ -255,7 +255,7 @@ test('after a reconnect open chats are opened and synced from the last sequence,
   assert.equal(w.client.state, 'READY');
 });
 
-test('a closed chat is not opened again', async () => {
+test('a closed chat is not opened after a reconnect', async () => {
   const w = world();
   await w.ready();
   await opened(w, 3);
@@ -268,7 +268,7 @@ test('a closed chat is not opened again', async () => {
   assert.equal(w.socket.ofType('open_chat').length, 0);
 });
 
-test('a chat that may no longer be opened does not keep the rest from READY', async () => {
+test('a chat that may no longer be opened does not prevent READY', async () => {
   const w = world();
   await w.ready();
   await opened(w, 3);
@@ -284,10 +284,10 @@ test('a chat that may no longer be opened does not keep the rest from READY', as
   assert.equal(w.errors[0].chatId, 'chat');
 });
 
-test('chats named in sync_from_sequence are synced although nobody opened them', async () => {
+test('chats named in sync_from_sequence are synced although they are not open', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   w.socket.serverSends({
     type: 'connection_closing',
     reason: 'slow_consumer',
@@ -303,7 +303,7 @@ test('chats named in sync_from_sequence are synced although nobody opened them',
   assert.equal(w.client.state, 'READY');
 });
 
-test('a chat the server closed is told of, and not opened again', async () => {
+test('a chat that the server closed is reported and not opened again', async () => {
   const w = world();
   await w.ready();
   await opened(w, 3);
@@ -317,7 +317,7 @@ test('a chat the server closed is told of, and not opened again', async () => {
   assert.equal(w.socket.ofType('open_chat').length, 0);
 });
 
-test('a reconnect that breaks while syncing starts over', async () => {
+test('a connection lost while syncing is restored from the start', async () => {
   const w = world();
   await w.ready();
   await opened(w, 3);
@@ -335,10 +335,10 @@ test('a reconnect that breaks while syncing starts over', async () => {
 
 const CLOSING = { type: 'connection_closing', reason: 'draining', reconnect_allowed: true };
 
-test('a server that leaves in the middle of a sync costs no chat and no message', async () => {
+test('a server that closes in the middle of a sync loses no chat and no message', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   await opened(w, 3);
   w.socket.serverCloses();
   await w.reconnect();
@@ -355,10 +355,10 @@ test('a server that leaves in the middle of a sync costs no chat and no message'
   assert.deepEqual(w.errors, []);
 });
 
-test('a hole seen while the server leaves is filled after the next connection', async () => {
+test('a gap seen while the server closes is filled after reconnecting', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   push(w, 1);
   w.socket.serverSends(CLOSING);
   push(w, 3);
@@ -382,10 +382,10 @@ test('chats are restored four at a time', async () => {
   assert.equal(w.socket.ofType('open_chat').length, 4);
 });
 
-test('history is read without events', async () => {
+test('fetchMessages() reads history without events', async () => {
   const w = world();
   await w.ready();
-  const sequences = heard(w);
+  const sequences = recordSequences(w);
   const page = w.client.fetchMessages('chat', 10, 5);
   const [frame] = w.socket.ofType('sync_request');
   assert.deepEqual([frame.after_sequence, frame.limit], [10, 5]);
@@ -394,7 +394,7 @@ test('history is read without events', async () => {
   assert.deepEqual(sequences, []);
 });
 
-test('snapshots, typing and acknowledgements', async () => {
+test('snapshots and typing become events, and ack() sends a frame', async () => {
   const w = world();
   await w.ready();
   const events = [];

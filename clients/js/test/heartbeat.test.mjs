@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { world } from './support.mjs';
 
-/** As much of a Document as the activity monitor looks at. */
+/** The part of a Document that activity.js uses. */
 class FakePage {
   visibilityState = 'visible';
   #listeners = new Map();
@@ -29,7 +29,7 @@ class FakePage {
   }
 }
 
-/** Lets time pass with a server that answers every heartbeat. */
+/** Advances time with a server that answers every heartbeat. */
 async function alive(w, ms, stepMs = 1000) {
   for (let passed = 0; passed < ms; passed += stepMs) {
     await w.time.advance(Math.min(stepMs, ms - passed));
@@ -39,7 +39,7 @@ async function alive(w, ms, stepMs = 1000) {
 
 const beats = (w) => w.socket.ofType('heartbeat').map(({ active }) => active);
 
-test('heartbeats go out at once and then every interval the server named', async () => {
+test('heartbeats are sent at once and then at the interval of the server', async () => {
   const w = world();
   await w.ready();
   assert.equal(beats(w).length, 1);
@@ -51,7 +51,7 @@ test('heartbeats go out at once and then every interval the server named', async
   assert.equal(beats(w).length, 12);
 });
 
-test('without a page heartbeats say nothing about activity until setActive()', async () => {
+test('without a page heartbeats carry no activity until setActive()', async () => {
   const w = world();
   await w.ready();
   assert.ok(!('active' in w.socket.ofType('heartbeat')[0]));
@@ -65,7 +65,7 @@ test('without a page heartbeats say nothing about activity until setActive()', a
   assert.deepEqual(beats(w), [undefined, false, true, undefined]);
 });
 
-test('a connection that stays silent for the expiry window is dead', async () => {
+test('a connection that is silent for the expiry window is dropped', async () => {
   const w = world();
   await w.ready();
   await w.time.advance(14999);
@@ -78,7 +78,7 @@ test('a connection that stays silent for the expiry window is dead', async () =>
   assert.equal(w.client.state, 'READY');
 });
 
-test('any traffic is a sign of life', async () => {
+test('any message from the server keeps the connection', async () => {
   const w = world();
   await w.ready();
   for (let round = 0; round < 10; round += 1) {
@@ -88,7 +88,7 @@ test('any traffic is a sign of life', async () => {
   assert.equal(w.client.state, 'READY');
 });
 
-test('a page whose timers slept for a minute asks before it concludes anything', async () => {
+test('a page whose timers slept for a minute sends a heartbeat before it drops the connection', async () => {
   const w = world();
   await w.ready();
   w.socket.serverSends({ type: 'heartbeat_ack' });
@@ -102,7 +102,7 @@ test('a page whose timers slept for a minute asks before it concludes anything',
   }
 });
 
-test('a hidden page, whose chained timers are slowed down, keeps the pace', async () => {
+test('a hidden page, whose chained timers are slowed down, keeps the interval', async () => {
   const w = world();
   await w.ready();
   w.socket.serverSends({ type: 'heartbeat_ack' });
@@ -112,7 +112,7 @@ test('a hidden page, whose chained timers are slowed down, keeps the pace', asyn
   assert.equal(beats(w).length, before + 24);
 });
 
-test('a clock that is set neither stops heartbeats nor makes a storm of them', async () => {
+test('setting the clock neither stops heartbeats nor sends them in a burst', async () => {
   const w = world();
   await w.ready();
   for (const byMs of [-3600000, 3600000]) {
@@ -124,7 +124,7 @@ test('a clock that is set neither stops heartbeats nor makes a storm of them', a
   }
 });
 
-test('a clock that is set back does not keep an idle page active', async () => {
+test('setting the clock back does not keep an idle page active', async () => {
   const page = new FakePage();
   const w = world({ activity: { page } });
   await w.ready();
@@ -144,7 +144,7 @@ test('no heartbeat is sent on a lost connection', async () => {
   assert.equal(first.ofType('heartbeat').length, 1);
 });
 
-test('five minutes without input make the page idle, input makes it active, each told at once', async () => {
+test('five minutes without input make the page idle, input makes it active, both are sent at once', async () => {
   const page = new FakePage();
   const w = world({ activity: { page } });
   await w.ready();
@@ -159,7 +159,7 @@ test('five minutes without input make the page idle, input makes it active, each
   assert.deepEqual([beats(w).length, beats(w).at(-1)], [before + 1, true]);
 });
 
-test('input puts idleness off', async () => {
+test('input delays idleness', async () => {
   const page = new FakePage();
   const w = world({ activity: { page } });
   await w.ready();
@@ -171,7 +171,7 @@ test('input puts idleness off', async () => {
   assert.equal(beats(w).at(-1), false);
 });
 
-test('a hidden page is idle after a minute, and active as soon as it is seen', async () => {
+test('a hidden page is idle after a minute, and active when it is visible again', async () => {
   const page = new FakePage();
   const w = world({ activity: { page } });
   await w.ready();
@@ -184,7 +184,7 @@ test('a hidden page is idle after a minute, and active as soon as it is seen', a
   assert.equal(beats(w).at(-1), true);
 });
 
-test('the limits can be chosen', async () => {
+test('the limits of activity can be set', async () => {
   const page = new FakePage();
   const w = world({ activity: { page, idleAfterMs: 2000, hiddenAfterMs: 1000 } });
   await w.ready();
@@ -192,7 +192,7 @@ test('the limits can be chosen', async () => {
   assert.deepEqual(beats(w), [true, false]);
 });
 
-test('setActive(false) holds against input and over a reconnect', async () => {
+test('setActive(false) overrides input, also after a reconnect', async () => {
   const page = new FakePage();
   const w = world({ activity: { page } });
   await w.ready();
@@ -206,7 +206,7 @@ test('setActive(false) holds against input and over a reconnect', async () => {
   assert.deepEqual(beats(w), [false, true]);
 });
 
-test('close() takes the listeners off the page', async () => {
+test('close() removes the listeners from the page', async () => {
   const page = new FakePage();
   const w = world({ activity: { page } });
   await w.ready();

@@ -9,7 +9,7 @@ const draining = (reconnectAfterMs) => ({
   reconnect_after_ms: reconnectAfterMs,
 });
 
-test('the handshake carries the token as a subprotocol and the device in the address', async () => {
+test('the handshake carries the token as a subprotocol and the device in the URL', async () => {
   const w = world({ url: 'https://server.test' });
   w.client.connect();
   await settle();
@@ -17,7 +17,7 @@ test('the handshake carries the token as a subprotocol and the device in the add
   assert.deepEqual(w.socket.protocols, ['rollcall.v1', 'bearer.static']);
 });
 
-test('states from the first connect to READY', async () => {
+test('the first connect() goes through all states to READY', async () => {
   const w = world();
   await w.ready();
   assert.deepEqual(w.states, ['RECONNECTING', 'CONNECTED', 'SYNCING', 'READY']);
@@ -43,7 +43,7 @@ test('an unexpected close goes DISCONNECTED, BACKOFF, RECONNECTING and back to R
   assert.equal(w.sockets.length, 2);
 });
 
-test('delays double from 1 s to 16 s and stay there', async () => {
+test('delays double from 1 s to 16 s and stay at 16 s', async () => {
   const w = world();
   await w.ready();
   w.socket.serverCloses();
@@ -70,7 +70,7 @@ test('jitter stays within 20 % on both sides', async () => {
   }
 });
 
-test('delays start over after ten seconds of READY, not before', async () => {
+test('delays start at 1 s again after ten seconds of READY, not before', async () => {
   const w = world();
   await w.ready();
   w.socket.serverCloses();
@@ -84,7 +84,7 @@ test('delays start over after ten seconds of READY, not before', async () => {
   assert.equal(
     w.changes.at(-1).delayMs,
     4000,
-    'a server that takes and drops is not asked every second',
+    'the client does not reconnect every second',
   );
   await w.reconnect();
   await w.time.advance(10000);
@@ -102,7 +102,7 @@ test('no attempt is made before the delay is over', async () => {
   assert.equal(w.sockets.length, 2);
 });
 
-test('connect() during the back-off tries at once', async () => {
+test('connect() during the back-off reconnects at once', async () => {
   const w = world();
   await w.ready();
   w.socket.serverCloses();
@@ -111,10 +111,10 @@ test('connect() during the back-off tries at once', async () => {
   await again;
   assert.equal(w.client.state, 'READY');
   await w.time.advance(4000);
-  assert.equal(w.sockets.length, 2, 'the cut-short timer must not fire as well');
+  assert.equal(w.sockets.length, 2, 'the cancelled timer must not fire');
 });
 
-test('reconnect_after_ms is honoured to the millisecond, without jitter', async () => {
+test('reconnect_after_ms is obeyed to the millisecond, without jitter', async () => {
   const w = world({ random: () => 0 });
   await w.ready();
   const announced = [];
@@ -131,7 +131,7 @@ test('reconnect_after_ms is honoured to the millisecond, without jitter', async 
   assert.deepEqual(announced, ['draining']);
 });
 
-test('reconnect_after_ms is counted from when it was said, not from the close', async () => {
+test('reconnect_after_ms counts from connection_closing, not from the close', async () => {
   const w = world();
   await w.ready();
   w.socket.serverSends(draining(3480));
@@ -140,7 +140,7 @@ test('reconnect_after_ms is counted from when it was said, not from the close', 
   assert.equal(w.changes.at(-1).delayMs, 3000);
 });
 
-test('reconnect_after_ms counts for one attempt; failures after it back off from 1 s', async () => {
+test('reconnect_after_ms applies to one attempt; failures after it back off from 1 s', async () => {
   const w = world();
   await w.ready();
   w.socket.serverSends(draining(50));
@@ -150,7 +150,7 @@ test('reconnect_after_ms counts for one attempt; failures after it back off from
   assert.equal(w.changes.at(-1).delayMs, 1000);
 });
 
-test('… even if the token cannot be had when the time has come', async () => {
+test('reconnect_after_ms applies to one attempt, also if getToken fails then', async () => {
   let fail = false;
   const w = world({
     getToken: () => {
@@ -177,7 +177,7 @@ test('close() while the token is being fetched opens no socket', async () => {
   assert.equal(w.sockets.length, 0);
 });
 
-test('reconnect_allowed: false stops', async () => {
+test('reconnect_allowed: false stops the client', async () => {
   const w = world();
   await w.ready();
   w.socket.serverSends({ type: 'connection_closing', reason: 'admin', reconnect_allowed: false });
@@ -189,14 +189,14 @@ test('reconnect_allowed: false stops', async () => {
   assert.equal(w.sockets.length, 1);
 });
 
-test('a close by the server without a word is not final', async () => {
+test('a close without connection_closing is not final', async () => {
   const w = world();
   await w.ready();
   w.socket.serverCloses(4005);
   assert.equal(w.client.state, 'BACKOFF');
 });
 
-test('a server that announces its closing and then hangs is left', async () => {
+test('a server that announces its closing and does not close is dropped', async () => {
   const w = world();
   await w.ready();
   w.socket.serverSends({ type: 'connection_closing', reason: 'draining', reconnect_allowed: true });
@@ -209,7 +209,7 @@ test('a server that announces its closing and then hangs is left', async () => {
   assert.equal(w.client.state, 'BACKOFF');
 });
 
-test('a handshake that never ends is given up after 10 s', async () => {
+test('a handshake without an answer is given up after 10 s', async () => {
   const w = world();
   w.client.connect();
   await w.time.advance(9999);
@@ -219,7 +219,7 @@ test('a handshake that never ends is given up after 10 s', async () => {
   assert.equal(w.sockets[0].closedWith, 1000);
 });
 
-test('a socket that opens but is never established is given up too', async () => {
+test('a socket without connection_established is given up after 10 s', async () => {
   const w = world();
   w.client.connect();
   await settle();
@@ -228,7 +228,7 @@ test('a socket that opens but is never established is given up too', async () =>
   assert.deepEqual(w.states.slice(-3), ['CONNECTED', 'DISCONNECTED', 'BACKOFF']);
 });
 
-test('a late close of an abandoned socket changes nothing', async () => {
+test('a late close event of an abandoned socket changes nothing', async () => {
   const w = world();
   w.client.connect();
   await w.time.advance(10000);
@@ -239,7 +239,7 @@ test('a late close of an abandoned socket changes nothing', async () => {
   assert.equal(w.client.state, 'READY');
 });
 
-test('close() ends everything and leaves no timer', async () => {
+test('close() disconnects and leaves no timer', async () => {
   const w = world();
   await w.ready();
   const pending = codeOf(w.client.queryPresence(['bob']));
@@ -252,7 +252,7 @@ test('close() ends everything and leaves no timer', async () => {
   assert.equal(w.time.running, 0);
 });
 
-test('close() during the back-off, and inside the state listener, stops', async () => {
+test('close() during the back-off, or inside a state listener, stops the client', async () => {
   const w = world();
   await w.ready();
   w.socket.serverCloses();
@@ -278,7 +278,7 @@ test('connect() works again after close()', async () => {
   assert.equal(w.sockets.length, 2);
 });
 
-test('connect() rejects when closed before it was ready', async () => {
+test('connect() rejects if close() comes before READY', async () => {
   const w = world();
   const connected = codeOf(w.client.connect());
   w.client.close();
@@ -309,7 +309,7 @@ test('after a 401 a fresh token is fetched once; a second 401 is final', async (
   assert.equal(fetched, 2);
 });
 
-test('4001 and token_expired fetch a fresh token, even where reconnecting is not allowed with the old', async () => {
+test('4001 and token_expired fetch a fresh token, even if reconnect_allowed is false', async () => {
   let fetched = 0;
   const w = world({ getToken: () => `token${++fetched}` });
   await w.ready();
@@ -344,7 +344,7 @@ test('a handshake that fails without a reason replaces the token once', async ()
   );
 });
 
-test('a getToken that fails is asked again with back-off; one that says UNAUTHENTICATED is final', async () => {
+test('a failing getToken is retried with back-off; UNAUTHENTICATED is final', async () => {
   let fail = true;
   const w = world({
     getToken: async () => {
@@ -367,13 +367,13 @@ test('a getToken that fails is asked again with back-off; one that says UNAUTHEN
   assert.equal(await codeOf(refused.client.connect()), 'UNAUTHENTICATED');
 });
 
-test('a static token that has expired is not even tried', async () => {
+test('an expired static token is not sent', async () => {
   const w = world({ token: tokenEndingAt(Date.parse('2025-12-31T23:00:00Z')) });
   assert.equal(await codeOf(w.client.connect()), 'UNAUTHENTICATED');
   assert.equal(w.sockets.length, 0);
 });
 
-test('nonsense from the server is reported and survived', async () => {
+test('invalid messages from the server are reported and do not stop the client', async () => {
   const w = world();
   await w.ready();
   for (const text of [
@@ -391,7 +391,7 @@ test('nonsense from the server is reported and survived', async () => {
   assert.equal(w.errors.length, 6);
 });
 
-test('a listener that throws does not stop the client, nor does its error disappear', async (t) => {
+test('a listener that throws does not stop the client, and its error is uncaught', async (t) => {
   const thrown = [];
   t.mock.method(globalThis, 'queueMicrotask', (callback) => thrown.push(callback));
   const w = world();
@@ -403,8 +403,8 @@ test('a listener that throws does not stop the client, nor does its error disapp
   assert.throws(thrown[0], /listener/);
 });
 
-test('a constructor without what it needs says so', () => {
-  assert.throws(() => world({ WebSocket: null }), /no WebSocket/);
+test('the constructor throws without a token or a WebSocket, and for a wrong URL', () => {
+  assert.throws(() => world({ WebSocket: null }), /no global WebSocket/);
   assert.throws(() => world({ token: undefined }), /token or getToken/);
   assert.throws(() => world({ url: 'ftp://server.test' }), /not a WebSocket address/);
 });

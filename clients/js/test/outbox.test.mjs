@@ -24,7 +24,7 @@ async function refuse(w, code, more = {}) {
   await settle();
 }
 
-test('a message is acknowledged and given out in its place', async () => {
+test('a sent message is acknowledged and delivered in sequence', async () => {
   const w = world();
   await w.ready();
   const given = [];
@@ -36,7 +36,7 @@ test('a message is acknowledged and given out in its place', async () => {
   assert.deepEqual([given[0].sequence, given[0].sender_id, given[0].body], [4, 'alice', 'hello']);
 });
 
-test('a lost connection sends it again with the same id, as often as it takes', async () => {
+test('a message is sent again with the same id after every lost connection', async () => {
   const w = world();
   await w.ready();
   const sent = w.client.sendMessage('chat', 'hello');
@@ -53,7 +53,7 @@ test('a lost connection sends it again with the same id, as often as it takes', 
   assert.equal((await sent).duplicate, true);
 });
 
-test('a message that a sync brought back already is not given out twice', async () => {
+test('a message that a sync has fetched already is not delivered twice', async () => {
   const w = world();
   await w.ready();
   const given = [];
@@ -71,7 +71,7 @@ test('a message that a sync brought back already is not given out twice', async 
   assert.deepEqual(given, [1]);
 });
 
-test('an id that was used for another body gives out that one, not ours', async () => {
+test('an id that was used with another body delivers that body', async () => {
   const w = world();
   await w.ready();
   const given = [];
@@ -89,7 +89,7 @@ test('an id that was used for another body gives out that one, not ours', async 
   assert.deepEqual(given, [[4, 'first']]);
 });
 
-test('no reply: the same again', async () => {
+test('a message without a reply is sent again', async () => {
   const w = world();
   await w.ready();
   w.client.sendMessage('chat', 'hello');
@@ -101,7 +101,7 @@ test('no reply: the same again', async () => {
   assert.equal(sends(w)[0].client_message_id, sends(w)[1].client_message_id);
 });
 
-test('RATE_LIMITED waits as long as the server says', async () => {
+test('RATE_LIMITED waits for retry_after_seconds', async () => {
   const w = world();
   await w.ready();
   w.client.sendMessage('chat', 'hello');
@@ -112,7 +112,7 @@ test('RATE_LIMITED waits as long as the server says', async () => {
   assert.equal(sends(w).length, 2);
 });
 
-test('errors that pass are retried with back-off, a bounded number of times', async () => {
+test('temporary errors are retried with back-off, a bounded number of times', async () => {
   const w = world();
   await w.ready();
   const sent = codeOf(w.client.sendMessage('chat', 'hello'));
@@ -129,7 +129,7 @@ test('errors that pass are retried with back-off, a bounded number of times', as
   assert.equal(await sent, 'SERVICE_UNAVAILABLE');
 });
 
-test('errors that do not pass reach the sender at once, and the next message goes out', async () => {
+test('permanent errors reject at once, and the next message is sent', async () => {
   const w = world();
   await w.ready();
   const first = codeOf(w.client.sendMessage('chat', 'too long'));
@@ -140,7 +140,7 @@ test('errors that do not pass reach the sender at once, and the next message goe
   assert.equal((await second).sequence, 1);
 });
 
-test('a message the server closes the connection for is refused, not sent again and again', async () => {
+test('a message that is too large for the server is rejected, not sent again', async () => {
   const w = world();
   await w.ready();
   const huge = codeOf(w.client.sendMessage('chat', 'x'.repeat(70000)));
@@ -160,7 +160,7 @@ test('a message the server closes the connection for is refused, not sent again 
   assert.equal((await small).sequence, 1);
 });
 
-test('a signal the server closes the connection for costs no message', async () => {
+test('a signal that is too large for the server loses no message', async () => {
   const w = world();
   await w.ready();
   const sent = w.client.sendMessage('chat', 'hello');
@@ -191,7 +191,7 @@ test('one message per chat is in flight, so that a retry cannot be overtaken', a
   assert.equal(sends(w).at(-1).body, 'second');
 });
 
-test('messages written offline wait, bounded, and go out in order', async () => {
+test('messages sent offline wait, bounded, and are sent in order', async () => {
   const w = world();
   const sent = Array.from({ length: OUTBOX_MAX }, (_, n) => w.client.sendMessage('chat', `#${n}`));
   assert.equal(await codeOf(w.client.sendMessage('chat', 'one too many')), 'QUEUE_FULL');
@@ -203,7 +203,7 @@ test('messages written offline wait, bounded, and go out in order', async () => 
   assert.equal((await Promise.all(sent)).length, OUTBOX_MAX);
 });
 
-test('an id may be given, to continue what an earlier page began', async () => {
+test('clientMessageId may be given, to repeat a message of an earlier page', async () => {
   const w = world();
   await w.ready();
   w.client.sendMessage('chat', 'hello', { clientMessageId: 'mine' });
@@ -217,7 +217,7 @@ test('after close() and connect() the outbox works again', async () => {
   await refuse(w, 'SERVER_BUSY');
   w.client.close();
   assert.equal(await lost, 'CLOSED');
-  assert.equal(w.time.running, 0, 'the retry that was waiting is gone');
+  assert.equal(w.time.running, 0, 'close() cancels the pending retry');
   await w.ready();
   const sent = w.client.sendMessage('chat', 'kept');
   await acknowledge(w, 1);

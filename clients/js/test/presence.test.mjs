@@ -22,16 +22,16 @@ async function watching(w, ...userIds) {
   return subscribed;
 }
 
-function heard(w) {
+function recordStatuses(w) {
   const statuses = [];
   w.client.on('presence', (presence) => statuses.push(presence.status));
   return statuses;
 }
 
-test('a subscription gives the snapshot, then the changes as events', async () => {
+test('a subscription returns the snapshot, then emits changes', async () => {
   const w = world();
   await w.ready();
-  const statuses = heard(w);
+  const statuses = recordStatuses(w);
   assert.deepEqual(await watching(w, 'bob'), [bob('offline', 1)]);
   w.socket.serverSends({ type: 'presence_changed', timestamp: 'now', ...bob('online', 2) });
   assert.deepEqual(statuses, ['offline', 'online']);
@@ -40,10 +40,10 @@ test('a subscription gives the snapshot, then the changes as events', async () =
   assert.ok(!('type' in w.client.presence('bob')));
 });
 
-test('what is older than what is known is ignored', async () => {
+test('an older version is ignored', async () => {
   const w = world();
   await w.ready();
-  const statuses = heard(w);
+  const statuses = recordStatuses(w);
   w.socket.serverSends({ type: 'presence_changed', ...bob('online', 5) });
   w.socket.serverSends({ type: 'presence_changed', ...bob('offline', 4) });
   w.socket.serverSends({ type: 'presence_snapshot', presences: [bob('away', 3)] });
@@ -52,20 +52,20 @@ test('what is older than what is known is ignored', async () => {
   assert.deepEqual(statuses, ['online', 'away']);
 });
 
-test('version 0, a lost visibility, always counts, and so does the first version after it', async () => {
+test('version 0 (no visibility) is always applied, and so is the first version after it', async () => {
   const w = world();
   await w.ready();
-  const statuses = heard(w);
+  const statuses = recordStatuses(w);
   w.socket.serverSends({ type: 'presence_changed', ...bob('online', 9) });
   w.socket.serverSends({ type: 'presence_changed', ...bob('unknown', 0, { reason: 'privacy' }) });
   w.socket.serverSends({ type: 'presence_changed', ...bob('online', 9) });
   assert.deepEqual(statuses, ['online', 'unknown', 'online']);
 });
 
-test('the same again is no event', async () => {
+test('an unchanged presence emits no event', async () => {
   const w = world();
   await w.ready();
-  const statuses = heard(w);
+  const statuses = recordStatuses(w);
   w.socket.serverSends({ type: 'presence_snapshot', presences: [bob('online', 2)] });
   w.socket.serverSends({ type: 'presence_snapshot', presences: [bob('online', 2)] });
   assert.deepEqual(statuses, ['online']);
@@ -76,7 +76,7 @@ test('the same again is no event', async () => {
   assert.deepEqual(statuses, ['online', 'online']);
 });
 
-test('after a reconnect everything is subscribed again, before READY', async () => {
+test('after a reconnect all users are subscribed again before READY', async () => {
   const w = world();
   await w.ready();
   await watching(w, 'bob');
@@ -95,7 +95,7 @@ test('after a reconnect everything is subscribed again, before READY', async () 
   assert.equal(w.client.presence('bob').status, 'online');
 });
 
-test('a refused subscription is not asked for again', async () => {
+test('a refused subscription is not restored', async () => {
   const w = world();
   await w.ready();
   await watching(w, 'bob');
@@ -111,7 +111,7 @@ test('a refused subscription is not asked for again', async () => {
   assert.deepEqual(w.socket.ofType('subscribe_presence')[0].user_ids, ['bob']);
 });
 
-test('restoring waits out a rate limit, and goes on without a plane that is down', async () => {
+test('restoring waits for a rate limit, and continues without a service that is unavailable', async () => {
   const w = world();
   await w.ready();
   await watching(w, 'bob');
@@ -135,11 +135,11 @@ test('restoring waits out a rate limit, and goes on without a plane that is down
   await settle();
   assert.equal(w.client.state, 'READY');
   await w.time.advance(2000);
-  assert.equal(w.socket.ofType('subscribe_presence').length, 3, 'tried again in the background');
+  assert.equal(w.socket.ofType('subscribe_presence').length, 3, 'retried in the background');
   assert.equal(w.errors.length, 0);
 });
 
-test('a subscription that cannot be restored in ten tries is reported', async () => {
+test('a subscription that cannot be restored in ten attempts is reported', async () => {
   const w = world();
   await w.ready();
   await watching(w, 'bob');
@@ -159,9 +159,9 @@ test('a subscription that cannot be restored in ten tries is reported', async ()
   assert.deepEqual([w.errors[0].code, w.client.state], ['RATE_LIMITED', 'READY']);
 });
 
-test('the cache is bounded and keeps whom one watches', () => {
+test('the cache is bounded and keeps subscribed users', () => {
   const cache = new PresenceCache();
-  cache.want(['watched']);
+  cache.subscribe(['watched']);
   cache.apply({ user_id: 'watched', status: 'online', version: 1 });
   for (let n = 0; n < PRESENCE_CACHE_MAX; n += 1)
     cache.apply({ user_id: `user${n}`, status: 'online', version: 1 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { codeOf, settle, world } from './support.mjs';
 
-test('replies are matched by id, in whatever order they come', async () => {
+test('replies are matched by id in any order', async () => {
   const w = world();
   await w.ready();
   const first = w.client.queryPresence(['bob']);
@@ -21,7 +21,7 @@ test('replies are matched by id, in whatever order they come', async () => {
   assert.equal((await second)[0].status, 'away');
 });
 
-test("the server's error rejects with its code and how long to wait", async () => {
+test("an error from the server rejects with its code and retryAfterSeconds", async () => {
   const w = world();
   await w.ready();
   const refused = w.client.requestCall('bob');
@@ -37,10 +37,10 @@ test("the server's error rejects with its code and how long to wait", async () =
     message: 'slow down',
     retryAfterSeconds: 1.5,
   });
-  assert.equal(w.errors.length, 0, 'an answered error is not announced as well');
+  assert.equal(w.errors.length, 0, 'an error that rejects a request is not an event too');
 });
 
-test('an error nobody asked for is an event', async () => {
+test('an error without a request is an event', async () => {
   const w = world();
   await w.ready();
   w.socket.serverSends({
@@ -52,7 +52,7 @@ test('an error nobody asked for is an event', async () => {
   assert.deepEqual([w.errors[0].code, w.errors[0].retryAfterSeconds], ['SLOW_CONSUMER', 5]);
 });
 
-test('no reply within 10 s, or the limit given, is a TIMEOUT', async () => {
+test('no reply within 10 s, or within timeoutMs, is a TIMEOUT', async () => {
   const w = world();
   await w.ready();
   const normal = codeOf(w.client.queryPresence(['bob']));
@@ -75,7 +75,7 @@ test('a late reply is ignored', async () => {
   assert.equal(w.client.state, 'READY');
 });
 
-test('a request made without a connection waits for the next one', async () => {
+test('a request without a connection waits for the next one', async () => {
   const w = world();
   const early = w.client.queryPresence(['bob']);
   await w.ready();
@@ -84,7 +84,7 @@ test('a request made without a connection waits for the next one', async () => {
   assert.deepEqual(await early, []);
 });
 
-test('… but not longer than its time limit', async () => {
+test('a request without a connection fails after its time limit', async () => {
   const w = world();
   const early = codeOf(w.client.queryPresence(['bob']));
   await w.time.advance(10000);
@@ -93,7 +93,7 @@ test('… but not longer than its time limit', async () => {
   assert.equal(w.socket.ofType('query_presence').length, 0);
 });
 
-test('an idempotent request is sent again after a lost connection, any other fails', async () => {
+test('after a lost connection an idempotent request is sent again, any other fails', async () => {
   const w = world();
   await w.ready();
   const query = w.client.queryPresence(['bob']);
@@ -109,7 +109,7 @@ test('an idempotent request is sent again after a lost connection, any other fai
   assert.deepEqual(await query, []);
 });
 
-test('the hundred-and-first pending request is refused', async () => {
+test('the 101st pending request fails with QUEUE_FULL', async () => {
   const w = world();
   const pending = Array.from({ length: 100 }, () => codeOf(w.client.queryPresence(['bob'])));
   assert.equal(await codeOf(w.client.queryPresence(['bob'])), 'QUEUE_FULL');
@@ -117,7 +117,7 @@ test('the hundred-and-first pending request is refused', async () => {
   assert.deepEqual(new Set(await Promise.all(pending)), new Set(['CLOSED']));
 });
 
-test('nothing but restoring goes out before READY, and nothing new while the server is closing', async () => {
+test('before READY only restoring requests are sent, and none while the server is closing', async () => {
   const w = world();
   w.client.subscribePresence(['bob']).catch(() => {});
   w.client.queryPresence(['carol']).catch(() => {});
@@ -147,7 +147,7 @@ test('nothing but restoring goes out before READY, and nothing new while the ser
   assert.deepEqual(await late, []);
 });
 
-test('calls: commands, replies and pushes', async () => {
+test('calls send commands, receive replies and emit pushes', async () => {
   const w = world();
   await w.ready();
   const ringing = w.client.requestCall('bob', { callId: 'call_1' });
@@ -175,7 +175,7 @@ test('calls: commands, replies and pushes', async () => {
   assert.deepEqual(pushed, ['call_accepted', 'call_signal']);
 });
 
-test('typing and signals are only worth saying now', async () => {
+test('typing and signals are not kept without a connection', async () => {
   const w = world();
   assert.equal(w.client.typing('chat'), false);
   assert.equal(w.client.signal('call', {}), false);
@@ -188,12 +188,12 @@ test('typing and signals are only worth saying now', async () => {
   );
 });
 
-test('on() returns its opposite, once() hears once, off() takes off', async () => {
+test('on() returns a function that removes the listener, once() fires once, off() removes', async () => {
   const w = world();
-  const heard = [];
-  const off = w.client.on('delivery', () => heard.push('on'));
-  w.client.once('delivery', () => heard.push('once'));
-  const listener = () => heard.push('off');
+  const received = [];
+  const off = w.client.on('delivery', () => received.push('on'));
+  w.client.once('delivery', () => received.push('once'));
+  const listener = () => received.push('off');
   w.client.on('delivery', listener);
   await w.ready();
   w.socket.serverSends({ type: 'delivery', data: 1 });
@@ -201,5 +201,5 @@ test('on() returns its opposite, once() hears once, off() takes off', async () =
   w.socket.serverSends({ type: 'delivery', data: 2 });
   off();
   w.socket.serverSends({ type: 'delivery', data: 3 });
-  assert.deepEqual(heard, ['on', 'once', 'off', 'on']);
+  assert.deepEqual(received, ['on', 'once', 'off', 'on']);
 });

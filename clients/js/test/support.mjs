@@ -1,15 +1,14 @@
 /**
- * A world without sockets and without waiting: virtual time, and a WebSocket whose other end is the
- * test.
+ * Test support: virtual time, and a WebSocket whose server side is the test.
  */
 import { Rollcall } from '../rollcall.js';
 
-/** Lets everything that is merely awaiting a settled promise run. */
+/** Runs everything that waits for settled promises. */
 export async function settle() {
   for (let round = 0; round < 20; round += 1) await Promise.resolve();
 }
 
-/** What real timers do with a delay that does not fit: fire at once. */
+/** A longer delay fires at once, as real timers do. */
 const TIMER_OVERFLOW_MS = 2 ** 31 - 1;
 
 export class VirtualTime {
@@ -17,10 +16,10 @@ export class VirtualTime {
   #timers = new Map();
   #lastHandle = 0;
 
-  /** No timer fires sooner than this: what browsers do to hidden pages. */
+  /** No timer fires sooner than this, as in hidden pages. */
   throttleMs = 0;
 
-  /** They do it only to timers that were started by timers. */
+  /** The same, only for timers that were started by timers. */
   chainedThrottleMs = 0;
   #inTimer = false;
 
@@ -42,7 +41,7 @@ export class VirtualTime {
     return this.#timers.size;
   }
 
-  /** What a user, or a time server, does to the clock: timers do not notice. */
+  /** Sets the clock as a user or a time server does; timers are not affected. */
   setClock(byMs) {
     this.#nowMs += byMs;
     for (const timer of this.#timers.values()) timer.dueMs += byMs;
@@ -70,7 +69,7 @@ export class VirtualTime {
   }
 }
 
-/** The client's end of a connection; `server…` methods are the test speaking for the server. */
+/** The client's side of a connection; the `server…` methods act for the server. */
 export class FakeWebSocket {
   static CONNECTING = 0;
   static OPEN = 1;
@@ -188,7 +187,7 @@ export function world(options = {}) {
       await this.accept();
       await connected;
     },
-    /** Waits out the back-off and comes back. */
+    /** Waits for the back-off and accepts the next connection. */
     async reconnect() {
       await time.advance(changes.at(-1).delayMs);
       await this.accept();
@@ -196,7 +195,7 @@ export function world(options = {}) {
   };
 }
 
-/** A token whose payload says when it ends. */
+/** A token that expires at `ms`. */
 export function tokenEndingAt(ms, name = 'token') {
   const payload = Buffer.from(JSON.stringify({ sub: 'alice', exp: ms / 1000, name })).toString(
     'base64url',
@@ -204,7 +203,7 @@ export function tokenEndingAt(ms, name = 'token') {
   return `e30.${payload}.signature`;
 }
 
-/** The code a promise was rejected with. */
+/** Promises the code with which `promise` was rejected. */
 export async function codeOf(promise) {
   return promise.then(
     () => 'resolved',

@@ -7,7 +7,7 @@ import { codeOf, settle, tokenEndingAt, VirtualTime, world } from './support.mjs
 const START_MS = Date.parse('2026-01-01T00:00:00.000Z');
 const DAY_MS = 86400000;
 
-/** Tokens that live `lifeMs` from when they are asked for. */
+/** A getToken whose tokens expire `lifeMs` after they are fetched. */
 function issuer(lifeMs) {
   const issued = [];
   const getToken = () => {
@@ -25,7 +25,7 @@ function worldWithIssuer(lifeMs) {
   return { w, issued };
 }
 
-/** Lets time pass with a server that answers heartbeats and refreshes. */
+/** Advances time with a server that answers heartbeats and refreshes. */
 async function alive(w, ms) {
   for (let passed = 0; passed < ms; passed += 1000) {
     await w.time.advance(1000);
@@ -35,7 +35,7 @@ async function alive(w, ms) {
   }
 }
 
-test('exp is read from the payload, whatever else the token is', () => {
+test('exp is read from the payload, other tokens never expire', () => {
   assert.equal(tokenExpiryMs(tokenEndingAt(START_MS)), START_MS);
   assert.equal(tokenExpiryMs('opaque'), Infinity);
   assert.equal(tokenExpiryMs('a.b.c'), Infinity);
@@ -45,7 +45,7 @@ test('exp is read from the payload, whatever else the token is', () => {
   );
 });
 
-test('a minute before the token ends the next one is sent over the open connection', async () => {
+test('a minute before the token expires the next one is sent over the open connection', async () => {
   const { w, issued } = worldWithIssuer(600000);
   await w.ready();
   await alive(w, 539000);
@@ -54,11 +54,11 @@ test('a minute before the token ends the next one is sent over the open connecti
   assert.equal(issued.length, 2);
   assert.equal(w.socket.ofType('refresh_token')[0].token, issued[1]);
   await alive(w, 540000);
-  assert.equal(issued.length, 3, 'and so on for the next');
+  assert.equal(issued.length, 3, 'the next token is replaced in the same way');
   assert.equal(w.sockets.length, 1);
 });
 
-test('a token that lives less than two minutes is replaced at half its life', async () => {
+test('a token with less than two minutes left is replaced at half of that time', async () => {
   const { w, issued } = worldWithIssuer(40000);
   await w.ready();
   await alive(w, 19000);
@@ -67,7 +67,7 @@ test('a token that lives less than two minutes is replaced at half its life', as
   assert.equal(issued.length, 2);
 });
 
-test("the server's clock decides when a token ends", async () => {
+test("the server's clock decides when a token expires", async () => {
   const { w, issued } = worldWithIssuer(600000);
   w.client.connect();
   await w.accept({ server_time: new Date(START_MS + 120000).toISOString() });
@@ -77,7 +77,7 @@ test("the server's clock decides when a token ends", async () => {
   assert.equal(issued.length, 2);
 });
 
-test('a refresh that fails is tried again with back-off', async () => {
+test('a failed refresh is retried with back-off', async () => {
   let calls = 0;
   const w = world({
     getToken: () => {
@@ -95,7 +95,7 @@ test('a refresh that fails is tried again with back-off', async () => {
   assert.equal(w.socket.ofType('refresh_token').length, 1);
 });
 
-/** A client whose second token is asked for and not there yet. */
+/** A client that waits for its second token. */
 async function waitingForToken() {
   let answer;
   let calls = 0;
@@ -110,7 +110,7 @@ async function waitingForToken() {
   return { w, answer, calls: () => calls };
 }
 
-test('a token that fails to come after close() is not asked for again', async () => {
+test('a getToken that fails after close() is not retried', async () => {
   const { w, answer, calls } = await waitingForToken();
   w.client.close();
   answer.reject(new Error('no network'));
@@ -120,7 +120,7 @@ test('a token that fails to come after close() is not asked for again', async ()
   assert.equal(calls(), 2);
 });
 
-test('a token that comes after its connection was lost is not sent over the next', async () => {
+test('a token that arrives after its connection was lost is not sent over the next', async () => {
   const { w, answer } = await waitingForToken();
   w.socket.serverCloses();
   await w.reconnect();
@@ -129,7 +129,7 @@ test('a token that comes after its connection was lost is not sent over the next
   assert.equal(w.socket.ofType('refresh_token').length, 0);
 });
 
-test('a token that comes while the server leaves is kept for the next connection', async () => {
+test('a token that arrives while the server closes is used for the next connection', async () => {
   const { w, answer, calls } = await waitingForToken();
   w.socket.serverSends({ type: 'connection_closing', reason: 'draining', reconnect_allowed: true });
   const token = tokenEndingAt(START_MS + 1200000);
@@ -140,7 +140,7 @@ test('a token that comes while the server leaves is kept for the next connection
   assert.deepEqual([w.socket.token, calls(), w.errors.length], [token, 2, 0]);
 });
 
-test('a getToken that says UNAUTHENTICATED to a refresh ends the client, a server that does not', async () => {
+test('UNAUTHENTICATED from getToken stops the client, from the server it does not', async () => {
   const { w, answer } = await waitingForToken();
   answer.resolve(tokenEndingAt(START_MS + 1200000));
   await settle();
@@ -173,13 +173,13 @@ async function refreshing(endAt) {
   return { time, sent: () => sent };
 }
 
-test('an issuer that repeats an ending token does not make a storm', async () => {
+test('a getToken that repeats an expiring token is called at most once a second', async () => {
   const { time, sent } = await refreshing(() => START_MS + 10000);
   await time.advance(20000);
   assert.equal(sent(), 14, 'after 5, 7.5 and 8.75 s, then once a second');
 });
 
-test('a token that ends in months is refreshed then, although no timer lasts that long', async () => {
+test('a token that expires in months is refreshed in time, although no timer lasts that long', async () => {
   const { time, sent } = await refreshing((nowMs) => nowMs + 90 * DAY_MS);
   await time.advance(90 * DAY_MS - 61000);
   assert.equal(sent(), 0);
@@ -187,7 +187,7 @@ test('a token that ends in months is refreshed then, although no timer lasts tha
   assert.equal(sent(), 1);
 });
 
-test('reconnecting uses the token at hand while it lasts, and the refreshed one after a refresh', async () => {
+test('reconnecting uses the present token until it expires, and the new one after a refresh', async () => {
   const { w, issued } = worldWithIssuer(600000);
   await w.ready();
   w.socket.serverCloses();
@@ -199,7 +199,7 @@ test('reconnecting uses the token at hand while it lasts, and the refreshed one 
   assert.equal(w.socket.token, issued[1]);
 });
 
-test('refreshToken() sends the given token and keeps it for the next handshake', async () => {
+test('refreshToken() sends the given token and uses it for the next handshake', async () => {
   const w = world();
   await w.ready();
   const refreshed = w.client.refreshToken('next');
@@ -211,7 +211,7 @@ test('refreshToken() sends the given token and keeps it for the next handshake',
   assert.equal(w.socket.token, 'next');
 });
 
-test('refreshToken() that the server refuses says so', async () => {
+test('refreshToken() rejects if the server refuses the token', async () => {
   const w = world();
   await w.ready();
   const refreshed = codeOf(w.client.refreshToken('bad'));
