@@ -1,29 +1,29 @@
 /**
  * The page at `/`: pick a name, find people, write to them, call them.
  *
- * Two screens: joining, and the room (room.js).
+ * It has two screens: joining, and the main screen (main_screen.js).
  *
- * Address: `?name=bob` joins at once, `&watch=alice,carol` watches as well, `&chat=alice` opens the
- * chat with a contact.
+ * URL: `?name=bob` joins at once, `&watch=alice,carol` also subscribes to their presence, and
+ * `&chat=alice` opens the chat with a contact.
  */
 import { Names } from './names.js';
-import { Room } from './room.js';
+import { MainScreen } from './main_screen.js';
 
 const SUGGESTIONS = 4;
 
 const byId = (id) => document.getElementById(id);
 
 class Page {
-  #room = null;
+  #screen = null;
   #name = null;
-  #names = new Names((name) => this.#room?.meet(name));
+  #names = new Names((name) => this.#screen?.watch(name));
 
   constructor() {
     byId('join-form').addEventListener('submit', (event) => {
       event.preventDefault();
       this.#join(byId('join-name').value.trim());
     });
-    window.addEventListener('pagehide', () => this.#room?.hangUp());
+    window.addEventListener('pagehide', () => this.#screen?.hangUp());
     this.#showJoin();
     const address = new URLSearchParams(location.search);
     const name = address.get('name')?.trim();
@@ -32,36 +32,36 @@ class Page {
   }
 
   async #join(name, arrival = {}) {
-    if (name === '' || this.#room !== null) return;
+    if (name === '' || this.#screen !== null) return;
     byId('join-problem').hidden = true;
     this.#name = name;
-    this.#room = new Room({
+    this.#screen = new MainScreen({
       name,
       names: this.#names,
       onLeave: () => this.#leave(),
-      onEnded: (error) => this.#ended(error),
+      onEnded: (error) => this.#onEnded(error),
       onTitle: (note) => this.#setTitle(note),
       onChat: (chat) => setAddress(chat === null ? { name } : { name, chat }),
     });
     setAddress(arrival.chat ? { name, chat: arrival.chat } : { name });
     byId('join').hidden = true;
-    byId('room').hidden = false;
+    byId('main-screen').hidden = false;
     this.#setTitle('');
-    await this.#room.enter(arrival);
+    await this.#screen.enter(arrival);
   }
 
   #leave() {
-    const room = this.#room;
-    this.#room = null;
-    room?.leave();
+    const screen = this.#screen;
+    this.#screen = null;
+    screen?.leave();
     setAddress({});
     this.#showJoin();
     byId('join-name').focus();
   }
 
-  /** The server does not want this client back, or never wanted it. */
-  #ended(error) {
-    if (this.#room === null) return;
+  /** The server refused the client, or does not allow reconnecting. */
+  #onEnded(error) {
+    if (this.#screen === null) return;
     this.#leave();
     byId('join-problem').hidden = false;
     byId('join-problem').textContent = error.message;
@@ -73,7 +73,7 @@ class Page {
 
   #showJoin() {
     byId('join').hidden = false;
-    byId('room').hidden = true;
+    byId('main-screen').hidden = true;
     document.title = 'Rollcall';
     const chips = this.#names.suggest(SUGGESTIONS).map((name) => {
       const button = document.createElement('button');
@@ -88,7 +88,7 @@ class Page {
   }
 }
 
-/** A reload joins again under the same name, in the same chat; after leaving it does not. */
+/** Stores name and chat in the URL, so that a reload joins again; leaving clears them. */
 function setAddress(parameters) {
   const query = new URLSearchParams(parameters).toString();
   history.replaceState(null, '', query === '' ? '/' : `/?${query}`);

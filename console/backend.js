@@ -1,10 +1,10 @@
-/** What the page asks over HTTP, besides its connection: one method a question. */
+/** The REST requests of the page: one method for each. */
 import { RollcallError } from '/client/rollcall.js';
 
-/** As many as one presence query takes; a page is no place for more. */
+/** The limit of one presence query. */
 const LIST_MAX = 100;
 
-const UNTOUCHED = 'contacts_only';
+const DEFAULT_VISIBILITY = 'contacts_only';
 
 const part = encodeURIComponent;
 
@@ -16,13 +16,13 @@ export class Backend {
     this.#name = name;
   }
 
-  /** A token for the name, which only a server in dev mode hands out. */
+  /** Promises a token for the name; only a server in dev mode issues one. */
   async signIn() {
     const response = await send('POST', '/dev/token', { user: this.#name });
     if (response.status === 404) {
       throw new RollcallError(
         'UNAUTHENTICATED',
-        'This server hands out no tokens by name. Start it with --dev to use this page.',
+        'This server does not issue tokens by name. Start it with --dev to use this page.',
       );
     }
     if (response.status === 400)
@@ -35,21 +35,21 @@ export class Backend {
   // --- Settings -----------------------------------------------------------------------------------
 
   settings() {
-    return this.#ask('GET', '/v1/me');
+    return this.#request('GET', '/v1/me');
   }
 
   changeSettings(changes) {
-    return this.#ask('PATCH', '/v1/me', changes);
+    return this.#request('PATCH', '/v1/me', changes);
   }
 
   /**
-   * People on this page are strangers at first, and by default only contacts see each other. What
-   * somebody has changed already is left alone.
+   * By default only contacts see each other, but the users of this page have no contacts at first. So
+   * it shows a user to everyone, unless the user has changed the settings.
    */
-  async showMyself() {
+  async showToEveryone() {
     const settings = await this.settings();
     const { presence_visibility: presence, last_seen_visibility: lastSeen } = settings;
-    if (presence !== UNTOUCHED || lastSeen !== UNTOUCHED) return settings;
+    if (presence !== DEFAULT_VISIBILITY || lastSeen !== DEFAULT_VISIBILITY) return settings;
     return this.changeSettings({
       presence_visibility: 'everyone',
       last_seen_visibility: 'everyone',
@@ -59,59 +59,59 @@ export class Backend {
   // --- Contacts -----------------------------------------------------------------------------------
 
   async friends() {
-    const { friends } = await this.#ask('GET', `/v1/friends?limit=${LIST_MAX}`);
+    const { friends } = await this.#request('GET', `/v1/friends?limit=${LIST_MAX}`);
     return friends.map(({ user_id: name }) => name);
   }
 
   contactRequests() {
-    return this.#ask('GET', `/v1/contact-requests?limit=${LIST_MAX}`);
+    return this.#request('GET', `/v1/contact-requests?limit=${LIST_MAX}`);
   }
 
   requestContact(to) {
-    return this.#ask('POST', '/v1/contact-requests', { to });
+    return this.#request('POST', '/v1/contact-requests', { to });
   }
 
   acceptContact(requestId) {
-    return this.#ask('POST', `/v1/contact-requests/${part(requestId)}/accept`);
+    return this.#request('POST', `/v1/contact-requests/${part(requestId)}/accept`);
   }
 
   declineContact(requestId) {
-    return this.#ask('POST', `/v1/contact-requests/${part(requestId)}/decline`);
+    return this.#request('POST', `/v1/contact-requests/${part(requestId)}/decline`);
   }
 
   withdrawContact(requestId) {
-    return this.#ask('DELETE', `/v1/contact-requests/${part(requestId)}`);
+    return this.#request('DELETE', `/v1/contact-requests/${part(requestId)}`);
   }
 
   removeContact(name) {
-    return this.#ask('DELETE', `/v1/contacts/${part(name)}`);
+    return this.#request('DELETE', `/v1/contacts/${part(name)}`);
   }
 
   async blocked() {
-    const { blocks } = await this.#ask('GET', '/v1/blocks');
+    const { blocks } = await this.#request('GET', '/v1/blocks');
     return blocks.map(({ user_id: name }) => name);
   }
 
   block(name) {
-    return this.#ask('PUT', `/v1/blocks/${part(name)}`);
+    return this.#request('PUT', `/v1/blocks/${part(name)}`);
   }
 
   unblock(name) {
-    return this.#ask('DELETE', `/v1/blocks/${part(name)}`);
+    return this.#request('DELETE', `/v1/blocks/${part(name)}`);
   }
 
   // --- Chats --------------------------------------------------------------------------------------
 
-  /** Makes the chat, or finds it if the other was first. */
+  /** Creates the chat, or returns it if it exists. */
   createChat(chatId, members) {
-    return this.#ask('POST', '/v1/chats', { chat_id: chatId, members });
+    return this.#request('POST', '/v1/chats', { chat_id: chatId, members });
   }
 
   async chats() {
-    return (await this.#ask('GET', `/v1/chats?limit=${LIST_MAX}`)).chats;
+    return (await this.#request('GET', `/v1/chats?limit=${LIST_MAX}`)).chats;
   }
 
-  async #ask(method, path, body) {
+  async #request(method, path, body) {
     const response = await send(method, path, body, this.#token);
     if (response.status === 204) return null;
     const answer = await response.json().catch(() => ({}));

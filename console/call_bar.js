@@ -1,13 +1,13 @@
-/** The bar that rings, counts the time and hangs up. */
-import { clock, dress } from './wording.js';
+/** The bar that shows a call: ringing, its duration, and its buttons. */
+import { clock, drawAvatar } from './wording.js';
 
 const TICK_MS = 500;
 
 const MEDIA = {
   new: 'connecting …',
   connecting: 'connecting …',
-  disconnected: 'the line is interrupted …',
-  failed: 'no way to the other side',
+  disconnected: 'connection interrupted …',
+  failed: 'cannot reach the other side',
 };
 
 const byId = (id) => document.getElementById(id);
@@ -35,17 +35,17 @@ export class CallBar {
     this.#bar.dataset.state = call.state;
     this.#bar.dataset.media = call.media;
     byId('call-name').textContent = call.peer;
-    dress(byId('call-avatar'), call.peer);
+    drawAvatar(byId('call-avatar'), call.peer);
     this.#drawButtons(call);
     this.#drawText();
     if (call.state === 'active') this.#ticker = setInterval(() => this.#drawText(), TICK_MS);
     this.#announce(call);
   }
 
-  sound(stream) {
+  play(stream) {
     const audio = byId('call-sound');
     audio.srcObject = stream;
-    if (stream !== null) audio.play().catch(() => {}); // no sound card, or none allowed
+    if (stream !== null) audio.play().catch(() => {}); // no sound device, or not allowed
   }
 
   dispose() {
@@ -64,11 +64,11 @@ export class CallBar {
 
   #drawText() {
     const text = byId('call-text');
-    const words = this.#words(this.#call);
-    if (text.textContent !== words) text.textContent = words;
+    const described = this.#describe(this.#call);
+    if (text.textContent !== described) text.textContent = described;
   }
 
-  #words(call) {
+  #describe(call) {
     if (call.state === 'incoming') return 'is calling you';
     if (call.state === 'calling') return 'ringing …';
     const spent = call.startedMs === null ? null : (call.endedMs ?? Date.now()) - call.startedMs;
@@ -78,14 +78,14 @@ export class CallBar {
     return [...time, ...(MEDIA[call.media] ? [MEDIA[call.media]] : []), ...quiet].join(' · ');
   }
 
-  /** Once a state: whoever does not see the bar must hear of the call, not of its seconds. */
+  /** Announces each state once to screen readers, without the running time. */
   #announce(call) {
     const state = `${call.peer} ${call.state}`;
     if (state === this.#shown) return;
     this.#shown = state;
-    const said = { active: 'Call answered', ended: call.ending }[call.state] ?? this.#words(call);
+    const said = { active: 'Call answered', ended: call.ending }[call.state] ?? this.#describe(call);
     byId('announcer').textContent = `${call.peer}: ${said}`;
-    const idle = document.activeElement === document.body; // never under a hand that types
+    const idle = document.activeElement === document.body; // do not take the focus while the user types
     if (call.state === 'incoming' && idle) byId('call-accept').focus();
   }
 }

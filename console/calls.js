@@ -6,14 +6,14 @@
  *   calling, incoming, active ── hangUp(), call_rejected, call_ended, error ──► ended
  *   ended ── a few seconds, or the next call ──► idle, calling, incoming
  *
- * If both call each other at the same time the server makes one call of it; whose it became, and so
- * who offers, is told by `from` of `call_accepted`.
+ * If two users call each other at the same time, the server makes one call of it. `from` of
+ * `call_accepted` is then the caller, who makes the WebRTC offer.
  */
-import { SoundLink } from './sound_link.js';
+import { AudioConnection } from './audio_connection.js';
 
 const ENDED_SHOWN_MS = 4000;
 
-/** After a reconnect the server says how a call stands; if it does not, the call is over. */
+/** After a reconnect the server sends the state of a call; if it does not, the call is over. */
 const CONFIRM_WAIT_MS = 3000;
 
 const LIVE = ['calling', 'incoming', 'active'];
@@ -37,21 +37,21 @@ export class Calls {
   #onRemote;
   #call = null;
 
-  /** `onChange(call)`: null, or what there is to show. `onRemote(stream)`: the other's sound. */
+  /** `onChange(call)`: the call to show, or null. `onRemote(stream)`: the other side's audio. */
   constructor({ client, me, onChange, onRemote }) {
     this.#client = client;
     this.#me = me;
     this.#onChange = onChange;
     this.#onRemote = onRemote;
-    client.on('call_incoming', (push) => this.#incoming(push));
-    client.on('call_ringing', (push) => this.#confirmed(push));
-    client.on('call_accepted', (push) => this.#accepted(push));
-    client.on('call_rejected', (push) => this.#endedBy(push, 'rejected'));
-    client.on('call_ended', (push) => this.#endedBy(push, push.reason));
+    client.on('call_incoming', (push) => this.#onIncoming(push));
+    client.on('call_ringing', (push) => this.#onRinging(push));
+    client.on('call_accepted', (push) => this.#onAccepted(push));
+    client.on('call_rejected', (push) => this.#onEnded(push, 'rejected'));
+    client.on('call_ended', (push) => this.#onEnded(push, push.reason));
     client.on('call_signal', ({ call_id: id, data }) => {
-      if (this.#isCurrent(id)) this.#call.link?.receive(data);
+      if (this.#isCurrent(id)) this.#call.audio?.receive(data);
     });
-    client.on('state', ({ state }) => this.#connectionChanged(state));
+    client.on('state', ({ state }) => this.#onStateChanged(state));
   }
 
   get live() {
@@ -70,7 +70,7 @@ export class Calls {
     }
   }
 
-  /** The link is there before the answer is sent: the other's offer may come at once. */
+  /** Creates the audio connection before accepting, because the offer may arrive at once. */
   async accept() {
     const call = this.#call;
     if (call?.state !== 'incoming') return;
@@ -82,7 +82,7 @@ export class Calls {
     }
   }
 
-  /** Declines, cancels or ends, whatever the call is at. */
+  /** Declines, cancels or ends the call, depending on its state. */
   hangUp() {
     const call = this.#call;
     if (!this.live) return;
@@ -97,7 +97,7 @@ export class Calls {
   mute(muted) {
     if (this.#call === null) return;
     this.#call.muted = muted;
-    this.#call.link?.mute(muted);
+    this.#call.audio?.mute(muted);
     this.#onChange(this.#call);
   }
 
@@ -108,30 +108,30 @@ export class Calls {
     this.#call = null;
   }
 
-  // --- What the server says -----------------------------------------------------------------------
+  // --- Messages from the server -------------------------------------------------------------------
 
-  #incoming({ call_id: callId, from }) {
+  #onIncoming({ call_id: callId, from }) {
     if (this.#isCurrent(callId)) this.#confirm();
     else if (!this.live) this.#begin({ state: 'incoming', peer: from, callId });
-    // else the server knows that the user is busy, or is making one call of two
+    // Else the user is busy: the server refuses the call, or makes one call of two.
   }
 
-  #accepted(push) {
+  #onAccepted(push) {
     const call = this.#call;
     if (!this.live) return;
     const ours = call.callId === null && [push.from, push.to].includes(call.peer);
     if (!ours && !this.#isCurrent(push.call_id)) return;
-    if (call.state === 'incoming') return; // on another device; that it is over here comes next
+    if (call.state === 'incoming') return; // accepted on another device; call_ended follows
     call.callId = push.call_id;
     if (call.state === 'active') this.#confirm();
     else this.#activate(call, push.from === this.#me);
   }
 
-  #endedBy({ call_id: callId }, reason) {
+  #onEnded({ call_id: callId }, reason) {
     if (this.#isCurrent(callId)) this.#end(this.#call, ENDINGS[reason] ?? 'Call ended', reason);
   }
 
-  #confirmed({ call_id: callId }) {
+  #onRinging({ call_id: callId }) {
     if (this.#isCurrent(callId)) this.#confirm();
   }
 
@@ -146,7 +146,7 @@ export class Calls {
     this.#call = {
       callId: null,
       outgoing: false,
-      link: null,
+      audio: null,
       media: 'new',
       silent: false,
       muted: false,
@@ -161,11 +161,11 @@ export class Calls {
 
   #activate(call, offers) {
     call.state = 'active';
-    call.link = new SoundLink({
+    call.audio = new AudioConnection({
       offers,
       signal: (data) => this.#client.signal(call.callId, data),
       events: {
-        state: (media) => this.#mediaChanged(call, media),
+        state: (media) => this.#onMediaChanged(call, media),
         remote: (stream) => this.#onRemote(stream),
         silent: () => {
           call.silent = true;
@@ -176,7 +176,7 @@ export class Calls {
     this.#onChange(call);
   }
 
-  #mediaChanged(call, media) {
+  #onMediaChanged(call, media) {
     call.media = media;
     if (media === 'connected') call.startedMs ??= Date.now();
     if (call === this.#call) this.#onChange(call);
@@ -188,7 +188,7 @@ export class Calls {
     call.state = 'ended';
     call.ending = ending;
     call.endedMs = Date.now();
-    call.link?.close();
+    call.audio?.close();
     if (call !== this.#call) return;
     this.#onRemote(null);
     this.#onChange(call);
@@ -201,7 +201,7 @@ export class Calls {
 
   // --- Lost connections ---------------------------------------------------------------------------
 
-  #connectionChanged(state) {
+  #onStateChanged(state) {
     const call = this.#call;
     if (!this.live) return;
     if (state === 'DISCONNECTED') call.unconfirmed = call.callId !== null;
@@ -211,10 +211,10 @@ export class Calls {
     }, CONFIRM_WAIT_MS);
   }
 
-  /** Signals may have been lost with the old connection. */
+  /** Restarts ICE, because signals may have been lost with the old connection. */
   #confirm() {
     if (!this.#call.unconfirmed) return;
     this.#call.unconfirmed = false;
-    this.#call.link?.restart();
+    this.#call.audio?.restart();
   }
 }

@@ -1,4 +1,4 @@
-/** The pill that says how the connection is. */
+/** The label that shows the state of the connection. */
 const TICK_MS = 250;
 
 const WORDING = {
@@ -6,7 +6,7 @@ const WORDING = {
   CONNECTED: ['busy', 'connecting …'],
   RECONNECTING: ['busy', 'connecting …'],
   SYNCING: ['busy', 'connecting …'],
-  CLOSING: ['busy', 'server is leaving …'],
+  CLOSING: ['busy', 'server is closing …'],
   DISCONNECTED: ['busy', 'connection lost'],
 };
 
@@ -32,9 +32,9 @@ export class ConnectionPill {
     clearInterval(this.#ticker);
     this.#retry.hidden = state !== 'BACKOFF';
     if (state === 'BACKOFF') this.#countDown(Date.now() + delayMs);
-    else if (final) this.#say('bad', 'disconnected');
-    else this.#say(...WORDING[state]);
-    // Said aloud once per change that matters, never for the seconds of the countdown.
+    else if (final) this.#draw('bad', 'disconnected');
+    else this.#draw(...WORDING[state]);
+    // Screen readers announce important changes only, not every second of the countdown.
     if (state === 'READY') this.#announcer.textContent = 'Connected';
     if (state === 'BACKOFF') this.#announcer.textContent = 'Connection lost, reconnecting';
   }
@@ -42,13 +42,13 @@ export class ConnectionPill {
   #countDown(dueMs) {
     const draw = () => {
       const seconds = Math.max(1, Math.ceil((dueMs - Date.now()) / 1000));
-      this.#say('busy', `reconnecting in ${seconds} s`);
+      this.#draw('busy', `reconnecting in ${seconds} s`);
     };
     draw();
     this.#ticker = setInterval(draw, TICK_MS);
   }
 
-  #say(tone, text) {
+  #draw(tone, text) {
     this.#pill.dataset.tone = tone;
     this.#text.textContent = text;
   }

@@ -1,19 +1,19 @@
-/** The contacts: how they are, how much they wrote, and what can be done about them. */
+/** The contacts: their presence, their unread messages, and the actions on them. */
 import { Menu } from './menu.js';
 import { Rows } from './rows.js';
 
 export class Friends {
   #roster;
-  #talks;
+  #chats;
   #rows;
   #count = document.getElementById('friends-count');
   #empty = document.getElementById('friends-empty');
   #presenceOf;
 
   /** `onOpen(name)`, `onCall(name)`, `onRemove(name)` and `onBlock(name)` are the row's controls. */
-  constructor({ client, roster, talks, onOpen, onCall, onRemove, onBlock }) {
+  constructor({ client, roster, chats, onOpen, onCall, onRemove, onBlock }) {
     this.#roster = roster;
-    this.#talks = talks;
+    this.#chats = chats;
     this.#presenceOf = (name) => client.presence(name);
     this.#rows = new Rows({
       listId: 'friends',
@@ -45,14 +45,14 @@ export class Friends {
   drawUnread(name) {
     const row = this.#rows.get(name);
     if (row === undefined) return;
-    const unread = this.#talks.unread(name);
+    const unread = this.#chats.unread(name);
     const badge = row.querySelector('.unread');
     badge.hidden = unread === 0;
     badge.textContent = unread > 99 ? '99+' : String(unread);
     badge.setAttribute('aria-label', `${unread} unread`);
   }
 
-  /** Marks the one whose chat is open, or none. */
+  /** Marks the contact whose chat is open; null marks none. */
   mark(name) {
     for (const friend of this.#roster.friends) {
       const opener = this.#rows.get(friend)?.querySelector('[data-action=open]');

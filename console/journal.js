@@ -1,5 +1,5 @@
-/** The last things that happened, latest first. */
-import { happening } from './wording.js';
+/** The latest events, newest first. */
+import { describeChange } from './wording.js';
 
 const ENTRIES_MAX = 8;
 
@@ -7,12 +7,12 @@ export class Journal {
   #list = document.getElementById('journal');
   #seen = new Map();
 
-  /** Tells of everybody else's coming and going. */
+  /** Adds an entry for each change of presence of other users. */
   constructor({ client, me }) {
     this.#list.replaceChildren();
     client.on('presence', (presence) => {
       const name = presence.user_id;
-      const what = happening(this.#seen.get(name), presence);
+      const what = describeChange(this.#seen.get(name), presence);
       this.#seen.set(name, presence);
       if (what !== null && name !== me) this.add(name, what);
     });

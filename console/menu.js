@@ -1,6 +1,6 @@
 /**
- * A small menu behind a button, as WAI-ARIA describes it: arrows move, Escape and a click elsewhere
- * close, focus returns to the button.
+ * A menu behind a button, as WAI-ARIA describes it: arrow keys move; Escape or a click elsewhere
+ * closes it; the focus returns to the button.
  */
 export class Menu {
   #root;

@@ -1,12 +1,11 @@
 /**
- * The messages of a chat, drawn.
+ * The list of messages of a chat.
  *
- * It stays at the end while the reader is there, and where it is while the reader looks at something
- * older.
+ * It scrolls to new messages only while the user is at the end of the list.
  */
 const NEAR_END_PX = 60;
 
-/** Messages of one person that follow within this time are drawn as one group. */
+/** Messages of one user within this time are shown as a group. */
 const GROUP_MS = 120000;
 
 const STATES = { sending: 'sending …', sent: 'sent', failed: 'not sent' };
@@ -17,14 +16,14 @@ const timeOf = (text) =>
 export class MessageList {
   #list;
   #me;
-  #onAgain;
+  #onRetry;
   #items = new Map();
 
-  /** `onAgain(key)`: the user wants a message that failed to be sent again. */
-  constructor({ list, me, onAgain }) {
+  /** `onRetry(key)`: the user wants to send a failed message again. */
+  constructor({ list, me, onRetry }) {
     this.#list = list;
     this.#me = me;
-    this.#onAgain = onAgain;
+    this.#onRetry = onRetry;
   }
 
   clear() {
@@ -84,10 +83,10 @@ export class MessageList {
     const note = item.querySelector('.message-note');
     if (note.textContent === text) return;
     note.textContent = text;
-    if (message.state === 'failed') note.append(this.#againButton(message.key));
+    if (message.state === 'failed') note.append(this.#retryButton(message.key));
   }
 
-  /** Only the last message of a group says when it was; of the others it is seen on asking. */
+  /** Only the last message of a group always shows its time. */
   #drawReceipt(messages) {
     messages.forEach((message, position) => {
       const next = messages[position + 1];
@@ -96,12 +95,12 @@ export class MessageList {
     });
   }
 
-  #againButton(key) {
+  #retryButton(key) {
     const button = document.createElement('button');
     button.type = 'button';
     button.className = 'link';
     button.textContent = 'Try again';
-    button.addEventListener('click', () => this.#onAgain(key));
+    button.addEventListener('click', () => this.#onRetry(key));
     return button;
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Sound to send: the microphone, or silence where there is none or the user does not want it, so
- * that a call comes about all the same.
+ * The audio to send: the microphone, or silence if there is none or the user does not allow it, so
+ * that a call works without a microphone.
  */
 
-/** A question the user does not answer must not keep the other side waiting for ever. */
+/** The user may not answer the browser's question; the other side must not wait for ever. */
 const PERMISSION_WAIT_MS = 10000;
 
 /** Promises `{stream, silent, stop()}`; never fails. */
@@ -13,11 +13,11 @@ export async function openMicrophone() {
     if (late) stopTracks(stream);
     return stream;
   });
-  const patience = new Promise((resolve, reject) => {
+  const timeout = new Promise((resolve, reject) => {
     setTimeout(reject, PERMISSION_WAIT_MS);
   });
   try {
-    const stream = await Promise.race([asked, patience]);
+    const stream = await Promise.race([asked, timeout]);
     return { stream, silent: false, stop: () => stopTracks(stream) };
   } catch {
     late = true;
@@ -25,7 +25,7 @@ export async function openMicrophone() {
   }
 }
 
-/** Throws where the page is not trusted with a microphone: there is no `mediaDevices` then. */
+/** Throws if the page has no `mediaDevices`, as on a page without TLS. */
 async function askForMicrophone() {
   return navigator.mediaDevices.getUserMedia({ audio: true });
 }

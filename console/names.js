@@ -1,8 +1,8 @@
 /**
- * The names used in this browser, so that two tabs find each other without anybody typing.
+ * The names used in this browser, so that two tabs find each other without typing a name.
  *
- * Names are kept, latest first, in localStorage; a tab that joins says so on a BroadcastChannel and
- * the others begin to watch it.
+ * localStorage holds the names, latest first. A tab that joins announces its name on a
+ * BroadcastChannel, and the other tabs subscribe to its presence.
  */
 const NAMES_KEY = 'rollcall.names';
 const PRIVACY_KEY = 'rollcall.privacy-chosen';
@@ -13,7 +13,7 @@ const SUGGESTED = ['alice', 'bob', 'carol', 'dave', 'erin', 'frank'];
 export class Names {
   #channel = new BroadcastChannel(CHANNEL);
 
-  /** `onJoined(name)` hears of every tab that joins after this one. */
+  /** `onJoined(name)` is called for every tab that joins after this one. */
   constructor(onJoined) {
     this.#channel.onmessage = ({ data }) => {
       if (typeof data?.joined === 'string') onJoined(data.joined);
@@ -41,7 +41,7 @@ export class Names {
     this.#channel.postMessage({ joined: name });
   }
 
-  /** Whether somebody chose, in this browser, who may see them. */
+  /** Whether this user has changed the privacy settings in this browser. */
   hasChosenPrivacy(name) {
     return this.#read(PRIVACY_KEY).includes(name);
   }
@@ -51,7 +51,7 @@ export class Names {
     this.#write(PRIVACY_KEY, [name, ...others].slice(0, NAMES_MAX));
   }
 
-  /** Names for one click. */
+  /** Names to offer as buttons. */
   suggest(count, except = []) {
     return SUGGESTED.filter((name) => !except.includes(name)).slice(0, count);
   }
@@ -65,12 +65,11 @@ export class Names {
     }
   }
 
-  /** A browser without storage still has this page. */
   #write(key, names) {
     try {
       localStorage.setItem(key, JSON.stringify(names));
     } catch {
-      /* nothing to be done, nothing lost */
+      /* Without storage the page works; it only forgets the names. */
     }
   }
 }

@@ -1,6 +1,4 @@
-/**
- * People who are not contacts yet: met in this browser, or asked by name.
- */
+/** People who are not contacts yet: other tabs of this browser, and users with a pending request. */
 import { Rows } from './rows.js';
 
 export class People {
@@ -26,7 +24,7 @@ export class People {
     this.draw();
   }
 
-  /** Those who could come. */
+  /** Those who are not online. */
   get absent() {
     return this.#roster.others.filter(
       (name) => !['online', 'away'].includes(this.#client.presence(name)?.status),
@@ -46,7 +44,7 @@ export class People {
 
   #drawControls(name) {
     const row = this.#rows.get(name);
-    const asked = this.#roster.isAsked(name);
+    const asked = this.#roster.isRequested(name);
     const ask = row.querySelector('[data-action=ask]');
     ask.disabled = asked;
     ask.textContent = asked ? 'Asked' : 'Add';

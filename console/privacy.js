@@ -1,5 +1,5 @@
-/** Who sees the user, and whom the user does not want to see. */
-import { dress } from './wording.js';
+/** The privacy settings and the blocked users. */
+import { drawAvatar } from './wording.js';
 
 const SETTINGS = { presence_visibility: 'see-presence', last_seen_visibility: 'see-last-seen' };
 
@@ -39,7 +39,7 @@ export class Privacy {
     byId('privacy').open = false;
   }
 
-  /** If the server did not take it, the page must not say it did. */
+  /** After an error the page shows the server's settings again. */
   async #change(changes) {
     try {
       this.show(await this.#backend.changeSettings(changes));
@@ -51,7 +51,7 @@ export class Privacy {
 
   #blockedRow(name) {
     const row = byId('blocked-template').content.firstElementChild.cloneNode(true);
-    dress(row.querySelector('.avatar'), name);
+    drawAvatar(row.querySelector('.avatar'), name);
     row.querySelector('.person-name').textContent = name;
     const button = row.querySelector('button');
     button.setAttribute('aria-label', `Unblock ${name}`);

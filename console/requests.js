@@ -1,4 +1,4 @@
-/** Those who want to be contacts, with an answer for each. */
+/** The incoming contact requests, with buttons to answer them. */
 import { Rows } from './rows.js';
 
 export class Requests {
@@ -28,8 +28,8 @@ export class Requests {
   }
 
   draw() {
-    this.#rows.show(this.#roster.asking);
-    this.#section.hidden = this.#roster.asking.length === 0;
+    this.#rows.show(this.#roster.incoming);
+    this.#section.hidden = this.#roster.incoming.length === 0;
   }
 
   dispose() {

@@ -1,11 +1,11 @@
 /**
  * A list of people, one row each, made from a template.
  *
- * Rows are kept and changed in place, so that focus and reading position survive every update.
+ * Rows are changed in place, so that an update keeps the focus and the scroll position.
  */
-import { dress, statusLine } from './wording.js';
+import { drawAvatar, statusLine } from './wording.js';
 
-/** "last seen" grows older without anybody saying so. */
+/** "last seen" changes with time, so rows are redrawn. */
 const REDRAW_MS = 5000;
 
 export class Rows {
@@ -16,7 +16,7 @@ export class Rows {
   #rows = new Map();
   #ticker;
 
-  /** `presenceOf(name)` may be undefined; `build(row, name)` wires a new row's controls. */
+  /** `presenceOf(name)` may return undefined; `build(row, name)` connects the buttons of a new row. */
   constructor({ listId, templateId, presenceOf, build }) {
     this.#list = document.getElementById(listId);
     this.#template = document.getElementById(templateId);
@@ -29,7 +29,7 @@ export class Rows {
     return this.#rows.get(name);
   }
 
-  /** Makes the list show these people, in this order. */
+  /** Shows these people, in this order. */
   show(names) {
     for (const [name, row] of this.#rows) {
       if (names.includes(name)) continue;
@@ -67,7 +67,7 @@ export class Rows {
   #add(name) {
     const row = this.#template.content.firstElementChild.cloneNode(true);
     row.dataset.user = name;
-    dress(row.querySelector('.avatar'), name);
+    drawAvatar(row.querySelector('.avatar'), name);
     row.querySelector('.person-name').textContent = name;
     this.#rows.set(name, row);
     this.#build(row, name);

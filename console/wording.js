@@ -1,4 +1,4 @@
-/** What the page calls things. */
+/** Texts of the page. */
 
 const JUST_NOW_SECONDS = 5;
 const HUES = 6;
@@ -17,7 +17,7 @@ export function ago(time, nowMs) {
   return RELATIVE.format(-Math.floor(seconds / length), unit);
 }
 
-/** One line about somebody; `presence` may still be undefined. */
+/** One line about a user; `presence` may still be undefined. */
 export function statusLine(presence, nowMs) {
   if (presence === undefined) return '…';
   const line = plainStatus(presence, nowMs);
@@ -31,8 +31,8 @@ function plainStatus({ status, last_seen: lastSeen }, nowMs) {
   return status;
 }
 
-/** What happened between two presences of one person, or null if nothing worth telling. */
-export function happening(before, after) {
+/** Describes the change between two presences of a user; null if it is not interesting. */
+export function describeChange(before, after) {
   const here = (status) => status === 'online' || status === 'away';
   if (before === undefined) return here(after.status) ? 'is here' : null;
   if (!here(before.status) && here(after.status)) return 'came online';
@@ -43,13 +43,13 @@ export function happening(before, after) {
   return null;
 }
 
-/** The initial on a colour that is the same for a name everywhere. */
-export function dress(avatar, name) {
+/** Draws the initial on a colour that depends on the name only. */
+export function drawAvatar(avatar, name) {
   avatar.textContent = [...name][0] ?? '';
   avatar.dataset.hue = hueOf(name);
 }
 
-/** Seconds as a clock shows them: 1:05. */
+/** Formats seconds as 1:05. */
 export function clock(seconds) {
   return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`;
 }

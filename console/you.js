@@ -1,5 +1,5 @@
-/** The user's own card: how others see them, away at will, and the door. */
-import { dress } from './wording.js';
+/** The user's own card: their presence, "Appear away", and "Leave". */
+import { drawAvatar } from './wording.js';
 
 export class You {
   #card = document.querySelector('.you');
@@ -11,7 +11,7 @@ export class You {
   constructor({ client, name, onLeave }) {
     this.#client = client;
     this.#name = name;
-    dress(document.getElementById('you-avatar'), name);
+    drawAvatar(document.getElementById('you-avatar'), name);
     document.getElementById('you-name').textContent = name;
     document.getElementById('leave').onclick = onLeave;
     this.#away.onclick = () => this.#appearAway(this.#away.getAttribute('aria-pressed') !== 'true');
@@ -21,7 +21,7 @@ export class You {
     this.#draw();
   }
 
-  /** The link that opens a second tab under another name, watching this one. */
+  /** Sets the link to a second tab with another name that subscribes to this user. */
   offerSecondTab(otherName) {
     const address = new URL('/', location.href);
     address.searchParams.set('name', otherName);

@@ -1,23 +1,23 @@
 /**
- * What two people wrote to each other, as far as this page has it.
+ * The messages of one chat that this page has loaded.
  *
- * Messages the server has are ordered by sequence and without a gap; those on their way follow. A
- * message of one's own is recognised by its `client_message_id`, and keeps its `key` when it turns
- * from one into the other, so that what shows it need not move.
+ * First come the messages that the server has stored, by sequence and without a gap, then the pending
+ * ones. A message of the user keeps its `key` (its `client_message_id`) when it changes from pending
+ * to stored, so that its element stays in place.
  */
 
-/** Messages kept in the page. What is older is fetched again when somebody scrolls back. */
+/** Messages kept in the page. Older ones are fetched again when the user scrolls back. */
 const MESSAGES_MAX = 500;
 
-export class Talk {
+export class ChatLog {
   chatId;
 
-  /** Set when the page began to collect messages; before that only their number counts. */
+  /** Whether the page keeps the messages; before the chat is opened it only counts them. */
   collecting = false;
   typing = false;
 
-  /** Promises that the chat is there to be written to; null before it was asked for. */
-  made = null;
+  /** The promise that the chat exists on the server; null before it is requested. */
+  created = null;
   #messages = [];
   #pending = [];
   #latest = 0;
@@ -39,13 +39,13 @@ export class Talk {
     return Math.max(0, this.#latest - this.#read);
   }
 
-  /** The sequence of the oldest message here; what lies before it can be fetched. */
+  /** The sequence of the oldest loaded message; earlier ones can be fetched. */
   get first() {
     return this.#messages[0]?.sequence ?? this.#latest + 1;
   }
 
-  /** What the server counted; never takes back what is known already. */
-  learn({ latest_sequence: latest, unread }) {
+  /** Applies the server's counts, unless newer ones are known. */
+  applyCounts({ latest_sequence: latest, unread }) {
     this.#latest = Math.max(this.#latest, latest);
     this.markRead(latest - unread);
   }
@@ -54,7 +54,7 @@ export class Talk {
     this.#read = Math.max(this.#read, sequence);
   }
 
-  /** A message in its turn. `mine`: who writes has read what came before. */
+  /** Adds the next message. A user who writes has read all messages before (`mine`). */
   add(message, mine) {
     this.#latest = Math.max(this.#latest, message.sequence);
     if (mine) this.markRead(message.sequence);
@@ -65,7 +65,7 @@ export class Talk {
     if (this.#messages.length > MESSAGES_MAX) this.#messages.shift();
   }
 
-  /** Older messages, just before those that are here. */
+  /** Adds older messages, which end just before the first. */
   addEarlier(messages) {
     const older = messages.filter(({ sequence }) => sequence < this.first);
     this.#messages.unshift(...older.map(entryOf));
@@ -76,18 +76,18 @@ export class Talk {
     this.#pending.push(entry);
   }
 
-  /** It may have come by a sync already, in which case nothing else will take it away. */
-  acknowledged(clientMessageId, sequence) {
+  /** If a sync has delivered the message already, nothing else removes it from the pending ones. */
+  onAcknowledged(clientMessageId, sequence) {
     if (sequence <= (this.#messages.at(-1)?.sequence ?? 0)) this.#settle(clientMessageId);
     else this.#mark(clientMessageId, 'sent');
   }
 
-  failed(clientMessageId) {
+  onFailed(clientMessageId) {
     this.#mark(clientMessageId, 'failed');
   }
 
-  /** Takes back a message that failed; its text, for another try. */
-  takeBack(clientMessageId) {
+  /** Removes a failed message and returns its text, to send it again. */
+  removePending(clientMessageId) {
     const entry = this.#pending.find(({ key }) => key === clientMessageId);
     this.#settle(clientMessageId);
     return entry?.body;

@@ -1,34 +1,34 @@
 /**
- * The room: models (who is who, what was written, the call) and the panels that show them.
+ * The main screen: the models (contacts, chats, the call) and the panels that show them.
  *
- * A panel is a class that owns one part of the page. Panels do not know each other; what one does
- * that concerns another goes through here.
+ * A panel is a class that owns one part of the page. Panels do not use each other; this class passes
+ * events from one to another.
  */
 import { Rollcall } from '/client/rollcall.js';
 import { Backend } from './backend.js';
 import { CallBar } from './call_bar.js';
 import { Calls } from './calls.js';
-import { Chat } from './chat.js';
+import { ChatPanel } from './chat_panel.js';
+import { Chats } from './chats.js';
 import { ConnectionPill } from './connection.js';
 import { Friends } from './friends.js';
 import { Journal } from './journal.js';
 import { People } from './people.js';
 import { Privacy } from './privacy.js';
 import { Requests } from './requests.js';
-import { MET_MAX, Roster } from './roster.js';
-import { Talks } from './talks.js';
+import { Roster, WATCHED_MAX } from './roster.js';
 import { You } from './you.js';
 
 const byId = (id) => document.getElementById(id);
 
-export class Room {
+export class MainScreen {
   #name;
   #names;
   #events;
   #client;
   #backend;
   #roster;
-  #talks;
+  #chats;
   #calls;
   #journal;
   #you;
@@ -36,14 +36,14 @@ export class Room {
   #friends;
   #requests;
   #privacy;
-  #chat;
+  #chatPanel;
   #callBar;
   #pill;
-  #shown = false;
+  #privacyShown = false;
 
   /**
-   * `onLeave()`: the user wants to. `onEnded(error)`: the connection is over for good. `onTitle(note)`
-   * and `onChat(name)`: what title and address should say.
+   * `onLeave()`: the user clicked Leave. `onEnded(error)`: the client has stopped. `onTitle(note)` and
+   * `onChat(name)`: the title and the URL change.
    */
   constructor({ name, names, ...events }) {
     this.#name = name;
@@ -53,20 +53,20 @@ export class Room {
     this.#client = new Rollcall({ getToken: () => this.#signIn() });
     this.#buildModels();
     this.#buildPanels();
-    this.#client.on('state', (change) => this.#connectionChanged(change));
+    this.#client.on('state', (change) => this.#onStateChanged(change));
     this.#client.on('presence', () => this.#offerSecondTab());
     byId('ask-form').onsubmit = (event) => this.#submitAsk(event);
-    this.#rosterChanged();
+    this.#onRosterChanged();
   }
 
   async enter({ watch = [], chat = null }) {
-    const met = [...watch, ...this.#names.known].filter((name) => name !== this.#name);
-    const watched = [...new Set(met)].slice(0, MET_MAX);
+    const known = [...watch, ...this.#names.known].filter((name) => name !== this.#name);
+    const watched = [...new Set(known)].slice(0, WATCHED_MAX);
     if (chat !== null) this.#openChat(chat);
     await this.#attempt(async () => {
       const subscribed = Promise.all([
         this.#client.subscribePresence([this.#name]),
-        this.#roster.meet(watched),
+        this.#roster.watch(watched),
       ]);
       await this.#client.connect();
       this.#names.announce(this.#name);
@@ -74,9 +74,9 @@ export class Room {
     });
   }
 
-  /** Somebody joined in another tab. */
-  meet(name) {
-    this.#roster.meet([name]).catch(() => {}); // the list is full; they can still be asked by name
+  /** A user has joined in another tab. */
+  watch(name) {
+    this.#roster.watch([name]).catch(() => {}); // the list is full; the user can still be added by name
   }
 
   hangUp() {
@@ -91,7 +91,7 @@ export class Room {
       this.#friends,
       this.#requests,
       this.#privacy,
-      this.#chat,
+      this.#chatPanel,
       this.#callBar,
       this.#pill,
     ])
@@ -107,62 +107,62 @@ export class Room {
       client,
       backend,
       me,
-      onChange: () => this.#rosterChanged(),
-      onGone: (name) => this.#friendGone(name),
+      onChange: () => this.#onRosterChanged(),
+      onFriendRemoved: (name) => this.#onFriendRemoved(name),
     });
-    this.#talks = new Talks({ client, backend, me, onChange: (name) => this.#talkChanged(name) });
+    this.#chats = new Chats({ client, backend, me, onChange: (name) => this.#onChatChanged(name) });
     this.#calls = new Calls({
       client,
       me,
-      onChange: (call) => this.#callChanged(call),
-      onRemote: (stream) => this.#callBar.sound(stream),
+      onChange: (call) => this.#onCallChanged(call),
+      onRemote: (stream) => this.#callBar.play(stream),
     });
   }
 
   #buildPanels() {
-    const [client, roster, talks, backend] = [
+    const [client, roster, chats, backend] = [
       this.#client,
       this.#roster,
-      this.#talks,
+      this.#chats,
       this.#backend,
     ];
-    const does = (action) => (name) => this.#attempt(() => action(name));
+    const attempt = (action) => (name) => this.#attempt(() => action(name));
     this.#pill = new ConnectionPill(client);
     this.#you = new You({ client, name: this.#name, onLeave: this.#events.onLeave });
     this.#privacy = new Privacy({
       backend,
       roster,
-      onUnblock: does((name) => roster.unblock(name)),
+      onUnblock: attempt((name) => roster.unblock(name)),
       onChosen: () => this.#names.choosePrivacy(this.#name),
-      onProblem: (error) => this.#say(error.message),
+      onProblem: (error) => this.#showProblem(error.message),
     });
     this.#requests = new Requests({
       client,
       roster,
-      onAccept: does((name) => roster.accept(name)),
-      onDecline: does((name) => roster.decline(name)),
+      onAccept: attempt((name) => roster.accept(name)),
+      onDecline: attempt((name) => roster.decline(name)),
     });
     this.#friends = new Friends({
       client,
       roster,
-      talks,
+      chats,
       onOpen: (name) => this.#openChat(name),
       onCall: (name) => this.#calls.ring(name),
-      onRemove: does((name) => this.#part(name, roster.remove(name))),
-      onBlock: does((name) => this.#part(name, roster.block(name))),
+      onRemove: attempt((name) => this.#forgetAfter(name, roster.remove(name))),
+      onBlock: attempt((name) => this.#forgetAfter(name, roster.block(name))),
     });
     this.#people = new People({
       client,
       roster,
-      onAsk: does((name) => roster.ask(name)),
-      onForget: does((name) => this.#part(name, roster.forget(name))),
+      onAsk: attempt((name) => roster.request(name)),
+      onForget: attempt((name) => this.#forgetAfter(name, roster.forget(name))),
     });
-    this.#chat = new Chat({
+    this.#chatPanel = new ChatPanel({
       client,
-      talks,
+      chats,
       me: this.#name,
       onCall: (name) => this.#calls.ring(name),
-      onClosed: () => this.#chatChanged(),
+      onClosed: () => this.#onChatSelected(),
     });
     this.#callBar = new CallBar({
       onAccept: () => this.#calls.accept(),
@@ -171,66 +171,66 @@ export class Room {
     });
   }
 
-  // --- What happens -------------------------------------------------------------------------------
+  // --- Events -------------------------------------------------------------------------------------
 
-  /** A token, for somebody whom everybody may see unless they chose otherwise. */
+  /** Promises a token. The first time it also applies the page's default privacy settings. */
   async #signIn() {
     const token = await this.#backend.signIn();
-    if (this.#shown) return token;
+    if (this.#privacyShown) return token;
     const chosen = this.#names.hasChosenPrivacy(this.#name);
     const backend = this.#backend;
-    this.#privacy.show(await (chosen ? backend.settings() : backend.showMyself()));
-    this.#shown = true;
+    this.#privacy.show(await (chosen ? backend.settings() : backend.showToEveryone()));
+    this.#privacyShown = true;
     return token;
   }
 
-  #connectionChanged({ state, final, error }) {
-    byId('room').classList.toggle('stale', state !== 'READY');
+  #onStateChanged({ state, final, error }) {
+    byId('main-screen').classList.toggle('stale', state !== 'READY');
     if (final) this.#events.onEnded(error);
     if (state !== 'READY') return;
     this.#attempt(async () => {
       await this.#roster.load();
-      await this.#talks.load(this.#roster.friends);
+      await this.#chats.load(this.#roster.friends);
     });
   }
 
-  #rosterChanged() {
+  #onRosterChanged() {
     this.#requests.draw();
     this.#friends.draw();
-    this.#friends.mark(this.#chat.name);
+    this.#friends.mark(this.#chatPanel.name);
     this.#people.draw();
     this.#privacy.draw();
     this.#offerSecondTab();
   }
 
-  #friendGone(name) {
-    if (this.#chat.name === name) this.#chat.close();
+  #onFriendRemoved(name) {
+    if (this.#chatPanel.name === name) this.#chatPanel.close();
   }
 
-  #talkChanged(name) {
-    this.#chat.changed(name);
+  #onChatChanged(name) {
+    this.#chatPanel.onChanged(name);
     this.#friends.drawUnread(name);
   }
 
-  #callChanged(call) {
+  #onCallChanged(call) {
     this.#callBar.draw(call);
     this.#events.onTitle(call?.state === 'incoming' ? `${call.peer} is calling · ` : '');
     if (call?.missed) this.#journal.add(call.peer, 'called you, unanswered');
   }
 
   #openChat(name) {
-    this.#chat.open(name);
-    this.#chatChanged();
+    this.#chatPanel.open(name);
+    this.#onChatSelected();
   }
 
-  #chatChanged() {
-    this.#friends.mark(this.#chat.name);
-    this.#events.onChat(this.#chat.name);
+  #onChatSelected() {
+    this.#friends.mark(this.#chatPanel.name);
+    this.#events.onChat(this.#chatPanel.name);
   }
 
-  /** Whoever was sent away is not suggested again. */
-  async #part(name, parted) {
-    await parted;
+  /** A user who was removed is not suggested again. */
+  async #forgetAfter(name, removal) {
+    await removal;
     this.#names.forget(name);
   }
 
@@ -241,30 +241,30 @@ export class Room {
     if (name === '') return;
     input.value = '';
     this.#attempt(async () => {
-      await this.#roster.ask(name);
+      await this.#roster.request(name);
       this.#names.remember(name);
     });
   }
 
-  /** Does what the user asked for, and tells them if it could not be done. */
+  /** Runs the action, and shows its error to the user. */
   async #attempt(action) {
-    this.#say(null);
+    this.#showProblem(null);
     try {
       await action();
     } catch (error) {
-      if (error.code !== 'CLOSED') this.#say(error.message);
+      if (error.code !== 'CLOSED') this.#showProblem(error.message);
     }
   }
 
-  #say(problem) {
+  #showProblem(problem) {
     byId('people-problem').hidden = problem === null;
     byId('people-problem').textContent = problem ?? '';
   }
 
-  /** Somebody who is being watched but not here, else a new name, else just any. */
+  /** Offers the name of a user who is not online, else a new name, else any name. */
   #offerSecondTab() {
-    const { others, friends, asking } = this.#roster;
-    const taken = [this.#name, ...others, ...friends, ...asking];
+    const { others, friends, incoming } = this.#roster;
+    const taken = [this.#name, ...others, ...friends, ...incoming];
     const [other = taken.at(-1)] = [...this.#people.absent, ...this.#names.suggest(1, taken)];
     this.#you.offerSecondTab(other);
   }

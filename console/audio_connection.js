@@ -1,24 +1,24 @@
 /**
- * The sound between two people: a WebRTC connection whose two ends agree through signals.
+ * The audio of a call: a WebRTC connection that both sides negotiate through signals.
  *
- * The caller offers, the callee answers; only the caller ever offers, so offers cannot cross. What
- * the other side signals is worked off one by one, and not before the own sound is there. Candidates
- * go directly: there is no relay, so both must be able to reach each other.
+ * Only the caller makes offers, so two offers cannot collide. Signals from the other side are handled
+ * one by one, after the microphone is open. There is no relay server, so both sides must be able to
+ * reach each other directly.
  */
 import { openMicrophone } from './microphone.js';
 
-export class SoundLink {
+export class AudioConnection {
   #connection = new RTCPeerConnection();
   #offers;
   #signal;
   #events;
-  #sound = null;
+  #microphone = null;
   #closed = false;
   #work;
 
   /**
-   * `signal(data)` reaches the other side. `events`: `state(text)` with the connection's state,
-   * `remote(stream)` with the other's sound, `silent()` if there is no microphone.
+   * `signal(data)` sends to the other side. `events`: `state(text)` with the connection's state,
+   * `remote(stream)` with the other side's audio, `silent()` if there is no microphone.
    */
   constructor({ offers, signal, events }) {
     this.#offers = offers;
@@ -28,45 +28,46 @@ export class SoundLink {
     connection.onicecandidate = ({ candidate }) => candidate && signal({ candidate });
     connection.ontrack = ({ streams, track }) =>
       events.remote(streams[0] ?? new MediaStream([track]));
-    connection.onconnectionstatechange = () => this.#stateChanged();
-    if (offers) connection.onnegotiationneeded = () => this.#then(() => this.#offer());
-    this.#work = this.#addSound();
+    connection.onconnectionstatechange = () => this.#onStateChanged();
+    if (offers) connection.onnegotiationneeded = () => this.#enqueue(() => this.#offer());
+    this.#work = this.#addMicrophone();
   }
 
-  /** What the other side signalled. */
+  /** Handles a signal from the other side. */
   receive(data) {
-    this.#then(() => this.#take(data));
+    this.#enqueue(() => this.#handleSignal(data));
   }
 
-  /** Looks for another way, when the network may have changed. */
+  /** Negotiates a new network path, because the network may have changed. */
   restart() {
     if (this.#offers && this.#connection.connectionState !== 'connected')
       this.#connection.restartIce();
   }
 
   mute(muted) {
-    for (const track of this.#sound?.stream.getTracks() ?? []) track.enabled = !muted;
+    for (const track of this.#microphone?.stream.getTracks() ?? []) track.enabled = !muted;
   }
 
   close() {
     this.#closed = true;
     this.#connection.close();
-    this.#sound?.stop();
+    this.#microphone?.stop();
   }
 
-  async #addSound() {
-    const sound = await openMicrophone();
+  async #addMicrophone() {
+    const microphone = await openMicrophone();
     if (this.#closed) {
-      sound.stop();
+      microphone.stop();
       return;
     }
-    this.#sound = sound;
-    if (sound.silent) this.#events.silent();
-    for (const track of sound.stream.getTracks()) this.#connection.addTrack(track, sound.stream);
+    this.#microphone = microphone;
+    if (microphone.silent) this.#events.silent();
+    const { stream } = microphone;
+    for (const track of stream.getTracks()) this.#connection.addTrack(track, stream);
   }
 
-  /** A piece that fails, such as a candidate of a network that is gone, does not end the rest. */
-  #then(work) {
+  /** If one step fails, such as a candidate of a network that is gone, the next steps still run. */
+  #enqueue(work) {
     this.#work = this.#work
       .then(() => (this.#closed ? undefined : work()))
       .catch((error) => console.warn('call signal:', error.message));
@@ -77,7 +78,7 @@ export class SoundLink {
     this.#signal({ description: this.#connection.localDescription });
   }
 
-  async #take({ description, candidate }) {
+  async #handleSignal({ description, candidate }) {
     if (candidate) await this.#connection.addIceCandidate(candidate);
     if (!description || (description.type === 'offer') === this.#offers) return;
     await this.#connection.setRemoteDescription(description);
@@ -86,7 +87,7 @@ export class SoundLink {
     this.#signal({ description: this.#connection.localDescription });
   }
 
-  #stateChanged() {
+  #onStateChanged() {
     const { connectionState } = this.#connection;
     this.#events.state(connectionState);
     if (connectionState === 'failed') this.restart();

@@ -1,43 +1,43 @@
-/** The open chat: who it is with, what was written, and the line to write on. */
+/** The open chat: the contact, the messages, and the input. */
 import { MessageList } from './message_list.js';
-import { TypingSign } from './typing_sign.js';
-import { dress, statusLine } from './wording.js';
+import { TypingNotice } from './typing_notice.js';
+import { drawAvatar, statusLine } from './wording.js';
 
 const REDRAW_MS = 5000;
 
 const byId = (id) => document.getElementById(id);
 
-export class Chat {
+export class ChatPanel {
   #client;
-  #talks;
+  #chats;
   #onClosed;
   #name = null;
   #opened = false;
-  #sign;
+  #notice;
   #list;
   #card = byId('chat');
   #input = byId('chat-input');
   #ticker = setInterval(() => this.#drawHead(), REDRAW_MS);
-  #onVisible = () => this.#drawTalk();
+  #onVisible = () => this.#drawChat();
 
   /** `onCall(name)`: the call button. `onClosed()`: the user went back. */
-  constructor({ client, talks, me, onCall, onClosed }) {
+  constructor({ client, chats, me, onCall, onClosed }) {
     this.#client = client;
-    this.#talks = talks;
+    this.#chats = chats;
     this.#onClosed = onClosed;
     this.#list = new MessageList({
       list: byId('messages'),
       me,
-      onAgain: (key) => talks.sendAgain(this.#name, key),
+      onRetry: (key) => chats.retry(this.#name, key),
     });
-    this.#sign = new TypingSign((typing) => talks.sayTyping(this.#name, typing));
+    this.#notice = new TypingNotice((typing) => chats.sendTyping(this.#name, typing));
     byId('chat-call').onclick = () => onCall(this.#name);
     byId('chat-back').onclick = () => this.close();
     byId('chat-earlier').onclick = () => this.#fetchEarlier();
     byId('chat-form').onsubmit = (event) => this.#submit(event);
     this.#input.oninput = () =>
-      this.#input.value.trim() === '' ? this.#sign.stopped() : this.#sign.typed();
-    this.#input.onblur = () => this.#sign.stopped();
+      this.#input.value.trim() === '' ? this.#notice.stopped() : this.#notice.typed();
+    this.#input.onblur = () => this.#notice.stopped();
     this.#input.onkeydown = (event) => {
       const sends = event.key === 'Enter' && !event.shiftKey && !event.isComposing;
       if (sends) this.#submit(event);
@@ -58,7 +58,7 @@ export class Chat {
       this.#name = name;
       this.#list.clear();
       this.#show();
-      this.#drawTalk();
+      this.#drawChat();
     }
     this.#input.focus();
     await this.#enter();
@@ -72,15 +72,15 @@ export class Chat {
     this.#onClosed();
   }
 
-  /** The talk with somebody changed. */
-  changed(name) {
-    if (name === this.#name) this.#drawTalk();
+  /** Redraws if the chat with this contact is open. */
+  onChanged(name) {
+    if (name === this.#name) this.#drawChat();
   }
 
   dispose() {
     clearInterval(this.#ticker);
     document.removeEventListener('visibilitychange', this.#onVisible);
-    this.#sign.sent();
+    this.#notice.sent();
     this.#name = null;
     this.#list.clear();
     this.#show();
@@ -88,24 +88,24 @@ export class Chat {
 
   #leave() {
     if (this.#name === null) return;
-    this.#sign.stopped();
-    this.#talks.close(this.#name);
+    this.#notice.stopped();
+    this.#chats.close(this.#name);
     this.#opened = false;
     this.#input.value = '';
   }
 
-  /** Once is enough: the client keeps an open chat open. Without a connection, when there is one. */
+  /** Opens the chat once there is a connection; the client keeps it open after reconnects. */
   async #enter() {
     const name = this.#name;
     if (name === null || this.#opened || this.#client.state !== 'READY') return;
     this.#opened = true;
-    this.#say(null);
+    this.#showProblem(null);
     try {
-      await this.#talks.open(name);
+      await this.#chats.open(name);
     } catch (error) {
       if (name !== this.#name || error.code === 'CLOSED') return;
       this.#opened = false;
-      this.#say(error.message);
+      this.#showProblem(error.message);
     }
   }
 
@@ -114,15 +114,15 @@ export class Chat {
     const body = this.#input.value.trim();
     if (body === '' || this.#name === null) return;
     this.#input.value = '';
-    this.#sign.sent();
-    this.#talks.send(this.#name, body);
+    this.#notice.sent();
+    this.#chats.send(this.#name, body);
   }
 
   async #fetchEarlier() {
     try {
-      await this.#talks.fetchEarlier(this.#name);
+      await this.#chats.fetchEarlier(this.#name);
     } catch (error) {
-      this.#say(error.message);
+      this.#showProblem(error.message);
     }
   }
 
@@ -130,11 +130,11 @@ export class Chat {
     const open = this.#name !== null;
     this.#card.hidden = !open;
     byId('chat-none').hidden = open;
-    byId('room').classList.toggle('chatting', open);
-    this.#say(null);
+    byId('main-screen').classList.toggle('chatting', open);
+    this.#showProblem(null);
     if (!open) return;
     byId('chat-name').textContent = this.#name;
-    dress(byId('chat-avatar'), this.#name);
+    drawAvatar(byId('chat-avatar'), this.#name);
     byId('chat-call').setAttribute('aria-label', `Call ${this.#name}`);
     this.#input.placeholder = `Message ${this.#name}`;
     this.#drawHead();
@@ -148,17 +148,17 @@ export class Chat {
     byId('chat-status').textContent = statusLine(presence, Date.now()) + inCall;
   }
 
-  #drawTalk() {
+  #drawChat() {
     if (this.#name === null) return;
-    const talk = this.#talks.with(this.#name);
-    this.#list.draw(talk.messages);
-    byId('chat-earlier').hidden = !talk.collecting || talk.first <= 1;
-    byId('typing').textContent = talk.typing ? `${this.#name} is typing` : '';
-    if (talk.collecting && document.visibilityState === 'visible')
-      this.#talks.markRead(this.#name);
+    const chat = this.#chats.with(this.#name);
+    this.#list.draw(chat.messages);
+    byId('chat-earlier').hidden = !chat.collecting || chat.first <= 1;
+    byId('typing').textContent = chat.typing ? `${this.#name} is typing` : '';
+    if (chat.collecting && document.visibilityState === 'visible')
+      this.#chats.markRead(this.#name);
   }
 
-  #say(problem) {
+  #showProblem(problem) {
     byId('chat-problem').hidden = problem === null;
     byId('chat-problem').textContent = problem ?? '';
   }
