@@ -11,19 +11,19 @@ const socket = io(server, {
 
 let latestSequence = 0;
 
-function take(message) {
+function addMessage(message) {
   latestSequence = Math.max(latestSequence, message.sequence);
   page.showMessage(message);
 }
 
-/** What was said before, and while the connection was away. */
+/** Fetches the messages from before the connection and from interruptions. */
 async function catchUp() {
   for (;;) {
     const missed = await socket.emitWithAck('sync_request', {
       chat_id: chatId,
       after_sequence: latestSequence,
     });
-    missed.messages?.forEach(take);
+    missed.messages?.forEach(addMessage);
     if (!missed.has_more) return;
   }
 }
@@ -41,7 +41,7 @@ socket.on('connect_error', ({ message }) => page.showState(message));
 socket.on('USER_ONLINE', ({ userId }) => userId === peer && page.showPeer('online'));
 socket.on('USER_OFFLINE', ({ userId }) => userId === peer && page.showPeer('offline'));
 socket.on('typing', ({ userId, typing }) => userId === peer && page.showTyping(typing));
-socket.on('message', (message) => message.chat_id === chatId && take(message));
+socket.on('message', (message) => message.chat_id === chatId && addMessage(message));
 
 page.onInput({
   async send(body) {

@@ -1,6 +1,6 @@
 /**
- * The page of both examples: who is there, what was said, who types. No network here but the HTTP that a
- * chat needs before anybody can talk in it.
+ * The page of both examples: presence, messages, typing. Its only network use is HTTP, to get tokens and to
+ * create the chat.
  */
 document.body.innerHTML = `
   <header>
@@ -18,8 +18,8 @@ document.body.innerHTML = `
 const query = new URLSearchParams(location.search);
 const element = (id) => document.getElementById(id);
 
-/** How long after the last key one counts as typing. */
-const TYPING_REST_MS = 3000;
+/** Typing ends this long after the last key. */
+const TYPING_END_MS = 3000;
 
 export const me = query.get('name') ?? 'ann';
 export const peer = query.get('with') ?? 'bob';
@@ -39,7 +39,7 @@ async function rest(method, path, body) {
   return response.status;
 }
 
-/** Makes the chat, unless the other one has, and lets each other be seen without being contacts. */
+/** Creates the chat, and shows the user's presence to everyone, because the two are not contacts. */
 export async function prepareChat() {
   await rest('PATCH', '/v1/me', { presence_visibility: 'everyone' });
   const status = await rest('POST', '/v1/chats', { chat_id: chatId, members: [me, peer] });
@@ -60,7 +60,7 @@ export function showTyping(typing) {
 
 const shown = new Set();
 
-/** Shows a message once, however often it comes. */
+/** Shows a message once, even if it arrives twice. */
 export function showMessage({ sequence, sender_id: sender, body }) {
   if (shown.has(sequence)) return;
   shown.add(sequence);
@@ -72,7 +72,7 @@ export function showMessage({ sequence, sender_id: sender, body }) {
   element('messages').append(line);
 }
 
-/** Calls `send(body)` for what is entered, `typing(true | false)` while it is. */
+/** Calls `send(body)` for every message, and `typing(true | false)` while the user types. */
 export function onInput({ send, typing }) {
   const input = element('body');
   let rest;
@@ -84,7 +84,7 @@ export function onInput({ send, typing }) {
   input.addEventListener('input', () => {
     if (rest === undefined) typing(true);
     clearTimeout(rest);
-    rest = setTimeout(stop, TYPING_REST_MS);
+    rest = setTimeout(stop, TYPING_END_MS);
   });
   element('form').addEventListener('submit', (event) => {
     event.preventDefault();
