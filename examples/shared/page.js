@@ -43,7 +43,9 @@ async function rest(method, path, body) {
 export async function prepareChat() {
   await rest('PATCH', '/v1/me', { presence_visibility: 'everyone' });
   const status = await rest('POST', '/v1/chats', { chat_id: chatId, members: [me, peer] });
-  if (status !== 201 && status !== 409) showState(`no chat: ${status}`);
+  if (status === 200 || status === 201) return;
+  showState(`cannot create the chat: ${status}`);
+  throw new Error(`cannot create the chat: ${status}`);
 }
 
 export function showState(text) {
