@@ -1,9 +1,9 @@
 /**
  * The audio of a call: a WebRTC connection that both sides negotiate through signals.
  *
- * Only the caller makes offers, so two offers cannot collide. Signals from the other side are handled
- * one by one, after the microphone is open. There is no relay server, so both sides must be able to
- * reach each other directly.
+ * Only the caller makes offers, so two offers cannot collide. Signals from the other side are
+ * handled one by one, after the microphone is open. There is no relay server, so both sides must be
+ * able to reach each other directly.
  */
 import { openMicrophone } from './microphone.js';
 

@@ -43,8 +43,8 @@ export class Backend {
   }
 
   /**
-   * By default only contacts see each other, but the users of this page have no contacts at first. So
-   * it shows a user to everyone, unless the user has changed the settings.
+   * By default only contacts see each other, but the users of this page have no contacts at first.
+   * So it shows a user to everyone, unless the user has changed the settings.
    */
   async showToEveryone() {
     const settings = await this.settings();

@@ -89,9 +89,9 @@ export class Calls {
     const { callId, state } = call;
     this.#end(call, { incoming: 'Declined', calling: 'Call cancelled' }[state] ?? 'Call ended');
     if (callId === null) return; // ring() ends it when its id is known
-    const told =
+    const request =
       state === 'incoming' ? this.#client.rejectCall(callId) : this.#client.endCall(callId);
-    told.catch(() => {});
+    request.catch(() => {});
   }
 
   mute(muted) {

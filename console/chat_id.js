@@ -1,9 +1,9 @@
 /**
  * The id of the chat between two users, the same for both of them.
  *
- * Names are encoded, so that the colon between them is the only one. If the id would be too long for
- * the server, it is a hash of the names. If two pairs had the same hash, the server would refuse the
- * second pair, because the chat has other members.
+ * Names are encoded, so that the colon between them is the only one. If the id would be too long
+ * for the server, it is a hash of the names. If two pairs had the same hash, the server would
+ * refuse the second pair, because the chat has other members.
  */
 const CHAT_ID_BYTES_MAX = 128;
 

@@ -1,9 +1,9 @@
 /**
  * The messages of one chat that this page has loaded.
  *
- * First come the messages that the server has stored, by sequence and without a gap, then the pending
- * ones. A message of the user keeps its `key` (its `client_message_id`) when it changes from pending
- * to stored, so that its element stays in place.
+ * First come the messages that the server has stored, by sequence and without a gap, then the
+ * pending ones. A message of the user keeps its `key` (its `client_message_id`) when it changes
+ * from pending to stored, so that its element stays in place.
  */
 
 /** Messages kept in the page. Older ones are fetched again when the user scrolls back. */

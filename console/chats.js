@@ -1,8 +1,8 @@
 /**
  * The chats with all contacts: one ChatLog each.
  *
- * The client library delivers every message once and in order, also after reconnects. This class adds
- * where a chat starts, what the user has read, and who is typing.
+ * The client library delivers every message once and in order, also after reconnects. This class
+ * adds where a chat starts, what the user has read, and who is typing.
  */
 import { uniqueId } from '/client/util.js';
 import { chatIdOf } from './chat_id.js';

@@ -10,7 +10,9 @@ export class Friends {
   #empty = document.getElementById('friends-empty');
   #presenceOf;
 
-  /** `onOpen(name)`, `onCall(name)`, `onRemove(name)` and `onBlock(name)` are the row's controls. */
+  /**
+   * `onOpen(name)`, `onCall(name)`, `onRemove(name)` and `onBlock(name)` are the row's controls.
+   */
   constructor({ client, roster, chats, onOpen, onCall, onRemove, onBlock }) {
     this.#roster = roster;
     this.#chats = chats;

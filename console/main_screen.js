@@ -1,8 +1,8 @@
 /**
  * The main screen: the models (contacts, chats, the call) and the panels that show them.
  *
- * A panel is a class that owns one part of the page. Panels do not use each other; this class passes
- * events from one to another.
+ * A panel is a class that owns one part of the page. Panels do not use each other; this class
+ * passes events from one to another.
  */
 import { Rollcall } from '/client/rollcall.js';
 import { Backend } from './backend.js';
@@ -42,8 +42,8 @@ export class MainScreen {
   #privacyShown = false;
 
   /**
-   * `onLeave()`: the user clicked Leave. `onEnded(error)`: the client has stopped. `onTitle(note)` and
-   * `onChat(name)`: the title and the URL change.
+   * `onLeave()`: the user clicked Leave. `onEnded(error)`: the client has stopped. `onTitle(note)`
+   * and `onChat(name)`: the title and the URL change.
    */
   constructor({ name, names, ...events }) {
     this.#name = name;

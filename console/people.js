@@ -1,4 +1,6 @@
-/** People who are not contacts yet: other tabs of this browser, and users with a pending request. */
+/**
+ * People who are not contacts yet: other tabs of this browser, and users with a pending request.
+ */
 import { Rows } from './rows.js';
 
 export class People {

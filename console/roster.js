@@ -1,14 +1,14 @@
 /**
  * The user's relations to other users, for all panels.
  *
- *   watched    users in other tabs of this browser, and of outgoing requests, with a presence subscription
+ *   watched    users in other tabs, or with an outgoing request: subscribed to
  *   incoming   contact requests that the user has not answered
  *   outgoing   contact requests that others have not answered
  *   friends    contacts; the server pushes their presence without a subscription
  *   blocked    users whom the user has blocked
  *
- * A friend is in no other set. Pushes from the server and actions of the user change the same sets and
- * call `onChange`, so their order does not matter, nor which tab made the change.
+ * A friend is in no other set. Pushes from the server and actions of the user change the same sets
+ * and call `onChange`, so their order does not matter, nor which tab made the change.
  */
 
 /** The server allows 20 subscriptions; one of them is for the user's own presence. */

@@ -16,7 +16,9 @@ export class Rows {
   #rows = new Map();
   #ticker;
 
-  /** `presenceOf(name)` may return undefined; `build(row, name)` connects the buttons of a new row. */
+  /**
+   * `presenceOf(name)` may return undefined; `build(row, name)` connects the buttons of a new row.
+   */
   constructor({ listId, templateId, presenceOf, build }) {
     this.#list = document.getElementById(listId);
     this.#template = document.getElementById(templateId);

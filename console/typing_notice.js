@@ -1,8 +1,8 @@
 /**
  * Sends typing notices while the user types.
  *
- * The server ends a notice after 5 s and drops more than one a second. So the notice is repeated while
- * the user types, and a notice that is too early waits, unless the user has stopped by then.
+ * The server ends a notice after 5 s and drops more than one a second. So the notice is repeated
+ * while the user types, and a notice that is too early waits, unless the user has stopped by then.
  */
 const PAUSE_MS = 1200;
 

@@ -122,7 +122,7 @@ void chats_flush(struct rollcall *client)
             pending++;
         }
         if (repeated_command_is_due(&at->syncing, now_ms)) {
-            at->asked_after = at->sequence;
+            at->requested_after = at->sequence;
             repeated_command_sent(client, &at->syncing,
                                   chats_send_command(client, "sync_request", SYNC_ID, at));
             pending++;
@@ -199,7 +199,7 @@ void chats_page(struct rollcall *client, struct slice chat_id, bool has_more)
     struct chat *chat = chats_find(client, chat_id);
     if (!chat || !chat->syncing.wanted)
         return;
-    bool progressed = chat->sequence > chat->asked_after;
+    bool progressed = chat->sequence > chat->requested_after;
     if (!has_more && chat->seen <= chat->sequence) {
         repeated_command_answered(&chat->syncing);
     } else if (progressed) {

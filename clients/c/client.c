@@ -95,7 +95,7 @@ static int64_t client_next_due_ms(const struct rollcall *client)
         return INT64_MAX;
     if (client->closing)
         return client->deadline_ms;
-    int64_t next = min_ms(client->next_heartbeat_ms, client->heard_ms + client->expiry_ms);
+    int64_t next = min_ms(client->next_heartbeat_ms, client->last_received_ms + client->expiry_ms);
     if (client->watching.wanted)
         next = min_ms(next, client->watching.due_ms);
     return min_ms(next, min_ms(chats_due_ms(client), outbox_due_ms(client)));
@@ -109,7 +109,7 @@ static const char *client_find_overdue(const struct rollcall *client)
         return now_ms >= client->deadline_ms ? CLOSED_BY_US : NULL;
     if (client->state == ROLLCALL_CONNECTING)
         return now_ms >= client->deadline_ms ? "no answer to the handshake" : NULL;
-    bool silent = client_is_live(client) && now_ms >= client->heard_ms + client->expiry_ms;
+    bool silent = client_is_live(client) && now_ms >= client->last_received_ms + client->expiry_ms;
     return silent ? "the server is silent" : NULL;
 }
 

@@ -67,9 +67,9 @@ struct chat {
     bool open;
     struct repeated_command opening;
     struct repeated_command syncing;
-    int64_t asked_after; /* after_sequence of the last sync_request */
-    int64_t sequence;    /* the last one given to the application */
-    int64_t seen;        /* the highest one in any message of the server */
+    int64_t requested_after; /* after_sequence of the last sync_request */
+    int64_t sequence;        /* the last one given to the application */
+    int64_t seen;            /* the highest one in any message of the server */
     char id[];
 };
 
@@ -115,8 +115,8 @@ struct rollcall {
     int64_t heartbeat_ms;
     int64_t expiry_ms;
     int64_t next_heartbeat_ms;
-    int64_t heard_ms; /* when the last bytes arrived */
-    int activity;     /* -1 unknown, 0 idle, 1 active */
+    int64_t last_received_ms; /* when the last bytes arrived */
+    int activity;             /* -1 unknown, 0 idle, 1 active */
 
     struct outgoing *outbox;
     size_t outbox_count;

@@ -59,21 +59,18 @@ static struct outgoing *outgoing_create(struct rollcall *client, const char *cha
     return message;
 }
 
-/* For other messages the server closes the connection, or answers with an error that does not name the message. */
-static bool outbox_accepts(const char *chat_id, const char *client_message_id, const char *body)
-{
-    struct slice text = slice_of(body);
-    return client_is_id(chat_id) && text.len > 0 && text.len <= ROLLCALL_BODY_BYTES_MAX &&
-           utf8_valid(text) && (!client_message_id || client_is_id(client_message_id));
-}
-
 bool rollcall_send(struct rollcall *client, const char *chat_id, const char *client_message_id,
                    const char *body)
 {
+    struct slice text = slice_of(body);
     if (client->outbox_count == ROLLCALL_OUTBOX_MAX || client->state == ROLLCALL_STOPPED)
         return false;
-    if (!outbox_accepts(chat_id, client_message_id, body) ||
-        (client_message_id && *outbox_find(client, client_message_id)))
+    if (client_message_id &&
+        (!client_is_id(client_message_id) || *outbox_find(client, client_message_id)))
+        return false;
+    /* For an invalid message the server closes the connection, or sends an error that does not name it. */
+    if (!client_is_id(chat_id) || text.len == 0 || text.len > ROLLCALL_BODY_BYTES_MAX ||
+        !utf8_valid(text))
         return false;
     struct outgoing *message = outgoing_create(client, chat_id, client_message_id, body);
     if (!message)

@@ -115,7 +115,7 @@ static const char *transport_dial(struct rollcall *client)
 void transport_connect(struct rollcall *client)
 {
     transport_drop(client);
-    client->heard_ms = client->clock.now_ms;
+    client->last_received_ms = client->clock.now_ms;
     const char *why = transport_dial(client);
     if (!why && !handshake_write(client))
         why = OUT_OF_MEMORY;
@@ -300,7 +300,7 @@ static void transport_receive(struct rollcall *client)
             return;
         }
         client->connected = true;
-        client->heard_ms = client->clock.now_ms;
+        client->last_received_ms = client->clock.now_ms;
         if (client->upgraded)
             transport_handle_frames(client, data, (size_t)got);
         else

@@ -3,8 +3,8 @@
  * hidden page for `hiddenAfterMs`, makes it idle.
  *
  * A page that is hidden for a moment stays active, so hiding has a limit of its own; a hidden page
- * gets no input, so that limit is shorter. setActive() overrides the page. Without a page (Node) and
- * without setActive(), `active` is `undefined`, and heartbeats carry no activity.
+ * gets no input, so that limit is shorter. setActive() overrides the page. Without a page (Node)
+ * and without setActive(), `active` is `undefined`, and heartbeats carry no activity.
  */
 
 export const IDLE_AFTER_MS = 300000;

@@ -1,6 +1,6 @@
 /**
- * How long to wait before the next attempt: 1, 2, 4, 8, then always 16 s, each ±20 %, so that clients
- * that lost their connections together do not reconnect together.
+ * How long to wait before the next attempt: 1, 2, 4, 8, then always 16 s, each ±20 %, so that
+ * clients that lost their connections together do not reconnect together.
  */
 export const BACKOFF_FIRST_MS = 1000;
 export const BACKOFF_MAX_MS = 16000;

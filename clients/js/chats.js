@@ -1,9 +1,9 @@
 /**
  * Delivers every message once, and in order within its chat.
  *
- * Sequences are dense per chat, so a gap means a missed message: later messages are held until a sync
- * has filled the gap. After a reconnect, the sync starts at the last delivered sequence. A chat that
- * was neither opened nor synced starts with its first message that arrives.
+ * Sequences are dense per chat, so a gap means a missed message: later messages are held until a
+ * sync has filled the gap. After a reconnect, the sync starts at the last delivered sequence. A
+ * chat that was neither opened nor synced starts with its first message that arrives.
  *
  *   offer(n)   n <= last: dropped as a duplicate      n == last + 1: delivered
  *              n >  last + 1: held, `onGap` requests a sync
@@ -66,7 +66,9 @@ export class Chats {
       .map(([chatId]) => chatId);
   }
 
-  /** Takes `sync_from_sequence` of a closing connection: chats whose messages the server dropped. */
+  /**
+   * Takes `sync_from_sequence` of a closing connection: chats whose messages the server dropped.
+   */
   markMissed(syncAfterByChat) {
     for (const [chatId, sequence] of Object.entries(syncAfterByChat)) {
       const log = this.#log(chatId);

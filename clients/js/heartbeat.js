@@ -1,11 +1,12 @@
 /**
  * Sends heartbeats, and detects a server that no longer answers them.
  *
- * The client sends a heartbeat every interval. Browsers slow the timers of hidden pages down to one a
- * minute, which is too slow for the server, but only timers that were started by timers. So the
- * answer to a heartbeat, which is no timer, starts the wait for the next one. The connection is dead
- * when the first unanswered heartbeat is older than the expiry window. The time of the last received
- * message would be wrong: a page that wakes up late must send a heartbeat before it can decide.
+ * The client sends a heartbeat every interval. Browsers slow the timers of hidden pages down to one
+ * a minute, which is too slow for the server, but only timers that were started by timers. So the
+ * answer to a heartbeat, which is no timer, starts the wait for the next one. The connection is
+ * dead when the first unanswered heartbeat is older than the expiry window. The time of the last
+ * received message would be wrong: a page that wakes up late must send a heartbeat before it can
+ * decide.
  */
 export class Heartbeat {
   #timers;

@@ -9,11 +9,11 @@
  *   DISCONNECTED --unless it is final--> BACKOFF
  *   any --close(), or the server does not allow reconnecting--> DISCONNECTED
  *
- * The delays start at 1 s again after READY has lasted for a while, so that the client does not connect
- * every second to a server that accepts connections and closes them. A close by the server is final only
- * with `reconnect_allowed: false`, or when the server has refused a fresh token too. A refused token
- * (401, 4001, `token_expired`) is replaced once per outage. A browser does not tell why a handshake
- * failed: it may have been a 401, so the token is replaced once then too.
+ * The delays start at 1 s again after READY has lasted for a while, so that the client does not
+ * connect every second to a server that accepts connections and closes them. A close by the server
+ * is final only with `reconnect_allowed: false`, or when the server has refused a fresh token too.
+ * A refused token (401, 4001, `token_expired`) is replaced once per outage. A browser does not tell
+ * why a handshake failed: it may have been a 401, so the token is replaced once then too.
  */
 import { RollcallError } from './error.js';
 import { backoffDelayMs, RECONNECT_AFTER_MAX_MS } from './backoff.js';
@@ -39,7 +39,9 @@ const TRANSITIONS = {
 /** From the start of a handshake to `connection_established`. */
 export const HANDSHAKE_TIMEOUT_MS = 10000;
 
-/** A draining server closes its connections one by one; the client does not wait longer than this. */
+/**
+ * A draining server closes its connections one by one; the client does not wait longer than this.
+ */
 export const CLOSING_TIMEOUT_MS = 60000;
 
 /** After this time in READY the back-off starts at 1 s again. */
@@ -72,9 +74,9 @@ export class Link {
   #cancelTimer = () => {};
 
   /**
-   * `events` are callbacks: state(change), established(message), message(message), error(error), and
-   * tooLarge(id) with the id of the frame for which the server closed the connection. After a change
-   * to DISCONNECTED with `final` there is no other attempt.
+   * `events` are callbacks: state(change), established(message), message(message), error(error),
+   * and tooLarge(id) with the id of the frame for which the server closed the connection. After a
+   * change to DISCONNECTED with `final` there is no other attempt.
    */
   constructor({ url, tokens, WebSocket, timers, random, events }) {
     this.#url = url;

@@ -1,10 +1,10 @@
 /**
  * Messages that the server has not acknowledged yet.
  *
- * A message leaves the outbox when the server has acknowledged it or refused it for good. Until then
- * it is sent again, with the same `client_message_id`, after a lost connection, a missing reply and
- * every temporary error; the server recognises the repetition. One message per chat is in flight, so
- * that the next message cannot overtake a retry.
+ * A message leaves the outbox when the server has acknowledged it or refused it for good. Until
+ * then it is sent again, with the same `client_message_id`, after a lost connection, a missing
+ * reply and every temporary error; the server recognises the repetition. One message per chat is in
+ * flight, so that the next message cannot overtake a retry.
  */
 import { RollcallError } from './error.js';
 import { retryDelayMs } from './backoff.js';

@@ -2,9 +2,9 @@
  * Requests and their replies, matched by `id`.
  *
  * Every request is settled exactly once: by the reply, by the server's `error`, or with one of the
- * client's own codes. Without a connection a request waits for the next one within its time limit. If
- * the connection is lost before the reply, an idempotent request is sent again on the next one; any
- * other request fails with DISCONNECTED, because the client cannot know whether it took effect.
+ * client's own codes. Without a connection a request waits for the next one within its time limit.
+ * If the connection is lost before the reply, an idempotent request is sent again on the next one;
+ * any other request fails with DISCONNECTED, because the client cannot know whether it took effect.
  */
 import { RollcallError } from './error.js';
 
@@ -21,8 +21,9 @@ export class Requests {
   #lastId = 0;
 
   /**
-   * `send(frame)` sends an object; `isOpen(early)` returns whether that is possible now. With `early`
-   * it is possible before READY too, when only the client's own restoring requests are sent.
+   * `send(frame)` sends an object; `isOpen(early)` returns whether that is possible now. With
+   * `early` it is possible before READY too, when only the client's own restoring requests are
+   * sent.
    */
   constructor({ timers, send, isOpen }) {
     this.#timers = timers;
@@ -35,8 +36,8 @@ export class Requests {
   }
 
   /**
-   * `idempotent`: may be sent twice. `early`: it restores the present connection, so it is sent before
-   * READY and fails with that connection.
+   * `idempotent`: may be sent twice. `early`: it restores the present connection, so it is sent
+   * before READY and fails with that connection.
    */
   request(
     type,
@@ -85,7 +86,9 @@ export class Requests {
     return true;
   }
 
-  /** The server closed the connection because this request is too large; sending it again is no use. */
+  /**
+   * The server closed the connection because this request is too large; sending it again is no use.
+   */
   tooLarge(id) {
     if (this.#pending.has(id))
       this.#fail(id, new RollcallError('MESSAGE_TOO_LARGE', 'larger than the server accepts'));

@@ -199,9 +199,10 @@ export class Session {
   }
 
   /**
-   * Restores the subscriptions or one chat, and retries after temporary errors. The caller waits for
-   * a retry after RATE_LIMITED; other retries run in the background, so that a part of the server
-   * that is down does not delay the rest. After a lost connection, the next one restores instead.
+   * Restores the subscriptions or one chat, and retries after temporary errors. The caller waits
+   * for a retry after RATE_LIMITED; other retries run in the background, so that a part of the
+   * server that is down does not delay the rest. After a lost connection, the next one restores
+   * instead.
    */
   async #restore(chatId, work, attempt = 0) {
     const generation = this.#generation;

@@ -1,6 +1,6 @@
 /**
- * The page of both examples: presence, messages, typing. Its only network use is HTTP, to get tokens and to
- * create the chat.
+ * The page of both examples: presence, messages, typing. Its only network use is HTTP, to get
+ * tokens and to create the chat.
  */
 document.body.innerHTML = `
   <header>
@@ -39,7 +39,9 @@ async function rest(method, path, body) {
   return response.status;
 }
 
-/** Creates the chat, and shows the user's presence to everyone, because the two are not contacts. */
+/**
+ * Creates the chat, and shows the user's presence to everyone, because the two are not contacts.
+ */
 export async function prepareChat() {
   await rest('PATCH', '/v1/me', { presence_visibility: 'everyone' });
   const status = await rest('POST', '/v1/chats', { chat_id: chatId, members: [me, peer] });

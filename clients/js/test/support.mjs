@@ -133,7 +133,9 @@ const ESTABLISHED = {
   expiry_window_seconds: 15,
 };
 
-/** A client, its virtual time, its sockets and the log of its states. `random` 0.5 means no jitter. */
+/**
+ * A client, its virtual time, its sockets and the log of its states. `random` 0.5 means no jitter.
+ */
 export function world(options = {}) {
   const time = new VirtualTime();
   const sockets = [];
