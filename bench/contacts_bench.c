@@ -9,7 +9,7 @@
  * they cost the same for every delivery; `bench/contacts` measures everything.
  */
 #include "store/memory/memory_graph.h"
-#include "store/memory/memory_state.h"
+#include "store/memory/state/memory_state.h"
 #include "text/json.h"
 
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include "store/memory/memory_calls.h"
 #include "store/memory/memory_graph.h"
 #include "store/memory/memory_recovery.h"
-#include "store/memory/memory_state.h"
 #include "store/memory/memory_typing.h"
+#include "store/memory/state/memory_state.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,7 +11,7 @@
 
 #include "calls/call_plane.h"
 #include "store/memory/memory_calls.h"
-#include "store/memory/memory_state.h"
+#include "store/memory/state/memory_state.h"
 #include "support/fake_ledger.h"
 
 enum {

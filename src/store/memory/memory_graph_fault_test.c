@@ -1,6 +1,6 @@
 /* Without memory a graph is not kept, or an audience not known; nothing is lost or left behind. */
 #include "store/memory/memory_graph.h"
-#include "store/memory/memory_state.h"
+#include "store/memory/state/memory_state.h"
 #include "support/alloc_fault.h"
 
 #include <setjmp.h>

@@ -6,14 +6,14 @@
  * A user record exists while the user has leases, lingers, or is remembered as offline. Exactly one of these
  * holds: lease_count > 0; on `lingering`; on `offline`.
  */
-#ifndef ROLLCALL_STORE_MEMORY_MEMORY_SHARD_H
-#define ROLLCALL_STORE_MEMORY_MEMORY_SHARD_H
+#ifndef ROLLCALL_STORE_MEMORY_STATE_MEMORY_SHARD_H
+#define ROLLCALL_STORE_MEMORY_STATE_MEMORY_SHARD_H
 
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/table.h"
-#include "store/memory/memory_history.h"
-#include "store/memory/memory_state.h"
+#include "store/memory/state/memory_history.h"
+#include "store/memory/state/memory_state.h"
 
 struct memory_user {
     struct table_node node;

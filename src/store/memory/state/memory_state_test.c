@@ -1,6 +1,6 @@
 /* The memory backend against the suite that every backend must pass, and what is its own. */
 #include "conformance/state_store_suite.h"
-#include "store/memory/memory_state.h"
+#include "store/memory/state/memory_state.h"
 #include "support/virtual_clock.h"
 
 #include <pthread.h>

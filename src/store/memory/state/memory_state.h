@@ -10,8 +10,8 @@
  * Versions start at the wall clock in milliseconds, so they do not go back after a restart or for a forgotten
  * user. For a gateway beyond the first MEMORY_GATEWAYS_MAX the store is unavailable.
  */
-#ifndef ROLLCALL_STORE_MEMORY_MEMORY_STATE_H
-#define ROLLCALL_STORE_MEMORY_MEMORY_STATE_H
+#ifndef ROLLCALL_STORE_MEMORY_STATE_MEMORY_STATE_H
+#define ROLLCALL_STORE_MEMORY_STATE_MEMORY_STATE_H
 
 #include "base/clock.h"
 #include "store/state_store.h"

@@ -1,4 +1,4 @@
-#include "store/memory/memory_shard.h"
+#include "store/memory/state/memory_shard.h"
 
 #include "base/container.h"
 

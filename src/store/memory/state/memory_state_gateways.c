@@ -1,4 +1,4 @@
-#include "store/memory/memory_state_internal.h"
+#include "store/memory/state/memory_state_internal.h"
 
 #include <assert.h>
 

@@ -5,12 +5,12 @@
  * A user's shard is locked while it is read or changed, and never while a completion runs. Gateways have a lock
  * of their own. A gateway's id never changes once entered, so it may be read without the lock.
  */
-#ifndef ROLLCALL_STORE_MEMORY_MEMORY_STATE_INTERNAL_H
-#define ROLLCALL_STORE_MEMORY_MEMORY_STATE_INTERNAL_H
+#ifndef ROLLCALL_STORE_MEMORY_STATE_MEMORY_STATE_INTERNAL_H
+#define ROLLCALL_STORE_MEMORY_STATE_MEMORY_STATE_INTERNAL_H
 
 #include "base/container.h"
-#include "store/memory/memory_shard.h"
-#include "store/memory/memory_state.h"
+#include "store/memory/state/memory_shard.h"
+#include "store/memory/state/memory_state.h"
 
 #include <pthread.h>
 #include <xxhash.h>

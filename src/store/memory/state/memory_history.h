@@ -5,8 +5,8 @@
  *
  * No locks: the caller holds the shard's lock.
  */
-#ifndef ROLLCALL_STORE_MEMORY_MEMORY_HISTORY_H
-#define ROLLCALL_STORE_MEMORY_MEMORY_HISTORY_H
+#ifndef ROLLCALL_STORE_MEMORY_STATE_MEMORY_HISTORY_H
+#define ROLLCALL_STORE_MEMORY_STATE_MEMORY_HISTORY_H
 
 #include "store/state_store.h"
 

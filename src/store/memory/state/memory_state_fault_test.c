@@ -1,5 +1,5 @@
 /* Without memory the store says that it is unavailable, and keeps what it had. */
-#include "store/memory/memory_state.h"
+#include "store/memory/state/memory_state.h"
 
 #include "support/alloc_fault.h"
 

@@ -1,4 +1,4 @@
-#include "store/memory/memory_history.h"
+#include "store/memory/state/memory_history.h"
 
 #include <xxhash.h>
 

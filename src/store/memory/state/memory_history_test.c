@@ -1,5 +1,5 @@
 /* The ring of transitions: whose they are, in which order, and what goes when it is full. */
-#include "store/memory/memory_history.h"
+#include "store/memory/state/memory_history.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
