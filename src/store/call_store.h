@@ -2,7 +2,7 @@
  * The call store: the port to the calls in progress of the whole fleet.
  *
  * A call is between a caller and a callee, or declared by a caller alone (`call:start` of Socket.IO, whose
- * other party we do not know). A user is in at most one call at a time, whatever its state:
+ * other party is not known). A user is in at most one call at a time, whatever its state:
  *
  *   request() ──► RINGING ──answer(), or a request() the other way (glare)──► ACCEPTED ◄── declare()
  *                  │ reject(), end() by the callee      rejected                │
@@ -10,13 +10,13 @@
  *                  │ ring timeout                       timeout                 │ party lost   disconnected
  *                  │ caller lost                        disconnected            │
  *                  ▼                                                            ▼
- *                 ENDED   kept for CALL_ENDED_KEPT_MS more, so that latecomers hear "ended"
+ *                 ENDED   kept for CALL_ENDED_KEPT_MS more, so that late operations find it ended
  *
  * Each operation is one atomic transition and returns what happened. So of many devices and gateways exactly
- * one makes the transition, and that one tells the others.
+ * one makes the transition, and its gateway notifies the others.
  *
  * A party takes part with one device: the caller with the device that requested, the callee with the device
- * that answered. A connection of that device holds the party: renew() keeps it, detach() says that the
+ * that answered. A connection of that device holds the party: renew() keeps it, detach() records that the
  * connection is gone, attach() that the device has a new one. A party is lost when its device stays detached
  * for the reconnect grace, or is not renewed for the lease window (its gateway died); then the call ends.
  * reap() finds lost parties and unanswered calls; any gateway calls it from time to time.
@@ -57,7 +57,7 @@ enum call_reason {
     CALL_REASON_CANCELLED,
     CALL_REASON_TIMEOUT,
     CALL_REASON_BUSY,               /* of a request that never became a call */
-    CALL_REASON_ANSWERED_ELSEWHERE, /* told to devices; never the reason of a call */
+    CALL_REASON_ANSWERED_ELSEWHERE, /* sent to devices; never the reason of a call */
     CALL_REASON_DISCONNECTED,
     CALL_REASON_COUNT
 };
@@ -92,13 +92,13 @@ enum call_result {
     CALL_CALLER_BUSY, /* the caller is in `call` */
     CALL_CALLEE_BUSY, /* no `call`: it belongs to other users */
     CALL_ID_TAKEN,    /* no `call` */
-    CALL_UNAVAILABLE, /* the store certainly did nothing, and nothing was learned. No `call` */
-    CALL_UNKNOWN,     /* no answer: the change may have happened. Never of get(). No `call` */
+    CALL_UNAVAILABLE, /* the store certainly did nothing and read nothing. No `call` */
+    CALL_UNKNOWN, /* no answer: the change may have happened. get() never returns it. No `call` */
 };
 
 struct call_answer {
     enum call_result result;
-    const struct call *call; /* NULL where the result says "no `call`" */
+    const struct call *call; /* NULL where the comment of the result says "no `call`" */
 };
 
 struct call_store;

@@ -1,11 +1,11 @@
 /*
- * The graph store: a cache of social graphs, made for one question: which contacts of this user are online
- * and must hear of a change?
+ * The graph store: a cache of social graphs, made for one query: which contacts of this user are online, so
+ * that a change must be published to them?
  *
- * A graph is what the ledger knows about one user: settings, contacts, blocked users, chats. The store keeps a
- * graph while its user is online and for a day after, and it knows who is online. So graph_lookup() returns
- * only the contacts who are online, and the cost of a change grows with their number, not with the number of
- * contacts. A missing graph is a miss: the caller loads it from the ledger and puts it.
+ * A graph is a copy of the ledger's data about one user: settings, contacts, blocked users, chats. The store
+ * keeps a graph while its user is online and for a day after, and it keeps track of who is online. So
+ * graph_lookup() returns only the contacts who are online, and the cost of a change grows with their number,
+ * not with the number of contacts. A missing graph is a miss: the caller loads it from the ledger and puts it.
  *
  *   miss (with a ticket) ──caller reads the ledger──► graph_put(ticket) ──► hit
  *   contacts, blocks, chats or settings change: commit, then graph_drop() ──► miss
@@ -88,7 +88,7 @@ static inline void graph_put(struct graph_store *store, struct slice user_id, ui
     store->operations->put(store, user_id, ticket, graph);
 }
 
-/* Drops the user's graph, because it is no longer true. */
+/* Drops the user's graph, because the ledger's data changed. */
 static inline void graph_drop(struct graph_store *store, struct slice user_id)
 {
     store->operations->drop(store, user_id);

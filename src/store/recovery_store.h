@@ -92,8 +92,8 @@ static inline void recovery_park(struct recovery_store *store, const struct park
     store->operations->park(store, session);
 }
 
-/* Whether no session is parked that only this store knows. Then only users whom the state store reports as
- * parked (struct state_routes) need events appended. */
+/* Whether this store holds no parked session that the state store does not report. Then only users whom the
+ * state store reports as parked (struct state_routes) need events appended. */
 static inline bool recovery_is_empty(struct recovery_store *store)
 {
     return store->operations->is_empty(store);

@@ -4,7 +4,7 @@
  * A lease says "this connection of this user lives on this gateway until …". A user is online while at
  * least one lease lives, away while all living leases are idle, and offline otherwise; the first and the
  * last lease make the transitions. Each operation is one atomic transition of one user and returns what
- * changed, so exactly one gateway of a fleet learns of each change and publishes it.
+ * changed, so exactly one gateway of a fleet gets each change and publishes it.
  *
  *   no record ──open──► ONLINE ◄──activity── AWAY        version grows by at least 1 at each arrow
  *                       │  ▲  └──all idle──►  │          and never goes back, restarts included
@@ -18,7 +18,7 @@
  * Contract of every operation: it is asynchronous and never blocks. The completion runs exactly once, on the
  * calling worker's thread, possibly before the operation returns (so start it as the last thing a function
  * does). Arguments are borrowed until the operation returns, results until the completion returns. The
- * status says what is known (enum state_status). There is one `struct state_store` per worker; its
+ * status is whether it took effect (enum state_status). There is one `struct state_store` per worker; its
  * operations on one lease take effect in the order in which they were started, answered or not.
  *
  * The suite in tests/conformance/state_store_suite.c tests all of this for every backend.
@@ -38,8 +38,8 @@ enum { GATEWAY_ID_BYTES_MAX = 128, STATE_PEER_ADDRESS_MAX = 272 };
 
 enum state_status {
     STATE_OK,
-    STATE_UNAVAILABLE, /* the store certainly did nothing, and nothing was learned */
-    STATE_UNKNOWN,     /* the store did not answer: the change may have happened. Never of a read */
+    STATE_UNAVAILABLE, /* the store certainly did nothing and read nothing */
+    STATE_UNKNOWN, /* the store did not answer: the change may have happened. A read never returns it */
 };
 
 struct lease {
@@ -48,10 +48,10 @@ struct lease {
     struct slice device_id;
     struct slice gateway_id;
     int64_t connected_at_ms;   /* wall clock; the time in conn_id */
-    int64_t last_heartbeat_ms; /* wall clock: the last heartbeat the store knows of */
+    int64_t last_heartbeat_ms; /* wall clock: the last heartbeat that reached the store */
     bool idle;
     /* For state_open(): since when this gateway has had the user connected, by any connection (wall clock);
-     * 0: it has not. A store without a record of that time has lost it, so the user's arrival is not news. */
+     * 0: it has not. A store without a record of that time has lost it, so the open is no transition. */
     int64_t known_since_ms;
 };
 
@@ -68,7 +68,7 @@ struct lease_renewal {
     struct ulid conn_id;
     struct slice user_id;
     int64_t last_heartbeat_ms;
-    bool lost;   /* set by the store: it does not know this lease; open it again */
+    bool lost;   /* set by the store: it has no such lease; open it again */
     bool failed; /* set by the store: it did not answer for this lease; try again soon */
 };
 

@@ -87,12 +87,6 @@ static void bind_party_device(struct memory_call_table *table, struct memory_par
     set_party_attached(table, party, true, now);
 }
 
-static void insert_party(struct memory_call_table *table, struct memory_party *party)
-{
-    if (party->user_len)
-        table_insert(&table->users, &party->node, memory_party_user(party));
-}
-
 static void remove_party(struct memory_call_table *table, struct memory_party *party)
 {
     list_remove(&party->waiting);
@@ -151,8 +145,9 @@ static struct memory_call *make_ringing_call(struct memory_call_table *table, st
     call->due_at_ms = now->now_ms + table->options.ring_timeout_ms;
     table_insert(&table->calls, &call->node, id);
     list_append(&table->ringing, &call->waiting);
-    insert_party(table, &call->caller);
-    insert_party(table, &call->callee);
+    table_insert(&table->users, &call->caller.node, caller->user_id);
+    if (callee.len)
+        table_insert(&table->users, &call->callee.node, callee);
     bind_party_device(table, &call->caller, caller, now);
     assert_memory_call(table, call);
     return call;
@@ -165,16 +160,6 @@ static void accept_call(struct memory_call_table *table, struct memory_call *cal
     set_call_state(table, call, CALL_ACCEPTED, CALL_REASON_NONE, now);
 }
 
-/* Whether the same device requests the same callee again while the call rings. */
-static bool is_repeated_request(const struct memory_call *call, const struct call_device *caller,
-                                struct slice callee)
-{
-    return call->state == CALL_RINGING &&
-           slice_equal(memory_party_user(&call->caller), caller->user_id) &&
-           slice_equal(memory_party_user(&call->callee), callee) &&
-           memory_party_is_device(&call->caller, caller->device_id);
-}
-
 enum call_result memory_call_table_request(struct memory_call_table *table, struct slice id,
                                            const struct call_device *caller, struct slice callee,
                                            const struct clock *now, struct memory_call **call)
@@ -182,8 +167,12 @@ enum call_result memory_call_table_request(struct memory_call_table *table, stru
     assert(!slice_equal(caller->user_id, callee));
     struct memory_call *known = find_memory_call(table, id);
     struct memory_party *own = find_party_of_user(table, caller->user_id);
+    bool is_repeated = known && known->state == CALL_RINGING &&
+                       slice_equal(memory_party_user(&known->caller), caller->user_id) &&
+                       slice_equal(memory_party_user(&known->callee), callee) &&
+                       memory_party_is_device(&known->caller, caller->device_id);
     *call = NULL;
-    if (known && is_repeated_request(known, caller, callee)) {
+    if (is_repeated) {
         *call = known;
         return CALL_REPEATED;
     }

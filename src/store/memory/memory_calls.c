@@ -51,12 +51,7 @@ static struct memory_call_table *lock_call_table(struct memory_calls_port *port)
     return &port->calls->table;
 }
 
-static void unlock_call_table(struct memory_calls_port *port)
-{
-    pthread_mutex_unlock(&port->calls->lock);
-}
-
-/* Ends an operation: copies the call, gives the lock back and runs the completion. */
+/* Ends an operation: copies the call, unlocks the table and runs the completion. */
 static void answer_call_operation(struct memory_calls_port *port, enum call_result result,
                                   const struct memory_call *found, call_answer_done done, void *arg)
 {
@@ -64,7 +59,7 @@ static void answer_call_operation(struct memory_calls_port *port, enum call_resu
     struct call view;
     if (found)
         copy = *found;
-    unlock_call_table(port);
+    pthread_mutex_unlock(&port->calls->lock);
     if (found)
         view = memory_call_view(&copy);
     done(arg, &(struct call_answer){result, found ? &view : NULL});
@@ -161,7 +156,7 @@ static void memory_calls_renew(struct call_store *store, const struct call_devic
     for (size_t i = 0; i < count; i++)
         if (!memory_call_table_renew(table, &devices[i], port->clock))
             lost[lost_count++] = devices[i].conn_id;
-    unlock_call_table(port);
+    pthread_mutex_unlock(&port->calls->lock);
     for (size_t i = 0; i < lost_count; i++)
         on_lost(arg, &lost[i]);
 }
@@ -179,7 +174,7 @@ static void memory_calls_reap(struct call_store *store, size_t max, call_reap_do
     while (count < max && (call = memory_call_table_reap_one(table, port->clock)))
         copies[count++] = *call;
     memory_call_table_forget(table, port->clock);
-    unlock_call_table(port);
+    pthread_mutex_unlock(&port->calls->lock);
     for (size_t i = 0; i < count; i++)
         views[i] = memory_call_view(&copies[i]);
     done(arg, views, count);

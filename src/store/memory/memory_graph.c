@@ -19,7 +19,7 @@ static struct memory_graph_port *memory_graph_port_of(struct graph_store *store)
 
 /* ---- put ---- */
 
-/* Reads the presence of those users of one batch whose presence nobody has read yet. */
+/* The users of one batch whose presence has not been read yet. */
 struct presence_check {
     struct memory_graphs *graphs;
     struct memory_graph_user *users[MEMORY_GRAPH_BATCH];
@@ -50,8 +50,8 @@ static void add_presence_check(struct presence_check *check, struct memory_graph
     check->ids[check->count++] = memory_graph_user_id(user);
 }
 
-/* Takes references to the next batch of contacts, or to the owner if `count` is 0, and learns who of them is
- * online. The graph keeps the references. */
+/* Takes references to the next batch of contacts, or to the owner if `count` is 0, and reads the presence of
+ * those for whom it is not known. The graph keeps the references. Returns false when out of memory. */
 static bool intern_batch(struct memory_graph_port *port, struct memory_graph *made,
                          const struct slice *ids, size_t count, struct slice owner)
 {
@@ -79,33 +79,26 @@ static bool intern_batch(struct memory_graph_port *port, struct memory_graph *ma
     return interned && check.known;
 }
 
-static bool intern_graph(struct memory_graph_port *port, struct memory_graph *made,
-                         const struct social_graph *graph, struct slice owner)
-{
-    size_t contacts = memory_graph_contacts(graph);
-    for (size_t at = 0; at < contacts; at += MEMORY_GRAPH_BATCH) {
-        size_t left = contacts - at;
-        size_t count = left < MEMORY_GRAPH_BATCH ? left : MEMORY_GRAPH_BATCH;
-        if (!intern_batch(port, made, graph->contacts.ids + at, count, owner))
-            return false;
-    }
-    return intern_batch(port, made, NULL, 0, owner);
-}
-
 static void memory_graph_put(struct graph_store *store, struct slice user_id, uint64_t ticket,
                              const struct social_graph *graph)
 {
     struct memory_graph_port *port = memory_graph_port_of(store);
     struct memory_graphs *graphs = port->graphs;
     struct memory_graph *made = memory_graph_make(graph);
+    size_t contacts = memory_graph_contacts(graph);
     if (!made)
         return;
     if (!memory_graphs_reserve(graphs, made->cost, port->clock->now_ms)) {
         free(made);
         return;
     }
-    bool linked = false;
-    if (intern_graph(port, made, graph, user_id)) {
+    bool interned = true, linked = false;
+    for (size_t at = 0; interned && at < contacts; at += MEMORY_GRAPH_BATCH) {
+        size_t left = contacts - at;
+        interned = intern_batch(port, made, graph->contacts.ids + at,
+                                left < MEMORY_GRAPH_BATCH ? left : MEMORY_GRAPH_BATCH, user_id);
+    }
+    if (interned && intern_batch(port, made, NULL, 0, user_id)) {
         memory_graphs_lock(graphs);
         linked = *memory_graphs_drops(graphs, user_id) == ticket;
         if (linked)

@@ -13,8 +13,8 @@
  * (turned into numbers) in batches of MEMORY_GRAPH_BATCH, each under the lock by itself.
  *
  * A put misses no change of presence: it interns the contacts (from then on graph_set_online() finds them), then
- * reads the presence of those whom nobody has read yet, then installs the graph. Lock order: this lock is never
- * held while the state store is asked.
+ * reads the presence of those for whom it is not known yet, then installs the graph. Lock order: this lock is
+ * never held during an operation of the state store.
  *
  * The contacts cached in total are bounded. Beyond the bound graphs are evicted: first those of offline users,
  * the longest offline first, then the least recently used.

@@ -136,7 +136,7 @@ struct memory_graph *memory_graph_make(const struct social_graph *graph)
     return made;
 }
 
-/* ---- its life ---- */
+/* ---- the life of a graph ---- */
 
 void memory_graph_place(struct memory_graphs *graphs, struct memory_graph *graph, int64_t now_ms)
 {

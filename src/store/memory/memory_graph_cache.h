@@ -7,8 +7,8 @@
  *                    ▼                                                          ▼
  *                  lookups                                                    DEAD ── released
  *
- * The caller holds `lock` unless a function says otherwise. memory_graphs_unlock() gives the lock back and then
- * releases the graphs that died while it was held.
+ * The caller holds `lock` unless a function says otherwise. memory_graphs_unlock() releases the lock and then
+ * the graphs that died while it was held.
  */
 #ifndef ROLLCALL_STORE_MEMORY_MEMORY_GRAPH_CACHE_H
 #define ROLLCALL_STORE_MEMORY_MEMORY_GRAPH_CACHE_H
@@ -71,7 +71,7 @@ bool memory_graph_is_expired(const struct memory_graph *graph, int64_t now_ms);
 void memory_graph_link(struct memory_graphs *graphs, struct memory_graph *graph, int64_t now_ms);
 void memory_graph_unlink(struct memory_graphs *graphs, struct memory_graph *graph);
 
-/* Moves a linked graph to the end of the list that its owner's presence calls for. */
+/* Moves a linked graph to the end of `online` or `offline`, as its owner's presence is. */
 void memory_graph_place(struct memory_graphs *graphs, struct memory_graph *graph, int64_t now_ms);
 
 /* Removes one pin. */

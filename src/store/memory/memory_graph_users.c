@@ -50,16 +50,22 @@ struct memory_graph_user *memory_graph_users_find(const struct memory_graph_user
     return node ? CONTAINER_OF(node, struct memory_graph_user, node) : NULL;
 }
 
-static struct memory_graph_user *make_graph_user(struct memory_graph_users *users,
-                                                 struct slice user_id)
+struct memory_graph_user *memory_graph_users_retain(struct memory_graph_users *users,
+                                                    struct slice user_id)
 {
+    struct memory_graph_user *user = memory_graph_users_find(users, user_id);
+    if (user) {
+        user->refs++;
+        return user;
+    }
     if (users->free_count == 0 && users->used == users->max)
         return NULL;
-    struct memory_graph_user *user = malloc(sizeof(*user) + user_id.len);
+    user = malloc(sizeof(*user) + user_id.len);
     if (!user)
         return NULL;
     *user = (struct memory_graph_user){
         .version = INT64_MIN,
+        .refs = 1,
         .number =
             users->free_count ? users->free_numbers[--users->free_count] : (uint32_t)users->used++,
         .id_len = (uint8_t)user_id.len,
@@ -67,17 +73,6 @@ static struct memory_graph_user *make_graph_user(struct memory_graph_users *user
     memcpy(user->id, user_id.data, user_id.len);
     users->by_number[user->number] = user;
     table_insert(&users->by_id, &user->node, user_id);
-    return user;
-}
-
-struct memory_graph_user *memory_graph_users_retain(struct memory_graph_users *users,
-                                                    struct slice user_id)
-{
-    struct memory_graph_user *user = memory_graph_users_find(users, user_id);
-    if (!user)
-        user = make_graph_user(users, user_id);
-    if (user)
-        user->refs++;
     return user;
 }
 

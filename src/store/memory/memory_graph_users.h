@@ -1,7 +1,7 @@
 /*
- * The users who appear in cached graphs, as dense numbers: the part of the graph store in memory that knows who
- * is online. No locks: memory_graph.c holds its lock around every function, except where it reads a user's id,
- * which never changes while somebody holds a reference.
+ * The users who appear in cached graphs, as dense numbers, with one bit for each that says whether the user is
+ * online. No locks: memory_graph.c holds its lock around every function, except where it reads a user's id,
+ * which never changes while a graph holds a reference.
  *
  * The arrays have their final size from the start: untouched pages cost nothing, and nothing is ever copied
  * under the lock to grow them.

@@ -17,19 +17,12 @@ static struct kept_event *kept_event_at(struct list *place)
     return CONTAINER_OF(place, struct kept_event, place);
 }
 
-static bool has_event_id(const struct memory_parked_session *session, uint64_t id)
-{
-    for (struct list *at = session->events.next; id && at != &session->events; at = at->next)
-        if (kept_event_at(at)->id == id)
-            return true;
-    return false;
-}
-
 void memory_parked_session_append(struct memory_parked_session *session,
                                   const struct recovery_event *event)
 {
-    if (has_event_id(session, event->id))
-        return;
+    for (struct list *at = session->events.next; event->id && at != &session->events; at = at->next)
+        if (kept_event_at(at)->id == event->id)
+            return;
     struct kept_event *kept = malloc(sizeof(*kept) + event->frames.len);
     if (!kept) {
         session->floor = RECOVERY_MISSED;

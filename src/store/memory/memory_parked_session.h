@@ -6,7 +6,7 @@
  * once. The floor rises over events that were dropped or lost: the session cannot be recovered from an offset
  * below it.
  *
- * No locks: memory_recovery.c holds its lock while the session is listed; whoever removed it owns it alone.
+ * No locks: memory_recovery.c holds its lock while the session is listed; the operation that removes it owns it.
  */
 #ifndef ROLLCALL_STORE_MEMORY_MEMORY_PARKED_SESSION_H
 #define ROLLCALL_STORE_MEMORY_MEMORY_PARKED_SESSION_H

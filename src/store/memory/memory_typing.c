@@ -216,20 +216,6 @@ static void remove_device_notices(struct typist *typist, const struct ulid *conn
             remove_typing_notice(typist, i);
 }
 
-/* Drops expired records, and the oldest if there are too many: a read then misses a user, no more. */
-static void drop_old_typists(struct memory_typing *typing, struct typing_shard *shard,
-                             int64_t now_ms)
-{
-    int64_t kept_ms =
-        typing->options.ttl_ms > typing->interval_ms ? typing->options.ttl_ms : typing->interval_ms;
-    for (int i = 0; i < TYPISTS_DROPPED_PER_UPDATE && !list_empty(&shard->by_update); i++) {
-        struct typist *oldest = CONTAINER_OF(shard->by_update.next, struct typist, by_update);
-        if (oldest->updated_at_ms + kept_ms > now_ms && shard->count < TYPISTS_PER_SHARD_MAX)
-            return;
-        drop_typist(shard, oldest);
-    }
-}
-
 /* ---- the port ---- */
 
 static struct memory_typing_port *memory_typing_port_of(struct typing_store *store)
@@ -262,15 +248,24 @@ static void memory_typing_start(struct typing_store *store, struct slice chat_id
                                 typing_start_done done, void *arg)
 {
     struct memory_typing_port *port = memory_typing_port_of(store);
+    struct memory_typing *typing = port->typing;
     int64_t now_ms = port->clock->now_ms;
+    int64_t kept_ms =
+        typing->options.ttl_ms > typing->interval_ms ? typing->options.ttl_ms : typing->interval_ms;
     struct typing_outcome outcome = {0};
-    struct typing_shard *shard = lock_typing_shard(port->typing, chat_id);
-    drop_old_typists(port->typing, shard, now_ms);
+    struct typing_shard *shard = lock_typing_shard(typing, chat_id);
+    /* Drop expired records, and the oldest ones of a full shard: a read then only misses a user. */
+    for (int i = 0; i < TYPISTS_DROPPED_PER_UPDATE && !list_empty(&shard->by_update); i++) {
+        struct typist *oldest = CONTAINER_OF(shard->by_update.next, struct typist, by_update);
+        if (oldest->updated_at_ms + kept_ms > now_ms && shard->count < TYPISTS_PER_SHARD_MAX)
+            break;
+        drop_typist(shard, oldest);
+    }
     struct typist *typist = find_typist(shard, chat_id, user_id);
     if (!typist)
         typist = make_typist(shard, chat_id, user_id);
     if (typist)
-        outcome = update_typist(port->typing, shard, typist, conn_id, now_ms);
+        outcome = update_typist(typing, shard, typist, conn_id, now_ms);
     pthread_mutex_unlock(&shard->lock);
     done(arg, typist ? STATE_OK : STATE_UNAVAILABLE, &outcome);
 }

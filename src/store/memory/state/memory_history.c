@@ -13,16 +13,12 @@ static const char *const CAUSE_NAMES[MEMORY_CAUSE_COUNT] = {
     [MEMORY_CALL_ENDED] = "call ended",
 };
 
-static uint64_t hash_history_user(const struct memory_history *history, struct slice user_id)
-{
-    return XXH3_64bits_withSeed(user_id.data, user_id.len, history->hash_seed);
-}
-
 void memory_history_add(struct memory_history *history, const struct presence *presence,
                         enum memory_cause cause, int64_t wall_ms)
 {
+    struct slice user = presence->user_id;
     history->entries[history->next++ % MEMORY_HISTORY_ENTRIES] = (struct memory_history_entry){
-        .user_hash = hash_history_user(history, presence->user_id),
+        .user_hash = XXH3_64bits_withSeed(user.data, user.len, history->hash_seed),
         .at_ms = wall_ms,
         .version = presence->version,
         .status = (uint8_t)presence->status,
@@ -34,7 +30,7 @@ void memory_history_add(struct memory_history *history, const struct presence *p
 size_t memory_history_of(const struct memory_history *history, struct slice user_id,
                          struct state_history *out, size_t max)
 {
-    uint64_t hash = hash_history_user(history, user_id);
+    uint64_t hash = XXH3_64bits_withSeed(user_id.data, user_id.len, history->hash_seed);
     size_t kept = history->next < MEMORY_HISTORY_ENTRIES ? history->next : MEMORY_HISTORY_ENTRIES;
     size_t count = 0;
     for (size_t back = 1; back <= kept && count < max; back++) {

@@ -5,10 +5,14 @@
 #include <assert.h>
 #include <stdlib.h>
 
+static struct slice memory_user_id(const struct memory_user *user)
+{
+    return (struct slice){user->id, user->id_len};
+}
+
 static bool memory_user_matches(const struct table_node *node, struct slice key)
 {
-    const struct memory_user *user = CONTAINER_OF(node, struct memory_user, node);
-    return slice_equal((struct slice){user->id, user->id_len}, key);
+    return slice_equal(memory_user_id(CONTAINER_OF(node, struct memory_user, node)), key);
 }
 
 static bool memory_lease_matches(const struct table_node *node, struct slice key)
@@ -20,11 +24,6 @@ static bool memory_lease_matches(const struct table_node *node, struct slice key
 static struct slice lease_table_key(const struct ulid *conn_id)
 {
     return (struct slice){(const char *)conn_id->bytes, sizeof(conn_id->bytes)};
-}
-
-static struct slice memory_user_id(const struct memory_user *user)
-{
-    return (struct slice){user->id, user->id_len};
 }
 
 bool memory_shard_init(struct memory_shard *shard, const struct memory_state_options *options)
@@ -196,7 +195,7 @@ static struct memory_lease *make_memory_lease(struct memory_shard *shard, const 
 {
     char conn_id[ULID_TEXT_LEN];
     ulid_write(conn_id, &lease->conn_id);
-    /* a connection without a device id of its own uses its conn_id, which need not be stored twice */
+    /* A connection without a device id of its own uses its conn_id, which need not be stored twice. */
     bool own_device = slice_equal(lease->device_id, (struct slice){conn_id, sizeof(conn_id)});
     size_t device_len = own_device ? 0 : lease->device_id.len;
     struct memory_lease *made = malloc(sizeof(*made) + device_len);
@@ -204,7 +203,6 @@ static struct memory_lease *make_memory_lease(struct memory_shard *shard, const 
         return NULL;
     *made = (struct memory_lease){
         .conn_id = lease->conn_id,
-        .last_heartbeat_ms = lease->last_heartbeat_ms,
         .gateway = gateway,
         .idle = lease->idle,
         .own_device = own_device,
@@ -215,15 +213,6 @@ static struct memory_lease *make_memory_lease(struct memory_shard *shard, const 
     list_init(&made->by_expiry);
     table_insert(&shard->leases, &made->node, lease_table_key(&lease->conn_id));
     return made;
-}
-
-/* Every lease has the same window, so appending keeps the list in the order of expiry. */
-static void refresh_lease(struct memory_shard *shard, struct memory_lease *lease,
-                          const struct clock *now)
-{
-    lease->expires_at_ms = now->now_ms + shard->options->lease_window_ms;
-    list_remove(&lease->by_expiry);
-    list_append(&shard->by_expiry, &lease->by_expiry);
 }
 
 struct memory_user *memory_shard_open(struct memory_shard *shard, const struct lease *lease,
@@ -252,16 +241,19 @@ struct memory_user *memory_shard_open(struct memory_shard *shard, const struct l
     list_append(&user->leases, &made->of_user);
     set_user_lease_count(shard, user, user->lease_count + 1);
     user->idle_count += made->idle;
-    refresh_lease(shard, made, now);
+    memory_shard_renew(shard, made, lease->last_heartbeat_ms, now);
     *changed = update_user_presence(shard, user, MEMORY_CONNECTED, now);
     return user;
 }
 
+/* Every lease has the same window, so appending keeps the list in the order of expiry. */
 void memory_shard_renew(struct memory_shard *shard, struct memory_lease *lease,
                         int64_t last_heartbeat_ms, const struct clock *now)
 {
     lease->last_heartbeat_ms = last_heartbeat_ms;
-    refresh_lease(shard, lease, now);
+    lease->expires_at_ms = now->now_ms + shard->options->lease_window_ms;
+    list_remove(&lease->by_expiry);
+    list_append(&shard->by_expiry, &lease->by_expiry);
 }
 
 bool memory_shard_set_idle(struct memory_shard *shard, struct memory_lease *lease, bool idle,

@@ -76,7 +76,7 @@ struct memory_lease *memory_shard_lease_of(const struct memory_shard *shard, str
 struct presence memory_user_presence(const struct memory_user *user);
 struct presence memory_shard_presence(const struct memory_shard *shard, struct slice user_id);
 
-/* The functions below say whether the user's presence changed. */
+/* A `bool` of the functions below, returned or in `*changed`, is whether the user's presence changed. */
 
 /* Opens a lease; refreshes an open one and sets its idle flag. Returns NULL and changes nothing when out of
  * memory. */
@@ -88,11 +88,10 @@ bool memory_shard_set_idle(struct memory_shard *shard, struct memory_lease *leas
                            const struct clock *now);
 bool memory_shard_close(struct memory_shard *shard, struct memory_lease *lease,
                         const struct clock *now);
-
 bool memory_shard_set_call(struct memory_shard *shard, struct memory_user *user, bool in_call,
                            const struct clock *now);
 
-/* Ends the next expired lease or the next grace that is over, of `*user`. Returns false if nothing is due. */
+/* Ends the next expired lease or the next grace that is over; `*user` is its user. Returns whether one was due. */
 bool memory_shard_reap_one(struct memory_shard *shard, const struct clock *now,
                            struct memory_user **user, bool *changed);
 

@@ -15,7 +15,7 @@ uint16_t memory_state_gateway_number(struct memory_state *state, struct slice id
         struct gateway_slot *slot = &state->gateways[state->gateway_count++];
         slot->id_len = id.len;
         memcpy(slot->id, id.data, slot->id_len);
-        slot->heard_at_ms = INT64_MIN;
+        slot->put_at_ms = INT64_MIN;
     }
     pthread_mutex_unlock(&state->gateways_lock);
     return (uint16_t)number;
@@ -32,7 +32,7 @@ void memory_state_put_gateway(struct state_store *store, const struct gateway_in
     slot->connections = info->connections;
     slot->started_at_ms = info->started_at_ms;
     slot->draining = info->draining;
-    slot->heard_at_ms = port->clock->now_ms;
+    slot->put_at_ms = port->clock->now_ms;
     pthread_mutex_unlock(&port->state->gateways_lock);
 }
 
@@ -45,7 +45,7 @@ void memory_state_gateways(struct state_store *store, state_gateways_done done, 
     pthread_mutex_lock(&state->gateways_lock);
     for (size_t i = 0; i < state->gateway_count; i++) {
         const struct gateway_slot *slot = &state->gateways[i];
-        if (slot->heard_at_ms + state->options.lease_window_ms <= port->clock->now_ms)
+        if (slot->put_at_ms + state->options.lease_window_ms <= port->clock->now_ms)
             continue;
         infos[count++] = (struct gateway_info){{slot->id, slot->id_len}, /* an id never changes */
                                                slot->connections,

@@ -22,7 +22,8 @@ struct gateway_slot {
     size_t id_len;
     size_t connections;
     int64_t started_at_ms;
-    int64_t heard_at_ms; /* monotonic; INT64_MIN: never, only leases name it */
+    int64_t
+        put_at_ms; /* monotonic, of the last state_put_gateway(); INT64_MIN: never, only leases name it */
     bool draining;
 };
 

@@ -115,7 +115,7 @@ void memory_state_leases(struct state_store *store, struct slice user_id, state_
     done(arg, STATE_OK, leases, count);
 }
 
-/* Leases are sharded by user, and the caller does not know the user, so this rare operation asks every shard. */
+/* Leases are sharded by user, and the caller has no user id, so this rare operation searches every shard. */
 void memory_state_find(struct state_store *store, const struct ulid *conn_id, state_lease_done done,
                        void *arg)
 {
