@@ -1,4 +1,4 @@
-/* The memory backend against the suite that every backend must pass, and what is its own. */
+/* Runs the conformance suite on the call store in memory, and tests its bound and its lock. */
 #include "conformance/call_store_harness.h"
 #include "store/memory/memory_calls.h"
 #include "support/virtual_clock.h"
@@ -18,7 +18,7 @@ struct memory_backend {
     struct memory_calls *calls;
 };
 
-static void start(void *context)
+static void start_memory_calls(void *context)
 {
     struct memory_backend *backend = context;
     backend->clock = virtual_clock_begin();
@@ -31,57 +31,57 @@ static void start(void *context)
     assert_non_null(backend->calls);
 }
 
-static struct call_store *port(void *context)
+static struct call_store *make_port(void *context)
 {
     struct memory_backend *backend = context;
     return memory_calls_store(backend->calls, &backend->clock);
 }
 
-static void stop(void *context)
+static void stop_memory_calls(void *context)
 {
     memory_calls_free(&((struct memory_backend *)context)->calls);
 }
 
-/* ---- what ended is remembered up to a bound ---- */
+/* ---- ended calls are bounded ---- */
 
-static void keep_result(void *arg, const struct call_answer *answer)
+static void on_call_answered(void *arg, const struct call_answer *answer)
 {
     *(enum call_result *)arg = answer->result;
 }
 
-static void ignore_ended(void *arg, const struct call *ended, size_t count)
+static void on_calls_reaped(void *arg, const struct call *ended, size_t count)
 {
     (void)arg;
     (void)ended;
     (void)count;
 }
 
-static void too_many_ended_calls_are_forgotten(void **state)
+static void oldest_ended_calls_beyond_the_bound_are_forgotten(void **state)
 {
     (void)state;
     struct memory_backend backend;
-    start(&backend);
-    struct call_store *store = port(&backend);
+    start_memory_calls(&backend);
+    struct call_store *store = make_port(&backend);
     struct call_device alice = suite_device("alice", 0, 1);
     enum call_result result;
     char id[16];
     for (int i = 0; i <= MEMORY_CALLS_ENDED_MAX; i++) {
         snprintf(id, sizeof(id), "%d", i);
-        call_store_request(store, slice_of(id), &alice, SLICE("bob"), keep_result, &result);
+        call_store_request(store, slice_of(id), &alice, SLICE("bob"), on_call_answered, &result);
         assert_int_equal(result, CALL_DONE);
-        call_store_end(store, slice_of(id), alice.user_id, keep_result, &result);
+        call_store_end(store, slice_of(id), alice.user_id, on_call_answered, &result);
         assert_int_equal(result, CALL_DONE);
     }
-    call_store_reap(store, 1, ignore_ended, NULL);
-    call_store_get(store, SLICE("0"), alice.user_id, keep_result, &result);
+    call_store_reap(store, 1, on_calls_reaped, NULL);
+    call_store_get(store, SLICE("0"), alice.user_id, on_call_answered, &result);
     assert_int_equal(result, CALL_NOT_FOUND);
-    call_store_get(store, SLICE("1"), alice.user_id, keep_result, &result);
+    call_store_get(store, SLICE("1"), alice.user_id, on_call_answered, &result);
     assert_int_equal(result, CALL_DONE);
     call_store_free(&store);
-    stop(&backend);
+    stop_memory_calls(&backend);
 }
 
-/* ---- threads: of many answers and ends exactly one is made ---- */
+/* ---- threads ---- */
 
 enum { RACERS = 4, RACES = 500 };
 
@@ -96,7 +96,7 @@ struct race {
 static void *run_race(void *arg)
 {
     const struct race *race = arg;
-    struct call_store *store = port(race->backend);
+    struct call_store *store = make_port(race->backend);
     struct call_device own = suite_device("bob", race->number, race->number);
     struct call_device alice = suite_device("alice", 0, 1);
     enum call_result result;
@@ -104,13 +104,14 @@ static void *run_race(void *arg)
         char id[16];
         snprintf(id, sizeof(id), "race-%d", i);
         if (race->number == 0)
-            call_store_request(store, slice_of(id), &alice, SLICE("bob"), keep_result, &result);
+            call_store_request(store, slice_of(id), &alice, SLICE("bob"), on_call_answered,
+                               &result);
         pthread_barrier_wait(race->gate);
-        call_store_answer(store, slice_of(id), &own, keep_result, &result);
+        call_store_answer(store, slice_of(id), &own, on_call_answered, &result);
         *race->answered += result == CALL_DONE;
         pthread_barrier_wait(race->gate);
         call_store_end(store, slice_of(id), race->number % 2 ? SLICE("bob") : SLICE("alice"),
-                       keep_result, &result);
+                       on_call_answered, &result);
         *race->ended += result == CALL_DONE;
         pthread_barrier_wait(race->gate);
     }
@@ -118,7 +119,7 @@ static void *run_race(void *arg)
     return NULL;
 }
 
-static void one_of_many_racing_devices_wins(void **state)
+static void only_one_of_several_racing_answers_and_ends_is_done(void **state)
 {
     (void)state;
     struct memory_backend backend;
@@ -126,7 +127,7 @@ static void one_of_many_racing_devices_wins(void **state)
     pthread_t threads[RACERS];
     pthread_barrier_t gate;
     atomic_int answered = 0, ended = 0;
-    start(&backend);
+    start_memory_calls(&backend);
     pthread_barrier_init(&gate, NULL, RACERS);
     for (unsigned i = 0; i < RACERS; i++) {
         races[i] = (struct race){&backend, i, &gate, &answered, &ended};
@@ -137,7 +138,7 @@ static void one_of_many_racing_devices_wins(void **state)
     assert_int_equal(answered, RACES);
     assert_int_equal(ended, RACES);
     pthread_barrier_destroy(&gate);
-    stop(&backend);
+    stop_memory_calls(&backend);
 }
 
 int main(void)
@@ -149,15 +150,15 @@ int main(void)
         .ring_timeout_ms = RING_MS,
         .reconnect_grace_ms = GRACE_MS,
         .lease_window_ms = WINDOW_MS,
-        .start = start,
-        .port = port,
-        .stop = stop,
+        .start = start_memory_calls,
+        .port = make_port,
+        .stop = stop_memory_calls,
         .pass = virtual_clock_pass,
         .wall_ms = virtual_clock_wall_ms,
     };
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(too_many_ended_calls_are_forgotten),
-        cmocka_unit_test(one_of_many_racing_devices_wins),
+        cmocka_unit_test(oldest_ended_calls_beyond_the_bound_are_forgotten),
+        cmocka_unit_test(only_one_of_several_racing_answers_and_ends_is_done),
     };
     return call_store_suite_run(&backend) + cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Without memory a graph is not kept, or an audience not known; nothing is lost or left behind. */
+/* When memory runs out, a put keeps no graph and a lookup is unavailable; neither leaves anything behind. */
 #include "store/memory/memory_graph.h"
 #include "store/memory/state/memory_state.h"
 #include "support/alloc_fault.h"
@@ -16,23 +16,24 @@ struct answer {
     size_t contacts;
 };
 
-static void keep(void *arg, enum state_status status, const struct graph_lookup *audience)
+static void on_graph_looked_up(void *arg, enum state_status status,
+                               const struct graph_lookup *lookup)
 {
     struct answer *answer = arg;
     *answer = (struct answer){.status = status};
     if (status == STATE_OK)
-        *answer = (struct answer){status, audience->known, audience->ticket,
-                                  audience->known ? audience->graph.contacts.count : 0};
+        *answer = (struct answer){status, lookup->known, lookup->ticket,
+                                  lookup->known ? lookup->graph.contacts.count : 0};
 }
 
-static struct answer ask(struct graph_store *store)
+static struct answer look_up(struct graph_store *store)
 {
     struct answer answer;
-    graph_lookup(store, SLICE("user"), keep, &answer);
+    graph_lookup(store, SLICE("user"), on_graph_looked_up, &answer);
     return answer;
 }
 
-static void whatever_fails_the_next_try_works(void **unused)
+static void failed_put_leaves_nothing_behind(void **unused)
 {
     (void)unused;
     struct clock clock = {.now_ms = 1, .wall_ms = 1700000000000};
@@ -46,10 +47,10 @@ static void whatever_fails_the_next_try_works(void **unused)
     struct social_graph graph = {.contacts = {contacts, 3}, .blocked = {contacts, 1}};
     assert_non_null(store);
     for (size_t n = 1, failed = 1; failed > 0; n++) {
-        uint64_t ticket = ask(store).ticket;
+        uint64_t ticket = look_up(store).ticket;
         alloc_fault_after(n);
         graph_put(store, SLICE("user"), ticket, &graph);
-        struct answer answer = ask(store);
+        struct answer answer = look_up(store);
         failed = alloc_fault_off();
         assert_true(failed || (answer.status == STATE_OK && answer.known));
         graph_drop(store, SLICE("user"));
@@ -62,7 +63,7 @@ static void whatever_fails_the_next_try_works(void **unused)
     memory_state_free(&memory_state);
 }
 
-static void a_store_that_cannot_be_made_is_none(void **unused)
+static void store_is_not_made_when_an_allocation_fails(void **unused)
 {
     (void)unused;
     size_t n = 1;
@@ -80,8 +81,8 @@ static void a_store_that_cannot_be_made_is_none(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whatever_fails_the_next_try_works),
-        cmocka_unit_test(a_store_that_cannot_be_made_is_none),
+        cmocka_unit_test(failed_put_leaves_nothing_behind),
+        cmocka_unit_test(store_is_not_made_when_an_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Parked sessions with every allocation failing in turn: what could not be kept is never passed over in silence. */
+/* Parks a session with every allocation failing in turn: a session that lost an event is not recovered. */
 #include "store/memory/memory_recovery.h"
 #include "support/alloc_fault.h"
 
@@ -10,14 +10,14 @@
 
 enum { WINDOW_MS = 1000, NOT_RECOVERED = -1 };
 
-/* How many events came back, or NOT_RECOVERED. */
-static void count(void *arg, const struct parked_session *record)
+/* Keeps the number of recovered events, or NOT_RECOVERED. */
+static void on_session_taken(void *arg, const struct parked_session *session)
 {
-    *(int *)arg = record ? (int)record->event_count : NOT_RECOVERED;
+    *(int *)arg = session ? (int)session->event_count : NOT_RECOVERED;
 }
 
-/* Parks as many as are kept and appends two more, of which either may find no memory: the first two must go. Who
- * has got all but the last that were parked then gets the other events, every one of them, or nothing. */
+/* Parks as many events as a session keeps and appends two more, so the first two are dropped. A client that
+ * received all but the last parked event gets all three events that it missed, or nothing. */
 static size_t park_and_append(alloc_fault_start fail_at, size_t n)
 {
     struct clock clock = {.now_ms = 1, .wall_ms = 1};
@@ -38,14 +38,14 @@ static size_t park_and_append(alloc_fault_start fail_at, size_t n)
         recovery_append(store, &user, 1,
                         &(struct recovery_event){RECOVERY_MISSED, id, SLICE("missed")});
     size_t failed = alloc_fault_off();
-    recovery_take(store, user, pid, RECOVERY_EVENTS_MAX - 1, count, &recovered);
+    recovery_take(store, user, pid, RECOVERY_EVENTS_MAX - 1, on_session_taken, &recovered);
     assert_int_equal(recovered, failed ? NOT_RECOVERED : 3);
     recovery_store_free(&store);
     memory_recovery_free(&recovery);
     return failed;
 }
 
-static void what_was_lost_for_want_of_memory_is_not_recovered(void **state)
+static void session_that_lost_an_event_is_not_recovered(void **state)
 {
     (void)state;
     assert_true(alloc_fault_sweep(alloc_fault_after, park_and_append) > RECOVERY_EVENTS_MAX);
@@ -54,7 +54,7 @@ static void what_was_lost_for_want_of_memory_is_not_recovered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_lost_for_want_of_memory_is_not_recovered),
+        cmocka_unit_test(session_that_lost_an_event_is_not_recovered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

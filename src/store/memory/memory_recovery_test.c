@@ -1,4 +1,4 @@
-/* The memory backend against the suite that every backend must pass; and what is its own. */
+/* Runs the conformance suite on the recovery store in memory, and tests its bound. */
 #include "conformance/recovery_store_suite.h"
 #include "store/memory/memory_recovery.h"
 #include "support/virtual_clock.h"
@@ -18,7 +18,7 @@ struct memory_backend {
 
 static struct memory_backend the_backend;
 
-static void start(void *context)
+static void start_memory_recovery(void *context)
 {
     struct memory_backend *backend = context;
     backend->clock = virtual_clock_begin();
@@ -26,7 +26,7 @@ static void start(void *context)
     assert_non_null(backend->recovery);
 }
 
-static struct recovery_store *port(void *context)
+static struct recovery_store *make_port(void *context)
 {
     struct memory_backend *backend = context;
     struct recovery_store *store = memory_recovery_store(backend->recovery, &backend->clock);
@@ -34,60 +34,60 @@ static struct recovery_store *port(void *context)
     return store;
 }
 
-static void stop(void *context)
+static void stop_memory_recovery(void *context)
 {
     memory_recovery_free(&((struct memory_backend *)context)->recovery);
 }
 
-/* ---- what is its own ---- */
+/* ---- tests of this backend only ---- */
 
-static void note(void *arg, const struct parked_session *record)
+static void on_session_taken(void *arg, const struct parked_session *session)
 {
-    *(bool *)arg = record != NULL;
+    *(bool *)arg = session != NULL;
 }
 
-static bool take(struct recovery_store *store, const char *user)
+static bool take_session(struct recovery_store *store, const char *user)
 {
     bool found = false;
-    recovery_take(store, slice_of(user), SLICE("secret"), 0, note, &found);
+    recovery_take(store, slice_of(user), SLICE("secret"), 0, on_session_taken, &found);
     return found;
 }
 
-static void park(struct recovery_store *store, const char *user)
+static void park_session(struct recovery_store *store, const char *user)
 {
     recovery_park(store, &(struct parked_session){.user_id = slice_of(user),
                                                   .pid = SLICE("secret"),
                                                   .sid = SLICE("public")});
 }
 
-static void empty_is_known_without_looking(void **unused)
+static void store_is_empty_until_a_session_is_parked(void **unused)
 {
     (void)unused;
-    start(&the_backend);
-    struct recovery_store *store = port(&the_backend);
+    start_memory_recovery(&the_backend);
+    struct recovery_store *store = make_port(&the_backend);
     assert_true(recovery_is_empty(store));
-    park(store, "ann");
+    park_session(store, "ann");
     assert_false(recovery_is_empty(store));
-    assert_true(take(store, "ann"));
+    assert_true(take_session(store, "ann"));
     assert_true(recovery_is_empty(store));
     recovery_store_free(&store);
-    stop(&the_backend);
+    stop_memory_recovery(&the_backend);
 }
 
-static void a_process_keeps_so_many_sessions(void **unused)
+static void oldest_session_beyond_the_bound_is_dropped(void **unused)
 {
     (void)unused;
-    start(&the_backend);
-    struct recovery_store *store = port(&the_backend);
+    start_memory_recovery(&the_backend);
+    struct recovery_store *store = make_port(&the_backend);
     char user[16];
     for (int i = 0; i <= MEMORY_RECOVERY_SESSIONS_MAX; i++) {
         snprintf(user, sizeof(user), "user-%d", i);
-        park(store, user);
+        park_session(store, user);
     }
-    assert_false(take(store, "user-0"));
-    assert_true(take(store, "user-1"));
+    assert_false(take_session(store, "user-0"));
+    assert_true(take_session(store, "user-1"));
     recovery_store_free(&store);
-    stop(&the_backend);
+    stop_memory_recovery(&the_backend);
 }
 
 int main(void)
@@ -96,14 +96,14 @@ int main(void)
         .name = "memory_recovery",
         .context = &the_backend,
         .window_ms = WINDOW_MS,
-        .start = start,
-        .port = port,
-        .stop = stop,
+        .start = start_memory_recovery,
+        .port = make_port,
+        .stop = stop_memory_recovery,
         .pass = virtual_clock_pass,
     };
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_is_known_without_looking),
-        cmocka_unit_test(a_process_keeps_so_many_sessions),
+        cmocka_unit_test(store_is_empty_until_a_session_is_parked),
+        cmocka_unit_test(oldest_session_beyond_the_bound_is_dropped),
     };
     return recovery_store_suite_run(&backend) +
            cmocka_run_group_tests_name("memory_recovery_own", tests, NULL, NULL);

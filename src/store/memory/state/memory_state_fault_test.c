@@ -1,4 +1,4 @@
-/* Without memory the store says that it is unavailable, and keeps what it had. */
+/* When memory runs out, the store is unavailable and keeps its state. */
 #include "store/memory/state/memory_state.h"
 
 #include "support/alloc_fault.h"
@@ -19,8 +19,8 @@ struct answer {
     bool changed;
 };
 
-static void take_transition(void *arg, enum state_status status,
-                            const struct state_transition *transition)
+static void on_transition(void *arg, enum state_status status,
+                          const struct state_transition *transition)
 {
     struct answer *answer = arg;
     answer->count++;
@@ -29,8 +29,8 @@ static void take_transition(void *arg, enum state_status status,
     answer->changed = transition->changed;
 }
 
-static void take_presences(void *arg, enum state_status status, const struct presence *presences,
-                           size_t count)
+static void on_presences_read(void *arg, enum state_status status, const struct presence *presences,
+                              size_t count)
 {
     struct answer *answer = arg;
     answer->count++;
@@ -38,7 +38,7 @@ static void take_presences(void *arg, enum state_status status, const struct pre
     answer->presence = count ? presences[0].status : PRESENCE_UNKNOWN;
 }
 
-static void take_routes(void *arg, enum state_status status, const struct state_routes *routes)
+static void on_routes_found(void *arg, enum state_status status, const struct state_routes *routes)
 {
     unsigned count = routes ? (unsigned)routes->count : 0;
     *(struct answer *)arg = (struct answer){.count = count, .status = status};
@@ -49,7 +49,7 @@ static struct answer open_lease(struct state_store *store, struct slice user, ui
     struct answer answer = {0};
     struct lease lease = {
         .user_id = user, .device_id = SLICE("d"), .gateway_id = SLICE("g"), .conn_id = {{number}}};
-    state_open(store, &lease, take_transition, &answer);
+    state_open(store, &lease, on_transition, &answer);
     assert_int_equal(answer.count, 1);
     return answer;
 }
@@ -57,12 +57,12 @@ static struct answer open_lease(struct state_store *store, struct slice user, ui
 static struct answer read_user(struct state_store *store, struct slice user)
 {
     struct answer answer = {0};
-    state_read(store, &user, 1, take_presences, &answer);
+    state_read(store, &user, 1, on_presences_read, &answer);
     assert_int_equal(answer.count, 1);
     return answer;
 }
 
-static void a_store_is_made_whole_or_not_at_all(void **state)
+static void store_is_not_made_when_an_allocation_fails(void **state)
 {
     (void)state;
     for (size_t n = 1, failed = 1; failed > 0; n++) {
@@ -77,7 +77,7 @@ static void a_store_is_made_whole_or_not_at_all(void **state)
     }
 }
 
-static void opening_without_memory_changes_nothing(void **state)
+static void failed_open_changes_nothing(void **state)
 {
     (void)state;
     struct clock clock = {0};
@@ -94,12 +94,12 @@ static void opening_without_memory_changes_nothing(void **state)
         assert_int_equal(read_user(store, SLICE("alice")).presence,
                          failed ? PRESENCE_OFFLINE : PRESENCE_ONLINE);
     }
-    assert_true(number > 3); /* a lease and a user were refused before */
+    assert_true(number > 3); /* at least two allocations failed: the lease's and the user's */
     state_store_free(&store);
     memory_state_free(&memory);
 }
 
-static void reading_without_memory_is_unavailable(void **state)
+static void failed_read_is_unavailable(void **state)
 {
     (void)state;
     struct clock clock = {0};
@@ -113,7 +113,7 @@ static void reading_without_memory_is_unavailable(void **state)
     for (size_t n = 1, failed = 1; failed > 0; n++) {
         struct answer answer = {0};
         alloc_fault_after(n);
-        state_routes(store, &alice, 1, take_routes, &answer);
+        state_routes(store, &alice, 1, on_routes_found, &answer);
         failed = alloc_fault_off();
         assert_int_equal(answer.status, failed ? STATE_UNAVAILABLE : STATE_OK);
         assert_int_equal(answer.count, !failed);
@@ -125,9 +125,9 @@ static void reading_without_memory_is_unavailable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_store_is_made_whole_or_not_at_all),
-        cmocka_unit_test(opening_without_memory_changes_nothing),
-        cmocka_unit_test(reading_without_memory_is_unavailable),
+        cmocka_unit_test(store_is_not_made_when_an_allocation_fails),
+        cmocka_unit_test(failed_open_changes_nothing),
+        cmocka_unit_test(failed_read_is_unavailable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

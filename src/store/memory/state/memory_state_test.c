@@ -1,4 +1,4 @@
-/* The memory backend against the suite that every backend must pass, and what is its own. */
+/* Runs the conformance suite on the state store in memory, and tests its bounds, counts and locks. */
 #include "conformance/state_store_suite.h"
 #include "store/memory/state/memory_state.h"
 #include "support/virtual_clock.h"
@@ -18,7 +18,7 @@ struct memory_backend {
     struct memory_state *state;
 };
 
-static void start(void *context, int64_t grace_ms)
+static void start_memory_state(void *context, int64_t grace_ms)
 {
     struct memory_backend *backend = context;
     backend->clock = virtual_clock_begin();
@@ -32,29 +32,29 @@ static void start(void *context, int64_t grace_ms)
     assert_non_null(backend->state);
 }
 
-static struct state_store *port(void *context)
+static struct state_store *make_port(void *context)
 {
     struct memory_backend *backend = context;
     return memory_state_store(backend->state, &backend->clock);
 }
 
-static void stop(void *context)
+static void stop_memory_state(void *context)
 {
     memory_state_free(&((struct memory_backend *)context)->state);
 }
 
-/* ---- the bound on those who are offline ---- */
+/* ---- the bound on offline users ---- */
 
-static void keep_transition(void *arg, enum state_status status,
-                            const struct state_transition *transition)
+static void on_transition_keep(void *arg, enum state_status status,
+                               const struct state_transition *transition)
 {
     assert_int_equal(status, STATE_OK);
     if (arg)
         *(struct state_transition *)arg = *transition;
 }
 
-static void keep_presence(void *arg, enum state_status status, const struct presence *presences,
-                          size_t count)
+static void on_presence_read(void *arg, enum state_status status, const struct presence *presences,
+                             size_t count)
 {
     assert_int_equal(status, STATE_OK);
     assert_int_equal(count, 1);
@@ -73,13 +73,13 @@ static struct lease lease_of(struct slice user, unsigned number)
     return lease;
 }
 
-static int64_t come_and_go(struct state_store *store, unsigned number)
+static int64_t open_and_close(struct state_store *store, unsigned number)
 {
     char text[16];
     struct state_transition gone;
     struct lease lease = lease_of(numbered(text, number), number);
-    state_open(store, &lease, keep_transition, NULL);
-    state_close(store, lease.user_id, &lease.conn_id, keep_transition, &gone);
+    state_open(store, &lease, on_transition_keep, NULL);
+    state_close(store, lease.user_id, &lease.conn_id, on_transition_keep, &gone);
     assert_true(gone.changed);
     return gone.presence.version;
 }
@@ -89,11 +89,11 @@ static struct presence read_one(struct state_store *store, unsigned number)
     char text[16];
     struct presence presence;
     struct slice user = numbered(text, number);
-    state_read(store, &user, 1, keep_presence, &presence);
+    state_read(store, &user, 1, on_presence_read, &presence);
     return presence;
 }
 
-static void longest_offline_is_forgotten(void **state)
+static void users_longest_offline_are_forgotten_beyond_the_bound(void **state)
 {
     (void)state;
     enum { USERS = 20000, BOUND = 2000 };
@@ -106,7 +106,7 @@ static void longest_offline_is_forgotten(void **state)
                                                          .started_at_ms = clock.wall_ms});
     struct state_store *store = memory_state_store(memory, &clock);
     for (unsigned i = 0; i < USERS; i++)
-        versions[i] = come_and_go(store, i);
+        versions[i] = open_and_close(store, i);
 
     size_t remembered = 0;
     for (unsigned i = 0; i < USERS; i++) {
@@ -118,11 +118,12 @@ static void longest_offline_is_forgotten(void **state)
             assert_false(known);
         if (i >= USERS - BOUND / 4)
             assert_true(known);
-        assert_true(presence.version >= versions[i]); /* never back, not even of the forgotten */
+        assert_true(presence.version >=
+                    versions[i]); /* versions never decrease, not even of forgotten users */
     }
     assert_in_range(remembered, BOUND / 2, BOUND + MEMORY_SHARDS);
     for (unsigned i = 0; i < 100; i++)
-        assert_true(come_and_go(store, i) > versions[i]);
+        assert_true(open_and_close(store, i) > versions[i]);
     state_store_free(&store);
     memory_state_free(&memory);
 }
@@ -139,8 +140,8 @@ static void assert_counts(struct memory_state *memory, int64_t now_ms,
     assert_int_equal(counts.leases_overdue, expected.leases_overdue);
 }
 
-static void ignore_transitions(void *arg, enum state_status status,
-                               const struct state_transition *transitions, size_t count)
+static void on_reaped_ignore(void *arg, enum state_status status,
+                             const struct state_transition *transitions, size_t count)
 {
     (void)arg;
     (void)status;
@@ -148,50 +149,50 @@ static void ignore_transitions(void *arg, enum state_status status,
     (void)count;
 }
 
-static void counts_follow(void **state)
+static void counts_follow_opens_closes_and_reaping(void **state)
 {
     (void)state;
     struct memory_backend backend;
-    start(&backend, 0);
-    struct state_store *store = port(&backend);
+    start_memory_state(&backend, 0);
+    struct state_store *store = make_port(&backend);
     struct lease leases[] = {lease_of(SLICE("a"), 1), lease_of(SLICE("a"), 2),
                              lease_of(SLICE("b"), 3)};
     for (size_t i = 0; i < 3; i++)
-        state_open(store, &leases[i], keep_transition, NULL);
+        state_open(store, &leases[i], on_transition_keep, NULL);
     assert_counts(backend.state, backend.clock.now_ms, (struct memory_state_counts){3, 2, 1, 0});
     virtual_clock_pass(&backend, WINDOW_MS);
     assert_counts(backend.state, backend.clock.now_ms, (struct memory_state_counts){3, 2, 1, 3});
-    state_close(store, SLICE("a"), &leases[0].conn_id, keep_transition, NULL);
+    state_close(store, SLICE("a"), &leases[0].conn_id, on_transition_keep, NULL);
     assert_counts(backend.state, backend.clock.now_ms, (struct memory_state_counts){2, 2, 0, 2});
-    state_reap(store, 10, ignore_transitions, NULL);
+    state_reap(store, 10, on_reaped_ignore, NULL);
     assert_counts(backend.state, backend.clock.now_ms, (struct memory_state_counts){0, 0, 0, 0});
     state_store_free(&store);
-    stop(&backend);
+    stop_memory_state(&backend);
 }
 
-static void keep_status(void *arg, enum state_status status,
-                        const struct state_transition *transition)
+static void on_opened_keep_status(void *arg, enum state_status status,
+                                  const struct state_transition *transition)
 {
     (void)transition;
     *(enum state_status *)arg = status;
 }
 
-static void too_many_gateways_find_it_unavailable(void **state)
+static void store_is_unavailable_to_gateways_beyond_the_bound(void **state)
 {
     (void)state;
     struct memory_backend backend;
-    start(&backend, 0);
-    struct state_store *store = port(&backend);
+    start_memory_state(&backend, 0);
+    struct state_store *store = make_port(&backend);
     for (unsigned i = 0; i < MEMORY_GATEWAYS_MAX + 5; i++) {
         char text[16];
         enum state_status status;
         struct lease lease = lease_of(SLICE("a"), i);
         lease.gateway_id = numbered(text, i);
-        state_open(store, &lease, keep_status, &status);
+        state_open(store, &lease, on_opened_keep_status, &status);
         assert_int_equal(status, i < MEMORY_GATEWAYS_MAX ? STATE_OK : STATE_UNAVAILABLE);
     }
     state_store_free(&store);
-    stop(&backend);
+    stop_memory_state(&backend);
 }
 
 /* ---- several threads ---- */
@@ -203,7 +204,7 @@ struct worker {
     struct memory_state *memory;
     struct clock clock;
     unsigned index;
-    int balance; /* of the changes this worker learned of: to online less to offline */
+    int balance; /* changes to online less changes to offline that this worker got */
 };
 
 static void count_change(struct worker *worker, const struct state_transition *transition)
@@ -212,22 +213,22 @@ static void count_change(struct worker *worker, const struct state_transition *t
         worker->balance += transition->presence.status == PRESENCE_ONLINE ? 1 : -1;
 }
 
-static void count_transition(void *arg, enum state_status status,
-                             const struct state_transition *transition)
+static void on_transition_count(void *arg, enum state_status status,
+                                const struct state_transition *transition)
 {
     assert_int_equal(status, STATE_OK);
     count_change(arg, transition);
 }
 
-static void count_transitions(void *arg, enum state_status status,
-                              const struct state_transition *transitions, size_t count)
+static void on_reaped_count(void *arg, enum state_status status,
+                            const struct state_transition *transitions, size_t count)
 {
     assert_int_equal(status, STATE_OK);
     for (size_t i = 0; i < count; i++)
         count_change(arg, &transitions[i]);
 }
 
-static void *work(void *arg)
+static void *run_worker(void *arg)
 {
     struct worker *worker = arg;
     struct state_store *store = memory_state_store(worker->memory, &worker->clock);
@@ -235,30 +236,30 @@ static void *work(void *arg)
         char text[16];
         struct slice user = numbered(text, i % SHARED_USERS);
         struct lease lease = lease_of(user, worker->index * ROUNDS + i);
-        state_open(store, &lease, count_transition, worker);
+        state_open(store, &lease, on_transition_count, worker);
         read_one(store, i % SHARED_USERS);
-        if (i % 3) /* the others are left to expire */
-            state_close(store, user, &lease.conn_id, count_transition, worker);
+        if (i % 3) /* leave the others to expire */
+            state_close(store, user, &lease.conn_id, on_transition_count, worker);
         state_put_gateway(store, &(struct gateway_info){.gateway_id = SLICE("g")});
         worker->clock.now_ms += WINDOW_MS / 100;
         worker->clock.wall_ms += WINDOW_MS / 100;
         if (i % 10 == 0)
-            state_reap(store, 50, count_transitions, worker);
+            state_reap(store, 50, on_reaped_count, worker);
     }
     state_store_free(&store);
     return NULL;
 }
 
-/* Every change is learned of by exactly one: together the workers know who is online. */
-static void each_change_is_told_to_one_of_many_threads(void **state)
+/* If each change is returned to exactly one worker, their balances add up to the users online. */
+static void each_change_is_returned_to_one_of_many_threads(void **state)
 {
     (void)state;
     struct memory_backend backend;
     static struct worker workers[THREADS];
-    start(&backend, 0);
+    start_memory_state(&backend, 0);
     for (unsigned i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){.memory = backend.state, .clock = backend.clock, .index = i};
-        assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]), 0);
     }
     int balance = 0;
     for (unsigned i = 0; i < THREADS; i++) {
@@ -266,7 +267,7 @@ static void each_change_is_told_to_one_of_many_threads(void **state)
         balance += workers[i].balance;
     }
     assert_int_equal(memory_state_count(backend.state, 0).users_online, balance);
-    stop(&backend);
+    stop_memory_state(&backend);
 }
 
 int main(void)
@@ -277,17 +278,17 @@ int main(void)
         .context = &memory,
         .lease_window_ms = WINDOW_MS,
         .offline_grace_ms = GRACE_MS,
-        .start = start,
-        .port = port,
-        .stop = stop,
+        .start = start_memory_state,
+        .port = make_port,
+        .stop = stop_memory_state,
         .pass = virtual_clock_pass,
         .wall_ms = virtual_clock_wall_ms,
     };
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(longest_offline_is_forgotten),
-        cmocka_unit_test(counts_follow),
-        cmocka_unit_test(too_many_gateways_find_it_unavailable),
-        cmocka_unit_test(each_change_is_told_to_one_of_many_threads),
+        cmocka_unit_test(users_longest_offline_are_forgotten_beyond_the_bound),
+        cmocka_unit_test(counts_follow_opens_closes_and_reaping),
+        cmocka_unit_test(store_is_unavailable_to_gateways_beyond_the_bound),
+        cmocka_unit_test(each_change_is_returned_to_one_of_many_threads),
     };
     return state_store_suite_run(&backend) +
            cmocka_run_group_tests_name("memory_state", tests, NULL, NULL);
