@@ -13,11 +13,6 @@ struct redis_call_backend *redis_call_backend_of(struct call_store *store)
 
 /* ---- operations on one call ---- */
 
-static void on_call_script_reply(void *arg, const struct resp_value *reply)
-{
-    call_operation_finish_with_reply(arg, reply);
-}
-
 /* Operations by a device pass the device and its connection to the script. */
 static void run_call_operation(struct call_operation *operation, struct slice id,
                                struct slice nonce)
@@ -27,7 +22,7 @@ static void run_call_operation(struct call_operation *operation, struct slice id
     redis_call_run(operation->calls, operation->verb, id,
                    by_device ? REDIS_ARGS(nonce, operation->user, operation->device, conn)
                              : REDIS_ARGS(nonce, operation->user, conn),
-                   on_call_script_reply, operation);
+                   call_operation_on_reply, operation);
 }
 
 static void on_call_claim_read(void *arg, const struct resp_value *reply)

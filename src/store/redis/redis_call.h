@@ -24,8 +24,8 @@
  *
  * Nobody is stuck. A gateway that dies during steps 1 to 3 leaves a record in the state `preparing`, which times out; the
  * next request that meets its claim, or the reaper, removes it. A gateway that dies after it ended a call leaves claims
- * of a dead call, which do not count. If a gateway ends a call and dies before it told the parties, the next reaper tells
- * them. Two requests that cross take the claims in the same order, so one of them gets both. The other one waits for it,
+ * of a dead call, which do not count. If a gateway ends a call and dies before it has notified the parties, the next reaper
+ * notifies them. Two requests that cross take the claims in the same order, so one of them gets both. The other one waits for it,
  * for at most REDIS_CALL_CHECKS_MAX checks (two seconds), and then answers that call (glare) or is refused.
  *
  * A claim outlives by a minute the longest time that its call can last without a renewal, and a renewal extends both.

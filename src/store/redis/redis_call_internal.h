@@ -81,9 +81,8 @@ struct call_operation *call_operation_make(struct redis_call_backend *calls,
 void call_operation_finish(struct call_operation *operation, enum call_result result,
                            const struct call *call);
 
-/* The same with the result that a script's reply has. */
-void call_operation_finish_with_reply(struct call_operation *operation,
-                                      const struct resp_value *reply);
+/* A completion for the last script of an operation, which is `arg`: finishes it with the reply's result. */
+void call_operation_on_reply(void *arg, const struct resp_value *reply);
 
 /* Reads the user's claim from the reply. Returns false when there is none; the operation is finished then. */
 bool call_operation_read_claim(struct call_operation *operation, const struct resp_value *reply);
@@ -111,8 +110,8 @@ void redis_call_run_shard(struct redis_call_backend *calls, const char *verb, si
 void redis_call_run_claim(struct redis_call_backend *calls, struct slice user,
                           struct redis_args arguments, redis_reply_done done, void *arg);
 
-/* This gateway knows that the call in the reply ended and tells the parties: removes the claims, and takes the call out
- * of the reaper's index. */
+/* The call in the reply has ended, and this gateway notifies the parties: removes the claims, and removes the call from
+ * the reaper's index. */
 void redis_call_acknowledge_end(struct redis_call_backend *calls, const struct resp_value *reply);
 
 size_t redis_call_shard_count(const struct redis_call_backend *calls);

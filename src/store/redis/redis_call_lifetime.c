@@ -6,7 +6,7 @@
 
 /* ---- renewals ---- */
 
-/* A device that is not in the call any more is lost. A malformed reply says nothing, so nobody is lost. */
+/* A device that is not in the call any more is lost. With a malformed reply nobody is lost. */
 static void on_call_renewed(void *arg, const struct resp_value *reply)
 {
     bool is_lost = slice_is(redis_call_reply_result(reply), "none");

@@ -65,9 +65,9 @@ void call_operation_finish(struct call_operation *operation, enum call_result re
     redis_calls_end(calls);
 }
 
-void call_operation_finish_with_reply(struct call_operation *operation,
-                                      const struct resp_value *reply)
+void call_operation_on_reply(void *arg, const struct resp_value *reply)
 {
+    struct call_operation *operation = arg;
     static const struct {
         const char *name;
         enum call_result result;

@@ -41,23 +41,7 @@ static void refuse_call_request(struct call_operation *operation, enum call_resu
 
 /* ---- a claim is in the way ---- */
 
-static bool is_same_call_request(const struct call_operation *operation, const struct call *call)
-{
-    return call->state == CALL_RINGING && slice_equal(call->id, operation->id) &&
-           slice_equal(call->caller.user_id, operation->user) &&
-           slice_equal(call->caller.device_id, operation->device) &&
-           slice_equal(call->callee.user_id, operation->callee);
-}
-
-/* Whether the call rings from our callee to our caller. */
-static bool is_crossing_call(const struct call_operation *operation, const struct call *call)
-{
-    return operation->callee.data && call->state == CALL_RINGING &&
-           slice_equal(call->callee.user_id, operation->user) &&
-           slice_equal(call->caller.user_id, operation->callee);
-}
-
-/* The crossing call may have ended in the meantime; then nothing is known about the caller. */
+/* The crossing call may have ended in the meantime; whether the caller is free is then unknown. */
 static void on_crossing_call_answered(void *arg, const struct resp_value *reply)
 {
     struct call_operation *operation = arg;
@@ -68,9 +52,18 @@ static void on_crossing_call_answered(void *arg, const struct resp_value *reply)
         call_operation_finish(operation, reply ? CALL_UNAVAILABLE : CALL_UNKNOWN, NULL);
 }
 
+/* The claim in the way belongs to a live call: answers a call that crosses this request, and refuses it otherwise. */
 static void handle_live_call(struct call_operation *operation, size_t side, const struct call *call)
 {
-    if (is_crossing_call(operation, call)) {
+    bool is_ringing = call->state == CALL_RINGING;
+    bool is_crossing = is_ringing && operation->callee.data &&
+                       slice_equal(call->callee.user_id, operation->user) &&
+                       slice_equal(call->caller.user_id, operation->callee);
+    bool is_repeated = is_ringing && slice_equal(call->id, operation->id) &&
+                       slice_equal(call->caller.user_id, operation->user) &&
+                       slice_equal(call->caller.device_id, operation->device) &&
+                       slice_equal(call->callee.user_id, operation->callee);
+    if (is_crossing) {
         undo_call_request(operation);
         redis_call_run(operation->calls, "answer", call_claim_call_id(&operation->blocking),
                        REDIS_ARGS(call_claim_nonce(&operation->blocking), operation->user,
@@ -79,10 +72,8 @@ static void handle_live_call(struct call_operation *operation, size_t side, cons
                        on_crossing_call_answered, operation);
     } else if (side != CALLER) {
         refuse_call_request(operation, CALL_CALLEE_BUSY, NULL);
-    } else if (is_same_call_request(operation, call)) {
-        refuse_call_request(operation, CALL_REPEATED, call);
     } else {
-        refuse_call_request(operation, CALL_CALLER_BUSY, call);
+        refuse_call_request(operation, is_repeated ? CALL_REPEATED : CALL_CALLER_BUSY, call);
     }
 }
 

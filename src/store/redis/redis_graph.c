@@ -79,31 +79,27 @@ static void schedule_drop_retry(struct redis_graphs *graphs)
 }
 
 /* When too many drops have failed, the oldest is given up: its graph ages. */
-static void add_failed_drop(struct redis_graphs *graphs, struct graph_drop_operation *drop)
-{
-    list_append(&graphs->failed_drops, &drop->place);
-    if (graphs->failed_drop_count < REDIS_GRAPH_FAILED_DROPS_MAX) {
-        graphs->failed_drop_count++;
-        return;
-    }
-    struct graph_drop_operation *oldest =
-        CONTAINER_OF(graphs->failed_drops.next, struct graph_drop_operation, place);
-    list_remove(&oldest->place);
-    log_warn("graph_not_dropped", "user=%s",
-             log_quote((struct slice){oldest->user_id, oldest->user_id_len}));
-    free(oldest);
-}
-
 static void on_graph_dropped(void *arg, const struct resp_value *reply)
 {
     struct graph_drop_operation *drop = arg;
     struct redis_graphs *graphs = drop->graphs;
     if (redis_store_is_integer(reply) || graphs->is_freed) {
         free(drop);
-    } else {
-        add_failed_drop(graphs, drop);
-        schedule_drop_retry(graphs);
+        end_graph_operation(graphs);
+        return;
     }
+    list_append(&graphs->failed_drops, &drop->place);
+    graphs->failed_drop_count++;
+    if (graphs->failed_drop_count > REDIS_GRAPH_FAILED_DROPS_MAX) {
+        struct graph_drop_operation *oldest =
+            CONTAINER_OF(graphs->failed_drops.next, struct graph_drop_operation, place);
+        list_remove(&oldest->place);
+        graphs->failed_drop_count--;
+        log_warn("graph_not_dropped", "user=%s",
+                 log_quote((struct slice){oldest->user_id, oldest->user_id_len}));
+        free(oldest);
+    }
+    schedule_drop_retry(graphs);
     end_graph_operation(graphs);
 }
 
@@ -114,7 +110,7 @@ static void send_graph_drop(struct graph_drop_operation *drop)
 }
 
 /* A drop that fails at once is appended to the list again, so only the drops that are in it now are sent. */
-static void retry_failed_drops(struct wheel_timer *timer)
+static void on_drop_retry_due(struct wheel_timer *timer)
 {
     struct redis_graphs *graphs = CONTAINER_OF(timer, struct redis_graphs, retry);
     size_t count = graphs->failed_drop_count < DROPS_PER_RETRY_MAX ? graphs->failed_drop_count
@@ -272,7 +268,7 @@ struct graph_store *redis_graph_make(const struct redis_graph_options *options)
         .store = {&OPERATIONS},
         .options = *options,
         .keys.cluster = redis_is_cluster(options->client),
-        .retry.fire = retry_failed_drops,
+        .retry.fire = on_drop_retry_due,
     };
     list_init(&graphs->failed_drops);
     if (!redis_script_init(&graphs->script, slice_of(REDIS_LUA_GRAPH))) {

@@ -13,12 +13,12 @@
  * read from the ledger before the drop is refused after it. A drop that Redis does not accept is sent again after
  * REDIS_GRAPH_RETRY_MS until it does; at most REDIS_GRAPH_FAILED_DROPS_MAX wait for that. A drop can still be lost: a
  * gateway dies between its commit and the drop, or a failover loses it. Therefore a graph counts as aged once its
- * presence_visibility has expired, and whoever uses an aged graph reads the ledger again.
+ * presence_visibility has expired, and a gateway that uses an aged graph reads the ledger again.
  *
  * Who is online is never copied here. The state store keeps the online set (redis_state.h), so set_online() does
  * nothing. A single server intersects the contacts with that set in the script: it checks every contact and returns those
  * who are online. On a cluster the set is in shards in other slots. There the script returns all contacts, and the
- * gateway asks each shard about its part of them, all shards at once: two round trips and bytes that grow with the
+ * gateway queries each shard for its part of them, all shards at once: two round trips and bytes that grow with the
  * contacts, but at most REDIS_STATE_SHARDS commands. A shard follows a transition after a moment. When a shard is out of
  * reach, all its contacts count as online: an event for a user who is offline does no harm.
  *

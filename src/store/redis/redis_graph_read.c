@@ -33,7 +33,7 @@ struct graph_read {
     graph_lookup_done done;
     void *arg;
     struct graph_lookup lookup;
-    size_t waiting; /* shards that have not answered, and one while they are being asked */
+    size_t waiting; /* shards that have not answered, and one while the queries are being sent */
     struct graph_shard shards[REDIS_STATE_SHARDS];
     struct slice ids[];
 };
@@ -119,7 +119,7 @@ static struct graph_read *make_graph_read(const struct resp_value *reply)
 
 /* ---- who is online, on a cluster ---- */
 
-/* Called once for each shard that was asked, and once more. The last call removes the contacts whose id was cleared
+/* Runs once for each queried shard, and once more. The last run removes the contacts whose id was cleared
  * because they are offline, and completes the lookup. */
 static void end_graph_shard(struct graph_read *read)
 {
@@ -168,8 +168,8 @@ static bool sort_contacts_by_shard(struct graph_read *read)
 }
 
 /* Without memory for the command, the shard counts as out of reach. */
-static void ask_online_contacts(struct redis_client *client, struct graph_shard *shard,
-                                unsigned number)
+static void query_online_contacts(struct redis_client *client, struct graph_shard *shard,
+                                  unsigned number)
 {
     enum { ARGUMENTS_FIRST = 2 };
     char key[REDIS_KEY_BYTES_MAX];
@@ -206,6 +206,6 @@ void redis_graph_read(const struct resp_value *reply, struct redis_client *clien
     if (redis_is_cluster(client) && sort_contacts_by_shard(read))
         for (unsigned i = 0; i < REDIS_STATE_SHARDS; i++)
             if (read->shards[i].count)
-                ask_online_contacts(client, &read->shards[i], i);
+                query_online_contacts(client, &read->shards[i], i);
     end_graph_shard(read);
 }

@@ -136,7 +136,7 @@ static void redis_recovery_park(struct recovery_store *store, const struct parke
     buffer_free(&arguments.events);
 }
 
-/* Only Redis knows who is parked, so this store itself has nobody. */
+/* Parked sessions are in Redis alone, and the state store reports all of them. */
 static bool redis_recovery_is_empty(struct recovery_store *store)
 {
     (void)store;

@@ -2,8 +2,8 @@
  * The recovery store on Redis: a session that was cut on one gateway can be recovered on any gateway of the fleet.
  *
  * A user's parked sessions are in the user's slot, and every operation is one script on them
- * (store/redis/lua/recovery.lua), so a session is taken only once, whoever asks for it. All keys expire with the window.
- * The reply with a user's routes also says whether the user has a parked session, and delivery appends events only for
+ * (store/redis/lua/recovery.lua), so a session is taken only once, even by several gateways at a time. All keys expire with the window.
+ * The reply with a user's routes also has whether the user has a parked session, and delivery appends events only for
  * those users: while nobody is parked, this store sends Redis nothing.
  *
  * Events are lost to this store while Redis is out of reach. So a gateway that was cut off from Redis, failed to append,

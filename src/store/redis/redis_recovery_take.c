@@ -62,16 +62,6 @@ void redis_recovery_add_to_takes(struct redis_recovery *recovery, struct slice u
 
 /* ---- the reply ---- */
 
-static void free_recovery_take(struct recovery_take *take)
-{
-    for (struct list *at = take->late_events.next; at != &take->late_events;) {
-        struct late_event *late = CONTAINER_OF(at, struct late_event, place);
-        at = at->next;
-        free(late);
-    }
-    free(take);
-}
-
 /* Runs the completion once. From then on no late event is added. */
 static void complete_recovery_take(struct recovery_take *take, const struct parked_session *record)
 {
@@ -83,22 +73,16 @@ static void complete_recovery_take(struct recovery_take *take, const struct park
     done(take->arg, record);
 }
 
-static bool has_recovery_event(const struct parked_session *record,
-                               const struct recovery_event *events, uint64_t id)
-{
-    for (size_t i = 0; id && i < record->event_count; i++)
-        if (events[i].id == id)
-            return true;
-    return false;
-}
-
-/* Appends the late events after those from Redis. Returns false when there are too many. */
+/* Appends the late events that Redis has not kept too. Returns false when there are too many. */
 static bool append_late_events(const struct recovery_take *take, struct parked_session *record,
                                struct recovery_event events[RECOVERY_EVENTS_MAX])
 {
     for (struct list *at = take->late_events.next; at != &take->late_events; at = at->next) {
         const struct late_event *late = CONTAINER_OF(at, struct late_event, place);
-        if (has_recovery_event(record, events, late->id))
+        bool is_kept = false;
+        for (size_t i = 0; late->id && i < record->event_count && !is_kept; i++)
+            is_kept = events[i].id == late->id;
+        if (is_kept)
             continue;
         if (record->event_count == RECOVERY_EVENTS_MAX)
             return false;
@@ -119,15 +103,6 @@ static bool parse_hex(struct slice text, uint64_t *out)
     return end == digits + REDIS_RECOVERY_HEX_DIGITS;
 }
 
-static bool parse_recovery_event(const struct resp_value *value, struct recovery_event *out)
-{
-    if (value->type != RESP_TEXT || value->text.len < REDIS_RECOVERY_EVENT_HEAD)
-        return false;
-    out->frames = slice_after(value->text, REDIS_RECOVERY_EVENT_HEAD);
-    return parse_hex(value->text, &out->offset) &&
-           parse_hex(slice_after(value->text, REDIS_RECOVERY_HEX_DIGITS), &out->id);
-}
-
 enum { AT_SID, AT_CEILING, AT_TOPICS, AT_EVENTS, TAKE_REPLY_ITEMS };
 
 static bool parse_take_reply(const struct resp_value *reply, struct parked_session *record,
@@ -143,11 +118,15 @@ static bool parse_take_reply(const struct resp_value *reply, struct parked_sessi
     record->sid = reply->items[AT_SID].text;
     for (; record->topic_count < names->count; record->topic_count++)
         topics[record->topic_count] = names->items[record->topic_count].text;
-    bool read = parse_hex(reply->items[AT_CEILING].text, &record->ceiling);
-    for (; read && record->event_count < kept->count; record->event_count++)
-        read =
-            parse_recovery_event(&kept->items[record->event_count], &events[record->event_count]);
-    return read;
+    bool ok = parse_hex(reply->items[AT_CEILING].text, &record->ceiling);
+    for (; ok && record->event_count < kept->count; record->event_count++) {
+        const struct resp_value *value = &kept->items[record->event_count];
+        struct recovery_event *event = &events[record->event_count];
+        event->frames = slice_after(value->text, REDIS_RECOVERY_EVENT_HEAD);
+        ok = value->type == RESP_TEXT && parse_hex(value->text, &event->offset) &&
+             parse_hex(slice_after(value->text, REDIS_RECOVERY_HEX_DIGITS), &event->id);
+    }
+    return ok;
 }
 
 static void on_session_taken(void *arg, const struct resp_value *reply)
@@ -165,7 +144,12 @@ static void on_session_taken(void *arg, const struct resp_value *reply)
     bool is_complete = !take->is_incomplete && parse_take_reply(reply, &record, events, topics) &&
                        append_late_events(take, &record, events);
     complete_recovery_take(take, is_complete ? &record : NULL);
-    free_recovery_take(take);
+    for (struct list *at = take->late_events.next; at != &take->late_events;) {
+        struct late_event *late = CONTAINER_OF(at, struct late_event, place);
+        at = at->next;
+        free(late);
+    }
+    free(take);
     redis_recovery_end(recovery);
 }
 

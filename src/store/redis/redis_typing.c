@@ -98,26 +98,19 @@ static enum state_status typing_update_status(bool ok, const struct resp_value *
 
 /* ---- start ---- */
 
-static bool parse_typing_outcome(const struct resp_value *reply, struct typing_outcome *outcome)
+static void on_typing_started(void *arg, const struct resp_value *reply)
 {
     static const char *const NAMES[] = {
         [TYPING_STARTED] = "started", [TYPING_RENEWED] = "renewed", [TYPING_LIMITED] = "limited"};
-    if (!redis_store_is_array(reply, 2))
-        return false;
-    for (int i = TYPING_STARTED; i <= TYPING_LIMITED; i++)
-        if (slice_is(reply->items[0].text, NAMES[i])) {
-            *outcome = (struct typing_outcome){(enum typing_result)i,
-                                               redis_store_integer(&reply->items[1])};
-            return true;
-        }
-    return false;
-}
-
-static void on_typing_started(void *arg, const struct resp_value *reply)
-{
     struct typing_operation operation = end_typing_operation(arg);
     struct typing_outcome outcome = {0};
-    bool ok = parse_typing_outcome(reply, &outcome);
+    bool ok = false;
+    for (int i = TYPING_STARTED; redis_store_is_array(reply, 2) && i <= TYPING_LIMITED; i++)
+        if (slice_is(reply->items[0].text, NAMES[i])) {
+            outcome = (struct typing_outcome){(enum typing_result)i,
+                                              redis_store_integer(&reply->items[1])};
+            ok = true;
+        }
     operation.done.started(operation.arg, typing_update_status(ok, reply), &outcome);
 }
 

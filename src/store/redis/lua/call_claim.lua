@@ -1,5 +1,5 @@
 -- The call that a user claims to be in. KEYS[1]: user:<user>:call, a string: the random claim (26 characters) and the
--- call's id. A claim proves nothing by itself: only the call's record says whether the call is alive (calls.lua).
+-- call's id. A claim proves nothing by itself: only the call's record decides whether the call is alive (calls.lua).
 --
 -- ARGV: operation, then its own arguments. A value under this key that is not a claim is not ours and is removed.
 local key = KEYS[1]

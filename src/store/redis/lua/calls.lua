@@ -9,7 +9,7 @@
 --                 removed
 --
 -- A call that has not ended is in the index with its earliest deadline. An ended call stays in the index until the
--- gateway that ended it acknowledges the end: if that gateway dies first, another one tells the parties.
+-- gateway that ended it acknowledges the end: if that gateway dies first, another one notifies the parties.
 local index, record = KEYS[1], KEYS[2]
 local ring_timeout, grace, window = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local PREPARE_MS = 5000
@@ -208,7 +208,7 @@ local function is_lost(call, side)
   return call[side .. '_device'] ~= '' and call[side .. '_due_at'] <= now
 end
 
--- Applies the deadlines of one call. Returns the call if the parties must be told that it ended.
+-- Applies the deadlines of one call. Returns the call if the parties must be notified that it ended.
 local function reap_call(key, id)
   local call = load_call(key)
   if not call then
@@ -237,7 +237,7 @@ function operations.reap(prefix, max)
   return ended
 end
 
--- The gateway that ended the call has told the parties.
+-- The gateway that ended the call has notified the parties.
 function operations.acknowledge(id)
   redis.call('ZREM', index, id)
   return NOT_FOUND

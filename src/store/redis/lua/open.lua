@@ -1,9 +1,9 @@
 -- Registers a lease. ARGV[4..12]: the user, conn_id, user_id, device, server, connected_at, last_heartbeat,
 -- idle, and since when the gateway has had the user connected, by Redis's clock ('' when it has not).
 --
--- When Redis lost its data, opening a lease of a user whom the gateway knows to be connected makes no transition:
--- nobody was told that the user had left. But when a reaper turned the user offline in the meantime, it wrote a
--- last_seen later than that time: then others were told, so the return is a transition.
+-- When Redis lost its data, opening a lease of a user whom the gateway has had connected makes no transition: no
+-- change to offline was published. But when a reaper turned the user offline in the meantime, it wrote a last_seen
+-- later than that time: then the change was published, so the return is a transition.
 select_user(ARGV[4])
 mend_user()
 local conn, server, known_since = ARGV[5], ARGV[8], ARGV[12]

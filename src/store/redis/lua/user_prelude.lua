@@ -88,7 +88,7 @@ end
 
 -- Counts the user's leases. Removes connections whose record has expired, and sets user_servers to the servers of
 -- the live ones. Returns how many are live, how many of those are idle, and the last sign of life of the removed
--- ones, where the index knows it.
+-- ones, where the index has it.
 local function count_leases()
   local live, idle, servers, gone, seen = 0, 0, {}, {}, nil
   for _, id in ipairs(redis.call('SMEMBERS', user_connections)) do

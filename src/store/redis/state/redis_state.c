@@ -86,7 +86,7 @@ struct slice redis_state_number(char out[REDIS_STATE_NUMBER_MAX], int64_t number
 
 void redis_state_log_unexpected(const struct resp_value *reply)
 {
-    /* the client logs once why Redis does not serve */
+    /* The client logs once why Redis does not serve. */
     if (reply && redis_problem_of(reply) == REDIS_FINE)
         log_warn("state_script_failed", "reply=%s", log_sentence(reply->text));
 }

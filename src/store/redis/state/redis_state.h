@@ -7,8 +7,8 @@
  * presence:online and presence:incall. This store adds presence_history:<user> (a list, kept for an hour), gateway:<id>
  * and presence:gateways (which gateways are alive), and on a cluster connection_user:<conn> (the user of a connection).
  *
- * Transitions. One transition of one user is one script (store/redis/lua/), so it is atomic and exactly one gateway learns
- * of it. Scripts use Redis's clock; outside of them only the monotonic clock decides anything. On a single server the
+ * Transitions. One transition of one user is one script (store/redis/lua/), so it is atomic and exactly one gateway
+ * gets it. Scripts use Redis's clock; outside of them only the monotonic clock decides anything. On a single server the
  * script also updates the lease index and the online and in-call sets. On a cluster the keys of one user share a slot
  * (connection:<conn> is connection:{<user>}:<conn>), but the index and the sets are in REDIS_STATE_SHARDS shards in other
  * slots, chosen by user, and the gateway updates them with separate scripts.
@@ -17,13 +17,13 @@
  * gateway that crashes in between never leaves a lease that no reaper finds. All other updates follow the transition;
  * renewals repair what was lost.
  *
- * Order per lease. Operations on one lease take effect in the order of the calls: each one is sent only after the previous
+ * Order per lease. Operations on one lease take effect in the order in which they were started: each one is sent only after the previous
  * one was answered (redis_state_lease.c). An operation without an answer may have happened (STATE_UNKNOWN). The client
  * cuts a connection on which it gave up waiting, so that nothing on it arrives later. Should an open that was under way on
  * a lost connection still arrive after its close, its entry in the index is still there, and a reaper finds it.
  *
- * Renewals. One script renews the leases of many users (of one user on a cluster). The store knows the last refresh of a
- * lease as its last sign of life: that is last_heartbeat, and the last_seen of a user whose leases are reaped.
+ * Renewals. One script renews the leases of many users (of one user on a cluster). For the store, the last refresh of a lease
+ * is its last sign of life: it is last_heartbeat, and the last_seen of a user whose leases are reaped.
  *
  * Reaping. Any gateway reaps, a few leases at a time; the script makes each transition only once. A store reaps nothing
  * for a window after Redis, or a part of it, was out of reach: gateways that are alive renew their leases first.

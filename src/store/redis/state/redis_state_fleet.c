@@ -24,7 +24,7 @@ struct fleet_read {
     struct fleet_gateway *gateways;
 };
 
-/* Called once for each record; the last call completes the operation. */
+/* Runs once for each record; the last run completes the operation. */
 static void end_fleet_record(struct fleet_read *fleet)
 {
     if (--fleet->waiting)

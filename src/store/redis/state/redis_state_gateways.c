@@ -11,7 +11,7 @@ enum {
     CLAIM_INTERVAL_MS = 500,   /* between two checks of a record that may be a dead process's */
     CLAIM_RENEWED_MIN_MS =
         250,               /* a record with this much more time left than expected was renewed */
-    CLAIM_REACH_MS = 2000, /* a cluster is first asked for its slots */
+    CLAIM_REACH_MS = 2000, /* a cluster's slots must be read first */
     CLAIM_REACH_INTERVAL_MS = 50,
 };
 
@@ -54,17 +54,6 @@ static void run_gateway_record_script(struct redis_state *state, const char *ver
                      done, arg);
 }
 
-static void fence_gateway(struct redis_state *state)
-{
-    if (state->fenced)
-        return;
-    state->fenced = true;
-    log_error("gateway_id_taken", "gateway=%s because=\"another process has it\"",
-              log_quote(redis_state_gateway_id(state)));
-    if (state->options.on_fenced)
-        state->options.on_fenced(state->options.arg);
-}
-
 /* The items of a "taken" reply. */
 enum { TAKEN_SINCE = 2, TAKEN_LEFT_MS, TAKEN_ITEMS };
 
@@ -96,7 +85,7 @@ static bool gateway_reply_is(const struct resp_value *reply, const char *result)
 }
 
 /* Our record is in Redis. If it was made although Redis had it before, Redis has lost its data. */
-static void on_gateway_registered(struct redis_state *state, int64_t sent_at_ms, bool made)
+static void note_gateway_registered(struct redis_state *state, int64_t sent_at_ms, bool made)
 {
     bool forgotten = made && state->known;
     state->known = true;
@@ -111,14 +100,21 @@ static void on_gateway_registered(struct redis_state *state, int64_t sent_at_ms,
 
 /* Another process's record is in our way. A process that had the id has lost it and is fenced. A process that never had
  * it (its claim is undecided) may have met the record of a dead process, and waits until that expires. */
-static void on_gateway_id_taken(struct redis_state *state, const struct resp_value *taken,
-                                int64_t sent_at_ms)
+static void handle_taken_gateway_id(struct redis_state *state, const struct resp_value *taken,
+                                    int64_t sent_at_ms)
 {
-    if (state->known || taken->count < TAKEN_ITEMS || is_rival_alive(state, taken, sent_at_ms))
-        fence_gateway(state);
-    else if (!state->released && !wheel_is_set(&state->put_timer))
+    bool is_lost =
+        state->known || taken->count < TAKEN_ITEMS || is_rival_alive(state, taken, sent_at_ms);
+    if (!is_lost && !state->released && !wheel_is_set(&state->put_timer))
         loop_set_timer(state->options.loop, &state->put_timer,
                        gateway_now_ms(state) + CLAIM_INTERVAL_MS);
+    if (!is_lost || state->fenced)
+        return;
+    state->fenced = true;
+    log_error("gateway_id_taken", "gateway=%s because=\"another process has it\"",
+              log_quote(redis_state_gateway_id(state)));
+    if (state->options.on_fenced)
+        state->options.on_fenced(state->options.arg);
 }
 
 static void on_gateway_put(void *arg, const struct resp_value *reply)
@@ -128,9 +124,9 @@ static void on_gateway_put(void *arg, const struct resp_value *reply)
     free(arg);
     if (redis_state_reply_is(reply, RESP_ARRAY) && !state->closing) {
         if (gateway_reply_is(reply, "taken"))
-            on_gateway_id_taken(state, reply, put.sent_at_ms);
+            handle_taken_gateway_id(state, reply, put.sent_at_ms);
         else if (slice_equal(state->record.info.gateway_id, redis_state_gateway_id(state)))
-            on_gateway_registered(state, put.sent_at_ms, gateway_reply_is(reply, "made"));
+            note_gateway_registered(state, put.sent_at_ms, gateway_reply_is(reply, "made"));
     }
     redis_state_end(state);
 }
@@ -228,7 +224,7 @@ static void on_claim_reply(void *arg, const struct resp_value *reply)
     } else if (!redis_state_reply_is(reply, RESP_ARRAY)) {
         finish_claim(operation, REDIS_CLAIM_UNDECIDED, SLICE_NONE);
     } else if (!gateway_reply_is(reply, "taken") || reply->count < TAKEN_ITEMS) {
-        on_gateway_registered(state, operation->sent_at_ms, gateway_reply_is(reply, "made"));
+        note_gateway_registered(state, operation->sent_at_ms, gateway_reply_is(reply, "made"));
         finish_claim(operation, REDIS_CLAIM_GRANTED, SLICE_NONE);
     } else if (is_rival_alive(state, reply, operation->sent_at_ms)) {
         state->fenced = true;

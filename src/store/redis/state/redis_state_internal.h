@@ -177,7 +177,7 @@ void redis_state_put_gateway(struct state_store *store, const struct gateway_inf
 void redis_state_gateways_init(struct redis_state *state);
 void redis_state_gateways_stop(struct redis_state *state);
 
-/* Redis is available again, and may have lost its data. Puts the record at once: the sooner the store learns of a loss,
+/* Redis is available again, and may have lost its data. Puts the record at once: the sooner the store detects a loss,
  * the sooner all leases are registered again. */
 void redis_state_gateways_on_available(struct redis_state *state);
 
@@ -218,7 +218,7 @@ enum { REDIS_STATE_OWNER_MS = 3600 * 1000 };
 
 /* ---- redis_state_reply.c ---- */
 
-/* What a transition script says about the lease, beside the transition of its user. */
+/* The part of a transition script's reply that is about the lease, not about its user. */
 struct redis_lease_change {
     int64_t grace_ms;         /* how long the user's grace still lasts; 0: there is none */
     struct slice old_gateway; /* the gateway that no longer has the lease; points into the reply */

@@ -6,7 +6,7 @@
 
 enum lease_verb { LEASE_OPEN, LEASE_SET_IDLE, LEASE_CLOSE, LEASE_SET_CALL };
 
-/* One operation. Ids are copied, because the caller's last only as long as the call. */
+/* One operation. Ids are copied, because the caller's last only until the operation returns. */
 struct lease_operation {
     struct table_node node;       /* in state->lease_queues while this is the first operation */
     struct lease_operation *next; /* waits for this one */
@@ -63,24 +63,18 @@ static void enqueue_lease_operation(struct lease_operation *operation)
     last->next = first->last = operation;
 }
 
-/* Removes the operation from the head of its queue. Returns the new head, which has not begun, or NULL. */
-static struct lease_operation *dequeue_lease_operation(struct lease_operation *operation)
-{
-    struct lease_operation *next = operation->next;
-    table_remove(&operation->state->lease_queues, &operation->node);
-    if (!next)
-        return NULL;
-    next->last = operation->last == next ? NULL : operation->last;
-    table_insert(&operation->state->lease_queues, &next->node, lease_queue_key(next));
-    return next;
-}
-
+/* Completes the first operation of a queue and begins the next one. */
 static void finish_lease_operation(struct lease_operation *operation, enum state_status status,
                                    const struct state_transition *transition)
 {
     static const struct state_transition nothing;
     struct redis_state *state = operation->state;
-    struct lease_operation *next = dequeue_lease_operation(operation);
+    struct lease_operation *next = operation->next;
+    table_remove(&state->lease_queues, &operation->node);
+    if (next) {
+        next->last = operation->last == next ? NULL : operation->last;
+        table_insert(&state->lease_queues, &next->node, lease_queue_key(next));
+    }
     operation->done(operation->arg, status, transition ? transition : &nothing);
     free(operation);
     if (next)
@@ -132,17 +126,8 @@ static void on_lease_transition(void *arg, const struct resp_value *reply)
 
 /* ---- scripts ---- */
 
-/* Since when the gateway has had the user connected, by Redis's clock. It compares both clocks as they are now, so a
- * gateway's wrong clock does no harm. Redis's clock is known from its last answer; before the first one ours is used. */
-static struct slice write_known_since(const struct lease_operation *operation,
-                                      char out[TIME_TEXT_LEN])
-{
-    if (operation->lease.known_since_ms == 0)
-        return SLICE("");
-    time_text_write(out, operation->lease.known_since_ms + operation->state->redis_ahead_ms);
-    return (struct slice){out, TIME_TEXT_LEN};
-}
-
+/* Converts `known_since_ms` to Redis's clock. Both clocks are compared as they are now, so a gateway's wrong clock does
+ * no harm. Redis's clock is known from its last answer; before the first one ours is used. */
 static void run_open_script(struct lease_operation *operation)
 {
     char name[REDIS_KEY_BYTES_MAX], connected[TIME_TEXT_LEN], heartbeat[TIME_TEXT_LEN];
@@ -150,6 +135,8 @@ static void run_open_script(struct lease_operation *operation)
     const struct lease *lease = &operation->lease;
     time_text_write(connected, lease->connected_at_ms);
     time_text_write(heartbeat, lease->last_heartbeat_ms);
+    if (lease->known_since_ms)
+        time_text_write(known, lease->known_since_ms + operation->state->redis_ahead_ms);
     const struct slice arguments[] = {redis_state_user_name(operation->state, name, lease->user_id),
                                       lease_operation_conn(operation),
                                       lease->user_id,
@@ -158,7 +145,7 @@ static void run_open_script(struct lease_operation *operation)
                                       {connected, sizeof(connected)},
                                       {heartbeat, sizeof(heartbeat)},
                                       lease->idle ? SLICE("1") : SLICE("0"),
-                                      write_known_since(operation, known)};
+                                      {known, lease->known_since_ms ? sizeof(known) : 0}};
     redis_state_run(operation->state, REDIS_STATE_OPEN, lease->user_id, arguments,
                     sizeof(arguments) / sizeof(arguments[0]), on_lease_transition, operation);
 }

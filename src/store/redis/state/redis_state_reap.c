@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 enum {
-    REAP_MAX = 256,       /* in one pass, whatever the caller asks for */
+    REAP_MAX = 256,       /* in one pass, even if the caller allows more */
     REAP_PER_SCRIPT = 32, /* on a single server, which serves nobody else meanwhile */
     REAP_LOCK_MS = 2000,  /* after this time a shard is free again, should its reaper die */
     ENTRY_ARGUMENTS = 3,  /* of one index entry in a script's arguments or reply */
@@ -160,7 +160,7 @@ static void unlock_reap_shard(struct redis_reap_pass *pass, unsigned shard)
                      (struct redis_args){arguments, count}, on_reap_shard_unlocked, pass);
 }
 
-/* Called once for each entry; the last call starts step 3. */
+/* Runs once for each entry; the last run starts step 3. */
 static void end_reap_entry(struct redis_reap_pass *pass)
 {
     if (--pass->waiting)

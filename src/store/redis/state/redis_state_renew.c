@@ -21,7 +21,7 @@ struct renewal_part {
     size_t count;
 };
 
-/* One operation. The renewals are copied, because the caller's last only as long as the call. */
+/* One operation. The renewals are copied, because the caller's last only until the operation returns. */
 struct renewal_batch {
     struct redis_state *state;
     state_renewals_done done;
@@ -98,7 +98,7 @@ static void add_renewed_connections(const struct renewal_batch *batch)
     for (size_t i = 0; i < batch->count; i++) {
         const struct lease_renewal *renewal = &batch->renewals[i];
         write_renewal_conn(texts[count], renewal, &conns[count]);
-        /* the key of an owner lives much longer than a lease, so it is written only now and then */
+        /* The key of an owner lives much longer than a lease, so it is written only now and then. */
         int64_t age_ms = state->options.loop->clock.wall_ms - ulid_time_ms(&renewal->conn_id);
         if (age_ms % (REDIS_STATE_OWNER_MS / 2) < state->options.lease_window_ms)
             redis_state_write_owner(state, conns[count], renewal->user_id);
@@ -111,34 +111,27 @@ static void add_renewed_connections(const struct renewal_batch *batch)
         add_gateway_connections(state, conns, count);
 }
 
-/* Removes the connections of leases that were closed or reaped before they were renewed. A gateway that still has such a
- * connection opens its lease again. */
-static void remove_lost_connections(const struct renewal_batch *batch)
-{
-    struct redis_state *state = batch->state;
-    char text[ULID_TEXT_LEN];
-    struct slice conn;
-    for (size_t i = 0; i < batch->count; i++) {
-        if (!batch->renewals[i].lost)
-            continue;
-        write_renewal_conn(text, &batch->renewals[i], &conn);
-        redis_state_remove_connection(state, redis_state_gateway_id(state), conn);
-    }
-}
-
 /* ---- replies ---- */
 
-/* Called once for each part; the last call completes the operation. The index is updated after the scripts: when it is
- * late, a reaper finds that the lease is alive and puts its entry right. */
+/* Runs once for each part; the last run completes the operation. On a cluster it also updates the index: when that is
+ * late, a reaper finds that the lease is alive and corrects its entry. And it removes the connections of leases that were
+ * closed or reaped before they were renewed; a gateway that still has such a connection opens its lease again. */
 static void end_renewal_part(struct renewal_batch *batch)
 {
     if (--batch->waiting)
         return;
     struct redis_state *state = batch->state;
     if (state->keys.cluster && batch->answered) {
+        char text[ULID_TEXT_LEN];
+        struct slice conn;
         for (unsigned shard = 0; shard < REDIS_STATE_SHARDS; shard++)
             update_index_shard(batch, shard);
-        remove_lost_connections(batch);
+        for (size_t i = 0; i < batch->count; i++) {
+            if (!batch->renewals[i].lost)
+                continue;
+            write_renewal_conn(text, &batch->renewals[i], &conn);
+            redis_state_remove_connection(state, redis_state_gateway_id(state), conn);
+        }
     }
     enum state_status failure = batch->unanswered ? STATE_UNKNOWN : STATE_UNAVAILABLE;
     batch->done(batch->arg, batch->answered ? STATE_OK : failure, batch->renewals, batch->count);

@@ -23,16 +23,6 @@ enum { NOT_CHANGED, CHANGED, CHANGED_AND_WAS_HERE };
 /* A presence record outlives the leases by this long; the same as in user_prelude.lua. */
 enum { RECORD_EXTRA_MS = 5000 };
 
-/* The version of a user whose record has expired and who has only a last_seen left. It is not smaller than the record's
- * version was, and smaller than every later version, because the record expired a window and RECORD_EXTRA_MS after it
- * was written. */
-static int64_t version_without_record(const struct redis_state *state, int64_t last_seen_ms)
-{
-    if (last_seen_ms == TIME_NONE)
-        return 0;
-    return last_seen_ms + state->options.lease_window_ms + RECORD_EXTRA_MS - 1;
-}
-
 bool redis_state_parse_presence(const struct redis_state *state, const struct resp_value *items,
                                 struct presence *out)
 {
@@ -43,8 +33,11 @@ bool redis_state_parse_presence(const struct redis_state *state, const struct re
     out->in_call = slice_is(items[1].text, "1");
     if (items[2].text.len && !time_text_parse(items[2].text, &out->last_seen_ms))
         out->last_seen_ms = TIME_NONE;
-    out->version =
-        items[3].integer ? items[3].integer : version_without_record(state, out->last_seen_ms);
+    out->version = items[3].integer;
+    /* The record has expired, and only last_seen is left. This version is not smaller than the record's was, and smaller
+     * than every later version, because a record expires a window and RECORD_EXTRA_MS after it was written. */
+    if (out->version == 0 && out->last_seen_ms != TIME_NONE)
+        out->version = out->last_seen_ms + state->options.lease_window_ms + RECORD_EXTRA_MS - 1;
     return true;
 }
 
