@@ -11,203 +11,204 @@
 
 enum {
     PATIENCE_POLLS = 3000,
-    QUIET_POLLS = 20, /* what would come has come */
-    HEARD_MAX = 4096,
+    QUIET_POLLS = 20, /* after these no more events are expected */
+    RECEIVED_MAX = 4096,
     EVENTS = 1000,
     MODEL_TOPICS = 12,
     MODEL_ROUNDS = 25,
     LARGE_BYTES = 1 << 20,
 };
 
-struct hall;
+struct fixture;
 
-struct listener {
-    struct hall *hall;
+struct subscriber {
+    struct fixture *fixture;
     size_t index;
-    char heard[HEARD_MAX]; /* "topic=payload;" for each event, as far as there is room */
+    char received[RECEIVED_MAX]; /* "topic=payload;" for each event, as far as they fit */
     size_t count;
     size_t bytes;
     size_t gaps;
-    size_t in_disorder;
+    size_t out_of_order;
     long last;
-    struct slice leaves;     /* unsubscribed from within, when it is heard */
-    struct slice subscribes; /* likewise */
+    struct slice unsubscribe_next; /* a topic to unsubscribe from inside the next event's hook */
+    struct slice subscribe_next;   /* likewise, to subscribe to */
 };
 
-struct hall {
+struct fixture {
     const struct bus_suite_backend *backend;
-    struct listener listeners[BUS_SUITE_PORTS];
+    struct subscriber subscribers[BUS_SUITE_PORTS];
 };
 
-static struct bus *port(struct hall *hall, size_t index)
+static struct bus *port(struct fixture *fixture, size_t index)
 {
-    return hall->backend->port(hall->backend->context, index);
+    return fixture->backend->port(fixture->backend->context, index);
 }
 
-static void received(void *arg, struct slice topic, struct slice payload)
+static void on_event(void *arg, struct slice topic, struct slice payload)
 {
-    struct listener *listener = arg;
-    size_t len = strlen(listener->heard);
-    listener->count++;
-    listener->bytes += payload.len;
-    snprintf(listener->heard + len, sizeof(listener->heard) - len, "%.*s=%.*s;",
+    struct subscriber *subscriber = arg;
+    size_t len = strlen(subscriber->received);
+    subscriber->count++;
+    subscriber->bytes += payload.len;
+    snprintf(subscriber->received + len, sizeof(subscriber->received) - len, "%.*s=%.*s;",
              SLICE_FORMAT(topic), payload.len < 64 ? (int)payload.len : 0, payload.data);
     char digits[32] = "";
     if (payload.len && payload.len < sizeof(digits))
         memcpy(digits, payload.data, payload.len);
     long number = strtol(digits, NULL, 10);
-    listener->in_disorder += number < listener->last;
-    listener->last = number;
-    struct slice leaves = listener->leaves, subscribes = listener->subscribes;
-    listener->leaves = listener->subscribes = SLICE_NONE;
-    if (leaves.data)
-        bus_unsubscribe(port(listener->hall, listener->index), leaves);
-    if (subscribes.data)
-        bus_subscribe(port(listener->hall, listener->index), subscribes);
+    subscriber->out_of_order += number < subscriber->last;
+    subscriber->last = number;
+    struct slice from = subscriber->unsubscribe_next, to = subscriber->subscribe_next;
+    subscriber->unsubscribe_next = subscriber->subscribe_next = SLICE_NONE;
+    if (from.data)
+        bus_unsubscribe(port(subscriber->fixture, subscriber->index), from);
+    if (to.data)
+        bus_subscribe(port(subscriber->fixture, subscriber->index), to);
 }
 
-static void gap(void *arg, struct slice topic)
+static void on_gap(void *arg, struct slice topic)
 {
-    struct listener *listener = arg;
+    struct subscriber *subscriber = arg;
     (void)topic;
-    listener->gaps++;
+    subscriber->gaps++;
 }
 
-/* ---- what tests say ---- */
+/* ---- operations ---- */
 
-static void subscribe(struct hall *hall, size_t index, const char *topic)
+static void subscribe(struct fixture *fixture, size_t index, const char *topic)
 {
-    bus_subscribe(port(hall, index), slice_of(topic));
+    bus_subscribe(port(fixture, index), slice_of(topic));
 }
 
-static void unsubscribe(struct hall *hall, size_t index, const char *topic)
+static void unsubscribe(struct fixture *fixture, size_t index, const char *topic)
 {
-    bus_unsubscribe(port(hall, index), slice_of(topic));
+    bus_unsubscribe(port(fixture, index), slice_of(topic));
 }
 
-static void publish(struct hall *hall, size_t index, const char *topic, const char *payload)
+static void publish(struct fixture *fixture, size_t index, const char *topic, const char *payload)
 {
-    bus_publish(port(hall, index), slice_of(topic), slice_of(payload));
+    bus_publish(port(fixture, index), slice_of(topic), slice_of(payload));
 }
 
-static void settle(struct hall *hall)
+static void settle(struct fixture *fixture)
 {
-    hall->backend->settle(hall->backend->context);
+    fixture->backend->settle(fixture->backend->context);
 }
 
-static void poll_all(struct hall *hall, int times)
+static void poll_all(struct fixture *fixture, int times)
 {
     for (int i = 0; i < times; i++)
-        hall->backend->poll(hall->backend->context);
+        fixture->backend->poll(fixture->backend->context);
 }
 
-static void await_count(struct hall *hall, size_t index, size_t count)
+static void await_count(struct fixture *fixture, size_t index, size_t count)
 {
-    for (int i = 0; hall->listeners[index].count < count && i < PATIENCE_POLLS; i++)
-        poll_all(hall, 1);
-    assert_int_equal(hall->listeners[index].count, count);
+    for (int i = 0; fixture->subscribers[index].count < count && i < PATIENCE_POLLS; i++)
+        poll_all(fixture, 1);
+    assert_int_equal(fixture->subscribers[index].count, count);
 }
 
-/* What each has heard since the last call, when all is quiet. */
-static void expect_heard(struct hall *hall, const char *first, const char *second,
-                         const char *third)
+/* Expects the events that each subscriber received since the last expectation, and no others. */
+static void expect_received(struct fixture *fixture, const char *first, const char *second,
+                            const char *third)
 {
     const char *expected[BUS_SUITE_PORTS] = {first, second, third};
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
         for (int n = 0;
-             strlen(hall->listeners[i].heard) < strlen(expected[i]) && n < PATIENCE_POLLS; n++)
-            poll_all(hall, 1);
-    poll_all(hall, QUIET_POLLS);
+             strlen(fixture->subscribers[i].received) < strlen(expected[i]) && n < PATIENCE_POLLS;
+             n++)
+            poll_all(fixture, 1);
+    poll_all(fixture, QUIET_POLLS);
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++) {
-        assert_string_equal(hall->listeners[i].heard, expected[i]);
-        hall->listeners[i].heard[0] = '\0';
+        assert_string_equal(fixture->subscribers[i].received, expected[i]);
+        fixture->subscribers[i].received[0] = '\0';
     }
 }
 
 /* ---- tests ---- */
 
-static void events_reach_all_who_subscribed_the_sender_too(void **state)
+static void event_reaches_all_subscribers_including_its_sender(void **state)
 {
-    struct hall *hall = *state;
-    publish(hall, 0, "t", "nobody");
-    expect_heard(hall, "", "", "");
-    subscribe(hall, 0, "t");
-    subscribe(hall, 2, "t");
-    settle(hall);
-    publish(hall, 0, "t", "1");
-    expect_heard(hall, "t=1;", "", "t=1;");
-    publish(hall, 1, "t", "2");
-    expect_heard(hall, "t=2;", "", "t=2;");
-    unsubscribe(hall, 0, "t");
-    settle(hall);
-    publish(hall, 2, "t", "3");
-    expect_heard(hall, "", "", "t=3;");
-    unsubscribe(hall, 2, "t");
-    settle(hall);
-    publish(hall, 2, "t", "4");
-    expect_heard(hall, "", "", "");
+    struct fixture *fixture = *state;
+    publish(fixture, 0, "t", "nobody");
+    expect_received(fixture, "", "", "");
+    subscribe(fixture, 0, "t");
+    subscribe(fixture, 2, "t");
+    settle(fixture);
+    publish(fixture, 0, "t", "1");
+    expect_received(fixture, "t=1;", "", "t=1;");
+    publish(fixture, 1, "t", "2");
+    expect_received(fixture, "t=2;", "", "t=2;");
+    unsubscribe(fixture, 0, "t");
+    settle(fixture);
+    publish(fixture, 2, "t", "3");
+    expect_received(fixture, "", "", "t=3;");
+    unsubscribe(fixture, 2, "t");
+    settle(fixture);
+    publish(fixture, 2, "t", "4");
+    expect_received(fixture, "", "", "");
 }
 
-static void who_comes_back_hears_again(void **state)
+static void repeated_subscription_receives_events_again(void **state)
 {
-    struct hall *hall = *state;
+    struct fixture *fixture = *state;
     for (int i = 0; i < 3; i++) {
-        subscribe(hall, 1, "t");
-        settle(hall);
-        publish(hall, 0, "t", "x");
-        expect_heard(hall, "", "t=x;", "");
-        unsubscribe(hall, 1, "t");
+        subscribe(fixture, 1, "t");
+        settle(fixture);
+        publish(fixture, 0, "t", "x");
+        expect_received(fixture, "", "t=x;", "");
+        unsubscribe(fixture, 1, "t");
     }
-    subscribe(hall, 1, "t"); /* before the last word about it is through */
-    settle(hall);
-    publish(hall, 0, "t", "y");
-    expect_heard(hall, "", "t=y;", "");
+    subscribe(fixture, 1, "t"); /* before the unsubscription has taken effect */
+    settle(fixture);
+    publish(fixture, 0, "t", "y");
+    expect_received(fixture, "", "t=y;", "");
 }
 
-static void all_hear_a_broadcast(void **state)
+static void broadcast_reaches_every_gateway(void **state)
 {
-    struct hall *hall = *state;
+    struct fixture *fixture = *state;
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
-        bus_subscribe(port(hall, i), BUS_TOPIC_ALL);
-    settle(hall);
-    bus_publish(port(hall, 1), BUS_TOPIC_ALL, SLICE("x"));
-    expect_heard(hall, "broadcast=x;", "broadcast=x;", "broadcast=x;");
+        bus_subscribe(port(fixture, i), BUS_TOPIC_ALL);
+    settle(fixture);
+    bus_publish(port(fixture, 1), BUS_TOPIC_ALL, SLICE("x"));
+    expect_received(fixture, "broadcast=x;", "broadcast=x;", "broadcast=x;");
 }
 
-static void a_gateways_topic_is_its_own(void **state)
+static void topic_of_a_gateway_reaches_only_that_gateway(void **state)
 {
-    struct hall *hall = *state;
+    struct fixture *fixture = *state;
     char text[32];
     for (int i = 0; i < BUS_SUITE_PORTS; i++) {
         snprintf(text, sizeof(text), "server:gw-%d:deliver", i);
-        subscribe(hall, (size_t)i, text);
+        subscribe(fixture, (size_t)i, text);
     }
-    settle(hall);
-    publish(hall, 0, "server:gw-2:deliver", "a");
-    publish(hall, 1, "server:gw-1:deliver", "b");
-    publish(hall, 1, "server:gw-9:deliver", "c");
-    expect_heard(hall, "", "server:gw-1:deliver=b;", "server:gw-2:deliver=a;");
+    settle(fixture);
+    publish(fixture, 0, "server:gw-2:deliver", "a");
+    publish(fixture, 1, "server:gw-1:deliver", "b");
+    publish(fixture, 1, "server:gw-9:deliver", "c");
+    expect_received(fixture, "", "server:gw-1:deliver=b;", "server:gw-2:deliver=a;");
 }
 
-static void one_senders_events_keep_their_order(void **state)
+static void events_of_one_sender_keep_their_order(void **state)
 {
-    struct hall *hall = *state;
+    struct fixture *fixture = *state;
     char text[16];
-    subscribe(hall, 0, "t");
-    subscribe(hall, 1, "t");
-    settle(hall);
+    subscribe(fixture, 0, "t");
+    subscribe(fixture, 1, "t");
+    settle(fixture);
     for (int i = 0; i < EVENTS; i++) {
         snprintf(text, sizeof(text), "%d", i);
-        publish(hall, 0, "t", text);
+        publish(fixture, 0, "t", text);
     }
-    await_count(hall, 0, EVENTS);
-    await_count(hall, 1, EVENTS);
-    assert_int_equal(hall->listeners[0].in_disorder, 0);
-    assert_int_equal(hall->listeners[1].in_disorder, 0);
+    await_count(fixture, 0, EVENTS);
+    await_count(fixture, 1, EVENTS);
+    assert_int_equal(fixture->subscribers[0].out_of_order, 0);
+    assert_int_equal(fixture->subscribers[1].out_of_order, 0);
 }
 
-/* Ids are anything without a control character, and even those must not become commands. */
-static void any_name_is_a_topic(void **state)
+/* Topics contain ids, which may have any characters; even control characters must not become commands. */
+static void topic_may_have_any_characters(void **state)
 {
     static const char *const names[] = {
         "presence:a b",
@@ -224,61 +225,61 @@ static void any_name_is_a_topic(void **state)
         "presence:*",
         "presence:0123456789012345678901234567890123456789012345678901234567890123456789012345678901"
         "2345678901234567890123456789012345678901234567"};
-    struct hall *hall = *state;
+    struct fixture *fixture = *state;
     size_t count = sizeof(names) / sizeof(*names);
     for (size_t i = 0; i < count; i++)
-        subscribe(hall, 1, names[i]);
-    settle(hall);
+        subscribe(fixture, 1, names[i]);
+    settle(fixture);
     for (size_t i = 0; i < count; i++) {
         char expected[256];
         snprintf(expected, sizeof(expected), "%s=x;", names[i]);
-        publish(hall, 0, names[i], "x");
-        expect_heard(hall, "", expected, "");
+        publish(fixture, 0, names[i], "x");
+        expect_received(fixture, "", expected, "");
     }
 }
 
-static void any_bytes_are_a_payload(void **state)
+static void payload_may_have_any_bytes_and_a_megabyte(void **state)
 {
-    struct hall *hall = *state;
+    struct fixture *fixture = *state;
     char *large = malloc(LARGE_BYTES);
     assert_non_null(large);
     for (size_t i = 0; i < LARGE_BYTES; i++)
         large[i] = (char)(i * 31);
-    subscribe(hall, 0, "t");
-    subscribe(hall, 1, "t");
-    settle(hall);
-    bus_publish(port(hall, 0), SLICE("t"), SLICE_NONE);
-    bus_publish(port(hall, 0), SLICE("t"), (struct slice){large, LARGE_BYTES});
-    bus_publish(port(hall, 0), SLICE("t"), SLICE("\r\n\0$"));
+    subscribe(fixture, 0, "t");
+    subscribe(fixture, 1, "t");
+    settle(fixture);
+    bus_publish(port(fixture, 0), SLICE("t"), SLICE_NONE);
+    bus_publish(port(fixture, 0), SLICE("t"), (struct slice){large, LARGE_BYTES});
+    bus_publish(port(fixture, 0), SLICE("t"), SLICE("\r\n\0$"));
     for (size_t i = 0; i < 2; i++) {
-        await_count(hall, i, 3);
-        assert_int_equal(hall->listeners[i].bytes, LARGE_BYTES + 4);
+        await_count(fixture, i, 3);
+        assert_int_equal(fixture->subscribers[i].bytes, LARGE_BYTES + 4);
     }
     free(large);
 }
 
-static void one_may_leave_and_come_from_within(void **state)
+static void subscriptions_may_change_inside_an_event_hook(void **state)
 {
-    struct hall *hall = *state;
-    subscribe(hall, 0, "a");
-    subscribe(hall, 1, "a");
-    settle(hall);
+    struct fixture *fixture = *state;
+    subscribe(fixture, 0, "a");
+    subscribe(fixture, 1, "a");
+    settle(fixture);
     for (size_t i = 0; i < 2; i++) {
-        hall->listeners[i].leaves = SLICE("a");
-        hall->listeners[i].subscribes = SLICE("b");
+        fixture->subscribers[i].unsubscribe_next = SLICE("a");
+        fixture->subscribers[i].subscribe_next = SLICE("b");
     }
-    publish(hall, 0, "a", "1");
-    expect_heard(hall, "a=1;", "a=1;", "");
-    settle(hall);
-    publish(hall, 0, "a", "2");
-    publish(hall, 0, "b", "3");
-    expect_heard(hall, "b=3;", "b=3;", "");
+    publish(fixture, 0, "a", "1");
+    expect_received(fixture, "a=1;", "a=1;", "");
+    settle(fixture);
+    publish(fixture, 0, "a", "2");
+    publish(fixture, 0, "b", "3");
+    expect_received(fixture, "b=3;", "b=3;", "");
 }
 
-/* Random comings and goings: each hears exactly what was published while it was subscribed. */
-static void nothing_is_missed_once_it_is_live(void **state)
+/* Gateways subscribe and unsubscribe at random, and receive exactly what is published while they are subscribed. */
+static void subscribers_receive_exactly_what_is_published(void **state)
 {
-    struct hall *hall = *state;
+    struct fixture *fixture = *state;
     bool subscribed[BUS_SUITE_PORTS][MODEL_TOPICS] = {{false}};
     size_t expected[BUS_SUITE_PORTS] = {0};
     struct random random;
@@ -286,49 +287,50 @@ static void nothing_is_missed_once_it_is_live(void **state)
     for (int round = 0; round < MODEL_ROUNDS; round++) {
         char topic[32];
         for (int i = 0; i < 8; i++) {
-            size_t who = random_below(&random, BUS_SUITE_PORTS);
-            size_t what = random_below(&random, MODEL_TOPICS);
-            snprintf(topic, sizeof(topic), "presence:%zu", what);
-            subscribed[who][what] ? unsubscribe(hall, who, topic) : subscribe(hall, who, topic);
-            subscribed[who][what] = !subscribed[who][what];
+            size_t gateway = random_below(&random, BUS_SUITE_PORTS);
+            size_t topic_number = random_below(&random, MODEL_TOPICS);
+            snprintf(topic, sizeof(topic), "presence:%zu", topic_number);
+            subscribed[gateway][topic_number] ? unsubscribe(fixture, gateway, topic)
+                                              : subscribe(fixture, gateway, topic);
+            subscribed[gateway][topic_number] = !subscribed[gateway][topic_number];
         }
-        settle(hall);
-        for (size_t what = 0; what < MODEL_TOPICS; what++) {
-            snprintf(topic, sizeof(topic), "presence:%zu", what);
-            publish(hall, random_below(&random, BUS_SUITE_PORTS), topic, "x");
-            for (size_t who = 0; who < BUS_SUITE_PORTS; who++)
-                expected[who] += subscribed[who][what];
+        settle(fixture);
+        for (size_t topic_number = 0; topic_number < MODEL_TOPICS; topic_number++) {
+            snprintf(topic, sizeof(topic), "presence:%zu", topic_number);
+            publish(fixture, random_below(&random, BUS_SUITE_PORTS), topic, "x");
+            for (size_t gateway = 0; gateway < BUS_SUITE_PORTS; gateway++)
+                expected[gateway] += subscribed[gateway][topic_number];
         }
-        for (size_t who = 0; who < BUS_SUITE_PORTS; who++)
-            await_count(hall, who, expected[who]);
-        poll_all(hall, QUIET_POLLS); /* what is still under way reaches nobody who comes later */
+        for (size_t gateway = 0; gateway < BUS_SUITE_PORTS; gateway++)
+            await_count(fixture, gateway, expected[gateway]);
+        poll_all(fixture, QUIET_POLLS); /* no event is under way when somebody subscribes next */
     }
 }
 
 /* ---- running ---- */
 
-static int open_hall(void **state)
+static int set_up(void **state)
 {
     const struct bus_suite_backend *backend = *state;
-    struct bus_suite_subscriber ears[BUS_SUITE_PORTS];
-    struct hall *hall = calloc(1, sizeof(*hall));
-    assert_non_null(hall);
-    hall->backend = backend;
+    struct bus_suite_subscriber hooks[BUS_SUITE_PORTS];
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    assert_non_null(fixture);
+    fixture->backend = backend;
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++) {
-        hall->listeners[i].hall = hall;
-        hall->listeners[i].index = i;
-        ears[i] = (struct bus_suite_subscriber){received, gap, &hall->listeners[i]};
+        fixture->subscribers[i].fixture = fixture;
+        fixture->subscribers[i].index = i;
+        hooks[i] = (struct bus_suite_subscriber){on_event, on_gap, &fixture->subscribers[i]};
     }
-    backend->start(backend->context, ears);
-    *state = hall;
+    backend->start(backend->context, hooks);
+    *state = fixture;
     return 0;
 }
 
-static int close_hall(void **state)
+static int tear_down(void **state)
 {
-    struct hall *hall = *state;
-    hall->backend->stop(hall->backend->context);
-    free(hall);
+    struct fixture *fixture = *state;
+    fixture->backend->stop(fixture->backend->context);
+    free(fixture);
     return 0;
 }
 
@@ -337,18 +339,18 @@ int bus_suite_run(const struct bus_suite_backend *backend)
     void *initial = (void *)(uintptr_t)backend;
 #define TEST(name)                                                                                 \
     {                                                                                              \
-#name, name, open_hall, close_hall, initial                                                \
+#name, name, set_up, tear_down, initial                                                    \
     }
     const struct CMUnitTest tests[] = {
-        TEST(events_reach_all_who_subscribed_the_sender_too),
-        TEST(who_comes_back_hears_again),
-        TEST(all_hear_a_broadcast),
-        TEST(a_gateways_topic_is_its_own),
-        TEST(one_senders_events_keep_their_order),
-        TEST(any_name_is_a_topic),
-        TEST(any_bytes_are_a_payload),
-        TEST(one_may_leave_and_come_from_within),
-        TEST(nothing_is_missed_once_it_is_live),
+        TEST(event_reaches_all_subscribers_including_its_sender),
+        TEST(repeated_subscription_receives_events_again),
+        TEST(broadcast_reaches_every_gateway),
+        TEST(topic_of_a_gateway_reaches_only_that_gateway),
+        TEST(events_of_one_sender_keep_their_order),
+        TEST(topic_may_have_any_characters),
+        TEST(payload_may_have_any_bytes_and_a_megabyte),
+        TEST(subscriptions_may_change_inside_an_event_hook),
+        TEST(subscribers_receive_exactly_what_is_published),
     };
 #undef TEST
     print_message("bus suite on %s\n", backend->name);

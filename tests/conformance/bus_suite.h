@@ -1,6 +1,6 @@
 /*
- * What every backend of the bus must do. A backend's test describes the backend and runs the suite; each
- * test starts with BUS_SUITE_PORTS gateways that have subscribed to nothing.
+ * The conformance suite of the bus: what every backend promises (bus.h). A backend's test describes the backend
+ * and runs the suite; each test starts with BUS_SUITE_PORTS gateways without subscriptions.
  */
 #ifndef ROLLCALL_TESTS_BUS_SUITE_H
 #define ROLLCALL_TESTS_BUS_SUITE_H
@@ -11,7 +11,7 @@
 
 enum { BUS_SUITE_PORTS = 3 };
 
-/* What a port is made with. */
+/* The hooks with which the backend makes a port. */
 struct bus_suite_subscriber {
     bus_on_event on_event;
     bus_on_gap on_gap;
@@ -21,16 +21,16 @@ struct bus_suite_subscriber {
 struct bus_suite_backend {
     const char *name;
     void *context;
-    void (*start)(void *context, const struct bus_suite_subscriber ears[BUS_SUITE_PORTS]);
+    void (*start)(void *context, const struct bus_suite_subscriber hooks[BUS_SUITE_PORTS]);
     struct bus *(*port)(void *context, size_t index);
     void (*stop)(void *context);
-    /* Returns when everything subscribed or unsubscribed so far is so. */
+    /* Returns when all subscriptions and unsubscriptions so far have taken effect. */
     void (*settle)(void *context);
-    /* A turn of every gateway, which may wait a little for something to happen. */
+    /* Runs one turn of every gateway, which may wait a little for events. */
     void (*poll)(void *context);
 };
 
-/* Runs all tests; the number of those that failed. */
+/* Runs all tests. Returns how many failed. */
 int bus_suite_run(const struct bus_suite_backend *backend);
 
 #endif

@@ -5,9 +5,9 @@
 
 #include <cmocka.h>
 
-enum { PATIENCE = 10000 }; /* polls */
+enum { POLLS_MAX = 10000 };
 
-struct call_device suite_device(const char *user, unsigned number, unsigned connection)
+struct call_device harness_device(const char *user, unsigned number, unsigned connection)
 {
     static const char *const DEVICES[] = {"device-0", "device-1", "device-2", "device-3"};
     struct call_device device = {slice_of(user), slice_of(DEVICES[number]), {{0}}};
@@ -17,149 +17,154 @@ struct call_device suite_device(const char *user, unsigned number, unsigned conn
     return device;
 }
 
-static struct slice keep(struct suite_world *world, struct slice text)
+static struct slice copy_text(struct harness *harness, struct slice text)
 {
     if (!text.data)
         return text;
-    assert_true(world->texts_len + text.len <= sizeof(world->texts));
-    char *copy = world->texts + world->texts_len;
+    assert_true(harness->texts_len + text.len <= sizeof(harness->texts));
+    char *copy = harness->texts + harness->texts_len;
     memcpy(copy, text.data, text.len);
-    world->texts_len += text.len;
+    harness->texts_len += text.len;
     return (struct slice){copy, text.len};
 }
 
-static struct call keep_call(struct suite_world *world, const struct call *call)
+static struct call copy_call(struct harness *harness, const struct call *call)
 {
     struct call copy = *call;
-    copy.id = keep(world, call->id);
-    copy.caller.user_id = keep(world, call->caller.user_id);
-    copy.caller.device_id = keep(world, call->caller.device_id);
-    copy.callee.user_id = keep(world, call->callee.user_id);
-    copy.callee.device_id = keep(world, call->callee.device_id);
+    copy.id = copy_text(harness, call->id);
+    copy.caller.user_id = copy_text(harness, call->caller.user_id);
+    copy.caller.device_id = copy_text(harness, call->caller.device_id);
+    copy.callee.user_id = copy_text(harness, call->callee.user_id);
+    copy.callee.device_id = copy_text(harness, call->callee.device_id);
     return copy;
 }
 
-static void take_answer(void *arg, const struct call_answer *answer)
+static void on_call_answered(void *arg, const struct call_answer *answer)
 {
-    struct suite_world *world = arg;
-    assert_false(world->answered);
-    world->answered = true;
-    world->result = answer->result;
-    world->has_call = answer->call != NULL;
+    struct harness *harness = arg;
+    assert_false(harness->answered);
+    harness->answered = true;
+    harness->result = answer->result;
+    harness->has_call = answer->call != NULL;
     if (answer->call)
-        world->call = keep_call(world, answer->call);
+        harness->call = copy_call(harness, answer->call);
 }
 
-static struct call_store *begin(struct suite_world *world)
+static struct call_store *begin_operation(struct harness *harness)
 {
-    world->answered = false;
-    world->texts_len = 0;
-    world->next_port = (world->next_port + 1) % SUITE_PORTS;
-    return world->ports[world->next_port];
+    harness->answered = false;
+    harness->texts_len = 0;
+    harness->next_port = (harness->next_port + 1) % HARNESS_PORTS;
+    return harness->ports[harness->next_port];
 }
 
-static void wait(struct suite_world *world)
+static void await_answer(struct harness *harness)
 {
-    for (int i = 0; i < PATIENCE && !world->answered && world->backend->poll; i++)
-        world->backend->poll(world->backend->context);
-    assert_true(world->answered);
+    for (int i = 0; i < POLLS_MAX && !harness->answered && harness->backend->poll; i++)
+        harness->backend->poll(harness->backend->context);
+    assert_true(harness->answered);
 }
 
-/* Every answer shows a call, or none, as its result says. */
-static enum call_result result(struct suite_world *world)
+/* Checks that the answer has a call, unless its result excludes one. */
+static enum call_result await_result(struct harness *harness)
 {
-    wait(world);
-    bool without = world->result == CALL_NOT_FOUND || world->result == CALL_CALLEE_BUSY ||
-                   world->result == CALL_ID_TAKEN || world->result == CALL_UNAVAILABLE ||
-                   world->result == CALL_UNKNOWN;
-    assert_int_equal(world->has_call, !without);
-    return world->result;
+    await_answer(harness);
+    bool without = harness->result == CALL_NOT_FOUND || harness->result == CALL_CALLEE_BUSY ||
+                   harness->result == CALL_ID_TAKEN || harness->result == CALL_UNAVAILABLE ||
+                   harness->result == CALL_UNKNOWN;
+    assert_int_equal(harness->has_call, !without);
+    return harness->result;
 }
 
-enum call_result suite_request(struct suite_world *world, const char *id, struct call_device caller,
-                               const char *callee)
+enum call_result harness_request(struct harness *harness, const char *id, struct call_device caller,
+                                 const char *callee)
 {
-    call_store_request(begin(world), slice_of(id), &caller, slice_of(callee), take_answer, world);
-    return result(world);
+    call_store_request(begin_operation(harness), slice_of(id), &caller, slice_of(callee),
+                       on_call_answered, harness);
+    return await_result(harness);
 }
 
-enum call_result suite_declare(struct suite_world *world, const char *id, struct call_device caller)
+enum call_result harness_declare(struct harness *harness, const char *id, struct call_device caller)
 {
-    call_store_declare(begin(world), slice_of(id), &caller, take_answer, world);
-    return result(world);
+    call_store_declare(begin_operation(harness), slice_of(id), &caller, on_call_answered, harness);
+    return await_result(harness);
 }
 
-enum call_result suite_answer(struct suite_world *world, const char *id, struct call_device callee)
+enum call_result harness_answer(struct harness *harness, const char *id, struct call_device callee)
 {
-    call_store_answer(begin(world), slice_of(id), &callee, take_answer, world);
-    return result(world);
+    call_store_answer(begin_operation(harness), slice_of(id), &callee, on_call_answered, harness);
+    return await_result(harness);
 }
 
-enum call_result suite_reject(struct suite_world *world, const char *id, const char *user)
+enum call_result harness_reject(struct harness *harness, const char *id, const char *user)
 {
-    call_store_reject(begin(world), slice_of(id), slice_of(user), take_answer, world);
-    return result(world);
+    call_store_reject(begin_operation(harness), slice_of(id), slice_of(user), on_call_answered,
+                      harness);
+    return await_result(harness);
 }
 
-enum call_result suite_end(struct suite_world *world, const char *id, const char *user)
+enum call_result harness_end(struct harness *harness, const char *id, const char *user)
 {
-    call_store_end(begin(world), slice_of(id), slice_of(user), take_answer, world);
-    return result(world);
+    call_store_end(begin_operation(harness), slice_of(id), slice_of(user), on_call_answered,
+                   harness);
+    return await_result(harness);
 }
 
-enum call_result suite_get(struct suite_world *world, const char *id, const char *user)
+enum call_result harness_get(struct harness *harness, const char *id, const char *user)
 {
-    call_store_get(begin(world), slice_of(id), slice_of(user), take_answer, world);
-    return result(world);
+    call_store_get(begin_operation(harness), slice_of(id), slice_of(user), on_call_answered,
+                   harness);
+    return await_result(harness);
 }
 
-enum call_result suite_attach(struct suite_world *world, struct call_device device)
+enum call_result harness_attach(struct harness *harness, struct call_device device)
 {
-    call_store_attach(begin(world), &device, take_answer, world);
-    return result(world);
+    call_store_attach(begin_operation(harness), &device, on_call_answered, harness);
+    return await_result(harness);
 }
 
-enum call_result suite_detach(struct suite_world *world, struct call_device device)
+enum call_result harness_detach(struct harness *harness, struct call_device device)
 {
-    call_store_detach(begin(world), device.user_id, &device.conn_id, take_answer, world);
-    return result(world);
+    call_store_detach(begin_operation(harness), device.user_id, &device.conn_id, on_call_answered,
+                      harness);
+    return await_result(harness);
 }
 
-static void take_lost(void *arg, const struct ulid *conn_id)
+static void on_device_lost(void *arg, const struct ulid *conn_id)
 {
     (void)conn_id;
-    ((struct suite_world *)arg)->lost_count++;
+    ((struct harness *)arg)->lost_count++;
 }
 
-bool suite_renew(struct suite_world *world, struct call_device device)
+bool harness_renew(struct harness *harness, struct call_device device)
 {
-    world->lost_count = 0;
-    call_store_renew(begin(world), &device, 1, take_lost, world);
-    if (world->backend->settle)
-        world->backend->settle(world->backend->context);
-    return world->lost_count == 0;
+    harness->lost_count = 0;
+    call_store_renew(begin_operation(harness), &device, 1, on_device_lost, harness);
+    if (harness->backend->settle)
+        harness->backend->settle(harness->backend->context);
+    return harness->lost_count == 0;
 }
 
-static void take_ended(void *arg, const struct call *ended, size_t count)
+static void on_calls_reaped(void *arg, const struct call *ended, size_t count)
 {
-    struct suite_world *world = arg;
-    assert_false(world->answered);
-    world->answered = true;
-    world->ended_count = count;
+    struct harness *harness = arg;
+    assert_false(harness->answered);
+    harness->answered = true;
+    harness->ended_count = count;
     for (size_t i = 0; i < count; i++)
-        world->ended[i] = keep_call(world, &ended[i]);
+        harness->ended[i] = copy_call(harness, &ended[i]);
 }
 
-size_t suite_reap(struct suite_world *world, size_t max)
+size_t harness_reap(struct harness *harness, size_t max)
 {
-    call_store_reap(begin(world), max, take_ended, world);
-    wait(world);
-    for (size_t i = 0; i < world->ended_count; i++)
-        assert_int_equal(world->ended[i].state, CALL_ENDED);
-    return world->ended_count;
+    call_store_reap(begin_operation(harness), max, on_calls_reaped, harness);
+    await_answer(harness);
+    for (size_t i = 0; i < harness->ended_count; i++)
+        assert_int_equal(harness->ended[i].state, CALL_ENDED);
+    return harness->ended_count;
 }
 
-void suite_pass(struct suite_world *world, int64_t duration_ms)
+void harness_pass(struct harness *harness, int64_t duration_ms)
 {
-    world->backend->pass(world->backend->context, duration_ms);
+    harness->backend->pass(harness->backend->context, duration_ms);
 }

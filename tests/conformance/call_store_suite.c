@@ -9,337 +9,341 @@
 
 static struct call_device alice(void)
 {
-    return suite_device("alice", 0, 1);
+    return harness_device("alice", 0, 1);
 }
 
 static struct call_device bob(void)
 {
-    return suite_device("bob", 0, 1);
+    return harness_device("bob", 0, 1);
 }
 
-static void ring(struct suite_world *world)
+static void make_ringing_call(struct harness *harness)
 {
-    assert_int_equal(suite_request(world, "c", alice(), "bob"), CALL_DONE);
-    assert_int_equal(world->call.state, CALL_RINGING);
+    assert_int_equal(harness_request(harness, "c", alice(), "bob"), CALL_DONE);
+    assert_int_equal(harness->call.state, CALL_RINGING);
 }
 
-static void talk(struct suite_world *world)
+static void make_accepted_call(struct harness *harness)
 {
-    ring(world);
-    assert_int_equal(suite_answer(world, "c", bob()), CALL_DONE);
-    assert_int_equal(world->call.state, CALL_ACCEPTED);
+    make_ringing_call(harness);
+    assert_int_equal(harness_answer(harness, "c", bob()), CALL_DONE);
+    assert_int_equal(harness->call.state, CALL_ACCEPTED);
 }
 
-/* The last answer's call is over for this reason, and both may call again. */
-static void expect_over(struct suite_world *world, enum call_reason reason)
+/* The call of the last answer has ended for this reason, and both users are free again. */
+static void expect_ended_and_free(struct harness *harness, enum call_reason reason)
 {
-    assert_int_equal(world->call.state, CALL_ENDED);
-    assert_int_equal(world->call.reason, reason);
-    assert_int_equal(world->call.ended_at_ms, world->backend->wall_ms(world->backend->context));
-    assert_int_equal(suite_get(world, NULL, "alice"), CALL_NOT_FOUND);
-    assert_int_equal(suite_get(world, NULL, "bob"), CALL_NOT_FOUND);
-    assert_int_equal(suite_request(world, "next", bob(), "alice"), CALL_DONE);
+    assert_int_equal(harness->call.state, CALL_ENDED);
+    assert_int_equal(harness->call.reason, reason);
+    assert_int_equal(harness->call.ended_at_ms,
+                     harness->backend->wall_ms(harness->backend->context));
+    assert_int_equal(harness_get(harness, NULL, "alice"), CALL_NOT_FOUND);
+    assert_int_equal(harness_get(harness, NULL, "bob"), CALL_NOT_FOUND);
+    assert_int_equal(harness_request(harness, "next", bob(), "alice"), CALL_DONE);
 }
 
-static void expect_reaped(struct suite_world *world, enum call_reason reason)
+static void expect_reaped(struct harness *harness, enum call_reason reason)
 {
-    assert_int_equal(suite_reap(world, CALL_REAP_MAX), 1);
-    assert_true(slice_is(world->ended[0].id, "c"));
-    world->call = world->ended[0];
-    assert_int_equal(suite_reap(world, CALL_REAP_MAX), 0);
-    expect_over(world, reason);
+    assert_int_equal(harness_reap(harness, CALL_REAP_MAX), 1);
+    assert_true(slice_is(harness->ended[0].id, "c"));
+    harness->call = harness->ended[0];
+    assert_int_equal(harness_reap(harness, CALL_REAP_MAX), 0);
+    expect_ended_and_free(harness, reason);
 }
 
-static void a_call_rings_is_answered_and_ends(void **state)
+static void call_rings_is_answered_and_ends(void **state)
 {
-    struct suite_world *world = *state;
-    int64_t start_ms = world->backend->wall_ms(world->backend->context);
-    ring(world);
-    assert_true(slice_is(world->call.id, "c"));
-    assert_true(slice_is(world->call.caller.user_id, "alice"));
-    assert_true(slice_is(world->call.caller.device_id, "device-0"));
-    assert_true(slice_is(world->call.callee.user_id, "bob"));
-    assert_null(world->call.callee.device_id.data);
-    assert_int_equal(world->call.started_at_ms, start_ms);
-    assert_int_equal(world->call.answered_at_ms, 0);
-    suite_pass(world, 1000);
-    assert_int_equal(suite_answer(world, "c", suite_device("bob", 2, 7)), CALL_DONE);
-    assert_true(slice_is(world->call.callee.device_id, "device-2"));
-    assert_int_equal(world->call.answered_at_ms, start_ms + 1000);
-    suite_pass(world, 1000);
-    assert_int_equal(suite_end(world, "c", "bob"), CALL_DONE);
-    assert_int_equal(world->call.started_at_ms, start_ms);
-    assert_int_equal(world->call.answered_at_ms, start_ms + 1000);
-    expect_over(world, CALL_REASON_HANGUP);
+    struct harness *harness = *state;
+    int64_t start_ms = harness->backend->wall_ms(harness->backend->context);
+    make_ringing_call(harness);
+    assert_true(slice_is(harness->call.id, "c"));
+    assert_true(slice_is(harness->call.caller.user_id, "alice"));
+    assert_true(slice_is(harness->call.caller.device_id, "device-0"));
+    assert_true(slice_is(harness->call.callee.user_id, "bob"));
+    assert_null(harness->call.callee.device_id.data);
+    assert_int_equal(harness->call.started_at_ms, start_ms);
+    assert_int_equal(harness->call.answered_at_ms, 0);
+    harness_pass(harness, 1000);
+    assert_int_equal(harness_answer(harness, "c", harness_device("bob", 2, 7)), CALL_DONE);
+    assert_true(slice_is(harness->call.callee.device_id, "device-2"));
+    assert_int_equal(harness->call.answered_at_ms, start_ms + 1000);
+    harness_pass(harness, 1000);
+    assert_int_equal(harness_end(harness, "c", "bob"), CALL_DONE);
+    assert_int_equal(harness->call.started_at_ms, start_ms);
+    assert_int_equal(harness->call.answered_at_ms, start_ms + 1000);
+    expect_ended_and_free(harness, CALL_REASON_HANGUP);
 }
 
-static void state_and_side_make_the_reason(void **state)
+static void reason_of_an_end_follows_from_state_and_party(void **state)
 {
-    struct suite_world *world = *state;
-    ring(world);
-    assert_int_equal(suite_end(world, "c", "alice"), CALL_DONE);
-    assert_int_equal(world->call.reason, CALL_REASON_CANCELLED);
-    assert_int_equal(suite_request(world, "d", alice(), "bob"), CALL_DONE);
-    assert_int_equal(suite_end(world, "d", "bob"), CALL_DONE);
-    assert_int_equal(world->call.reason, CALL_REASON_REJECTED);
-    assert_int_equal(suite_request(world, "e", alice(), "bob"), CALL_DONE);
-    assert_int_equal(suite_reject(world, "e", "bob"), CALL_DONE);
-    expect_over(world, CALL_REASON_REJECTED);
+    struct harness *harness = *state;
+    make_ringing_call(harness);
+    assert_int_equal(harness_end(harness, "c", "alice"), CALL_DONE);
+    assert_int_equal(harness->call.reason, CALL_REASON_CANCELLED);
+    assert_int_equal(harness_request(harness, "d", alice(), "bob"), CALL_DONE);
+    assert_int_equal(harness_end(harness, "d", "bob"), CALL_DONE);
+    assert_int_equal(harness->call.reason, CALL_REASON_REJECTED);
+    assert_int_equal(harness_request(harness, "e", alice(), "bob"), CALL_DONE);
+    assert_int_equal(harness_reject(harness, "e", "bob"), CALL_DONE);
+    expect_ended_and_free(harness, CALL_REASON_REJECTED);
 }
 
-static void the_first_answer_wins(void **state)
+static void first_device_to_answer_takes_the_call(void **state)
 {
-    struct suite_world *world = *state;
-    talk(world);
-    assert_int_equal(suite_answer(world, "c", suite_device("bob", 1, 1)), CALL_WRONG_STATE);
-    assert_int_equal(world->call.state, CALL_ACCEPTED);
-    assert_true(slice_is(world->call.callee.device_id, "device-0"));
-    assert_int_equal(suite_answer(world, "c", bob()), CALL_REPEATED);
+    struct harness *harness = *state;
+    make_accepted_call(harness);
+    assert_int_equal(harness_answer(harness, "c", harness_device("bob", 1, 1)), CALL_WRONG_STATE);
+    assert_int_equal(harness->call.state, CALL_ACCEPTED);
+    assert_true(slice_is(harness->call.callee.device_id, "device-0"));
+    assert_int_equal(harness_answer(harness, "c", bob()), CALL_REPEATED);
 }
 
-static void only_the_callee_answers_and_rejects(void **state)
+static void only_the_callee_may_answer_or_reject(void **state)
 {
-    struct suite_world *world = *state;
-    ring(world);
-    assert_int_equal(suite_answer(world, "c", alice()), CALL_WRONG_PARTY);
-    assert_int_equal(suite_reject(world, "c", "alice"), CALL_WRONG_PARTY);
-    assert_int_equal(suite_get(world, "c", "bob"), CALL_DONE);
-    assert_int_equal(world->call.state, CALL_RINGING);
+    struct harness *harness = *state;
+    make_ringing_call(harness);
+    assert_int_equal(harness_answer(harness, "c", alice()), CALL_WRONG_PARTY);
+    assert_int_equal(harness_reject(harness, "c", "alice"), CALL_WRONG_PARTY);
+    assert_int_equal(harness_get(harness, "c", "bob"), CALL_DONE);
+    assert_int_equal(harness->call.state, CALL_RINGING);
 }
 
-static void others_find_nothing(void **state)
+static void user_who_is_no_party_gets_not_found(void **state)
 {
-    struct suite_world *world = *state;
-    struct call_device eve = suite_device("eve", 0, 1);
-    talk(world);
-    assert_int_equal(suite_answer(world, "c", eve), CALL_NOT_FOUND);
-    assert_int_equal(suite_reject(world, "c", "eve"), CALL_NOT_FOUND);
-    assert_int_equal(suite_end(world, "c", "eve"), CALL_NOT_FOUND);
-    assert_int_equal(suite_get(world, "c", "eve"), CALL_NOT_FOUND);
-    assert_int_equal(suite_get(world, NULL, "eve"), CALL_NOT_FOUND);
-    assert_int_equal(suite_get(world, "no such call", "alice"), CALL_NOT_FOUND);
-    assert_int_equal(suite_attach(world, eve), CALL_NOT_FOUND);
-    assert_int_equal(suite_detach(world, eve), CALL_NOT_FOUND);
-    assert_false(suite_renew(world, eve));
-    assert_int_equal(suite_get(world, "c", "alice"), CALL_DONE);
-    assert_int_equal(world->call.state, CALL_ACCEPTED);
+    struct harness *harness = *state;
+    struct call_device eve = harness_device("eve", 0, 1);
+    make_accepted_call(harness);
+    assert_int_equal(harness_answer(harness, "c", eve), CALL_NOT_FOUND);
+    assert_int_equal(harness_reject(harness, "c", "eve"), CALL_NOT_FOUND);
+    assert_int_equal(harness_end(harness, "c", "eve"), CALL_NOT_FOUND);
+    assert_int_equal(harness_get(harness, "c", "eve"), CALL_NOT_FOUND);
+    assert_int_equal(harness_get(harness, NULL, "eve"), CALL_NOT_FOUND);
+    assert_int_equal(harness_get(harness, "no such call", "alice"), CALL_NOT_FOUND);
+    assert_int_equal(harness_attach(harness, eve), CALL_NOT_FOUND);
+    assert_int_equal(harness_detach(harness, eve), CALL_NOT_FOUND);
+    assert_false(harness_renew(harness, eve));
+    assert_int_equal(harness_get(harness, "c", "alice"), CALL_DONE);
+    assert_int_equal(harness->call.state, CALL_ACCEPTED);
 }
 
-static void one_call_per_user(void **state)
+static void user_is_in_at_most_one_call(void **state)
 {
-    struct suite_world *world = *state;
-    ring(world);
+    struct harness *harness = *state;
+    make_ringing_call(harness);
     for (int accepted = 0; accepted < 2; accepted++) {
-        assert_int_equal(suite_request(world, "d", alice(), "carol"), CALL_CALLER_BUSY);
-        assert_true(slice_is(world->call.id, "c"));
-        assert_int_equal(suite_request(world, "d", bob(), "carol"), CALL_CALLER_BUSY);
-        assert_int_equal(suite_request(world, "d", suite_device("carol", 0, 1), "alice"),
+        assert_int_equal(harness_request(harness, "d", alice(), "carol"), CALL_CALLER_BUSY);
+        assert_true(slice_is(harness->call.id, "c"));
+        assert_int_equal(harness_request(harness, "d", bob(), "carol"), CALL_CALLER_BUSY);
+        assert_int_equal(harness_request(harness, "d", harness_device("carol", 0, 1), "alice"),
                          CALL_CALLEE_BUSY);
-        assert_int_equal(suite_request(world, "d", suite_device("carol", 0, 1), "bob"),
+        assert_int_equal(harness_request(harness, "d", harness_device("carol", 0, 1), "bob"),
                          CALL_CALLEE_BUSY);
-        assert_int_equal(suite_declare(world, "d", alice()), CALL_CALLER_BUSY);
-        suite_answer(world, "c", bob());
+        assert_int_equal(harness_declare(harness, "d", alice()), CALL_CALLER_BUSY);
+        harness_answer(harness, "c", bob());
     }
-    assert_int_equal(suite_get(world, NULL, "carol"), CALL_NOT_FOUND);
+    assert_int_equal(harness_get(harness, NULL, "carol"), CALL_NOT_FOUND);
 }
 
-static void ids_are_not_shared(void **state)
+static void id_of_a_kept_call_is_taken(void **state)
 {
-    struct suite_world *world = *state;
-    struct call_device carol = suite_device("carol", 0, 1);
-    ring(world);
-    assert_int_equal(suite_request(world, "c", alice(), "bob"), CALL_REPEATED);
-    assert_int_equal(suite_request(world, "c", carol, "dave"), CALL_ID_TAKEN);
-    assert_int_equal(suite_declare(world, "c", carol), CALL_ID_TAKEN);
-    assert_int_equal(suite_request(world, "c", suite_device("alice", 1, 1), "bob"),
+    struct harness *harness = *state;
+    struct call_device carol = harness_device("carol", 0, 1);
+    make_ringing_call(harness);
+    assert_int_equal(harness_request(harness, "c", alice(), "bob"), CALL_REPEATED);
+    assert_int_equal(harness_request(harness, "c", carol, "dave"), CALL_ID_TAKEN);
+    assert_int_equal(harness_declare(harness, "c", carol), CALL_ID_TAKEN);
+    assert_int_equal(harness_request(harness, "c", harness_device("alice", 1, 1), "bob"),
                      CALL_CALLER_BUSY);
-    assert_int_equal(suite_end(world, "c", "alice"), CALL_DONE);
-    assert_int_equal(suite_request(world, "c", alice(), "bob"), CALL_ID_TAKEN);
-    suite_pass(world, CALL_ENDED_KEPT_MS);
-    suite_reap(world, CALL_REAP_MAX);
-    assert_int_equal(suite_request(world, "c", alice(), "bob"), CALL_DONE);
+    assert_int_equal(harness_end(harness, "c", "alice"), CALL_DONE);
+    assert_int_equal(harness_request(harness, "c", alice(), "bob"), CALL_ID_TAKEN);
+    harness_pass(harness, CALL_ENDED_KEPT_MS);
+    harness_reap(harness, CALL_REAP_MAX);
+    assert_int_equal(harness_request(harness, "c", alice(), "bob"), CALL_DONE);
 }
 
 static void crossing_requests_become_one_call(void **state)
 {
-    struct suite_world *world = *state;
-    ring(world);
-    assert_int_equal(suite_request(world, "d", bob(), "alice"), CALL_GLARE);
-    assert_true(slice_is(world->call.id, "c"));
-    assert_int_equal(world->call.state, CALL_ACCEPTED);
-    assert_true(slice_is(world->call.caller.user_id, "alice"));
-    assert_true(slice_is(world->call.callee.device_id, "device-0"));
-    assert_int_equal(suite_get(world, "d", "bob"), CALL_NOT_FOUND);
-    assert_int_equal(suite_end(world, "c", "alice"), CALL_DONE);
-    expect_over(world, CALL_REASON_HANGUP);
+    struct harness *harness = *state;
+    make_ringing_call(harness);
+    assert_int_equal(harness_request(harness, "d", bob(), "alice"), CALL_GLARE);
+    assert_true(slice_is(harness->call.id, "c"));
+    assert_int_equal(harness->call.state, CALL_ACCEPTED);
+    assert_true(slice_is(harness->call.caller.user_id, "alice"));
+    assert_true(slice_is(harness->call.callee.device_id, "device-0"));
+    assert_int_equal(harness_get(harness, "d", "bob"), CALL_NOT_FOUND);
+    assert_int_equal(harness_end(harness, "c", "alice"), CALL_DONE);
+    expect_ended_and_free(harness, CALL_REASON_HANGUP);
 }
 
-static void who_is_late_hears_that_it_ended(void **state)
+static void late_operation_finds_the_ended_call(void **state)
 {
-    struct suite_world *world = *state;
-    ring(world);
-    suite_end(world, "c", "alice");
-    assert_int_equal(suite_answer(world, "c", bob()), CALL_WRONG_STATE);
-    assert_int_equal(world->call.state, CALL_ENDED);
-    assert_int_equal(suite_reject(world, "c", "bob"), CALL_WRONG_STATE);
-    assert_int_equal(suite_end(world, "c", "bob"), CALL_WRONG_STATE);
-    assert_int_equal(world->call.reason, CALL_REASON_CANCELLED);
-    assert_int_equal(suite_end(world, "c", "eve"), CALL_NOT_FOUND);
-    suite_pass(world, CALL_ENDED_KEPT_MS);
-    assert_int_equal(suite_reap(world, CALL_REAP_MAX), 0);
-    assert_int_equal(suite_end(world, "c", "bob"), CALL_NOT_FOUND);
+    struct harness *harness = *state;
+    make_ringing_call(harness);
+    harness_end(harness, "c", "alice");
+    assert_int_equal(harness_answer(harness, "c", bob()), CALL_WRONG_STATE);
+    assert_int_equal(harness->call.state, CALL_ENDED);
+    assert_int_equal(harness_reject(harness, "c", "bob"), CALL_WRONG_STATE);
+    assert_int_equal(harness_end(harness, "c", "bob"), CALL_WRONG_STATE);
+    assert_int_equal(harness->call.reason, CALL_REASON_CANCELLED);
+    assert_int_equal(harness_end(harness, "c", "eve"), CALL_NOT_FOUND);
+    harness_pass(harness, CALL_ENDED_KEPT_MS);
+    assert_int_equal(harness_reap(harness, CALL_REAP_MAX), 0);
+    assert_int_equal(harness_end(harness, "c", "bob"), CALL_NOT_FOUND);
 }
 
-static void rings_end(void **state)
+static void unanswered_call_times_out(void **state)
 {
-    struct suite_world *world = *state;
-    ring(world);
-    suite_pass(world, world->backend->ring_timeout_ms - 1);
-    suite_renew(world, alice());
-    assert_int_equal(suite_reap(world, CALL_REAP_MAX), 0);
-    suite_pass(world, 1);
-    expect_reaped(world, CALL_REASON_TIMEOUT);
+    struct harness *harness = *state;
+    make_ringing_call(harness);
+    harness_pass(harness, harness->backend->ring_timeout_ms - 1);
+    harness_renew(harness, alice());
+    assert_int_equal(harness_reap(harness, CALL_REAP_MAX), 0);
+    harness_pass(harness, 1);
+    expect_reaped(harness, CALL_REASON_TIMEOUT);
 }
 
-static void answered_calls_do_not_time_out(void **state)
+static void answered_call_does_not_time_out(void **state)
 {
-    struct suite_world *world = *state;
-    talk(world);
+    struct harness *harness = *state;
+    make_accepted_call(harness);
     for (int i = 0; i < 10; i++) {
-        suite_pass(world, world->backend->ring_timeout_ms / 2);
-        assert_true(suite_renew(world, alice()));
-        assert_true(suite_renew(world, bob()));
-        assert_int_equal(suite_reap(world, CALL_REAP_MAX), 0);
+        harness_pass(harness, harness->backend->ring_timeout_ms / 2);
+        assert_true(harness_renew(harness, alice()));
+        assert_true(harness_renew(harness, bob()));
+        assert_int_equal(harness_reap(harness, CALL_REAP_MAX), 0);
     }
 }
 
-static void a_device_may_come_back_within_the_grace(void **state)
+static void device_may_reattach_within_the_grace(void **state)
 {
-    struct suite_world *world = *state;
-    struct call_device back = suite_device("bob", 0, 2);
-    talk(world);
-    assert_int_equal(suite_detach(world, bob()), CALL_DONE);
-    assert_int_equal(suite_detach(world, bob()), CALL_NOT_FOUND);
-    suite_pass(world, world->backend->reconnect_grace_ms - 1);
-    assert_int_equal(suite_reap(world, CALL_REAP_MAX), 0);
-    assert_int_equal(suite_attach(world, suite_device("bob", 1, 1)), CALL_ELSEWHERE);
-    assert_int_equal(suite_attach(world, back), CALL_DONE);
-    assert_memory_equal(&world->call.callee.conn_id, &back.conn_id, sizeof(back.conn_id));
-    suite_pass(world, world->backend->reconnect_grace_ms);
-    assert_int_equal(suite_reap(world, CALL_REAP_MAX), 0);
-    assert_int_equal(suite_detach(world, bob()), CALL_NOT_FOUND); /* the old one, seen late */
-    assert_int_equal(suite_detach(world, back), CALL_DONE);
-    suite_pass(world, world->backend->reconnect_grace_ms);
-    expect_reaped(world, CALL_REASON_DISCONNECTED);
+    struct harness *harness = *state;
+    struct call_device back = harness_device("bob", 0, 2);
+    make_accepted_call(harness);
+    assert_int_equal(harness_detach(harness, bob()), CALL_DONE);
+    assert_int_equal(harness_detach(harness, bob()), CALL_NOT_FOUND);
+    harness_pass(harness, harness->backend->reconnect_grace_ms - 1);
+    assert_int_equal(harness_reap(harness, CALL_REAP_MAX), 0);
+    assert_int_equal(harness_attach(harness, harness_device("bob", 1, 1)), CALL_ELSEWHERE);
+    assert_int_equal(harness_attach(harness, back), CALL_DONE);
+    assert_memory_equal(&harness->call.callee.conn_id, &back.conn_id, sizeof(back.conn_id));
+    harness_pass(harness, harness->backend->reconnect_grace_ms);
+    assert_int_equal(harness_reap(harness, CALL_REAP_MAX), 0);
+    assert_int_equal(harness_detach(harness, bob()),
+                     CALL_NOT_FOUND); /* the old connection closes late */
+    assert_int_equal(harness_detach(harness, back), CALL_DONE);
+    harness_pass(harness, harness->backend->reconnect_grace_ms);
+    expect_reaped(harness, CALL_REASON_DISCONNECTED);
 }
 
-static void a_ring_ends_with_its_caller(void **state)
+static void ringing_call_ends_when_its_caller_is_lost(void **state)
 {
-    struct suite_world *world = *state;
-    ring(world);
-    assert_int_equal(suite_detach(world, bob()), CALL_NOT_FOUND); /* rings on, for other devices */
-    assert_int_equal(suite_detach(world, alice()), CALL_DONE);
-    suite_pass(world, world->backend->reconnect_grace_ms);
-    expect_reaped(world, CALL_REASON_DISCONNECTED);
+    struct harness *harness = *state;
+    make_ringing_call(harness);
+    assert_int_equal(harness_detach(harness, bob()),
+                     CALL_NOT_FOUND); /* the call rings on for other devices */
+    assert_int_equal(harness_detach(harness, alice()), CALL_DONE);
+    harness_pass(harness, harness->backend->reconnect_grace_ms);
+    expect_reaped(harness, CALL_REASON_DISCONNECTED);
 }
 
-static void a_second_connection_of_the_device_takes_over(void **state)
+static void second_connection_of_a_device_takes_over(void **state)
 {
-    struct suite_world *world = *state;
-    struct call_device other = suite_device("alice", 0, 2);
-    talk(world);
-    assert_true(suite_renew(world, other));
-    assert_int_equal(suite_detach(world, other), CALL_NOT_FOUND); /* it held nothing */
-    assert_int_equal(suite_detach(world, alice()), CALL_DONE);
-    assert_true(suite_renew(world, other));
-    suite_pass(world, world->backend->reconnect_grace_ms);
-    assert_int_equal(suite_reap(world, CALL_REAP_MAX), 0);
-    assert_int_equal(suite_detach(world, other), CALL_DONE);
+    struct harness *harness = *state;
+    struct call_device other = harness_device("alice", 0, 2);
+    make_accepted_call(harness);
+    assert_true(harness_renew(harness, other));
+    assert_int_equal(harness_detach(harness, other), CALL_NOT_FOUND); /* it held no party */
+    assert_int_equal(harness_detach(harness, alice()), CALL_DONE);
+    assert_true(harness_renew(harness, other));
+    harness_pass(harness, harness->backend->reconnect_grace_ms);
+    assert_int_equal(harness_reap(harness, CALL_REAP_MAX), 0);
+    assert_int_equal(harness_detach(harness, other), CALL_DONE);
 }
 
-static void a_gateway_that_dies_ends_its_calls(void **state)
+static void call_ends_when_a_party_is_not_renewed(void **state)
 {
-    struct suite_world *world = *state;
-    talk(world);
-    suite_pass(world, world->backend->lease_window_ms - 1);
-    assert_true(suite_renew(world, alice()));
-    assert_int_equal(suite_reap(world, CALL_REAP_MAX), 0);
-    suite_pass(world, 1); /* nobody spoke for bob */
-    expect_reaped(world, CALL_REASON_DISCONNECTED);
-    assert_false(suite_renew(world, suite_device("alice", 1, 1)));
+    struct harness *harness = *state;
+    make_accepted_call(harness);
+    harness_pass(harness, harness->backend->lease_window_ms - 1);
+    assert_true(harness_renew(harness, alice()));
+    assert_int_equal(harness_reap(harness, CALL_REAP_MAX), 0);
+    harness_pass(harness, 1); /* nobody renewed bob's device */
+    expect_reaped(harness, CALL_REASON_DISCONNECTED);
+    assert_false(harness_renew(harness, harness_device("alice", 1, 1)));
 }
 
-static void a_device_that_comes_rings_too(void **state)
+static void call_rings_for_a_device_that_attaches(void **state)
 {
-    struct suite_world *world = *state;
-    ring(world);
-    assert_int_equal(suite_attach(world, suite_device("bob", 1, 1)), CALL_RINGS);
-    assert_true(slice_is(world->call.id, "c"));
-    assert_int_equal(suite_attach(world, suite_device("alice", 1, 1)), CALL_ELSEWHERE);
-    assert_int_equal(suite_attach(world, suite_device("alice", 0, 2)), CALL_DONE);
-    assert_int_equal(world->call.state, CALL_RINGING);
+    struct harness *harness = *state;
+    make_ringing_call(harness);
+    assert_int_equal(harness_attach(harness, harness_device("bob", 1, 1)), CALL_RINGS);
+    assert_true(slice_is(harness->call.id, "c"));
+    assert_int_equal(harness_attach(harness, harness_device("alice", 1, 1)), CALL_ELSEWHERE);
+    assert_int_equal(harness_attach(harness, harness_device("alice", 0, 2)), CALL_DONE);
+    assert_int_equal(harness->call.state, CALL_RINGING);
 }
 
-static void a_user_may_be_in_a_call_we_know_nothing_of(void **state)
+static void declared_call_has_no_callee(void **state)
 {
-    struct suite_world *world = *state;
-    assert_int_equal(suite_declare(world, "c", alice()), CALL_DONE);
-    assert_int_equal(world->call.state, CALL_ACCEPTED);
-    assert_null(world->call.callee.user_id.data);
-    assert_int_equal(suite_request(world, "d", bob(), "alice"), CALL_CALLEE_BUSY);
-    assert_int_equal(suite_end(world, NULL, "alice"), CALL_DONE);
-    assert_true(slice_is(world->call.id, "c"));
-    expect_over(world, CALL_REASON_HANGUP);
+    struct harness *harness = *state;
+    assert_int_equal(harness_declare(harness, "c", alice()), CALL_DONE);
+    assert_int_equal(harness->call.state, CALL_ACCEPTED);
+    assert_null(harness->call.callee.user_id.data);
+    assert_int_equal(harness_request(harness, "d", bob(), "alice"), CALL_CALLEE_BUSY);
+    assert_int_equal(harness_end(harness, NULL, "alice"), CALL_DONE);
+    assert_true(slice_is(harness->call.id, "c"));
+    expect_ended_and_free(harness, CALL_REASON_HANGUP);
 }
 
-static void a_declared_call_ends_with_its_device(void **state)
+static void declared_call_ends_when_its_device_is_lost(void **state)
 {
-    struct suite_world *world = *state;
-    assert_int_equal(suite_declare(world, "c", alice()), CALL_DONE);
-    assert_int_equal(suite_detach(world, alice()), CALL_DONE);
-    suite_pass(world, world->backend->reconnect_grace_ms);
-    expect_reaped(world, CALL_REASON_DISCONNECTED);
+    struct harness *harness = *state;
+    assert_int_equal(harness_declare(harness, "c", alice()), CALL_DONE);
+    assert_int_equal(harness_detach(harness, alice()), CALL_DONE);
+    harness_pass(harness, harness->backend->reconnect_grace_ms);
+    expect_reaped(harness, CALL_REASON_DISCONNECTED);
 }
 
-static void no_id_means_the_own_call(void **state)
+static void operation_without_an_id_uses_the_users_call(void **state)
 {
-    struct suite_world *world = *state;
-    assert_int_equal(suite_answer(world, NULL, bob()), CALL_NOT_FOUND);
-    ring(world);
-    assert_int_equal(suite_answer(world, NULL, alice()), CALL_WRONG_PARTY);
-    assert_int_equal(suite_answer(world, NULL, bob()), CALL_DONE);
-    assert_int_equal(suite_reject(world, NULL, "bob"), CALL_WRONG_STATE);
-    assert_int_equal(suite_end(world, NULL, "bob"), CALL_DONE);
-    assert_int_equal(suite_end(world, NULL, "bob"), CALL_NOT_FOUND);
+    struct harness *harness = *state;
+    assert_int_equal(harness_answer(harness, NULL, bob()), CALL_NOT_FOUND);
+    make_ringing_call(harness);
+    assert_int_equal(harness_answer(harness, NULL, alice()), CALL_WRONG_PARTY);
+    assert_int_equal(harness_answer(harness, NULL, bob()), CALL_DONE);
+    assert_int_equal(harness_reject(harness, NULL, "bob"), CALL_WRONG_STATE);
+    assert_int_equal(harness_end(harness, NULL, "bob"), CALL_DONE);
+    assert_int_equal(harness_end(harness, NULL, "bob"), CALL_NOT_FOUND);
 }
 
-static void reaping_is_bounded(void **state)
+static void reap_ends_at_most_max_calls(void **state)
 {
-    struct suite_world *world = *state;
+    struct harness *harness = *state;
     char names[30][8];
     for (unsigned i = 0; i < 30; i += 2) {
         snprintf(names[i], sizeof(names[i]), "u%u", i);
         snprintf(names[i + 1], sizeof(names[i + 1]), "u%u", i + 1);
-        assert_int_equal(suite_request(world, names[i], suite_device(names[i], 0, i), names[i + 1]),
-                         CALL_DONE);
+        assert_int_equal(
+            harness_request(harness, names[i], harness_device(names[i], 0, i), names[i + 1]),
+            CALL_DONE);
     }
-    suite_pass(world, world->backend->ring_timeout_ms);
-    assert_int_equal(suite_reap(world, 10), 10);
-    assert_int_equal(suite_reap(world, CALL_REAP_MAX * 2), 5);
-    assert_int_equal(suite_reap(world, 10), 0);
+    harness_pass(harness, harness->backend->ring_timeout_ms);
+    assert_int_equal(harness_reap(harness, 10), 10);
+    assert_int_equal(harness_reap(harness, CALL_REAP_MAX * 2), 5);
+    assert_int_equal(harness_reap(harness, 10), 0);
 }
 
-static void ids_are_bytes(void **state)
+static void ids_may_have_any_bytes_and_full_length(void **state)
 {
-    struct suite_world *world = *state;
+    struct harness *harness = *state;
     char user[USER_ID_BYTES_MAX + 1], id[CALL_ID_BYTES_MAX + 1];
     memset(user, 'u', sizeof(user) - 1);
     memset(id, '{', sizeof(id) - 1);
     user[USER_ID_BYTES_MAX] = id[CALL_ID_BYTES_MAX] = '\0';
-    assert_int_equal(suite_request(world, id, alice(), user), CALL_DONE);
-    assert_true(slice_is(world->call.id, id));
-    assert_true(slice_is(world->call.callee.user_id, user));
-    assert_int_equal(suite_answer(world, id, suite_device(user, 1, 1)), CALL_DONE);
+    assert_int_equal(harness_request(harness, id, alice(), user), CALL_DONE);
+    assert_true(slice_is(harness->call.id, id));
+    assert_true(slice_is(harness->call.callee.user_id, user));
+    assert_int_equal(harness_answer(harness, id, harness_device(user, 1, 1)), CALL_DONE);
 }
 
 /* ---- running ---- */
@@ -347,23 +351,23 @@ static void ids_are_bytes(void **state)
 static int set_up(void **state)
 {
     const struct call_store_suite_backend *backend = *state;
-    struct suite_world *world = calloc(1, sizeof(*world));
-    assert_non_null(world);
-    world->backend = backend;
+    struct harness *harness = calloc(1, sizeof(*harness));
+    assert_non_null(harness);
+    harness->backend = backend;
     backend->start(backend->context);
-    for (size_t i = 0; i < SUITE_PORTS; i++)
-        world->ports[i] = backend->port(backend->context);
-    *state = world;
+    for (size_t i = 0; i < HARNESS_PORTS; i++)
+        harness->ports[i] = backend->port(backend->context);
+    *state = harness;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct suite_world *world = *state;
-    for (size_t i = 0; i < SUITE_PORTS; i++)
-        call_store_free(&world->ports[i]);
-    world->backend->stop(world->backend->context);
-    free(world);
+    struct harness *harness = *state;
+    for (size_t i = 0; i < HARNESS_PORTS; i++)
+        call_store_free(&harness->ports[i]);
+    harness->backend->stop(harness->backend->context);
+    free(harness);
     return 0;
 }
 
@@ -375,28 +379,29 @@ int call_store_suite_run(const struct call_store_suite_backend *backend)
 #name, name, set_up, tear_down, initial                                                    \
     }
     const struct CMUnitTest tests[] = {
-        TEST(a_call_rings_is_answered_and_ends),
-        TEST(state_and_side_make_the_reason),
-        TEST(the_first_answer_wins),
-        TEST(only_the_callee_answers_and_rejects),
-        TEST(others_find_nothing),
-        TEST(one_call_per_user),
-        TEST(ids_are_not_shared),
+        TEST(call_rings_is_answered_and_ends),
+        TEST(reason_of_an_end_follows_from_state_and_party),
+        TEST(first_device_to_answer_takes_the_call),
+        TEST(only_the_callee_may_answer_or_reject),
+        TEST(user_who_is_no_party_gets_not_found),
+        TEST(user_is_in_at_most_one_call),
+        TEST(id_of_a_kept_call_is_taken),
         TEST(crossing_requests_become_one_call),
-        TEST(who_is_late_hears_that_it_ended),
-        TEST(rings_end),
-        TEST(answered_calls_do_not_time_out),
-        TEST(a_device_may_come_back_within_the_grace),
-        TEST(a_ring_ends_with_its_caller),
-        TEST(a_second_connection_of_the_device_takes_over),
-        TEST(a_gateway_that_dies_ends_its_calls),
-        TEST(a_device_that_comes_rings_too),
-        TEST(a_user_may_be_in_a_call_we_know_nothing_of),
-        TEST(a_declared_call_ends_with_its_device),
-        TEST(no_id_means_the_own_call),
-        TEST(reaping_is_bounded),
-        TEST(ids_are_bytes),
-        {"follows_a_model", call_store_suite_follows_a_model, set_up, tear_down, initial},
+        TEST(late_operation_finds_the_ended_call),
+        TEST(unanswered_call_times_out),
+        TEST(answered_call_does_not_time_out),
+        TEST(device_may_reattach_within_the_grace),
+        TEST(ringing_call_ends_when_its_caller_is_lost),
+        TEST(second_connection_of_a_device_takes_over),
+        TEST(call_ends_when_a_party_is_not_renewed),
+        TEST(call_rings_for_a_device_that_attaches),
+        TEST(declared_call_has_no_callee),
+        TEST(declared_call_ends_when_its_device_is_lost),
+        TEST(operation_without_an_id_uses_the_users_call),
+        TEST(reap_ends_at_most_max_calls),
+        TEST(ids_may_have_any_bytes_and_full_length),
+        {"operations_match_a_model", call_store_suite_operations_match_a_model, set_up, tear_down,
+         initial},
     };
 #undef TEST
     print_message("call store suite on %s\n", backend->name);

@@ -62,7 +62,7 @@ static void oldest_ended_calls_beyond_the_bound_are_forgotten(void **state)
     struct memory_backend backend;
     start_memory_calls(&backend);
     struct call_store *store = make_port(&backend);
-    struct call_device alice = suite_device("alice", 0, 1);
+    struct call_device alice = harness_device("alice", 0, 1);
     enum call_result result;
     char id[16];
     for (int i = 0; i <= MEMORY_CALLS_ENDED_MAX; i++) {
@@ -97,8 +97,8 @@ static void *run_race(void *arg)
 {
     const struct race *race = arg;
     struct call_store *store = make_port(race->backend);
-    struct call_device own = suite_device("bob", race->number, race->number);
-    struct call_device alice = suite_device("alice", 0, 1);
+    struct call_device own = harness_device("bob", race->number, race->number);
+    struct call_device alice = harness_device("alice", 0, 1);
     enum call_result result;
     for (int i = 0; i < RACES; i++) {
         char id[16];

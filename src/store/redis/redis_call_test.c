@@ -217,7 +217,7 @@ static void request_whose_gateway_dies_does_not_block_later_ones(void **state)
     call_store_free(&store);
 }
 
-/* The gateway that ended the call died before it told the parties: another gateway tells them, once. */
+/* The gateway that ended the call died before it notified the parties: the reaper returns the call, once. */
 static void end_that_was_not_acknowledged_is_reaped(void **state)
 {
     struct redis_fleet *fleet = *state;

@@ -21,7 +21,7 @@ struct redis_backend {
 
 static struct redis_backend the_backend;
 
-static void start(void *context)
+static void start_redis_graphs(void *context)
 {
     struct redis_backend *backend = context;
     redis_fleet_empty(&backend->fleet);
@@ -42,18 +42,18 @@ static void start(void *context)
     }
 }
 
-static struct graph_store *port(void *context, size_t index)
+static struct graph_store *get_port(void *context, size_t index)
 {
     redis_fleet_settle(&((struct redis_backend *)context)->fleet, 1);
     return ((struct redis_backend *)context)->ports[index];
 }
 
-static struct state_store *state_port(void *context)
+static struct state_store *get_state_port(void *context)
 {
     return ((struct redis_backend *)context)->state;
 }
 
-static void stop(void *context)
+static void stop_redis_graphs(void *context)
 {
     struct redis_backend *backend = context;
     for (size_t i = 0; i < GRAPH_STORE_SUITE_PORTS; i++)
@@ -62,7 +62,7 @@ static void stop(void *context)
     state_store_free(&backend->state);
 }
 
-static void poll(void *context)
+static void poll_fleet(void *context)
 {
     redis_fleet_poll(&((struct redis_backend *)context)->fleet);
 }
@@ -123,14 +123,14 @@ static void put_and_check(struct redis_backend *backend, struct slice user, uint
 
 static int set_up(void **state)
 {
-    start(&the_backend);
+    start_redis_graphs(&the_backend);
     *state = &the_backend;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    stop(*state);
+    stop_redis_graphs(*state);
     return 0;
 }
 
@@ -353,11 +353,11 @@ static int run(bool cluster)
     const struct graph_store_suite_backend backend = {
         .name = cluster ? "redis_graph on a cluster" : "redis_graph",
         .context = &the_backend,
-        .start = start,
-        .port = port,
-        .state = state_port,
-        .stop = stop,
-        .poll = poll,
+        .start = start_redis_graphs,
+        .port = get_port,
+        .state = get_state_port,
+        .stop = stop_redis_graphs,
+        .poll = poll_fleet,
     };
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {

@@ -51,16 +51,16 @@ struct answers {
     char events[64];
 };
 
-static void on_session_taken(void *arg, const struct parked_session *record)
+static void on_session_taken(void *arg, const struct parked_session *session)
 {
     struct answers *answers = arg;
     answers->count++;
-    answers->found += record != NULL;
+    answers->found += session != NULL;
     answers->events[0] = '\0';
-    for (size_t i = 0; record && i < record->event_count; i++)
+    for (size_t i = 0; session && i < session->event_count; i++)
         snprintf(answers->events + strlen(answers->events),
                  sizeof(answers->events) - strlen(answers->events), "%.*s ",
-                 SLICE_FORMAT(record->events[i].frames));
+                 SLICE_FORMAT(session->events[i].frames));
 }
 
 struct fixture {

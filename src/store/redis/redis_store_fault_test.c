@@ -70,12 +70,12 @@ static void on_device_lost(void *arg, const struct ulid *conn_id)
     (void)conn_id;
 }
 
-static void on_session_taken(void *arg, const struct parked_session *record)
+static void on_session_taken(void *arg, const struct parked_session *session)
 {
     struct stores *stores = arg;
     stores->answers++;
-    if (record) /* complete, or not at all */
-        assert_int_equal(record->event_count, 2);
+    if (session) /* complete, or not at all */
+        assert_int_equal(session->event_count, 2);
 }
 
 static void park_and_take(struct stores *stores)

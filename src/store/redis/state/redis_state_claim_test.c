@@ -79,7 +79,7 @@ static void id_of_a_dead_process_is_granted_after_a_window(void **state)
                      REDIS_CLAIM_GRANTED); /* nobody renews the first record */
     assert_true(state_available(successor));
 
-    /* the first process was only stopped: it must not write, and learns that it is fenced */
+    /* The first process was only stopped: it must not write, and its next put fences it. */
     assert_false(state_available(pair->first));
     assert_int_equal(state_pair_open_again(pair, pair->first, SLICE("alice"), 1), -1);
     state_put_gateway(pair->first, &STATE_PAIR_INFO);

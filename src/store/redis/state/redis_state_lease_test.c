@@ -170,7 +170,7 @@ static void foreign_values_are_removed_and_counted(void **state)
     assert_int_equal(state_pair_close(pair, pair->first, SLICE("alice"), 1), 1);
 }
 
-/* Redis pauses for longer than a lease: all leases have expired by then, and nobody is told. */
+/* Redis pauses for longer than a lease: all leases have expired by then, and no transition is made. */
 static void pause_of_redis_turns_nobody_offline(void **state)
 {
     struct state_pair *pair = *state;
@@ -227,15 +227,15 @@ static void close_without_an_answer_is_unknown_and_names_its_user(void **state)
     state_pair_await_that(pair, state_pair_is_available);
 }
 
-static void count_renewal(void *arg, enum state_status status, const struct lease_renewal *renewals,
-                          size_t count)
+static void on_renewal_count(void *arg, enum state_status status,
+                             const struct lease_renewal *renewals, size_t count)
 {
     (void)status, (void)renewals, (void)count;
     ((struct state_pair *)arg)->waiting--;
 }
 
-static void count_transition(void *arg, enum state_status status,
-                             const struct state_transition *transition)
+static void on_transition_count(void *arg, enum state_status status,
+                                const struct state_transition *transition)
 {
     (void)status, (void)transition;
     ((struct state_pair *)arg)->waiting--;
@@ -254,9 +254,10 @@ static void renew_and_close(struct state_pair *pair, struct redis_server *paused
     }
     redis_server_pause(paused);
     pair->waiting = 1 + USERS;
-    state_renew(pair->first, renewals, USERS, count_renewal, pair);
+    state_renew(pair->first, renewals, USERS, on_renewal_count, pair);
     for (unsigned i = 0; i < USERS; i++)
-        state_close(pair->first, renewals[i].user_id, &renewals[i].conn_id, count_transition, pair);
+        state_close(pair->first, renewals[i].user_id, &renewals[i].conn_id, on_transition_count,
+                    pair);
     state_pair_pass(pair, 100);
     redis_server_resume(paused);
     state_pair_await(pair);
@@ -320,8 +321,8 @@ static void flush_scripts(struct state_pair *pair)
         redis_server_expect(&pair->fleet.servers[i], "OK", "SCRIPT", "FLUSH", NULL);
 }
 
-/* As after a failover: the server has only the scripts that somebody has run since. It asks for the source of the open
- * while it has that of the close. */
+/* As after a failover: the server has only the scripts that were run since. It has the source of the close and not that
+ * of the open. */
 static void close_waits_for_an_open_whose_script_must_be_sent(void **state)
 {
     struct state_pair *pair = *state;
@@ -332,8 +333,8 @@ static void close_waits_for_an_open_whose_script_must_be_sent(void **state)
     flush_scripts(pair);
     assert_int_equal(state_pair_close(pair, pair->first, SLICE("alice"), 2), 0);
     pair->waiting = 2;
-    state_open(pair->first, &lease, count_transition, pair);
-    state_close(pair->first, lease.user_id, &lease.conn_id, count_transition, pair);
+    state_open(pair->first, &lease, on_transition_count, pair);
+    state_close(pair->first, lease.user_id, &lease.conn_id, on_transition_count, pair);
     state_pair_await(pair);
     assert_int_equal(status_of(pair, SLICE("alice")), PRESENCE_OFFLINE);
     assert_true(renew_is_lost(pair, pair->first, SLICE("alice"), 1));
