@@ -1,4 +1,4 @@
-#include "conformance/ledger_harness_inside.h"
+#include "conformance/ledger_harness_internal.h"
 
 #include "ledger/ledger_request.h"
 

@@ -1,9 +1,9 @@
 /*
  * A worker for tests of the ledger. Its mailbox is a list under a mutex; its clock stands still unless the
  * test moves it. Each function below starts one operation of the port, waits for the answer and returns it as
- * a line of text, so that a test says in one line what it asks and what it expects:
+ * a line of text, so that a test has an operation and its expected answer in one line:
  *
- *     expect(harness_ask(harness, "r1", "alice", "bob"), "ok requested r1 alice>bob tell");
+ *     expect(harness_request_contact(harness, "r1", "alice", "bob"), "ok requested r1 alice>bob tell");
  *
  * A line starts with the status; nothing follows a status other than "ok". It lasts until the next
  * operation.
@@ -40,7 +40,7 @@ void harness_turn(struct harness *harness, bool wait);
 /* Waits until `answers` has reached `count`. */
 void harness_await(struct harness *harness, unsigned count);
 
-/* Waits until the backend has given back all requests of this client. */
+/* Waits until the backend has returned all requests of this client. */
 void harness_settle(struct harness *harness);
 
 /* Completions that only count; the argument is the harness. */
@@ -55,7 +55,8 @@ const char *harness_profiles(struct harness *harness, const char *viewer, const 
 const char *harness_seen(struct harness *harness, const char *user, int64_t last_seen_ms,
                          uint64_t version);
 
-const char *harness_ask(struct harness *harness, const char *id, const char *from, const char *to);
+const char *harness_request_contact(struct harness *harness, const char *id, const char *from,
+                                    const char *to);
 const char *harness_accept(struct harness *harness, const char *user, const char *id);
 const char *harness_decline(struct harness *harness, const char *user, const char *id);
 const char *harness_withdraw(struct harness *harness, const char *user, const char *id);

@@ -1,5 +1,5 @@
 /* The operations on chats, their members, and calls. */
-#include "conformance/ledger_harness_inside.h"
+#include "conformance/ledger_harness_internal.h"
 
 static void add_chat(struct harness *harness, const struct ledger_chat *chat)
 {

@@ -1,5 +1,5 @@
 /* The operations on messages, cursors, the outbox and dead letters. */
-#include "conformance/ledger_harness_inside.h"
+#include "conformance/ledger_harness_internal.h"
 
 #include <stdio.h>
 

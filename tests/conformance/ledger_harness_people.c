@@ -1,5 +1,5 @@
 /* The operations on users, contacts and blocks. */
-#include "conformance/ledger_harness_inside.h"
+#include "conformance/ledger_harness_internal.h"
 
 #include <string.h>
 
@@ -129,7 +129,8 @@ const char *harness_seen(struct harness *harness, const char *user, int64_t last
     return harness_line(harness);
 }
 
-const char *harness_ask(struct harness *harness, const char *id, const char *from, const char *to)
+const char *harness_request_contact(struct harness *harness, const char *id, const char *from,
+                                    const char *to)
 {
     ledger_contact_request_create(&harness->client, slice_of(id), slice_of(from), slice_of(to),
                                   write_contact, harness);

@@ -13,9 +13,9 @@ void ledger_suite_graph_lists_settings_contacts_blocks_and_chats(void **state)
 {
     struct harness *h = *state;
     expect(harness_graph(h, "alice", 10), "ok contacts contacts contacts: blocked: chats:");
-    harness_ask(h, "r1", "alice", "carol");
+    harness_request_contact(h, "r1", "alice", "carol");
     harness_accept(h, "carol", "r1");
-    harness_ask(h, "r2", "bob", "alice");
+    harness_request_contact(h, "r2", "bob", "alice");
     harness_accept(h, "alice", "r2");
     harness_block(h, "alice", "mallory");
     harness_set(h, "alice", "everyone", "nobody");

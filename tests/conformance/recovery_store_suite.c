@@ -9,8 +9,8 @@
 
 enum { PORTS = 2, TEXT_MAX = 8192 };
 
-/* What a take() gave. */
-struct given {
+/* The answer of a take. */
+struct take_answer {
     unsigned answers;
     bool found;
     size_t event_count;
@@ -21,271 +21,269 @@ struct given {
     char topics[TEXT_MAX];
 };
 
-struct suite {
+struct fixture {
     const struct recovery_store_suite_backend *backend;
     struct recovery_store *ports[PORTS];
-    struct given given;
+    struct take_answer taken;
 };
 
-static void settle(const struct suite *suite)
+static void settle(const struct fixture *fixture)
 {
-    if (suite->backend->settle)
-        suite->backend->settle(suite->backend->context);
+    if (fixture->backend->settle)
+        fixture->backend->settle(fixture->backend->context);
 }
 
-static void add(char out[TEXT_MAX], struct slice text)
+static void add_text(char out[TEXT_MAX], struct slice text)
 {
     size_t len = strlen(out);
     snprintf(out + len, TEXT_MAX - len, "%.*s ", SLICE_FORMAT(text));
 }
 
-static void taken(void *arg, const struct parked_session *record)
+static void on_session_taken(void *arg, const struct parked_session *session)
 {
-    struct given *given = arg;
-    *given = (struct given){.answers = given->answers + 1, .found = record != NULL};
-    if (!record)
+    struct take_answer *taken = arg;
+    *taken = (struct take_answer){.answers = taken->answers + 1, .found = session != NULL};
+    if (!session)
         return;
-    given->event_count = record->event_count;
-    given->topic_count = record->topic_count;
-    given->ceiling = record->ceiling;
-    snprintf(given->sid, sizeof(given->sid), "%.*s", SLICE_FORMAT(record->sid));
-    for (size_t i = 0; i < record->event_count; i++)
-        add(given->events, record->events[i].frames);
-    for (size_t i = 0; i < record->topic_count; i++)
-        add(given->topics, record->topics[i]);
+    taken->event_count = session->event_count;
+    taken->topic_count = session->topic_count;
+    taken->ceiling = session->ceiling;
+    snprintf(taken->sid, sizeof(taken->sid), "%.*s", SLICE_FORMAT(session->sid));
+    for (size_t i = 0; i < session->event_count; i++)
+        add_text(taken->events, session->events[i].frames);
+    for (size_t i = 0; i < session->topic_count; i++)
+        add_text(taken->topics, session->topics[i]);
 }
 
-static bool take_at(struct suite *suite, size_t port, const char *user, const char *pid,
-                    uint64_t offset)
+/* Takes a session on another gateway than the one that parked it. */
+static bool take_session(struct fixture *fixture, const char *user, const char *pid,
+                         uint64_t offset)
 {
-    suite->given.answers = 0;
-    recovery_take(suite->ports[port], slice_of(user), slice_of(pid), offset, taken, &suite->given);
-    settle(suite);
-    assert_int_equal(suite->given.answers, 1);
-    return suite->given.found;
+    fixture->taken.answers = 0;
+    recovery_take(fixture->ports[1], slice_of(user), slice_of(pid), offset, on_session_taken,
+                  &fixture->taken);
+    settle(fixture);
+    assert_int_equal(fixture->taken.answers, 1);
+    return fixture->taken.found;
 }
 
-/* Elsewhere than where it was parked. */
-static bool take(struct suite *suite, const char *user, const char *pid, uint64_t offset)
-{
-    return take_at(suite, 1, user, pid, offset);
-}
-
-static void park(struct suite *suite, const char *user, const char *pid)
+static void park_session(struct fixture *fixture, const char *user, const char *pid)
 {
     const struct recovery_event sent = {10, 1010, SLICE("ten")};
     const struct slice topics[] = {SLICE("presence:bob"), SLICE("chat:a b\n:presence")};
-    recovery_park(suite->ports[0], &(struct parked_session){.user_id = slice_of(user),
-                                                            .pid = slice_of(pid),
-                                                            .sid = SLICE("public"),
-                                                            .floor = 5,
-                                                            .ceiling = UINT64_MAX - 7,
-                                                            .events = &sent,
-                                                            .event_count = 1,
-                                                            .topics = topics,
-                                                            .topic_count = 2});
-    settle(suite);
+    recovery_park(fixture->ports[0], &(struct parked_session){.user_id = slice_of(user),
+                                                              .pid = slice_of(pid),
+                                                              .sid = SLICE("public"),
+                                                              .floor = 5,
+                                                              .ceiling = UINT64_MAX - 7,
+                                                              .events = &sent,
+                                                              .event_count = 1,
+                                                              .topics = topics,
+                                                              .topic_count = 2});
+    settle(fixture);
 }
 
-static void append(struct suite *suite, const char *user, uint64_t id, const char *frames)
+static void append_event(struct fixture *fixture, const char *user, uint64_t id, const char *frames)
 {
     struct slice users[] = {SLICE("nobody"), slice_of(user)};
-    recovery_append(suite->ports[1], users, 2,
+    recovery_append(fixture->ports[1], users, 2,
                     &(struct recovery_event){RECOVERY_MISSED, id, slice_of(frames)});
-    settle(suite);
+    settle(fixture);
 }
 
-static void append_many(struct suite *suite, const char *user, uint64_t count)
+static void append_events(struct fixture *fixture, const char *user, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
-        append(suite, user, 2000 + i, "x");
+        append_event(fixture, user, 2000 + i, "x");
 }
 
-static void what_came_before_and_after_the_cut_is_given_back_once(void **state)
+static void events_before_and_after_the_cut_are_recovered_once(void **state)
 {
-    struct suite *suite = *state;
-    park(suite, "ann", "secret");
-    append(suite, "ann", 11, "eleven");
-    append(suite, "bob", 12, "not hers");
-    append(suite, "ann", 13, "a \x1e b");
-    assert_true(take(suite, "ann", "secret", 9));
-    assert_string_equal(suite->given.events, "ten eleven a \x1e b ");
-    assert_string_equal(suite->given.topics, "presence:bob chat:a b\n:presence ");
-    assert_string_equal(suite->given.sid, "public");
-    assert_true(suite->given.ceiling == UINT64_MAX - 7);
-    assert_false(take(suite, "ann", "secret", 9));
+    struct fixture *fixture = *state;
+    park_session(fixture, "ann", "secret");
+    append_event(fixture, "ann", 11, "eleven");
+    append_event(fixture, "bob", 12, "not hers");
+    append_event(fixture, "ann", 13, "a \x1e b");
+    assert_true(take_session(fixture, "ann", "secret", 9));
+    assert_string_equal(fixture->taken.events, "ten eleven a \x1e b ");
+    assert_string_equal(fixture->taken.topics, "presence:bob chat:a b\n:presence ");
+    assert_string_equal(fixture->taken.sid, "public");
+    assert_true(fixture->taken.ceiling == UINT64_MAX - 7);
+    assert_false(take_session(fixture, "ann", "secret", 9));
 }
 
-static void nothing_but_a_name_is_recovered_too(void **state)
+static void session_without_events_and_topics_is_recovered(void **state)
 {
-    struct suite *suite = *state;
-    recovery_park(suite->ports[0], &(struct parked_session){.user_id = SLICE("ann"),
-                                                            .pid = SLICE("secret"),
-                                                            .sid = SLICE("public")});
-    settle(suite);
-    assert_true(take(suite, "ann", "secret", 0));
-    assert_int_equal(suite->given.event_count + suite->given.topic_count, 0);
+    struct fixture *fixture = *state;
+    recovery_park(fixture->ports[0], &(struct parked_session){.user_id = SLICE("ann"),
+                                                              .pid = SLICE("secret"),
+                                                              .sid = SLICE("public")});
+    settle(fixture);
+    assert_true(take_session(fixture, "ann", "secret", 0));
+    assert_int_equal(fixture->taken.event_count + fixture->taken.topic_count, 0);
 }
 
-static void what_the_client_has_is_not_given_again(void **state)
+static void events_up_to_the_offset_are_not_returned(void **state)
 {
-    struct suite *suite = *state;
-    park(suite, "ann", "secret");
-    append(suite, "ann", 11, "eleven");
-    assert_true(take(suite, "ann", "secret", 10));
-    assert_string_equal(suite->given.events, "eleven ");
+    struct fixture *fixture = *state;
+    park_session(fixture, "ann", "secret");
+    append_event(fixture, "ann", 11, "eleven");
+    assert_true(take_session(fixture, "ann", "secret", 10));
+    assert_string_equal(fixture->taken.events, "eleven ");
 }
 
-static void an_event_that_comes_twice_is_kept_once(void **state)
+static void event_with_a_known_id_is_kept_once(void **state)
 {
-    struct suite *suite = *state;
-    park(suite, "ann", "secret");
-    append(suite, "ann", 11, "eleven");
-    append(suite, "ann", 12, "twelve");
-    append(suite, "ann", 11, "eleven");
-    append(suite, "ann", 1010, "ten"); /* it had come before the cut */
-    append(suite, "ann", 0, "zero");
-    append(suite, "ann", 0, "zero");
-    assert_true(take(suite, "ann", "secret", 9));
-    assert_string_equal(suite->given.events, "ten eleven twelve zero zero ");
+    struct fixture *fixture = *state;
+    park_session(fixture, "ann", "secret");
+    append_event(fixture, "ann", 11, "eleven");
+    append_event(fixture, "ann", 12, "twelve");
+    append_event(fixture, "ann", 11, "eleven");
+    append_event(fixture, "ann", 1010, "ten"); /* it was sent before the cut */
+    append_event(fixture, "ann", 0, "zero");
+    append_event(fixture, "ann", 0, "zero");
+    assert_true(take_session(fixture, "ann", "secret", 9));
+    assert_string_equal(fixture->taken.events, "ten eleven twelve zero zero ");
 }
 
-static void only_the_private_id_and_the_user_open_it(void **state)
+static void session_is_taken_only_with_its_user_and_private_id(void **state)
 {
-    struct suite *suite = *state;
-    park(suite, "ann", "secret");
-    assert_false(take(suite, "eve", "secret", 10));
-    assert_false(take(suite, "ann", "guess", 10));
-    assert_false(take(suite, "a", "nn:secret", 10));
-    assert_true(take(suite, "ann", "secret", 10));
+    struct fixture *fixture = *state;
+    park_session(fixture, "ann", "secret");
+    assert_false(take_session(fixture, "eve", "secret", 10));
+    assert_false(take_session(fixture, "ann", "guess", 10));
+    assert_false(take_session(fixture, "a", "nn:secret", 10));
+    assert_true(take_session(fixture, "ann", "secret", 10));
 }
 
-static void of_two_who_ask_at_once_one_gets_it(void **state)
+static void concurrent_takes_return_the_session_once(void **state)
 {
-    struct suite *suite = *state;
-    struct given other = {0};
-    park(suite, "ann", "secret");
-    suite->given.answers = 0;
-    recovery_take(suite->ports[0], SLICE("ann"), SLICE("secret"), 10, taken, &suite->given);
-    recovery_take(suite->ports[1], SLICE("ann"), SLICE("secret"), 10, taken, &other);
-    settle(suite);
-    assert_int_equal(suite->given.answers + other.answers, 2);
-    assert_int_equal(suite->given.found + other.found, 1);
+    struct fixture *fixture = *state;
+    struct take_answer other = {0};
+    park_session(fixture, "ann", "secret");
+    fixture->taken.answers = 0;
+    recovery_take(fixture->ports[0], SLICE("ann"), SLICE("secret"), 10, on_session_taken,
+                  &fixture->taken);
+    recovery_take(fixture->ports[1], SLICE("ann"), SLICE("secret"), 10, on_session_taken, &other);
+    settle(fixture);
+    assert_int_equal(fixture->taken.answers + other.answers, 2);
+    assert_int_equal(fixture->taken.found + other.found, 1);
 }
 
-static void after_the_window_it_is_gone(void **state)
+static void session_expires_after_the_window(void **state)
 {
-    struct suite *suite = *state;
-    park(suite, "ann", "secret");
-    suite->backend->pass(suite->backend->context, suite->backend->window_ms - 1);
-    park(suite, "ann", "later");
-    suite->backend->pass(suite->backend->context, 1);
-    assert_false(take(suite, "ann", "secret", 10));
-    assert_true(take(suite, "ann", "later", 10));
+    struct fixture *fixture = *state;
+    park_session(fixture, "ann", "secret");
+    fixture->backend->pass(fixture->backend->context, fixture->backend->window_ms - 1);
+    park_session(fixture, "ann", "later");
+    fixture->backend->pass(fixture->backend->context, 1);
+    assert_false(take_session(fixture, "ann", "secret", 10));
+    assert_true(take_session(fixture, "ann", "later", 10));
 }
 
-static void every_session_of_a_user_gets_what_comes(void **state)
+static void event_is_appended_to_every_session_of_its_user(void **state)
 {
-    struct suite *suite = *state;
-    park(suite, "ann", "phone");
-    append(suite, "ann", 11, "eleven");
-    park(suite, "ann", "laptop");
-    append(suite, "ann", 12, "twelve");
-    assert_true(take(suite, "ann", "phone", 10));
-    assert_string_equal(suite->given.events, "eleven twelve ");
-    append(suite, "ann", 13, "thirteen");
-    assert_true(take(suite, "ann", "laptop", 10));
-    assert_string_equal(suite->given.events, "twelve thirteen ");
+    struct fixture *fixture = *state;
+    park_session(fixture, "ann", "phone");
+    append_event(fixture, "ann", 11, "eleven");
+    park_session(fixture, "ann", "laptop");
+    append_event(fixture, "ann", 12, "twelve");
+    assert_true(take_session(fixture, "ann", "phone", 10));
+    assert_string_equal(fixture->taken.events, "eleven twelve ");
+    append_event(fixture, "ann", 13, "thirteen");
+    assert_true(take_session(fixture, "ann", "laptop", 10));
+    assert_string_equal(fixture->taken.events, "twelve thirteen ");
 }
 
-/* Better nothing than a part of it. */
-static void what_is_no_longer_whole_is_not_recovered(void **state)
+static void session_that_dropped_a_missed_event_is_not_recovered(void **state)
 {
-    struct suite *suite = *state;
-    park(suite, "ann", "secret");
-    assert_false(take(suite, "ann", "secret", 4)); /* the fifth was not parked */
-    park(suite, "ann", "secret");
-    append_many(suite, "ann", RECOVERY_EVENTS_MAX);
-    assert_false(take(suite, "ann", "secret", 9)); /* the tenth had to go */
-    park(suite, "ann", "secret");
-    append_many(suite, "ann", RECOVERY_EVENTS_MAX);
-    assert_true(take(suite, "ann", "secret", 10));
-    assert_int_equal(suite->given.event_count, RECOVERY_EVENTS_MAX);
-    park(suite, "ann", "secret");
-    append_many(suite, "ann", RECOVERY_EVENTS_MAX + 1);
-    assert_false(take(suite, "ann", "secret", 10));
+    struct fixture *fixture = *state;
+    park_session(fixture, "ann", "secret");
+    assert_false(
+        take_session(fixture, "ann", "secret", 4)); /* the event with offset 5 was not parked */
+    park_session(fixture, "ann", "secret");
+    append_events(fixture, "ann", RECOVERY_EVENTS_MAX);
+    assert_false(
+        take_session(fixture, "ann", "secret", 9)); /* the event with offset 10 was dropped */
+    park_session(fixture, "ann", "secret");
+    append_events(fixture, "ann", RECOVERY_EVENTS_MAX);
+    assert_true(take_session(fixture, "ann", "secret", 10));
+    assert_int_equal(fixture->taken.event_count, RECOVERY_EVENTS_MAX);
+    park_session(fixture, "ann", "secret");
+    append_events(fixture, "ann", RECOVERY_EVENTS_MAX + 1);
+    assert_false(take_session(fixture, "ann", "secret", 10));
 }
 
-static void bytes_are_bounded_too(void **state)
+static void bytes_of_events_are_bounded(void **state)
 {
-    struct suite *suite = *state;
+    struct fixture *fixture = *state;
     static char large[RECOVERY_EVENT_BYTES_MAX / 2 + 1];
     memset(large, 'x', sizeof(large) - 1);
-    park(suite, "ann", "secret");
-    append(suite, "ann", 11, large);
-    append(suite, "ann", 12, large);
-    assert_true(take(suite, "ann", "secret", 10));
-    assert_int_equal(suite->given.event_count, 2);
-    park(suite, "ann", "secret");
-    append(suite, "ann", 11, large);
-    append(suite, "ann", 12, large);
-    append(suite, "ann", 13, "x");
-    assert_false(take(suite, "ann", "secret", 10));
+    park_session(fixture, "ann", "secret");
+    append_event(fixture, "ann", 11, large);
+    append_event(fixture, "ann", 12, large);
+    assert_true(take_session(fixture, "ann", "secret", 10));
+    assert_int_equal(fixture->taken.event_count, 2);
+    park_session(fixture, "ann", "secret");
+    append_event(fixture, "ann", 11, large);
+    append_event(fixture, "ann", 12, large);
+    append_event(fixture, "ann", 13, "x");
+    assert_false(take_session(fixture, "ann", "secret", 10));
 }
 
-static void the_oldest_of_too_many_makes_room(void **state)
+static void oldest_session_of_a_user_beyond_the_bound_is_dropped(void **state)
 {
-    struct suite *suite = *state;
+    struct fixture *fixture = *state;
     char pid[16];
     for (int i = 0; i <= RECOVERY_USER_SESSIONS_MAX; i++) {
         snprintf(pid, sizeof(pid), "%d", i);
-        park(suite, "ann", pid);
-        suite->backend->pass(suite->backend->context, 1);
+        park_session(fixture, "ann", pid);
+        fixture->backend->pass(fixture->backend->context, 1);
     }
-    assert_false(take(suite, "ann", "0", 10));
-    assert_true(take(suite, "ann", "1", 10));
+    assert_false(take_session(fixture, "ann", "0", 10));
+    assert_true(take_session(fixture, "ann", "1", 10));
 }
 
-/* An event that was on its way to the connection. */
-static void who_parked_expects_late_events(void **state)
+/* An event may have been on its way to the connection that was cut. */
+static void gateway_that_parked_expects_late_events(void **state)
 {
-    struct suite *suite = *state;
-    assert_false(recovery_expects(suite->ports[0], SLICE("ann")));
-    park(suite, "ann", "secret");
-    assert_true(recovery_expects(suite->ports[0], SLICE("ann")));
-    assert_false(recovery_expects(suite->ports[0], SLICE("bob")));
+    struct fixture *fixture = *state;
+    assert_false(recovery_expects(fixture->ports[0], SLICE("ann")));
+    park_session(fixture, "ann", "secret");
+    assert_true(recovery_expects(fixture->ports[0], SLICE("ann")));
+    assert_false(recovery_expects(fixture->ports[0], SLICE("bob")));
 }
 
-static void what_was_parked_before_a_disturbance_is_not_given(void **state)
+static void session_parked_before_an_invalidation_is_not_recovered(void **state)
 {
-    struct suite *suite = *state;
-    park(suite, "ann", "secret");
-    suite->backend->pass(suite->backend->context, 10);
-    recovery_invalidate(suite->ports[1]);
-    suite->backend->pass(suite->backend->context, 10);
-    assert_false(take(suite, "ann", "secret", 10));
-    park(suite, "ann", "secret");
-    suite->backend->pass(suite->backend->context, 100);
-    assert_true(take(suite, "ann", "secret", 10));
+    struct fixture *fixture = *state;
+    park_session(fixture, "ann", "secret");
+    fixture->backend->pass(fixture->backend->context, 10);
+    recovery_invalidate(fixture->ports[1]);
+    fixture->backend->pass(fixture->backend->context, 10);
+    assert_false(take_session(fixture, "ann", "secret", 10));
+    park_session(fixture, "ann", "secret");
+    fixture->backend->pass(fixture->backend->context, 100);
+    assert_true(take_session(fixture, "ann", "secret", 10));
 }
 
-static struct suite the_suite;
+static struct fixture the_fixture;
 
 static int set_up(void **state)
 {
-    the_suite.backend->start(the_suite.backend->context);
+    the_fixture.backend->start(the_fixture.backend->context);
     for (size_t i = 0; i < PORTS; i++)
-        the_suite.ports[i] = the_suite.backend->port(the_suite.backend->context);
-    *state = &the_suite;
+        the_fixture.ports[i] = the_fixture.backend->port(the_fixture.backend->context);
+    *state = &the_fixture;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct suite *suite = *state;
+    struct fixture *fixture = *state;
     for (size_t i = 0; i < PORTS; i++)
-        recovery_store_free(&suite->ports[i]);
-    suite->backend->stop(suite->backend->context);
+        recovery_store_free(&fixture->ports[i]);
+    fixture->backend->stop(fixture->backend->context);
     return 0;
 }
 
@@ -293,21 +291,21 @@ int recovery_store_suite_run(const struct recovery_store_suite_backend *backend)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(what_came_before_and_after_the_cut_is_given_back_once),
-        TEST(nothing_but_a_name_is_recovered_too),
-        TEST(what_the_client_has_is_not_given_again),
-        TEST(an_event_that_comes_twice_is_kept_once),
-        TEST(only_the_private_id_and_the_user_open_it),
-        TEST(of_two_who_ask_at_once_one_gets_it),
-        TEST(after_the_window_it_is_gone),
-        TEST(every_session_of_a_user_gets_what_comes),
-        TEST(what_is_no_longer_whole_is_not_recovered),
-        TEST(bytes_are_bounded_too),
-        TEST(the_oldest_of_too_many_makes_room),
-        TEST(who_parked_expects_late_events),
-        TEST(what_was_parked_before_a_disturbance_is_not_given),
+        TEST(events_before_and_after_the_cut_are_recovered_once),
+        TEST(session_without_events_and_topics_is_recovered),
+        TEST(events_up_to_the_offset_are_not_returned),
+        TEST(event_with_a_known_id_is_kept_once),
+        TEST(session_is_taken_only_with_its_user_and_private_id),
+        TEST(concurrent_takes_return_the_session_once),
+        TEST(session_expires_after_the_window),
+        TEST(event_is_appended_to_every_session_of_its_user),
+        TEST(session_that_dropped_a_missed_event_is_not_recovered),
+        TEST(bytes_of_events_are_bounded),
+        TEST(oldest_session_of_a_user_beyond_the_bound_is_dropped),
+        TEST(gateway_that_parked_expects_late_events),
+        TEST(session_parked_before_an_invalidation_is_not_recovered),
     };
 #undef TEST
-    the_suite = (struct suite){.backend = backend};
+    the_fixture = (struct fixture){.backend = backend};
     return cmocka_run_group_tests_name(backend->name, tests, NULL, NULL);
 }

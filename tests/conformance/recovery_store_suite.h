@@ -1,6 +1,6 @@
 /*
- * What every backend of the recovery store must do. A backend's test describes the backend and runs the
- * suite; each test starts with an empty store.
+ * The conformance suite of the recovery store: what every backend promises (recovery_store.h). A backend's test
+ * describes the backend and runs the suite; each test starts with an empty store.
  */
 #ifndef ROLLCALL_TESTS_RECOVERY_STORE_SUITE_H
 #define ROLLCALL_TESTS_RECOVERY_STORE_SUITE_H
@@ -12,16 +12,16 @@ struct recovery_store_suite_backend {
     void *context;
     int64_t window_ms;
     void (*start)(void *context);
-    /* One more port of it; never NULL. The suite frees it before stop(). */
+    /* Makes one more port; never NULL. The suite frees it before stop(). */
     struct recovery_store *(*port)(void *context);
     void (*stop)(void *context);
-    /* Time moves on by so much. */
+    /* Advances the clock. */
     void (*pass)(void *context, int64_t duration_ms);
-    /* Until all that was asked is done; NULL where it is within the call. */
+    /* Runs until no operation is pending; NULL where operations complete at once. */
     void (*settle)(void *context);
 };
 
-/* Runs all tests; the number of those that failed. */
+/* Runs all tests. Returns how many failed. */
 int recovery_store_suite_run(const struct recovery_store_suite_backend *backend);
 
 #endif

@@ -57,9 +57,9 @@ void harness_assert_time(const struct harness *harness, int64_t actual_ms, int64
     assert_true(actual_ms <= expected_ms + harness->backend->tolerance_ms);
 }
 
-/* ---- one call, one answer ---- */
+/* ---- one operation, one answer ---- */
 
-static void ask(struct harness *harness)
+static void begin_operation(struct harness *harness)
 {
     assert_false(harness->waiting);
     harness->waiting = true;
@@ -67,16 +67,16 @@ static void ask(struct harness *harness)
     harness->texts_len = 0;
 }
 
-static void answer(struct harness *harness, enum state_status status, size_t count)
+static void note_answer(struct harness *harness, enum state_status status, size_t count)
 {
-    assert_true(harness->waiting); /* a second answer would find that it is not */
+    assert_true(harness->waiting); /* false for a second answer */
     assert_int_equal(status, STATE_OK);
     assert_true(count <= HARNESS_ANSWERS_MAX);
     harness->waiting = false;
     harness->count = count;
 }
 
-static void await(struct harness *harness)
+static void await_answer(struct harness *harness)
 {
     time_t until = time(NULL) + HARNESS_PATIENCE_SECONDS;
     while (harness->waiting && harness->backend->poll && time(NULL) < until)
@@ -84,7 +84,7 @@ static void await(struct harness *harness)
     assert_false(harness->waiting);
 }
 
-static struct slice keep(struct harness *harness, struct slice text)
+static struct slice copy_text(struct harness *harness, struct slice text)
 {
     char *copy = harness->texts + harness->texts_len;
     assert_true(harness->texts_len + text.len <= sizeof(harness->texts));
@@ -96,19 +96,15 @@ static struct slice keep(struct harness *harness, struct slice text)
 
 /* ---- versions ---- */
 
-static struct harness_user *known_user(struct harness *harness, struct slice id)
-{
-    size_t known =
-        harness->user_count < HARNESS_USERS_MAX ? harness->user_count : HARNESS_USERS_MAX;
-    for (size_t i = 0; i < known; i++)
-        if (slice_equal((struct slice){harness->users[i].id, harness->users[i].id_len}, id))
-            return &harness->users[i];
-    return NULL;
-}
-
 static void check_version(struct harness *harness, const struct presence *presence, bool changed)
 {
-    struct harness_user *user = known_user(harness, presence->user_id);
+    struct harness_user *user = NULL;
+    size_t known =
+        harness->user_count < HARNESS_USERS_MAX ? harness->user_count : HARNESS_USERS_MAX;
+    for (size_t i = 0; i < known && !user; i++)
+        if (slice_equal((struct slice){harness->users[i].id, harness->users[i].id_len},
+                        presence->user_id))
+            user = &harness->users[i];
     if (!user) {
         user = &harness->users[harness->user_count++ % HARNESS_USERS_MAX];
         memcpy(user->id, presence->user_id.data, presence->user_id.len);
@@ -123,18 +119,18 @@ static void check_version(struct harness *harness, const struct presence *presen
 
 /* ---- leases ---- */
 
-static void take_transition(void *arg, enum state_status status,
-                            const struct state_transition *transition)
+static void on_transition(void *arg, enum state_status status,
+                          const struct state_transition *transition)
 {
     struct harness *harness = arg;
-    answer(harness, status, 1);
+    note_answer(harness, status, 1);
     harness->transitions[0] = *transition;
-    harness->transitions[0].presence.user_id = keep(harness, transition->presence.user_id);
+    harness->transitions[0].presence.user_id = copy_text(harness, transition->presence.user_id);
 }
 
-static struct state_transition transition_of(struct harness *harness, struct slice user)
+static struct state_transition await_transition(struct harness *harness, struct slice user)
 {
-    await(harness);
+    await_answer(harness);
     const struct state_transition *transition = &harness->transitions[0];
     assert_true(slice_equal(transition->presence.user_id, user));
     harness_assert_time(harness, transition->at_ms, harness_wall_ms(harness));
@@ -161,90 +157,92 @@ struct state_transition harness_open(struct harness *harness, size_t port, struc
                                      unsigned connection, bool idle)
 {
     struct lease lease = make_lease(harness, port, user, connection, idle);
-    ask(harness);
-    state_open(harness->ports[port], &lease, take_transition, harness);
-    return transition_of(harness, user);
+    begin_operation(harness);
+    state_open(harness->ports[port], &lease, on_transition, harness);
+    return await_transition(harness, user);
 }
 
 struct state_transition harness_set_idle(struct harness *harness, size_t port, struct slice user,
                                          unsigned connection, bool idle)
 {
     struct ulid id = harness_connection(connection);
-    ask(harness);
-    state_set_idle(harness->ports[port], user, &id, idle, take_transition, harness);
-    return transition_of(harness, user);
+    begin_operation(harness);
+    state_set_idle(harness->ports[port], user, &id, idle, on_transition, harness);
+    return await_transition(harness, user);
 }
 
 struct state_transition harness_close(struct harness *harness, size_t port, struct slice user,
                                       unsigned connection)
 {
     struct ulid id = harness_connection(connection);
-    ask(harness);
-    state_close(harness->ports[port], user, &id, take_transition, harness);
-    return transition_of(harness, user);
+    begin_operation(harness);
+    state_close(harness->ports[port], user, &id, on_transition, harness);
+    return await_transition(harness, user);
 }
 
 struct state_transition harness_set_call(struct harness *harness, size_t port, struct slice user,
                                          bool in_call)
 {
-    ask(harness);
-    state_set_call(harness->ports[port], user, in_call, take_transition, harness);
-    return transition_of(harness, user);
+    begin_operation(harness);
+    state_set_call(harness->ports[port], user, in_call, on_transition, harness);
+    return await_transition(harness, user);
 }
 
-/* One of several calls that are under way at once. */
-struct visit_step {
+/* One of several operations that are pending at once. */
+struct pipelined_operation {
     struct harness *harness;
     size_t index;
 };
 
-static void take_step(void *arg, enum state_status status,
-                      const struct state_transition *transition)
+static void on_pipelined_transition(void *arg, enum state_status status,
+                                    const struct state_transition *transition)
 {
-    const struct visit_step *step = arg;
+    const struct pipelined_operation *step = arg;
     struct harness *harness = step->harness;
     assert_int_equal(status, STATE_OK);
     harness->transitions[step->index] = *transition;
     harness->transitions[step->index].presence.user_id = SLICE_NONE;
-    if (++harness->count == HARNESS_VISIT_STEPS)
-        answer(harness, status, HARNESS_VISIT_STEPS);
+    if (++harness->count == HARNESS_PIPELINED)
+        note_answer(harness, status, HARNESS_PIPELINED);
 }
 
-void harness_visit(struct harness *harness, size_t port, struct slice user, unsigned connection)
+void harness_open_idle_close(struct harness *harness, size_t port, struct slice user,
+                             unsigned connection)
 {
     struct lease lease = make_lease(harness, port, user, connection, false);
     struct state_store *store = harness->ports[port];
-    struct visit_step steps[HARNESS_VISIT_STEPS] = {{harness, 0}, {harness, 1}, {harness, 2}};
-    ask(harness);
-    state_open(store, &lease, take_step, &steps[0]);
-    state_set_idle(store, user, &lease.conn_id, true, take_step, &steps[1]);
-    state_close(store, user, &lease.conn_id, take_step, &steps[2]);
-    await(harness);
+    struct pipelined_operation steps[HARNESS_PIPELINED] = {
+        {harness, 0}, {harness, 1}, {harness, 2}};
+    begin_operation(harness);
+    state_open(store, &lease, on_pipelined_transition, &steps[0]);
+    state_set_idle(store, user, &lease.conn_id, true, on_pipelined_transition, &steps[1]);
+    state_close(store, user, &lease.conn_id, on_pipelined_transition, &steps[2]);
+    await_answer(harness);
 }
 
-struct renewing {
+struct pending_renewal {
     struct harness *harness;
     struct lease_renewal *renewals;
 };
 
-static void take_renewals(void *arg, enum state_status status, const struct lease_renewal *renewals,
-                          size_t count)
+static void on_renewed(void *arg, enum state_status status, const struct lease_renewal *renewals,
+                       size_t count)
 {
-    struct renewing *renewing = arg;
-    answer(renewing->harness, status, count);
+    struct pending_renewal *pending_renewal = arg;
+    note_answer(pending_renewal->harness, status, count);
     for (size_t i = 0; i < count; i++) {
-        assert_true(ulid_equal(&renewals[i].conn_id, &renewing->renewals[i].conn_id));
-        renewing->renewals[i].lost = renewals[i].lost;
+        assert_true(ulid_equal(&renewals[i].conn_id, &pending_renewal->renewals[i].conn_id));
+        pending_renewal->renewals[i].lost = renewals[i].lost;
     }
 }
 
 void harness_renew_many(struct harness *harness, size_t port, struct lease_renewal *renewals,
                         size_t count)
 {
-    struct renewing renewing = {harness, renewals};
-    ask(harness);
-    state_renew(harness->ports[port], renewals, count, take_renewals, &renewing);
-    await(harness);
+    struct pending_renewal pending_renewal = {harness, renewals};
+    begin_operation(harness);
+    state_renew(harness->ports[port], renewals, count, on_renewed, &pending_renewal);
+    await_answer(harness);
     assert_int_equal(harness->count, count);
 }
 
@@ -259,23 +257,23 @@ bool harness_renew(struct harness *harness, size_t port, struct slice user, unsi
 
 /* ---- reading ---- */
 
-static void take_presences(void *arg, enum state_status status, const struct presence *presences,
-                           size_t count)
+static void on_presences_read(void *arg, enum state_status status, const struct presence *presences,
+                              size_t count)
 {
     struct harness *harness = arg;
-    answer(harness, status, count);
+    note_answer(harness, status, count);
     for (size_t i = 0; i < count; i++) {
         harness->presences[i] = presences[i];
-        harness->presences[i].user_id = keep(harness, presences[i].user_id);
+        harness->presences[i].user_id = copy_text(harness, presences[i].user_id);
     }
 }
 
 void harness_read_many(struct harness *harness, size_t port, const struct slice *users,
                        size_t count)
 {
-    ask(harness);
-    state_read(harness->ports[port], users, count, take_presences, harness);
-    await(harness);
+    begin_operation(harness);
+    state_read(harness->ports[port], users, count, on_presences_read, harness);
+    await_answer(harness);
     assert_int_equal(harness->count, count);
     for (size_t i = 0; i < count; i++) {
         assert_true(slice_equal(harness->presences[i].user_id, users[i]));
@@ -289,68 +287,64 @@ struct presence harness_read(struct harness *harness, size_t port, struct slice 
     return harness->presences[0];
 }
 
-static struct lease keep_lease(struct harness *harness, const struct lease *lease)
-{
-    struct lease kept = *lease;
-    kept.user_id = keep(harness, lease->user_id);
-    kept.device_id = keep(harness, lease->device_id);
-    kept.gateway_id = keep(harness, lease->gateway_id);
-    return kept;
-}
-
-static void take_leases(void *arg, enum state_status status, const struct lease *leases,
-                        size_t count)
+static void on_leases_listed(void *arg, enum state_status status, const struct lease *leases,
+                             size_t count)
 {
     struct harness *harness = arg;
-    answer(harness, status, count);
-    for (size_t i = 0; i < count; i++)
-        harness->leases[i] = keep_lease(harness, &leases[i]);
+    note_answer(harness, status, count);
+    for (size_t i = 0; i < count; i++) {
+        struct lease *kept = &harness->leases[i];
+        *kept = leases[i];
+        kept->user_id = copy_text(harness, leases[i].user_id);
+        kept->device_id = copy_text(harness, leases[i].device_id);
+        kept->gateway_id = copy_text(harness, leases[i].gateway_id);
+    }
 }
 
 size_t harness_leases(struct harness *harness, size_t port, struct slice user)
 {
-    ask(harness);
-    state_leases(harness->ports[port], user, take_leases, harness);
-    await(harness);
+    begin_operation(harness);
+    state_leases(harness->ports[port], user, on_leases_listed, harness);
+    await_answer(harness);
     return harness->count;
 }
 
-static void take_lease(void *arg, enum state_status status, const struct lease *lease)
+static void on_lease_found(void *arg, enum state_status status, const struct lease *lease)
 {
-    take_leases(arg, status, lease, lease ? 1 : 0);
+    on_leases_listed(arg, status, lease, lease ? 1 : 0);
 }
 
 const struct lease *harness_find(struct harness *harness, size_t port, unsigned connection)
 {
     struct ulid id = harness_connection(connection);
-    ask(harness);
-    state_find(harness->ports[port], &id, take_lease, harness);
-    await(harness);
+    begin_operation(harness);
+    state_find(harness->ports[port], &id, on_lease_found, harness);
+    await_answer(harness);
     return harness->count ? &harness->leases[0] : NULL;
 }
 
-static void take_routes(void *arg, enum state_status status, const struct state_routes *routes)
+static void on_routes_found(void *arg, enum state_status status, const struct state_routes *routes)
 {
     struct harness *harness = arg;
-    answer(harness, status, routes ? routes->count : 0);
+    note_answer(harness, status, routes ? routes->count : 0);
     harness->count = 0;
     for (size_t i = 0; routes && i < routes->count; i++) {
         const struct state_route *route = &routes->items[i];
         assert_true(route->count > 0);
-        struct slice gateway = keep(harness, route->gateway_id);
+        struct slice gateway = copy_text(harness, route->gateway_id);
         for (size_t j = 0; j < i; j++)
             assert_false(slice_equal(routes->items[j].gateway_id, gateway));
         for (size_t j = 0; j < route->count; j++)
             harness->routes[harness->count++] =
-                (struct harness_route){gateway, keep(harness, route->users[j])};
+                (struct harness_route){gateway, copy_text(harness, route->users[j])};
     }
 }
 
 size_t harness_routes(struct harness *harness, size_t port, const struct slice *users, size_t count)
 {
-    ask(harness);
-    state_routes(harness->ports[port], users, count, take_routes, harness);
-    await(harness);
+    begin_operation(harness);
+    state_routes(harness->ports[port], users, count, on_routes_found, harness);
+    await_answer(harness);
     return harness->count;
 }
 
@@ -364,45 +358,46 @@ bool harness_routed(const struct harness *harness, size_t at, struct slice user)
     return times == 1;
 }
 
-static void take_history(void *arg, enum state_status status, const struct state_history *history,
-                         size_t count)
+static void on_history_read(void *arg, enum state_status status,
+                            const struct state_history *history, size_t count)
 {
     struct harness *harness = arg;
-    answer(harness, status, count);
+    note_answer(harness, status, count);
     for (size_t i = 0; i < count; i++) {
         harness->history[i] = history[i];
-        /* Terminated, unlike the other texts. */
+        /* Copy the terminator too, unlike for the other texts. */
         harness->history[i].cause =
-            keep(harness, (struct slice){history[i].cause, strlen(history[i].cause) + 1}).data;
+            copy_text(harness, (struct slice){history[i].cause, strlen(history[i].cause) + 1}).data;
     }
 }
 
 size_t harness_history(struct harness *harness, size_t port, struct slice user)
 {
-    ask(harness);
-    state_history(harness->ports[port], user, take_history, harness);
-    await(harness);
+    begin_operation(harness);
+    state_history(harness->ports[port], user, on_history_read, harness);
+    await_answer(harness);
     return harness->count;
 }
 
 /* ---- reaping and gateways ---- */
 
-static void take_transitions(void *arg, enum state_status status,
-                             const struct state_transition *transitions, size_t count)
+static void on_reaped(void *arg, enum state_status status,
+                      const struct state_transition *transitions, size_t count)
 {
     struct harness *harness = arg;
-    answer(harness, status, count);
+    note_answer(harness, status, count);
     for (size_t i = 0; i < count; i++) {
         harness->transitions[i] = transitions[i];
-        harness->transitions[i].presence.user_id = keep(harness, transitions[i].presence.user_id);
+        harness->transitions[i].presence.user_id =
+            copy_text(harness, transitions[i].presence.user_id);
     }
 }
 
 size_t harness_reap(struct harness *harness, size_t port, size_t max)
 {
-    ask(harness);
-    state_reap(harness->ports[port], max, take_transitions, harness);
-    await(harness);
+    begin_operation(harness);
+    state_reap(harness->ports[port], max, on_reaped, harness);
+    await_answer(harness);
     assert_true(harness->count <= max);
     for (size_t i = 0; i < harness->count; i++) {
         const struct state_transition *transition = &harness->transitions[i];
@@ -412,27 +407,27 @@ size_t harness_reap(struct harness *harness, size_t port, size_t max)
     return harness->count;
 }
 
-static void take_gateways(void *arg, enum state_status status, const struct gateway_info *gateways,
-                          size_t count)
+static void on_gateways_listed(void *arg, enum state_status status,
+                               const struct gateway_info *gateways, size_t count)
 {
     struct harness *harness = arg;
-    answer(harness, status, count);
+    note_answer(harness, status, count);
     for (size_t i = 0; i < count; i++) {
         harness->gateways[i] = gateways[i];
-        harness->gateways[i].gateway_id = keep(harness, gateways[i].gateway_id);
+        harness->gateways[i].gateway_id = copy_text(harness, gateways[i].gateway_id);
     }
 }
 
 size_t harness_gateways(struct harness *harness, size_t port)
 {
-    ask(harness);
-    state_gateways(harness->ports[port], take_gateways, harness);
-    await(harness);
+    begin_operation(harness);
+    state_gateways(harness->ports[port], on_gateways_listed, harness);
+    await_answer(harness);
     return harness->count;
 }
 
 void harness_put_gateway(struct harness *harness, size_t port, struct gateway_info info)
 {
     state_put_gateway(harness->ports[port], &info);
-    harness_gateways(harness, port); /* it has no answer of its own, but comes before this one's */
+    harness_gateways(harness, port); /* a put has no answer; wait for that of a later operation */
 }

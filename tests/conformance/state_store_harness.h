@@ -1,10 +1,9 @@
 /*
- * A fleet for tests of the state store. Every call below makes one call of the port, waits for the
- * answer and gives it back by value.
+ * Several gateways for tests of the state store. Each function below runs one operation of the port, waits for
+ * the answer and returns it by value.
  *
- * The harness itself checks what holds for every answer: that it comes once, that STATE_OK came with
- * it, and that versions grow with each change of a user and stay the same without one, whichever
- * gateway is asked.
+ * The harness itself checks what holds for every answer: it comes once and with STATE_OK, and a user's version
+ * grows with each change and stays the same without one, on every gateway.
  */
 #ifndef ROLLCALL_TESTS_STATE_STORE_HARNESS_H
 #define ROLLCALL_TESTS_STATE_STORE_HARNESS_H
@@ -16,7 +15,7 @@ enum {
     HARNESS_USERS_MAX = 64,
     HARNESS_ANSWERS_MAX = 512,
     HARNESS_PATIENCE_SECONDS = 20,
-    HARNESS_VISIT_STEPS = 3
+    HARNESS_PIPELINED = 3
 };
 
 struct harness_user {
@@ -34,10 +33,10 @@ struct harness {
     const struct state_store_suite_backend *backend;
     struct state_store *ports[HARNESS_PORTS];
     bool waiting;
-    /* Versions of the users met last; the oldest is replaced. */
+    /* The versions of the last HARNESS_USERS_MAX users; the oldest is replaced. */
     struct harness_user users[HARNESS_USERS_MAX];
     size_t user_count;
-    /* The answer to the last call; ids are copied to `texts`. */
+    /* The answer of the last operation; ids are copied to `texts`. */
     struct state_transition transitions[HARNESS_ANSWERS_MAX];
     struct presence presences[HARNESS_ANSWERS_MAX];
     struct lease leases[HARNESS_ANSWERS_MAX];
@@ -53,13 +52,13 @@ void harness_start(struct harness *harness, const struct state_store_suite_backe
                    int64_t grace_ms);
 void harness_stop(struct harness *harness);
 
-/* Connection ids by number; the same number is the same connection. */
+/* Returns the connection id for a number. */
 struct ulid harness_connection(unsigned number);
 
-/* The gateway of a port: "gateway-0", … */
+/* Returns the gateway id of a port: "gateway-0", … */
 struct slice harness_gateway(size_t port);
 
-/* `port` says which gateway asks. Slices in answers last until the next call. */
+/* `port` is the gateway that runs the operation. Slices in answers last until the next operation. */
 struct state_transition harness_open(struct harness *harness, size_t port, struct slice user,
                                      unsigned connection, bool idle);
 struct state_transition harness_set_idle(struct harness *harness, size_t port, struct slice user,
@@ -69,11 +68,12 @@ struct state_transition harness_set_call(struct harness *harness, size_t port, s
 struct state_transition harness_close(struct harness *harness, size_t port, struct slice user,
                                       unsigned connection);
 
-/* Opens a lease, makes it idle and closes it, without waiting for an answer in between; then all three are in
- * harness->transitions, in this order. */
-void harness_visit(struct harness *harness, size_t port, struct slice user, unsigned connection);
+/* Opens a lease, makes it idle and closes it, without waiting for an answer in between. The three answers are then
+ * in harness->transitions, in this order. */
+void harness_open_idle_close(struct harness *harness, size_t port, struct slice user,
+                             unsigned connection);
 
-/* Whether the store still knew it. The last heartbeat is now. */
+/* Returns whether the store has the lease. The last heartbeat is now. */
 bool harness_renew(struct harness *harness, size_t port, struct slice user, unsigned connection);
 void harness_renew_many(struct harness *harness, size_t port, struct lease_renewal *renewals,
                         size_t count);
@@ -82,25 +82,26 @@ struct presence harness_read(struct harness *harness, size_t port, struct slice 
 void harness_read_many(struct harness *harness, size_t port, const struct slice *users,
                        size_t count);
 
-/* The counts of what is then in harness->transitions, leases, history and gateways. */
+/* Return how many items are then in harness->transitions, leases, history or gateways. */
 size_t harness_reap(struct harness *harness, size_t port, size_t max);
 size_t harness_leases(struct harness *harness, size_t port, struct slice user);
 size_t harness_history(struct harness *harness, size_t port, struct slice user);
 size_t harness_gateways(struct harness *harness, size_t port);
 void harness_put_gateway(struct harness *harness, size_t port, struct gateway_info info);
 
-/* How many users are on gateways, counted on each; then whether one is on the gateway of port `at`. */
+/* Returns the number of pairs of user and gateway; harness_routed() then returns whether one of them is this user
+ * on the gateway of port `at`. */
 size_t harness_routes(struct harness *harness, size_t port, const struct slice *users,
                       size_t count);
 bool harness_routed(const struct harness *harness, size_t at, struct slice user);
 
-/* NULL when no such lease is known. */
+/* Returns NULL when there is no such lease. */
 const struct lease *harness_find(struct harness *harness, size_t port, unsigned connection);
 
 void harness_pass(struct harness *harness, int64_t duration_ms);
 int64_t harness_wall_ms(const struct harness *harness);
 
-/* The same moment, as far as the backend's clock can tell. */
+/* Asserts that two times are the same, within the backend's tolerance. */
 void harness_assert_time(const struct harness *harness, int64_t actual_ms, int64_t expected_ms);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static int set_up(void **state, bool with_grace)
+static int set_up_harness(void **state, bool with_grace)
 {
     const struct state_store_suite_backend *backend = *state;
     struct harness *harness = malloc(sizeof(*harness));
@@ -18,14 +18,14 @@ static int set_up(void **state, bool with_grace)
     return 0;
 }
 
-static int set_up_plain(void **state)
+static int set_up_without_grace(void **state)
 {
-    return set_up(state, false);
+    return set_up_harness(state, false);
 }
 
-static int set_up_grace(void **state)
+static int set_up_with_grace(void **state)
 {
-    return set_up(state, true);
+    return set_up_harness(state, true);
 }
 
 static int tear_down(void **state)
@@ -38,8 +38,8 @@ static int tear_down(void **state)
 int state_store_suite_run(const struct state_store_suite_backend *backend)
 {
     void *initial = (void *)(uintptr_t)backend;
-#define TEST(name) {#name, state_store_suite_##name, set_up_plain, tear_down, initial},
-#define GRACE_TEST(name) {#name, state_store_suite_##name, set_up_grace, tear_down, initial},
+#define TEST(name) {#name, state_store_suite_##name, set_up_without_grace, tear_down, initial},
+#define GRACE_TEST(name) {#name, state_store_suite_##name, set_up_with_grace, tear_down, initial},
     const struct CMUnitTest tests[] = {STATE_STORE_SUITE_TESTS(TEST)
                                            STATE_STORE_SUITE_GRACE_TESTS(GRACE_TEST)};
 #undef GRACE_TEST

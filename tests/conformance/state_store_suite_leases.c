@@ -1,4 +1,4 @@
-/* Leases and what they make of a user, while time stands still. */
+/* The conformance of leases, reading, routes, the call flag and history. */
 #include "conformance/state_store_suite_tests.h"
 
 #include "base/buffer.h"
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-void state_store_suite_first_lease_makes_online(void **state)
+void state_store_suite_first_lease_makes_the_user_online(void **state)
 {
     struct harness *harness = *state;
     struct presence before = harness_read(harness, 0, ALICE);
@@ -24,7 +24,7 @@ void state_store_suite_first_lease_makes_online(void **state)
     assert_int_equal(harness_read(harness, 2, BOB).status, PRESENCE_OFFLINE);
 }
 
-void state_store_suite_last_close_makes_offline(void **state)
+void state_store_suite_last_close_makes_the_user_offline(void **state)
 {
     struct harness *harness = *state;
     harness_open(harness, 0, ALICE, 1, false);
@@ -40,7 +40,7 @@ void state_store_suite_last_close_makes_offline(void **state)
     expect_changed(harness_open(harness, 0, ALICE, 3, false), PRESENCE_ONLINE);
 }
 
-void state_store_suite_idle_leases_merge_to_away(void **state)
+void state_store_suite_user_is_away_while_all_leases_are_idle(void **state)
 {
     struct harness *harness = *state;
     harness_open(harness, 0, ALICE, 1, false);
@@ -54,7 +54,7 @@ void state_store_suite_idle_leases_merge_to_away(void **state)
     expect_same(harness_set_idle(harness, 1, ALICE, 2, false), PRESENCE_ONLINE);
 }
 
-void state_store_suite_ending_leases_merge_anew(void **state)
+void state_store_suite_end_of_a_lease_updates_the_status(void **state)
 {
     struct harness *harness = *state;
     harness_open(harness, 0, ALICE, 1, false);
@@ -66,7 +66,7 @@ void state_store_suite_ending_leases_merge_anew(void **state)
     expect_changed(harness_close(harness, 0, ALICE, 3), PRESENCE_OFFLINE);
 }
 
-void state_store_suite_a_lease_may_start_idle(void **state)
+void state_store_suite_lease_may_start_idle(void **state)
 {
     struct harness *harness = *state;
     struct state_transition came = harness_open(harness, 0, ALICE, 1, true);
@@ -78,22 +78,22 @@ void state_store_suite_a_lease_may_start_idle(void **state)
     expect_same(harness_open(harness, 2, ALICE, 3, true), PRESENCE_ONLINE);
 }
 
-void state_store_suite_calls_of_a_lease_keep_their_order(void **state)
+void state_store_suite_operations_on_a_lease_take_effect_in_order(void **state)
 {
     enum { VISITS = 50 };
     struct harness *harness = *state;
     for (unsigned i = 0; i < VISITS; i++) {
-        harness_visit(harness, 0, ALICE, i);
+        harness_open_idle_close(harness, 0, ALICE, i);
         expect_changed(harness->transitions[0], PRESENCE_ONLINE);
         expect_changed(harness->transitions[1], PRESENCE_AWAY);
         expect_changed(harness->transitions[2], PRESENCE_OFFLINE);
         assert_int_equal(harness_leases(harness, 0, ALICE), 0);
         assert_int_equal(harness_read(harness, 0, ALICE).status, PRESENCE_OFFLINE);
-        harness->user_count = 0; /* the versions of the visit were not looked at */
+        harness->user_count = 0; /* the harness has not seen these versions */
     }
 }
 
-void state_store_suite_unknown_leases_change_nothing(void **state)
+void state_store_suite_unknown_lease_changes_nothing(void **state)
 {
     struct harness *harness = *state;
     expect_same(harness_close(harness, 0, ALICE, 1), PRESENCE_OFFLINE);
@@ -113,9 +113,9 @@ void state_store_suite_unknown_leases_change_nothing(void **state)
     assert_false(harness_renew(harness, 0, ALICE, 1));
 }
 
-void state_store_suite_leases_of_others_are_unknown(void **state)
+void state_store_suite_lease_of_another_user_is_unknown(void **state)
 {
-    enum { OTHERS = 200 }; /* so many that some live in the same corner of the store */
+    enum { OTHERS = 200 }; /* enough that some share a shard with alice */
     struct harness *harness = *state;
     harness_open(harness, 0, ALICE, 1, false);
     for (int i = 0; i < OTHERS; i++) {
@@ -129,7 +129,7 @@ void state_store_suite_leases_of_others_are_unknown(void **state)
     expect_changed(harness_close(harness, 0, ALICE, 1), PRESENCE_OFFLINE);
 }
 
-void state_store_suite_opening_again_refreshes(void **state)
+void state_store_suite_repeated_open_refreshes_the_lease(void **state)
 {
     struct harness *harness = *state;
     int64_t window_ms = harness->backend->lease_window_ms;
@@ -146,7 +146,7 @@ void state_store_suite_opening_again_refreshes(void **state)
     expect_changed(harness_open(harness, 0, ALICE, 1, false), PRESENCE_ONLINE);
 }
 
-void state_store_suite_reading_keeps_the_order(void **state)
+void state_store_suite_read_keeps_the_order_of_users(void **state)
 {
     struct harness *harness = *state;
     harness_open(harness, 0, ALICE, 1, false);
@@ -160,17 +160,17 @@ void state_store_suite_reading_keeps_the_order(void **state)
     harness_read_many(harness, 1, NULL, 0);
 }
 
-static const struct lease *listed(const struct harness *harness, unsigned connection)
+static const struct lease *find_listed_lease(const struct harness *harness, unsigned connection)
 {
     struct ulid id = harness_connection(connection);
     for (size_t i = 0; i < harness->count; i++)
         if (ulid_equal(&harness->leases[i].conn_id, &id))
             return &harness->leases[i];
-    fail_msg("connection %u is not listed", connection);
+    fail_msg("connection %u is not find_listed_lease", connection);
     return NULL;
 }
 
-void state_store_suite_leases_are_listed(void **state)
+void state_store_suite_leases_of_a_user_are_listed(void **state)
 {
     struct harness *harness = *state;
     int64_t start_ms = harness_wall_ms(harness);
@@ -182,24 +182,24 @@ void state_store_suite_leases_are_listed(void **state)
     int64_t renewed_ms = harness_wall_ms(harness);
 
     assert_int_equal(harness_leases(harness, 2, ALICE), 2);
-    const struct lease *first = listed(harness, 1);
+    const struct lease *first = find_listed_lease(harness, 1);
     assert_true(slice_equal(first->user_id, ALICE));
     assert_true(slice_is(first->device_id, "device"));
     assert_true(slice_equal(first->gateway_id, harness_gateway(0)));
     assert_int_equal(first->connected_at_ms, ulid_time_ms(&first->conn_id));
     harness_assert_time(harness, first->last_heartbeat_ms, start_ms);
     assert_false(first->idle);
-    const struct lease *second = listed(harness, 2);
+    const struct lease *second = find_listed_lease(harness, 2);
     assert_true(slice_equal(second->gateway_id, harness_gateway(1)));
     harness_assert_time(harness, second->last_heartbeat_ms, renewed_ms);
     assert_true(second->idle);
 
     harness_close(harness, 0, ALICE, 1);
     assert_int_equal(harness_leases(harness, 0, ALICE), 1);
-    listed(harness, 2);
+    find_listed_lease(harness, 2);
 }
 
-void state_store_suite_many_leases_are_listed_up_to_a_bound(void **state)
+void state_store_suite_listed_leases_are_bounded(void **state)
 {
     struct harness *harness = *state;
     for (unsigned i = 0; i < STATE_LEASES_MAX + 10; i++)
@@ -210,7 +210,7 @@ void state_store_suite_many_leases_are_listed_up_to_a_bound(void **state)
     expect_changed(harness_close(harness, 0, ALICE, STATE_LEASES_MAX + 9), PRESENCE_OFFLINE);
 }
 
-void state_store_suite_a_lease_is_found_by_its_connection(void **state)
+void state_store_suite_lease_is_found_by_its_connection(void **state)
 {
     struct harness *harness = *state;
     assert_null(harness_find(harness, 0, 1));
@@ -233,7 +233,7 @@ void state_store_suite_routes_are_grouped_by_gateway(void **state)
     assert_int_equal(harness_routes(harness, 0, users, 3), 0);
     assert_int_equal(harness_routes(harness, 0, users, 0), 0);
     harness_open(harness, 0, ALICE, 1, false);
-    harness_open(harness, 0, ALICE, 2, true); /* twice on one gateway is once */
+    harness_open(harness, 0, ALICE, 2, true); /* listed once for both connections */
     harness_open(harness, 1, ALICE, 3, false);
     harness_open(harness, 1, BOB, 4, true);
     assert_int_equal(harness_routes(harness, 2, users, 3), 3);
@@ -249,7 +249,7 @@ void state_store_suite_routes_are_grouped_by_gateway(void **state)
     assert_true(harness_routed(harness, 1, BOB));
 }
 
-void state_store_suite_a_call_lasts_until_its_end_or_offline(void **state)
+void state_store_suite_call_flag_lasts_until_it_is_cleared_or_the_user_is_offline(void **state)
 {
     struct harness *harness = *state;
     expect_same(harness_set_call(harness, 0, ALICE, true), PRESENCE_OFFLINE);
@@ -282,7 +282,7 @@ static void expect_history(const struct harness *harness, size_t index, const ch
     }
 }
 
-void state_store_suite_history_tells_what_happened(void **state)
+void state_store_suite_history_lists_transitions_and_their_causes(void **state)
 {
     struct harness *harness = *state;
     assert_int_equal(harness_history(harness, 0, ALICE), 0);
@@ -307,7 +307,7 @@ void state_store_suite_history_tells_what_happened(void **state)
     harness_assert_time(harness, harness->history[5].at_ms, harness_wall_ms(harness));
 }
 
-void state_store_suite_history_keeps_the_newest(void **state)
+void state_store_suite_history_keeps_the_newest_transitions(void **state)
 {
     struct harness *harness = *state;
     harness_open(harness, 0, ALICE, 1, false);
@@ -321,8 +321,8 @@ void state_store_suite_history_keeps_the_newest(void **state)
         assert_true(harness->history[i].version > harness->history[i - 1].version);
 }
 
-/* What separates fields or keys in some backend must not confuse it. */
-void state_store_suite_ids_are_bytes(void **state)
+/* These characters separate fields or keys in some backends. */
+void state_store_suite_ids_may_have_any_bytes_and_full_length(void **state)
 {
     struct harness *harness = *state;
     char longest[USER_ID_BYTES_MAX], almost[USER_ID_BYTES_MAX];
@@ -362,7 +362,7 @@ void state_store_suite_ids_are_bytes(void **state)
     }
 }
 
-/* The harness compares the versions; here many changes fall into one millisecond. */
+/* The harness checks the versions; here many changes fall into one millisecond. */
 void state_store_suite_versions_never_repeat(void **state)
 {
     struct harness *harness = *state;

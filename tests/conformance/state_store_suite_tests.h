@@ -1,47 +1,47 @@
-/* The suite's tests, by subject. Each gets a `struct harness` as its cmocka state. */
+/* The tests of the suite, by subject. Their cmocka state is a `struct harness`. */
 #ifndef ROLLCALL_TESTS_STATE_STORE_SUITE_TESTS_H
 #define ROLLCALL_TESTS_STATE_STORE_SUITE_TESTS_H
 
 #include "conformance/state_store_harness.h"
 
-/* Without a grace: the last lease that ends makes its user offline. */
+/* Tests without a grace: the end of the last lease makes its user offline. */
 #define STATE_STORE_SUITE_TESTS(X)                                                                 \
-    X(first_lease_makes_online)                                                                    \
-    X(last_close_makes_offline)                                                                    \
-    X(idle_leases_merge_to_away)                                                                   \
-    X(ending_leases_merge_anew)                                                                    \
-    X(a_lease_may_start_idle)                                                                      \
-    X(calls_of_a_lease_keep_their_order)                                                           \
-    X(unknown_leases_change_nothing)                                                               \
-    X(leases_of_others_are_unknown)                                                                \
-    X(opening_again_refreshes)                                                                     \
-    X(reading_keeps_the_order)                                                                     \
-    X(leases_are_listed)                                                                           \
-    X(many_leases_are_listed_up_to_a_bound)                                                        \
-    X(a_lease_is_found_by_its_connection)                                                          \
+    X(first_lease_makes_the_user_online)                                                           \
+    X(last_close_makes_the_user_offline)                                                           \
+    X(user_is_away_while_all_leases_are_idle)                                                      \
+    X(end_of_a_lease_updates_the_status)                                                           \
+    X(lease_may_start_idle)                                                                        \
+    X(operations_on_a_lease_take_effect_in_order)                                                  \
+    X(unknown_lease_changes_nothing)                                                               \
+    X(lease_of_another_user_is_unknown)                                                            \
+    X(repeated_open_refreshes_the_lease)                                                           \
+    X(read_keeps_the_order_of_users)                                                               \
+    X(leases_of_a_user_are_listed)                                                                 \
+    X(listed_leases_are_bounded)                                                                   \
+    X(lease_is_found_by_its_connection)                                                            \
     X(routes_are_grouped_by_gateway)                                                               \
-    X(a_call_lasts_until_its_end_or_offline)                                                       \
-    X(history_tells_what_happened)                                                                 \
-    X(history_keeps_the_newest)                                                                    \
-    X(ids_are_bytes)                                                                               \
+    X(call_flag_lasts_until_it_is_cleared_or_the_user_is_offline)                                  \
+    X(history_lists_transitions_and_their_causes)                                                  \
+    X(history_keeps_the_newest_transitions)                                                        \
+    X(ids_may_have_any_bytes_and_full_length)                                                      \
     X(versions_never_repeat)                                                                       \
-    X(silence_expires)                                                                             \
-    X(renewing_keeps_alive)                                                                        \
-    X(renewals_come_in_batches)                                                                    \
-    X(each_expiry_is_reaped_once)                                                                  \
-    X(reaping_is_bounded)                                                                          \
-    X(reaping_leaves_the_living)                                                                   \
+    X(lease_expires_without_renewal)                                                               \
+    X(renewal_keeps_a_lease_alive)                                                                 \
+    X(batch_of_renewals_reports_lost_leases)                                                       \
+    X(each_expired_lease_is_reaped_once)                                                           \
+    X(reap_ends_at_most_max_leases)                                                                \
+    X(reap_keeps_live_leases)                                                                      \
     X(last_seen_is_the_latest_sign_of_life)                                                        \
-    X(gateways_live_for_a_window)                                                                  \
-    X(many_users)                                                                                  \
-    X(operations_follow_a_model)
+    X(gateways_are_listed_for_a_window)                                                            \
+    X(thousands_of_users_are_opened_read_and_reaped)                                               \
+    X(operations_match_a_model)
 
 #define STATE_STORE_SUITE_GRACE_TESTS(X)                                                           \
-    X(coming_back_within_the_grace_is_not_seen)                                                    \
-    X(coming_back_idle_is_seen)                                                                    \
-    X(grace_ends_offline)                                                                          \
-    X(grace_follows_expiry)                                                                        \
-    X(operations_follow_a_model_with_grace)
+    X(return_within_the_grace_is_no_transition)                                                    \
+    X(return_with_another_idle_flag_is_a_transition)                                               \
+    X(end_of_the_grace_makes_the_user_offline)                                                     \
+    X(expired_lease_starts_the_grace)                                                              \
+    X(operations_match_a_model_with_grace)
 
 #define STATE_STORE_SUITE_DECLARE(name) void state_store_suite_##name(void **state);
 STATE_STORE_SUITE_TESTS(STATE_STORE_SUITE_DECLARE)
@@ -51,7 +51,7 @@ STATE_STORE_SUITE_GRACE_TESTS(STATE_STORE_SUITE_DECLARE)
 static const struct slice ALICE = {"alice", 5};
 static const struct slice BOB = {"bob", 3};
 
-/* Whether the operation changed the user's presence, and to what. */
+/* Asserts whether the operation changed the user's presence, and the status after it. */
 #define expect_changed(transition, wanted) expect_transition(transition, true, wanted)
 #define expect_same(transition, wanted) expect_transition(transition, false, wanted)
 #define expect_transition(transition, change, wanted)                                              \

@@ -1,4 +1,4 @@
-/* What time does to leases, graces and gateways. */
+/* The conformance of expiry, reaping, the grace and gateways. */
 #include "conformance/state_store_suite_tests.h"
 
 #include <setjmp.h>
@@ -13,15 +13,15 @@ static int64_t window_ms(const struct harness *harness)
     return harness->backend->lease_window_ms;
 }
 
-/* The only transition of the last reaping. */
-static struct state_transition reaped(struct harness *harness, size_t port, struct slice user)
+/* Reaps, and returns the only transition, which must be this user's. */
+static struct state_transition reap_one(struct harness *harness, size_t port, struct slice user)
 {
     assert_int_equal(harness_reap(harness, port, 100), 1);
     assert_true(slice_equal(harness->transitions[0].presence.user_id, user));
     return harness->transitions[0];
 }
 
-void state_store_suite_silence_expires(void **state)
+void state_store_suite_lease_expires_without_renewal(void **state)
 {
     struct harness *harness = *state;
     int64_t opened_ms = harness_wall_ms(harness);
@@ -29,7 +29,7 @@ void state_store_suite_silence_expires(void **state)
     harness_pass(harness, window_ms(harness) / 2);
     assert_int_equal(harness_reap(harness, 1, 100), 0);
     harness_pass(harness, window_ms(harness));
-    struct state_transition gone = reaped(harness, 1, ALICE);
+    struct state_transition gone = reap_one(harness, 1, ALICE);
     expect_changed(gone, PRESENCE_OFFLINE);
     harness_assert_time(harness, gone.presence.last_seen_ms, opened_ms);
     assert_int_equal(harness_read(harness, 0, ALICE).last_seen_ms, gone.presence.last_seen_ms);
@@ -38,7 +38,7 @@ void state_store_suite_silence_expires(void **state)
     expect_changed(harness_open(harness, 0, ALICE, 1, false), PRESENCE_ONLINE);
 }
 
-void state_store_suite_renewing_keeps_alive(void **state)
+void state_store_suite_renewal_keeps_a_lease_alive(void **state)
 {
     struct harness *harness = *state;
     int64_t renewed_ms = 0;
@@ -51,12 +51,12 @@ void state_store_suite_renewing_keeps_alive(void **state)
     }
     assert_int_equal(harness_read(harness, 1, ALICE).status, PRESENCE_ONLINE);
     harness_pass(harness, window_ms(harness) + 1);
-    struct state_transition gone = reaped(harness, 0, ALICE);
+    struct state_transition gone = reap_one(harness, 0, ALICE);
     expect_changed(gone, PRESENCE_OFFLINE);
     harness_assert_time(harness, gone.presence.last_seen_ms, renewed_ms);
 }
 
-void state_store_suite_renewals_come_in_batches(void **state)
+void state_store_suite_batch_of_renewals_reports_lost_leases(void **state)
 {
     enum { LEASES = 100 };
     struct harness *harness = *state;
@@ -74,8 +74,8 @@ void state_store_suite_renewals_come_in_batches(void **state)
     harness_renew_many(harness, 0, renewals, 0);
 }
 
-/* Two gateways reap in turn: together they learn of each expiry, and each of them once. */
-void state_store_suite_each_expiry_is_reaped_once(void **state)
+/* Two gateways reap in turn: together they get each expiry once. */
+void state_store_suite_each_expired_lease_is_reaped_once(void **state)
 {
     enum { USERS = 100 };
     struct harness *harness = *state;
@@ -101,7 +101,7 @@ void state_store_suite_each_expiry_is_reaped_once(void **state)
         assert_int_equal(times[i], 1);
 }
 
-void state_store_suite_reaping_is_bounded(void **state)
+void state_store_suite_reap_ends_at_most_max_leases(void **state)
 {
     enum { LEASES = 30 };
     struct harness *harness = *state;
@@ -111,7 +111,7 @@ void state_store_suite_reaping_is_bounded(void **state)
     assert_int_equal(harness_reap(harness, 0, 0), 0);
     size_t reaped_in_all = 0, changes = 0;
     while (reaped_in_all < LEASES) {
-        size_t count = harness_reap(harness, 0, 4); /* the harness sees that it is no more */
+        size_t count = harness_reap(harness, 0, 4); /* the harness checks the bound */
         assert_true(count > 0);
         reaped_in_all += count;
         for (size_t i = 0; i < count; i++)
@@ -122,7 +122,7 @@ void state_store_suite_reaping_is_bounded(void **state)
     assert_int_equal(harness_reap(harness, 0, 4), 0);
 }
 
-void state_store_suite_reaping_leaves_the_living(void **state)
+void state_store_suite_reap_keeps_live_leases(void **state)
 {
     struct harness *harness = *state;
     harness_open(harness, 0, ALICE, 1, false);
@@ -143,7 +143,7 @@ void state_store_suite_reaping_leaves_the_living(void **state)
     assert_int_equal(harness_leases(harness, 0, BOB), 1);
 }
 
-/* Of several devices: that of the one that fell silent last, or was closed after it. */
+/* With several leases, the last refresh or close of any of them counts. */
 void state_store_suite_last_seen_is_the_latest_sign_of_life(void **state)
 {
     struct harness *harness = *state;
@@ -153,12 +153,13 @@ void state_store_suite_last_seen_is_the_latest_sign_of_life(void **state)
     int64_t closed_ms = harness_wall_ms(harness);
     harness_close(harness, 1, ALICE, 2);
     harness_pass(harness, window_ms(harness));
-    struct state_transition gone = reaped(harness, 0, ALICE);
+    struct state_transition gone = reap_one(harness, 0, ALICE);
     expect_changed(gone, PRESENCE_OFFLINE);
     harness_assert_time(harness, gone.presence.last_seen_ms, closed_ms);
 }
 
-static const struct gateway_info *listed(const struct harness *harness, struct slice id)
+static const struct gateway_info *find_listed_gateway(const struct harness *harness,
+                                                      struct slice id)
 {
     for (size_t i = 0; i < harness->count; i++)
         if (slice_equal(harness->gateways[i].gateway_id, id))
@@ -166,61 +167,62 @@ static const struct gateway_info *listed(const struct harness *harness, struct s
     return NULL;
 }
 
-void state_store_suite_gateways_live_for_a_window(void **state)
+void state_store_suite_gateways_are_listed_for_a_window(void **state)
 {
     struct harness *harness = *state;
     char longest[GATEWAY_ID_BYTES_MAX];
     memset(longest, 'g', sizeof(longest));
     struct slice second = {longest, sizeof(longest)};
     assert_int_equal(harness_gateways(harness, 0), 0);
-    harness_open(harness, 2, ALICE, 1, false); /* a lease alone says nothing of its gateway */
+    harness_open(harness, 2, ALICE, 1, false); /* a lease alone does not list its gateway */
     assert_int_equal(harness_gateways(harness, 0), 0);
 
     harness_put_gateway(harness, 0, (struct gateway_info){harness_gateway(0), 12, 1700, false});
     harness_put_gateway(harness, 1, (struct gateway_info){second, 0, 1800, true});
     assert_int_equal(harness_gateways(harness, 2), 2);
-    const struct gateway_info *info = listed(harness, harness_gateway(0));
+    const struct gateway_info *info = find_listed_gateway(harness, harness_gateway(0));
     assert_non_null(info);
     assert_int_equal(info->connections, 12);
     assert_int_equal(info->started_at_ms, 1700);
     assert_false(info->draining);
-    assert_true(listed(harness, second)->draining);
+    assert_true(find_listed_gateway(harness, second)->draining);
 
     harness_pass(harness, window_ms(harness) * 3 / 5);
     harness_put_gateway(harness, 0, (struct gateway_info){harness_gateway(0), 13, 1700, true});
     assert_int_equal(harness_gateways(harness, 1), 2);
-    assert_int_equal(listed(harness, harness_gateway(0))->connections, 13);
+    assert_int_equal(find_listed_gateway(harness, harness_gateway(0))->connections, 13);
     harness_pass(harness, window_ms(harness) * 3 / 5);
     assert_int_equal(harness_gateways(harness, 1), 1);
-    assert_true(listed(harness, harness_gateway(0))->draining);
+    assert_true(find_listed_gateway(harness, harness_gateway(0))->draining);
     harness_pass(harness, window_ms(harness));
     assert_int_equal(harness_gateways(harness, 1), 0);
     harness_put_gateway(harness, 1, (struct gateway_info){second, 5, 1900, false});
     assert_int_equal(harness_gateways(harness, 0), 1);
 }
 
-static struct slice numbered(char text[16], unsigned number)
+static struct slice write_user_id(char text[16], unsigned number)
 {
     return (struct slice){text, (size_t)snprintf(text, 16, "user-%u", number)};
 }
 
-void state_store_suite_many_users(void **state)
+void state_store_suite_thousands_of_users_are_opened_read_and_reaped(void **state)
 {
     enum { BATCH = 250 };
     struct harness *harness = *state;
-    /* on the machine's time, no more than can come and go within a window */
+    /* In real time no more users than can be opened and closed within a window. */
     const unsigned total = harness->backend->tolerance_ms ? 2000 : 10000;
     char text[BATCH][16];
     struct slice users[BATCH];
     for (unsigned i = 0; i < total; i++)
-        expect_changed(harness_open(harness, i % HARNESS_PORTS, numbered(text[0], i), i, false),
-                       PRESENCE_ONLINE);
+        expect_changed(
+            harness_open(harness, i % HARNESS_PORTS, write_user_id(text[0], i), i, false),
+            PRESENCE_ONLINE);
     for (unsigned i = 0; i < total; i += 2)
-        expect_changed(harness_close(harness, i % HARNESS_PORTS, numbered(text[0], i), i),
+        expect_changed(harness_close(harness, i % HARNESS_PORTS, write_user_id(text[0], i), i),
                        PRESENCE_OFFLINE);
     for (unsigned from = 0; from < total; from += BATCH) {
         for (unsigned i = 0; i < BATCH; i++)
-            users[i] = numbered(text[i], from + i);
+            users[i] = write_user_id(text[i], from + i);
         harness_read_many(harness, 0, users, BATCH);
         for (unsigned i = 0; i < BATCH; i++)
             assert_int_equal(harness->presences[i].status,
@@ -235,7 +237,7 @@ void state_store_suite_many_users(void **state)
 
 /* ---- grace ---- */
 
-void state_store_suite_coming_back_within_the_grace_is_not_seen(void **state)
+void state_store_suite_return_within_the_grace_is_no_transition(void **state)
 {
     struct harness *harness = *state;
     int64_t grace_ms = harness->backend->offline_grace_ms;
@@ -252,7 +254,7 @@ void state_store_suite_coming_back_within_the_grace_is_not_seen(void **state)
     }
 }
 
-void state_store_suite_coming_back_idle_is_seen(void **state)
+void state_store_suite_return_with_another_idle_flag_is_a_transition(void **state)
 {
     struct harness *harness = *state;
     harness_open(harness, 0, ALICE, 1, true);
@@ -262,7 +264,7 @@ void state_store_suite_coming_back_idle_is_seen(void **state)
     expect_changed(harness_open(harness, 0, ALICE, 3, true), PRESENCE_AWAY);
 }
 
-void state_store_suite_grace_ends_offline(void **state)
+void state_store_suite_end_of_the_grace_makes_the_user_offline(void **state)
 {
     struct harness *harness = *state;
     harness_open(harness, 0, ALICE, 1, false);
@@ -272,7 +274,7 @@ void state_store_suite_grace_ends_offline(void **state)
     int64_t closed_ms = harness_wall_ms(harness);
     expect_same(harness_close(harness, 1, ALICE, 2), PRESENCE_ONLINE);
     harness_pass(harness, harness->backend->offline_grace_ms + 1);
-    struct state_transition gone = reaped(harness, 2, ALICE);
+    struct state_transition gone = reap_one(harness, 2, ALICE);
     expect_changed(gone, PRESENCE_OFFLINE);
     harness_assert_time(harness, gone.presence.last_seen_ms, closed_ms);
     assert_int_equal(harness_reap(harness, 1, 10), 0);
@@ -282,16 +284,16 @@ void state_store_suite_grace_ends_offline(void **state)
     expect_changed(harness_open(harness, 0, ALICE, 3, false), PRESENCE_ONLINE);
 }
 
-void state_store_suite_grace_follows_expiry(void **state)
+void state_store_suite_expired_lease_starts_the_grace(void **state)
 {
     struct harness *harness = *state;
     int64_t opened_ms = harness_wall_ms(harness);
     harness_open(harness, 0, ALICE, 1, false);
     harness_pass(harness, window_ms(harness) + 1);
-    expect_same(reaped(harness, 0, ALICE), PRESENCE_ONLINE);
+    expect_same(reap_one(harness, 0, ALICE), PRESENCE_ONLINE);
     assert_int_equal(harness_reap(harness, 0, 10), 0);
     harness_pass(harness, harness->backend->offline_grace_ms + 1);
-    struct state_transition gone = reaped(harness, 1, ALICE);
+    struct state_transition gone = reap_one(harness, 1, ALICE);
     expect_changed(gone, PRESENCE_OFFLINE);
     harness_assert_time(harness, gone.presence.last_seen_ms, opened_ms);
 }

@@ -15,7 +15,7 @@ enum { PORTS = 2, POLLS_MAX = 1000 };
 #define ALICE SLICE("alice")
 #define BOB SLICE("bob")
 
-struct suite {
+struct fixture {
     const struct typing_store_suite_backend *backend;
     struct typing_store *ports[PORTS];
     bool answered;
@@ -26,272 +26,273 @@ struct suite {
     size_t count;
 };
 
-static struct ulid device(unsigned number)
+static struct ulid connection_id(unsigned number)
 {
     struct ulid conn_id = {{0}};
     memcpy(conn_id.bytes, &number, sizeof(number));
     return conn_id;
 }
 
-static void await(struct suite *suite)
+static void await_answer(struct fixture *fixture)
 {
-    for (int i = 0; i < POLLS_MAX && !suite->answered && suite->backend->poll; i++)
-        suite->backend->poll(suite->backend->context);
-    assert_true(suite->answered);
+    for (int i = 0; i < POLLS_MAX && !fixture->answered && fixture->backend->poll; i++)
+        fixture->backend->poll(fixture->backend->context);
+    assert_true(fixture->answered);
 }
 
-static void answer(struct suite *suite, enum state_status status)
+static void note_answer(struct fixture *fixture, enum state_status status)
 {
     assert_int_equal(status, STATE_OK);
-    assert_false(suite->answered); /* once */
-    suite->answered = true;
+    assert_false(fixture->answered); /* a second answer */
+    fixture->answered = true;
 }
 
-static void take_outcome(void *arg, enum state_status status, const struct typing_outcome *outcome)
+static void on_typing_started(void *arg, enum state_status status,
+                              const struct typing_outcome *outcome)
 {
-    struct suite *suite = arg;
-    answer(suite, status);
-    suite->outcome = *outcome;
+    struct fixture *fixture = arg;
+    note_answer(fixture, status);
+    fixture->outcome = *outcome;
 }
 
-static enum typing_result start(struct suite *suite, size_t port, struct slice chat,
-                                struct slice user, unsigned number)
+static enum typing_result start_typing(struct fixture *fixture, size_t port, struct slice chat,
+                                       struct slice user, unsigned number)
 {
-    struct ulid conn_id = device(number);
-    suite->answered = false;
-    typing_store_start(suite->ports[port], chat, user, &conn_id, take_outcome, suite);
-    await(suite);
-    return suite->outcome.result;
+    struct ulid conn_id = connection_id(number);
+    fixture->answered = false;
+    typing_store_start(fixture->ports[port], chat, user, &conn_id, on_typing_started, fixture);
+    await_answer(fixture);
+    return fixture->outcome.result;
 }
 
-static void take_stopped(void *arg, enum state_status status, bool stopped)
+static void on_typing_stopped(void *arg, enum state_status status, bool stopped)
 {
-    struct suite *suite = arg;
-    answer(suite, status);
-    suite->stopped = stopped;
+    struct fixture *fixture = arg;
+    note_answer(fixture, status);
+    fixture->stopped = stopped;
 }
 
-/* Device 0: all of them. */
-static bool stop(struct suite *suite, size_t port, struct slice chat, struct slice user,
-                 unsigned number)
+/* Device 0 means all devices. */
+static bool stop_typing(struct fixture *fixture, size_t port, struct slice chat, struct slice user,
+                        unsigned number)
 {
-    struct ulid conn_id = device(number);
-    suite->answered = false;
-    typing_store_stop(suite->ports[port], chat, user, number ? &conn_id : NULL, take_stopped,
-                      suite);
-    await(suite);
-    return suite->stopped;
+    struct ulid conn_id = connection_id(number);
+    fixture->answered = false;
+    typing_store_stop(fixture->ports[port], chat, user, number ? &conn_id : NULL, on_typing_stopped,
+                      fixture);
+    await_answer(fixture);
+    return fixture->stopped;
 }
 
-static void take_users(void *arg, enum state_status status, const struct typing_user *users,
-                       size_t count)
+static void on_users_read(void *arg, enum state_status status, const struct typing_user *users,
+                          size_t count)
 {
-    struct suite *suite = arg;
-    answer(suite, status);
+    struct fixture *fixture = arg;
+    note_answer(fixture, status);
     assert_true(count <= TYPING_READ_MAX);
-    suite->count = count;
+    fixture->count = count;
     for (size_t i = 0; i < count; i++) {
-        memcpy(suite->ids[i], users[i].user_id.data, users[i].user_id.len);
-        suite->users[i] = users[i];
-        suite->users[i].user_id.data = suite->ids[i];
+        memcpy(fixture->ids[i], users[i].user_id.data, users[i].user_id.len);
+        fixture->users[i] = users[i];
+        fixture->users[i].user_id.data = fixture->ids[i];
     }
 }
 
-static size_t read_chat(struct suite *suite, size_t port, struct slice chat, size_t max)
+static size_t read_chat(struct fixture *fixture, size_t port, struct slice chat, size_t max)
 {
-    suite->answered = false;
-    typing_store_read(suite->ports[port], chat, max, take_users, suite);
-    await(suite);
-    return suite->count;
+    fixture->answered = false;
+    typing_store_read(fixture->ports[port], chat, max, on_users_read, fixture);
+    await_answer(fixture);
+    return fixture->count;
 }
 
-/* How long a user still types, as a read of the chat has it; 0: does not. */
-static int64_t left_ms(struct suite *suite, struct slice chat, struct slice user)
+/* Returns how long the user's notice still lasts when the chat is read; 0 without a notice. */
+static int64_t read_left_ms(struct fixture *fixture, struct slice chat, struct slice user)
 {
-    size_t count = read_chat(suite, 1, chat, TYPING_READ_MAX);
+    size_t count = read_chat(fixture, 1, chat, TYPING_READ_MAX);
     for (size_t i = 0; i < count; i++)
-        if (slice_equal(suite->users[i].user_id, user))
-            return suite->users[i].left_ms;
+        if (slice_equal(fixture->users[i].user_id, user))
+            return fixture->users[i].left_ms;
     return 0;
 }
 
-static void pass(struct suite *suite, int64_t duration_ms)
+static void pass_time(struct fixture *fixture, int64_t duration_ms)
 {
-    suite->backend->pass(suite->backend->context, duration_ms);
+    fixture->backend->pass(fixture->backend->context, duration_ms);
 }
 
-/* ---- the tests ---- */
+/* ---- tests ---- */
 
-static void who_starts_is_read_everywhere(void **state)
+static void users_who_type_are_read_on_every_gateway(void **state)
 {
-    struct suite *suite = *state;
-    assert_int_equal(read_chat(suite, 0, CHAT, 10), 0);
-    assert_int_equal(start(suite, 0, CHAT, ALICE, 1), TYPING_STARTED);
-    assert_int_equal(start(suite, 1, CHAT, BOB, 2), TYPING_STARTED);
-    assert_int_equal(read_chat(suite, 1, CHAT, 10), 2);
-    assert_int_equal(read_chat(suite, 0, SLICE("chat2"), 10), 0);
-    assert_in_range(left_ms(suite, CHAT, ALICE), 1, suite->backend->ttl_ms);
+    struct fixture *fixture = *state;
+    assert_int_equal(read_chat(fixture, 0, CHAT, 10), 0);
+    assert_int_equal(start_typing(fixture, 0, CHAT, ALICE, 1), TYPING_STARTED);
+    assert_int_equal(start_typing(fixture, 1, CHAT, BOB, 2), TYPING_STARTED);
+    assert_int_equal(read_chat(fixture, 1, CHAT, 10), 2);
+    assert_int_equal(read_chat(fixture, 0, SLICE("chat2"), 10), 0);
+    assert_in_range(read_left_ms(fixture, CHAT, ALICE), 1, fixture->backend->ttl_ms);
 }
 
-static void silence_ends_it(void **state)
+static void notice_ends_after_its_time_to_live(void **state)
 {
-    struct suite *suite = *state;
-    start(suite, 0, CHAT, ALICE, 1);
-    pass(suite, suite->backend->ttl_ms / 2);
-    assert_int_not_equal(left_ms(suite, CHAT, ALICE), 0);
-    pass(suite, suite->backend->ttl_ms / 2);
-    assert_int_equal(left_ms(suite, CHAT, ALICE), 0);
-    assert_false(stop(suite, 0, CHAT, ALICE, 1)); /* it was over before */
-    assert_int_equal(start(suite, 0, CHAT, ALICE, 1), TYPING_STARTED);
+    struct fixture *fixture = *state;
+    start_typing(fixture, 0, CHAT, ALICE, 1);
+    pass_time(fixture, fixture->backend->ttl_ms / 2);
+    assert_int_not_equal(read_left_ms(fixture, CHAT, ALICE), 0);
+    pass_time(fixture, fixture->backend->ttl_ms / 2);
+    assert_int_equal(read_left_ms(fixture, CHAT, ALICE), 0);
+    assert_false(stop_typing(fixture, 0, CHAT, ALICE, 1)); /* the notice has ended */
+    assert_int_equal(start_typing(fixture, 0, CHAT, ALICE, 1), TYPING_STARTED);
 }
 
-/* Whatever a backend still holds of those who went silent. */
-static void who_comes_back_after_a_silence_starts_anew(void **state)
+/* A backend may still hold records of users whose notices ended. */
+static void update_after_the_notice_ended_is_a_new_start(void **state)
 {
     enum { OTHERS = 20 };
-    struct suite *suite = *state;
+    struct fixture *fixture = *state;
     for (unsigned i = 1; i <= OTHERS; i++) {
         char user[16];
         int len = snprintf(user, sizeof(user), "user-%u", i);
-        start(suite, 0, CHAT, (struct slice){user, (size_t)len}, i);
+        start_typing(fixture, 0, CHAT, (struct slice){user, (size_t)len}, i);
     }
-    start(suite, 0, CHAT, ALICE, OTHERS + 1);
-    pass(suite, suite->backend->ttl_ms);
-    assert_int_equal(start(suite, 0, CHAT, ALICE, OTHERS + 1), TYPING_STARTED);
+    start_typing(fixture, 0, CHAT, ALICE, OTHERS + 1);
+    pass_time(fixture, fixture->backend->ttl_ms);
+    assert_int_equal(start_typing(fixture, 0, CHAT, ALICE, OTHERS + 1), TYPING_STARTED);
 }
 
-static void renewing_keeps_it(void **state)
+static void update_renews_the_notice(void **state)
 {
-    struct suite *suite = *state;
-    assert_int_equal(start(suite, 0, CHAT, ALICE, 1), TYPING_STARTED);
+    struct fixture *fixture = *state;
+    assert_int_equal(start_typing(fixture, 0, CHAT, ALICE, 1), TYPING_STARTED);
     for (int i = 0; i < 4; i++) {
-        pass(suite, suite->backend->ttl_ms / 2);
-        assert_int_equal(start(suite, i % PORTS, CHAT, ALICE, 1), TYPING_RENEWED);
+        pass_time(fixture, fixture->backend->ttl_ms / 2);
+        assert_int_equal(start_typing(fixture, i % PORTS, CHAT, ALICE, 1), TYPING_RENEWED);
     }
-    assert_int_not_equal(left_ms(suite, CHAT, ALICE), 0);
+    assert_int_not_equal(read_left_ms(fixture, CHAT, ALICE), 0);
 }
 
 static void updates_are_limited_per_user_and_chat(void **state)
 {
-    struct suite *suite = *state;
-    int64_t interval_ms = suite->backend->interval_ms;
-    start(suite, 0, CHAT, ALICE, 1);
-    pass(suite, interval_ms / 2);
-    assert_int_equal(start(suite, 1, CHAT, ALICE, 2), TYPING_LIMITED); /* another device */
-    assert_in_range(suite->outcome.retry_after_ms, 1, interval_ms);
-    assert_int_equal(start(suite, 0, CHAT, BOB, 3), TYPING_STARTED);
-    assert_int_equal(start(suite, 0, SLICE("chat2"), ALICE, 1), TYPING_STARTED);
-    pass(suite, interval_ms / 2);
-    assert_int_equal(start(suite, 0, CHAT, ALICE, 1), TYPING_RENEWED);
+    struct fixture *fixture = *state;
+    int64_t interval_ms = fixture->backend->interval_ms;
+    start_typing(fixture, 0, CHAT, ALICE, 1);
+    pass_time(fixture, interval_ms / 2);
+    assert_int_equal(start_typing(fixture, 1, CHAT, ALICE, 2), TYPING_LIMITED); /* another device */
+    assert_in_range(fixture->outcome.retry_after_ms, 1, interval_ms);
+    assert_int_equal(start_typing(fixture, 0, CHAT, BOB, 3), TYPING_STARTED);
+    assert_int_equal(start_typing(fixture, 0, SLICE("chat2"), ALICE, 1), TYPING_STARTED);
+    pass_time(fixture, interval_ms / 2);
+    assert_int_equal(start_typing(fixture, 0, CHAT, ALICE, 1), TYPING_RENEWED);
 }
 
-static void a_dropped_update_changes_nothing(void **state)
+static void limited_update_changes_nothing(void **state)
 {
-    struct suite *suite = *state;
-    int64_t ttl_ms = suite->backend->ttl_ms, interval_ms = suite->backend->interval_ms;
-    start(suite, 0, CHAT, ALICE, 1);
-    pass(suite, interval_ms / 2);
-    assert_int_equal(start(suite, 0, CHAT, ALICE, 1), TYPING_LIMITED);
-    assert_int_equal(start(suite, 0, CHAT, ALICE, 2), TYPING_LIMITED);
-    assert_true(stop(suite, 0, CHAT, ALICE, 1)); /* the second device never typed */
-    pass(suite, interval_ms / 2);
-    start(suite, 0, CHAT, ALICE, 1);
-    pass(suite, interval_ms / 2);
-    start(suite, 0, CHAT, ALICE, 1);
-    pass(suite, ttl_ms - interval_ms / 2);
-    assert_int_equal(left_ms(suite, CHAT, ALICE), 0);
+    struct fixture *fixture = *state;
+    int64_t ttl_ms = fixture->backend->ttl_ms, interval_ms = fixture->backend->interval_ms;
+    start_typing(fixture, 0, CHAT, ALICE, 1);
+    pass_time(fixture, interval_ms / 2);
+    assert_int_equal(start_typing(fixture, 0, CHAT, ALICE, 1), TYPING_LIMITED);
+    assert_int_equal(start_typing(fixture, 0, CHAT, ALICE, 2), TYPING_LIMITED);
+    assert_true(stop_typing(fixture, 0, CHAT, ALICE, 1)); /* the second device has no notice */
+    pass_time(fixture, interval_ms / 2);
+    start_typing(fixture, 0, CHAT, ALICE, 1);
+    pass_time(fixture, interval_ms / 2);
+    start_typing(fixture, 0, CHAT, ALICE, 1);
+    pass_time(fixture, ttl_ms - interval_ms / 2);
+    assert_int_equal(read_left_ms(fixture, CHAT, ALICE), 0);
 }
 
-static void a_stop_is_taken_and_lifts_no_limit(void **state)
+static void stop_is_not_limited_and_resets_no_limit(void **state)
 {
-    struct suite *suite = *state;
-    start(suite, 0, CHAT, ALICE, 1);
-    assert_true(stop(suite, 1, CHAT, ALICE, 1));
-    assert_false(stop(suite, 0, CHAT, ALICE, 1));
-    assert_int_equal(left_ms(suite, CHAT, ALICE), 0);
-    assert_int_equal(start(suite, 0, CHAT, ALICE, 1), TYPING_LIMITED);
-    assert_false(stop(suite, 0, CHAT, ALICE, 1));
-    pass(suite, suite->backend->interval_ms);
-    assert_int_equal(start(suite, 0, CHAT, ALICE, 1), TYPING_STARTED);
+    struct fixture *fixture = *state;
+    start_typing(fixture, 0, CHAT, ALICE, 1);
+    assert_true(stop_typing(fixture, 1, CHAT, ALICE, 1));
+    assert_false(stop_typing(fixture, 0, CHAT, ALICE, 1));
+    assert_int_equal(read_left_ms(fixture, CHAT, ALICE), 0);
+    assert_int_equal(start_typing(fixture, 0, CHAT, ALICE, 1), TYPING_LIMITED);
+    assert_false(stop_typing(fixture, 0, CHAT, ALICE, 1));
+    pass_time(fixture, fixture->backend->interval_ms);
+    assert_int_equal(start_typing(fixture, 0, CHAT, ALICE, 1), TYPING_STARTED);
 }
 
-static void the_last_device_ends_it(void **state)
+static void user_stops_typing_with_the_last_device(void **state)
 {
-    struct suite *suite = *state;
-    start(suite, 0, CHAT, ALICE, 1);
-    pass(suite, suite->backend->interval_ms);
-    assert_int_equal(start(suite, 1, CHAT, ALICE, 2), TYPING_RENEWED);
-    assert_false(stop(suite, 0, CHAT, ALICE, 1));
-    assert_false(stop(suite, 0, CHAT, ALICE, 7)); /* one that never typed */
-    assert_int_not_equal(left_ms(suite, CHAT, ALICE), 0);
-    assert_true(stop(suite, 1, CHAT, ALICE, 2));
+    struct fixture *fixture = *state;
+    start_typing(fixture, 0, CHAT, ALICE, 1);
+    pass_time(fixture, fixture->backend->interval_ms);
+    assert_int_equal(start_typing(fixture, 1, CHAT, ALICE, 2), TYPING_RENEWED);
+    assert_false(stop_typing(fixture, 0, CHAT, ALICE, 1));
+    assert_false(stop_typing(fixture, 0, CHAT, ALICE, 7)); /* a device without a notice */
+    assert_int_not_equal(read_left_ms(fixture, CHAT, ALICE), 0);
+    assert_true(stop_typing(fixture, 1, CHAT, ALICE, 2));
 }
 
-static void all_devices_end_at_once(void **state)
+static void stop_without_a_device_ends_all_notices(void **state)
 {
-    struct suite *suite = *state;
-    start(suite, 0, CHAT, ALICE, 1);
-    pass(suite, suite->backend->interval_ms);
-    start(suite, 1, CHAT, ALICE, 2);
-    start(suite, 1, CHAT, BOB, 3);
-    assert_true(stop(suite, 0, CHAT, ALICE, 0));
-    assert_false(stop(suite, 1, CHAT, ALICE, 2));
-    assert_int_not_equal(left_ms(suite, CHAT, BOB), 0);
+    struct fixture *fixture = *state;
+    start_typing(fixture, 0, CHAT, ALICE, 1);
+    pass_time(fixture, fixture->backend->interval_ms);
+    start_typing(fixture, 1, CHAT, ALICE, 2);
+    start_typing(fixture, 1, CHAT, BOB, 3);
+    assert_true(stop_typing(fixture, 0, CHAT, ALICE, 0));
+    assert_false(stop_typing(fixture, 1, CHAT, ALICE, 2));
+    assert_int_not_equal(read_left_ms(fixture, CHAT, BOB), 0);
 }
 
-static void a_device_that_went_silent_does_not_count(void **state)
+static void ended_notice_of_a_device_does_not_count(void **state)
 {
-    struct suite *suite = *state;
-    start(suite, 0, CHAT, ALICE, 1);
-    pass(suite, suite->backend->ttl_ms - suite->backend->interval_ms);
-    start(suite, 0, CHAT, ALICE, 2);
-    pass(suite, suite->backend->interval_ms);
-    assert_true(stop(suite, 0, CHAT, ALICE, 2)); /* the first is over by now */
+    struct fixture *fixture = *state;
+    start_typing(fixture, 0, CHAT, ALICE, 1);
+    pass_time(fixture, fixture->backend->ttl_ms - fixture->backend->interval_ms);
+    start_typing(fixture, 0, CHAT, ALICE, 2);
+    pass_time(fixture, fixture->backend->interval_ms);
+    assert_true(stop_typing(fixture, 0, CHAT, ALICE, 2)); /* the first device's notice has ended */
 }
 
-static void of_many_devices_the_newest_are_known(void **state)
+static void oldest_devices_beyond_the_bound_are_dropped(void **state)
 {
-    struct suite *suite = *state;
-    int64_t interval_ms = suite->backend->interval_ms;
+    struct fixture *fixture = *state;
+    int64_t interval_ms = fixture->backend->interval_ms;
     for (unsigned i = 1; i <= TYPING_DEVICES_MAX + 2; i++) {
-        assert_int_not_equal(start(suite, 0, CHAT, ALICE, i), TYPING_LIMITED);
-        pass(suite, interval_ms);
+        assert_int_not_equal(start_typing(fixture, 0, CHAT, ALICE, i), TYPING_LIMITED);
+        pass_time(fixture, interval_ms);
     }
-    assert_int_not_equal(left_ms(suite, CHAT, ALICE), 0);
+    assert_int_not_equal(read_left_ms(fixture, CHAT, ALICE), 0);
     for (unsigned i = 1; i < TYPING_DEVICES_MAX + 2; i++)
-        assert_false(stop(suite, 0, CHAT, ALICE, i));
-    assert_true(stop(suite, 0, CHAT, ALICE, TYPING_DEVICES_MAX + 2));
+        assert_false(stop_typing(fixture, 0, CHAT, ALICE, i));
+    assert_true(stop_typing(fixture, 0, CHAT, ALICE, TYPING_DEVICES_MAX + 2));
 }
 
-static void reading_is_bounded(void **state)
+static void read_returns_at_most_max_users(void **state)
 {
-    struct suite *suite = *state;
+    struct fixture *fixture = *state;
     for (unsigned i = 1; i <= TYPING_READ_MAX + 5; i++) {
         char user[16];
         int len = snprintf(user, sizeof(user), "user-%u", i);
-        start(suite, i % PORTS, CHAT, (struct slice){user, (size_t)len}, i);
+        start_typing(fixture, i % PORTS, CHAT, (struct slice){user, (size_t)len}, i);
     }
-    assert_int_equal(read_chat(suite, 0, CHAT, TYPING_READ_MAX + 5), TYPING_READ_MAX);
-    assert_int_equal(read_chat(suite, 0, CHAT, 3), 3);
-    assert_int_equal(read_chat(suite, 0, CHAT, 0), 0);
+    assert_int_equal(read_chat(fixture, 0, CHAT, TYPING_READ_MAX + 5), TYPING_READ_MAX);
+    assert_int_equal(read_chat(fixture, 0, CHAT, 3), 3);
+    assert_int_equal(read_chat(fixture, 0, CHAT, 0), 0);
 }
 
-/* Bytes that mean something elsewhere, the longest ids, and pairs that would run into one another. */
-static void ids_are_bytes(void **state)
+/* The longest ids, special characters, and pairs of ids whose concatenation is the same. */
+static void ids_may_have_any_bytes_and_full_length(void **state)
 {
-    struct suite *suite = *state;
+    struct fixture *fixture = *state;
     char longest[CHAT_ID_BYTES_MAX];
     memset(longest, 'x', sizeof(longest));
     struct slice wide = {longest, sizeof(longest)};
     struct slice odd = {"{a}:\0*\xff", 7};
-    assert_int_equal(start(suite, 0, wide, wide, 1), TYPING_STARTED);
-    assert_int_equal(start(suite, 0, odd, odd, 2), TYPING_STARTED);
-    assert_int_not_equal(left_ms(suite, wide, wide), 0);
-    assert_int_not_equal(left_ms(suite, odd, odd), 0);
-    assert_int_equal(start(suite, 0, SLICE("ab"), SLICE("c"), 3), TYPING_STARTED);
-    assert_int_equal(start(suite, 0, SLICE("a"), SLICE("bc"), 4), TYPING_STARTED);
-    assert_true(stop(suite, 0, SLICE("ab"), SLICE("c"), 3));
-    assert_int_not_equal(left_ms(suite, SLICE("a"), SLICE("bc")), 0);
+    assert_int_equal(start_typing(fixture, 0, wide, wide, 1), TYPING_STARTED);
+    assert_int_equal(start_typing(fixture, 0, odd, odd, 2), TYPING_STARTED);
+    assert_int_not_equal(read_left_ms(fixture, wide, wide), 0);
+    assert_int_not_equal(read_left_ms(fixture, odd, odd), 0);
+    assert_int_equal(start_typing(fixture, 0, SLICE("ab"), SLICE("c"), 3), TYPING_STARTED);
+    assert_int_equal(start_typing(fixture, 0, SLICE("a"), SLICE("bc"), 4), TYPING_STARTED);
+    assert_true(stop_typing(fixture, 0, SLICE("ab"), SLICE("c"), 3));
+    assert_int_not_equal(read_left_ms(fixture, SLICE("a"), SLICE("bc")), 0);
 }
 
 /* ---- against a model ---- */
@@ -333,10 +334,10 @@ static bool model_stop(struct model *model, size_t chat, size_t user, size_t ind
     return typed && !model_types(model, chat, user);
 }
 
-static void steps_follow_a_model(void **state)
+static void operations_match_a_model_over_random_steps(void **state)
 {
     static const char *const NAMES[] = {"a", "b", "c"};
-    struct suite *suite = *state;
+    struct fixture *fixture = *state;
     struct random random;
     struct model model = {.now_ms = 1};
     random_init_seeded(&random, 7);
@@ -347,19 +348,20 @@ static void steps_follow_a_model(void **state)
         size_t c = random_below(&random, MODEL_CHATS), u = random_below(&random, MODEL_USERS);
         size_t d = random_below(&random, MODEL_DEVICES), port = random_below(&random, PORTS);
         struct slice chat = slice_of(NAMES[c]), user = slice_of(NAMES[u]);
-        int64_t passing_ms = (int64_t)random_below(&random, (uint64_t)suite->backend->interval_ms);
+        int64_t passing_ms =
+            (int64_t)random_below(&random, (uint64_t)fixture->backend->interval_ms);
         if (random_below(&random, 10) == 0)
-            passing_ms += suite->backend->ttl_ms;
-        pass(suite, passing_ms);
+            passing_ms += fixture->backend->ttl_ms;
+        pass_time(fixture, passing_ms);
         model.now_ms += passing_ms;
         bool all = random_below(&random, 3) == 0;
         if (random_below(&random, 3))
-            assert_int_equal(start(suite, port, chat, user, (unsigned)d + 1),
-                             model_start(&model, suite->backend, c, u, d));
+            assert_int_equal(start_typing(fixture, port, chat, user, (unsigned)d + 1),
+                             model_start(&model, fixture->backend, c, u, d));
         else
-            assert_int_equal(stop(suite, port, chat, user, all ? 0 : (unsigned)d + 1),
+            assert_int_equal(stop_typing(fixture, port, chat, user, all ? 0 : (unsigned)d + 1),
                              model_stop(&model, c, u, d, all));
-        assert_int_equal(left_ms(suite, chat, user) > 0, model_types(&model, c, u));
+        assert_int_equal(read_left_ms(fixture, chat, user) > 0, model_types(&model, c, u));
     }
 }
 
@@ -369,20 +371,20 @@ static const struct typing_store_suite_backend *running;
 
 static int set_up(void **state)
 {
-    static struct suite suite;
-    suite = (struct suite){.backend = running};
+    static struct fixture fixture;
+    fixture = (struct fixture){.backend = running};
     running->start(running->context);
     for (size_t i = 0; i < PORTS; i++)
-        suite.ports[i] = running->port(running->context);
-    *state = &suite;
+        fixture.ports[i] = running->port(running->context);
+    *state = &fixture;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct suite *suite = *state;
+    struct fixture *fixture = *state;
     for (size_t i = 0; i < PORTS; i++)
-        typing_store_free(&suite->ports[i]);
+        typing_store_free(&fixture->ports[i]);
     running->stop(running->context);
     return 0;
 }
@@ -392,20 +394,20 @@ static int tear_down(void **state)
 int typing_store_suite_run(const struct typing_store_suite_backend *backend)
 {
     const struct CMUnitTest tests[] = {
-        TEST(who_starts_is_read_everywhere),
-        TEST(silence_ends_it),
-        TEST(who_comes_back_after_a_silence_starts_anew),
-        TEST(renewing_keeps_it),
+        TEST(users_who_type_are_read_on_every_gateway),
+        TEST(notice_ends_after_its_time_to_live),
+        TEST(update_after_the_notice_ended_is_a_new_start),
+        TEST(update_renews_the_notice),
         TEST(updates_are_limited_per_user_and_chat),
-        TEST(a_dropped_update_changes_nothing),
-        TEST(a_stop_is_taken_and_lifts_no_limit),
-        TEST(the_last_device_ends_it),
-        TEST(all_devices_end_at_once),
-        TEST(a_device_that_went_silent_does_not_count),
-        TEST(of_many_devices_the_newest_are_known),
-        TEST(reading_is_bounded),
-        TEST(ids_are_bytes),
-        TEST(steps_follow_a_model),
+        TEST(limited_update_changes_nothing),
+        TEST(stop_is_not_limited_and_resets_no_limit),
+        TEST(user_stops_typing_with_the_last_device),
+        TEST(stop_without_a_device_ends_all_notices),
+        TEST(ended_notice_of_a_device_does_not_count),
+        TEST(oldest_devices_beyond_the_bound_are_dropped),
+        TEST(read_returns_at_most_max_users),
+        TEST(ids_may_have_any_bytes_and_full_length),
+        TEST(operations_match_a_model_over_random_steps),
     };
     running = backend;
     return cmocka_run_group_tests_name(backend->name, tests, NULL, NULL);

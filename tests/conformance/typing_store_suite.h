@@ -1,6 +1,6 @@
 /*
- * What every backend of the typing store must do. A backend's test describes the backend and runs the
- * suite; each test starts with an empty store.
+ * The conformance suite of the typing store: what every backend promises (typing_store.h). A backend's test
+ * describes the backend and runs the suite; each test starts with an empty store.
  */
 #ifndef ROLLCALL_TESTS_TYPING_STORE_SUITE_H
 #define ROLLCALL_TESTS_TYPING_STORE_SUITE_H
@@ -11,18 +11,18 @@ struct typing_store_suite_backend {
     const char *name;
     void *context;
     int64_t ttl_ms;      /* at least four times the interval */
-    int64_t interval_ms; /* between two updates that are taken */
+    int64_t interval_ms; /* between two accepted updates */
     void (*start)(void *context);
-    /* One more port of it; never NULL. The suite frees it before stop(). */
+    /* Makes one more port; never NULL. The suite frees it before stop(). */
     struct typing_store *(*port)(void *context);
     void (*stop)(void *context);
-    /* Time moves on by so much. */
+    /* Advances the clock. */
     void (*pass)(void *context, int64_t duration_ms);
-    /* Runs completions that are ready, waiting a little for one; NULL where all come within the call. */
+    /* Runs the completions that are ready, and may wait a little; NULL where operations complete at once. */
     void (*poll)(void *context);
 };
 
-/* Runs all tests; the number of those that failed. */
+/* Runs all tests. Returns how many failed. */
 int typing_store_suite_run(const struct typing_store_suite_backend *backend);
 
 #endif

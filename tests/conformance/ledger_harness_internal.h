@@ -1,6 +1,6 @@
-/* What the files of the ledger's harness share: each answer becomes one line of text. */
-#ifndef ROLLCALL_TESTS_LEDGER_HARNESS_INSIDE_H
-#define ROLLCALL_TESTS_LEDGER_HARNESS_INSIDE_H
+/* Shared by the files of the ledger's harness: each answer becomes one line of text. */
+#ifndef ROLLCALL_TESTS_LEDGER_HARNESS_INTERNAL_H
+#define ROLLCALL_TESTS_LEDGER_HARNESS_INTERNAL_H
 
 #include "conformance/ledger_harness.h"
 
@@ -13,7 +13,7 @@ void harness_add(struct harness *harness, const char *format, ...)
 /* Waits for the answer. Returns its line, which lasts until the next one. */
 const char *harness_line(struct harness *harness);
 
-/* The completion of operations whose outcome says only whether something changed. */
+/* The completion of operations whose outcome is only whether something changed. */
 void harness_write_change(void *arg, const struct ledger_change_outcome *outcome);
 
 /* Splits a list at its commas. Returns the number of items. */
